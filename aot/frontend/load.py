@@ -1,0 +1,53 @@
+"""Model files: what format a file has, and the reader for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aot.errors import ModelError
+from aot.ir.graph import Graph
+
+_TFLITE_IDENTIFIER = b"TFL3"
+_FROM_KERAS = "convert it: tf.lite.TFLiteConverter.from_keras_model(model).convert() writes a .tflite file"
+_FROM_TORCH = "convert it to TFLite with the litert-torch package"
+_CONVERT_TO_TFLITE = {
+    ".h5": _FROM_KERAS,
+    ".keras": _FROM_KERAS,
+    ".onnx": "convert it to TFLite with the onnx2tf package: onnx2tf -i {name}",
+    ".pb": "convert it: tf.lite.TFLiteConverter.from_saved_model(folder).convert() writes a .tflite file",
+    ".pt": _FROM_TORCH,
+    ".pth": _FROM_TORCH,
+}
+_OTHERWISE = "give a .tflite file"
+
+
+def load_model(path: Path, rounding: str = "tflm") -> Graph:
+    """The model in a file as a graph that keeps every rule. `rounding` is a mode of aot.ops.rounding."""
+    return parse_model(read_file(path), path.name, rounding)
+
+
+def parse_model(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
+    """The model in a file's bytes; the format is told by the content, not by the name."""
+    if data[4:8] == _TFLITE_IDENTIFIER:
+        from aot.frontend.tflite.read import read_tflite  # `deploy --help` must not load the schema
+
+        return read_tflite(data, file_name, rounding)
+    hint = _CONVERT_TO_TFLITE.get(Path(file_name).suffix.lower(), _OTHERWISE)
+    raise ModelError(_what_it_is(data), file_name, hint.format(name=file_name))
+
+
+def read_file(path: Path) -> bytes:
+    if path.is_dir():
+        raise ModelError("a model file is needed, this is a folder", str(path), _OTHERWISE)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ModelError("the model file does not exist", str(path)) from None
+    except OSError as error:
+        raise ModelError(f"the model file cannot be read: {error.strerror}", str(path)) from None
+
+
+def _what_it_is(data: bytes) -> str:
+    if not data:
+        return "the file is empty"
+    return f"this is not a TFLite model ({len(data):,} bytes, no TFL3 identifier); this version reads TFLite"

@@ -1,0 +1,115 @@
+"""Attributes that several TFLite operators share: padding, strides, activations, constant operands."""
+
+from __future__ import annotations
+
+import tflite
+
+from aot.frontend.tflite.draft import Draft, Operator
+from aot.ir.types import TensorType
+from aot.ops.activation import Activation
+from aot.ops.spatial import NO_PADDING, Padding, Pair, same_padding
+
+_ACTIVATIONS = {
+    tflite.ActivationFunctionType.NONE: Activation.NONE,
+    tflite.ActivationFunctionType.RELU: Activation.RELU,
+    tflite.ActivationFunctionType.RELU_N1_TO_1: Activation.RELU_N1_TO_1,
+    tflite.ActivationFunctionType.RELU6: Activation.RELU6,
+}
+_ACTIVATION_NAMES = {
+    number: name for name, number in vars(tflite.ActivationFunctionType).items() if isinstance(number, int)
+}
+
+
+def activation(operator: Operator, number: int) -> Activation:
+    if number not in _ACTIVATIONS:
+        known = ", ".join(_ACTIVATION_NAMES[n] for n in _ACTIVATIONS)
+        name = _ACTIVATION_NAMES.get(number, f"number {number}")
+        raise operator.fail(f"fused activation {name} is not supported", f"supported: {known}")
+    return _ACTIVATIONS[number]
+
+
+def at_least_one(operator: Operator, what: str, pair: Pair) -> Pair:
+    """Strides, dilations and window sizes as the file has them, refused where they are not positive."""
+    if min(pair) < 1:
+        raise operator.fail(
+            f"{what} {pair[0]}x{pair[1]}: must be at least 1",
+            "the file looks corrupted: get or convert it again",
+        )
+    return pair
+
+
+def padding(
+    operator: Operator, number: int, image: TensorType, size: Pair, stride: Pair, dilation: Pair
+) -> Padding:
+    """SAME and VALID as explicit rows and columns."""
+    if number == tflite.Padding.VALID:
+        return NO_PADDING
+    if number != tflite.Padding.SAME:
+        raise operator.fail(f"padding number {number} is not known", "supported: SAME, VALID")
+    _, height, width, _ = image.shape
+    return (
+        same_padding(height, size[0], stride[0], dilation[0]),
+        same_padding(width, size[1], stride[1], dilation[1]),
+    )
+
+
+def operand(operator: Operator, number: int, what: str) -> str:
+    """The name of an input that has to be there."""
+    name = operator.inputs[number] if number < len(operator.inputs) else None
+    if name is None:
+        raise operator.fail(f"its input {number} ({what}) is missing")
+    return name
+
+
+def optional_operand(operator: Operator, number: int) -> str | None:
+    return operator.inputs[number] if number < len(operator.inputs) else None
+
+
+def image(draft: Draft, operator: Operator, number: int = 0) -> tuple[str, TensorType]:
+    """An input that has to be an NHWC image."""
+    name = operand(operator, number, "the image")
+    return name, with_rank(draft, operator, name, 4)
+
+
+def with_rank(draft: Draft, operator: Operator, name: str, rank: int) -> TensorType:
+    tensor = draft.types[name]
+    if tensor.rank != rank:
+        raise operator.fail(f'"{name}" has shape {list(tensor.shape)}, it must have {rank} dimensions')
+    return tensor
+
+
+def constant(draft: Draft, operator: Operator, number: int, what: str) -> str:
+    """The name of an input that has to be constant: weights that change during a run are not supported."""
+    name = operand(operator, number, what)
+    if name not in draft.constants:
+        raise operator.fail(f'its {what} "{name}" must be constant', "convert the model with frozen weights")
+    return name
+
+
+def constant_weights(draft: Draft, operator: Operator, rank: int) -> str:
+    name = constant(draft, operator, 1, "weights")
+    with_rank(draft, operator, name, rank)
+    return name
+
+
+def constant_bias(draft: Draft, operator: Operator, channels: int) -> str | None:
+    """The name of the bias, if there is one, with one element for each output channel."""
+    if optional_operand(operator, 2) is None:
+        return None
+    name = constant(draft, operator, 2, "bias")
+    stored = draft.types[name]
+    if stored.elements != channels:
+        raise operator.fail(
+            f'its bias "{name}" has {stored.elements} elements, there are {channels} output channels'
+        )
+    if stored.rank == 1:
+        return name
+    # Some writers keep the image's dimensions, all 1. A bias needs no scale: it is in * w by definition.
+    flat = TensorType(stored.dtype, (channels,))
+    return draft.add_value(name, flat, draft.constants[name].reshape(flat.shape))
+
+
+def the_output(operator: Operator) -> str:
+    if len(operator.outputs) != 1:
+        raise operator.fail(f"it has {len(operator.outputs)} outputs, not 1")
+    return operator.outputs[0]

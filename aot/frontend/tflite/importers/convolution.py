@@ -1,0 +1,112 @@
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import tflite
+
+from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.importers import attributes as read
+from aot.ir.types import Quant
+from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.reshape import Reshape
+from aot.ops.rounding import rounding_of
+
+
+def import_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
+    options = operator.options(tflite.Conv2DOptions)
+    x, x_type = read.image(draft, operator)
+    w = read.constant_weights(draft, operator, rank=4)
+    channels, rows, columns, _ = draft.types[w].shape
+    stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
+    dilation = read.at_least_one(operator, "dilation", (options.DilationHFactor(), options.DilationWFactor()))
+    op = Conv2d(
+        stride=stride,
+        dilation=dilation,
+        padding=read.padding(operator, options.Padding(), x_type, (rows, columns), stride, dilation),
+        activation=read.activation(operator, options.FusedActivationFunction()),
+        rounding=rounding_of(Conv2d.name, mode),
+    )
+    bias = read.constant_bias(draft, operator, channels)
+    draft.add_node(operator, op, (x, w, bias), read.the_output(operator))
+
+
+def import_depthwise_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
+    options = operator.options(tflite.DepthwiseConv2DOptions)
+    x, x_type = read.image(draft, operator)
+    w = _depthwise_weights(draft, operator)
+    rows, columns, channels = draft.types[w].shape
+    stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
+    dilation = read.at_least_one(operator, "dilation", (options.DilationHFactor(), options.DilationWFactor()))
+    op = DepthwiseConv2d(
+        stride=stride,
+        dilation=dilation,
+        padding=read.padding(operator, options.Padding(), x_type, (rows, columns), stride, dilation),
+        activation=read.activation(operator, options.FusedActivationFunction()),
+        rounding=rounding_of(DepthwiseConv2d.name, mode),
+        multiplier=channels // x_type.shape[3],
+    )
+    bias = read.constant_bias(draft, operator, channels)
+    draft.add_node(operator, op, (x, w, bias), read.the_output(operator))
+
+
+def _depthwise_weights(draft: Draft, operator: Operator) -> str:
+    """The weights [1, rows, columns, channels] without their first dimension, which says nothing."""
+    name = read.constant_weights(draft, operator, rank=4)
+    stored = draft.types[name]
+    if stored.shape[0] != 1:
+        raise operator.fail(f"its weights have shape {list(stored.shape)}, the first dimension must be 1")
+    quant = stored.quant
+    if quant is not None and quant.axis is not None:
+        quant = Quant(quant.scales, quant.zero_points, max(quant.axis - 1, 0))
+    flat = replace(stored, shape=stored.shape[1:], quant=quant)
+    return draft.add_value(name, flat, draft.constants[name].reshape(flat.shape))
+
+
+def import_fully_connected(draft: Draft, operator: Operator, mode: str) -> None:
+    options = operator.options(tflite.FullyConnectedOptions)
+    if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
+        raise operator.fail("shuffled weights are not supported", "convert the model with the default format")
+    x = read.operand(operator, 0, "the vector")
+    w = read.constant_weights(draft, operator, rank=2)
+    outputs, depth = draft.types[w].shape
+    op = Dense(
+        activation=read.activation(operator, options.FusedActivationFunction()),
+        rounding=rounding_of(Dense.name, mode),
+    )
+    bias = read.constant_bias(draft, operator, outputs)
+    rows = _as_rows(draft, operator, x, depth)
+    _add_dense(draft, operator, op, (rows, w, bias), outputs)
+
+
+def _as_rows(draft: Draft, operator: Operator, x: str, depth: int) -> str:
+    """The input as [N, depth]; TFLite takes any shape whose elements can be dealt into such rows."""
+    stored = draft.types[x]
+    if stored.rank == 2 and stored.shape[1] == depth:
+        return x
+    if stored.elements % depth:
+        raise operator.fail(
+            f'its input "{x}" has {stored.elements} elements; the weights take rows of {depth}'
+        )
+    shape = (stored.elements // depth, depth)
+    rows = draft.add_value(f"{x}/rows", replace(stored, shape=shape))
+    draft.add_node(operator, Reshape(shape), (x,), rows)
+    return rows
+
+
+def _add_dense(
+    draft: Draft, operator: Operator, op: Dense, inputs: tuple[str, str, str | None], outputs: int
+) -> None:
+    """The node itself and, where the file keeps more dimensions than two, a reshape after it."""
+    result = read.the_output(operator)
+    declared = draft.types[result]
+    shape = (draft.types[inputs[0]].shape[0], outputs)
+    if declared.shape == shape or declared.elements != shape[0] * shape[1]:
+        draft.add_node(operator, op, inputs, result)
+        return
+    flat = draft.add_value(f"{result}/rows", replace(declared, shape=shape))
+    draft.add_node(operator, op, inputs, flat)
+    draft.add_node(operator, Reshape(declared.shape), (flat,), result)

@@ -1,0 +1,33 @@
+"""The part of TFLite's schema that is read, as layouts for the bounds checks; numbers as in the schema."""
+
+from __future__ import annotations
+
+from tflite import BuiltinOptions
+
+from aot.frontend.tflite.flatbuffer import Layout, Scalar, Tables, Union, Vector
+
+_BYTE, _INT, _LONG = Scalar(1), Scalar(4), Scalar(8)
+_BYTES, _INTS, _LONGS = Vector(1), Vector(4), Vector(8)
+
+_OPTIONS = {
+    BuiltinOptions.Conv2DOptions: Layout(
+        "Conv2DOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _BYTE, 4: _INT, 5: _INT}
+    ),
+    BuiltinOptions.DepthwiseConv2DOptions: Layout(
+        "DepthwiseConv2DOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _INT, 4: _BYTE, 5: _INT, 6: _INT}
+    ),
+    BuiltinOptions.Pool2DOptions: Layout(
+        "Pool2DOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _INT, 4: _INT, 5: _BYTE}
+    ),
+    BuiltinOptions.FullyConnectedOptions: Layout("FullyConnectedOptions", {0: _BYTE, 1: _BYTE}),
+    BuiltinOptions.SoftmaxOptions: Layout("SoftmaxOptions", {0: _INT}),
+    BuiltinOptions.AddOptions: Layout("AddOptions", {0: _BYTE}),
+}
+_OPERATOR_CODE = Layout("OperatorCode", {0: _BYTE, 1: _BYTES, 3: _INT})
+_OPERATOR = Layout("Operator", {0: _INT, 1: _INTS, 2: _INTS, 3: _BYTE, 4: Union(3, _OPTIONS)})
+_QUANTIZATION = Layout("QuantizationParameters", {2: _INTS, 3: _LONGS, 4: _BYTE, 6: _INT})
+_SPARSITY = Layout("SparsityParameters", {})
+_TENSOR = Layout("Tensor", {0: _INTS, 1: _BYTE, 2: _INT, 3: _BYTES, 4: _QUANTIZATION, 5: _BYTE, 6: _SPARSITY})
+_SUBGRAPH = Layout("SubGraph", {0: Tables(_TENSOR), 1: _INTS, 2: _INTS, 3: Tables(_OPERATOR), 4: _BYTES})
+_BUFFER = Layout("Buffer", {0: _BYTES, 1: _LONG, 2: _LONG})
+MODEL = Layout("Model", {0: _INT, 1: Tables(_OPERATOR_CODE), 2: Tables(_SUBGRAPH), 4: Tables(_BUFFER)})

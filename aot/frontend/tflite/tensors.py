@@ -1,0 +1,137 @@
+"""Tensors of a TFLite file: type, quantisation and constant data, each checked before it is believed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import tflite
+
+from aot.errors import ModelError
+from aot.ir.graph import Array
+from aot.ir.types import DType, Quant, TensorType
+
+DTYPES = {
+    tflite.TensorType.INT8: DType.I8,
+    tflite.TensorType.UINT8: DType.U8,
+    tflite.TensorType.INT16: DType.I16,
+    tflite.TensorType.INT32: DType.I32,
+    tflite.TensorType.INT64: DType.I64,
+    tflite.TensorType.FLOAT32: DType.F32,
+    tflite.TensorType.BOOL: DType.BOOL,
+}
+_DTYPE_NAMES = {number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)}
+MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, and still quick to reckon with
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor of the file: what it is and, if it is a constant, what it holds."""
+
+    name: str  # as the file has it; neither unique nor always there
+    type: TensorType
+    data: Array | None
+
+
+def read_tensor(model: tflite.Model, tensor: tflite.Tensor, index: int, file_name: str) -> Tensor:
+    name = tensor_name(tensor, index)
+    reader = _Reader(f'tensor {index} "{name}" ({file_name})')
+    tensor_type = reader.type(tensor)
+    return Tensor(name, tensor_type, reader.data(model, tensor, tensor_type))
+
+
+def tensor_name(tensor: tflite.Tensor, index: int) -> str:
+    """The name in the file, or one by number where it has none."""
+    stored: bytes = tensor.Name() or b""
+    return stored.decode("utf-8", "replace") or f"tensor_{index}"
+
+
+@dataclass(frozen=True)
+class _Reader:
+    where: str
+
+    def fail(self, what: str, hint: str = "") -> ModelError:
+        return ModelError(what, self.where, hint or "the file looks corrupted: get or convert it again")
+
+    def type(self, tensor: tflite.Tensor) -> TensorType:
+        dtype = DTYPES.get(tensor.Type())
+        if dtype is None:
+            name = _DTYPE_NAMES.get(tensor.Type(), f"number {tensor.Type()}")
+            known = ", ".join(sorted(_DTYPE_NAMES[number] for number in DTYPES))
+            raise self.fail(f"element type {name} is not supported", f"supported: {known}")
+        if tensor.Sparsity() is not None:
+            raise self.fail("sparse tensors are not supported", "convert the model without sparsity")
+        shape = self._shape(tensor, dtype)
+        return TensorType(dtype, shape, self._quant(tensor, dtype, shape))
+
+    def _shape(self, tensor: tflite.Tensor, dtype: DType) -> tuple[int, ...]:
+        shape = tuple(int(tensor.Shape(axis)) for axis in range(tensor.ShapeLength()))
+        if len(shape) > 8:
+            raise self.fail(f"it has {len(shape)} dimensions, the limit is 8")
+        for dimension in shape:
+            if dimension < 1:
+                raise self.fail(
+                    f"dimension {dimension} in shape {list(shape)}: each must be at least 1",
+                    "models need static shapes: convert with a fixed input shape",
+                )
+        if prod(shape) * dtype.bytes > MAX_TENSOR_BYTES:
+            raise self.fail(f"shape {list(shape)} takes more than {MAX_TENSOR_BYTES:,} bytes")
+        return shape
+
+    def _quant(self, tensor: tflite.Tensor, dtype: DType, shape: tuple[int, ...]) -> Quant | None:
+        table = tensor.Quantization()
+        if table is None or table.ScaleLength() == 0 or not dtype.is_integer:
+            return None
+        if table.DetailsType() != tflite.QuantizationDetails.NONE:
+            raise self.fail("custom quantisation details are not supported", "use per-axis quantisation")
+        scales = tuple(float(scale) for scale in table.ScaleAsNumpy())
+        zero_points = self._zero_points(table, dtype, len(scales))
+        bad = next((scale for scale in scales if not (math.isfinite(scale) and scale > 0)), None)
+        if bad is not None:
+            raise self.fail(f"quantisation scale {bad}: each must be positive")
+        if len(scales) == 1:
+            return Quant(scales, zero_points)
+        return Quant(scales, zero_points, self._axis(table.QuantizedDimension(), shape, len(scales)))
+
+    def _zero_points(self, table: tflite.QuantizationParameters, dtype: DType, count: int) -> tuple[int, ...]:
+        if table.ZeroPointLength() == 0:
+            return (0,) * count
+        zero_points = tuple(int(zero_point) for zero_point in table.ZeroPointAsNumpy())
+        if len(zero_points) != count:
+            raise self.fail(f"quantisation has {count} scales but {len(zero_points)} zero points")
+        smallest, largest = dtype.limits
+        if not all(smallest <= zero_point <= largest for zero_point in zero_points):
+            raise self.fail(f"a quantisation zero point lies outside {dtype.value}: {zero_points[:4]}")
+        return zero_points
+
+    def _axis(self, axis: int, shape: tuple[int, ...], count: int) -> int:
+        if 0 <= axis < len(shape) and shape[axis] == count:
+            return axis
+        # Old converters gave a bias the axis of its weights; in one dimension there is no doubt.
+        if shape == (count,):
+            return 0
+        raise self.fail(f"{count} quantisation scales do not fit dimension {axis} of shape {list(shape)}")
+
+    def data(self, model: tflite.Model, tensor: tflite.Tensor, tensor_type: TensorType) -> Array | None:
+        index = tensor.Buffer()
+        if index >= model.BuffersLength():
+            raise self.fail(f"it uses buffer {index}, the file has {model.BuffersLength()}")
+        buffer = model.Buffers(index)
+        if buffer.Offset() > 1 or buffer.Size() > 1:
+            raise self.fail(
+                "its data is stored outside the flatbuffer (a file beyond 2 GiB)",
+                "convert the model so that constants are inside",
+            )
+        # Buffer 0 means "no data" by convention, as does an empty one.
+        if index == 0 or buffer.DataLength() == 0:
+            return None
+        if buffer.DataLength() != tensor_type.bytes:
+            raise self.fail(
+                f"its buffer {index} has {buffer.DataLength():,} bytes, "
+                f"shape {list(tensor_type.shape)} of {tensor_type.dtype.value} needs {tensor_type.bytes:,}"
+            )
+        stored = tensor_type.dtype.numpy.newbyteorder("<")
+        raw = buffer.DataAsNumpy().tobytes()
+        return np.frombuffer(raw, stored).astype(tensor_type.dtype.numpy).reshape(tensor_type.shape)

@@ -1,0 +1,40 @@
+"""Runs a graph with the ops' references: the oracle for everything that is generated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from aot.errors import InputError
+from aot.ir.graph import Array, Graph
+from aot.ir.types import TensorType
+
+
+def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs by name."""
+    values = {**graph.constants, **run_all(graph, inputs)}
+    return {name: values[name] for name in graph.outputs}
+
+
+def run_all(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Every value that is not a constant, by name."""
+    values: dict[str, Array] = {name: _checked(name, graph.types[name], inputs) for name in graph.inputs}
+    for node in graph.nodes:
+        arrays = [None if v is None else graph.constants.get(v, values.get(v)) for v in node.inputs]
+        results = node.op.reference(arrays, graph.input_types(node), graph.output_types(node))
+        values.update(zip(node.outputs, results, strict=True))
+    return values
+
+
+def _checked(name: str, tensor: TensorType, inputs: Mapping[str, Array]) -> Array:
+    if name not in inputs:
+        given = ", ".join(f'"{other}"' for other in inputs) or "none"
+        raise InputError(f'input "{name}" is missing', f"given: {given}")
+    array = np.asarray(inputs[name])
+    if array.shape != tensor.shape or array.dtype != tensor.dtype.numpy:
+        raise InputError(
+            f'input "{name}" is {array.dtype}{list(array.shape)}, '
+            f"the model takes {tensor.dtype.numpy}{list(tensor.shape)}"
+        )
+    return array

@@ -1,0 +1,90 @@
+"""The graph: nodes in order, each value made once. Frozen; passes build new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from aot.ops.op import Op
+
+Array = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation: reads named values (None where an optional one is absent), makes named values."""
+
+    name: str  # unique, from the model file where it has one
+    op: Op
+    inputs: tuple[str | None, ...]
+    outputs: tuple[str, ...]
+    origin: str = ""  # where in the user's file: 'CONV_2D #3 "resnet/conv2d_1"'
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The inputs that are there."""
+        return tuple(name for name in self.inputs if name is not None)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A model: inputs and constants flow through nodes, in execution order, to outputs.
+
+    Every name in `types` is an input, a constant or made by exactly one node before it is read.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    types: Mapping[str, TensorType]
+    constants: Mapping[str, Array] = field(default_factory=dict)
+
+    @cached_property
+    def producers(self) -> Mapping[str, Node]:
+        return {value: node for node in self.nodes for value in node.outputs}
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[Node, ...]]:
+        found: dict[str, list[Node]] = {name: [] for name in self.types}
+        for node in self.nodes:
+            for value in dict.fromkeys(node.reads):
+                found[value].append(node)
+        return {name: tuple(nodes) for name, nodes in found.items()}
+
+    def input_types(self, node: Node) -> tuple[TensorType | None, ...]:
+        return tuple(None if v is None else self.types[v] for v in node.inputs)
+
+    def output_types(self, node: Node) -> tuple[TensorType, ...]:
+        return tuple(self.types[v] for v in node.outputs)
+
+    def with_nodes(
+        self,
+        nodes: Iterable[Node],
+        types: Mapping[str, TensorType] | None = None,
+        constants: Mapping[str, Array] | None = None,
+        outputs: tuple[str, ...] | None = None,
+    ) -> Graph:
+        """The same model with other nodes; values that nothing mentions any more are dropped."""
+        nodes = tuple(nodes)
+        types = {**self.types, **(types or {})}
+        constants = {**self.constants, **(constants or {})}
+        outputs = self.outputs if outputs is None else outputs
+        used = {*self.inputs, *outputs}
+        for node in nodes:
+            used.update(node.reads, node.outputs)
+        return replace(
+            self,
+            nodes=nodes,
+            outputs=outputs,
+            types={name: t for name, t in types.items() if name in used},
+            constants={name: a for name, a in constants.items() if name in used},
+        )

@@ -1,0 +1,250 @@
+"""The graph as text and back: what `src/<name>.graph` of an archive holds and what pass tests are written in.
+
+    graph "kws"
+    input "x": i8[1,4,4,1] {0.5, -128}
+    constant "w": i8[2,1,1,1] {0.25 0.125, 0 0, axis 0} = [1, -2]
+    constant "table": f32[1000] = external
+    "conv" = conv2d(stride=[2, 2]) "x", "w", none -> "y": i8[1,2,2,2] {0.5, -128} # CONV_2D #0
+    output "y"
+
+Braces hold scales, zero points and axis. Attributes at their default are left out. A constant of more
+than INLINE_ELEMENTS elements is `external`: its elements come in a dictionary beside the text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from enum import Enum
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from aot.ir.graph import Array, Graph, Node
+from aot.ir.line import Line
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops import OPS
+from aot.ops.op import Op
+
+INLINE_ELEMENTS = 64
+
+
+def print_graph(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
+    lines = [f"graph {_quoted(graph.name)}"]
+    lines += [f"input {_declared(name, graph)}" for name in graph.inputs]
+    lines += [
+        f"constant {_declared(name, graph)} = {_elements(array, inline_elements)}"
+        for name, array in graph.constants.items()
+    ]
+    lines += [_node(node, graph) for node in graph.nodes]
+    lines += [f"output {_quoted(name)}" for name in graph.outputs]
+    return "\n".join(lines) + "\n"
+
+
+def external_constants(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> dict[str, Array]:
+    """The constants that the text of the graph leaves out."""
+    return {name: array for name, array in graph.constants.items() if array.size > inline_elements}
+
+
+def _quoted(name: str) -> str:
+    return json.dumps(name)
+
+
+def _declared(name: str, graph: Graph) -> str:
+    return f"{_quoted(name)}: {_type(graph.types[name])}"
+
+
+def _type(tensor: TensorType) -> str:
+    text = f"{tensor.dtype.value}[{','.join(map(str, tensor.shape))}]"
+    return text if tensor.quant is None else f"{text} {_quant(tensor.quant)}"
+
+
+def _quant(quant: Quant) -> str:
+    parts = [" ".join(map(repr, quant.scales)), " ".join(map(str, quant.zero_points))]
+    parts += [] if quant.axis is None else [f"axis {quant.axis}"]
+    return "{" + ", ".join(parts) + "}"
+
+
+def _elements(array: Array, inline_elements: int) -> str:
+    # JSON has no inf and nan, but Python's reader takes what its writer gives.
+    return json.dumps(array.ravel().tolist()) if array.size <= inline_elements else "external"
+
+
+def _node(node: Node, graph: Graph) -> str:
+    inputs = ", ".join("none" if name is None else _quoted(name) for name in node.inputs)
+    outputs = ", ".join(_declared(name, graph) for name in node.outputs)
+    origin = f" # {node.origin.encode('unicode_escape').decode('ascii')}" if node.origin else ""
+    return f"{_quoted(node.name)} = {node.op.name}({_attributes(node.op)}) {inputs} -> {outputs}{origin}"
+
+
+def _attributes(op: Op) -> str:
+    return ", ".join(
+        f"{field.name}={_attribute(getattr(op, field.name))}"
+        for field in fields(op)  # type: ignore[arg-type]
+        if getattr(op, field.name) != field.default
+    )
+
+
+def _attribute(value: Any) -> str:
+    return str(value.value) if isinstance(value, Enum) else json.dumps(value)
+
+
+def parse_graph(text: str, constants: Mapping[str, Array] | None = None) -> Graph:
+    """The graph that `print_graph` printed; `constants` holds the external ones.
+
+    Lines that start with # are comments. Raises GraphTextError where the text is no graph.
+    """
+    parser = _Parser(constants or {})
+    for number, line in enumerate(text.splitlines(), start=1):
+        parser.line(Line(line.strip(), number))
+    return parser.graph()
+
+
+class _Parser:
+    def __init__(self, external: Mapping[str, Array]) -> None:
+        self._external = external
+        self._name = ""
+        self._inputs: list[str] = []
+        self._outputs: list[str] = []
+        self._nodes: list[Node] = []
+        self._types: dict[str, TensorType] = {}
+        self._constants: dict[str, Array] = {}
+
+    def graph(self) -> Graph:
+        return Graph(
+            self._name,
+            tuple(self._inputs),
+            tuple(self._outputs),
+            tuple(self._nodes),
+            self._types,
+            self._constants,
+        )
+
+    def line(self, line: Line) -> None:
+        word = line.peek
+        if word in ("", "#"):
+            return
+        if word.startswith('"'):
+            self._nodes.append(self._node(line))
+        elif word in _STATEMENTS:
+            line.take()
+            _STATEMENTS[word](self, line)
+        else:
+            raise line.error(f"expected {', '.join(_STATEMENTS)} or a node, found {word}")
+
+    def _graph(self, line: Line) -> None:
+        self._name = line.name()
+
+    def _input(self, line: Line) -> None:
+        self._inputs.append(self._declaration(line))
+
+    def _output(self, line: Line) -> None:
+        self._outputs.append(line.name())
+
+    def _constant(self, line: Line) -> None:
+        name = self._declaration(line)
+        tensor = self._types[name]
+        line.take("=")
+        if not line.takes("external"):
+            elements = np.array(line.json(), tensor.dtype.numpy)
+            if elements.size != tensor.elements:
+                raise line.error(f"{elements.size} elements for shape {tensor.shape}")
+            self._constants[name] = elements.reshape(tensor.shape)
+        elif name in self._external:
+            self._constants[name] = self._external[name]
+        else:
+            raise line.error(f'constant "{name}" is external and was not given')
+
+    def _declaration(self, line: Line) -> str:
+        name = line.name()
+        line.take(":")
+        self._types[name] = _parse_type(line)
+        return name
+
+    def _node(self, line: Line) -> Node:
+        name = line.name()
+        line.take("=")
+        op = _parse_op(line)
+        inputs = tuple(_separated(line, self._operand, "->"))
+        outputs = tuple(_separated(line, self._declaration, "#"))
+        origin = line.rest().encode("ascii").decode("unicode_escape")
+        return Node(name, op, inputs, outputs, origin)
+
+    def _operand(self, line: Line) -> str | None:
+        return None if line.takes("none") else line.name()
+
+
+_STATEMENTS = {
+    "graph": _Parser._graph,
+    "input": _Parser._input,
+    "constant": _Parser._constant,
+    "output": _Parser._output,
+}
+
+
+def _separated(line: Line, item: Any, end: str) -> Iterable[Any]:
+    """Items with commas between them, up to the end of the line or the token `end`, which is taken."""
+    items = []
+    while line.peek not in ("", end):
+        items.append(item(line))
+        if not line.takes(","):
+            break
+    if line.peek:
+        line.take(end)
+    return items
+
+
+def _parse_type(line: Line) -> TensorType:
+    word = line.take()
+    try:
+        dtype = DType(word)
+    except ValueError:
+        raise line.error(f"{word} is not an element type") from None
+    shape = tuple(line.json())
+    return TensorType(dtype, shape, _parse_quant(line) if line.takes("{") else None)
+
+
+def _parse_quant(line: Line) -> Quant:
+    scales, zero_points = [], []
+    while not line.takes(","):
+        scales.append(float(line.json()))
+    while line.peek not in (",", "}"):
+        zero_points.append(int(line.json()))
+    axis = None
+    if line.takes(","):
+        line.take("axis")
+        axis = int(line.json())
+    line.take("}")
+    return Quant(tuple(scales), tuple(zero_points), axis)
+
+
+def _parse_op(line: Line) -> Op:
+    word = line.take()
+    if word not in OPS:
+        raise line.error(f"{word} is not an op ({', '.join(sorted(OPS))})")
+    line.take("(")
+    hints = get_type_hints(OPS[word])
+    attributes: dict[str, Any] = {}
+    while not line.takes(")"):
+        name = line.take()
+        line.take("=")
+        if name not in hints:
+            raise line.error(f"{word} has no attribute {name}")
+        attributes[name] = _parse_attribute(line, hints[name])
+        line.takes(",")
+    return OPS[word](**attributes)
+
+
+def _parse_attribute(line: Line, hint: Any) -> Any:
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        word = line.take()
+        try:
+            return hint(word)
+        except ValueError:
+            raise line.error(f"{word} is none of {', '.join(str(m.value) for m in hint)}") from None
+    return _as_tuples(line.json())
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(_as_tuples(item) for item in value) if isinstance(value, list) else value

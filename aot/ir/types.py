@@ -1,0 +1,109 @@
+"""Element types, quantisation and tensor types: what a value is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+
+import numpy as np
+
+
+class DType(Enum):
+    """An element type; the value is its name in graph text."""
+
+    I8 = "i8"
+    U8 = "u8"
+    I16 = "i16"
+    I32 = "i32"
+    I64 = "i64"
+    F32 = "f32"
+    BOOL = "bool"
+
+    @property
+    def bytes(self) -> int:
+        return self.numpy.itemsize
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        return _NUMPY[self]
+
+    @property
+    def c_name(self) -> str:
+        return _C_NAME[self]
+
+    @property
+    def is_integer(self) -> bool:
+        return self not in (DType.F32, DType.BOOL)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Smallest and largest value of an integer type."""
+        info = np.iinfo(self.numpy.name)
+        return int(info.min), int(info.max)
+
+
+_NUMPY: dict[DType, np.dtype[np.generic]] = {
+    DType.I8: np.dtype(np.int8),
+    DType.U8: np.dtype(np.uint8),
+    DType.I16: np.dtype(np.int16),
+    DType.I32: np.dtype(np.int32),
+    DType.I64: np.dtype(np.int64),
+    DType.F32: np.dtype(np.float32),
+    DType.BOOL: np.dtype(np.bool_),
+}
+_C_NAME: dict[DType, str] = {
+    DType.I8: "int8_t",
+    DType.U8: "uint8_t",
+    DType.I16: "int16_t",
+    DType.I32: "int32_t",
+    DType.I64: "int64_t",
+    DType.F32: "float",
+    DType.BOOL: "uint8_t",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quant:
+    """real = scale * (stored - zero_point); one pair, or one per index of `axis`."""
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int | None = None
+
+    @property
+    def scale(self) -> float:
+        """The scale of a per-tensor quantisation."""
+        (scale,) = self.scales
+        return scale
+
+    @property
+    def zero_point(self) -> int:
+        """The zero point of a per-tensor quantisation."""
+        (zero_point,) = self.zero_points
+        return zero_point
+
+    @property
+    def is_per_channel(self) -> bool:
+        return self.axis is not None
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Element type, static shape and, for quantised tensors, what the integers mean."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    quant: Quant | None = None
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.dtype.bytes
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)

@@ -1,0 +1,128 @@
+"""What every graph must keep, before the first pass and after each: rules that read as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+import numpy as np
+
+from aot.ir.graph import Graph
+from aot.ir.types import Quant, TensorType
+from aot.ops.constraints import violations
+
+Rule = Callable[[Graph], Iterator[str]]
+
+
+class GraphRuleError(AssertionError):
+    """A graph breaks a rule. Importers refuse such models, so this is a bug in a pass or an importer."""
+
+    def __init__(self, rule: str, fact: str) -> None:
+        super().__init__(f'the graph breaks the rule "{rule}": {fact}')
+        self.rule = rule
+        self.fact = fact
+
+
+def verify(graph: Graph) -> None:
+    """Raises GraphRuleError for the first rule that does not hold; later rules rely on earlier ones."""
+    for rule, facts in RULES.items():
+        for fact in facts(graph):
+            raise GraphRuleError(rule, fact)
+
+
+def _names_have_types(graph: Graph) -> Iterator[str]:
+    mentioned = chain(
+        graph.inputs, graph.outputs, graph.constants, *((*n.reads, *n.outputs) for n in graph.nodes)
+    )
+    return (f'"{name}" has no type' for name in mentioned if name not in graph.types)
+
+
+def _one_producer(graph: Graph) -> Iterator[str]:
+    made: set[str] = set()
+    for name in chain(graph.inputs, graph.constants, *(n.outputs for n in graph.nodes)):
+        if name in made:
+            yield f'"{name}" is made twice'
+        made.add(name)
+
+
+def _read_after_made(graph: Graph) -> Iterator[str]:
+    made = {*graph.inputs, *graph.constants}
+    for node in graph.nodes:
+        yield from (f'"{node.name}" reads "{name}"' for name in node.reads if name not in made)
+        made.update(node.outputs)
+    yield from (f'output "{name}" is not made' for name in graph.outputs if name not in made)
+
+
+def _nothing_unmentioned(graph: Graph) -> Iterator[str]:
+    used = {*graph.inputs, *graph.outputs, *chain(*((*n.reads, *n.outputs) for n in graph.nodes))}
+    return (f'nothing mentions "{name}"' for name in graph.types if name not in used)
+
+
+def _node_names(graph: Graph) -> Iterator[str]:
+    seen: set[str] = set()
+    for node in graph.nodes:
+        if node.name in seen or not node.name:
+            yield f'"{node.name}" ({node.op.name})'
+        seen.add(node.name)
+
+
+def _shapes_positive(graph: Graph) -> Iterator[str]:
+    for name, tensor in graph.types.items():
+        if any(dimension < 1 for dimension in tensor.shape):
+            yield f'"{name}" has shape {tensor.shape}'
+
+
+def _quantisation(graph: Graph) -> Iterator[str]:
+    for name, tensor in graph.types.items():
+        fact = None if tensor.quant is None else _quant_fact(tensor, tensor.quant)
+        if fact is not None:
+            yield f'"{name}" {fact}'
+
+
+def _quant_fact(tensor: TensorType, quant: Quant) -> str | None:
+    if not tensor.dtype.is_integer:
+        return f"is {tensor.dtype.value} and has a quantisation"
+    if len(quant.scales) != len(quant.zero_points):
+        return f"has {len(quant.scales)} scales, {len(quant.zero_points)} zero points"
+    if quant.axis is None:
+        return None if len(quant.scales) == 1 else f"has {len(quant.scales)} scales and no axis"
+    if not 0 <= quant.axis < tensor.rank:
+        return f"has axis {quant.axis} and {tensor.rank} dimensions"
+    if tensor.shape[quant.axis] != len(quant.scales):
+        return f"has {len(quant.scales)} scales for {tensor.shape[quant.axis]} indices"
+    return None
+
+
+def _constants(graph: Graph) -> Iterator[str]:
+    for name, array in graph.constants.items():
+        tensor = graph.types[name]
+        if (np.dtype(array.dtype), array.shape) != (tensor.dtype.numpy, tensor.shape):
+            yield f'"{name}" is {array.dtype}{array.shape}, declared {tensor.dtype.value}{tensor.shape}'
+
+
+def _op_constraints(graph: Graph) -> Iterator[str]:
+    for node in graph.nodes:
+        for fact in violations(node.op, graph.input_types(node), graph.output_types(node)):
+            yield f'"{node.name}" ({node.op.name}): {fact}'
+
+
+def _inferred_types(graph: Graph) -> Iterator[str]:
+    for node in graph.nodes:
+        inferred = node.op.infer(graph.input_types(node))
+        declared = tuple((t.dtype.value, t.shape) for t in graph.output_types(node))
+        if inferred != declared:
+            yield f'"{node.name}" ({node.op.name}) infers {inferred}, declared {declared}'
+
+
+RULES: dict[str, Rule] = {
+    "every value that is mentioned has a type": _names_have_types,
+    "every value has one producer": _one_producer,
+    "a value is read after it is made": _read_after_made,
+    "every value with a type is mentioned": _nothing_unmentioned,
+    "every node has a name of its own": _node_names,
+    "every dimension is at least 1": _shapes_positive,
+    "quantisation fits its tensor": _quantisation,
+    "constants have their declared type": _constants,
+    "every node keeps its op's constraints": _op_constraints,
+    "declared types are what the ops infer": _inferred_types,
+}

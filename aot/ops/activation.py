@@ -1,0 +1,64 @@
+"""Fused activations: a clamp, in real numbers or in the output's integers."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops.requant import Ints, quant_of
+
+
+class Activation(Enum):
+    """What is done to each result before it is stored."""
+
+    NONE = "none"
+    RELU = "relu"
+    RELU6 = "relu6"
+    RELU_N1_TO_1 = "relu_n1_to_1"
+
+    @property
+    def real_limits(self) -> tuple[float, float]:
+        """The smallest and largest real result."""
+        return _REAL_LIMITS[self]
+
+
+_REAL_LIMITS = {
+    Activation.NONE: (-math.inf, math.inf),
+    Activation.RELU: (0.0, math.inf),
+    Activation.RELU6: (0.0, 6.0),
+    Activation.RELU_N1_TO_1: (-1.0, 1.0),
+}
+
+
+def integer_clamp(activation: Activation, out_type: TensorType) -> tuple[int, int]:
+    """The smallest and largest stored integer of a quantised output."""
+    smallest, largest = out_type.dtype.limits
+    low, high = activation.real_limits
+    if math.isfinite(low):
+        smallest = max(smallest, _stored(low, out_type))
+    if math.isfinite(high):
+        largest = min(largest, _stored(high, out_type))
+    return smallest, largest
+
+
+def clamp_integers(values: Ints, activation: Activation, out_type: TensorType) -> Array:
+    """Clamped by the activation and the output's integer range, in the output's element type."""
+    low, high = integer_clamp(activation, out_type)
+    return np.clip(values, low, high).astype(out_type.dtype.numpy)
+
+
+def clamp_reals(values: Array, activation: Activation) -> Array:
+    """Clamped by the activation, as float32."""
+    low, high = activation.real_limits
+    return np.clip(values, low, high).astype(DType.F32.numpy)
+
+
+def _stored(real: float, out_type: TensorType) -> int:
+    # The reference divides in single precision and rounds half away from zero.
+    quant = quant_of(out_type)
+    steps = float(np.float32(real) / np.float32(quant.scale))
+    return quant.zero_point + int(math.copysign(math.floor(abs(steps) + 0.5), steps))

@@ -1,0 +1,89 @@
+"""Convolution over NHWC images with OHWI weights, an optional bias and a fused activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.accumulate import centred, finish_integers, finish_reals, with_bias
+from aot.ops.activation import Activation
+from aot.ops.op import Constraint, Cost, Op, Types, Window, given
+from aot.ops.requant import conv_requant
+from aot.ops.rounding import RequantRounding
+from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size, pad, patches, row_window
+
+
+def _channels(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x, w = given(inputs[0]), given(inputs[1])
+    if w.rank != 4:
+        return f"the weights have {w.rank} dimensions, not 4"
+    if w.shape[3] == x.shape[3]:
+        return None
+    return f"the input has {x.shape[3]} channels, the weights {w.shape[3]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Conv2d(Op):
+    """Inputs: x [N, H, W, I], w [O, kernel rows, kernel columns, I], b [O] or None."""
+
+    name: ClassVar[str] = "conv2d"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(2, 3),
+        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.WEIGHTS_LIKE_INPUT,
+        limits.BIAS_FITS_INPUT,
+        limits.rank_is(4),
+        limits.BATCH_IS_ONE,
+        Constraint("weights must be 4-d and have as many channels as the input (no groups)", _channels),
+        limits.WINDOW_FITS,
+        limits.INT8_IS_QUANTISED,
+        limits.bias_per_channel(channel_axis=0),
+        limits.weights_are_symmetric(channel_axis=0),
+        limits.RESCALE_FITS,
+    )
+    stride: Pair = (1, 1)
+    dilation: Pair = (1, 1)
+    padding: Padding = NO_PADDING  # (top, bottom), (left, right)
+    activation: Activation = Activation.NONE
+    rounding: RequantRounding = RequantRounding.DOUBLE
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x, w = given(inputs[0]), given(inputs[1])
+        n, height, width, _ = x.shape
+        o, kernel_rows, kernel_columns, _ = w.shape
+        rows = output_size(height, kernel_rows, self.stride[0], self.dilation[0], self.padding[0])
+        columns = output_size(width, kernel_columns, self.stride[1], self.dilation[1], self.padding[1])
+        return ((x.dtype.value, (n, rows, columns, o)),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x_type, w_type, (out_type,) = given(inputs[0]), given(inputs[1]), outputs
+        x, w, b = given(arrays[0]), given(arrays[1]), arrays[2] if len(arrays) > 2 else None
+        size = w.shape[1], w.shape[2]
+        image = pad(centred(x, x_type), self.padding, 0.0)
+        windows = patches(image, size, self.stride, self.dilation)
+        n, rows, columns = windows.shape[:3]
+        flat_windows = windows.transpose(0, 1, 2, 4, 5, 3).reshape(n * rows * columns, -1)
+        flat_weights = w.astype(np.float64).reshape(w.shape[0], -1)
+        sums = with_bias((flat_windows @ flat_weights.T).reshape(n, rows, columns, -1), b)
+        if x_type.dtype is DType.F32:
+            return (finish_reals(sums, self.activation),)
+        multipliers = conv_requant(x_type, w_type, out_type, w.shape[0])
+        return (finish_integers(sums, multipliers, out_type, self.activation, self.rounding),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        _, kernel_rows, kernel_columns, channels = given(inputs[1]).shape
+        results = outputs[0].elements
+        return Cost(macs=results * kernel_rows * kernel_columns * channels, elementwise=results)
+
+    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
+        size = given(inputs[1]).shape[1]
+        window = row_window(size, self.stride[0], self.dilation[0], self.padding)
+        return (window, *[None] * (len(inputs) - 1))

@@ -1,0 +1,67 @@
+"""Fully connected layer: each output is a dot product with all inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.accumulate import centred, finish_integers, finish_reals, with_bias
+from aot.ops.activation import Activation
+from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.requant import conv_requant
+from aot.ops.rounding import RequantRounding
+
+
+def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x, w = given(inputs[0]), given(inputs[1])
+    if w.rank != 2:
+        return f"the weights have {w.rank} dimensions, not 2"
+    if w.shape[1] == x.shape[1]:
+        return None
+    return f"a row of the input has {x.shape[1]} elements, a row of the weights {w.shape[1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Dense(Op):
+    """Inputs: x [N, K], w [O, K], b [O] or None."""
+
+    name: ClassVar[str] = "dense"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(2, 3),
+        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.WEIGHTS_LIKE_INPUT,
+        limits.BIAS_FITS_INPUT,
+        limits.rank_is(2),
+        Constraint("weights must be 2-d with rows as long as the input's", _depth),
+        limits.INT8_IS_QUANTISED,
+        limits.bias_per_channel(channel_axis=0),
+        limits.weights_are_symmetric(channel_axis=0),
+        limits.RESCALE_FITS,
+    )
+    activation: Activation = Activation.NONE
+    rounding: RequantRounding = RequantRounding.DOUBLE
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x, w = given(inputs[0]), given(inputs[1])
+        return ((x.dtype.value, (x.shape[0], w.shape[0])),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x_type, w_type, (out_type,) = given(inputs[0]), given(inputs[1]), outputs
+        x, w, b = given(arrays[0]), given(arrays[1]), arrays[2] if len(arrays) > 2 else None
+        sums = with_bias(centred(x, x_type) @ w.astype(np.float64).T, b)
+        if x_type.dtype is DType.F32:
+            return (finish_reals(sums, self.activation),)
+        multipliers = conv_requant(x_type, w_type, out_type, w.shape[0])
+        return (finish_integers(sums, multipliers, out_type, self.activation, self.rounding),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        results = outputs[0].elements
+        return Cost(macs=results * given(inputs[1]).shape[1], elementwise=results)

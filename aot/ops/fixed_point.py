@@ -1,0 +1,68 @@
+"""exp(x) for x <= 0 and 1 / (1 + x) in 32-bit fixed point, exactly as the integer references compute them.
+
+A fixed-point number with i integer bits is raw / 2**(31 - i), raw a signed 32-bit integer, here in int64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot.ops.requant import (
+    INT32_MAX,
+    INT32_MIN,
+    Ints,
+    rounding_divide_by_pot,
+)
+from aot.ops.requant import (
+    saturating_rounding_doubling_high_mul as multiply,
+)
+
+# exp(-2**n) as a fraction of 2**31, for n = -2 .. 4: as far as an argument of five integer bits goes.
+_EXP_OF_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
+_EXP_OF_MINUS_EIGHTH = 1895147668
+_ONE_THIRD = 715827883
+_48_OVER_17, _MINUS_32_OVER_17 = 1515870810, -1010580540  # two integer bits
+
+
+def exp_of_negative(raw: Ints, integer_bits: int = 5) -> Ints:
+    """exp(x) with no integer bits, of x <= 0 given with `integer_bits`."""
+    fraction_bits = 31 - integer_bits
+    quarter = 1 << (fraction_bits - 2)
+    in_quarter = (raw & (quarter - 1)) - quarter
+    result = _exp_in_last_quarter(_saturate(in_quarter << integer_bits))
+    remainder = in_quarter - raw
+    for power, factor in zip(range(-2, integer_bits), _EXP_OF_POWERS, strict=False):
+        is_set = (remainder & (1 << (fraction_bits + power))) != 0
+        result = np.where(is_set, multiply(result, factor), result)
+    return np.where(raw == 0, INT32_MAX, result)
+
+
+def _exp_in_last_quarter(raw: Ints) -> Ints:
+    """exp(x) for x in [-1/4, 0): four Taylor terms around -1/8."""
+    x = raw + (1 << 28)
+    x2 = multiply(x, x)
+    x3, x4 = multiply(x2, x), multiply(x2, x2)
+    quartic = rounding_divide_by_pot(x4, 2)
+    higher = rounding_divide_by_pot(multiply(quartic + x3, _ONE_THIRD) + x2, 1)
+    return _EXP_OF_MINUS_EIGHTH + multiply(x + higher, _EXP_OF_MINUS_EIGHTH)
+
+
+def one_over_one_plus(raw: Ints) -> Ints:
+    """1 / (1 + x) for x in [0, 1), both with no integer bits: three Newton-Raphson steps."""
+    half_denominator = (raw + INT32_MAX + 1) >> 1  # both are positive
+    x = _48_OVER_17 + multiply(half_denominator, _MINUS_32_OVER_17)
+    for _ in range(3):
+        error = (1 << 29) - multiply(half_denominator, x)
+        x = x + _saturate(multiply(x, error) << 2)
+    return _saturate(x << 1)
+
+
+def reciprocal(raw: Ints, integer_bits: int) -> tuple[Ints, Ints]:
+    """(scale, bits): 1 / x = scale / 2**31 / 2**bits for x > 0 with `integer_bits`."""
+    headroom = 32 - np.array([int(v).bit_length() for v in raw.ravel()], np.int64).reshape(raw.shape)
+    above_one = (raw << headroom) - (1 << 31)
+    return one_over_one_plus(above_one), integer_bits - headroom
+
+
+def _saturate(raw: Ints) -> Ints:
+    return np.clip(raw, INT32_MIN, INT32_MAX)

@@ -1,0 +1,46 @@
+"""Maximum pooling: the largest real pixel under the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.activation import clamp_integers, clamp_reals
+from aot.ops.op import Constraint, Types, given
+from aot.ops.pooling import WINDOW_SEES_PIXELS, Pool2d
+from aot.ops.spatial import pad, patches
+
+
+@dataclass(frozen=True, slots=True)
+class MaxPool2d(Pool2d):
+    """The padding counts as smaller than any pixel."""
+
+    name: ClassVar[str] = "max_pool2d"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.rank_is(4),
+        limits.BATCH_IS_ONE,
+        limits.WINDOW_FITS,
+        WINDOW_SEES_PIXELS,
+        limits.INT8_IS_QUANTISED,
+        limits.QUANTISATION_IS_KEPT,
+    )
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x, (out_type,) = given(arrays[0]), outputs
+        is_float = out_type.dtype is DType.F32
+        lowest = -np.inf if is_float else out_type.dtype.limits[0]
+        windows = patches(pad(x, self.padding, lowest), self.size, self.stride, (1, 1))
+        largest = windows.max(axis=(4, 5))
+        if is_float:
+            return (clamp_reals(largest, self.activation),)
+        return (clamp_integers(largest.astype(np.int64), self.activation, out_type),)

@@ -1,0 +1,79 @@
+"""What an op is: its attributes, its result types, its exact meaning, its cost and the rows it reads."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from aot.ir.graph import Array
+from aot.ir.types import TensorType
+
+Types = Sequence[TensorType | None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One limit of an op. `rule` is both the message to the user and the row in docs/ops.md.
+
+    `violation(op, inputs, outputs)` gives the fact about this node that breaks the rule, or None.
+    """
+
+    rule: str
+    violation: Callable[[Op, Types, Sequence[TensorType]], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one inference of a node does, whatever the kernel."""
+
+    macs: int = 0
+    elementwise: int = 0  # results that need a computation of their own, such as a requantisation
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Row map: output row y reads input rows [y * stride + offset, y * stride + offset + size).
+
+    Rows outside the image are padding. Rows are indices along axis 1 of an NHWC tensor.
+    """
+
+    stride: int
+    offset: int
+    size: int
+
+
+ROW_BY_ROW = Window(stride=1, offset=0, size=1)
+
+
+class Op(ABC):
+    """Base of the canonical ops: frozen dataclasses whose fields are the op's attributes."""
+
+    name: ClassVar[str]
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
+
+    @abstractmethod
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """(dtype name, shape) of each output. Quantisation is not inferred: the graph states it."""
+
+    @abstractmethod
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        """The exact meaning, in NumPy: for integers bit for bit what every kernel must give."""
+
+    @abstractmethod
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        """MACs and element-wise results of one run."""
+
+    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
+        """For each input the rows that one output row needs; None where it needs all of it."""
+        return (None,) * len(inputs)
+
+
+def given(value: T | None) -> T:
+    """An input that the op's constraints promise to be there."""
+    assert value is not None
+    return value

@@ -1,0 +1,99 @@
+"""Requantisation: real multipliers as integers, and what multiplying by them means, bit for bit.
+
+A multiplier m is held as (mult, shift): m ~= mult / 2**31 * 2**shift, with mult in [2**30, 2**31).
+All functions take and give int64 arrays whose values fit in 32 bits, and are exact.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.ir.types import Quant, TensorType
+from aot.ops.rounding import RequantRounding
+
+Ints = npt.NDArray[np.int64]
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """(mult, shift) nearest to a non-negative real multiplier; (0, 0) where it is too small to matter."""
+    if real == 0.0:
+        return 0, 0
+    fraction, shift = math.frexp(real)
+    mult = math.floor(fraction * 2**31 + 0.5)  # positive, so half up is half away from zero
+    if mult == 2**31:
+        mult, shift = mult // 2, shift + 1
+    return (0, 0) if shift < -31 else (mult, shift)
+
+
+def saturating_rounding_doubling_high_mul(a: Ints, b: Ints | int) -> Ints:
+    """round(a * b / 2**31), half towards plus infinity; the one overflow, (-2**31)**2, saturates."""
+    product: Ints = (a * b + (1 << 30)) >> 31
+    return np.minimum(product, INT32_MAX)
+
+
+def rounding_divide_by_pot(x: Ints, exponent: Ints | int) -> Ints:
+    """round(x / 2**exponent), half away from zero."""
+    mask = (np.int64(1) << np.asarray(exponent, np.int64)) - 1
+    threshold = (mask >> 1) + (x < 0)
+    rounded: Ints = (x >> exponent) + ((x & mask) > threshold)
+    return rounded
+
+
+def multiply_by_quantized_multiplier(
+    x: Ints, mult: Ints | int, shift: Ints | int, rounding: RequantRounding = RequantRounding.DOUBLE
+) -> Ints:
+    """x times the real multiplier that (mult, shift) stands for, rounded twice or once."""
+    return _MULTIPLY[rounding](x, np.asarray(mult, np.int64), np.asarray(shift, np.int64))
+
+
+def _multiply_rounding_twice(x: Ints, mult: Ints, shift: Ints) -> Ints:
+    # The shifted value lives in 32 bits in the reference: multipliers above one wrap as the hardware does.
+    shifted = (x << np.maximum(shift, 0)).astype(np.int32).astype(np.int64)
+    return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(shifted, mult), np.maximum(-shift, 0))
+
+
+def _multiply_rounding_once(x: Ints, mult: Ints, shift: Ints) -> Ints:
+    total_shift = 31 - shift
+    scaled: Ints = (x * mult + (np.int64(1) << (total_shift - 1))) >> total_shift
+    return scaled
+
+
+_MULTIPLY = {
+    RequantRounding.DOUBLE: _multiply_rounding_twice,
+    RequantRounding.SINGLE: _multiply_rounding_once,
+}
+
+
+def conv_requant(
+    x_type: TensorType, w_type: TensorType, out_type: TensorType, channels: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """(mult, shift) per output channel of an int8 convolution or dense layer: in * w / out.
+
+    The scales are single precision in the file, the arithmetic is in double; the product in single
+    precision, as older kernels of FULLY_CONNECTED had it, moves the last bits and with them results.
+    """
+    x, w, out = quant_of(x_type), quant_of(w_type), quant_of(out_type)
+    reals = [x.scale * w_scale / out.scale for w_scale in _per_channel(w.scales, channels)]
+    return _quantize_multipliers(reals)
+
+
+def quant_of(tensor: TensorType) -> Quant:
+    """The quantisation of a tensor that the op's constraints promise to have one."""
+    if tensor.quant is None:
+        raise ValueError(f"a quantised tensor was expected, not {tensor}")
+    return tensor.quant
+
+
+def _per_channel(scales: tuple[float, ...], channels: int) -> tuple[float, ...]:
+    return scales * channels if len(scales) == 1 else scales
+
+
+def _quantize_multipliers(
+    reals: list[float],
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    pairs = np.array([quantize_multiplier(real) for real in reals], np.int32).reshape(-1, 2)
+    return pairs[:, 0].copy(), pairs[:, 1].copy()

@@ -1,0 +1,48 @@
+"""Reshape: the same elements in the same order under another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from aot.ir.graph import Array
+from aot.ir.types import TensorType
+from aot.ops import constraints as limits
+from aot.ops.op import Constraint, Cost, Op, Types, given
+
+
+def _same_dtype(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x, (y,) = given(inputs[0]), outputs
+    return None if x.dtype is y.dtype else f"{x.dtype.value} would become {y.dtype.value}"
+
+
+def _same_elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Reshape)
+    x, elements = given(inputs[0]), prod(op.shape)
+    return None if x.elements == elements else f"{x.elements} would become {elements}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape(Op):
+    """Input: x of any element type."""
+
+    name: ClassVar[str] = "reshape"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        Constraint("the element type must stay the same", _same_dtype),
+        Constraint("the number of elements must stay the same", _same_elements),
+    )
+    shape: tuple[int, ...] = ()
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return ((given(inputs[0]).dtype.value, self.shape),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        return (given(arrays[0]).reshape(self.shape),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost()

@@ -1,0 +1,32 @@
+"""Which rounding each op's requantisation uses in each mode: one table, because the references disagree."""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import MappingProxyType
+
+
+class RequantRounding(Enum):
+    """How a 32-bit accumulator times a real multiplier becomes an integer again."""
+
+    DOUBLE = "double"  # rounding high multiply to 31 bits, then a rounding shift: two roundings
+    SINGLE = "single"  # one 64-bit product, one rounding shift
+
+
+MODES = ("tflm", "litert-ref")
+
+# TFLite Micro rounds twice everywhere. LiteRT's reference kernels (BUILTIN_REF) do too, except in
+# FULLY_CONNECTED with per-tensor weights, where a third of the outputs of a deep network move by 1 to 3.
+_DOUBLE = MappingProxyType({"tflm": RequantRounding.DOUBLE, "litert-ref": RequantRounding.DOUBLE})
+ROUNDING = MappingProxyType(
+    {
+        "conv2d": _DOUBLE,
+        "depthwise_conv2d": _DOUBLE,
+        "dense": MappingProxyType({"tflm": RequantRounding.DOUBLE, "litert-ref": RequantRounding.SINGLE}),
+    }
+)
+
+
+def rounding_of(op_name: str, mode: str) -> RequantRounding:
+    """The rounding of an op that requantises, in mode 'tflm' or 'litert-ref'."""
+    return ROUNDING[op_name][mode]

@@ -1,0 +1,116 @@
+"""Softmax over the last axis: exp(beta * x) / sum(exp(beta * x))."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.fixed_point import exp_of_negative, reciprocal
+from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.requant import (
+    Ints,
+    quant_of,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+)
+
+DIFF_INTEGER_BITS = 5  # of beta * scale * (x - max)
+SUM_INTEGER_BITS = 12  # of the sum of exponentials
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxParameters:
+    """beta * scale in fixed point, and the smallest x - max whose exponential is not taken as zero."""
+
+    mult: int
+    left_shift: int
+    diff_min: int
+
+
+def softmax_parameters(x_type: TensorType, beta: float) -> SoftmaxParameters:
+    """How x - max of an int8 softmax becomes a fixed-point number with DIFF_INTEGER_BITS."""
+    fraction_bits = 31 - DIFF_INTEGER_BITS
+    real = min(float(np.float32(beta)) * quant_of(x_type).scale * (1 << fraction_bits), 2.0**31 - 1.0)
+    mult, left_shift = quantize_multiplier(real)
+    radius = ((1 << DIFF_INTEGER_BITS) - 1) * (1 << fraction_bits) / (1 << left_shift)
+    return SoftmaxParameters(mult, left_shift, diff_min=-math.floor(radius))
+
+
+def exp_table(x_type: TensorType, beta: float) -> npt.NDArray[np.int32]:
+    """exp(beta * scale * -d) * 2**31 for d = max - x = 0 .. 255 of an int8 softmax; 0 beyond diff_min.
+
+    With e = exp_table, n elements per row and m their maximum, the result is in integers
+        sum    = SUM(rdiv(e[m - x], 12))                      # rdiv: rounding_divide_by_pot
+        scale, bits = reciprocal(sum, 12)                     # fixed_point.reciprocal
+        y      = rdiv(srdhm(scale, e[m - x]), bits + 23) - 128, at most 127
+    where srdhm is saturating_rounding_doubling_high_mul. Where e is 0, y is -128.
+    """
+    p = softmax_parameters(x_type, beta)
+    diffs = -np.arange(256, dtype=np.int64)
+    kept = diffs >= p.diff_min
+    scaled = saturating_rounding_doubling_high_mul(np.where(kept, diffs, 0) << p.left_shift, p.mult)
+    return np.where(kept, exp_of_negative(scaled, DIFF_INTEGER_BITS), 0).astype(np.int32)
+
+
+def _probabilities(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    (y,) = outputs
+    if y.quant is None or (y.quant.zero_point == -128 and abs(y.quant.scale * 256 - 1) <= 1e-3):
+        return None
+    return f"scale {y.quant.scale:.6g}, zero point {y.quant.zero_point}"
+
+
+def _resolution(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Softmax)
+    x = given(inputs[0])
+    if x.quant is None or op.beta * x.quant.scale >= 2.0 ** (DIFF_INTEGER_BITS - 31):
+        return None
+    return f"it is {op.beta * x.quant.scale:.3g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Softmax(Op):
+    """Input: x of any rank."""
+
+    name: ClassVar[str] = "softmax"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.INT8_IS_QUANTISED,
+        Constraint("beta * input scale must be at least 2**-26 for i8 inputs", _resolution),
+        Constraint("an i8 output must have scale 1/256 and zero point -128", _probabilities),
+    )
+    beta: float = 1.0
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x = given(inputs[0])
+        return ((x.dtype.value, x.shape),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x, x_type = given(arrays[0]), given(inputs[0])
+        below = x.max(axis=-1, keepdims=True).astype(np.float64) - x
+        if x_type.dtype is DType.F32:
+            exps = np.exp(-self.beta * below)
+            return ((exps / exps.sum(axis=-1, keepdims=True)).astype(np.float32),)
+        return (_integer_softmax(exp_table(x_type, self.beta)[below.astype(np.int64)].astype(np.int64)),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=outputs[0].elements)
+
+
+def _integer_softmax(exps: Ints) -> npt.NDArray[np.int8]:
+    """The int8 results for exponentials with no integer bits."""
+    sums = rounding_divide_by_pot(exps, SUM_INTEGER_BITS).sum(axis=-1, keepdims=True)
+    scale, bits = reciprocal(sums, SUM_INTEGER_BITS)
+    shares = rounding_divide_by_pot(saturating_rounding_doubling_high_mul(exps, scale), bits + 31 - 8)
+    return np.clip(shares - 128, -128, 127).astype(np.int8)

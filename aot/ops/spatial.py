@@ -1,0 +1,48 @@
+"""Windows that slide over images: output sizes, explicit padding, and the pixels under each window."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.ir.graph import Array
+from aot.ops.op import Window
+
+Pair = tuple[int, int]
+Padding = tuple[Pair, Pair]  # (top, bottom), (left, right)
+NO_PADDING: Padding = ((0, 0), (0, 0))
+
+
+def extent(size: int, dilation: int) -> int:
+    """How many input positions a window spans from its first tap to its last."""
+    return (size - 1) * dilation + 1
+
+
+def output_size(length: int, size: int, stride: int, dilation: int, padding: Pair) -> int:
+    return (length + sum(padding) - extent(size, dilation)) // stride + 1
+
+
+def same_padding(length: int, size: int, stride: int, dilation: int) -> Pair:
+    """The padding that makes ceil(length / stride) outputs; the odd one goes after."""
+    outputs = -(-length // stride)
+    total = max(0, (outputs - 1) * stride + extent(size, dilation) - length)
+    return total // 2, total - total // 2
+
+
+def row_window(size: int, stride: int, dilation: int, padding: Padding) -> Window:
+    """The rows of the image that one row of the result needs."""
+    return Window(stride=stride, offset=-padding[0][0], size=extent(size, dilation))
+
+
+def pad(x: Array, padding: Padding, fill: float) -> Array:
+    """The NHWC image with a margin of `fill`."""
+    if padding == NO_PADDING:
+        return x
+    return np.pad(x, ((0, 0), *padding, (0, 0)), constant_values=fill)
+
+
+def patches(x: Array, size: Pair, stride: Pair, dilation: Pair) -> npt.NDArray[np.generic]:
+    """View [N, out rows, out columns, C, kernel rows, kernel columns] of a padded NHWC image."""
+    spans = extent(size[0], dilation[0]), extent(size[1], dilation[1])
+    windows = np.lib.stride_tricks.sliding_window_view(x, spans, axis=(1, 2))
+    return windows[:, :: stride[0], :: stride[1], :, :: dilation[0], :: dilation[1]]

@@ -1,0 +1,24 @@
+"""The passes in their order."""
+
+from __future__ import annotations
+
+from aot.passes.fold_constants import fold_constants
+from aot.passes.merge_duplicates import merge_duplicates
+from aot.passes.remove_dead_channels import remove_dead_channels
+from aot.passes.remove_dead_code import remove_dead_code
+from aot.passes.remove_identity import remove_identity
+from aot.passes.rewrite_depthwise import rewrite_depthwise
+from aot.passes.step import Pass
+
+PIPELINE: tuple[Pass, ...] = (
+    Pass("fold-constants", fold_constants, "first: later passes look for constants"),
+    Pass("remove-identity", remove_identity, "before duplicates are sought: it makes reads equal"),
+    Pass("merge-duplicates", merge_duplicates, "before dead channels: a value's readers must all be known"),
+    Pass("remove-dead-code", remove_dead_code, "before dead channels: a dead reader would hold them back"),
+    Pass(
+        "rewrite-depthwise", rewrite_depthwise, "before dead channels: a convolution can lose single filters"
+    ),
+    Pass(
+        "remove-dead-channels", remove_dead_channels, "last: it needs final readers, and leaves nothing dead"
+    ),
+)

@@ -1,0 +1,99 @@
+"""Fixtures every test may ask for: shared models, tools and packages by name, golden files."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# A slow machine is no failure, and CI finds the same cases each time.
+hypothesis.settings.register_profile("solder", deadline=None, derandomize=os.environ.get("CI") == "true")
+hypothesis.settings.load_profile("solder")
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+GOLDEN = Path(__file__).resolve().parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the files that tests compare with")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """--update-golden runs only the tests that compare with a file."""
+    if config.getoption("--update-golden"):
+        items[:] = [item for item in items if "generated" in getattr(item, "fixturenames", ())]
+
+
+def skip_or_fail(reason: str) -> None:
+    """What is missing skips a test on someone's desk and fails it in CI, where it is meant to be there."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}; in CI nothing may be missing", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def repo_root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """Third-party models beside the repository. They are not part of it, so CI may lack them too."""
+    if not (SHARED / "models").is_dir():
+        pytest.skip("needs ../shared/models, which is not beside this repository")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def require_tool() -> Callable[..., None]:
+    """require_tool("gcc", "arm-none-eabi-gcc"): programs that must be on PATH."""
+
+    def require(*names: str) -> None:
+        for name in names:
+            if shutil.which(name) is None:
+                skip_or_fail(f"needs the program {name}, which is not on PATH")
+
+    return require
+
+
+@pytest.fixture(scope="session")
+def require_package() -> Callable[..., None]:
+    """require_package("unicorn"): optional Python packages that must be importable."""
+
+    def require(*names: str) -> None:
+        for name in names:
+            if importlib.util.find_spec(name) is None:
+                skip_or_fail(f"needs the Python package {name}, which is not installed")
+
+    return require
+
+
+@pytest.fixture
+def generated(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """generated(path, text): a file of the repository must hold exactly what the code gives now."""
+    update = request.config.getoption("--update-golden")
+
+    def compare(path: Path, text: str) -> None:
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+        place = path.relative_to(ROOT)
+        assert path.is_file(), f"{place} does not exist; make golden writes it"
+        assert text == path.read_text(encoding="utf-8"), f"{place} differs; make golden rewrites it"
+
+    return compare
+
+
+@pytest.fixture
+def golden(
+    request: pytest.FixtureRequest, generated: Callable[[Path, str], None]
+) -> Callable[[str, str], None]:
+    """golden(name, text): text must equal tests/golden/<test module>/<name>."""
+    folder = GOLDEN / request.path.stem.removeprefix("test_")
+    return lambda name, text: generated(folder / name, text)

@@ -1,0 +1,107 @@
+"""Each rule of the graph is broken once, and named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from aot.ir.graph import Graph, Node
+from aot.ir.types import DType, Quant, TensorType
+from aot.ir.verify import RULES, GraphRuleError, verify
+from aot.ops.add import Add
+from aot.ops.reshape import Reshape
+
+X = TensorType(DType.I8, (1, 4), Quant((0.5,), (0,)))
+GOOD = Graph(
+    "good",
+    inputs=("x",),
+    outputs=("z",),
+    nodes=(Node("twice", Add(), ("x", "x"), ("y",)), Node("more", Add(), ("y", "c"), ("z",))),
+    types={"x": X, "y": X, "z": X, "c": X},
+    constants={"c": np.array([[1, 2, 3, 4]], np.int8)},
+)
+FIRST, SECOND = GOOD.nodes
+
+
+def with_type(name: str, tensor: TensorType) -> Graph:
+    return replace(GOOD, types={**GOOD.types, name: tensor})
+
+
+BROKEN = {
+    "every value that is mentioned has a type": (
+        replace(GOOD, types={"x": X, "y": X, "c": X}),
+        '"z" has no type',
+    ),
+    "every value has one producer": (
+        replace(GOOD, nodes=(FIRST, SECOND, replace(FIRST, name="again"))),
+        '"y" is made twice',
+    ),
+    "a value is read after it is made": (replace(GOOD, nodes=(SECOND, FIRST)), '"more" reads "y"'),
+    "every value with a type is mentioned": (with_type("lost", X), 'nothing mentions "lost"'),
+    "every node has a name of its own": (
+        replace(GOOD, nodes=(FIRST, replace(SECOND, name="twice"))),
+        '"twice" (add)',
+    ),
+    "every dimension is at least 1": (
+        with_type("y", TensorType(DType.I8, (1, 0), X.quant)),
+        '"y" has shape (1, 0)',
+    ),
+    "quantisation fits its tensor": (
+        with_type("y", replace(X, quant=Quant((0.5, 0.25), (0, 0), 1))),
+        '"y" has 2 scales for 4 indices',
+    ),
+    "constants have their declared type": (
+        replace(GOOD, constants={"c": np.zeros((1, 4), np.int16)}),
+        '"c" is int16(1, 4), declared i8(1, 4)',
+    ),
+    "every node keeps its op's constraints": (
+        replace(GOOD, nodes=(Node("twice", Reshape((3,)), ("x",), ("y",)), SECOND)),
+        '"twice" (reshape): the number of elements must stay the same: 4 would become 3',
+    ),
+    "declared types are what the ops infer": (
+        with_type("z", replace(X, shape=(4, 1))),
+        "\"more\" (add) infers (('i8', (1, 4)),), declared (('i8', (4, 1)),)",
+    ),
+}
+
+
+def test_every_rule_is_broken_here() -> None:
+    assert list(BROKEN) == list(RULES)
+
+
+def test_a_good_graph_passes() -> None:
+    verify(GOOD)
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_a_broken_rule_is_named_with_the_fact(rule: str) -> None:
+    graph, fact = BROKEN[rule]
+    with pytest.raises(GraphRuleError) as caught:
+        verify(graph)
+    assert str(caught.value) == f'the graph breaks the rule "{rule}": {fact}'
+
+
+@pytest.mark.parametrize(
+    ("quant", "fact"),
+    [
+        (Quant((0.5, 0.5), (0,), 1), "has 2 scales, 1 zero points"),
+        (Quant((0.5, 0.5), (0, 0)), "has 2 scales and no axis"),
+        (Quant((0.5,) * 4, (0,) * 4, 2), "has axis 2 and 2 dimensions"),
+    ],
+)
+def test_a_quantisation_that_does_not_fit_is_told(quant: Quant, fact: str) -> None:
+    with pytest.raises(GraphRuleError, match=fact):
+        verify(with_type("x", replace(X, quant=quant)))
+
+
+def test_floats_have_no_quantisation() -> None:
+    with pytest.raises(GraphRuleError, match="is f32 and has a quantisation"):
+        verify(with_type("x", replace(X, dtype=DType.F32)))
+
+
+def test_an_output_must_be_made() -> None:
+    graph = replace(GOOD, nodes=(FIRST,), outputs=("y", "z"))
+    with pytest.raises(GraphRuleError, match='output "z" is not made'):
+        verify(graph)

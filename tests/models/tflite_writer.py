@@ -1,0 +1,158 @@
+"""Writes a TFLite file from a plain description of a model, which a test may also make wrong on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import numpy.typing as npt
+import tflite
+
+Array = npt.NDArray[np.generic]
+
+SCHEMA_VERSION = 3
+IDENTIFIER = b"TFL3"
+DATA_ALIGN_BYTES = 16  # readers map weights in place
+LARGEST_OLD_CODE = 127  # the deprecated field is one byte; larger codes leave this mark there
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One tensor. No scales: not quantised. No data: computed at run time."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str  # NumPy's name: "int8", "int32", "float32"
+    scales: tuple[float, ...] = ()
+    zero_points: tuple[int, ...] = ()
+    axis: int = 0
+    data: Array | None = None
+
+
+@dataclass(frozen=True)
+class OperatorSpec:
+    """One operator, by the schema's names: code CONV_2D, options Conv2DOptions, fields StrideW, ..."""
+
+    code: str
+    version: int
+    inputs: tuple[int, ...]  # indices of tensors; -1 where an optional one is absent
+    outputs: tuple[int, ...]
+    options: str = ""
+    fields: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    name: str
+    tensors: tuple[TensorSpec, ...]
+    operators: tuple[OperatorSpec, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def write_tflite(model: ModelSpec) -> bytes:
+    """The bytes of a .tflite file; the same for the same model."""
+    out = flatbuffers.Builder(1024)
+    constants = [t.data for t in model.tensors if t.data is not None]
+    buffers = _offsets(out, [_buffer(out, None), *(_buffer(out, array) for array in constants)])
+    kinds = sorted({(op.code, op.version) for op in model.operators})
+    codes = _offsets(out, [_operator_code(out, code, version) for code, version in kinds])
+    subgraphs = _offsets(out, [_subgraph(out, model, kinds)])
+    description = out.CreateString(model.name)
+    root = _table(
+        out,
+        "Model",
+        Version=SCHEMA_VERSION,
+        OperatorCodes=codes,
+        Subgraphs=subgraphs,
+        Description=description,
+        Buffers=buffers,
+    )
+    out.Finish(root, IDENTIFIER)
+    return bytes(out.Output())
+
+
+def _table(out: flatbuffers.Builder, table: str, **fields: Any) -> int:
+    getattr(tflite, f"{table}Start")(out)
+    for name, value in fields.items():
+        getattr(tflite, f"{table}Add{name}")(out, value)
+    return int(getattr(tflite, f"{table}End")(out))
+
+
+def _offsets(out: flatbuffers.Builder, offsets: Sequence[int]) -> int:
+    out.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        out.PrependUOffsetTRelative(offset)
+    return int(out.EndVector())
+
+
+def _numbers(out: flatbuffers.Builder, values: Sequence[float], dtype: str) -> int:
+    return int(out.CreateNumpyVector(np.asarray(values, dtype=dtype)))
+
+
+def _buffer(out: flatbuffers.Builder, array: Array | None) -> int:
+    if array is None:
+        return _table(out, "Buffer")
+    data = np.ascontiguousarray(array).tobytes()
+    out.Prep(DATA_ALIGN_BYTES, len(data))
+    return _table(out, "Buffer", Data=out.CreateByteVector(data))
+
+
+def _operator_code(out: flatbuffers.Builder, code: str, version: int) -> int:
+    number = getattr(tflite.BuiltinOperator, code)
+    old = min(number, LARGEST_OLD_CODE)
+    return _table(out, "OperatorCode", DeprecatedBuiltinCode=old, BuiltinCode=number, Version=version)
+
+
+def _subgraph(out: flatbuffers.Builder, model: ModelSpec, kinds: Sequence[tuple[str, int]]) -> int:
+    filled = [i for i, tensor in enumerate(model.tensors) if tensor.data is not None]
+    tensors = _offsets(
+        out,
+        [_tensor(out, t, filled.index(i) + 1 if i in filled else 0) for i, t in enumerate(model.tensors)],
+    )
+    operators = _offsets(out, [_operator(out, op, kinds) for op in model.operators])
+    inputs = _numbers(out, model.inputs, "int32")
+    outputs = _numbers(out, model.outputs, "int32")
+    name = out.CreateString("main")
+    return _table(
+        out, "SubGraph", Tensors=tensors, Inputs=inputs, Outputs=outputs, Operators=operators, Name=name
+    )
+
+
+def _tensor(out: flatbuffers.Builder, tensor: TensorSpec, buffer: int) -> int:
+    fields = {
+        "Shape": _numbers(out, tensor.shape, "int32"),
+        "Type": getattr(tflite.TensorType, tensor.dtype.upper()),
+        "Buffer": buffer,
+        "Name": out.CreateString(tensor.name),
+    }
+    if tensor.scales:
+        fields["Quantization"] = _quantization(out, tensor)
+    return _table(out, "Tensor", **fields)
+
+
+def _quantization(out: flatbuffers.Builder, tensor: TensorSpec) -> int:
+    scales = _numbers(out, tensor.scales, "float32")
+    zero_points = _numbers(out, tensor.zero_points, "int64")
+    return _table(
+        out,
+        "QuantizationParameters",
+        Scale=scales,
+        ZeroPoint=zero_points,
+        QuantizedDimension=tensor.axis,
+    )
+
+
+def _operator(out: flatbuffers.Builder, op: OperatorSpec, kinds: Sequence[tuple[str, int]]) -> int:
+    fields = {
+        "OpcodeIndex": kinds.index((op.code, op.version)),
+        "Inputs": _numbers(out, op.inputs, "int32"),
+        "Outputs": _numbers(out, op.outputs, "int32"),
+    }
+    if op.options:
+        fields["BuiltinOptions"] = _table(out, op.options, **op.fields)
+        fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, op.options)
+    return _table(out, "Operator", **fields)

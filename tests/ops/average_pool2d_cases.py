@@ -1,0 +1,24 @@
+"""Average pools: windows that divide the image, that do not, that are the image, with and without padding."""
+
+from __future__ import annotations
+
+from op_case import OpCase, float32, int8, op_case
+
+from aot.ir.types import TensorType
+from aot.ops.activation import Activation
+from aot.ops.average_pool2d import AveragePool2d
+
+
+def case(name: str, op: AveragePool2d, x: TensorType) -> OpCase:
+    return op_case(f"average_pool2d_{name}", op, [x], x)
+
+
+CASES = (
+    case("2x2", AveragePool2d(), int8(1, 4, 6, 3, zero_point=5)),
+    case("whole_image", AveragePool2d((5, 4), (5, 4)), int8(1, 5, 4, 7, zero_point=-128)),
+    case("overlapping", AveragePool2d((3, 3), (1, 1)), int8(1, 5, 6, 4)),
+    case("same", AveragePool2d((3, 3), (2, 2), ((1, 1), (0, 1))), int8(1, 5, 6, 4, zero_point=-9)),
+    case("one_pixel", AveragePool2d((1, 1), (2, 2)), int8(1, 3, 3, 1)),
+    case("relu", AveragePool2d(activation=Activation.RELU), int8(1, 4, 4, 3, zero_point=-20)),
+    case("float32", AveragePool2d((3, 2), (1, 2), ((1, 1), (1, 0))), float32(1, 5, 5, 3)),
+)

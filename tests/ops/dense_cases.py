@@ -1,0 +1,35 @@
+"""Dense layers: lengths that do and do not fit registers, both roundings, one scale and many."""
+
+from __future__ import annotations
+
+from op_case import OpCase, Weights, float32, float32_weights, int8, int8_weights, int32_bias, op_case
+
+from aot.ir.types import TensorType
+from aot.ops.activation import Activation
+from aot.ops.dense import Dense
+from aot.ops.rounding import RequantRounding
+
+OUT = int8(scale=0.03, zero_point=12)
+
+
+def case(
+    name: str, op: Dense, x: TensorType, outputs: int, per_channel: bool = False, bias: bool = True
+) -> OpCase:
+    w = int8_weights(outputs, x.shape[1], axis=0 if per_channel else None)
+    b: Weights | None = int32_bias(outputs) if bias else None
+    return op_case(f"dense_{name}", op, [x], OUT, [w, b])
+
+
+CASES = (
+    case("64_to_12", Dense(), int8(1, 64, zero_point=-128), 12),
+    case("1_to_1", Dense(), int8(1, 1, zero_point=3), 1),
+    case("17_to_5", Dense(), int8(1, 17, zero_point=89), 5),
+    case("three_rows", Dense(), int8(3, 10, zero_point=-2), 4),
+    case("single_rounding", Dense(rounding=RequantRounding.SINGLE), int8(1, 33, zero_point=-2), 9),
+    case("per_channel", Dense(), int8(1, 20), 6, per_channel=True),
+    case("no_bias", Dense(), int8(1, 20, zero_point=5), 6, bias=False),
+    case("relu", Dense(activation=Activation.RELU), int8(1, 20, zero_point=5), 6),
+    op_case(
+        "dense_float32", Dense(), [float32(2, 9)], float32(), [float32_weights(4, 9), float32_weights(4)]
+    ),
+)

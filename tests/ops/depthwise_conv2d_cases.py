@@ -1,0 +1,58 @@
+"""Depthwise convolutions: sizes, strides, dilations, paddings, multipliers, activations."""
+
+from __future__ import annotations
+
+from op_case import OpCase, Weights, float32, float32_weights, int8, int8_weights, int32_bias, op_case
+
+from aot.ir.types import TensorType
+from aot.ops.activation import Activation
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+
+OUT = int8(scale=0.03, zero_point=-7)
+SAME3 = ((1, 1), (1, 1))
+
+
+def case(
+    name: str,
+    op: DepthwiseConv2d,
+    x: TensorType,
+    kernel: tuple[int, int] = (3, 3),
+    out: TensorType = OUT,
+    per_channel: bool = True,
+    bias: bool = True,
+) -> OpCase:
+    channels = x.shape[3] * op.multiplier
+    w = int8_weights(*kernel, channels, axis=2 if per_channel else None)
+    b: Weights | None = int32_bias(channels) if bias else None
+    return op_case(f"depthwise_{name}", op, [x], out, [w, b])
+
+
+CASES = (
+    case("same", DepthwiseConv2d(padding=SAME3), int8(1, 6, 7, 8, zero_point=-128)),
+    case("valid", DepthwiseConv2d(), int8(1, 5, 5, 4, zero_point=10)),
+    case("one_channel", DepthwiseConv2d(padding=SAME3), int8(1, 5, 5, 1, zero_point=10)),
+    case("odd_channels", DepthwiseConv2d(padding=SAME3), int8(1, 5, 6, 7, zero_point=-3)),
+    case(
+        "stride2", DepthwiseConv2d(stride=(2, 2), padding=((0, 1), (0, 1))), int8(1, 8, 6, 4, zero_point=-128)
+    ),
+    case("dilated", DepthwiseConv2d(dilation=(2, 2), padding=((2, 2), (2, 2))), int8(1, 6, 6, 4)),
+    case("5x2", DepthwiseConv2d(padding=((2, 2), (0, 1))), int8(1, 6, 6, 4, zero_point=1), (5, 2)),
+    case("one_tap", DepthwiseConv2d(), int8(1, 3, 3, 4, zero_point=1), (1, 1)),
+    case("multiplier_2", DepthwiseConv2d(multiplier=2, padding=SAME3), int8(1, 5, 5, 3, zero_point=2)),
+    case("multiplier_8_of_one", DepthwiseConv2d(multiplier=8, stride=(2, 2)), int8(1, 9, 8, 1), (4, 3)),
+    case("no_bias", DepthwiseConv2d(), int8(1, 4, 4, 4), bias=False),
+    case("one_scale", DepthwiseConv2d(), int8(1, 4, 4, 4), per_channel=False),
+    case(
+        "relu6",
+        DepthwiseConv2d(activation=Activation.RELU6),
+        int8(1, 4, 4, 4),
+        out=int8(scale=0.03, zero_point=-128),
+    ),
+    op_case(
+        "depthwise_float32",
+        DepthwiseConv2d(multiplier=2, padding=SAME3, activation=Activation.RELU6),
+        [float32(1, 5, 6, 3)],
+        float32(),
+        [float32_weights(3, 3, 6), float32_weights(6)],
+    ),
+)

@@ -1,0 +1,94 @@
+"""One op with its operands as a graph of one node: what references and compiled C are compared on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.graph import Array, Graph, Node
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops.op import Op
+
+
+@dataclass(frozen=True)
+class OpCase:
+    """`graph` has inputs "x0", "x1", ..., one node named after the case, and output "y"."""
+
+    name: str
+    graph: Graph
+
+    @property
+    def node(self) -> Node:
+        return self.graph.nodes[0]
+
+    def inputs(self, seed: int = 0) -> dict[str, Array]:
+        """Random values over the whole range, the extremes among them."""
+        rng = np.random.default_rng(seed)
+        return {name: random_values(rng, self.graph.types[name]) for name in self.graph.inputs}
+
+
+def random_values(rng: np.random.Generator, tensor: TensorType) -> Array:
+    if tensor.dtype is DType.F32:
+        return rng.standard_normal(tensor.shape).astype(np.float32)
+    low, high = tensor.dtype.limits
+    values = rng.integers(low, high + 1, tensor.shape).astype(tensor.dtype.numpy)
+    values.flat[0], values.flat[-1] = low, high
+    return values
+
+
+def int8(*shape: int, scale: float = 0.05, zero_point: int = 0) -> TensorType:
+    return TensorType(DType.I8, shape, Quant((float(np.float32(scale)),), (zero_point,)))
+
+
+def float32(*shape: int) -> TensorType:
+    return TensorType(DType.F32, shape)
+
+
+def op_case(
+    name: str,
+    op: Op,
+    inputs: Sequence[TensorType],
+    output: TensorType,
+    constants: Sequence[Weights | None] = (),
+) -> OpCase:
+    """The case in which `op` reads `inputs` and then `constants`; the output's shape is inferred."""
+    values = {f"x{number}": tensor for number, tensor in enumerate(inputs)}
+    weights = {f"c{number}": c for number, c in enumerate(constants) if c is not None}
+    operands = (*values, *(None if c is None else f"c{n}" for n, c in enumerate(constants)))
+    types = {**values, **{c: w.type for c, w in weights.items()}}
+    ((dtype, shape),) = op.infer([None if operand is None else types[operand] for operand in operands])
+    types["y"] = TensorType(DType(dtype), shape, output.quant)
+    node = Node(name, op, operands, ("y",))
+    arrays = {c: w.array for c, w in weights.items()}
+    return OpCase(name, Graph(name, tuple(values), ("y",), (node,), types, arrays))
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A constant operand."""
+
+    type: TensorType
+    array: Array
+
+
+def int8_weights(*shape: int, axis: int | None = None, seed: int = 1) -> Weights:
+    """int8 weights whose dot products with int8 inputs of scale 0.05 have a spread of about 1."""
+    rng = np.random.default_rng(seed)
+    count = 1 if axis is None else shape[axis]
+    reach = 0.05 * 74 * 73 * np.sqrt(np.prod(shape) / (1 if axis is None else count))
+    scales = tuple(float(np.float32(scale)) for scale in rng.uniform(0.7, 1.4, count) / reach)
+    tensor = TensorType(DType.I8, shape, Quant(scales, (0,) * count, axis))
+    return Weights(tensor, rng.integers(-127, 128, shape).astype(np.int8))
+
+
+def int32_bias(channels: int, seed: int = 2, largest: int = 5000) -> Weights:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-largest, largest + 1, channels).astype(np.int32)
+    return Weights(TensorType(DType.I32, (channels,)), values)
+
+
+def float32_weights(*shape: int, seed: int = 3) -> Weights:
+    rng = np.random.default_rng(seed)
+    return Weights(float32(*shape), (rng.standard_normal(shape) / np.sqrt(np.prod(shape))).astype(np.float32))

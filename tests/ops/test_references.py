@@ -1,0 +1,127 @@
+"""Every op's reference does what its types promise and agrees with the plain definition in real numbers."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from op_case import OpCase
+
+from aot.interpret import run_graph
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ir.verify import verify
+from aot.ops import OPS
+from aot.ops.activation import integer_clamp
+from aot.ops.op import Op
+
+
+def all_cases() -> Iterator[OpCase]:
+    for name in OPS:
+        yield from importlib.import_module(f"{name}_cases").CASES
+
+
+CASES = {case.name: case for case in all_cases()}
+INT8 = {name: case for name, case in CASES.items() if case.graph.types["y"].dtype is DType.I8}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_case_is_a_graph_that_keeps_the_rules(case: OpCase) -> None:
+    verify(case.graph)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_reference_gives_what_infer_promises(case: OpCase) -> None:
+    y, declared = run_graph(case.graph, case.inputs())["y"], case.graph.types["y"]
+    assert (y.dtype, y.shape) == (declared.dtype.numpy, declared.shape)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_costs_count_every_result(case: OpCase) -> None:
+    node = case.node
+    cost = node.op.cost(case.graph.input_types(node), case.graph.output_types(node))
+    is_free = node.op.name == "reshape"
+    assert is_free or cost.elementwise >= case.graph.types["y"].elements
+    assert (cost.macs > 0) == (node.op.name in ("conv2d", "depthwise_conv2d", "dense"))
+
+
+def in_reals(case: OpCase, inputs: dict[str, Array]) -> Array:
+    """The float32 meaning of the same op on the dequantised operands."""
+    node, types = case.node, case.graph.types
+    arrays, real_types = [], []
+    for name in node.inputs:
+        stored = None if name is None else inputs.get(name, case.graph.constants.get(name))
+        arrays.append(None if stored is None or name is None else dequantised(stored, types[name], case))
+        real_types.append(None if name is None else TensorType(DType.F32, types[name].shape))
+    out = TensorType(DType.F32, types["y"].shape)
+    (y,) = node.op.reference(arrays, real_types, (out,))
+    return y
+
+
+def dequantised(stored: Array, tensor: TensorType, case: OpCase) -> Array:
+    if tensor.dtype is DType.I32:  # a bias is in * w by definition
+        (x,), w = case.graph.inputs, case.node.inputs[1]
+        scales = np.array(case.graph.types[w].quant.scales) * case.graph.types[x].quant.scale  # type: ignore[index,union-attr]
+        return np.asarray(stored * scales)
+    assert tensor.quant is not None
+    shape = [1] * tensor.rank
+    if tensor.quant.axis is not None:
+        shape[tensor.quant.axis] = -1
+    scales = np.array(tensor.quant.scales).reshape(shape)
+    return np.asarray(
+        (stored.astype(np.float64) - np.array(tensor.quant.zero_points).reshape(shape)) * scales
+    )
+
+
+@pytest.mark.parametrize("case", INT8.values(), ids=INT8)
+def test_integers_are_the_real_result_rounded_to_the_next_step(case: OpCase) -> None:
+    inputs = case.inputs()
+    y, quant = run_graph(case.graph, inputs)["y"], case.graph.types["y"].quant
+    assert quant is not None
+    op: Op = case.node.op
+    low, high = (
+        integer_clamp(op.activation, case.graph.types["y"]) if hasattr(op, "activation") else (-128, 127)
+    )
+    wanted = np.clip(in_reals(case, inputs) / quant.scale + quant.zero_point, low, high)
+    assert np.abs(y - wanted).max() <= 1.01
+
+
+@pytest.mark.parametrize("case", INT8.values(), ids=INT8)
+def test_random_inputs_do_not_give_one_value_only(case: OpCase) -> None:
+    """A case whose results are all alike would test nothing; the exceptions are alike by nature."""
+    y = run_graph(case.graph, case.inputs())["y"]
+    assert y.size < 3 or len(np.unique(y)) > 1 or case.name == "softmax_fine_scale"
+
+
+def test_no_two_cases_have_one_name() -> None:
+    assert len(CASES) == len(list(all_cases()))
+
+
+def row_maps() -> dict[str, OpCase]:
+    return {name: case for name, case in CASES.items() if any(row_map(case))}
+
+
+def row_map(case: OpCase) -> tuple[object, ...]:
+    return case.node.op.row_map(case.graph.input_types(case.node), case.graph.output_types(case.node))
+
+
+@pytest.mark.parametrize("case", row_maps().values(), ids=row_maps())
+def test_an_output_row_depends_on_no_row_outside_its_window(case: OpCase) -> None:
+    """Rows outside the window may hold anything: the row stays the same."""
+    inputs = case.inputs()
+    expected = run_graph(case.graph, inputs)["y"]
+    for row in range(expected.shape[1]):
+        changed = {
+            name: outside_changed(inputs[name], window, row)
+            for name, window in zip(case.graph.inputs, row_map(case), strict=False)
+        }
+        assert np.array_equal(run_graph(case.graph, changed)["y"][:, row], expected[:, row])
+
+
+def outside_changed(x: Array, window: object, row: int) -> Array:
+    first = row * window.stride + window.offset  # type: ignore[attr-defined]
+    rows = np.arange(x.shape[1])
+    outside = (rows < first) | (rows >= first + window.size)  # type: ignore[attr-defined]
+    return np.where(outside[None, :, None, None], 0 - x, x).astype(x.dtype)
