@@ -1,0 +1,75 @@
+"""A board as plain data: what it is, where its memory lies, how to reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from aot.target import Feature, Region, Target
+
+
+class Status(Enum):
+    """How far a board's data has been tried."""
+
+    EMULATED_TESTED = "emulated-tested"  # every test of this project runs on it in an emulator
+    BUILD_TESTED = "build-tested"  # firmware is built for it, not run
+    DATA_ONLY = "data-only"  # read from its documents
+
+
+@dataclass(frozen=True, slots=True)
+class Uart:
+    """The serial port that the session runs over."""
+
+    driver: str  # the file in project_templates/baremetal: uart_<driver>.c
+    address: int
+    clock_hz: int
+    baud: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """What counts time on the device."""
+
+    driver: str  # "register": a free-running register at `address`; "clock": the host's clock
+    hz: int
+    bits: int
+    address: int | None = None
+    instruction_ns: int | None = None  # emulators: time one instruction takes, a power of two
+
+    def instructions(self, ticks: int) -> int:
+        """Executed instructions in `ticks`, where one instruction has a fixed time."""
+        if self.instruction_ns is None:
+            raise ValueError("this counter measures time, not instructions")
+        return round(ticks * 1_000_000_000 / self.hz / self.instruction_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    name: str  # the TOML file's name without its ending
+    title: str
+    mcu: str
+    core: str
+    features: frozenset[Feature]
+    clock_hz: int
+    regions: tuple[Region, ...]
+    status: Status
+    sources: tuple[str, ...]  # where the facts are from
+    counter: Counter
+    uart: Uart | None  # None: the session runs over a pipe
+    platforms: Mapping[str, Mapping[str, str]]  # platform -> the board's names there
+    runners: Mapping[str, Mapping[str, str]]  # runner -> its settings, best first
+    pointer_bytes: int
+
+    @property
+    def target(self) -> Target:
+        return Target(
+            core=self.core,
+            features=self.features,
+            regions=self.regions,
+            pointer_bytes=self.pointer_bytes,
+        )
+
+    def region(self, role: str) -> Region:
+        """The fastest region of that role."""
+        return min((r for r in self.regions if r.role == role), key=lambda r: r.speed)

@@ -1,0 +1,6 @@
+"""The platforms: name -> the module that has its PLATFORM."""
+
+PLATFORMS = {
+    "host": "platforms.host",
+    "baremetal": "platforms.baremetal",
+}

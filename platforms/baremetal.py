@@ -1,0 +1,114 @@
+"""The platform "baremetal": only this firmware on the board, with its own startup code and linker script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aot.errors import BoardError, FitError
+from aot.target import Region
+from boards.board import Board
+from platforms.base import Platform
+from platforms.layout import PlatformFiles, project_files
+from platforms.project import App, ProjectSource
+from platforms.templates import c_files, filled, template_text
+
+SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, above what the model needs
+SERVER_RAM_BYTES = 8192  # variables beside the arena: what must stay free in the fastest memory
+GUARD_BYTES = 0x1_0000  # as startup.c's MPU_RASR_64K
+FREESTANDING_HEADERS = ("math.h", "string.h")
+_BOARD_FILES = ("startup.c", "port.c", "semihosting.c")
+
+
+class Baremetal(Platform):
+    name = "baremetal"
+    program = "firmware.elf"
+
+    def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
+        own = {f"src/board/{name}": text for name, text in _board_files(board, app).items()}
+        own["board.ld"] = _linker_script(source, board)
+        own |= {f"freestanding/{name}": template_text("baremetal", name) for name in FREESTANDING_HEADERS}
+        if app is App.RPC:
+            own["src/main.c"] = template_text("baremetal", "main_rpc.c")
+        return project_files(source, board, app, _platform_files(own))
+
+
+def _board_files(board: Board, app: App) -> dict[str, str]:
+    fault = "fault_rpc.c" if app is App.RPC else "fault_standalone.c"
+    return {
+        "board.h": filled("baremetal", "board.h.jinja", board=board, guard_bytes=_guard_bytes(board)),
+        **{name: template_text("baremetal", name) for name in _BOARD_FILES},
+        "fault.c": template_text("baremetal", fault),
+        **_uart_file(board),
+    }
+
+
+def _uart_file(board: Board) -> dict[str, str]:
+    drivers = {name: text for name, text in c_files("baremetal") if name.startswith("uart_")}
+    assert board.uart is not None  # boards.load: a board for baremetal has one
+    name = f"uart_{board.uart.driver}.c"
+    if name not in drivers:
+        known = ", ".join(driver[5:-2] for driver in drivers)
+        raise BoardError(
+            f'UART driver "{board.uart.driver}" is not known', f"{board.name}, in [uart]", f"known: {known}"
+        )
+    return {name: drivers[name]}
+
+
+def _guard_bytes(board: Board) -> int:
+    """How much below the stack, which is lowest in its memory, the MPU can forbid: one region of one size."""
+    origin = board.region("ram").origin
+    low = origin - GUARD_BYTES
+    fits = low >= 0 and origin % GUARD_BYTES == 0
+    free = all(r.origin >= origin or r.origin + r.bytes <= low for r in board.regions)
+    return GUARD_BYTES if fits and free else 0
+
+
+def _linker_script(source: ProjectSource, board: Board) -> str:
+    stack_bytes = SERVER_STACK_BYTES + source.stack_bytes
+    return filled(
+        "baremetal",
+        "board.ld.jinja",
+        board=board,
+        access={"flash": "rx", "ram": "rwx"},
+        flash=board.region("flash").name,
+        ram=board.region("ram").name,
+        arena_ram=_arena_region(source, board, stack_bytes).name,
+        stack_bytes=(stack_bytes + 7) // 8 * 8,
+    )
+
+
+def _arena_region(source: ProjectSource, board: Board, stack_bytes: int) -> Region:
+    """The fastest memory with room for the arena; stack and variables take theirs from the fastest."""
+    fastest = board.region("ram")
+    taken = {fastest.name: stack_bytes + SERVER_RAM_BYTES}
+    by_speed = sorted((r for r in board.regions if r.role == "ram"), key=lambda r: r.speed)
+    for region in by_speed:
+        if source.arena_bytes + taken.get(region.name, 0) <= region.bytes:
+            return region
+    raise FitError(
+        f"the arena of {source.name} needs {source.arena_bytes:,} bytes, more than {board.name} has free",
+        "\n".join(f"{r.name}: {r.bytes:,} bytes, {taken.get(r.name, 0):,} taken" for r in by_speed),
+        "deploy compile --optimize ram, or a board with more memory",
+    )
+
+
+def _platform_files(files: Mapping[str, str]) -> PlatformFiles:
+    link = ("-T", "board.ld", "-Wl,--gc-sections", "-Wl,-e,Reset_Handler")
+    return PlatformFiles(
+        platform=Baremetal.name,
+        program=Baremetal.program,
+        default_cc="arm-none-eabi-gcc",
+        other_cc="python -m ziglang cc",
+        files=files,
+        folders={
+            "src/board/": "this board: startup, faults, UART, and how the runtime reaches them",
+            "board.ld": "what lies where in memory",
+            "freestanding/": "headers for compilers that come without a C library",
+        },
+        compile_flags={"gcc": (), "zig": ("-Ifreestanding", "-fno-sanitize=all")},
+        link_flags={"gcc": ("-nostartfiles", *link, "-Wl,-Map=build/firmware.map", "-lm"), "zig": link},
+        link_needs=("board.ld",),
+    )
+
+
+PLATFORM = Baremetal()

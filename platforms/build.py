@@ -1,0 +1,150 @@
+"""Compiles and links a project by calling the compiler, two files at a time.
+
+The Makefile is the owner's way to do the same. Here make is not used, because it need not be there: a
+machine with nothing but Python gets its compiler by pip. Both read the same src/ and flags/.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from aot.errors import FitError, ToolError
+from platforms.toolchains import Toolchain
+
+JOBS = 2
+_MESSAGE_LINES = 12
+_OVERFLOW = re.compile(
+    r"region [`'](\w+)' overflowed by (\d+) bytes"  # GNU ld
+    r"|section '[^']*' will not fit in region '(\w+)': overflowed by (\d+) bytes"  # ld.lld
+)
+
+
+OnCommand = Callable[[Sequence[str]], None]
+
+
+def keep_quiet(_argv: Sequence[str]) -> None:
+    """For callers that do not show the commands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """The command lines of one build."""
+
+    compile: tuple[tuple[str, ...], ...]
+    link: tuple[str, ...]
+
+
+def project_sources(directory: Path) -> tuple[str, ...]:
+    """The C files of a project, as the Makefile finds them."""
+    found = (*directory.glob("src/*.c"), *directory.glob("src/*/*.c"))
+    return tuple(sorted(path.relative_to(directory).as_posix() for path in found))
+
+
+def build_folder(profile: bool) -> str:
+    return "build/profile" if profile else "build"
+
+
+def object_of(source: str, profile: bool) -> str:
+    return f"{build_folder(profile)}/{source.removeprefix('src/').removesuffix('.c')}.o"
+
+
+def compile_argv(toolchain: Toolchain, source: str, profile: bool) -> tuple[str, ...]:
+    """The command that compiles one source; it runs in the project's folder."""
+    purpose = "model" if source.startswith("src/model/") else "rest"
+    hook = ("-DSOLDER_LAYER_HOOK",) if profile else ()
+    flags = (f"@flags/{flags_family(toolchain)}/cpu", "@flags/compile", *hook, f"@flags/{purpose}")
+    return (*toolchain.argv, *flags, "-c", source, "-o", object_of(source, profile))
+
+
+def link_argv(toolchain: Toolchain, sources: Sequence[str], program: str, profile: bool) -> tuple[str, ...]:
+    family = flags_family(toolchain)
+    objects = tuple(object_of(source, profile) for source in sources)
+    output = f"{build_folder(profile)}/{program}"
+    return (*toolchain.argv, f"@flags/{family}/cpu", *objects, f"@flags/{family}/link", "-o", output)
+
+
+def flags_family(toolchain: Toolchain) -> str:
+    """Whose folder in flags/ a compiler reads: clang takes gcc's options."""
+    return "zig" if toolchain.family == "zig" else "gcc"
+
+
+def build_commands(directory: Path, toolchain: Toolchain, program: str, profile: bool) -> Commands:
+    """What a build of the project would run, in its folder."""
+    sources = project_sources(directory)
+    return Commands(
+        tuple(compile_argv(toolchain, source, profile) for source in sources),
+        link_argv(toolchain, sources, program, profile),
+    )
+
+
+def build_project(
+    directory: Path, toolchain: Toolchain, program: str, profile: bool, on_command: OnCommand = keep_quiet
+) -> Path:
+    """Builds it all when anything has changed since the last time; returns the program's path."""
+    output = directory / build_folder(profile) / program
+    stamp = _Stamp(output.with_name(f"{program}.built"), _content(directory, toolchain, profile))
+    if output.is_file() and stamp.is_current():
+        return output
+    commands = build_commands(directory, toolchain, program, profile)
+    for argv in commands.compile:
+        (directory / argv[-1]).parent.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(JOBS) as pool:
+        list(pool.map(lambda argv: _run(argv, directory, on_command), commands.compile))
+    _run(commands.link, directory, on_command)
+    stamp.write()
+    return output
+
+
+class _Stamp:
+    """Remembers beside a program what it was built from."""
+
+    def __init__(self, path: Path, content: str) -> None:
+        self._path, self._content = path, content
+
+    def is_current(self) -> bool:
+        return self._path.is_file() and self._path.read_text(encoding="utf-8") == self._content
+
+    def write(self) -> None:
+        self._path.write_text(self._content, encoding="utf-8")
+
+
+def _content(directory: Path, toolchain: Toolchain, profile: bool) -> str:
+    """A digest of everything that decides what the program will be."""
+    digest = hashlib.sha256(json.dumps([toolchain.argv, toolchain.version, profile]).encode())
+    for path in _inputs(directory):
+        digest.update(path.relative_to(directory).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _inputs(directory: Path) -> Iterator[Path]:
+    for folder in ("src", "flags"):
+        yield from sorted(path for path in (directory / folder).rglob("*") if path.is_file())
+    yield from sorted(directory.glob("*.ld"))
+
+
+def _run(argv: Sequence[str], directory: Path, on_command: OnCommand) -> None:
+    on_command(argv)
+    done = subprocess.run(argv, cwd=directory, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode == 0:
+        return
+    overflow = _OVERFLOW.search(done.stderr)
+    if overflow:
+        region, over = (group for group in overflow.groups() if group)
+        raise FitError(
+            f"the firmware does not fit: region {region} is {int(over):,} bytes too small",
+            str(directory),
+            "deploy inspect --memory shows what needs how much",
+        )
+    lines = done.stderr.strip().splitlines()
+    raise ToolError(
+        f"the compiler failed with exit status {done.returncode}",
+        "\n".join((shlex.join(argv), f"in {directory}", *lines[:_MESSAGE_LINES])),
+    )

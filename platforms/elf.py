@@ -1,0 +1,138 @@
+"""Reads built programs: what takes how much flash and RAM, and which line of the source an address is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from aot.errors import ToolError
+
+SHF_WRITE, SHF_ALLOC = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of a program or an object file."""
+
+    code: int  # instructions and read-only data, constants not counted
+    constants: int  # read-only data of the model: weights and tables
+    data: int  # variables with a value at the start: RAM, and flash to hold that value
+    zeroed: int  # all other RAM: variables, arena, stack
+
+    @property
+    def flash(self) -> int:
+        return self.code + self.constants + self.data
+
+    @property
+    def ram(self) -> int:
+        return self.data + self.zeroed
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    name: str
+    address: int
+    bytes: int
+    kind: str  # "STT_FUNC", "STT_OBJECT", ...
+
+
+def sizes(program: Path, constants: Iterable[str] = ()) -> Sizes:
+    """Sizes of an ELF file. `constants` names the symbols that are the model's constants."""
+    names = frozenset(constants)
+    with program.open("rb") as file:
+        elf = _open(file, program)
+        held = sum(symbol.bytes for symbol in _symbols(elf) if symbol.name in names)
+        code = data = zeroed = 0
+        for section in elf.iter_sections():
+            flags, count = section["sh_flags"], section["sh_size"]
+            if not flags & SHF_ALLOC:
+                continue
+            if not flags & SHF_WRITE:
+                code += count
+            elif section["sh_type"] == "SHT_NOBITS":
+                zeroed += count
+            else:
+                data += count
+    return Sizes(code - held, held, data, zeroed)
+
+
+def constant_names(weights_object: Path) -> tuple[str, ...]:
+    """The names of the model's constants: every object the compiled <model>_weights.c defines."""
+    return tuple(symbol.name for symbol in symbols(weights_object) if symbol.kind == "STT_OBJECT")
+
+
+def symbols(program: Path) -> tuple[Symbol, ...]:
+    with program.open("rb") as file:
+        return tuple(_symbols(_open(file, program)))
+
+
+def function_at(program: Path, address: int) -> str:
+    """The name of the function that holds an address of the program; "" where there is none."""
+    for symbol in symbols(program):
+        low = symbol.address & ~1  # Thumb functions have the lowest bit set
+        if symbol.kind == "STT_FUNC" and low <= address < low + symbol.bytes:
+            return symbol.name
+    return ""
+
+
+def line_at(program: Path, address: int) -> str:
+    """The source line of an address, as "file.c:12"; "" where the program does not say."""
+    with program.open("rb") as file:
+        elf = _open(file, program)
+        if not elf.has_dwarf_info():
+            return ""
+        dwarf = elf.get_dwarf_info()
+        for unit in dwarf.iter_CUs():
+            line_program = dwarf.line_program_for_CU(unit)
+            if line_program is not None and (place := _line_in(line_program, address)):
+                return place
+    return ""
+
+
+def _line_in(line_program: Any, address: int) -> str:
+    """Searches one unit's rows, each of which holds from its address to the next row's."""
+    before = None
+    for entry in line_program.get_entries():
+        state = entry.state
+        if state is None:
+            continue
+        if before is not None and before.address <= address < state.address:
+            return f"{_file_name(line_program, before.file)}:{before.line}"
+        before = None if state.end_sequence else state
+    return ""
+
+
+def _file_name(line_program: Any, index: int) -> str:
+    first = 0 if line_program["version"] >= 5 else 1  # DWARF 5 counts files from 0
+    name: bytes = line_program["file_entry"][index - first].name
+    return Path(name.decode(errors="replace")).name
+
+
+def stack_usage(build: Path) -> dict[str, int]:
+    """Stack bytes of each function by name, from the .su files of a build folder; empty with zig."""
+    usage: dict[str, int] = {}
+    for file in sorted(build.rglob("*.su")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            place, count, _kind = line.split("\t")
+            usage[place.rpartition(":")[2]] = int(count)
+    return usage
+
+
+def _symbols(elf: Any) -> Iterator[Symbol]:
+    for section in elf.iter_sections():
+        if isinstance(section, SymbolTableSection):
+            for symbol in section.iter_symbols():
+                yield Symbol(symbol.name, symbol["st_value"], symbol["st_size"], symbol["st_info"]["type"])
+
+
+def _open(file: Any, program: Path) -> Any:
+    try:
+        return ELFFile(file)
+    except ELFError as error:
+        raise ToolError(f"not an ELF file: {error}", str(program), "deploy build makes one") from error

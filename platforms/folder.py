@@ -1,0 +1,101 @@
+"""Project folders: written whole or not at all, never over something of the user's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aot.errors import OutputError
+from platforms.layout import PROJECT_FILE, PROJECT_FORMAT
+from platforms.project import App
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectInfo:
+    """What a project folder says of itself."""
+
+    name: str
+    platform: str
+    board: str
+    app: App
+    program: str
+    model_hash: str
+
+
+def write_project(directory: Path, files: Mapping[str, str]) -> None:
+    """Writes the files beside the place and moves the folder there when all is written."""
+    _refuse_occupied(directory)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
+    except OSError as error:
+        raise OutputError(f"the project folder cannot be made: {error.strerror}", str(directory)) from error
+    try:
+        _write_all(partial, files)
+        partial.chmod(0o755)  # mkdtemp's own is for secrets
+        if directory.exists():
+            directory.rmdir()
+        partial.rename(directory)
+    except OSError as error:
+        raise OutputError(f"the project cannot be written: {error.strerror}", str(directory)) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _refuse_occupied(directory: Path) -> None:
+    if directory.is_dir() and any(directory.iterdir()):
+        raise OutputError(
+            "the folder is not empty, and nothing in it will be overwritten",
+            str(directory),
+            "name a new folder, or empty this one",
+        )
+    if directory.exists() and not directory.is_dir():
+        raise OutputError("a file is where the project folder should be", str(directory), "name a new folder")
+
+
+def _write_all(root: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def is_project(directory: Path) -> bool:
+    return (directory / PROJECT_FILE).is_file()
+
+
+def read_project(directory: Path) -> ProjectInfo:
+    """What the folder holds; OutputError when it is not a project this version knows."""
+    file = directory / PROJECT_FILE
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise OutputError(
+            f"not a project folder: it has no {PROJECT_FILE}", str(directory), "deploy new makes one"
+        ) from error
+    except ValueError as error:
+        raise OutputError(f"{PROJECT_FILE} is damaged: {error}", str(file)) from error
+    return _info(facts, file)
+
+
+def _info(facts: Any, file: Path) -> ProjectInfo:
+    if not isinstance(facts, dict) or facts.get("format") != PROJECT_FORMAT:
+        raise OutputError(
+            f"the project has a format that this version does not know (it knows {PROJECT_FORMAT})", str(file)
+        )
+    try:
+        return ProjectInfo(
+            name=str(facts["name"]),
+            platform=str(facts["platform"]),
+            board=str(facts["board"]),
+            app=App(facts["app"]),
+            program=str(facts["program"]),
+            model_hash=str(facts["model_hash"]),
+        )
+    except (KeyError, ValueError) as error:
+        raise OutputError(f"{PROJECT_FILE} is damaged: {error}", str(file)) from error

@@ -1,0 +1,39 @@
+"""The platform "host": the firmware as a process of this computer, its line a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from boards.board import Board
+from platforms.base import Platform
+from platforms.layout import PlatformFiles, project_files
+from platforms.project import App, ProjectSource
+from platforms.templates import template_text
+
+
+class Host(Platform):
+    name = "host"
+    program = "firmware"
+
+    def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
+        own = {"src/port.c": template_text("host", "port.c")}
+        if app is App.RPC:
+            own |= {f"src/{name}": template_text("host", name) for name in ("fault.c", "host.h")}
+            own["src/main.c"] = template_text("host", "main_rpc.c")
+        return project_files(source, board, app, _platform_files(own))
+
+
+def _platform_files(files: Mapping[str, str]) -> PlatformFiles:
+    return PlatformFiles(
+        platform=Host.name,
+        program=Host.program,
+        default_cc="cc",
+        other_cc="python -m ziglang cc",
+        files=files,
+        folders={"src/port.c": "the six functions by which the runtime reaches this computer"},
+        compile_flags={"gcc": (), "zig": ("-fno-sanitize=all",)},
+        link_flags={"gcc": ("-lm",), "zig": ("-lm",)},
+    )
+
+
+PLATFORM = Host()

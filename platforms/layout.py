@@ -1,0 +1,162 @@
+"""The files every project has on every platform: model, runtime, main.c, options, Makefile, README.
+
+The list of sources and the compiler options exist once in a project: the sources are the C files below
+src/, the options stand in flags/ as response files. The Makefile and `deploy build` both read them there, so
+a file or an option that the project's owner adds counts for both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from boards.board import Board
+from platforms.project import App, ProjectSource, ProjectTensor
+from platforms.templates import c_files, filled, template_text
+from platforms.toolchains import cpu_flags
+
+PROJECT_FILE = "project.json"
+PROJECT_FORMAT = 1
+STANDALONE_HEADERS = ("solder_model.h", "solder_port.h")
+_COMPILE = (
+    "-std=c99",
+    "-g",  # costs nothing on the board, and names the line of a fault
+    "-Wall",
+    "-Wextra",
+    "-Wconversion",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-fstack-usage",
+)
+_PURPOSE = {
+    App.RPC: "Serves the model over a serial line: `deploy run`, `verify` and `bench` talk to it.",
+    App.STANDALONE: "Runs the model once and prints its outputs: a start for a program of your own.",
+}
+_MAIN_SAYS = {App.RPC: "starts the server", App.STANDALONE: "calls the model; yours to change"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformFiles:
+    """What makes one platform's project different from another's."""
+
+    platform: str
+    program: str  # the built file's name
+    default_cc: str
+    other_cc: str
+    files: Mapping[str, str]
+    folders: Mapping[str, str]  # what the README says of the platform's own files
+    compile_flags: Mapping[str, tuple[str, ...]]  # by family, beside the core's
+    link_flags: Mapping[str, tuple[str, ...]]  # by family
+    link_needs: tuple[str, ...] = ()  # files the linker reads
+
+
+def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -> dict[str, str]:
+    """Every file of a project: path -> text."""
+    return {
+        **{f"src/model/{name}": text for name, text in _model_files(source, app).items()},
+        **{f"src/runtime/{name}": text for name, text in _runtime_files(app).items()},
+        **_app_files(source, app),
+        **own.files,
+        **_flag_files(source, board, own),
+        "Makefile": filled(
+            "project",
+            "Makefile.jinja",
+            default_cc=own.default_cc,
+            other_cc=own.other_cc,
+            program=own.program,
+            link_needs="".join(f" {file}" for file in own.link_needs),
+        ),
+        "README.md": _readme(source, board, app, own),
+        ".gitignore": "build/\n",
+        PROJECT_FILE: _project_json(source, board, app, own),
+    }
+
+
+def _model_files(source: ProjectSource, app: App) -> dict[str, str]:
+    """The model; its description only where a server asks for it."""
+    leave_out = f"{source.name}_describe.c" if app is App.STANDALONE else ""
+    return {name: text for name, text in {**source.headers, **source.sources}.items() if name != leave_out}
+
+
+def _runtime_files(app: App) -> dict[str, str]:
+    if app is App.STANDALONE:
+        return {name: template_text("common", name) for name in STANDALONE_HEADERS}
+    return dict(c_files("common"))
+
+
+def _app_files(source: ProjectSource, app: App) -> dict[str, str]:
+    names = {"name": source.name, "macro": source.name.upper()}
+    if app is App.RPC:
+        return {"src/models.c": filled("project", "models.c.jinja", build_id=_build_id(source), **names)}
+    tensors = {
+        "inputs": [_for_main(source, tensor) for tensor in source.inputs],
+        "outputs": [_for_main(source, tensor) for tensor in source.outputs],
+    }
+    return {"src/main.c": filled("project", "main_standalone.c.jinja", **names, **tensors)}
+
+
+def _for_main(source: ProjectSource, tensor: ProjectTensor) -> dict[str, str | int]:
+    """A tensor in the words of main.c. It prints integers only, so a real number is shown in thousandths."""
+    real = tensor.c_type == "float"
+    return {
+        "c_name": tensor.c_name,
+        "c_type": tensor.c_type,
+        "elements": tensor.elements,
+        "offset": f"{source.name}_{tensor.c_name}_OFFSET".upper(),
+        "unit": " / 1000" if real else "",
+        "value": f"{tensor.c_name}[i] * 1000.0f" if real else f"{tensor.c_name}[i]",
+    }
+
+
+def _build_id(source: ProjectSource) -> str:
+    """Names the content, not the time: the same project gives the same firmware."""
+    digest = hashlib.sha256()
+    for name, text in sorted({**source.headers, **source.sources}.items()):
+        digest.update(f"{name}\0{text}\0".encode())
+    return f"{source.name}-{digest.hexdigest()[:16]}"
+
+
+def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict[str, str]:
+    folders = ["src", "src/model", "src/runtime"] + (["src/board"] if own.link_needs else [])
+    options = {
+        "compile": (*_COMPILE, *(f"-I{folder}" for folder in folders)),
+        "model": source.c_flags,
+        "rest": ("-Os",),
+    }
+    for family, link in own.link_flags.items():
+        options[f"{family}/cpu"] = (*cpu_flags(board.target, family), *own.compile_flags[family])
+        options[f"{family}/link"] = link
+    return {f"flags/{name}": "".join(f"{option}\n" for option in text) for name, text in options.items()}
+
+
+def _readme(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -> str:
+    runtime = {"src/runtime/": "the server: frames, session, requests"} if app is App.RPC else {}
+    return filled(
+        "project",
+        "README.md.jinja",
+        name=source.name,
+        macro=source.name.upper(),
+        board=board,
+        purpose=_PURPOSE[app],
+        main_says=_MAIN_SAYS[app],
+        default_cc=own.default_cc,
+        program=own.program,
+        folders=(runtime | dict(own.folders)).items(),
+        arena_bytes=source.arena_bytes,
+    )
+
+
+def _project_json(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -> str:
+    facts = {
+        "format": PROJECT_FORMAT,
+        "name": source.name,
+        "platform": own.platform,
+        "board": board.name,
+        "app": app.value,
+        "program": own.program,
+        "model_hash": source.model_hash,
+        "made_by": f"solder {source.tool_version}",
+    }
+    return json.dumps(facts, indent=2) + "\n"

@@ -1,0 +1,25 @@
+"""Runs host firmware: the program itself, its stdin and stdout the line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from boards.board import Board
+from platforms.transport.base import Transport
+from platforms.transport.pipe import PipeTransport
+
+
+def missing() -> str:
+    return ""
+
+
+def flash_commands(_elf: Path, _board: Board) -> tuple[tuple[str, ...], ...]:
+    return ()
+
+
+def argv(elf: Path, _board: Board) -> tuple[str, ...]:
+    return (str(elf.resolve()),)
+
+
+def open_line(elf: Path, board: Board) -> Transport:
+    return PipeTransport(argv(elf, board))

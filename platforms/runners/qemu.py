@@ -1,0 +1,54 @@
+"""Runs firmware in QEMU, the board's UART on QEMU's stdin and stdout, instructions counted exactly."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from boards.board import Board
+from platforms.transport.base import Transport
+from platforms.transport.pipe import PipeTransport
+
+PROGRAM = "qemu-system-arm"
+
+
+def missing() -> str:
+    return "" if shutil.which(PROGRAM) else f"needs {PROGRAM} (Debian: apt install qemu-system-arm)"
+
+
+def flash_commands(_elf: Path, _board: Board) -> tuple[tuple[str, ...], ...]:
+    return ()
+
+
+def argv(elf: Path, board: Board) -> tuple[str, ...]:
+    """The command line; board time stands still between instructions, so that timing is exact."""
+    return (
+        PROGRAM,
+        "-M",
+        board.runners["qemu"]["machine"],
+        *("-nographic", "-monitor", "none"),
+        *("-serial", "stdio"),
+        *("-semihosting-config", "enable=on,target=native"),
+        *_counting(board),
+        "-kernel",
+        str(elf),
+    )
+
+
+def _counting(board: Board) -> tuple[str, ...]:
+    """QEMU takes the time of one instruction as a power of two of nanoseconds."""
+    if board.counter.instruction_ns is None:
+        return ()
+    return ("-icount", f"shift={board.counter.instruction_ns.bit_length() - 1}")
+
+
+def open_line(elf: Path, board: Board) -> Transport:
+    return _QemuLine(argv(elf, board))
+
+
+class _QemuLine(PipeTransport):
+    """QEMU does not end when its stdin closes, so closing ends it."""
+
+    def close(self) -> None:
+        self._process.kill()
+        super().close()

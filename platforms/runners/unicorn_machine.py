@@ -1,0 +1,248 @@
+"""A small Cortex-M board around the unicorn CPU emulator: memory, UART on stdin and stdout, counter.
+
+Started as a process by unicorn_runner. Reset and faults are made here, since unicorn emulates the processor's
+instructions but not its exceptions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import struct
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import unicorn
+from elftools.elf.elffile import ELFFile
+from unicorn import arm_const as arm
+
+from platforms.runners.unicorn_uart import EndOfInput, Uart
+
+CPUS = {
+    "cortex-m0plus": arm.UC_CPU_ARM_CORTEX_M0,
+    "cortex-m3": arm.UC_CPU_ARM_CORTEX_M3,
+    "cortex-m4": arm.UC_CPU_ARM_CORTEX_M4,
+    "cortex-m7": arm.UC_CPU_ARM_CORTEX_M7,
+    "cortex-m33": arm.UC_CPU_ARM_CORTEX_M33,
+}
+PAGE = 0x1000
+SCS = 0xE000E000  # the system control space, one page
+CFSR, HFSR, BFAR, AIRCR = 0xD28, 0xD2C, 0xD38, 0xD0C  # offsets in it
+AIRCR_RESET = 0x05FA0004
+HFSR_FORCED = 1 << 30
+CFSR_STKERR, CFSR_BFARVALID = 1 << 12, 1 << 15
+# What the processor's fault status says for each way unicorn can stop.
+CFSR_OF = {
+    unicorn.UC_ERR_READ_UNMAPPED: 1 << 9 | CFSR_BFARVALID,
+    unicorn.UC_ERR_WRITE_UNMAPPED: 1 << 9 | CFSR_BFARVALID,
+    unicorn.UC_ERR_WRITE_PROT: 1 << 9 | CFSR_BFARVALID,
+    unicorn.UC_ERR_FETCH_UNMAPPED: 1 << 8,
+    unicorn.UC_ERR_FETCH_PROT: 1 << 8,
+    unicorn.UC_ERR_INSN_INVALID: 1 << 16,
+    unicorn.UC_ERR_EXCEPTION: 1 << 16,
+}
+INVALID_STATE = 1 << 17  # whatever else: not an instruction this processor can run
+STACK_LIMIT = 1 << 20
+EXCP_STKOF = 19  # unicorn's number of the exception "stack pointer below its limit"
+HARD_FAULT_VECTOR = 3
+RETURN_TO_THREAD = 0xFFFFFFF9
+SEMIHOSTING = b"\xab\xbe"  # bkpt 0xAB
+SYS_EXIT_EXTENDED = 0x20
+STATUS_LOCKUP = 71
+FRAME = (
+    arm.UC_ARM_REG_R0,
+    arm.UC_ARM_REG_R1,
+    arm.UC_ARM_REG_R2,
+    arm.UC_ARM_REG_R3,
+    arm.UC_ARM_REG_R12,
+    arm.UC_ARM_REG_LR,
+    arm.UC_ARM_REG_PC,
+    arm.UC_ARM_REG_XPSR,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    address: int
+    hz: int
+    bits: int
+    instruction_ns: int
+
+    def ticks(self, instructions: int) -> int:
+        return (instructions * self.instruction_ns * self.hz // 1_000_000_000) & ((1 << self.bits) - 1)
+
+
+class Machine:
+    """One board with one program. run() returns the program's exit status."""
+
+    def __init__(self, cpu: str, ram: Sequence[tuple[int, int]], flash: Sequence[tuple[int, int]]) -> None:
+        self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
+        self._uc.ctl_set_cpu_model(CPUS[cpu])
+        self._ram = ram
+        self._vectors = flash[0][0]
+        for origin, size in ram:
+            self._uc.mem_map(origin, size, unicorn.UC_PROT_ALL)
+        for origin, size in flash:
+            self._uc.mem_map(origin, size, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
+        self._scs: dict[int, int] = {}
+        self._uc.mmio_map(SCS, PAGE, self._read_scs, None, self._write_scs, None)
+        self._instructions = 0
+        self._length_of: dict[tuple[int, int], int] = {}
+        self._fault_address = 0
+        self._exception = 0
+        self._reset_asked = False
+        self._status: int | None = None
+        self._uc.hook_add(unicorn.UC_HOOK_BLOCK, self._count)
+        self._uc.hook_add(unicorn.UC_HOOK_INTR, self._on_interrupt)
+        self._uc.hook_add(unicorn.UC_HOOK_MEM_INVALID, self._note_address)
+
+    def load(self, elf: Path) -> None:
+        """Puts the program where the ELF file says it is loaded."""
+        with elf.open("rb") as file:
+            for segment in ELFFile(file).iter_segments():
+                if segment["p_type"] == "PT_LOAD" and segment["p_filesz"]:
+                    self._uc.mem_write(segment["p_paddr"], segment.data())
+
+    def add_counter(self, counter: Counter) -> None:
+        page = counter.address & -PAGE
+
+        def read(_uc: Any, offset: int, _size: int, _data: Any) -> int:
+            at_counter = page + offset == counter.address
+            return counter.ticks(self._instructions) if at_counter else 0
+
+        self._uc.mmio_map(page, PAGE, read, None, None, None)
+
+    def add_uart(self, address: int, uart: Uart) -> None:
+        def read(_uc: Any, offset: int, _size: int, _data: Any) -> int:
+            try:
+                return uart.read(offset)
+            except EndOfInput:
+                self._stop(0)
+                return 0
+
+        def write(_uc: Any, offset: int, _size: int, value: int, _data: Any) -> None:
+            uart.write(offset, value)
+
+        self._uc.mmio_map(address & -PAGE, PAGE, read, None, write, None)
+
+    def run(self) -> int:
+        pc = self._reset()
+        while True:
+            try:
+                self._uc.emu_start(pc | 1, 0xFFFFFFFF)
+            except unicorn.UcError as error:
+                pc = self._enter_fault(error.errno)
+                continue
+            if self._status is not None:
+                return self._status
+            pc = self._reset() if self._reset_asked else self._uc.reg_read(arm.UC_ARM_REG_PC)
+
+    def _stop(self, status: int) -> None:
+        self._status = status
+        self._uc.emu_stop()
+
+    def _reset(self) -> int:
+        """Stack and program counter from the vector table; the memory stays as it is."""
+        self._reset_asked = False
+        self._scs.clear()
+        self._exception = self._fault_address = 0
+        stack, entry = struct.unpack("<II", self._uc.mem_read(self._vectors, 8))
+        self._uc.reg_write(arm.UC_ARM_REG_SP, stack)
+        return int(entry)
+
+    def _enter_fault(self, errno: int) -> int:
+        """What the processor does on a fault: pushes a frame if there is room, and goes to the handler."""
+        if self._scs.get(HFSR):  # a fault in the fault handler: the processor locks up
+            raise SystemExit(STATUS_LOCKUP)
+        frame = struct.pack("<8I", *(self._uc.reg_read(register) & 0xFFFFFFFF for register in FRAME))
+        sp = self._uc.reg_read(arm.UC_ARM_REG_SP) - len(frame) & ~7
+        room = any(origin <= sp and sp + len(frame) <= origin + size for origin, size in self._ram)
+        if room:
+            self._uc.mem_write(sp, frame)
+        cause = STACK_LIMIT if self._exception == EXCP_STKOF else CFSR_OF.get(errno, INVALID_STATE)
+        self._scs[CFSR] = cause | (0 if room else CFSR_STKERR)
+        self._scs[HFSR] = HFSR_FORCED
+        self._scs[BFAR] = self._fault_address
+        self._uc.reg_write(arm.UC_ARM_REG_SP, sp)
+        self._uc.reg_write(arm.UC_ARM_REG_LR, RETURN_TO_THREAD)
+        vector = self._uc.mem_read(self._vectors + 4 * HARD_FAULT_VECTOR, 4)
+        return int.from_bytes(vector, "little")
+
+    def _note_address(
+        self, _uc: Any, _access: int, address: int, _size: int, _value: int, _data: Any
+    ) -> bool:
+        self._fault_address = address
+        return False
+
+    def _count(self, uc: Any, address: int, size: int, _data: Any) -> None:
+        try:
+            self._instructions += self._length_of[address, size]
+        except KeyError:
+            count = thumb_instructions(uc.mem_read(address, size))
+            self._length_of[address, size] = count
+            self._instructions += count
+
+    def _read_scs(self, _uc: Any, offset: int, _size: int, _data: Any) -> int:
+        return self._scs.get(offset, 0)
+
+    def _write_scs(self, uc: Any, offset: int, _size: int, value: int, _data: Any) -> None:
+        if offset == AIRCR and value == AIRCR_RESET:
+            self._reset_asked = True
+            uc.emu_stop()
+        self._scs[offset] = value
+
+    def _on_interrupt(self, uc: Any, number: int, _data: Any) -> None:
+        pc = uc.reg_read(arm.UC_ARM_REG_PC)
+        if bytes(uc.mem_read(pc & ~1, 2)) != SEMIHOSTING:
+            self._exception = number
+            raise unicorn.UcError(unicorn.UC_ERR_EXCEPTION)
+        operation, block = uc.reg_read(arm.UC_ARM_REG_R0), uc.reg_read(arm.UC_ARM_REG_R1)
+        if operation == SYS_EXIT_EXTENDED:
+            self._stop(struct.unpack("<2I", uc.mem_read(block, 8))[1] & 0xFF)
+
+
+def thumb_instructions(code: bytes) -> int:
+    """Instructions in a piece of Thumb code: those that start with 11101, 11110 or 11111 have 4 bytes."""
+    count = at = 0
+    while at < len(code):
+        at += 4 if code[at + 1] >> 3 in (0b11101, 0b11110, 0b11111) else 2
+        count += 1
+    return count
+
+
+def _range(text: str) -> tuple[int, int]:
+    origin, size = (int(part, 0) for part in text.split(":"))
+    return origin, size
+
+
+def _counter(text: str) -> Counter:
+    return Counter(*(int(part, 0) for part in text.split(":")))
+
+
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="unicorn_machine", description=__doc__)
+    parser.add_argument("elf", type=Path)
+    parser.add_argument("--cpu", choices=CPUS, required=True)
+    parser.add_argument("--flash", type=_range, action="append", required=True, metavar="ORIGIN:BYTES")
+    parser.add_argument("--ram", type=_range, action="append", required=True, metavar="ORIGIN:BYTES")
+    parser.add_argument("--uart", type=lambda text: int(text, 0), required=True, metavar="ADDRESS")
+    parser.add_argument("--counter", type=_counter, required=True, metavar="ADDRESS:HZ:BITS:INSTRUCTION_NS")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str]) -> int:
+    arguments = _arguments(argv)
+    uart = Uart(sys.stdin.fileno(), sys.stdout.fileno())
+    machine = Machine(arguments.cpu, arguments.ram, arguments.flash)
+    machine.load(arguments.elf)
+    machine.add_counter(arguments.counter)
+    machine.add_uart(arguments.uart, uart)
+    status = machine.run()
+    uart.flush()
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,38 @@
+"""Runs firmware in the unicorn package: an emulated board with nothing installed but by pip."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from boards.board import Board
+from platforms.transport.base import Transport
+from platforms.transport.pipe import PipeTransport
+
+MACHINE = "platforms.runners.unicorn_machine"
+
+
+def missing() -> str:
+    return "" if find_spec("unicorn") else "needs the Python package unicorn (pip install 'solder[unicorn]')"
+
+
+def flash_commands(_elf: Path, _board: Board) -> tuple[tuple[str, ...], ...]:
+    return ()
+
+
+def argv(elf: Path, board: Board) -> tuple[str, ...]:
+    """A process of its own, a program on a pipe like QEMU; it is told the board's facts, not its name."""
+    counter, uart = board.counter, board.uart
+    assert uart is not None  # boards.load: a board for bare metal has one
+    return (
+        *(sys.executable, "-m", MACHINE, str(elf.resolve())),
+        *("--cpu", board.runners["unicorn"]["cpu"]),
+        *(f"--{region.role}={region.origin:#x}:{region.bytes:#x}" for region in board.regions),
+        f"--uart={uart.address:#x}",
+        f"--counter={counter.address:#x}:{counter.hz}:{counter.bits}:{counter.instruction_ns}",
+    )
+
+
+def open_line(elf: Path, board: Board) -> Transport:
+    return PipeTransport(argv(elf, board))

@@ -1,0 +1,56 @@
+"""Arm's CMSDK UART as the firmware sees it, on two file descriptors."""
+
+from __future__ import annotations
+
+import os
+
+DATA, STATE = 0x00, 0x04
+RX_FULL = 2
+FULL_BUFFER = 4096
+IDLE_POLLS = 3  # a sender looks at STATE once a byte; who looks this often in a row waits for input
+
+
+class EndOfInput(Exception):  # noqa: N818 - an event, not an error
+    """The other end has closed its side, and the firmware has read all."""
+
+
+class Uart:
+    """Takes bytes in big pieces; firmware that polls for a byte waits without using the processor."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd, self._write_fd = read_fd, write_fd
+        self._received = bytearray()
+        self._at = 0
+        self._to_send = bytearray()
+        self._polls = 0
+
+    def read(self, offset: int) -> int:
+        if offset == STATE:
+            return RX_FULL if self._has_byte() else 0
+        if offset == DATA and self._at < len(self._received):
+            self._at += 1
+            return self._received[self._at - 1]
+        return 0
+
+    def write(self, offset: int, value: int) -> None:
+        if offset == DATA:
+            self._polls = 0
+            self._to_send.append(value & 0xFF)
+            if len(self._to_send) >= FULL_BUFFER:
+                self.flush()
+
+    def flush(self) -> None:
+        while self._to_send:
+            del self._to_send[: os.write(self._write_fd, self._to_send)]
+
+    def _has_byte(self) -> bool:
+        if self._at < len(self._received):
+            return True
+        self._polls += 1
+        if self._polls < IDLE_POLLS:
+            return False
+        self.flush()
+        self._received, self._at, self._polls = bytearray(os.read(self._read_fd, FULL_BUFFER)), 0, 0
+        if not self._received:
+            raise EndOfInput
+        return True

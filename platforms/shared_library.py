@@ -1,0 +1,174 @@
+"""The model as a shared library of this computer, called in process: for tests and for Python programs."""
+
+from __future__ import annotations
+
+import ctypes
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aot.errors import InputError, ToolError
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from aot.target import Target
+from platforms.templates import template_text
+from platforms.toolchains import Toolchain, find_toolchain
+
+_DESCRIPTION = "_describe.c"
+_HEADER = "solder_model.h"
+_FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared")
+_NO_CHECKS: Mapping[str, tuple[str, ...]] = {"zig": ("-fno-sanitize=all",)}  # its checks need its own runtime
+_GUARD_BYTES = 64
+_GUARD = 0xC5
+_ALIGN = 16
+_MESSAGE_LINES = 12
+# enum solder_dtype of solder_model.h
+_DTYPES = (None, DType.I8, DType.U8, DType.I16, DType.I32, DType.I64, DType.F32, DType.BOOL)
+
+
+class _Tensor(ctypes.Structure):
+    """struct solder_tensor"""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("shape", ctypes.POINTER(ctypes.c_uint32)),
+        ("rank", ctypes.c_uint32),
+        ("dtype", ctypes.c_uint32),
+        ("arena_offset", ctypes.c_uint32),
+        ("bytes", ctypes.c_uint32),
+    )
+
+
+class _Model(ctypes.Structure):
+    """struct solder_model"""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("hash", ctypes.c_uint8 * 8),
+        ("arena_bytes", ctypes.c_uint32),
+        ("input_count", ctypes.c_uint32),
+        ("output_count", ctypes.c_uint32),
+        ("layer_count", ctypes.c_uint32),
+        ("inputs", ctypes.POINTER(_Tensor)),
+        ("outputs", ctypes.POINTER(_Tensor)),
+        ("run", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)),
+        ("reset_state", ctypes.c_void_p),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HostTensor:
+    """An input or output as the library describes it."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    arena_offset: int
+    bytes: int
+
+
+class HostModel:
+    """A model in this process. `arena` is its working memory; nothing in it is kept between runs."""
+
+    def __init__(self, library: Path, name: str) -> None:
+        self._library = ctypes.CDLL(str(library))  # kept: the functions live in it
+        self._model = _Model.in_dll(self._library, f"{name}_model")
+        self.name = name
+        self.inputs = _tensors(self._model.inputs, self._model.input_count)
+        self.outputs = _tensors(self._model.outputs, self._model.output_count)
+        self._memory = _aligned(self._model.arena_bytes + 2 * _GUARD_BYTES)
+        self.arena = self._memory[_GUARD_BYTES : _GUARD_BYTES + self._model.arena_bytes]
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs by name. Raises InputError where an input is missing or of another kind."""
+        given = [(tensor, _checked(tensor, inputs)) for tensor in self.inputs]
+        self._memory[:_GUARD_BYTES] = self._memory[-_GUARD_BYTES:] = _GUARD
+        for tensor, array in given:
+            self._place(tensor)[:] = array.reshape(-1).view(np.uint8)
+        status = self._model.run(self.arena.ctypes.data)
+        if status != 0:
+            raise RuntimeError(f"{self.name}_run failed with error {status}")
+        self._require_guards()
+        return {tensor.name: self._taken(tensor) for tensor in self.outputs}
+
+    def _place(self, tensor: HostTensor) -> Array:
+        place: Array = self.arena[tensor.arena_offset : tensor.arena_offset + tensor.bytes]
+        return place
+
+    def _taken(self, tensor: HostTensor) -> Array:
+        return self._place(tensor).copy().view(tensor.dtype.numpy).reshape(tensor.shape)
+
+    def _require_guards(self) -> None:
+        below, above = self._memory[:_GUARD_BYTES], self._memory[-_GUARD_BYTES:]
+        if (below != _GUARD).any() or (above != _GUARD).any():
+            raise RuntimeError(f"{self.name} has written outside its arena of {self.arena.size} bytes")
+
+
+def build(sources: Mapping[str, str], directory: Path) -> HostModel:
+    """Compiles a model's C files there and loads the result. Raises ToolError where that fails."""
+    name = model_name(sources)
+    directory.mkdir(parents=True, exist_ok=True)
+    for file, text in {**sources, _HEADER: template_text("common", _HEADER)}.items():
+        (directory / file).write_text(text, encoding="utf-8", newline="\n")
+    library = directory / f"{name}.so"
+    files = sorted(file for file in sources if file.endswith(".c"))
+    _run(build_argv(find_toolchain(Target("host")), files, library.name), directory)
+    return HostModel(library, name)
+
+
+def model_name(sources: Mapping[str, str]) -> str:
+    """The name of the model that the files are of."""
+    (name,) = (file.removesuffix(_DESCRIPTION) for file in sources if file.endswith(_DESCRIPTION))
+    return name
+
+
+def build_argv(toolchain: Toolchain, files: Sequence[str], library: str) -> tuple[str, ...]:
+    """The command that makes the library; it runs in the folder of the files."""
+    return (*toolchain.argv, *_FLAGS, *_NO_CHECKS.get(toolchain.family, ()), *files, "-o", library)
+
+
+def _run(argv: Sequence[str], directory: Path) -> None:
+    done = subprocess.run(argv, cwd=directory, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()[:_MESSAGE_LINES]
+        raise ToolError(
+            f"the compiler failed with exit status {done.returncode}",
+            "\n".join((shlex.join(argv), f"in {directory}", *lines)),
+        )
+
+
+def _tensors(described: ctypes._Pointer[_Tensor], count: int) -> tuple[HostTensor, ...]:
+    return tuple(_tensor(described[i]) for i in range(count))
+
+
+def _tensor(described: _Tensor) -> HostTensor:
+    dtype = _DTYPES[described.dtype]
+    assert dtype is not None, "the library is of another version of solder_model.h"
+    shape = tuple(described.shape[axis] for axis in range(described.rank))
+    name = described.name.decode("utf-8")
+    return HostTensor(name, dtype, shape, described.arena_offset, described.bytes)
+
+
+def _checked(tensor: HostTensor, inputs: Mapping[str, Array]) -> Array:
+    if tensor.name not in inputs:
+        given = ", ".join(f'"{name}"' for name in inputs) or "none"
+        raise InputError(f'input "{tensor.name}" is missing', f"given: {given}")
+    array = np.ascontiguousarray(inputs[tensor.name])
+    if array.shape != tensor.shape or array.dtype != tensor.dtype.numpy:
+        raise InputError(
+            f'input "{tensor.name}" is {array.dtype}{list(array.shape)}, '
+            f"the model takes {tensor.dtype.numpy}{list(tensor.shape)}"
+        )
+    return array
+
+
+def _aligned(count: int) -> Array:
+    """Zeroed bytes that begin at a multiple of _ALIGN."""
+    raw = np.zeros(count + _ALIGN, np.uint8)
+    skip = -raw.ctypes.data % _ALIGN
+    aligned: Array = raw[skip : skip + count]
+    return aligned

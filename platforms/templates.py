@@ -1,0 +1,38 @@
+"""Fills in the project templates: one Jinja2 environment, strict about names."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # this is C, not HTML
+    )
+
+
+def template_text(folder: str, file: str) -> str:
+    """A file of project_templates/<folder> as it is."""
+    return (files("project_templates") / folder / file).read_text(encoding="utf-8")
+
+
+def filled(folder: str, file: str, /, **values: Any) -> str:
+    """A template of project_templates/<folder> with its names filled in."""
+    return _environment().from_string(template_text(folder, file)).render(values)
+
+
+def c_files(folder: str) -> Iterator[tuple[str, str]]:
+    """The C sources and headers of project_templates/<folder>, as (name, text), sorted."""
+    for entry in sorted(files("project_templates").joinpath(folder).iterdir(), key=lambda e: e.name):
+        if entry.name.endswith((".c", ".h")):
+            yield entry.name, entry.read_text(encoding="utf-8")

@@ -1,0 +1,157 @@
+"""Finds the C compilers on this machine and knows which options make each compile for a core."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from aot.errors import ToolError, did_you_mean
+from aot.target import Feature, Target
+
+PREFER_VARIABLE = "SOLDER_TOOLCHAIN"
+_VERSION_TIMEOUT_S = 60  # the first start of a big wheel on a cold disk
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A C compiler that also links."""
+
+    name: str  # "arm-none-eabi-gcc", "zig", "gcc", "clang"
+    family: str  # whose spelling of the options it takes: "gcc", "clang" or "zig"
+    argv: tuple[str, ...]  # how it is started
+    version: str  # one line of its own
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    name: str
+    family: str
+    machine: str  # "arm" or "host"
+    program: str  # "" is the ziglang package of this Python
+
+
+# In order of preference for their machine: what the system has goes before what pip brings.
+_CANDIDATES = (
+    _Candidate("arm-none-eabi-gcc", "gcc", "arm", "arm-none-eabi-gcc"),
+    _Candidate("zig", "zig", "arm", ""),
+    _Candidate("gcc", "gcc", "host", "gcc"),
+    _Candidate("clang", "clang", "host", "clang"),
+    _Candidate("zig", "zig", "host", ""),
+)
+_WAY_OUT: Mapping[str, str] = {
+    "arm": "install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: pip install 'solder[zig]'",
+    "host": "install gcc or clang, or: pip install 'solder[zig]'",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Cpu:
+    """How gcc and zig spell one core. Zig's bare CPU names silently lack FPU, DSP and Helium."""
+
+    gcc: str
+    zig: str
+    gcc_fpu: str = ""
+    zig_fpu: str = ""
+    dsp_is_optional: bool = False  # the M4 and M7 always have it, the M0+ and M3 never
+
+
+_CPUS: Mapping[str, _Cpu] = {
+    "cortex-m0plus": _Cpu("cortex-m0plus", "cortex_m0plus"),
+    "cortex-m3": _Cpu("cortex-m3", "cortex_m3"),
+    "cortex-m4": _Cpu("cortex-m4", "cortex_m4", "fpv4-sp-d16", "+vfp4d16sp"),
+    "cortex-m7": _Cpu("cortex-m7", "cortex_m7", "fpv5-sp-d16", "+fp_armv8d16sp"),
+    "cortex-m33": _Cpu("cortex-m33", "cortex_m33", "fpv5-sp-d16", "+fp_armv8d16sp", dsp_is_optional=True),
+    "cortex-m55": _Cpu("cortex-m55", "cortex_m55", "auto", "+mve_fp"),
+}
+
+
+def machine(target: Target) -> str:
+    return "host" if target.core == "host" else "arm"
+
+
+def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
+    """The compiler for a target: the preferred one, or the first found of the list."""
+    kind = machine(target)
+    names = [c.name for c in _CANDIDATES if c.machine == kind]
+    prefer = prefer or _preferred_by_environment(names)
+    if prefer is not None and prefer not in names:
+        raise ToolError(
+            f'toolchain "{prefer}" is not known{did_you_mean(prefer, names)}',
+            hint=f"known for {target.core}: {', '.join(names)}",
+        )
+    wanted = [c for c in _CANDIDATES if c.machine == kind and prefer in (None, c.name)]
+    found = next((chain for c in wanted if (chain := _look(c))), None)
+    if found is None:
+        raise ToolError(
+            f"no C compiler for {target.core} was found",
+            f"looked for {', '.join(c.name for c in wanted)}",
+            _WAY_OUT[kind],
+        )
+    return found
+
+
+def _preferred_by_environment(names: Iterable[str]) -> str | None:
+    """The variable names one compiler for everything: it counts only where that one serves the target."""
+    wanted = os.environ.get(PREFER_VARIABLE, "")
+    return wanted if wanted in names else None
+
+
+def all_found() -> tuple[tuple[str, Toolchain | None], ...]:
+    """Every compiler that would be used, as (what it is for, what was found)."""
+    return tuple((f"{c.name} for {c.machine}", _look(c)) for c in _CANDIDATES)
+
+
+@functools.cache
+def _look(candidate: _Candidate) -> Toolchain | None:
+    argv = _start(candidate)
+    if argv is None:
+        return None
+    version = _first_line((*argv[:-1], "version") if candidate.family == "zig" else (*argv, "--version"))
+    return Toolchain(candidate.name, candidate.family, argv, version) if version else None
+
+
+def _start(candidate: _Candidate) -> tuple[str, ...] | None:
+    if candidate.program:
+        path = shutil.which(candidate.program)
+        return (path,) if path else None
+    return (sys.executable, "-m", "ziglang", "cc") if find_spec("ziglang") else None
+
+
+def _first_line(argv: tuple[str, ...]) -> str:
+    """What a program says of itself; nothing when it does not start."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.partition("\n")[0].strip()
+
+
+def cpu_flags(target: Target, family: str) -> tuple[str, ...]:
+    """The options that make a compiler of that family compile for a core with exactly its features."""
+    if target.core == "host":
+        return ()
+    if target.core not in _CPUS:
+        raise ToolError(f"no compiler options are known for {target.core}", hint=f"known: {', '.join(_CPUS)}")
+    cpu = _CPUS[target.core]
+    return _zig_cpu(cpu, target) if family == "zig" else _gcc_cpu(cpu, target)
+
+
+def _gcc_cpu(cpu: _Cpu, target: Target) -> tuple[str, ...]:
+    no_dsp = "+nodsp" if cpu.dsp_is_optional and not target.has(Feature.DSP) else ""
+    fpu = (f"-mfpu={cpu.gcc_fpu}", "-mfloat-abi=hard") if target.has(Feature.FPU) else ("-mfloat-abi=soft",)
+    return ("-mthumb", f"-mcpu={cpu.gcc}{no_dsp}", *fpu)
+
+
+def _zig_cpu(cpu: _Cpu, target: Target) -> tuple[str, ...]:
+    dsp = "+dsp" if cpu.dsp_is_optional and target.has(Feature.DSP) else ""
+    fpu, abi = (cpu.zig_fpu, "eabihf") if target.has(Feature.FPU) else ("", "eabi")
+    return ("-target", f"thumb-freestanding-{abi}", f"-mcpu={cpu.zig}{dsp}{fpu}")

@@ -1,0 +1,47 @@
+/* The device runtime's port to this board. */
+#include "board.h"
+#include "solder_port.h"
+
+#define AIRCR BOARD_REGISTER(0xE000ED0Cu)
+#define AIRCR_RESET 0x05FA0004u /* the key, and SYSRESETREQ */
+
+void board_init(void)
+{
+    uart_init();
+}
+
+uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
+{
+    return uart_read(buffer, capacity);
+}
+
+void solder_port_write(const uint8_t *bytes, uint32_t count)
+{
+    uart_write(bytes, count);
+}
+
+uint32_t solder_port_ticks(void)
+{
+    return BOARD_REGISTER(BOARD_COUNTER_ADDRESS);
+}
+
+struct solder_counter solder_port_counter(void)
+{
+    const struct solder_counter counter = {BOARD_COUNTER_HZ, BOARD_COUNTER_BITS};
+    return counter;
+}
+
+struct solder_stack solder_port_stack(void)
+{
+    const struct solder_stack stack = {
+        board_stack_low, (uint32_t)board_stack_high - (uint32_t)board_stack_low};
+    return stack;
+}
+
+void solder_port_reset(void)
+{
+    __asm__ volatile("dsb" ::: "memory");
+    AIRCR = AIRCR_RESET;
+    for (;;) {
+    }
+}

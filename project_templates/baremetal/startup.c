@@ -1,0 +1,103 @@
+/* From power on to main, and from a fault to board_fault: the vector table and what must happen before C runs. */
+#include "board.h"
+
+#define CPACR BOARD_REGISTER(0xE000ED88u)
+#define CPACR_FPU (0xFu << 20)
+#define MPU_TYPE BOARD_REGISTER(0xE000ED90u)
+#define MPU_CTRL BOARD_REGISTER(0xE000ED94u)
+#define MPU_CTRL_ENABLE 1u
+#define MPU_CTRL_REST_AS_BEFORE 4u
+#define MPU_RBAR BOARD_REGISTER(0xE000ED9Cu)
+#define MPU_RBAR_VALID 0x10u /* and the region's number, 0, in the bits below */
+#define MPU_RASR BOARD_REGISTER(0xE000EDA0u)
+#define MPU_RASR_NO_ACCESS (1u << 28) /* nor execution; no permission bits set */
+#define MPU_RASR_64K (15u << 1)
+#define MPU_RASR_ENABLE 1u
+
+extern uint32_t board_data_low[], board_data_high[], board_data_load[];
+extern uint32_t board_arena_low[], board_arena_high[];
+extern uint32_t board_bss_low[], board_bss_high[];
+
+int main(void);
+void Reset_Handler(void);
+void Fault_Handler(void);
+
+/* Its own small stack: the fault may be that the other one is full. */
+uint32_t board_fault_stack[64] __attribute__((section(".noinit"), aligned(8)));
+
+union vector {
+    uint32_t *stack;
+    void (*handler)(void);
+};
+
+static const union vector vectors[16] __attribute__((used, section(".vectors"))) = {
+    {.stack = board_stack_high},
+    {.handler = Reset_Handler},
+    {.handler = Fault_Handler}, /* NMI */
+    {.handler = Fault_Handler}, /* HardFault */
+    {.handler = Fault_Handler}, /* MemManage */
+    {.handler = Fault_Handler}, /* BusFault */
+    {.handler = Fault_Handler}, /* UsageFault */
+    {.handler = Fault_Handler}, /* SecureFault */
+    {.handler = 0},
+    {.handler = 0},
+    {.handler = 0},
+    {.handler = Fault_Handler}, /* SVCall */
+    {.handler = Fault_Handler}, /* DebugMonitor */
+    {.handler = 0},
+    {.handler = Fault_Handler}, /* PendSV */
+    {.handler = Fault_Handler}, /* SysTick */
+};
+
+/* A stack that grows too far must fault at once: not every bus refuses what lies below the memory. */
+#if __ARM_ARCH >= 8
+static void guard_stack(void)
+{
+    __asm__ volatile("msr msplim, %0" : : "r"(board_stack_low));
+}
+#else
+static void guard_stack(void)
+{
+    if (MPU_TYPE != 0 && BOARD_GUARD_BYTES != 0) {
+        MPU_RBAR = ((uint32_t)board_stack_low - BOARD_GUARD_BYTES) | MPU_RBAR_VALID;
+        MPU_RASR = MPU_RASR_NO_ACCESS | MPU_RASR_64K | MPU_RASR_ENABLE;
+        MPU_CTRL = MPU_CTRL_ENABLE | MPU_CTRL_REST_AS_BEFORE;
+        __asm__ volatile("dsb\n isb" ::: "memory");
+    }
+}
+#endif
+
+static void zero(uint32_t *low, const uint32_t *high)
+{
+    while (low < high) {
+        *low++ = 0;
+    }
+}
+
+void Reset_Handler(void)
+{
+    const uint32_t *from = board_data_load;
+#ifdef __ARM_FP
+    CPACR |= CPACR_FPU;
+    __asm__ volatile("dsb\n isb" ::: "memory");
+#endif
+    for (uint32_t *to = board_data_low; to < board_data_high; to++) {
+        *to = *from++;
+    }
+    zero(board_arena_low, board_arena_high);
+    zero(board_bss_low, board_bss_high);
+    guard_stack();
+    board_init();
+    board_exit(main());
+}
+
+/* Hands the stack pointer of the moment of the fault to board_fault (fault.c), on a stack that works. */
+__attribute__((naked)) void Fault_Handler(void)
+{
+    __asm__ volatile("mrs r0, msp\n"
+                     "movw r1, #:lower16:board_fault_stack\n"
+                     "movt r1, #:upper16:board_fault_stack\n"
+                     "add r1, r1, #256\n"
+                     "msr msp, r1\n"
+                     "b board_fault\n");
+}

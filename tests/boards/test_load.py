@@ -1,0 +1,197 @@
+"""Reading board files: strict about keys and facts, and every message names the way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aot.errors import BoardError
+from boards.load import board_names, load_board
+
+BOARD = """\
+title = "A board"
+mcu = "X1"
+core = "cortex-m4"
+features = ["dsp", "fpu"]
+clock_hz = 1000
+status = "data-only"
+sources = ["a data sheet"]
+
+[[regions]]
+name = "FLASH"
+origin = 0
+bytes = 0x1000
+role = "flash"
+
+[[regions]]
+name = "RAM"
+origin = 0x2000
+bytes = 0x1000
+role = "ram"
+
+[uart]
+driver = "cmsdk"
+address = 0x4000
+clock_hz = 1000
+baud = 100
+
+[counter]
+driver = "register"
+address = 0x5000
+hz = 1000
+bits = 32
+
+[platforms.baremetal]
+
+[runners.qemu]
+machine = "x"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with an empty folder for boards; the user's own settings are out of the way."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("APPDATA", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boards").mkdir()
+    return tmp_path
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_board_in_the_working_folder_is_found_by_name(folder: Path) -> None:
+    write(folder / "boards/mine.toml", BOARD)
+    assert load_board("mine").title == "A board"
+    assert "mine" in board_names()
+
+
+def test_a_board_in_the_config_folder_is_found_by_name(folder: Path) -> None:
+    write(folder / "config/solder/boards/kept.toml", BOARD)
+    assert load_board("kept").name == "kept"
+
+
+def test_a_board_file_is_read_from_its_path(folder: Path) -> None:
+    file = write(folder / "elsewhere/mine.toml", BOARD)
+    assert load_board(str(file)).name == "mine"
+
+
+def test_a_users_board_goes_before_ours_of_the_same_name(folder: Path) -> None:
+    write(folder / "boards/mps2-an386.toml", BOARD)
+    assert load_board("mps2-an386").title == "A board"
+
+
+def test_the_boards_own_keys_go_before_its_socs(folder: Path) -> None:
+    write(folder / "boards/soc/x1.toml", 'mcu = "X1"\nclock_hz = 5\n')
+    file = write(folder / "boards/mine.toml", BOARD.replace('mcu = "X1"', 'soc = "x1"'))
+    board = load_board(str(file))
+    assert (board.mcu, board.clock_hz) == ("X1", 1000)
+
+
+def test_a_board_may_use_one_of_our_socs(folder: Path) -> None:
+    head = BOARD.partition("[[regions]]")[0].replace("clock_hz = 1000\n", "")
+    tail = BOARD[BOARD.index("[platforms") :]
+    file = write(folder / "boards/mine.toml", f'{head}soc = "mps2-cm"\n{tail}')
+    assert load_board(str(file)).clock_hz == 25_000_000
+
+
+def test_an_unknown_board_is_named_with_the_nearest_one(folder: Path) -> None:
+    with pytest.raises(BoardError) as caught:
+        load_board("mps2-an368")
+    assert str(caught.value) == (
+        'error: board "mps2-an368" not found - did you mean "mps2-an386"?\n'
+        "  hint: known boards: host, mps2-an385, mps2-an386, mps2-an500, mps2-an505, mps3-an547\n"
+        "        your own: boards/mps2-an368.toml, or --board FILE.toml"
+    )
+
+
+MISTAKES = (
+    (
+        "an unknown key",
+        ("clock_hz = 1000\nstatus", "clok_hz = 1000\nstatus"),
+        'error: key "clok_hz" is not known - did you mean "clock_hz"?\n  FILE\n'
+        "  hint: known keys: title, mcu, core, features, clock_hz, regions, uart, counter, platforms, "
+        "runners, status, sources, pointer_bytes",
+    ),
+    (
+        "a missing key",
+        ('title = "A board"\n', ""),
+        'error: key "title" is missing\n  FILE\n  hint: docs/adding-a-board.md lists every key',
+    ),
+    (
+        "an unknown key in a table",
+        ("baud = 100", "bauds = 100"),
+        'error: key "bauds" is not known - did you mean "baud"?\n  FILE, in [uart]\n'
+        "  hint: known keys: driver, address, clock_hz, baud",
+    ),
+    (
+        "a text for a number",
+        ("hz = 1000\nbits", 'hz = "fast"\nbits'),
+        "error: \"hz\" must be an integer of at least 1, not 'fast'\n  FILE, in [counter]",
+    ),
+    (
+        "an unknown core",
+        ("cortex-m4", "cortex-m44"),
+        'error: core "cortex-m44" is not known - did you mean "cortex-m4"?\n  FILE\n'
+        "  hint: known: cortex-m0plus, cortex-m3, cortex-m4, cortex-m7, cortex-m33, cortex-m55, host",
+    ),
+    ("a foreign feature", ('"fpu"]', '"mve"]'), "error: a cortex-m4 has no mve\n  FILE"),
+    (
+        "an unknown feature",
+        ('"fpu"]', '"fpuu"]'),
+        'error: features "fpuu" is not known - did you mean "fpu"?\n  FILE\n'
+        "  hint: known: dsp, mve, fpu, unaligned",
+    ),
+    (
+        "an unknown runner",
+        ("[runners.qemu]", "[runners.qemuu]"),
+        'error: runner "qemuu" is not known - did you mean "qemu"?\n  FILE, in [runners]\n'
+        "  hint: known: exec, qemu, unicorn",
+    ),
+    (
+        "overlapping regions",
+        ("origin = 0x2000", "origin = 0xf00"),
+        "error: regions FLASH and RAM overlap: FLASH ends at 0x1000, RAM starts at 0xf00\n  FILE",
+    ),
+    ("no RAM", ('role = "ram"', 'role = "flash"'), 'error: no region has role = "ram"\n  FILE'),
+    (
+        "a register without an address",
+        ("address = 0x5000\n", ""),
+        'error: a counter with driver = "register" needs "address"\n  FILE, in [counter]',
+    ),
+    (
+        "instruction_ns that QEMU cannot do",
+        ("bits = 32", "bits = 32\ninstruction_ns = 1000"),
+        'error: "instruction_ns" must be a power of two, not 1000\n  FILE, in [counter]',
+    ),
+    (
+        "an unknown soc",
+        ('mcu = "X1"', 'mcu = "X1"\nsoc = "mps2-cn"'),
+        'error: soc "mps2-cn" not found - did you mean "mps2-cm"?\n  FILE\n  hint: known: mps2-cm',
+    ),
+)
+
+
+@pytest.mark.parametrize(("change", "message"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
+def test_a_mistake_in_a_board_file_is_told(folder: Path, change: tuple[str, str], message: str) -> None:
+    assert change[0] in BOARD
+    file = write(folder / "boards/mine.toml", BOARD.replace(*change))
+    with pytest.raises(BoardError) as caught:
+        load_board("mine")
+    assert str(caught.value).replace(str(file.relative_to(folder)), "FILE") == message
+
+
+def test_a_file_that_is_no_toml_is_told(folder: Path) -> None:
+    write(folder / "boards/mine.toml", "title = \n")
+    with pytest.raises(BoardError, match="not a TOML file: Invalid value"):
+        load_board("mine")
+
+
+def test_a_missing_board_file_is_told(folder: Path) -> None:
+    with pytest.raises(BoardError, match="board file cannot be read: No such file"):
+        load_board("nowhere/mine.toml")

@@ -1,0 +1,61 @@
+"""The hand-written model that the platform tests build projects of: y = x + 1 on four int8."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from platforms.project import ProjectSource, ProjectTensor
+
+_FOLDER = Path(__file__).parent / "tiny_model"
+
+# What the model does instead when its first input is 1, 2 or 3.
+_CRASHES = """
+static int depth(int n)
+{
+    volatile int row[50];
+    row[n & 3] = n;
+    return depth(n + 1) + row[0];
+}
+
+static void crash(int how)
+{
+    if (how == 1) {
+        *(volatile int *)0x90000000 = 1;
+    }
+    if (how == 2) {
+        depth(0);
+    }
+    if (how == 3) {
+        __builtin_trap();
+    }
+}
+
+int32_t tiny_run("""
+
+
+@pytest.fixture(scope="session")
+def tiny() -> ProjectSource:
+    files = {path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.iterdir())}
+    return ProjectSource(
+        name="tiny",
+        sources={name: text for name, text in files.items() if name.endswith(".c")},
+        headers={name: text for name, text in files.items() if name.endswith(".h")},
+        arena_bytes=8,
+        stack_bytes=64,
+        inputs=(ProjectTensor("x", "int8_t", 4),),
+        outputs=(ProjectTensor("y", "int8_t", 4),),
+        c_flags=("-O2",),
+        model_hash="0102030405060708",
+        tool_version="1.2.3",
+    )
+
+
+@pytest.fixture(scope="session")
+def crashing(tiny: ProjectSource) -> ProjectSource:
+    """The model with a bug: it crashes in the way that its first input says."""
+    text = tiny.sources["tiny.c"].replace("int32_t tiny_run(", _CRASHES, 1)
+    text = text.replace("(void)arena;", "(void)arena;\n    crash(in->x[0]);")
+    return replace(tiny, sources={**tiny.sources, "tiny.c": text}, c_flags=("-O1",))

@@ -1,0 +1,101 @@
+"""The commands of a build as data, and what becomes of a compiler's complaints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from aot.errors import FitError, ToolError
+from platforms.build import build_commands, build_project
+from platforms.toolchains import Toolchain
+
+GCC = Toolchain("gcc", "gcc", ("gcc",), "1.0")
+ZIG = Toolchain("zig", "zig", ("python", "-m", "ziglang", "cc"), "1.0")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name in ("src/main.c", "src/model/tiny.c", "src/runtime/solder.c", "src/notes.txt", "flags/model"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    return tmp_path
+
+
+def script(text: str) -> Toolchain:
+    """A compiler that is a piece of Python; the words of its command line are in `words`."""
+    head = "import sys, pathlib; words = sys.argv[1:]; out = pathlib.Path(words[-1])\n"
+    return Toolchain("script", "gcc", (sys.executable, "-c", head + text), "1.0")
+
+
+WORKS = "out.write_text('built')"
+
+
+def test_every_source_is_compiled_with_the_options_of_its_purpose(project: Path) -> None:
+    commands = build_commands(project, GCC, "firmware", profile=False)
+    assert [" ".join(argv) for argv in commands.compile] == [
+        "gcc @flags/gcc/cpu @flags/compile @flags/rest -c src/main.c -o build/main.o",
+        "gcc @flags/gcc/cpu @flags/compile @flags/model -c src/model/tiny.c -o build/model/tiny.o",
+        "gcc @flags/gcc/cpu @flags/compile @flags/rest -c src/runtime/solder.c -o build/runtime/solder.o",
+    ]
+    assert " ".join(commands.link) == (
+        "gcc @flags/gcc/cpu build/main.o build/model/tiny.o build/runtime/solder.o "
+        "@flags/gcc/link -o build/firmware"
+    )
+
+
+def test_a_profile_build_has_the_hook_and_a_folder_of_its_own(project: Path) -> None:
+    commands = build_commands(project, ZIG, "firmware", profile=True)
+    assert " ".join(commands.compile[0]) == (
+        "python -m ziglang cc @flags/zig/cpu @flags/compile -DSOLDER_LAYER_HOOK @flags/rest "
+        "-c src/main.c -o build/profile/main.o"
+    )
+    assert commands.link[-1] == "build/profile/firmware"
+
+
+def test_nothing_is_built_twice_until_something_changes(project: Path) -> None:
+    shown: list[Sequence[str]] = []
+
+    def build() -> int:
+        shown.clear()
+        build_project(project, script(WORKS), "firmware", profile=False, on_command=shown.append)
+        return len(shown)
+
+    assert [build(), build()] == [4, 0]
+    (project / "flags/model").write_text("-O3\n")
+    assert [build(), build()] == [4, 0]
+
+
+def test_an_interrupted_build_is_done_again(project: Path) -> None:
+    chain = script("sys.exit(0 if '-c' in words else 1)")
+    with pytest.raises(ToolError):
+        build_project(project, chain, "firmware", profile=False)
+    assert build_project(project, script(WORKS), "firmware", profile=False).read_text() == "built"
+
+
+def test_a_compilers_complaint_is_shown_with_its_command(project: Path) -> None:
+    with pytest.raises(ToolError) as caught:
+        build_project(project, script("sys.exit('src/main.c:1: no such thing')"), "firmware", profile=False)
+    what, command, *rest = str(caught.value).splitlines()
+    assert what == "error: the compiler failed with exit status 1"
+    assert command.startswith(f"  {sys.executable} -c ")
+    assert rest[-2:] == [f"  in {project}", "  src/main.c:1: no such thing"]
+
+
+LINKERS = (
+    "ld: region `RAM' overflowed by 1234 bytes",
+    "ld.lld: error: section '.bss' will not fit in region 'RAM': overflowed by 1234 bytes",
+)
+
+
+@pytest.mark.parametrize("complaint", LINKERS)
+def test_a_linker_out_of_memory_says_by_how_much_in_our_words(project: Path, complaint: str) -> None:
+    chain = script(f"out.write_text('') if '-c' in words else sys.exit({complaint!r})")
+    with pytest.raises(FitError) as caught:
+        build_project(project, chain, "firmware", profile=False)
+    assert str(caught.value) == (
+        f"error: the firmware does not fit: region RAM is 1,234 bytes too small\n  {project}\n"
+        "  hint: deploy inspect --memory shows what needs how much"
+    )

@@ -1,0 +1,334 @@
+"""Firmware really built and really run: on every board, with every compiler, in every emulator."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from boards.board import Board
+from boards.load import load_board
+from platforms.base import Firmware, platform_of
+from platforms.build import compile_argv, object_of, project_sources
+from platforms.elf import constant_names, function_at, line_at, sizes, stack_usage, symbols
+from platforms.project import App, ProjectSource
+from platforms.rpc.exchange import Deadlines
+from platforms.rpc.failures import DeviceCrashedError
+from platforms.rpc.session import Session
+from platforms.toolchains import find_toolchain
+from platforms.transport.base import LineClosedError
+
+HASH = bytes(range(1, 9))
+PATIENCE = Deadlines(hello_s=20.0, run_s=20.0)
+ARM_BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547")
+# What a test with this compiler or runner needs, as ("tool" or "package", name).
+NEEDS = {
+    "arm-none-eabi-gcc": ("tool", "arm-none-eabi-gcc"),
+    "gcc": ("tool", "gcc"),
+    "clang": ("tool", "clang"),
+    "zig": ("package", "ziglang"),
+    "qemu": ("tool", "qemu-system-arm"),
+    "unicorn": ("package", "unicorn"),
+}
+Need = Callable[..., None]
+
+
+@pytest.fixture
+def need(require_tool: Need, require_package: Need) -> Need:
+    """need("zig", "qemu"): skips by name where one is missing."""
+
+    def check(*names: str) -> None:
+        for name in names:
+            kind, what = NEEDS[name]
+            (require_tool if kind == "tool" else require_package)(what)
+
+    return check
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Builds one model's firmware for boards, each kind once."""
+
+    root: Path
+
+    def __call__(
+        self, source: ProjectSource, board: Board, compiler: str, app: App = App.RPC, profile: bool = False
+    ) -> Firmware:
+        platform = platform_of(board)
+        directory = self.root / f"{len(source.sources['tiny.c'])}-{board.name}-{app.value}-{compiler}"
+        if not directory.exists():
+            platform.generate(source, directory, board, app)
+        return platform.build(directory, board, compiler, profile)
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
+    return Builder(tmp_path_factory.mktemp("projects"))
+
+
+@contextmanager
+def session(firmware: Firmware, board: Board, runner: str | None = None) -> Iterator[Session]:
+    opened = Session(platform_of(board).open_line(firmware, board, runner), PATIENCE)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def run_once(firmware: Firmware, board: Board, runner: str | None = None) -> bytes:
+    with session(firmware, board, runner) as device:
+        device.hello()
+        model = device.find_model("tiny", HASH)
+        device.write_input(model, 0, bytes([1, 2, 127, 255]))
+        device.run(model)
+        return device.read_output(model, 0)
+
+
+def instructions(firmware: Firmware, board: Board, runner: str) -> set[int]:
+    """Of each of five runs, without what an empty run takes."""
+    with session(firmware, board, runner) as device:
+        device.hello()
+        timing = device.time(device.describe()[0], 1, 5)
+        return {board.counter.instructions(ticks - timing.empty_ticks) for ticks in timing.ticks}
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("compiler", ["gcc", "clang", "zig"])
+def test_the_host_serves_the_model(tiny: ProjectSource, build: Builder, need: Need, compiler: str) -> None:
+    need(compiler)
+    board = load_board("host")
+    assert run_once(build(tiny, board, compiler), board) == bytes([2, 3, 128, 0])
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
+@pytest.mark.parametrize("name", ARM_BOARDS)
+def test_a_board_in_qemu_serves_the_model(
+    tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str
+) -> None:
+    need(compiler, "qemu")
+    board = load_board(name)
+    assert run_once(build(tiny, board, compiler), board, "qemu") == bytes([2, 3, 128, 0])
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
+@pytest.mark.parametrize("name", [name for name in ARM_BOARDS if "unicorn" in load_board(name).runners])
+def test_a_board_in_unicorn_serves_the_model(
+    tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str
+) -> None:
+    need(compiler, "unicorn")
+    board = load_board(name)
+    assert run_once(build(tiny, board, compiler), board, "unicorn") == bytes([2, 3, 128, 0])
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
+@pytest.mark.parametrize("name", ["mps2-an386", "mps2-an505"])
+def test_both_emulators_count_the_same_instructions(
+    tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str
+) -> None:
+    need(compiler, "qemu", "unicorn")
+    board = load_board(name)
+    firmware = build(tiny, board, compiler)
+    counted = instructions(firmware, board, "qemu")
+    assert counted == instructions(firmware, board, "unicorn")
+    assert len(counted) == 1
+    assert 20 < counted.pop() < 100
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_a_profile_build_measures_layers(tiny: ProjectSource, build: Builder, need: Need) -> None:
+    need("arm-none-eabi-gcc", "qemu")
+    board = load_board("mps2-an386")
+    with session(build(tiny, board, "arm-none-eabi-gcc", profile=True), board, "qemu") as device:
+        device.hello()
+        (layer,) = device.profile(device.describe()[0], [bytes(4)])
+    assert board.counter.instructions(layer.ticks) > 0
+
+
+CRASHES = (
+    (1, "bus fault"),
+    (2, "stack overflow"),
+    (3, "usage fault"),
+)
+HOST_CRASHES = (
+    (1, "memory protection fault"),
+    (2, "stack overflow"),
+    (3, "usage fault"),
+)
+
+
+def crash(firmware: Firmware, board: Board, runner: str | None, how: int, cause: str) -> int:
+    """Crashes the model, sees the fault named and the device back; returns the fault's PC."""
+    with session(firmware, board, runner) as device:
+        device.hello()
+        model = device.describe()[0]
+        device.write_input(model, 0, bytes([how, 0, 0, 0]))
+        with pytest.raises(DeviceCrashedError, match=cause):
+            device.run(model)
+        after = device.hello()
+        assert (after.boots, after.fault is not None) == (2, True)
+        assert after.fault is not None
+        device.write_input(model, 0, bytes(4))
+        device.run(model)
+        assert device.read_output(model, 0) == bytes([1, 1, 1, 1])
+        return int(after.fault.pc)
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize(("how", "cause"), CRASHES)
+@pytest.mark.parametrize("runner", ["qemu", "unicorn"])
+@pytest.mark.parametrize("name", ["mps2-an386", "mps2-an505"])
+def test_a_crash_on_a_board_comes_back_as_a_named_fault(
+    crashing: ProjectSource, build: Builder, need: Need, name: str, runner: str, how: int, cause: str
+) -> None:
+    need("arm-none-eabi-gcc", runner)
+    board = load_board(name)
+    firmware = build(crashing, board, "arm-none-eabi-gcc")
+    pc = crash(firmware, board, runner, how, cause)
+    if how != 2:  # an overflowing stack has no room for the registers
+        assert function_at(firmware.elf, pc) in ("crash", "tiny_run")
+        assert line_at(firmware.elf, pc).startswith("tiny.c:")
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize(("how", "cause"), HOST_CRASHES)
+def test_a_crash_of_the_host_process_comes_back_as_a_named_fault(
+    crashing: ProjectSource, build: Builder, need: Need, how: int, cause: str
+) -> None:
+    need("gcc")
+    board = load_board("host")
+    crash(build(crashing, board, "gcc"), board, None, how, cause)
+
+
+def printed(firmware: Firmware, board: Board, runner: str | None) -> tuple[bytes, str]:
+    """All that a standalone program prints, and how it ended."""
+    line = platform_of(board).open_line(firmware, board, runner)
+    out = b""
+    try:
+        while part := line.read(256, 10.0):
+            out += part
+    except LineClosedError as end:
+        return out, end.what
+    finally:
+        line.close()
+    return out, "still running"
+
+
+STANDALONE = (
+    ("host", "gcc", "exec"),
+    ("mps2-an386", "arm-none-eabi-gcc", "qemu"),
+    ("mps2-an386", "zig", "unicorn"),
+    ("mps3-an547", "arm-none-eabi-gcc", "qemu"),
+)
+
+
+@pytest.mark.cc
+@pytest.mark.arm
+@pytest.mark.parametrize(("name", "compiler", "runner"), STANDALONE)
+def test_a_standalone_program_prints_its_outputs_and_ends(
+    tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str, runner: str
+) -> None:
+    need(compiler, *({runner} & NEEDS.keys()))
+    board = load_board(name)
+    out, end = printed(build(tiny, board, compiler, App.STANDALONE), board, runner)
+    assert out == b"y: 1 1 1 1\n"
+    assert end.endswith("ended: exit status 0")
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("runner", ["qemu", "unicorn"])
+def test_a_standalone_program_that_crashes_ends_with_status_70(
+    crashing: ProjectSource, build: Builder, need: Need, runner: str
+) -> None:
+    need("arm-none-eabi-gcc", runner)
+    board = load_board("mps2-an386")
+    firmware = build(crashing, board, "arm-none-eabi-gcc", App.STANDALONE)
+    main = firmware.directory / "src/main.c"
+    main.write_text(main.read_text().replace("memset(x, 0,", "memset(x, 1,"))
+    firmware = build(crashing, board, "arm-none-eabi-gcc", App.STANDALONE)
+    assert printed(firmware, board, runner)[1].endswith("ended: exit status 70")
+
+
+WARNINGS = [("host", name) for name in ("gcc", "clang", "zig")]
+WARNINGS += [(board, name) for board in ("mps2-an386", "mps3-an547") for name in ("arm-none-eabi-gcc", "zig")]
+
+
+@pytest.mark.cc
+@pytest.mark.arm
+@pytest.mark.parametrize("app", App)
+@pytest.mark.parametrize(("name", "compiler"), WARNINGS)
+def test_every_file_of_a_project_compiles_without_a_warning(
+    tiny: ProjectSource, tmp_path: Path, need: Need, name: str, compiler: str, app: App
+) -> None:
+    need(compiler)
+    board = load_board(name)
+    platform_of(board).generate(tiny, tmp_path / "p", board, app)
+    chain = find_toolchain(board.target, compiler)
+    for source in project_sources(tmp_path / "p"):
+        (tmp_path / "p" / object_of(source, True)).parent.mkdir(parents=True, exist_ok=True)
+        argv = (*compile_argv(chain, source, profile=True), "-Werror", "-pedantic")
+        done = subprocess.run(argv, cwd=tmp_path / "p", capture_output=True, text=True, check=False)
+        assert (source, done.stderr) == (source, "")
+
+
+@pytest.mark.cc
+@pytest.mark.arm
+@pytest.mark.parametrize(("name", "compiler"), [("host", "gcc"), ("mps2-an386", "arm-none-eabi-gcc")])
+def test_make_builds_the_same_program_without_solder(
+    tiny: ProjectSource, tmp_path: Path, need: Need, require_tool: Need, name: str, compiler: str
+) -> None:
+    need(compiler)
+    require_tool("make")
+    board = load_board(name)
+    programs = []
+    for how in ("make", "deploy"):
+        platform_of(board).generate(tiny, tmp_path / "p", board, App.RPC)
+        if how == "make":
+            subprocess.run(("make", f"CC={compiler}"), cwd=tmp_path / "p", check=True, capture_output=True)
+            program = tmp_path / "p/build" / platform_of(board).program
+        else:
+            program = platform_of(board).build(tmp_path / "p", board, compiler).elf
+        programs.append(program.read_bytes())
+        (tmp_path / "p").rename(tmp_path / how)
+    assert programs[0] == programs[1]
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
+def test_sizes_tell_code_from_the_models_constants(
+    tiny: ProjectSource, build: Builder, need: Need, compiler: str
+) -> None:
+    need(compiler)
+    firmware = build(tiny, load_board("mps2-an386"), compiler)
+    weights = constant_names(firmware.elf.parent / "model/tiny_weights.o")
+    found = sizes(firmware.elf, weights)
+    assert weights == ("tiny_add",)
+    assert found.constants == 4
+    assert 1000 < found.code < 10_000
+    assert found.flash == found.code + found.constants + found.data
+    stack = {symbol.name: symbol.address for symbol in symbols(firmware.elf)}
+    assert found.zeroed > stack["board_stack_high"] - stack["board_stack_low"] == 1600
+
+
+@pytest.mark.arm
+def test_gcc_reports_the_stack_of_each_function(tiny: ProjectSource, build: Builder, need: Need) -> None:
+    need("arm-none-eabi-gcc")
+    firmware = build(tiny, load_board("mps2-an386"), "arm-none-eabi-gcc")
+    usage = stack_usage(firmware.elf.parent)
+    assert 0 < usage["solder_server_run"] < 1000
+
+
+@pytest.mark.arm
+def test_an_address_outside_the_program_has_no_name(tiny: ProjectSource, build: Builder, need: Need) -> None:
+    need("arm-none-eabi-gcc")
+    firmware = build(tiny, load_board("mps2-an386"), "arm-none-eabi-gcc")
+    assert function_at(firmware.elf, 0x9000_0000) == line_at(firmware.elf, 0x9000_0000) == ""

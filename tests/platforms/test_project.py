@@ -1,0 +1,171 @@
+"""The files of a generated project, without any tool."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aot.errors import BoardError, FitError, OutputError
+from boards.board import Board
+from boards.load import all_boards, load_board
+from platforms.base import platform_of
+from platforms.folder import is_project, read_project, write_project
+from platforms.project import App, ProjectSource
+
+BOARDS = all_boards()
+AN386 = load_board("mps2-an386")
+HOST = load_board("host")
+
+
+def files_of(source: ProjectSource, board: Board, app: App = App.RPC) -> dict[str, str]:
+    return dict(platform_of(board).files(source, board, app))
+
+
+@pytest.mark.parametrize("app", App)
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_every_board_gives_a_project(tiny: ProjectSource, board: Board, app: App) -> None:
+    files = files_of(tiny, board, app)
+    assert {"Makefile", "README.md", "project.json", "src/main.c", "src/model/tiny.c"} <= files.keys()
+    assert all(text.endswith("\n") for text in files.values() if text)
+
+
+def test_the_same_input_gives_the_same_files(tiny: ProjectSource) -> None:
+    assert files_of(tiny, AN386) == files_of(tiny, AN386)
+
+
+def test_the_build_id_follows_the_models_content(tiny: ProjectSource) -> None:
+    other = replace(tiny, sources={**tiny.sources, "tiny.c": tiny.sources["tiny.c"] + "\n"})
+    assert files_of(tiny, AN386)["src/models.c"] != files_of(other, AN386)["src/models.c"]
+
+
+def test_a_standalone_project_holds_no_server(tiny: ProjectSource) -> None:
+    files = files_of(tiny, AN386, App.STANDALONE)
+    assert not any("server" in name or "session" in name or "describe" in name for name in files)
+    assert "src/models.c" not in files
+
+
+def test_the_linker_script_has_the_boards_regions(tiny: ProjectSource) -> None:
+    script = files_of(tiny, load_board("mps3-an547"))["board.ld"]
+    assert "    FLASH (rx) : ORIGIN = 0x00000000, LENGTH = 524288\n" in script
+    assert "    SRAM (rwx) : ORIGIN = 0x31000000, LENGTH = 4194304\n" in script
+
+
+def arena_place(source: ProjectSource, board: Board) -> str:
+    script = files_of(source, board)["board.ld"]
+    return script.split("*(.bss.solder_arena)")[1].split("} > ")[1].split()[0]
+
+
+def test_the_arena_lies_in_the_fastest_memory_with_room(tiny: ProjectSource) -> None:
+    board = load_board("mps3-an547")
+    assert arena_place(replace(tiny, arena_bytes=500_000), board) == "RAM"
+    assert arena_place(replace(tiny, arena_bytes=520_000), board) == "SRAM"
+
+
+def test_an_arena_larger_than_every_memory_is_told(tiny: ProjectSource) -> None:
+    with pytest.raises(FitError) as caught:
+        files_of(replace(tiny, arena_bytes=5_000_000), AN386)
+    assert str(caught.value) == (
+        "error: the arena of tiny needs 5,000,000 bytes, more than mps2-an386 has free\n"
+        "  RAM: 4,194,304 bytes, 9,792 taken\n"
+        "  hint: deploy compile --optimize ram, or a board with more memory"
+    )
+
+
+def test_the_stack_is_as_large_as_server_and_model_need(tiny: ProjectSource) -> None:
+    assert ". += 2544;" in files_of(replace(tiny, stack_bytes=1003), AN386)["board.ld"]
+
+
+def test_memory_below_the_stack_that_is_not_free_is_left_unguarded(tiny: ProjectSource) -> None:
+    flash, ram = AN386.regions
+    near = replace(AN386, regions=(replace(flash, origin=0x1FFF_0000, bytes=0x1_0000), ram))
+    assert "#define BOARD_GUARD_BYTES 0x10000u" in files_of(tiny, AN386)["src/board/board.h"]
+    assert "#define BOARD_GUARD_BYTES 0x0u" in files_of(tiny, near)["src/board/board.h"]
+
+
+def test_an_unknown_uart_driver_is_told(tiny: ProjectSource) -> None:
+    assert AN386.uart is not None
+    with pytest.raises(BoardError) as caught:
+        files_of(tiny, replace(AN386, uart=replace(AN386.uart, driver="pl011")))
+    assert str(caught.value) == (
+        'error: UART driver "pl011" is not known\n  mps2-an386, in [uart]\n  hint: known: cmsdk'
+    )
+
+
+def test_options_stand_in_one_place_for_make_and_deploy(tiny: ProjectSource) -> None:
+    files = files_of(replace(tiny, c_flags=("-O3", "-fno-math-errno")), AN386)
+    assert files["flags/model"] == "-O3\n-fno-math-errno\n"
+    assert "-mcpu" not in files["Makefile"]
+
+
+def test_real_outputs_are_printed_in_thousandths(tiny: ProjectSource) -> None:
+    real = replace(tiny, outputs=(replace(tiny.outputs[0], c_type="float"),))
+    main = files_of(real, AN386, App.STANDALONE)["src/main.c"]
+    assert "print_number((int32_t)(y[i] * 1000.0f));" in main
+    assert 'print_text("y / 1000:");' in main
+
+
+def test_a_board_without_the_platform_is_told() -> None:
+    with pytest.raises(BoardError) as caught:
+        platform_of(HOST, "baremetal")
+    assert (
+        str(caught.value)
+        == 'error: board "host" has no platform "baremetal"\n  hint: platforms of host: host'
+    )
+
+
+def test_a_project_says_what_it_is(tiny: ProjectSource, tmp_path: Path) -> None:
+    platform_of(AN386).generate(tiny, tmp_path / "p", AN386, App.STANDALONE)
+    info = read_project(tmp_path / "p")
+    assert (info.name, info.platform, info.board) == ("tiny", "baremetal", "mps2-an386")
+    assert (info.app, info.program) == (App.STANDALONE, "firmware.elf")
+
+
+def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    write_project(tmp_path, {"a/b": "text\n"})
+    assert (tmp_path / "a/b").read_text() == "text\n"
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("dear to me")
+    with pytest.raises(OutputError) as caught:
+        write_project(tmp_path, {"mine": "gone"})
+    assert str(caught.value) == (
+        f"error: the folder is not empty, and nothing in it will be overwritten\n  {tmp_path}\n"
+        "  hint: name a new folder, or empty this one"
+    )
+    assert (tmp_path / "mine").read_text() == "dear to me"
+
+
+def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "p").write_text("dear to me")
+    with pytest.raises(OutputError, match="a file is where the project folder should be"):
+        write_project(tmp_path / "p", {"a": "text\n"})
+
+
+def test_a_project_that_cannot_be_written_whole_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot be written"):
+        write_project(tmp_path / "p", {"a": "text\n", "a/b": "a is a file, so this fails\n"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_no_project_is_told(tmp_path: Path) -> None:
+    assert not is_project(tmp_path)
+    with pytest.raises(OutputError, match=r"not a project folder: it has no project\.json"):
+        read_project(tmp_path)
+
+
+DAMAGED = (
+    ("{", r"project\.json is damaged: Expecting property name"),
+    (json.dumps({"format": 2}), r"a format that this version does not know \(it knows 1\)"),
+    (json.dumps({"format": 1, "name": "x"}), r"project\.json is damaged: 'platform'"),
+)
+
+
+@pytest.mark.parametrize(("text", "message"), DAMAGED)
+def test_a_damaged_project_file_is_told(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "project.json").write_text(text)
+    with pytest.raises(OutputError, match=message):
+        read_project(tmp_path)

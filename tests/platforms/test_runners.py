@@ -1,0 +1,96 @@
+"""Choosing a runner, and the command lines of each; nothing is started."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aot.errors import BoardError, ToolError
+from boards.load import load_board
+from platforms.runners import RUNNERS, exec, qemu, unicorn_runner
+from platforms.runners.runner import choose_runner, runner_named
+
+ELF = Path("/p/build/firmware.elf")
+AN386 = load_board("mps2-an386")
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with neither emulator."""
+    monkeypatch.setattr(qemu, "missing", lambda: "needs qemu-system-arm")
+    monkeypatch.setattr(unicorn_runner, "missing", lambda: "needs unicorn")
+
+
+def test_qemu_counts_instructions_and_has_the_uart_on_its_stdio() -> None:
+    assert " ".join(qemu.argv(ELF, AN386)) == (
+        "qemu-system-arm -M mps2-an386 -nographic -monitor none -serial stdio "
+        "-semihosting-config enable=on,target=native -icount shift=10 -kernel /p/build/firmware.elf"
+    )
+
+
+def test_qemu_runs_freely_where_no_time_per_instruction_is_given() -> None:
+    board = replace(AN386, counter=replace(AN386.counter, instruction_ns=None))
+    assert "-icount" not in qemu.argv(ELF, board)
+
+
+def test_the_unicorn_process_is_told_the_boards_facts() -> None:
+    assert unicorn_runner.argv(ELF, AN386) == (
+        sys.executable,
+        "-m",
+        "platforms.runners.unicorn_machine",
+        str(ELF.resolve()),
+        "--cpu",
+        "cortex-m4",
+        "--flash=0x0:0x400000",
+        "--ram=0x20000000:0x400000",
+        "--uart=0x40004000",
+        "--counter=0x40028018:25000000:32:1024",
+    )
+
+
+def test_the_host_runs_its_program_by_its_whole_path() -> None:
+    assert exec.argv(Path("build/firmware"), load_board("host")) == (str(Path.cwd() / "build/firmware"),)
+
+
+@pytest.mark.parametrize("name", RUNNERS)
+def test_nothing_is_flashed_where_the_program_is_loaded_at_its_start(name: str) -> None:
+    assert runner_named(name).flash_commands(ELF, AN386) == ()
+
+
+def test_qemu_goes_before_unicorn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qemu, "missing", lambda: "")
+    assert choose_runner(AN386) == "qemu"
+
+
+def test_unicorn_serves_where_qemu_is_missing(without: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unicorn_runner, "missing", lambda: "")
+    assert choose_runner(AN386) == "unicorn"
+
+
+def test_the_wanted_runner_goes_before_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(qemu, "missing", lambda: "")
+    monkeypatch.setattr(unicorn_runner, "missing", lambda: "")
+    assert choose_runner(AN386, "unicorn") == "unicorn"
+
+
+def test_no_emulator_at_all_is_told_with_both(without: None) -> None:
+    with pytest.raises(ToolError) as caught:
+        choose_runner(AN386)
+    assert str(caught.value) == (
+        "error: nothing on this machine can run firmware for mps2-an386\n"
+        "  qemu: needs qemu-system-arm\n"
+        "  unicorn: needs unicorn\n"
+        "  hint: one of them is enough"
+    )
+
+
+def test_a_runner_that_the_board_does_not_have_is_told() -> None:
+    with pytest.raises(BoardError) as caught:
+        choose_runner(AN386, "qemuu")
+    assert str(caught.value) == (
+        'error: board "mps2-an386" has no runner "qemuu" - did you mean "qemu"?\n'
+        "  hint: runners of mps2-an386: qemu, unicorn"
+    )

@@ -1,0 +1,109 @@
+"""Choosing a compiler, and the options that make it compile for a core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from aot.errors import ToolError
+from aot.target import Feature, Target
+from boards.load import load_board
+from platforms import toolchains
+from platforms.toolchains import Toolchain, cpu_flags, find_toolchain
+
+M4 = load_board("mps2-an386").target
+HOST = load_board("host").target
+
+FLAGS = (
+    ("mps2-an385", "gcc", "-mthumb -mcpu=cortex-m3 -mfloat-abi=soft"),
+    ("mps2-an385", "zig", "-target thumb-freestanding-eabi -mcpu=cortex_m3"),
+    ("mps2-an386", "gcc", "-mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"),
+    ("mps2-an386", "zig", "-target thumb-freestanding-eabihf -mcpu=cortex_m4+vfp4d16sp"),
+    ("mps2-an500", "gcc", "-mthumb -mcpu=cortex-m7 -mfpu=fpv5-sp-d16 -mfloat-abi=hard"),
+    ("mps2-an500", "zig", "-target thumb-freestanding-eabihf -mcpu=cortex_m7+fp_armv8d16sp"),
+    ("mps2-an505", "gcc", "-mthumb -mcpu=cortex-m33 -mfpu=fpv5-sp-d16 -mfloat-abi=hard"),
+    ("mps2-an505", "zig", "-target thumb-freestanding-eabihf -mcpu=cortex_m33+dsp+fp_armv8d16sp"),
+    ("mps3-an547", "gcc", "-mthumb -mcpu=cortex-m55 -mfpu=auto -mfloat-abi=hard"),
+    ("mps3-an547", "zig", "-target thumb-freestanding-eabihf -mcpu=cortex_m55+mve_fp"),
+    ("host", "gcc", ""),
+    ("host", "zig", ""),
+)
+
+
+@pytest.fixture
+def machine_with(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """machine_with("gcc", ...): only these compilers are there."""
+    monkeypatch.delenv(toolchains.PREFER_VARIABLE, raising=False)
+
+    def use(*names: str) -> None:
+        def look(candidate: toolchains._Candidate) -> Toolchain | None:
+            there = candidate.name in names
+            return Toolchain(candidate.name, candidate.family, (candidate.name,), "1.0") if there else None
+
+        monkeypatch.setattr(toolchains, "_look", look)
+
+    return use
+
+
+@pytest.mark.parametrize(("board", "family", "flags"), FLAGS)
+def test_options_for_a_core_are_spelled_as_the_compiler_wants(board: str, family: str, flags: str) -> None:
+    assert " ".join(cpu_flags(load_board(board).target, family)) == flags
+
+
+def test_a_core_without_dsp_is_compiled_without_it() -> None:
+    target = Target("cortex-m33", frozenset({Feature.UNALIGNED}))
+    assert cpu_flags(target, "gcc") == ("-mthumb", "-mcpu=cortex-m33+nodsp", "-mfloat-abi=soft")
+    assert cpu_flags(target, "zig") == ("-target", "thumb-freestanding-eabi", "-mcpu=cortex_m33")
+
+
+def test_an_unknown_core_is_told() -> None:
+    with pytest.raises(ToolError, match="no compiler options are known for avr"):
+        cpu_flags(Target("avr"), "gcc")
+
+
+def test_the_systems_compiler_goes_before_zig(machine_with: Callable[..., None]) -> None:
+    machine_with("arm-none-eabi-gcc", "zig", "gcc")
+    assert find_toolchain(M4).name == "arm-none-eabi-gcc"
+    assert find_toolchain(HOST).name == "gcc"
+
+
+def test_zig_serves_where_nothing_else_is(machine_with: Callable[..., None]) -> None:
+    machine_with("zig")
+    assert find_toolchain(M4).name == find_toolchain(HOST).name == "zig"
+
+
+def test_the_preferred_compiler_goes_before_all(machine_with: Callable[..., None]) -> None:
+    machine_with("arm-none-eabi-gcc", "zig")
+    assert find_toolchain(M4, prefer="zig").name == "zig"
+
+
+def test_the_environment_names_a_preference_where_it_fits(
+    machine_with: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine_with("arm-none-eabi-gcc", "zig", "gcc", "clang")
+    monkeypatch.setenv("SOLDER_TOOLCHAIN", "clang")
+    assert find_toolchain(HOST).name == "clang"
+    assert find_toolchain(M4).name == "arm-none-eabi-gcc"
+
+
+def test_no_compiler_at_all_is_told_with_the_way_out(machine_with: Callable[..., None]) -> None:
+    machine_with("gcc")
+    with pytest.raises(ToolError) as caught:
+        find_toolchain(M4)
+    assert str(caught.value) == (
+        "error: no C compiler for cortex-m4 was found\n"
+        "  looked for arm-none-eabi-gcc, zig\n"
+        "  hint: install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: pip install 'solder[zig]'"
+    )
+
+
+def test_an_unknown_preference_is_told(machine_with: Callable[..., None]) -> None:
+    machine_with("zig")
+    with pytest.raises(ToolError) as caught:
+        find_toolchain(M4, prefer="arm-none-eabi-gc")
+    assert str(caught.value) == (
+        'error: toolchain "arm-none-eabi-gc" is not known - did you mean "arm-none-eabi-gcc"?\n'
+        "  hint: known for cortex-m4: arm-none-eabi-gcc, zig"
+    )

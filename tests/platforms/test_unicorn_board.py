@@ -1,0 +1,87 @@
+"""The parts of the unicorn board that need no emulator: UART, counter, decoding lengths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from platforms.runners.unicorn_uart import DATA, IDLE_POLLS, RX_FULL, STATE, EndOfInput, Uart
+
+
+class Ends:
+    """Both ends of the UART's two pipes."""
+
+    def __init__(self) -> None:
+        self.rx, self.to_board = os.pipe()
+        self.from_board, self.tx = os.pipe()
+        self.uart = Uart(self.rx, self.tx)
+
+    def close(self) -> None:
+        for end in (self.rx, self.to_board, self.from_board, self.tx):
+            os.close(end)
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    made = Ends()
+    yield made
+    made.close()
+
+
+def wait_for_byte(uart: Uart) -> None:
+    while not uart.read(STATE) & RX_FULL:
+        pass
+
+
+def test_bytes_come_in_the_order_they_were_sent(ends: Ends) -> None:
+    os.write(ends.to_board, b"abc")
+    wait_for_byte(ends.uart)
+    assert [ends.uart.read(DATA) for _ in range(3)] == list(b"abc")
+
+
+def test_a_sender_that_looks_at_the_state_does_not_wait_for_input(ends: Ends) -> None:
+    for byte in b"hello" * 3:
+        assert ends.uart.read(STATE) == 0  # would wait for ever if it were taken for a receiver
+        ends.uart.write(DATA, byte)
+    ends.uart.flush()
+    assert os.read(ends.from_board, 100) == b"hello" * 3
+
+
+def test_what_was_sent_goes_out_before_the_board_waits(ends: Ends) -> None:
+    ends.uart.write(DATA, ord("x"))
+    os.write(ends.to_board, b"y")
+    wait_for_byte(ends.uart)
+    assert os.read(ends.from_board, 100) == b"x"
+
+
+def test_a_closed_line_ends_the_board() -> None:
+    rx, to_board = os.pipe()
+    os.close(to_board)
+    uart = Uart(rx, 1)
+    polls = [uart.read(STATE) for _ in range(IDLE_POLLS - 1)]
+    assert polls == [0] * (IDLE_POLLS - 1)
+    with pytest.raises(EndOfInput):
+        uart.read(STATE)
+    os.close(rx)
+
+
+CODE = (
+    ("nothing", "", 0),
+    ("two short ones", "00bf 00bf", 2),
+    ("a call of four bytes", "00f000f8", 1),
+    ("short, long, short", "00bf 40f20000 7047", 3),
+)
+
+
+@pytest.mark.parametrize(("code", "count"), [case[1:] for case in CODE], ids=[case[0] for case in CODE])
+def test_thumb_instructions_are_counted_by_their_length(code: str, count: int) -> None:
+    machine = pytest.importorskip("platforms.runners.unicorn_machine", exc_type=ImportError)
+    assert machine.thumb_instructions(bytes.fromhex(code)) == count
+
+
+def test_the_counter_runs_at_its_rate_and_wraps() -> None:
+    machine = pytest.importorskip("platforms.runners.unicorn_machine", exc_type=ImportError)
+    counter = machine.Counter(address=0, hz=25_000_000, bits=32, instruction_ns=1024)
+    assert [counter.ticks(n) for n in (0, 1, 1000, 2**32)] == [0, 25, 25_600, (2**32 * 256 // 10) % 2**32]
