@@ -1,0 +1,294 @@
+"""Proof of a plan by replay: every byte of memory carries its owner's name while all firings happen.
+
+Knows nothing of the planners. Each firing must find in memory every row it reads, written by
+whoever writes it when the stages run one after another; what it writes, its scratch and its
+stage's state must not lie on each other nor on what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aot.plan.model import SCRATCH_ALIGN, Buffer, Firing, Kind, Plan, PlanRequest, PlanTensor, Stage
+
+Ints = NDArray[np.int64]
+NOBODY = 0
+
+
+class PlanError(Exception):
+    """A plan that gives wrong results, or a request that no plan satisfies: our bug, not the user's."""
+
+
+def check_plan(request: PlanRequest, plan: Plan) -> None:
+    """Raises PlanError naming both things that collide."""
+    _check_order(request, plan)
+    _check_buffers(request, plan)
+    _Replay(request, plan).run()
+
+
+def _check_order(request: PlanRequest, plan: Plan) -> None:
+    fired = [0] * len(request.stages)
+    for number in plan.order:
+        if not 0 <= number < len(fired):
+            raise PlanError(f"the order names stage {number} of {len(fired)}")
+        fired[number] += 1
+    for stage, count in zip(request.stages, fired, strict=True):
+        if count != len(stage.firings):
+            wanted = len(stage.firings)
+            raise PlanError(f"stage '{stage.name}' fires {count} times in the order, not {wanted}")
+
+
+def _check_buffers(request: PlanRequest, plan: Plan) -> None:
+    for tensor in request.tensors:
+        buffer = _buffer(plan, tensor.name)
+        _check_rows(tensor, buffer)
+        _check_place(request, plan, buffer, tensor.align)
+    for name, size in _private(request):
+        buffer = _buffer(plan, name)
+        if buffer.bytes < size:
+            raise PlanError(f"buffer '{name}' has {buffer.bytes} bytes, its stage needs {size}")
+        _check_place(request, plan, buffer, SCRATCH_ALIGN)
+
+
+def _buffer(plan: Plan, name: str) -> Buffer:
+    if name not in plan.buffers:
+        raise PlanError(f"the plan has no buffer for '{name}'")
+    return plan.buffers[name]
+
+
+def _private(request: PlanRequest) -> Iterator[tuple[str, int]]:
+    for stage in request.stages:
+        if stage.scratch_bytes:
+            yield f"{stage.name}.scratch", stage.scratch_bytes
+        if stage.state_bytes:
+            yield f"{stage.name}.state", stage.state_bytes
+
+
+def _check_rows(tensor: PlanTensor, buffer: Buffer) -> None:
+    if buffer.row_bytes != tensor.row_bytes:
+        raise PlanError(
+            f"rows of tensor '{tensor.name}' have {tensor.row_bytes} bytes, its buffer's {buffer.row_bytes}"
+        )
+    least = 1 if tensor.kind is Kind.INNER and not tensor.whole else tensor.rows
+    if not least <= buffer.rows_held <= tensor.rows:
+        raise PlanError(
+            f"{tensor.kind.value} tensor '{tensor.name}' of {tensor.rows} rows is held as {buffer.rows_held}"
+        )
+
+
+def _check_place(request: PlanRequest, plan: Plan, buffer: Buffer, align: int) -> None:
+    limits = {pool.name: pool.bytes for pool in request.pools}
+    if buffer.pool not in limits:
+        raise PlanError(f"buffer '{buffer.name}' is in pool '{buffer.pool}', which nobody offered")
+    size, limit = plan.pool_bytes.get(buffer.pool, 0), limits[buffer.pool]
+    if limit is not None and size > limit:
+        raise PlanError(f"pool '{buffer.pool}' is planned with {size} bytes, it has {limit}")
+    if buffer.offset < 0 or buffer.offset + buffer.bytes > size:
+        raise PlanError(
+            f"buffer '{buffer.name}' at {buffer.offset}..{buffer.offset + buffer.bytes}"
+            f" leaves pool '{buffer.pool}' of {size} bytes"
+        )
+    if buffer.offset % align:
+        raise PlanError(f"buffer '{buffer.name}' at {buffer.offset} is not aligned to {align}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tags:
+    """One number for each row of each tensor, and for each stage's scratch and state."""
+
+    first: dict[str, int]
+    texts: tuple[tuple[int, str, bool], ...]  # first tag, what it belongs to, whether that has rows
+
+    def text(self, tag: int) -> str:
+        first, text, has_rows = next(entry for entry in reversed(self.texts) if entry[0] <= tag)
+        return f"row {tag - first} of {text}" if has_rows else text
+
+
+def _tags(request: PlanRequest) -> _Tags:
+    things = [("", 1, "nothing", False)]
+    things += [(t.name, t.rows, f"tensor '{t.name}'", True) for t in request.tensors]
+    for stage in request.stages:
+        things.append((f"{stage.name}.scratch", 1, f"the scratch of stage '{stage.name}'", False))
+        things.append((f"{stage.name}.state", 1, f"the state of stage '{stage.name}'", False))
+    starts = list(accumulate((count for _, count, _, _ in things), initial=NOBODY))
+    first = {name: start for start, (name, *_) in zip(starts, things, strict=False)}
+    texts = ((start, text, rows) for start, (_, _, text, rows) in zip(starts, things, strict=False))
+    return _Tags(first, tuple(texts))
+
+
+# Per row of a tensor the number of the firing that wrote it last, counted stage by stage.
+Versions = dict[str, Ints]
+CALLER, NOBODY_YET = -1, -2
+
+
+def _no_versions(request: PlanRequest) -> Versions:
+    there = (Kind.INPUT, Kind.STATE)
+    return {t.name: np.full(t.rows, CALLER if t.kind in there else NOBODY_YET) for t in request.tensors}
+
+
+def _numbers(request: PlanRequest) -> list[int]:
+    """Of each stage's first firing."""
+    counts = [len(stage.firings) for stage in request.stages]
+    return [sum(counts[:n]) for n in range(len(counts))]
+
+
+def _expected_reads(request: PlanRequest) -> dict[tuple[int, int], Ints]:
+    """What each (firing, input) reads when the stages run one after another."""
+    versions, expected, number = _no_versions(request), {}, 0
+    for stage in request.stages:
+        for firing in stage.firings:
+            for n, (name, rows) in enumerate(zip(stage.reads, firing.reads, strict=True)):
+                expected[number, n] = versions[name][rows.first : rows.stop].copy()
+            for name, rows in zip(stage.writes, firing.writes, strict=True):
+                versions[name][rows.first : rows.stop] = number
+            number += 1
+    return expected
+
+
+class _Replay:
+    """Walks the order with tagged memory."""
+
+    def __init__(self, request: PlanRequest, plan: Plan) -> None:
+        self.request, self.plan = request, plan
+        self.tags = _tags(request)
+        self.memory = {name: np.full(size, NOBODY, np.int32) for name, size in plan.pool_bytes.items()}
+        self.versions = _no_versions(request)
+        self.expected = _expected_reads(request)
+        self.position = 0
+
+    def run(self) -> None:
+        self._bring_in()
+        numbers, fired = _numbers(self.request), [0] * len(self.request.stages)
+        for position, which in enumerate(self.plan.order):
+            self.position = position
+            self._fire(self.request.stages[which], fired[which], numbers[which] + fired[which])
+            fired[which] += 1
+        self._check_what_stays()
+
+    def _bring_in(self) -> None:
+        before = [t for t in self.request.tensors if t.kind in (Kind.INPUT, Kind.STATE)]
+        for tensor in before:
+            for row in range(tensor.rows):
+                self._slot(tensor.name, row)[:] = self._tag(tensor.name, row)
+        for tensor in before:
+            for row in range(tensor.rows):
+                self._demand(tensor.name, row, lambda: "there before the run")
+
+    def _fire(self, stage: Stage, nth: int, number: int) -> None:
+        firing = stage.firings[nth]
+        self._check_reads(stage, firing, number)
+        self._claim_private(stage, nth)
+        self._write(stage, firing, number)
+        self._check_private(stage)
+        self._check_writes(stage, firing)
+        self._check_reads_survive(stage, firing)
+
+    def _check_reads(self, stage: Stage, firing: Firing, number: int) -> None:
+        for n, (name, rows) in enumerate(zip(stage.reads, firing.reads, strict=True)):
+            self._touch(name, len(rows))
+            wrong = self.versions[name][rows.first : rows.stop] != self.expected[number, n]
+            if wrong.any():
+                row = rows.first + int(np.argmax(wrong))
+                raise PlanError(
+                    f"row {row} of tensor '{name}' read by {self._firing(stage)} was written by"
+                    f" {self._writer(self.versions[name][row])}, not by"
+                    f" {self._writer(self.expected[number, n][row - rows.first])}"
+                )
+            for row in range(rows.first, rows.stop):
+                self._demand(name, row, lambda: f"read by {self._firing(stage)}")
+
+    def _claim_private(self, stage: Stage, nth: int) -> None:
+        state, scratch = f"{stage.name}.state", f"{stage.name}.scratch"
+        if stage.state_bytes:
+            self._touch(state)
+            if nth == 0:
+                self._slot(state, 0)[:] = self._tag(state, 0)
+            self._demand(state, 0, lambda: f"kept for {self._firing(stage)}")
+        if stage.scratch_bytes:
+            self._touch(scratch)
+            self._slot(scratch, 0)[:] = self._tag(scratch, 0)
+
+    def _write(self, stage: Stage, firing: Firing, number: int) -> None:
+        for name, rows in zip(stage.writes, firing.writes, strict=True):
+            self._touch(name, len(rows))
+            for row in range(rows.first, rows.stop):
+                if self.versions[name][row] >= 0:
+                    self._demand(name, row, lambda: f"written on by {self._firing(stage)}")
+                self._slot(name, row)[:] = self._tag(name, row)
+            self.versions[name][rows.first : rows.stop] = number
+
+    def _check_private(self, stage: Stage) -> None:
+        for kind, size in (("state", stage.state_bytes), ("scratch", stage.scratch_bytes)):
+            if size:
+                self._demand(f"{stage.name}.{kind}", 0, lambda: f"used by {self._firing(stage)}")
+
+    def _check_writes(self, stage: Stage, firing: Firing) -> None:
+        for name, rows in zip(stage.writes, firing.writes, strict=True):
+            for row in range(rows.first, rows.stop):
+                self._demand(name, row, lambda: f"written by {self._firing(stage)}")
+
+    def _check_reads_survive(self, stage: Stage, firing: Firing) -> None:
+        for n, (name, rows) in enumerate(zip(stage.reads, firing.reads, strict=True)):
+            for nth, row in enumerate(range(rows.first, rows.stop)):
+                if not self._is_written_in_place(stage, firing, n, nth):
+                    self._demand(name, row, lambda: f"read by {self._firing(stage)}")
+
+    def _is_written_in_place(self, stage: Stage, firing: Firing, read: int, nth: int) -> bool:
+        """Whether the nth row read has become, byte for byte, the nth row of a write allowed to lie on it."""
+        for source, target in stage.in_place:
+            rows_read, rows_written = firing.reads[read], firing.writes[target]
+            if source != read or len(rows_read) != len(rows_written):
+                continue
+            old = self._place(stage.reads[read], rows_read.first + nth)
+            new = self._place(stage.writes[target], rows_written.first + nth)
+            if old == new:
+                return True
+        return False
+
+    def _check_what_stays(self) -> None:
+        for tensor in self.request.tensors:
+            if tensor.kind in (Kind.OUTPUT, Kind.STATE):
+                for row in range(tensor.rows):
+                    self._demand(tensor.name, row, lambda: "kept after the run")
+
+    def _place(self, name: str, row: int) -> tuple[str, int, int]:
+        buffer = self.plan.buffers[name]
+        return buffer.pool, buffer.offset + row % buffer.rows_held * buffer.row_bytes, buffer.row_bytes
+
+    def _slot(self, name: str, row: int) -> NDArray[np.int32]:
+        pool, offset, size = self._place(name, row)
+        return self.memory[pool][offset : offset + size]
+
+    def _tag(self, name: str, row: int) -> int:
+        return self.tags.first[name] + row
+
+    def _demand(self, name: str, row: int, use: Callable[[], str]) -> None:
+        """Every byte of a row (or of scratch or state) must still be its own."""
+        slot, tag = self._slot(name, row), self._tag(name, row)
+        if (slot == tag).all():
+            return
+        other = self.tags.text(int(slot[slot != tag][0]))
+        fate = "is not there" if other == "nothing" else f"was overwritten by {other}"
+        raise PlanError(f"{self.tags.text(tag)} {use()} {fate}")
+
+    def _touch(self, name: str, rows: int = 1) -> None:
+        buffer = self.plan.buffers[name]
+        if rows and not buffer.first_firing <= self.position <= buffer.last_firing:
+            raise PlanError(
+                f"buffer '{name}' is touched at firing {self.position},"
+                f" outside {buffer.first_firing}..{buffer.last_firing}"
+            )
+
+    def _firing(self, stage: Stage) -> str:
+        return f"stage '{stage.name}' (firing {self.position})"
+
+    def _writer(self, version: int) -> str:
+        if version < 0:
+            return "the caller" if version == CALLER else "nobody yet"
+        stage = max(n for n, first in enumerate(_numbers(self.request)) if first <= version)
+        return f"stage '{self.request.stages[stage].name}'"

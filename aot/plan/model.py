@@ -1,0 +1,122 @@
+"""What the planner is asked and what it answers: stages that fire, tensors made of rows, a plan.
+
+A *stage* is a kernel with its place in the model. It *fires* several times, typically once for
+each output row; each firing reads some rows of its inputs and writes some rows of its outputs.
+A *tensor* is a sequence of equal rows. In memory it is a ring of `rows_held` rows: row r lives at
+`offset + (r % rows_held) * row_bytes`. A ring as long as the tensor is the tensor itself.
+A *plan* is the order of all firings, the length of every ring and the place of every buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+SCRATCH_ALIGN = 4  # of every stage's scratch and state
+
+
+class Kind(Enum):
+    INPUT = "input"  # there before the first firing; read where the caller put it
+    OUTPUT = "output"  # still there after the last firing, whole
+    INNER = "inner"  # made and used up during a run; may be a ring
+    STATE = "state"  # keeps its bytes from run to run
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A half-open range of rows; empty where first == stop."""
+
+    first: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.first
+
+
+NO_ROWS = Rows(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One call of a stage: the rows it reads and writes, one range per tensor of the stage."""
+
+    reads: tuple[Rows, ...]
+    writes: tuple[Rows, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTensor:
+    """A tensor as the planner sees it: equal rows, nothing else. Padding rows count as rows."""
+
+    name: str
+    rows: int
+    row_bytes: int
+    kind: Kind
+    align: int = 4
+    whole: bool = False  # its rows must lie one after another: it may not be a ring
+
+    @property
+    def bytes(self) -> int:
+        return self.rows * self.row_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A kernel in its place. Firings happen in their order; rows of an output are written in order."""
+
+    name: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    firings: tuple[Firing, ...]
+    scratch_bytes: int = 0  # needed during each firing, forgotten after it
+    state_bytes: int = 0  # kept from the first firing to the last: accumulators
+    in_place: tuple[tuple[int, int], ...] = ()  # (read, write): the row written may lie on the row read
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Memory that buffers may be placed in."""
+
+    name: str
+    bytes: int | None = None  # None: as much as it takes
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    tensors: tuple[PlanTensor, ...]
+    stages: tuple[Stage, ...]  # in an order that is legal when every stage runs all its firings at once
+    pools: tuple[Pool, ...] = (Pool("arena"),)
+    rows: bool = True  # False: whole tensors only, each stage runs all its firings at once
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Where something lives: a tensor's ring, a stage's scratch or a stage's state."""
+
+    name: str  # the tensor's name, or "<stage>.scratch", "<stage>.state"
+    pool: str
+    offset: int
+    rows_held: int
+    row_bytes: int
+    first_firing: int  # position in the order at which it is first touched
+    last_firing: int  # position in the order at which it is last touched
+
+    @property
+    def bytes(self) -> int:
+        return self.rows_held * self.row_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    order: tuple[int, ...]  # indices into PlanRequest.stages; the n-th mention of a stage is its n-th firing
+    buffers: Mapping[str, Buffer]
+    pool_bytes: Mapping[str, int]
+    bound_bytes: int  # no placement of these rings in this order can need less
+    whole_tensor_bound_bytes: int  # no planner of whole tensors can need less
+    peak_firing: int  # position in the order where most bytes are live
+    peak_buffers: tuple[str, ...] = field(default=())  # what lives there, largest first
+
+    @property
+    def arena_bytes(self) -> int:
+        return sum(self.pool_bytes.values())

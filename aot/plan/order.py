@@ -1,0 +1,107 @@
+"""The search for an order of firings: hill climbing over recipes, within a budget of work.
+
+An order is judged by the bytes its rings need over time, which is quick to tell and close to what
+the placement will reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from aot.plan.demand import Recipe, order_by_demand
+from aot.plan.firings import Firings, Ints
+from aot.plan.lives import Lives, bytes_over_time, live, ring_bytes_over_time, ring_lengths
+from aot.plan.wholes import WholeOrder
+
+SEARCH_FIRINGS = 120_000  # put in order, all trials together
+PATIENCE = 1  # a slot idling for more rounds of all stages than that can hold something else
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An order and what follows from it."""
+
+    order: tuple[int, ...]
+    lives: Lives
+    rings: Ints
+    live_bytes: Ints  # over time
+    estimate: int  # bytes of the arena
+
+    @property
+    def bound(self) -> int:
+        return int(self.live_bytes.max())
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        return self.estimate, self.bound
+
+
+def draft(firings: Firings, order: Sequence[int]) -> Draft:
+    lives = live(firings, order)
+    rings = ring_lengths(firings, lives)
+    patience = PATIENCE * len(firings.counts)
+    estimate = int(ring_bytes_over_time(firings, lives, rings, patience).max())
+    return Draft(tuple(order), lives, rings, bytes_over_time(firings, lives), estimate)
+
+
+def search_orders(firings: Firings, wholes: WholeOrder) -> list[Draft]:
+    """The drafts worth placing, best first; the stages one after the other are always among them."""
+    drafts = [draft(firings, _in_turn(firings, wholes.stages)), draft_given(firings)]
+    if firings.request.rows:
+        drafts += _climb(firings)
+    by_order = {d.order: d for d in drafts}
+    return sorted(by_order.values(), key=lambda d: (d.rank, d.order))
+
+
+def draft_given(firings: Firings) -> Draft:
+    """What needs no planner: the stages one after the other, as they were given."""
+    return draft(firings, _in_turn(firings, range(len(firings.counts))))
+
+
+def _in_turn(firings: Firings, stages: Sequence[int]) -> list[int]:
+    return [stage for stage in stages for _ in range(firings.counts[stage])]
+
+
+def _climb(firings: Firings) -> list[Draft]:
+    """From the best plain recipe to the best neighbour, until none is better or the work is spent."""
+    trials = {recipe: draft(firings, order_by_demand(firings, recipe)) for recipe in _plain(firings)}
+    best = min(trials, key=lambda recipe: trials[recipe].rank)
+    budget = SEARCH_FIRINGS // max(sum(firings.counts), 1) - len(trials)
+    while True:
+        round_ = [recipe for recipe in _neighbours(firings, best) if recipe not in trials][: max(budget, 0)]
+        budget -= len(round_)
+        trials |= {recipe: draft(firings, order_by_demand(firings, recipe)) for recipe in round_}
+        following = min(trials, key=lambda recipe: trials[recipe].rank)
+        if trials[following].rank >= trials[best].rank:
+            return list(trials.values())
+        best = following
+
+
+def _plain(firings: Firings) -> Iterator[Recipe]:
+    for eager in dict.fromkeys((frozenset(), frozenset(_branches(firings)))):
+        for in_step in (False, True):
+            yield Recipe(eager=eager, in_step=in_step)
+
+
+def _neighbours(firings: Firings, recipe: Recipe) -> Iterator[Recipe]:
+    for stage in _joins(firings):
+        yield replace(recipe, flipped=recipe.flipped ^ {stage})
+    for stage in _branches(firings):
+        yield replace(recipe, eager=recipe.eager ^ {stage})
+    for stage in range(len(firings.counts)):
+        yield replace(recipe, cuts=recipe.cuts ^ {stage})
+
+
+def _joins(firings: Firings) -> list[int]:
+    return [n for n, waits in enumerate(firings.waits) if any(len(firing) > 1 for firing in waits)]
+
+
+def _branches(firings: Firings) -> list[int]:
+    """Stages that share a tensor they read with another."""
+    stages = firings.request.stages
+    readers: dict[str, list[int]] = {}
+    for number, stage in enumerate(stages):
+        for name in dict.fromkeys(stage.reads):
+            readers.setdefault(name, []).append(number)
+    return sorted({number for numbers in readers.values() if len(numbers) > 1 for number in numbers})

@@ -1,0 +1,115 @@
+"""The memory planner: order of firings, then rings, then offsets; the best of a few orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aot.errors import FitError
+from aot.plan.conflicts import forbidden_distances
+from aot.plan.firings import Firings, number_firings
+from aot.plan.model import Buffer, Plan, PlanRequest
+from aot.plan.order import Draft, draft_given, search_orders
+from aot.plan.place import Board, Placement, improve, place_in_sequences
+from aot.plan.rings import Block, find_excuses, make_blocks
+from aot.plan.wholes import WholeOrder, least_whole_peak, order_whole_stages
+
+PLACED_ORDERS = 8  # as many of the best orders are placed,
+REFINED_ORDERS = 2  # and as many of these with care
+QUICK = (100_000, 150)  # pairs of blocks looked at in a search for a placement, and at most so many trials
+CAREFUL = (600_000, 500)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    draft: Draft
+    board: Board
+    placement: Placement
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        return self.placement.cost
+
+
+def make_plan(request: PlanRequest) -> Plan:
+    """Deterministic. Raises FitError where the pools are too small, PlanError where the request is absurd."""
+    firings = number_firings(request)
+    wholes = order_whole_stages(request)
+    quick = [_place(firings, draft_given(firings))]
+    for draft in search_orders(firings, wholes)[:PLACED_ORDERS]:
+        if all((0, draft.bound) < placed.cost for placed in quick):
+            quick.append(_refine(_place(firings, draft), QUICK))
+    quick.sort(key=lambda placed: placed.cost)
+    careful = [_refine(placed, CAREFUL) for placed in quick[:REFINED_ORDERS]]
+    return _plan(firings, min(careful, key=lambda placed: placed.cost), wholes)
+
+
+def _place(firings: Firings, draft: Draft) -> _Placed:
+    blocks = make_blocks(firings, draft.lives, draft.rings)
+    excuses = find_excuses(firings, draft.lives, draft.rings)
+    board = Board(blocks, forbidden_distances(blocks, excuses, draft.lives.after), firings.request.pools)
+    return _Placed(draft, board, place_in_sequences(board))
+
+
+def _refine(placed: _Placed, effort: tuple[int, int]) -> _Placed:
+    work, most = effort
+    trials = min(work // len(placed.board.blocks) ** 2, most)
+    placement = improve(placed.board, placed.placement, placed.draft.bound, trials)
+    return replace(placed, placement=placement)
+
+
+def _plan(firings: Firings, placed: _Placed, wholes: WholeOrder) -> Plan:
+    draft, blocks, placement = placed.draft, placed.board.blocks, placed.placement
+    pools = firings.request.pools
+    peak = int(np.argmax(draft.live_bytes))
+    if placement.missing:
+        raise _too_small(firings, placed, peak)
+    buffers = {
+        block.name: _buffer(block, pools[pool].name, offset, len(draft.order))
+        for block, pool, offset in zip(blocks, placement.pools, placement.offsets, strict=True)
+    }
+    return Plan(
+        order=draft.order,
+        buffers=buffers,
+        pool_bytes={pool.name: end for pool, end in zip(pools, placement.ends, strict=True)},
+        bound_bytes=draft.bound,
+        whole_tensor_bound_bytes=wholes.peak_bytes if wholes.is_exact else least_whole_peak(firings.request),
+        peak_firing=_firing(peak, len(draft.order)),
+        peak_buffers=_at(blocks, peak),
+    )
+
+
+def _buffer(block: Block, pool: str, offset: int, firings: int) -> Buffer:
+    first, last = int(block.first.min(initial=firings + 1)), int(block.last.max(initial=0))
+    if first > last:
+        first, last = 1, 1  # nobody touches it
+    span = _firing(first, firings), _firing(last, firings)
+    return Buffer(block.name, pool, offset, block.slots, block.slot_bytes, *span)
+
+
+def _firing(time: int, firings: int) -> int:
+    """Times before and after the run count as its first and last firing."""
+    return max(0, min(time - 1, firings - 1))
+
+
+def _at(blocks: Sequence[Block], time: int) -> tuple[str, ...]:
+    there = [(_bytes_at(block, time), block.name) for block in blocks]
+    return tuple(name for size, name in sorted(there, key=lambda t: (-t[0], t[1])) if size)
+
+
+def _bytes_at(block: Block, time: int) -> int:
+    return int(np.sum((block.first <= time) & (time <= block.last))) * block.slot_bytes
+
+
+def _too_small(firings: Firings, placed: _Placed, peak: int) -> FitError:
+    draft, blocks, placement = placed.draft, placed.board.blocks, placed.placement
+    pools = firings.request.pools
+    offered = ", ".join(f"pool '{pool.name}' has {pool.bytes:,}" for pool in pools if pool.bytes is not None)
+    stage = firings.request.stages[draft.order[_firing(peak, len(draft.order))]].name
+    largest = ", ".join(f"'{name}'" for name in _at(blocks, peak)[:3])
+    return FitError(
+        f"the arena does not fit: {placement.missing:,} bytes are missing, {offered}",
+        f"peak at '{stage}': {draft.bound:,} bytes live at once, most of them {largest}",
+    )

@@ -1,0 +1,81 @@
+"""Blocks to be placed: every ring, scratch and state with the lives of its slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.plan.firings import Firings, Ints
+from aot.plan.lives import Lives
+from aot.plan.model import SCRATCH_ALIGN
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What moves as one: equal slots one after the other, and the spans of time in which each is in use."""
+
+    name: str
+    slots: int
+    slot_bytes: int
+    align: int
+    slot: Ints  # of each span
+    first: Ints  # time, included
+    last: Ints  # time, included
+
+    @property
+    def bytes(self) -> int:
+        return self.slots * self.slot_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    """At one moment slot `over` of one block may begin exactly where slot `under` of another does."""
+
+    under_block: int
+    under: int
+    over_block: int
+    over: int
+
+
+def make_blocks(firings: Firings, lives: Lives, rings: Ints) -> tuple[Block, ...]:
+    """First the tensors in their order, then scratch and state of the stages."""
+    tensors = (_ring(firings, lives, n, held) for n, held in enumerate(rings.tolist()))
+    return (*tensors, *_private(firings, lives))
+
+
+def _ring(firings: Firings, lives: Lives, number: int, held: int) -> Block:
+    tensor = firings.request.tensors[number]
+    rows = slice(firings.row_starts[number], firings.row_starts[number + 1])
+    born, dies = lives.born[rows], lives.dies[rows]
+    there = np.flatnonzero(born <= dies)
+    return Block(tensor.name, held, tensor.row_bytes, tensor.align, there % held, born[there], dies[there])
+
+
+def _private(firings: Firings, lives: Lives) -> Iterator[Block]:
+    for stage, start in zip(firings.request.stages, firings.starts, strict=False):
+        times = lives.times[start : start + len(stage.firings)]
+        if stage.scratch_bytes and len(times):
+            yield _single(f"{stage.name}.scratch", stage.scratch_bytes, times, times)
+        if stage.state_bytes and len(times):
+            yield _single(f"{stage.name}.state", stage.state_bytes, times[:1], times[-1:])
+
+
+def _single(name: str, size: int, first: Ints, last: Ints) -> Block:
+    return Block(name, 1, size, SCRATCH_ALIGN, np.zeros_like(first), first, last)
+
+
+def find_excuses(firings: Firings, lives: Lives, rings: Ints) -> tuple[Excuse, ...]:
+    """Rows that die in the very firing which writes a row allowed to lie on them."""
+    met = firings.meetings
+    meets = lives.dies[met.under] == lives.born[met.over]
+    return tuple(
+        Excuse(*_slot(firings, rings, under), *_slot(firings, rings, over))
+        for under, over in zip(met.under[meets].tolist(), met.over[meets].tolist(), strict=True)
+    )
+
+
+def _slot(firings: Firings, rings: Ints, row: int) -> tuple[int, int]:
+    block = int(np.searchsorted(firings.row_starts, row, side="right")) - 1
+    return block, int((row - firings.row_starts[block]) % rings[block])

@@ -1,0 +1,217 @@
+"""The checker catches every way of breaking a good plan, and names both things that collide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from plan_requests import Net, dscnn, resnet8
+from random_nets import requests
+
+from aot.plan.check import PlanError, check_plan
+from aot.plan.model import Buffer, Kind, Plan, PlanRequest, Pool
+from aot.plan.planner import make_plan
+
+
+def moved(plan: Plan, name: str, **changes: object) -> Plan:
+    """With room for it: what is wrong is to be the collision, not the bounds."""
+    buffer = replace(plan.buffers[name], **changes)  # type: ignore[arg-type]
+    size = max(plan.pool_bytes[buffer.pool], buffer.offset + buffer.bytes)
+    return replace(
+        plan, buffers={**plan.buffers, name: buffer}, pool_bytes={**plan.pool_bytes, buffer.pool: size}
+    )
+
+
+def test_a_small_chain_is_accepted() -> None:
+    check_plan(*chain())
+
+
+def chain() -> tuple[PlanRequest, Plan]:
+    """Two windows of three rows, planned by hand: y is a ring of three rows."""
+    net = Net()
+    y = net.window(net.input("x", 6, 8), "y", 8, 3, scratch=8)
+    net.window(y, "z", 8, 3, kind=Kind.OUTPUT)
+    buffers = (
+        Buffer("x", "arena", 0, 6, 8, 0, 4),
+        Buffer("y", "arena", 48, 3, 8, 0, 5),
+        Buffer("z", "arena", 72, 2, 8, 3, 5),
+        Buffer("y.scratch", "arena", 88, 1, 8, 0, 4),
+    )
+    plan = Plan((0, 0, 0, 1, 0, 1), {b.name: b for b in buffers}, {"arena": 96}, 0, 0, 0)
+    return net.request(), plan
+
+
+def test_a_row_overwritten_before_it_is_read_is_named_with_what_overwrote_it() -> None:
+    request, plan = chain()
+    with pytest.raises(PlanError, match=r"row \d of tensor '\w' .* was overwritten by row \d of tensor '\w'"):
+        check_plan(request, moved(plan, "y", offset=plan.buffers["x"].offset))
+
+
+def test_a_ring_one_row_too_short_is_caught() -> None:
+    request, plan = chain()
+    with pytest.raises(
+        PlanError, match=r"row 0 of tensor 'y' read by stage 'z' \(firing 3\) was overwritten by row 2 of"
+    ):
+        check_plan(request, moved(plan, "y", rows_held=2))
+
+
+def test_scratch_on_a_live_row_is_caught() -> None:
+    request, plan = chain()
+    with pytest.raises(PlanError, match="the scratch of stage 'y'"):
+        check_plan(request, moved(plan, "y.scratch", offset=plan.buffers["x"].offset + 40))
+
+
+def test_scratch_on_the_row_its_own_stage_writes_is_caught() -> None:
+    request, plan = chain()
+    wrong = r"the scratch of stage 'y' used by stage 'y' \(firing 0\) was overwritten by row 0 of tensor 'y'"
+    with pytest.raises(PlanError, match=wrong):
+        check_plan(request, moved(plan, "y.scratch", offset=plan.buffers["y"].offset))
+
+
+def test_state_written_over_between_two_firings_is_caught() -> None:
+    net = Net()
+    y = net.window(net.input("x", 4, 8), "y", 8, scratch=16)
+    net.dense(net.pool(y, "z", 4, state=16), "out", 4, Kind.OUTPUT)
+    request = net.request()
+    plan = replace(make_plan(request), order=(0, 1) * 4 + (2,))
+    there = plan.buffers["y.scratch"].offset
+    wrong = "kept for stage 'z' .* was overwritten by the scratch of stage 'y'"
+    with pytest.raises(PlanError, match=f"the state of stage 'z' {wrong}"):
+        check_plan(request, moved(plan, "z.state", offset=there, first_firing=0))
+
+
+def test_two_inputs_in_one_place_are_caught() -> None:
+    net = Net()
+    net.pointwise([net.input("a", 2, 4), net.input("b", 2, 4)], "sum", kind=Kind.OUTPUT)
+    request = net.request()
+    plan = make_plan(request)
+    with pytest.raises(
+        PlanError, match="row 0 of tensor 'a' there before the run was overwritten by row 0 of tensor 'b'"
+    ):
+        check_plan(request, moved(plan, "b", offset=plan.buffers["a"].offset))
+
+
+def test_a_dropped_firing_is_caught() -> None:
+    request, plan = chain()
+    with pytest.raises(PlanError, match="stage 'z' fires 1 times in the order, not 2"):
+        check_plan(request, replace(plan, order=plan.order[:-1]))
+
+
+def test_a_reader_before_its_writer_is_caught() -> None:
+    request, plan = chain()
+    with pytest.raises(
+        PlanError, match=r"row 0 of tensor 'y' read by stage 'z' .* was written by nobody yet"
+    ):
+        check_plan(request, replace(plan, order=(1, *plan.order[:-1])))
+
+
+def test_state_replaced_before_its_old_rows_are_read_is_caught() -> None:
+    net = Net()
+    x = net.input("x", 2, 4)
+    net.dense(net.remembered(x, "m"), "out", 4, Kind.OUTPUT)
+    request = net.request()
+    plan = make_plan(request)
+    check_plan(request, plan)
+    swapped = tuple({0: 1, 1: 0}.get(stage, stage) for stage in plan.order)
+    with pytest.raises(
+        PlanError, match=r"'m_before' read by stage 'm' .* by stage 'm_keep', not by the caller"
+    ):
+        check_plan(request, replace(plan, order=swapped))
+
+
+BREAKS: dict[str, tuple[Callable[[Buffer], Buffer], str]] = {
+    "is not aligned": (lambda b: replace(b, offset=b.offset + 2), "is not aligned to 4"),
+    "leaves its pool": (lambda b: replace(b, offset=b.offset + 4000), "leaves pool 'arena'"),
+    "lies below its pool": (lambda b: replace(b, offset=-4), "leaves pool 'arena'"),
+    "is in no pool": (lambda b: replace(b, pool="moon"), "in pool 'moon', which nobody offered"),
+    "has rows of another size": (lambda b: replace(b, row_bytes=12), "rows of tensor 'y' have 8 bytes"),
+    "has no rows": (lambda b: replace(b, rows_held=0), "of 4 rows is held as 0"),
+    "has too many rows": (lambda b: replace(b, rows_held=5), "of 4 rows is held as 5"),
+    "says it lives shorter": (lambda b: replace(b, last_firing=b.last_firing - 1), "is touched at firing"),
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_buffer_is_refused_that(name: str) -> None:
+    request, plan = chain()
+    change, text = BREAKS[name]
+    with pytest.raises(PlanError, match=text):
+        check_plan(request, replace(plan, buffers={**plan.buffers, "y": change(plan.buffers["y"])}))
+
+
+def test_a_whole_tensor_may_not_be_a_ring() -> None:
+    request, plan = chain()
+    tensors = tuple(replace(tensor, whole=True) for tensor in request.tensors)
+    with pytest.raises(PlanError, match="inner tensor 'y' of 4 rows is held as 3"):
+        check_plan(replace(request, tensors=tensors), plan)
+
+
+def test_a_missing_buffer_is_named() -> None:
+    request, plan = chain()
+    buffers = {name: buffer for name, buffer in plan.buffers.items() if name != "y"}
+    with pytest.raises(PlanError, match="no buffer for 'y'"):
+        check_plan(request, replace(plan, buffers=buffers))
+
+
+def test_a_pool_larger_than_offered_is_caught() -> None:
+    request, plan = chain()
+    with pytest.raises(PlanError, match="pool 'arena' is planned with"):
+        check_plan(replace(request, pools=(Pool("arena", 8),)), plan)
+
+
+@pytest.mark.parametrize("model", [resnet8, dscnn], ids=["resnet8", "dscnn"])
+def test_no_ring_of_a_real_model_can_be_a_row_shorter(model: Callable[[], PlanRequest]) -> None:
+    request = model()
+    plan = make_plan(request)
+    rings = [t.name for t in request.tensors if 1 < plan.buffers[t.name].rows_held < t.rows]
+    assert rings
+    for name in rings:
+        with pytest.raises(PlanError):
+            check_plan(request, moved(plan, name, rows_held=plan.buffers[name].rows_held - 1))
+
+
+@settings(max_examples=40)
+@given(requests(most_steps=5), st.data())
+def test_two_buffers_in_one_place_are_caught_whenever_both_are_live_at_once(
+    request: PlanRequest, data: st.DataObject
+) -> None:
+    """Tensors that are read to the end while another one is kept: outputs and state."""
+    plan = make_plan(request)
+    kept = [t.name for t in request.tensors if t.kind in (Kind.OUTPUT, Kind.STATE)]
+    assume(len(kept) > 1)
+    one, other = data.draw(st.lists(st.sampled_from(kept), min_size=2, max_size=2, unique=True))
+    with pytest.raises(PlanError):
+        check_plan(request, moved(plan, one, offset=plan.buffers[other].offset))
+
+
+@settings(max_examples=40)
+@given(requests(most_steps=5), st.data())
+def test_firings_swapped_against_a_wait_are_caught(request: PlanRequest, data: st.DataObject) -> None:
+    """Neighbours of which the second reads what the first writes."""
+    plan = make_plan(request)
+    bound = list(needing_neighbours(request, plan))
+    assume(bound)
+    at = data.draw(st.sampled_from(bound))
+    order = (*plan.order[:at], plan.order[at + 1], plan.order[at], *plan.order[at + 2 :])
+    with pytest.raises(PlanError):
+        check_plan(request, replace(plan, order=order))
+
+
+def needing_neighbours(request: PlanRequest, plan: Plan) -> list[int]:
+    fired, firings = [0] * len(request.stages), []
+    for number in plan.order:
+        firings.append((request.stages[number], request.stages[number].firings[fired[number]]))
+        fired[number] += 1
+    found = []
+    for at, ((writer, first), (reader, second)) in enumerate(pairwise(firings)):
+        written = dict(zip(writer.writes, first.writes, strict=True))
+        for name, rows in zip(reader.reads, second.reads, strict=True):
+            there = written.get(name)
+            overlaps = there is not None and max(there.first, rows.first) < min(there.stop, rows.stop)
+            if overlaps and writer is not reader:
+                found.append(at)
+    return found

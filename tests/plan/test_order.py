@@ -1,0 +1,189 @@
+"""Orders: demand keeps rings short, whole stages come in the best order there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from plan_requests import Image, Net
+from random_nets import requests
+
+from aot.plan.check import PlanError, check_plan
+from aot.plan.demand import Recipe, order_by_demand
+from aot.plan.firings import number_firings
+from aot.plan.model import NO_ROWS, Firing, Kind, PlanRequest, PlanTensor, Rows, Stage
+from aot.plan.planner import make_plan
+from aot.plan.wholes import least_whole_peak, order_whole_stages
+
+PLAIN = Recipe()
+
+
+def names_by_demand(net: Net, recipe: Recipe = PLAIN) -> list[str]:
+    request = net.request()
+    order = order_by_demand(number_firings(request), recipe)
+    assert sorted(order) == [n for n, stage in enumerate(request.stages) for _ in stage.firings]
+    return [request.stages[number].name for number in order]
+
+
+def chain(height: int, *kernels: int, pad: int = 0) -> Net:
+    net = Net()
+    x = net.input("x", height, 4)
+    for n, kernel in enumerate(kernels):
+        last = n == len(kernels) - 1
+        kind = Kind.OUTPUT if last else Kind.INNER
+        x = net.window(x, "abcdef"[n], 4, kernel, pad=0 if last else pad, kind=kind)
+    return net
+
+
+def test_a_row_is_made_just_before_it_is_read() -> None:
+    assert names_by_demand(chain(6, 1, 3)) == list("aaababab" + "ab")
+
+
+def test_padding_rows_come_as_late_as_their_neighbours() -> None:
+    """The first row of b is padding: it waits until b's first real row can be made."""
+    assert "".join(names_by_demand(chain(3, 1, 3, 3, pad=1))) == "aaabbabcabcbc"
+
+
+def test_the_branch_of_a_residual_keeps_rows_only_as_long_as_the_other_needs() -> None:
+    net = Net()
+    x = net.window(net.input("in", 12, 8), "x", 8, pad=1)
+    y = net.window(x, "y", 8, 3)
+    net.pointwise([y, x], "sum", kind=Kind.OUTPUT)
+    order = names_by_demand(net)
+    assert order == ["x", "x", "x", "y", "sum", *["x", "y", "sum"] * 11]
+
+
+def test_an_accumulating_stage_takes_each_row_as_it_is_made() -> None:
+    net = Net()
+    y = net.window(net.input("in", 4, 8), "y", 8)
+    net.dense(net.pool(y, "pool", 4, state=8), "out", 4, Kind.OUTPUT)
+    assert names_by_demand(net) == ["y", "pool"] * 4 + ["out"]
+
+
+def two_outputs() -> Net:
+    net = Net()
+    y = net.window(net.input("in", 4, 8), "y", 8)
+    net.window(y, "left", 8, kind=Kind.OUTPUT)
+    net.window(y, "right", 8, kind=Kind.OUTPUT)
+    return net
+
+
+def test_two_outputs_can_advance_in_step() -> None:
+    assert names_by_demand(two_outputs(), Recipe(in_step=True)) == ["y", "left", "right"] * 4
+
+
+def test_an_eager_stage_fires_as_soon_as_its_rows_are_there() -> None:
+    assert names_by_demand(two_outputs(), Recipe(eager=frozenset({2}))) == ["y", "right", "left"] * 4
+
+
+def test_a_cut_stage_makes_all_its_rows_first() -> None:
+    assert names_by_demand(chain(4, 1, 1, 1), Recipe(cuts=frozenset({1}))) == list("abababab" + "cccc")
+
+
+def test_rows_that_nobody_reads_are_made_right_after_the_last_wanted_one_is_read() -> None:
+    """Stride 2 leaves x's last row; it must not keep the input alive to the end."""
+    net = Net()
+    x = net.window(net.input("in", 6, 8), "x", 8)
+    y = net.strided(x, "y", 8, 2)
+    net.dense(y, "out", 4, Kind.OUTPUT)
+    assert names_by_demand(net) == ["x", "y", "x", "x", "y", "x", "x", "y", "x", "out"]
+
+
+def peak_in_order(request: PlanRequest, stages: tuple[int, ...]) -> int | None:
+    """By the definition; None where a stage would read what is not written."""
+    sizes = {tensor.name: tensor.bytes for tensor in request.tensors}
+    there = {tensor.name for tensor in request.tensors if tensor.kind is Kind.INPUT}
+    kept = {tensor.name for tensor in request.tensors if tensor.kind is Kind.OUTPUT}
+    peak = sum(sizes[name] for name in there)
+    for position, number in enumerate(stages):
+        stage = request.stages[number]
+        if not there.issuperset(stage.reads):
+            return None
+        there |= set(stage.writes)
+        peak = max(peak, sum(sizes[name] for name in there))
+        later = {name for n in stages[position + 1 :] for name in request.stages[n].reads}
+        used = {*stage.reads, *stage.writes}
+        there -= used - later - kept
+    return peak
+
+
+@settings(max_examples=60)
+@given(
+    requests(most_steps=6).filter(
+        lambda r: len(r.stages) <= 6 and all(t.kind is not Kind.STATE for t in r.tensors)
+    )
+)
+def test_small_graphs_get_the_best_order_of_whole_stages(request: PlanRequest) -> None:
+    found = order_whole_stages(request)
+    peaks = [peak_in_order(request, stages) for stages in permutations(range(len(request.stages)))]
+    assert found.is_exact
+    assert found.peak_bytes == min(peak for peak in peaks if peak is not None)
+    assert found.peak_bytes == peak_in_order(request, found.stages)
+    assert least_whole_peak(request) <= found.peak_bytes
+
+
+def wide_graph(branches: int) -> Net:
+    """Many branches whose sizes differ, joined at the end: too many sets for an exact answer."""
+    net = Net()
+    x = net.input("x", 1, 16)
+    ends = []
+    for n in range(branches):
+        middle = net.dense(x, f"m{n}", 20 + 13 * n % 37)
+        ends.append(net.dense(middle, f"e{n}", 5 + 7 * n % 11))
+    net.pointwise(ends, "sum", 8, kind=Kind.OUTPUT)
+    return net
+
+
+def test_a_graph_too_wide_for_the_exact_search_says_so_and_keeps_an_honest_bound() -> None:
+    request = wide_graph(14).request()
+    found = order_whole_stages(request)
+    assert not found.is_exact
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert plan.whole_tensor_bound_bytes == least_whole_peak(request) <= found.peak_bytes
+
+
+def test_a_graph_of_the_size_promised_is_exact() -> None:
+    request = wide_graph(6).request()
+    assert len(request.stages) == 13
+    assert order_whole_stages(request).is_exact
+
+
+def test_a_row_that_nobody_writes_is_named() -> None:
+    tensors = (PlanTensor("x", 2, 4, Kind.INNER), PlanTensor("y", 1, 4, Kind.OUTPUT))
+    stage = Stage("copy", ("x",), ("y",), (Firing((Rows(0, 2),), (Rows(0, 1),)),))
+    with pytest.raises(
+        PlanError, match="stage 'copy' reads row 0 of tensor 'x', which no stage before it writes"
+    ):
+        make_plan(PlanRequest(tensors, (stage,)))
+
+
+def test_rows_that_two_stages_write_together_wait_for_both() -> None:
+    """A concatenation without a copy: each writer fills its columns of the same rows."""
+    net = Net()
+    x = net.input("x", 4, 8)
+    y = net.tensor(Image("y", 4, 8))
+    for half in ("left", "right"):
+        firings = tuple(Firing((Rows(n, n + 1),), (Rows(n, n + 1),)) for n in range(4))
+        net.stages.append(Stage(half, (x.name,), (y.name,), firings))
+    net.window(y, "z", 8, 3, kind=Kind.OUTPUT)
+    request = net.request()
+    plan = make_plan(request)
+    check_plan(request, plan)
+    sooner = (0, 2, 1)  # z before right
+    early = tuple(sorted(plan.order, key=lambda number: sooner[number]))
+    wrong = r"row 0 of tensor 'y' read by stage 'z' .* was written by stage 'left', not by stage 'right'"
+    with pytest.raises(PlanError, match=wrong):
+        check_plan(request, replace(plan, order=early))
+
+
+def test_padding_only_stages_and_stages_that_read_nothing_are_planned() -> None:
+    tensors = (PlanTensor("zeros", 3, 4, Kind.INNER), PlanTensor("y", 1, 4, Kind.OUTPUT))
+    fill = Stage("fill", (), ("zeros",), tuple(Firing((), (Rows(n, n + 1),)) for n in range(3)))
+    read = Stage(
+        "read", ("zeros",), ("y",), (Firing((NO_ROWS,), (NO_ROWS,)), Firing((Rows(0, 3),), (Rows(0, 1),)))
+    )
+    request = PlanRequest(tensors, (fill, read))
+    check_plan(request, make_plan(request))

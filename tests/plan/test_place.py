@@ -1,0 +1,180 @@
+"""Placement: close to the lower bound on random sets of intervals, right with pools, alignment, in place."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from plan_requests import Net
+
+from aot.errors import FitError
+from aot.plan.check import PlanError, check_plan
+from aot.plan.conflicts import forbidden_distances
+from aot.plan.model import Kind, PlanRequest, Pool
+from aot.plan.place import Board, improve, place_in_sequences
+from aot.plan.planner import make_plan
+from aot.plan.rings import Block
+
+TIMES = 40
+
+
+def make_intervals(seed: int) -> list[Block]:
+    """Blocks of one slot, alive from one random moment to another."""
+    chance = random.Random(seed)
+    blocks = []
+    for number in range(chance.randint(5, 40)):
+        first = chance.randrange(TIMES)
+        last = min(first + chance.choice((0, 1, 2, 3, 5, 8, 20)), TIMES - 1)
+        size = 4 * chance.randint(1, 250)
+        blocks.append(
+            Block(f"b{number}", 1, size, 4, np.zeros(1, np.int64), np.array([first]), np.array([last]))
+        )
+    return blocks
+
+
+def bound_of(blocks: list[Block]) -> int:
+    live = np.zeros(TIMES, np.int64)
+    for block in blocks:
+        live[block.first[0] : block.last[0] + 1] += block.bytes
+    return int(live.max())
+
+
+def test_random_intervals_are_placed_within_one_percent_of_the_bound() -> None:
+    excess = []
+    for seed in range(300):
+        blocks = make_intervals(seed)
+        board = Board(blocks, forbidden_distances(blocks, (), TIMES), (Pool("arena"),))
+        found = improve(board, place_in_sequences(board), bound_of(blocks), trials=400)
+        excess.append(found.cost[1] / bound_of(blocks) - 1)
+        assert_disjoint(blocks, found.offsets)
+    assert sum(excess) / len(excess) < 0.01
+
+
+def assert_disjoint(blocks: list[Block], offsets: tuple[int, ...]) -> None:
+    owner = np.zeros((max(o + b.bytes for o, b in zip(offsets, blocks, strict=True)), TIMES), np.bool_)
+    for block, offset in zip(blocks, offsets, strict=True):
+        place = owner[offset : offset + block.bytes : 4, block.first[0] : block.last[0] + 1]
+        assert not place.any()
+        place[:] = True
+
+
+def line(*row_bytes: int, rows: int = 8, in_place: bool = False) -> Net:
+    """A chain of elementwise layers; the last is the output."""
+    net = Net()
+    x = net.input("x", rows, row_bytes[0])
+    for n, size in enumerate(row_bytes[1:], 1):
+        kind = Kind.OUTPUT if n == len(row_bytes) - 1 else Kind.INNER
+        x = net.pointwise([x], f"y{n}", size, in_place=in_place, kind=kind)
+    return net
+
+
+@pytest.mark.parametrize("rows", [True, False])
+def test_elementwise_layers_work_in_place_where_they_may(rows: bool) -> None:
+    request = line(16, 16, 16, in_place=True).request(rows)
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert plan.arena_bytes == plan.bound_bytes == 8 * 16
+    assert plan.buffers["x"].offset == plan.buffers["y2"].offset == 0
+
+
+def test_without_leave_no_row_is_written_on_a_row_read_in_the_same_firing() -> None:
+    request = line(16, 16, 16).request()
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert plan.arena_bytes > 8 * 16
+
+
+def test_the_checker_accepts_in_place_only_where_it_is_declared() -> None:
+    plan = make_plan(line(16, 16, in_place=True).request())
+    with pytest.raises(
+        PlanError, match=r"row 0 of tensor 'x' read by stage 'y1' .firing 0. was overwritten by row 0 of"
+    ):
+        check_plan(line(16, 16).request(), plan)
+
+
+def test_rows_of_one_byte_are_written_in_place() -> None:
+    request = line(1, 1, rows=1, in_place=True).request()
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert plan.arena_bytes == 1
+
+
+def test_rows_of_another_size_are_never_in_place() -> None:
+    request = line(16, 12, in_place=True).request()
+    check_plan(request, make_plan(request))
+
+
+def test_a_row_that_is_read_again_is_not_written_in_place() -> None:
+    net = Net()
+    x = net.input("x", 6, 16)
+    y = net.pointwise([x], "y", in_place=True)
+    net.pointwise([y, x], "z", kind=Kind.OUTPUT)
+    request = net.request(rows=False)
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert plan.buffers["y"].offset != plan.buffers["x"].offset
+
+
+def test_alignment_is_kept() -> None:
+    request = line(3, 5, 7, 9).request()
+    tensors = tuple(replace(t, align=16) for t in request.tensors)
+    request = replace(request, tensors=tensors)
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert all(buffer.offset % 16 == 0 for buffer in plan.buffers.values())
+
+
+def in_pools(request: PlanRequest, *pools: Pool) -> PlanRequest:
+    return replace(request, pools=pools)
+
+
+def test_the_fastest_pool_is_filled_first() -> None:
+    request = in_pools(line(16, 64, 16).request(), Pool("fast", 160), Pool("slow", 1000))
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert 0 < plan.pool_bytes["fast"] <= 160
+    assert {buffer.pool for buffer in plan.buffers.values()} == {"fast"} or plan.pool_bytes["slow"] > 0
+
+
+def test_what_does_not_fit_the_first_pool_goes_to_the_second() -> None:
+    request = in_pools(line(16, 64, 16).request(), Pool("fast", 100), Pool("slow"))
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert plan.buffers["x"].pool == "slow"
+    assert plan.pool_bytes["fast"] <= 100
+
+
+def test_a_pool_of_exactly_the_size_is_enough() -> None:
+    request = line(16, 64, 16).request()
+    needed = make_plan(request).arena_bytes
+    make_plan(in_pools(request, Pool("ram", needed)))
+
+
+def test_one_byte_less_than_needed_says_how_much_is_missing_and_which_stage_is_at_the_peak() -> None:
+    request = line(16, 64, 16).request()
+    needed = make_plan(request).arena_bytes
+    with pytest.raises(FitError) as caught:
+        make_plan(in_pools(request, Pool("ram", needed - 1)))
+    assert str(caught.value) == (
+        "error: the arena does not fit: 1 bytes are missing, pool 'ram' has 191\n"
+        "  peak at 'y1': 192 bytes live at once, most of them 'x', 'y1'"
+    )
+
+
+def test_several_small_pools_are_all_named_when_nothing_fits() -> None:
+    request = in_pools(line(16, 64, 16).request(), Pool("fast", 100), Pool("slow", 100))
+    with pytest.raises(FitError, match=r"28 bytes are missing, pool 'fast' has 100, pool 'slow' has 100"):
+        make_plan(request)
+
+
+@pytest.mark.parametrize("rows", [True, False])
+def test_tensors_of_thousands_of_rows_are_placed_in_coarser_steps(rows: bool) -> None:
+    net = Net()
+    x = net.window(net.input("sound", 6000, 2), "frames", 16, 40, 20)
+    net.dense(net.pool(x, "pool", 4, state=16), "out", 4, Kind.OUTPUT)
+    request = net.request(rows)
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert plan.arena_bytes < 12_100 if rows else plan.arena_bytes < 17_000

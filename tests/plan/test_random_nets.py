@@ -1,0 +1,49 @@
+"""Every plan of a random graph passes the checker, and is no worse than what needs no planner."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from random_nets import requests
+
+from aot.plan.check import check_plan
+from aot.plan.conflicts import forbidden_distances
+from aot.plan.firings import number_firings
+from aot.plan.model import PlanRequest
+from aot.plan.order import draft_given
+from aot.plan.place import Board, place_in_sequences
+from aot.plan.planner import make_plan
+from aot.plan.rings import find_excuses, make_blocks
+
+
+def bytes_of_stages_in_turn(request: PlanRequest) -> int:
+    draft = draft_given(number_firings(request))
+    firings = number_firings(request)
+    blocks = make_blocks(firings, draft.lives, draft.rings)
+    excuses = find_excuses(firings, draft.lives, draft.rings)
+    board = Board(blocks, forbidden_distances(blocks, excuses, draft.lives.after), request.pools)
+    return place_in_sequences(board).cost[1]
+
+
+@settings(max_examples=60)
+@given(requests())
+def test_the_checker_accepts_plans_by_rows(request: PlanRequest) -> None:
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert plan.bound_bytes <= plan.arena_bytes
+    assert plan.arena_bytes <= bytes_of_stages_in_turn(request)
+
+
+@settings(max_examples=60)
+@given(requests(rows=False))
+def test_the_checker_accepts_plans_of_whole_tensors(request: PlanRequest) -> None:
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert all(plan.buffers[tensor.name].rows_held == tensor.rows for tensor in request.tensors)
+    stages = [stage for stage, after in zip(plan.order, (*plan.order[1:], -1), strict=True) if stage != after]
+    assert len(stages) == len(set(stages)), "each stage runs all its firings at once"
+
+
+@settings(max_examples=10)
+@given(requests(most_steps=5))
+def test_a_request_gives_the_same_plan_each_time(request: PlanRequest) -> None:
+    assert make_plan(request) == make_plan(request)
