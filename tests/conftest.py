@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import hypothesis
@@ -97,3 +98,42 @@ def golden(
     """golden(name, text): text must equal tests/golden/<test module>/<name>."""
     folder = GOLDEN / request.path.stem.removeprefix("test_")
     return lambda name, text: generated(folder / name, text)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command line gave."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def built_firmware(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where commands keep what they have built: once for all tests."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, built_firmware: Path) -> None:
+    """Neither the user's boards nor the user's cache, and help as wide as in the golden files."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(built_firmware))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture
+def run_deploy(own_folders: None, capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """run_deploy("inspect", path, "--json"): the command line, in this process."""
+    from deploy.__main__ import main
+
+    def run(*words: object) -> Outcome:
+        try:
+            status = main([str(word) for word in words])
+        except SystemExit as end:  # of argparse
+            status = int(end.code or 0)
+        return Outcome(status, *capfd.readouterr())
+
+    return run

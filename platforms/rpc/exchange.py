@@ -1,0 +1,156 @@
+"""One request at a time over a line that loses and damages bytes: sent again until it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from platforms.rpc import failures
+from platforms.rpc.frame import Damage, Decoder, encode_frame
+from platforms.rpc.packet import Packet
+from platforms.rpc.protocol import Notice
+from platforms.transport.base import Clock, Transport
+
+READ_BYTES = 4096
+GARBAGE_BYTES = 256  # of what is no frame, kept for the message
+PROMPT_RETRIES = 16  # so often is a request sent again at once after damage; more is endless noise
+QUIET_S = 0.002  # after that, only when no byte has come for so long
+BITS_PER_BYTE = 10  # on a serial line: start, eight, stop
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """How long to wait for what, in seconds."""
+
+    hello_s: float = 10.0  # a board may sit in its boot loader first
+    answer_s: float = 5.0  # for a request that needs no computing
+    run_s: float = 120.0  # for one run or one repeat, after the device said that it is working
+    retry_s: float = 0.25  # before a request is sent again for the first time; doubles
+    retry_most_s: float = 2.0
+
+
+class DeviceBooted(Exception):  # noqa: N818 - an event on the line; the session decides whether it is an error
+    """The device said that it has just started, with this nonce."""
+
+    def __init__(self, boot_nonce: int) -> None:
+        super().__init__(boot_nonce)
+        self.boot_nonce = boot_nonce
+
+
+@dataclass(slots=True)
+class Effort:
+    """What is being tried, until when, and what came instead of an answer so far."""
+
+    operation: str
+    deadline_s: float
+    give_up_at: float
+    retry_s: float
+    tries: int = 0
+    damaged: int = 0
+    garbage: bytearray = field(default_factory=bytearray)
+
+
+@dataclass(slots=True)
+class Heard:
+    """What a stretch of bytes from the line amounts to, for the request under way."""
+
+    reply: Packet | None = None
+    damaged: bool = False
+    is_working: bool = False
+    boot_nonce: int | None = None  # of a device that has just started
+
+
+class Exchange:
+    """The host's half of the conversation. Holds no session: the packets say which they belong to."""
+
+    def __init__(
+        self, line: Transport, deadlines: Deadlines, clock: Clock, on_log: Callable[[str], None]
+    ) -> None:
+        self.line = line
+        self.deadlines = deadlines
+        self._clock = clock
+        self._on_log = on_log
+        self._decoder = Decoder()
+
+    def begin(self, operation: str, deadline_s: float) -> Effort:
+        return Effort(operation, deadline_s, self._clock() + deadline_s, self.deadlines.retry_s)
+
+    def ask(self, request: Packet, effort: Effort) -> Packet:
+        """The reply; raises DeviceSilentError when none comes in time, DeviceBooted when it starts anew."""
+        while True:
+            reply = self.attempt(request, effort)
+            if reply is not None:
+                return reply
+
+    def attempt(self, request: Packet, effort: Effort) -> Packet | None:
+        """The reply, however often it takes to ask; None as soon as something on the line is damaged."""
+        frame = encode_frame(request.pack())
+        while True:
+            self.line.write(frame, self.deadlines.answer_s)
+            effort.tries += 1
+            heard = self._listen(request, effort, line_s(self.line, len(frame)))
+            if heard.reply is not None or heard.damaged:
+                return heard.reply
+            effort.retry_s = min(2 * effort.retry_s, self.deadlines.retry_most_s)
+
+    def _listen(self, request: Packet, effort: Effort, sending_s: float) -> Heard:
+        """Until there is a reply, or it is time to ask again: after a while, or after damage."""
+        heard = Heard()
+        quiet_s = 0.0 if effort.tries < PROMPT_RETRIES else QUIET_S
+        resend_at = self._clock() + sending_s + effort.retry_s
+        while heard.reply is None and self._clock() < resend_at:
+            self._check_deadline(effort)
+            wait_s = quiet_s if heard.damaged else min(resend_at, effort.give_up_at) - self._clock()
+            received = self.line.read(READ_BYTES, max(0.0, wait_s))
+            if heard.damaged and not received:
+                break
+            self._sort(self._decoder.feed(received), request, effort, heard)
+            if heard.reply is None and heard.boot_nonce is not None:
+                raise DeviceBooted(heard.boot_nonce)
+            if heard.is_working:
+                heard.is_working = False
+                self._await_work(effort)
+                resend_at = self._clock() + effort.retry_s
+        return heard
+
+    def _await_work(self, effort: Effort) -> None:
+        """The request has arrived: the computing has its own deadline, and there is no hurry to ask again."""
+        effort.deadline_s = self.deadlines.run_s
+        effort.give_up_at = self._clock() + self.deadlines.run_s
+        effort.retry_s = self.deadlines.retry_most_s
+
+    def _check_deadline(self, effort: Effort) -> None:
+        if self._clock() < effort.give_up_at:
+            return
+        garbage = bytes(effort.garbage) or self._decoder.unfinished
+        raise failures.silent(effort.operation, self.line.name, effort.deadline_s, effort.damaged, garbage)
+
+    def _sort(self, found: list[bytes | Damage], request: Packet, effort: Effort, heard: Heard) -> None:
+        for item in found:
+            if isinstance(item, Damage):
+                self._note(item, effort)
+                heard.damaged = True
+            else:
+                self._take(Packet.unpack(item), request, heard)
+
+    @staticmethod
+    def _note(damage: Damage, effort: Effort) -> None:
+        effort.damaged += 1
+        effort.garbage += damage.received[: GARBAGE_BYTES - len(effort.garbage)]
+
+    def _take(self, packet: Packet, request: Packet, heard: Heard) -> None:
+        if packet.answers(request):
+            heard.reply = packet
+        elif packet.says_working_on(request):
+            heard.is_working = True
+        elif packet.kind == Notice.DAMAGED:
+            heard.damaged = True
+        elif packet.kind == Notice.LOG:
+            self._on_log(packet.payload.decode("utf-8", "replace"))
+        elif packet.kind == Notice.BOOTED:
+            heard.boot_nonce = int.from_bytes(packet.payload, "little")
+
+
+def line_s(line: Transport, count: int) -> float:
+    """How long this many bytes are on the line."""
+    return count * BITS_PER_BYTE / line.bits_per_second if line.bits_per_second else 0.0

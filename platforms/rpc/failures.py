@@ -1,0 +1,140 @@
+"""The ways a conversation with a device can fail: what happened, during which operation, and the way out."""
+
+from __future__ import annotations
+
+from aot.errors import DeviceError
+from platforms.rpc.messages import FaultRecord, Hello
+from platforms.rpc.protocol import FAULT_MEANING, PROTOCOL_VERSION, STATUS_MEANING, Fault, Status
+
+SHOWN_BYTES = 80  # of what came instead of an answer
+
+
+class DeviceSilentError(DeviceError):
+    """No answer within the deadline."""
+
+
+class WrongProtocolError(DeviceError):
+    """The firmware speaks another version of the protocol."""
+
+
+class DeviceResetError(DeviceError):
+    """The device started anew in the middle of something."""
+
+
+class DeviceCrashedError(DeviceResetError):
+    """The device started anew after a fault; `fault` has the registers."""
+
+    def __init__(self, what: str, where: str, hint: str, fault: FaultRecord) -> None:
+        super().__init__(what, where, hint)
+        self.fault = fault
+
+
+class SessionLostError(DeviceError):
+    """Somebody else began a session with the device."""
+
+
+class RequestRefusedError(DeviceError):
+    """The device answered with an error; `status` says which."""
+
+    def __init__(self, what: str, where: str, hint: str, status: int) -> None:
+        super().__init__(what, where, hint)
+        self.status = status
+
+
+class MalformedReplyError(DeviceError):
+    """A reply passed its check but does not have the shape of its kind."""
+
+
+class WrongModelError(DeviceError):
+    """The firmware does not hold the model that was asked for."""
+
+
+def silent(operation: str, line: str, deadline_s: float, damaged: int, garbage: bytes) -> DeviceSilentError:
+    evidence = [f"{damaged} frames were damaged on the line"] if damaged else []
+    if garbage:
+        evidence.append(f"instead came {len(garbage)} bytes that are no frames: {garbage[:SHOWN_BYTES]!r}")
+    return DeviceSilentError(
+        f"device does not answer within {deadline_s:g} s ({operation})",
+        where="\n".join([line, *evidence]),
+        hint=_silence_hint(damaged, garbage),
+    )
+
+
+def _silence_hint(damaged: int, garbage: bytes) -> str:
+    if garbage and garbage.isascii():
+        return "the board talks, but not this protocol: flash the RPC firmware (deploy new --app rpc)"
+    if damaged:
+        return "check the baud rate on both sides, the cable and the ground"
+    return "check that the board is powered, runs the RPC firmware, and that this is its port"
+
+
+def wrong_protocol(line: str, hello: Hello) -> WrongProtocolError:
+    return WrongProtocolError(
+        f"firmware speaks protocol version {hello.protocol}, this deploy speaks {PROTOCOL_VERSION}",
+        where=f'{line}: build "{hello.build_id}"',
+        hint="build and flash the firmware again with this version of deploy",
+    )
+
+
+def reset_during(operation: str, line: str, hello: Hello) -> DeviceResetError:
+    fault = hello.fault
+    if fault is None or fault.boot != hello.boots - 1:
+        return DeviceResetError(
+            f"device was reset during {operation}",
+            where=f'{line}: build "{hello.build_id}", boot {hello.boots}',
+            hint="a reset button, a brown-out or a debugger does this; run it again",
+        )
+    return DeviceCrashedError(
+        f"device crashed during {operation}: {fault_name(fault.cause)} at pc 0x{fault.pc:08x}",
+        where=f"{line}: {fault}",
+        hint=f"arm-none-eabi-addr2line -f -e firmware.elf 0x{fault.pc:08x}   names the function and line",
+        fault=fault,
+    )
+
+
+def reset_and_silent(operation: str, line: str) -> DeviceResetError:
+    return DeviceResetError(
+        f"device was reset during {operation} and does not answer since",
+        where=line,
+        hint="press the board's reset button, or flash it again",
+    )
+
+
+def session_lost(operation: str, line: str) -> SessionLostError:
+    return SessionLostError(
+        f"device lost this session during {operation}, though it was not reset",
+        where=line,
+        hint="does another process talk to the same device?",
+    )
+
+
+def refused(operation: str, line: str, status: int, detail: str = "") -> RequestRefusedError:
+    known = status in STATUS_MEANING
+    name = Status(status).name if known else f"unknown status {status}"
+    meaning = f": {STATUS_MEANING[Status(status)]}" if known else ""
+    return RequestRefusedError(
+        f"device refused {operation}{meaning}",
+        where=f"{line}: {name}{detail}",
+        hint="" if known else "build and flash the firmware again with this version of deploy",
+        status=status,
+    )
+
+
+def malformed(operation: str, line: str, reason: str) -> MalformedReplyError:
+    return MalformedReplyError(
+        f"device's reply to {operation} does not have the expected shape: {reason}",
+        where=line,
+        hint="build and flash the firmware again with this version of deploy",
+    )
+
+
+def wrong_model(line: str, expected: str, on_board: list[str]) -> WrongModelError:
+    return WrongModelError(
+        f"firmware does not hold the model {expected}",
+        where=f"{line}, on the board: {', '.join(on_board) or 'no model'}",
+        hint="build and flash the firmware for this model",
+    )
+
+
+def fault_name(cause: int) -> str:
+    return FAULT_MEANING[Fault(cause)] if cause in FAULT_MEANING else f"unknown fault {cause}"

@@ -1,0 +1,251 @@
+"""Requests as bytes and replies as data: pure packing and unpacking, one pair per message."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from platforms.rpc.protocol import MOST_HASHES, PROTOCOL_VERSION, Capability, Reset, Tensors
+
+HASH_BYTES = 8  # of each model in hello and describe
+PROFILE_ENTRY = struct.Struct("<II")
+
+
+class MalformedPayloadError(ValueError):
+    """A payload is shorter than its kind."""
+
+
+@dataclass(slots=True)
+class Fields:
+    """Takes a payload apart from front to back."""
+
+    rest: bytes
+
+    def take(self, layout: str) -> tuple[Any, ...]:
+        size = struct.calcsize("<" + layout)
+        if len(self.rest) < size:
+            raise MalformedPayloadError(f"{size} bytes of {layout!r} expected, {len(self.rest)} are left")
+        values = struct.unpack_from("<" + layout, self.rest)
+        self.rest = self.rest[size:]
+        return values
+
+    def take_bytes(self, count: int) -> bytes:
+        (taken,) = self.take(f"{count}s")
+        return bytes(taken)
+
+    def take_text(self) -> str:
+        """All that is left."""
+        text, self.rest = self.rest.decode("utf-8", "replace"), b""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRecord:
+    """The last fault a device met, kept over its reset."""
+
+    boot: int  # the boot that the fault ended
+    cause: int
+    pc: int
+    lr: int
+    sp: int
+    psr: int
+    cfsr: int
+    hfsr: int
+    address: int
+
+    def __str__(self) -> str:
+        registers = ("pc", "lr", "sp", "psr", "cfsr", "hfsr", "address")
+        return " ".join(f"{name} 0x{getattr(self, name):08x}" for name in registers)
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who is there."""
+
+    protocol: int
+    build_id: str
+    boot_nonce: int = 0
+    boots: int = 0
+    payload_bytes: int = 0  # the longest request
+    capabilities: int = 0
+    arena_bytes: int = 0
+    fault: FaultRecord | None = None
+    model_count: int = 0
+    hashes: tuple[bytes, ...] = ()  # of the first models
+
+    @property
+    def can_profile(self) -> bool:
+        return bool(self.capabilities & Capability.PROFILE)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTensor:
+    """An input or output as the firmware describes it; `dtype` is the number in solder_model.h."""
+
+    name: str
+    dtype: int
+    shape: tuple[int, ...]
+    arena_offset: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteModel:
+    """A model in the firmware."""
+
+    number: int
+    name: str
+    hash: bytes
+    arena_bytes: int
+    layer_count: int
+    inputs: tuple[RemoteTensor, ...] = ()
+    outputs: tuple[RemoteTensor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelHead:
+    """What a describe request says of the model itself."""
+
+    hash: bytes
+    arena_bytes: int
+    input_count: int
+    output_count: int
+    layer_count: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Raw counter ticks of runs, and of measuring nothing in the same way."""
+
+    code: int  # what the model's run function returned
+    counter_hz: int
+    counter_bits: int
+    empty_ticks: int
+    ticks: tuple[int, ...]
+
+    @property
+    def net_ticks(self) -> tuple[int, ...]:
+        return tuple(ticks - self.empty_ticks for ticks in self.ticks)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerProfile:
+    """One layer of one run."""
+
+    ticks: int
+    crc32: int  # of all rows it wrote, in order
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Consecutive layers of one run."""
+
+    code: int
+    counter_hz: int
+    counter_bits: int
+    layers: tuple[LayerProfile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Stack use in bytes since the boot; zeros where the firmware cannot tell."""
+
+    stack_bytes: int
+    stack_used: int
+    stack_used_by_runs: int
+
+
+def pack_hello() -> bytes:
+    return struct.pack("<H", PROTOCOL_VERSION)
+
+
+def unpack_hello(payload: bytes) -> Hello:
+    """The first two fields are the same in all versions; the others only in ours."""
+    fields = Fields(payload)
+    protocol, length = fields.take("HB")
+    build_id = fields.take_bytes(length).decode("utf-8", "replace")
+    if protocol != PROTOCOL_VERSION:
+        return Hello(protocol, build_id)
+    boot_nonce, boots, payload_bytes, capabilities, arena_bytes = fields.take("IIHHI")
+    fault = FaultRecord(*fields.take("9I"))
+    (model_count,) = fields.take("H")
+    return Hello(
+        protocol,
+        build_id,
+        boot_nonce,
+        boots,
+        payload_bytes,
+        capabilities,
+        arena_bytes,
+        fault if fault.boot else None,
+        model_count,
+        tuple(fields.take_bytes(HASH_BYTES) for _ in range(min(model_count, MOST_HASHES))),
+    )
+
+
+def pack_describe(model: int, what: Tensors, index: int = 0) -> bytes:
+    return struct.pack("<BBB", model, what, index)
+
+
+def unpack_model_head(payload: bytes) -> ModelHead:
+    fields = Fields(payload)
+    model_hash = fields.take_bytes(HASH_BYTES)
+    arena_bytes, inputs, outputs, layers = fields.take("IHHH")
+    return ModelHead(model_hash, arena_bytes, inputs, outputs, layers, fields.take_text())
+
+
+def unpack_tensor(payload: bytes) -> RemoteTensor:
+    fields = Fields(payload)
+    dtype, rank, arena_offset, size = fields.take("BBII")
+    shape = fields.take(f"{rank}I")
+    return RemoteTensor(fields.take_text(), dtype, shape, arena_offset, size)
+
+
+def pack_write(model: int, tensor: int, offset: int, data: bytes) -> bytes:
+    return struct.pack("<BBI", model, tensor, offset) + data
+
+
+def pack_read(model: int, tensor: int, offset: int, count: int) -> bytes:
+    return struct.pack("<BBIH", model, tensor, offset, count)
+
+
+def pack_run(model: int) -> bytes:
+    return struct.pack("<B", model)
+
+
+def pack_time(model: int, number: int, repeat: int) -> bytes:
+    return struct.pack("<BHB", model, number, repeat)
+
+
+def unpack_timing(payload: bytes) -> Timing:
+    fields = Fields(payload)
+    code, hz, bits, empty = fields.take("iIBQ")
+    return Timing(code, hz, bits, empty, fields.take(f"{len(fields.rest) // 8}Q"))
+
+
+def pack_profile(model: int, first_layer: int) -> bytes:
+    return struct.pack("<BH", model, first_layer)
+
+
+def unpack_profile(payload: bytes) -> Profile:
+    fields = Fields(payload)
+    code, hz, bits, count = fields.take("iIBH")
+    entries = fields.take_bytes(count * PROFILE_ENTRY.size)
+    layers = tuple(LayerProfile(*entry) for entry in PROFILE_ENTRY.iter_unpack(entries))
+    return Profile(code, hz, bits, layers)
+
+
+def unpack_stats(payload: bytes) -> Stats:
+    return Stats(*Fields(payload).take("III"))
+
+
+def pack_reset(what: Reset) -> bytes:
+    return struct.pack("<B", what)
+
+
+def unpack_code(payload: bytes) -> int:
+    """The model's own error code, which leads the replies of failed runs."""
+    (code,) = Fields(payload).take("i")
+    return int(code)

@@ -1,0 +1,121 @@
+"""The protocol's numbers and what they mean: the one table from which the C header is generated too."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+PROTOCOL_VERSION = 1
+HEADER_BYTES = 8  # kind u8, status u8, sequence u16, session u32; little endian like everything else
+CRC_BYTES = 4
+WRITE_HEADER_BYTES = 6  # model u8, tensor u8, offset u32, before the data of a write
+PAYLOAD_BYTES = 1024 + WRITE_HEADER_BYTES  # by default; a small device takes less and says so
+REQUEST_LIMIT = 0x40  # requests are numbered below it
+REPLY_BIT = 0x80  # a reply's kind is its request's with this bit
+NO_FAULT = 0
+MOST_REPEATS = 32  # in one time request
+MOST_HASHES = 8  # of models in hello; more models are found by describe
+
+
+class Message(IntEnum):
+    """What the host can ask for."""
+
+    HELLO = 0x01
+    DESCRIBE = 0x02
+    WRITE = 0x03
+    READ = 0x04
+    RUN = 0x05
+    TIME = 0x06
+    PROFILE = 0x07
+    STATS = 0x08
+    RESET = 0x09
+
+
+class Notice(IntEnum):
+    """What the device says without having been asked."""
+
+    WORKING = 0x41  # the request with this sequence number has arrived and takes its time
+    LOG = 0x42  # a line of text
+    BOOTED = 0x43  # the device has just started
+    DAMAGED = 0x44  # a frame arrived that failed its check
+
+
+class Status(IntEnum):
+    """How a request ended."""
+
+    OK = 0
+    UNKNOWN_MESSAGE = 1
+    WRONG_PROTOCOL = 2
+    NO_SESSION = 3
+    BAD_LENGTH = 4
+    NO_SUCH_MODEL = 5
+    NO_SUCH_TENSOR = 6
+    OUT_OF_RANGE = 7
+    WRITE_GAP = 8
+    INPUT_MISSING = 9
+    NO_RESULT = 10
+    MODEL_FAILED = 11
+    NOT_BUILT = 12
+    ARENA_TOO_SMALL = 13
+    TOO_MANY_INPUTS = 14
+
+
+class Tensors(IntEnum):
+    """Which of a model's descriptions a describe request asks for."""
+
+    MODEL = 0
+    INPUT = 1
+    OUTPUT = 2
+
+
+class Reset(IntEnum):
+    """What a reset request resets."""
+
+    STATE = 0
+    DEVICE = 1
+
+
+class Fault(IntEnum):
+    """Why the device had to restart."""
+
+    HARD = 1
+    MEMORY = 2
+    BUS = 3
+    USAGE = 4
+    STACK = 5
+    WATCHDOG = 6
+    ABORT = 7
+
+
+class Capability(IntEnum):
+    """Bits of hello's capabilities."""
+
+    PROFILE = 1
+
+
+STATUS_MEANING = {
+    Status.OK: "done",
+    Status.UNKNOWN_MESSAGE: "the firmware does not know this request",
+    Status.WRONG_PROTOCOL: "the firmware speaks another version of the protocol",
+    Status.NO_SESSION: "the device knows no such session: it was reset, or somebody else said hello",
+    Status.BAD_LENGTH: "the request is shorter or longer than its kind allows",
+    Status.NO_SUCH_MODEL: "the firmware holds no model with this number",
+    Status.NO_SUCH_TENSOR: "the model has no tensor with this number",
+    Status.OUT_OF_RANGE: "the bytes asked for lie outside the tensor, or a number is too large",
+    Status.WRITE_GAP: "an input must be written from its first byte on without a gap",
+    Status.INPUT_MISSING: "an input was not written completely since the last run",
+    Status.NO_RESULT: "no finished run's outputs are in the arena",
+    Status.MODEL_FAILED: "the model's run function returned an error",
+    Status.NOT_BUILT: "the firmware was built without this ability",
+    Status.ARENA_TOO_SMALL: "the firmware's arena is smaller than the model needs",
+    Status.TOO_MANY_INPUTS: "the model has more than 32 inputs",
+}
+
+FAULT_MEANING = {
+    Fault.HARD: "hard fault",
+    Fault.MEMORY: "memory protection fault",
+    Fault.BUS: "bus fault",
+    Fault.USAGE: "usage fault",
+    Fault.STACK: "stack overflow",
+    Fault.WATCHDOG: "watchdog reset",
+    Fault.ABORT: "abort",
+}

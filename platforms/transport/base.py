@@ -1,0 +1,55 @@
+"""A line to a device: bytes both ways, every call with a deadline."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+from aot.errors import DeviceError
+
+
+class LineClosedError(DeviceError):
+    """The other end is gone, or the line could not be opened."""
+
+
+class LineBusyError(DeviceError):
+    """Another process uses the line."""
+
+
+class LineStuckError(DeviceError):
+    """The other end takes no bytes."""
+
+
+class Transport(ABC):
+    """One open line. Deadlines are seconds from now, on the real clock."""
+
+    name: str  # for messages: what a person would call this line
+    bits_per_second: int = 0  # 0: as fast as the two ends are
+
+    @abstractmethod
+    def read(self, max_bytes: int, deadline_s: float) -> bytes:
+        """What has come, as soon as at least one byte has; empty when the deadline passes first.
+
+        Raises LineClosedError when the other end is gone and everything it sent was read.
+        """
+
+    @abstractmethod
+    def write(self, data: bytes, deadline_s: float) -> None:
+        """Sends all; raises LineStuckError when that takes longer, LineClosedError when nobody is there."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Gives the line free. Closing twice is fine; nothing else may follow."""
+
+
+class Clock(Protocol):
+    """Seconds that only grow, such as time.monotonic."""
+
+    def __call__(self) -> float: ...
+
+
+def stuck(name: str, deadline_s: float) -> LineStuckError:
+    return LineStuckError(
+        f"{name} took no more bytes for {deadline_s:g} s",
+        hint="the device may be stopped in a debugger or crashed; reset it and try again",
+    )

@@ -1,0 +1,62 @@
+"""One process per serial port: a lock file in the temporary folder that names its holder."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from platforms.transport.base import LineBusyError
+
+
+class PortLock:
+    """Held from construction to release(), or until the process ends, however it ends."""
+
+    def __init__(self, port: str) -> None:
+        self._fd = os.open(lock_path(port), os.O_RDWR | os.O_CREAT, 0o600)
+        if not _try_lock(self._fd):
+            holder = os.read(self._fd, 32).decode("ascii", "replace").strip()
+            os.close(self._fd)
+            raise busy(port, f"process {holder}")
+        os.ftruncate(self._fd, 0)
+        os.write(self._fd, f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        os.close(self._fd)
+
+
+def busy(port: str, holder: str) -> LineBusyError:
+    return LineBusyError(
+        f"{port} is in use by {holder}",
+        hint="two programs cannot share one serial port: end the other one, or choose another port",
+    )
+
+
+def lock_path(port: str) -> Path:
+    """One file per port, whatever link it is named by, and per user, for the folder is shared."""
+    slug = re.sub(r"\W+", "-", str(Path(port).resolve())).strip("-")
+    return Path(tempfile.gettempdir()) / f"solder-{_user()}-{slug}.lock"
+
+
+if sys.platform == "win32":
+
+    def _user() -> str:
+        return "all"
+
+    def _try_lock(fd: int) -> bool:
+        return True  # Windows itself gives a COM port to one process only
+
+else:
+    import fcntl
+
+    def _user() -> str:
+        return str(os.getuid())
+
+    def _try_lock(fd: int) -> bool:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

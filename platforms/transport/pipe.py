@@ -1,0 +1,74 @@
+"""A program's stdin and stdout as the line: the host process, or an emulator's serial port on stdio."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from platforms.transport.base import LineClosedError
+from platforms.transport.descriptor import DescriptorTransport
+
+END_OF_INPUT_S = 0.2  # a host process ends at once when its stdin closes; an emulator does not notice
+EXIT_S = 2.0  # how long a program may take to end when asked to
+
+
+class PipeTransport(DescriptorTransport):
+    """Starts the program; closing ends it: by the end of its input, else by signals."""
+
+    def __init__(
+        self, argv: Sequence[str], cwd: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.argv = tuple(argv)
+        try:
+            self._process = subprocess.Popen(
+                self.argv, cwd=cwd, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            )
+        except OSError as error:
+            raise LineClosedError(
+                f"cannot start {argv[0]}: {error.strerror}", where=shlex.join(argv)
+            ) from error
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        super().__init__(Path(argv[0]).name, self._stdout.fileno(), self._stdin.fileno())
+
+    def close(self) -> None:
+        self._stdin.close()
+        if not self._ends_within(END_OF_INPUT_S):
+            self._process.terminate()
+        if not self._ends_within(EXIT_S):
+            self._process.kill()
+            self._process.wait()
+        self._stdout.close()
+
+    @property
+    def exit_status(self) -> int | None:
+        """Of the program; negative: ended by that signal; None: it still runs."""
+        return self._process.poll()
+
+    def _ends_within(self, wait_s: float) -> bool:
+        try:
+            self._process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _closed(self) -> LineClosedError:
+        """The pipe broke: says how the program ended."""
+        if not self._ends_within(EXIT_S):
+            return super()._closed()
+        how = ending(self._process.returncode)
+        return LineClosedError(f"{self.name} ended: {how}", where=shlex.join(self.argv))
+
+
+def ending(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"

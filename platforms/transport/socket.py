@@ -1,0 +1,28 @@
+"""A TCP connection as the line: an emulator's serial port, a serial server, a host process."""
+
+from __future__ import annotations
+
+import socket
+
+from platforms.transport.base import LineClosedError
+from platforms.transport.descriptor import DescriptorTransport
+
+
+class SocketTransport(DescriptorTransport):
+    """Connects to host:port."""
+
+    def __init__(self, host: str, port: int, deadline_s: float = 5.0) -> None:
+        name = f"{host}:{port}"
+        try:
+            self._socket = socket.create_connection((host, port), timeout=deadline_s)
+        except OSError as error:
+            raise LineClosedError(
+                f"cannot connect to {name}: {error.strerror or error}",
+                hint="is the emulator or serial server running, and is this its port?",
+            ) from error
+        # Without this each small frame waits for the acknowledgement of the one before, 40 ms and more.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().__init__(name, self._socket.fileno(), self._socket.fileno())
+
+    def close(self) -> None:
+        self._socket.close()

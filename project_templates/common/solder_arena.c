@@ -1,0 +1,141 @@
+/* Keeps track of the arena: its model, the inputs written, the outputs computed. */
+#include "solder_arena.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define MOST_INPUTS 32u /* bits of `written` */
+
+static struct {
+    const struct solder_model *owner;
+    uint32_t written; /* bit i: input i is complete */
+    uint32_t input;   /* being written ... */
+    uint32_t filled;  /* ... up to this byte */
+    uint8_t has_result;
+} arena;
+
+const struct solder_model *solder_find_model(uint32_t number)
+{
+    return number < solder_model_count ? solder_models[number] : NULL;
+}
+
+void solder_arena_forget(void)
+{
+    memset(&arena, 0, sizeof arena);
+}
+
+static enum solder_status claim(uint32_t number)
+{
+    const struct solder_model *model = solder_find_model(number);
+    if (model == NULL) {
+        return SOLDER_NO_SUCH_MODEL;
+    }
+    if (model->arena_bytes > solder_arena_bytes) {
+        return SOLDER_ARENA_TOO_SMALL;
+    }
+    if (model->input_count > MOST_INPUTS) {
+        return SOLDER_TOO_MANY_INPUTS;
+    }
+    if (arena.owner != model) {
+        solder_arena_forget();
+        arena.owner = model;
+        if (model->reset_state != NULL) {
+            model->reset_state(solder_arena);
+        }
+    }
+    return SOLDER_OK;
+}
+
+static int within(const struct solder_tensor *tensor, uint32_t offset, uint32_t count)
+{
+    return offset <= tensor->bytes && count <= tensor->bytes - offset;
+}
+
+/* Bytes of this input that are in place already. */
+static uint32_t filled_bytes(uint32_t input)
+{
+    return arena.input == input ? arena.filled : 0;
+}
+
+enum solder_status solder_arena_write(uint32_t model, uint32_t input, uint32_t offset, const uint8_t *bytes,
+                                      uint32_t count)
+{
+    const enum solder_status claimed = claim(model);
+    if (claimed != SOLDER_OK) {
+        return claimed;
+    }
+    if (input >= arena.owner->input_count) {
+        return SOLDER_NO_SUCH_TENSOR;
+    }
+    const struct solder_tensor *tensor = &arena.owner->inputs[input];
+    if (!within(tensor, offset, count)) {
+        return SOLDER_OUT_OF_RANGE;
+    }
+    if (offset > filled_bytes(input)) {
+        return SOLDER_WRITE_GAP;
+    }
+    memcpy(solder_arena + tensor->arena_offset + offset, bytes, count);
+    arena.has_result = 0; /* inputs and outputs may share memory */
+    arena.input = input;
+    arena.filled = offset + count;
+    arena.written &= ~(1u << input);
+    if (arena.filled == tensor->bytes) {
+        arena.written |= 1u << input;
+    }
+    return SOLDER_OK;
+}
+
+enum solder_status solder_arena_read(uint32_t model, uint32_t output, uint32_t offset, uint32_t count,
+                                     const uint8_t **bytes)
+{
+    const struct solder_model *found = solder_find_model(model);
+    if (found == NULL) {
+        return SOLDER_NO_SUCH_MODEL;
+    }
+    if (output >= found->output_count) {
+        return SOLDER_NO_SUCH_TENSOR;
+    }
+    if (found != arena.owner || !arena.has_result) {
+        return SOLDER_NO_RESULT;
+    }
+    const struct solder_tensor *tensor = &found->outputs[output];
+    if (!within(tensor, offset, count)) {
+        return SOLDER_OUT_OF_RANGE;
+    }
+    *bytes = solder_arena + tensor->arena_offset + offset;
+    return SOLDER_OK;
+}
+
+static void spend_inputs(void)
+{
+    arena.written = 0;
+    arena.filled = 0;
+    arena.has_result = 0;
+}
+
+enum solder_status solder_arena_begin_run(uint32_t model)
+{
+    const enum solder_status claimed = claim(model);
+    if (claimed != SOLDER_OK) {
+        return claimed;
+    }
+    const uint32_t count = arena.owner->input_count;
+    const uint32_t all = count == MOST_INPUTS ? 0xFFFFFFFFu : (1u << count) - 1u;
+    if (arena.written != all) {
+        return SOLDER_INPUT_MISSING;
+    }
+    spend_inputs();
+    return SOLDER_OK;
+}
+
+enum solder_status solder_arena_begin_trial(uint32_t model)
+{
+    const enum solder_status claimed = claim(model);
+    spend_inputs();
+    return claimed;
+}
+
+void solder_arena_finish_run(void)
+{
+    arena.has_result = 1;
+}

@@ -1,0 +1,29 @@
+/* Whose data the shared arena holds, so that a run never starts from inputs it does not have
+   and nobody reads outputs that are not there. */
+#ifndef SOLDER_ARENA_H
+#define SOLDER_ARENA_H
+
+#include "solder_firmware.h"
+#include "solder_protocol.h"
+
+/* The model with this number, or NULL. */
+const struct solder_model *solder_find_model(uint32_t number);
+
+/* Writes a part of an input: from its first byte on, without gaps; going back to write a part again is fine. */
+enum solder_status solder_arena_write(uint32_t model, uint32_t input, uint32_t offset, const uint8_t *bytes,
+                                      uint32_t count);
+
+/* Finds a part of an output of the last run. */
+enum solder_status solder_arena_read(uint32_t model, uint32_t output, uint32_t offset, uint32_t count,
+                                     const uint8_t **bytes);
+
+/* Before a run whose outputs count: all inputs must have been written. A run spends them: their memory is reused. */
+enum solder_status solder_arena_begin_run(uint32_t model);
+/* Before a run that is only measured: inputs may hold anything. */
+enum solder_status solder_arena_begin_trial(uint32_t model);
+/* After a run that went well: outputs may be read, and the state carries over to the next run. */
+void solder_arena_finish_run(void);
+/* No model's data: the next write or trial starts from the model's initial state. */
+void solder_arena_forget(void);
+
+#endif

@@ -1,0 +1,29 @@
+/* Measures runs of a model: counter ticks, and the stack they touch. */
+#ifndef SOLDER_MEASURE_H
+#define SOLDER_MEASURE_H
+
+#include <stdint.h>
+
+#include "solder_firmware.h"
+
+struct solder_timing {
+    int32_t code;   /* of the first run that failed, else 0 */
+    uint64_t ticks; /* of all runs together */
+};
+
+/* Runs the model `number` times, or until it fails. Each run may wrap the counter once. */
+struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t number);
+
+/* The same around a function that does nothing: what measuring itself costs. */
+struct solder_timing solder_time_nothing(uint32_t number);
+
+/* Ticks from `since` to now, if less than one period. */
+uint32_t solder_ticks_since(uint32_t since);
+
+/* Once, at start: marks the free stack. */
+void solder_stack_paint(void);
+/* Bytes of stack ever used, by all; and the most that runs used by themselves. 0: not known. */
+uint32_t solder_stack_used(void);
+uint32_t solder_stack_used_by_runs(void);
+
+#endif

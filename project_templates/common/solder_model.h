@@ -1,0 +1,45 @@
+/* What a compiled model says of itself to firmware that runs any model. */
+#ifndef SOLDER_MODEL_H
+#define SOLDER_MODEL_H
+
+#include <stdint.h>
+
+/* Element types; the numbers are part of the serial protocol. */
+enum solder_dtype {
+    SOLDER_I8 = 1,
+    SOLDER_U8 = 2,
+    SOLDER_I16 = 3,
+    SOLDER_I32 = 4,
+    SOLDER_I64 = 5,
+    SOLDER_F32 = 6,
+    SOLDER_BOOL = 7
+};
+
+struct solder_tensor {
+    const char *name;
+    const uint32_t *shape;
+    uint32_t rank;
+    uint32_t dtype;        /* enum solder_dtype */
+    uint32_t arena_offset; /* where it lives before (inputs) or after (outputs) a run */
+    uint32_t bytes;
+};
+
+/* Called after each row a layer has written when the model is built with SOLDER_LAYER_HOOK:
+   which layer, and the bytes it wrote. */
+typedef void (*solder_layer_hook)(uint32_t layer, const void *row, uint32_t bytes);
+extern solder_layer_hook solder_on_layer; /* defined by the runtime; NULL: nobody listens */
+
+struct solder_model {
+    const char *name;
+    uint8_t hash[8]; /* first bytes of the archive's model hash */
+    uint32_t arena_bytes;
+    uint32_t input_count;
+    uint32_t output_count;
+    uint32_t layer_count;
+    const struct solder_tensor *inputs;
+    const struct solder_tensor *outputs;
+    int32_t (*run)(void *arena); /* inputs and outputs at their arena offsets */
+    void (*reset_state)(void *arena); /* state tensors to their initial values; NULL where there is none */
+};
+
+#endif

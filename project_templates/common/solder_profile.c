@@ -1,0 +1,44 @@
+/* Charges the ticks between two rows to the layer that wrote the second one, and hashes the row. */
+#include "solder_profile.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "solder_bytes.h"
+#include "solder_frame.h"
+#include "solder_measure.h"
+#include "solder_port.h"
+
+solder_layer_hook solder_on_layer;
+
+static struct {
+    uint32_t first;
+    uint32_t count;
+    uint8_t *entries;
+    uint32_t before; /* the counter when the last row had been dealt with */
+} profile;
+
+static void on_layer(uint32_t layer, const void *row, uint32_t bytes)
+{
+    const uint32_t ticks = solder_ticks_since(profile.before);
+    const uint32_t index = layer - profile.first;
+    if (index < profile.count) {
+        uint8_t *entry = profile.entries + index * SOLDER_PROFILE_ENTRY_BYTES;
+        solder_set32(entry, solder_get32(entry) + ticks);
+        solder_set32(entry + 4, solder_crc32(solder_get32(entry + 4), row, bytes));
+    }
+    profile.before = solder_port_ticks();
+}
+
+int32_t solder_profile_run(const struct solder_model *model, uint32_t first, uint32_t count, uint8_t *entries)
+{
+    memset(entries, 0, count * SOLDER_PROFILE_ENTRY_BYTES);
+    profile.first = first;
+    profile.count = count;
+    profile.entries = entries;
+    solder_on_layer = on_layer;
+    profile.before = solder_port_ticks();
+    const int32_t code = model->run(solder_arena);
+    solder_on_layer = NULL;
+    return code;
+}

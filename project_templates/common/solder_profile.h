@@ -1,0 +1,15 @@
+/* What each layer of one run costs and computes; needs a model built with SOLDER_LAYER_HOOK. */
+#ifndef SOLDER_PROFILE_H
+#define SOLDER_PROFILE_H
+
+#include <stdint.h>
+
+#include "solder_firmware.h"
+
+#define SOLDER_PROFILE_ENTRY_BYTES 8u /* ticks, CRC-32 of all rows the layer wrote, in order */
+
+/* Runs the model once and fills `entries` for `count` layers from `first` on (bytes, little endian).
+   Returns the model's code. */
+int32_t solder_profile_run(const struct solder_model *model, uint32_t first, uint32_t count, uint8_t *entries);
+
+#endif

@@ -1,0 +1,89 @@
+/* The protocol's numbers. Generated from platforms/rpc/protocol.py; do not edit. */
+#ifndef SOLDER_PROTOCOL_H
+#define SOLDER_PROTOCOL_H
+
+#define SOLDER_PROTOCOL_VERSION 1u
+#define SOLDER_HEADER_BYTES 8u
+#define SOLDER_CRC_BYTES 4u
+#define SOLDER_WRITE_HEADER_BYTES 6u
+#define SOLDER_REQUEST_LIMIT 64u
+#define SOLDER_REPLY_BIT 128u
+#define SOLDER_NO_FAULT 0u
+#define SOLDER_MOST_REPEATS 32u
+#define SOLDER_MOST_HASHES 8u
+
+/* The longest payload of a request; a small device defines less. */
+#ifndef SOLDER_PAYLOAD_BYTES
+#define SOLDER_PAYLOAD_BYTES 1030u
+#endif
+
+/* What the host can ask for. */
+enum solder_message {
+    SOLDER_MESSAGE_HELLO = 1,
+    SOLDER_MESSAGE_DESCRIBE = 2,
+    SOLDER_MESSAGE_WRITE = 3,
+    SOLDER_MESSAGE_READ = 4,
+    SOLDER_MESSAGE_RUN = 5,
+    SOLDER_MESSAGE_TIME = 6,
+    SOLDER_MESSAGE_PROFILE = 7,
+    SOLDER_MESSAGE_STATS = 8,
+    SOLDER_MESSAGE_RESET = 9
+};
+
+/* What the device says without having been asked. */
+enum solder_notice {
+    SOLDER_NOTICE_WORKING = 65,
+    SOLDER_NOTICE_LOG = 66,
+    SOLDER_NOTICE_BOOTED = 67,
+    SOLDER_NOTICE_DAMAGED = 68
+};
+
+/* How a request ended. */
+enum solder_status {
+    SOLDER_OK = 0, /* done */
+    SOLDER_UNKNOWN_MESSAGE = 1, /* the firmware does not know this request */
+    SOLDER_WRONG_PROTOCOL = 2, /* the firmware speaks another version of the protocol */
+    SOLDER_NO_SESSION = 3, /* the device knows no such session: it was reset, or somebody else said hello */
+    SOLDER_BAD_LENGTH = 4, /* the request is shorter or longer than its kind allows */
+    SOLDER_NO_SUCH_MODEL = 5, /* the firmware holds no model with this number */
+    SOLDER_NO_SUCH_TENSOR = 6, /* the model has no tensor with this number */
+    SOLDER_OUT_OF_RANGE = 7, /* the bytes asked for lie outside the tensor, or a number is too large */
+    SOLDER_WRITE_GAP = 8, /* an input must be written from its first byte on without a gap */
+    SOLDER_INPUT_MISSING = 9, /* an input was not written completely since the last run */
+    SOLDER_NO_RESULT = 10, /* no finished run's outputs are in the arena */
+    SOLDER_MODEL_FAILED = 11, /* the model's run function returned an error */
+    SOLDER_NOT_BUILT = 12, /* the firmware was built without this ability */
+    SOLDER_ARENA_TOO_SMALL = 13, /* the firmware's arena is smaller than the model needs */
+    SOLDER_TOO_MANY_INPUTS = 14 /* the model has more than 32 inputs */
+};
+
+/* Which of a model's descriptions a describe request asks for. */
+enum solder_describe {
+    SOLDER_DESCRIBE_MODEL = 0,
+    SOLDER_DESCRIBE_INPUT = 1,
+    SOLDER_DESCRIBE_OUTPUT = 2
+};
+
+/* What a reset request resets. */
+enum solder_reset {
+    SOLDER_RESET_STATE = 0,
+    SOLDER_RESET_DEVICE = 1
+};
+
+/* Why the device had to restart. */
+enum solder_fault_cause {
+    SOLDER_FAULT_HARD = 1, /* hard fault */
+    SOLDER_FAULT_MEMORY = 2, /* memory protection fault */
+    SOLDER_FAULT_BUS = 3, /* bus fault */
+    SOLDER_FAULT_USAGE = 4, /* usage fault */
+    SOLDER_FAULT_STACK = 5, /* stack overflow */
+    SOLDER_FAULT_WATCHDOG = 6, /* watchdog reset */
+    SOLDER_FAULT_ABORT = 7 /* abort */
+};
+
+/* Bits of hello's capabilities. */
+enum solder_capability {
+    SOLDER_CAPABILITY_PROFILE = 1
+};
+
+#endif

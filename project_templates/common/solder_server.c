@@ -1,0 +1,278 @@
+/* One small function per message; the table at the end says which, and how long its payload may be. */
+#include "solder_server.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "solder_arena.h"
+#include "solder_bytes.h"
+#include "solder_fault.h"
+#include "solder_measure.h"
+#include "solder_port.h"
+#include "solder_profile.h"
+#include "solder_session.h"
+
+#define READ_BYTES 64u
+#define MOST_BUILD_ID 40u
+#define PROFILE_HEAD_BYTES 11u /* code, hz, bits, count */
+#define MOST_PROFILED ((SOLDER_REPLY_BYTES - PROFILE_HEAD_BYTES) / SOLDER_PROFILE_ENTRY_BYTES)
+
+#ifdef SOLDER_LAYER_HOOK
+#define CAPABILITIES SOLDER_CAPABILITY_PROFILE
+#else
+#define CAPABILITIES 0u
+#endif
+
+static uint32_t boot_nonce;
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void reply_counted(struct solder_reply *reply, const char *text, uint32_t most)
+{
+    const uint32_t count = least((uint32_t)strlen(text), most);
+    solder_reply8(reply, count);
+    solder_reply_bytes(reply, text, count);
+}
+
+static void reply_fault(struct solder_reply *reply)
+{
+    const struct solder_fault *fault = &solder_kept.fault;
+    const uint32_t words[] = {solder_kept.fault_boot, fault->cause, fault->pc,   fault->lr,     fault->sp,
+                              fault->psr,             fault->cfsr,  fault->hfsr, fault->address};
+    for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        solder_reply32(reply, words[i]);
+    }
+}
+
+static uint8_t hello(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)count;
+    /* These two stay as they are in every version, so that a mismatch can say what is on the board. */
+    solder_reply16(reply, SOLDER_PROTOCOL_VERSION);
+    reply_counted(reply, solder_build_id, MOST_BUILD_ID);
+    if (solder_get16(payload) != SOLDER_PROTOCOL_VERSION) {
+        return SOLDER_WRONG_PROTOCOL;
+    }
+    solder_reply32(reply, boot_nonce);
+    solder_reply32(reply, solder_kept.boots);
+    solder_reply16(reply, SOLDER_PAYLOAD_BYTES);
+    solder_reply16(reply, CAPABILITIES);
+    solder_reply32(reply, solder_arena_bytes);
+    reply_fault(reply);
+    solder_reply16(reply, solder_model_count);
+    for (uint32_t i = 0; i < least(solder_model_count, SOLDER_MOST_HASHES); i++) {
+        solder_reply_bytes(reply, solder_models[i]->hash, sizeof solder_models[i]->hash);
+    }
+    return SOLDER_OK;
+}
+
+static void describe_model(const struct solder_model *model, struct solder_reply *reply)
+{
+    solder_reply_bytes(reply, model->hash, sizeof model->hash);
+    solder_reply32(reply, model->arena_bytes);
+    solder_reply16(reply, model->input_count);
+    solder_reply16(reply, model->output_count);
+    solder_reply16(reply, model->layer_count);
+    solder_reply_bytes(reply, model->name, (uint32_t)strlen(model->name));
+}
+
+static void describe_tensor(const struct solder_tensor *tensor, struct solder_reply *reply)
+{
+    solder_reply8(reply, tensor->dtype);
+    solder_reply8(reply, tensor->rank);
+    solder_reply32(reply, tensor->arena_offset);
+    solder_reply32(reply, tensor->bytes);
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        solder_reply32(reply, tensor->shape[i]);
+    }
+    solder_reply_bytes(reply, tensor->name, (uint32_t)strlen(tensor->name));
+}
+
+static uint8_t describe(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    const struct solder_model *model = solder_find_model(payload[0]);
+    const uint32_t index = payload[2];
+    (void)count;
+    if (model == NULL) {
+        return SOLDER_NO_SUCH_MODEL;
+    }
+    if (payload[1] == SOLDER_DESCRIBE_MODEL) {
+        describe_model(model, reply);
+    } else if (payload[1] == SOLDER_DESCRIBE_INPUT && index < model->input_count) {
+        describe_tensor(&model->inputs[index], reply);
+    } else if (payload[1] == SOLDER_DESCRIBE_OUTPUT && index < model->output_count) {
+        describe_tensor(&model->outputs[index], reply);
+    } else {
+        return SOLDER_NO_SUCH_TENSOR;
+    }
+    return SOLDER_OK;
+}
+
+static uint8_t write(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)reply;
+    return (uint8_t)solder_arena_write(payload[0], payload[1], solder_get32(payload + 2),
+                                       payload + SOLDER_WRITE_HEADER_BYTES, count - SOLDER_WRITE_HEADER_BYTES);
+}
+
+static uint8_t read(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)count;
+    reply->body_count = solder_get16(payload + 6);
+    const enum solder_status status =
+        solder_arena_read(payload[0], payload[1], solder_get32(payload + 2), reply->body_count, &reply->body);
+    if (status != SOLDER_OK) {
+        reply->body_count = 0;
+    }
+    return (uint8_t)status;
+}
+
+static void reply_counter(struct solder_reply *reply, int32_t code)
+{
+    const struct solder_counter counter = solder_port_counter();
+    solder_reply32(reply, (uint32_t)code);
+    solder_reply32(reply, counter.hz);
+    solder_reply8(reply, counter.bits);
+}
+
+/* After a run: its outputs may be read, or nothing is left of it. */
+static uint8_t settle(int32_t code)
+{
+    if (code == 0) {
+        solder_arena_finish_run();
+        return SOLDER_OK;
+    }
+    solder_arena_forget();
+    return SOLDER_MODEL_FAILED;
+}
+
+static uint8_t run(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)count;
+    const enum solder_status begun = solder_arena_begin_run(payload[0]);
+    if (begun != SOLDER_OK) {
+        return (uint8_t)begun;
+    }
+    solder_session_working();
+    const struct solder_timing empty = solder_time_nothing(1);
+    const struct solder_timing timing = solder_time_runs(solder_find_model(payload[0]), 1);
+    reply_counter(reply, timing.code);
+    solder_reply64(reply, empty.ticks);
+    solder_reply64(reply, timing.ticks);
+    return settle(timing.code);
+}
+
+static uint8_t time(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    const uint32_t number = solder_get16(payload + 1);
+    const uint32_t repeat = payload[3];
+    (void)count;
+    if (repeat > SOLDER_MOST_REPEATS) {
+        return SOLDER_OUT_OF_RANGE;
+    }
+    const enum solder_status begun = solder_arena_begin_trial(payload[0]);
+    if (begun != SOLDER_OK) {
+        return (uint8_t)begun;
+    }
+    reply_counter(reply, 0);
+    solder_reply64(reply, solder_time_nothing(number).ticks);
+    struct solder_timing timing = {0, 0};
+    for (uint32_t i = 0; i < repeat && timing.code == 0; i++) {
+        solder_session_working();
+        timing = solder_time_runs(solder_find_model(payload[0]), number);
+        solder_reply64(reply, timing.ticks);
+    }
+    solder_set32(reply->bytes, (uint32_t)timing.code);
+    solder_arena_forget();
+    return timing.code == 0 ? SOLDER_OK : SOLDER_MODEL_FAILED;
+}
+
+static uint8_t profile(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    const uint32_t first = solder_get16(payload + 1);
+    (void)count;
+    if (CAPABILITIES == 0) {
+        return SOLDER_NOT_BUILT;
+    }
+    const enum solder_status begun = solder_arena_begin_run(payload[0]);
+    if (begun != SOLDER_OK) {
+        return (uint8_t)begun;
+    }
+    const struct solder_model *model = solder_find_model(payload[0]);
+    if (first >= model->layer_count) {
+        return SOLDER_OUT_OF_RANGE;
+    }
+    const uint32_t layers = least(model->layer_count - first, MOST_PROFILED);
+    solder_session_working();
+    const int32_t code = solder_profile_run(model, first, layers, reply->bytes + PROFILE_HEAD_BYTES);
+    reply_counter(reply, code);
+    solder_reply16(reply, layers);
+    reply->count += layers * SOLDER_PROFILE_ENTRY_BYTES;
+    return settle(code);
+}
+
+static uint8_t stats(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)payload;
+    (void)count;
+    solder_reply32(reply, solder_port_stack().bytes);
+    solder_reply32(reply, solder_stack_used());
+    solder_reply32(reply, solder_stack_used_by_runs());
+    return SOLDER_OK;
+}
+
+static uint8_t reset(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)count;
+    solder_arena_forget();
+    if (payload[0] == SOLDER_RESET_DEVICE) {
+        reply->afterwards = solder_port_reset;
+    }
+    return payload[0] <= SOLDER_RESET_DEVICE ? SOLDER_OK : SOLDER_OUT_OF_RANGE;
+}
+
+struct message {
+    uint8_t (*carry_out)(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+    uint32_t least_bytes;
+    uint32_t most_bytes;
+};
+
+static const struct message messages[] = {
+    [SOLDER_MESSAGE_HELLO] = {hello, 2, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_DESCRIBE] = {describe, 3, 3},
+    [SOLDER_MESSAGE_WRITE] = {write, SOLDER_WRITE_HEADER_BYTES, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_READ] = {read, 8, 8},
+    [SOLDER_MESSAGE_RUN] = {run, 1, 1},
+    [SOLDER_MESSAGE_TIME] = {time, 4, 4},
+    [SOLDER_MESSAGE_PROFILE] = {profile, 3, 3},
+    [SOLDER_MESSAGE_STATS] = {stats, 0, 0},
+    [SOLDER_MESSAGE_RESET] = {reset, 1, 1},
+};
+#define MESSAGE_COUNT (sizeof messages / sizeof messages[0])
+
+static void handle(const struct solder_request *request, struct solder_reply *reply)
+{
+    const struct message *message = request->message < MESSAGE_COUNT ? &messages[request->message] : NULL;
+    if (message == NULL || message->carry_out == NULL) {
+        reply->status = SOLDER_UNKNOWN_MESSAGE;
+    } else if (request->count < message->least_bytes || request->count > message->most_bytes) {
+        reply->status = SOLDER_BAD_LENGTH;
+    } else {
+        reply->status = message->carry_out(request->payload, request->count, reply);
+    }
+}
+
+void solder_server_run(void)
+{
+    uint8_t bytes[READ_BYTES];
+    uint32_t count;
+    solder_stack_paint();
+    boot_nonce = solder_fault_boot(solder_port_ticks());
+    solder_session_begin(boot_nonce);
+    while ((count = solder_port_read(bytes, sizeof bytes)) > 0) {
+        solder_session_receive(bytes, count, handle);
+    }
+}

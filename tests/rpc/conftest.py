@@ -1,0 +1,78 @@
+"""The real device runtime in C, compiled for this machine, with models made for tests."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from platforms.rpc.exchange import Deadlines
+from platforms.rpc.session import Session
+from platforms.transport.base import Transport
+from platforms.transport.pipe import PipeTransport
+
+DEVICE = Path(__file__).parent / "device"
+# Short waits between repetitions, long deadlines: a slow machine delays a test and does not fail it.
+PATIENT = Deadlines(hello_s=30, answer_s=30, run_s=30, retry_s=0.03, retry_most_s=0.2)
+
+Compile = Callable[[str, Sequence[Path]], Path]
+
+
+@pytest.fixture(scope="session")
+def compile_c(
+    repo_root: Path, require_tool: Callable[..., None], tmp_path_factory: pytest.TempPathFactory
+) -> Compile:
+    """compile_c(name, sources): those sources with the device runtime, under the sanitizers."""
+    require_tool("gcc")
+    runtime = repo_root / "project_templates" / "common"
+    folder = tmp_path_factory.mktemp("device")
+
+    def build(name: str, sources: Sequence[Path]) -> Path:
+        program = folder / name
+        flags = [
+            "-std=c99",
+            "-g",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Wconversion",
+            "-Werror",
+            "-DSOLDER_LAYER_HOOK",
+        ]
+        checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+        files = [*sources, *sorted(runtime.glob("*.c"))]
+        subprocess.run(["gcc", *flags, *checks, f"-I{runtime}", *map(str, files), "-o", program], check=True)
+        return program
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def device(compile_c: Compile) -> Path:
+    """The test firmware: device/port.c and device/models.c."""
+    return compile_c("device", [DEVICE / "port.c", DEVICE / "models.c"])
+
+
+Connect = Callable[..., Session]
+
+
+@pytest.fixture
+def connect(device: Path) -> Iterator[Connect]:
+    """connect(wrap=..., environment=...): a new device and an open session with it."""
+    sessions: list[Session] = []
+
+    def open_session(
+        wrap: Callable[[Transport], Transport] = lambda line: line,
+        environment: dict[str, str] | None = None,
+        deadlines: Deadlines = PATIENT,
+        on_log: Callable[[str], None] = lambda line: None,
+    ) -> Session:
+        line = wrap(PipeTransport([str(device)], environment=environment or {}))
+        sessions.append(Session(line, deadlines, on_log=on_log))
+        return sessions[-1]
+
+    yield open_session
+    for session in sessions:
+        session.close()

@@ -1,0 +1,260 @@
+/* Fuzzing under the sanitizers: fuzz_main SEED COUNT.
+
+   First the decoder: good frames between random and mutated ones; every good frame must come out, and nothing that
+   was never sent. Then the whole server: well-framed requests with random numbers in them, in an open session,
+   between noise; after all of it a hello must still be answered. */
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "solder_bytes.h"
+#include "solder_frame.h"
+#include "solder_port.h"
+#include "solder_server.h"
+
+#define MOST_FRAME 2500u
+#define MOST_PACKET (SOLDER_FRAME_BYTES - SOLDER_CRC_BYTES)
+
+static uint32_t state;
+
+static uint32_t chance(uint32_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state % below;
+}
+
+static void require(int holds, const char *what)
+{
+    if (!holds) {
+        printf("%s\n", what);
+        exit(1);
+    }
+}
+
+/* A frame under construction. */
+static uint8_t frame[MOST_FRAME];
+static uint32_t frame_count;
+
+static void collect(const uint8_t *bytes, uint32_t count)
+{
+    memcpy(frame + frame_count, bytes, count);
+    frame_count += count;
+}
+
+static void make_frame(const uint8_t *packet, uint32_t count)
+{
+    const struct solder_piece pieces[SOLDER_SEND_PIECES] = {{packet, count}, {NULL, 0}, {NULL, 0}};
+    frame_count = 0;
+    solder_encode(pieces, collect);
+}
+
+static uint32_t random_packet(uint8_t *packet)
+{
+    const uint32_t most = chance(4) == 0 ? MOST_PACKET : 40u;
+    const uint32_t count = SOLDER_HEADER_BYTES + chance(most - SOLDER_HEADER_BYTES + 1u);
+    const uint32_t range = chance(2) == 0 ? 256u : 2u; /* the second kind is full of zeros */
+    for (uint32_t i = 0; i < count; i++) {
+        packet[i] = (uint8_t)chance(range);
+    }
+    return count;
+}
+
+static void mutate(void)
+{
+    const uint32_t at = chance(frame_count);
+    switch (chance(5)) {
+    case 0:
+        frame[at] ^= (uint8_t)(1u << chance(8));
+        break;
+    case 1: /* a byte is lost */
+        memmove(frame + at, frame + at + 1, frame_count - at - 1u);
+        frame_count--;
+        break;
+    case 2: /* a byte comes twice */
+        memmove(frame + at + 1, frame + at, frame_count - at);
+        frame_count++;
+        break;
+    case 3:
+        frame_count = at;
+        break;
+    default: /* nothing to do with frames */
+        frame_count = chance(MOST_FRAME);
+        for (uint32_t i = 0; i < frame_count; i++) {
+            frame[i] = (uint8_t)(1u + chance(255));
+        }
+    }
+}
+
+static struct solder_decoder decoder;
+
+/* Feeds the frame; returns whether its last packet is this one, and allows no other. */
+static int decodes_to(const uint8_t *packet, uint32_t count)
+{
+    int found = 0;
+    for (uint32_t i = 0; i < frame_count; i++) {
+        if (solder_decode(&decoder, frame[i]) == SOLDER_DECODED_PACKET) {
+            require(decoder.length == count && memcmp(decoder.bytes, packet, count) == 0, "a packet nobody sent");
+            found = 1;
+        }
+    }
+    return found;
+}
+
+static void fuzz_decoder(uint32_t rounds)
+{
+    static uint8_t packet[MOST_PACKET];
+    for (uint32_t i = 0; i < rounds; i++) {
+        const uint32_t count = random_packet(packet);
+        make_frame(packet, count);
+        mutate();
+        (void)decodes_to(packet, count);
+        make_frame(packet, count);
+        require(decodes_to(packet, count), "a good frame was lost");
+    }
+}
+
+/* The server reads what this port makes up, and a reset jumps back to its start. */
+static jmp_buf power_on;
+static struct solder_decoder replies;
+static uint32_t rounds_left;
+static uint32_t session_id;
+static uint16_t sequence;
+static uint32_t boot_nonce;
+static uint32_t token;
+static int hello_answered; /* the last one */
+static uint32_t position;
+
+/* A request as the host might make it: small numbers, and of the right length or nearly. */
+static uint32_t plausible_packet(uint8_t *packet)
+{
+    static const uint32_t payload_bytes[] = {0, 2, 3, 6, 8, 1, 4, 3, 0, 1};
+    const uint32_t message = 1 + chance(9);
+    uint32_t count = payload_bytes[message];
+    for (uint32_t i = 0; i < 16; i++) {
+        packet[SOLDER_HEADER_BYTES + i] = (uint8_t)(i < 2 ? chance(5) : chance(4) == 0);
+    }
+    if (message == SOLDER_MESSAGE_WRITE) {
+        static const uint32_t data_bytes[] = {1, 4, 600};
+        memset(packet + SOLDER_HEADER_BYTES + count, (int)chance(6), 600);
+        packet[SOLDER_HEADER_BYTES + 1] = (uint8_t)chance(2);
+        solder_set32(packet + SOLDER_HEADER_BYTES + 2, 600u * chance(3) * chance(2));
+        count += data_bytes[chance(3)];
+    }
+    packet[0] = (uint8_t)message;
+    return SOLDER_HEADER_BYTES + (chance(20) == 0 ? chance(16) : count);
+}
+
+static void next_request(void)
+{
+    static uint8_t packet[MOST_PACKET];
+    uint32_t count;
+    if (chance(4) > 0) {
+        count = plausible_packet(packet);
+    } else {
+        count = random_packet(packet);
+        packet[0] = (uint8_t)chance(chance(8) == 0 ? 256u : 12u);
+    }
+    sequence = (uint16_t)(sequence + chance(3));
+    solder_set16(packet + 2, sequence);
+    solder_set32(packet + 4, session_id);
+    make_frame(packet, count);
+    if (chance(8) == 0) {
+        mutate();
+    }
+}
+
+/* Each with a token of its own: a repeated one would be an echo, which is not answered. */
+static void hello(void)
+{
+    uint8_t packet[] = {SOLDER_MESSAGE_HELLO, 0, 1, 0, 0, 0, 0, 0, SOLDER_PROTOCOL_VERSION, 0};
+    token++;
+    solder_set32(packet + 4, token);
+    session_id = boot_nonce ^ token;
+    sequence = 1;
+    hello_answered = 0;
+    make_frame(packet, sizeof packet);
+}
+
+uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
+{
+    if (position == frame_count) {
+        if (rounds_left == 0) {
+            return 0;
+        }
+        rounds_left--;
+        position = 0;
+        if (rounds_left == 0 || chance(50) == 0) {
+            hello();
+        } else {
+            next_request();
+        }
+        if (frame_count == 0) {
+            hello();
+        }
+    }
+    const uint32_t left = frame_count - position;
+    const uint32_t count = left < capacity ? left : capacity;
+    memcpy(buffer, frame + position, count);
+    position += count;
+    return count;
+}
+
+/* Learns the session from the boot notice, as a host does. */
+void solder_port_write(const uint8_t *bytes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (solder_decode(&replies, bytes[i]) != SOLDER_DECODED_PACKET) {
+            continue;
+        }
+        if (replies.bytes[0] == SOLDER_NOTICE_BOOTED) {
+            boot_nonce = solder_get32(replies.bytes + SOLDER_HEADER_BYTES);
+        }
+        if (replies.bytes[0] == (SOLDER_MESSAGE_HELLO | SOLDER_REPLY_BIT)) {
+            hello_answered = 1;
+        }
+    }
+}
+
+uint32_t solder_port_ticks(void)
+{
+    return chance(1000);
+}
+
+struct solder_counter solder_port_counter(void)
+{
+    const struct solder_counter counter = {1000u, 24u};
+    return counter;
+}
+
+struct solder_stack solder_port_stack(void)
+{
+    const struct solder_stack unknown = {NULL, 0};
+    return unknown;
+}
+
+void solder_port_reset(void)
+{
+    frame_count = position = 0;
+    longjmp(power_on, 1);
+}
+
+static void fuzz_server(uint32_t rounds)
+{
+    rounds_left = rounds;
+    (void)setjmp(power_on);
+    solder_server_run();
+    require(hello_answered, "the last hello was not answered");
+}
+
+int main(int argc, char **argv)
+{
+    require(argc == 3, "usage: fuzz_main SEED COUNT");
+    state = (uint32_t)strtoul(argv[1], NULL, 10) | 1u;
+    const uint32_t rounds = (uint32_t)strtoul(argv[2], NULL, 10);
+    fuzz_decoder(rounds);
+    fuzz_server(rounds);
+    return 0;
+}

@@ -1,0 +1,144 @@
+/* Models small enough to be checked in the head, and one that misbehaves when told to. */
+#include <stddef.h>
+#include <string.h>
+
+#include "solder_fault.h"
+#include "solder_firmware.h"
+#include "solder_port.h"
+#include "solder_session.h"
+
+/* plus_one: y = x + 1. The output lies where the input was. */
+static int32_t run_plus_one(void *memory)
+{
+    int8_t *x = memory;
+    for (int i = 0; i < 4; i++) {
+        x[i] = (int8_t)(x[i] + 1);
+    }
+    return 0;
+}
+
+static const uint32_t four[] = {4};
+static const struct solder_tensor plus_one_in[] = {{"x", four, 1, SOLDER_I8, 0, 4}};
+static const struct solder_tensor plus_one_out[] = {{"y", four, 1, SOLDER_I8, 0, 4}};
+static const struct solder_model plus_one = {
+    "plus_one", {1, 2, 3, 4, 5, 6, 7, 8}, 4, 1, 1, 0, plus_one_in, plus_one_out, run_plus_one, NULL};
+
+/* running_sum: sum += a + b, elementwise over 1200 bytes; a second execution of one request would show. Each layer
+   (add, then sum) reports ten rows. */
+#define WIDTH 1200u
+#define ROW (WIDTH / 10u)
+static int32_t run_sum(void *memory)
+{
+    uint8_t *a = memory;
+    uint8_t *b = a + WIDTH;
+    uint8_t *sum = b + WIDTH;
+    uint8_t *out = sum + WIDTH;
+    for (uint32_t row = 0; row < WIDTH; row += ROW) {
+        for (uint32_t i = row; i < row + ROW; i++) {
+            b[i] = (uint8_t)(a[i] + b[i]);
+        }
+        if (solder_on_layer != NULL) {
+            solder_on_layer(0, b + row, ROW);
+        }
+        for (uint32_t i = row; i < row + ROW; i++) {
+            sum[i] = (uint8_t)(sum[i] + b[i]);
+            out[i] = sum[i];
+        }
+        if (solder_on_layer != NULL) {
+            solder_on_layer(1, out + row, ROW);
+        }
+    }
+    memset(a, 0xEE, 2 * WIDTH); /* inputs do not survive a run */
+    return 0;
+}
+
+static void clear_sum(void *memory)
+{
+    memset((uint8_t *)memory + 2 * WIDTH, 0, WIDTH);
+}
+
+static const uint32_t wide[] = {10, 120};
+static const struct solder_tensor sum_in[] = {{"a", wide, 2, SOLDER_U8, 0, WIDTH},
+                                              {"b", wide, 2, SOLDER_U8, WIDTH, WIDTH}};
+static const struct solder_tensor sum_out[] = {{"sum", wide, 2, SOLDER_U8, 3 * WIDTH, WIDTH}};
+static const struct solder_model running_sum = {
+    "running_sum", {9, 9, 9, 9, 9, 9, 9, 9}, 4 * WIDTH, 2, 1, 2, sum_in, sum_out, run_sum, clear_sum};
+
+/* moody: does what its input byte says. */
+static int32_t deep(uint32_t levels)
+{
+    volatile uint8_t frame[1024];
+    memset((void *)frame, (int)levels, sizeof frame);
+    return levels == 0 ? 0 : deep(levels - 1) + (frame[0] == levels ? 0 : 1);
+}
+
+static void crash(void)
+{
+    const struct solder_fault fault = {SOLDER_FAULT_HARD, 0x1234, 0x5678, 0x2000FF00, 0, 0x00000100, 0, 0xDEADBEEF};
+    solder_fault_keep(&fault);
+    solder_port_reset();
+}
+
+static int32_t run_moody(void *memory)
+{
+    switch (*(uint8_t *)memory) {
+    case 1:
+        solder_log("feeling fine");
+        return 0;
+    case 2:
+        return -42;
+    case 3:
+        crash();
+        return 0;
+    case 4:
+        solder_port_reset();
+        return 0;
+    case 5:
+        return deep(15);
+    default:
+        return 0;
+    }
+}
+
+static const uint32_t one[] = {1};
+static const struct solder_tensor moody_in[] = {{"mood", one, 1, SOLDER_U8, 0, 1}};
+static const struct solder_model moody = {
+    "moody", {7, 7, 7, 7, 7, 7, 7, 7}, 1, 1, 1, 0, moody_in, moody_in, run_moody, NULL};
+
+/* many_layers: more layers than one profile reply has room for; layer i writes the byte i. */
+#define LAYERS 75u
+static int32_t run_many_layers(void *memory)
+{
+    for (uint32_t layer = 0; layer < LAYERS; layer++) {
+        *(uint8_t *)memory = (uint8_t)layer;
+        if (solder_on_layer != NULL) {
+            solder_on_layer(layer, memory, 1);
+        }
+    }
+    return 0;
+}
+
+static int32_t run_echo(void *memory)
+{
+    (void)memory;
+    return 0;
+}
+
+static const struct solder_model many_layers = {
+    "many_layers", {6, 6, 6, 6, 6, 6, 6, 6}, 1, 1, 1, LAYERS, moody_in, moody_in, run_many_layers, NULL};
+
+static const struct solder_model too_large = {
+    "too_large", {5, 5, 5, 5, 5, 5, 5, 5}, 1000000, 1, 1, 0, moody_in, moody_in, run_moody, NULL};
+
+/* echo: 4096 bytes, unchanged. */
+static const uint32_t pages[] = {4096};
+static const struct solder_tensor echo_in[] = {{"page", pages, 1, SOLDER_U8, 0, 4096}};
+static const struct solder_model echo = {
+    "echo", {4, 4, 4, 4, 4, 4, 4, 4}, 4096, 1, 1, 0, echo_in, echo_in, run_echo, NULL};
+
+const struct solder_model *const solder_models[] = {&plus_one,    &running_sum, &moody,
+                                                    &many_layers, &too_large,   &echo};
+const uint32_t solder_model_count = 6;
+uint8_t solder_arena[4 * WIDTH];
+const uint32_t solder_arena_bytes = sizeof solder_arena;
+const char solder_build_id[] = "test device 1";

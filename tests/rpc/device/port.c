@@ -1,0 +1,109 @@
+/* The port for tests: a host process whose "power" is its environment.
+
+   RESET_AT_BYTE=n      resets when n bytes have been received since power on, once
+   KEPT=hex             what SOLDER_NOINIT memory holds after a reset */
+#define _POSIX_C_SOURCE 200809L
+#include "solder_port.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "solder_fault.h"
+#include "solder_server.h"
+
+#define STACK_BYTES 65536u
+
+static long reset_at_byte = -1;
+static long received;
+static uintptr_t stack_top;
+
+uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
+{
+    const size_t wanted = reset_at_byte >= 0 ? 1u : capacity;
+    const ssize_t count = read(STDIN_FILENO, buffer, wanted);
+    if (count <= 0) {
+        return 0;
+    }
+    received += count;
+    if (received == reset_at_byte) {
+        solder_port_reset();
+    }
+    return (uint32_t)count;
+}
+
+void solder_port_write(const uint8_t *bytes, uint32_t count)
+{
+    while (count > 0) {
+        const ssize_t sent = write(STDOUT_FILENO, bytes, count);
+        if (sent <= 0) {
+            _exit(1);
+        }
+        bytes += sent;
+        count -= (uint32_t)sent;
+    }
+}
+
+uint32_t solder_port_ticks(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint32_t)now.tv_sec * 1000000u + (uint32_t)(now.tv_nsec / 1000)) & 0xFFFFFFu;
+}
+
+struct solder_counter solder_port_counter(void)
+{
+    const struct solder_counter microseconds = {1000000u, 24u};
+    return microseconds;
+}
+
+struct solder_stack solder_port_stack(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    const struct solder_stack stack = {NULL, 0};
+#else
+    const struct solder_stack stack = {(uint32_t *)(stack_top - STACK_BYTES), STACK_BYTES};
+#endif
+    return stack;
+}
+
+void solder_port_reset(void)
+{
+    char hex[2 * sizeof solder_kept + 1];
+    const uint8_t *bytes = (const uint8_t *)&solder_kept;
+    for (size_t i = 0; i < sizeof solder_kept; i++) {
+        snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+    }
+    setenv("KEPT", hex, 1);
+    unsetenv("RESET_AT_BYTE");
+    execl("/proc/self/exe", "device", (char *)NULL);
+    _exit(1);
+}
+
+static void restore_kept(const char *hex)
+{
+    uint8_t *bytes = (uint8_t *)&solder_kept;
+    for (size_t i = 0; i < sizeof solder_kept; i++) {
+        unsigned byte;
+        sscanf(hex + 2 * i, "%2x", &byte);
+        bytes[i] = (uint8_t)byte;
+    }
+}
+
+int main(void)
+{
+    const char *kept = getenv("KEPT");
+    const char *reset_at = getenv("RESET_AT_BYTE");
+    uint32_t here = 0;
+    stack_top = (uintptr_t)&here & ~(uintptr_t)3u;
+    if (kept != NULL) {
+        restore_kept(kept);
+    }
+    if (reset_at != NULL) {
+        reset_at_byte = atol(reset_at);
+    }
+    solder_server_run();
+    return 0;
+}

@@ -1,0 +1,215 @@
+"""What a person reads when the conversation fails: the whole text, from devices that are scripts."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import pytest
+
+from aot.errors import DeployError
+from platforms.rpc.exchange import Deadlines
+from platforms.rpc.frame import Decoder, encode_frame
+from platforms.rpc.packet import Packet
+from platforms.rpc.protocol import REPLY_BIT, Message, Notice, Status
+from platforms.rpc.session import Session
+from platforms.transport.fake import FakeTransport
+
+Reply = Callable[[Packet], list[Packet]]
+DEADLINES = Deadlines(hello_s=10, answer_s=5, run_s=120)
+NONCE = 0x1234
+TOKEN = 0xABCD
+
+
+def reply_to(request: Packet, payload: bytes = b"", status: int = Status.OK) -> Packet:
+    return Packet(request.kind | REPLY_BIT, request.sequence, request.session, payload, status)
+
+
+def hello_payload(nonce: int = NONCE, boots: int = 1, fault: tuple[int, ...] = (0,) * 9) -> bytes:
+    head = struct.pack("<HB", 1, 5) + b"fake1" + struct.pack("<IIHHI", nonce, boots, 1030, 0, 100)
+    return head + struct.pack("<9IH", *fault, 1) + b"\1" * 8
+
+
+def greeted(request: Packet) -> list[Packet]:
+    """Answers a hello as a good device does, and nothing else."""
+    return [reply_to(request, hello_payload())] if request.kind == Message.HELLO else []
+
+
+def session_with(answer: Reply) -> tuple[Session, FakeTransport]:
+    decoder = Decoder()
+
+    def frames(data: bytes) -> bytes:
+        requests = [Packet.unpack(item) for item in decoder.feed(data) if isinstance(item, bytes)]
+        return b"".join(encode_frame(packet.pack()) for request in requests for packet in answer(request))
+
+    line = FakeTransport(frames)
+    return Session(line, DEADLINES, line.clock, new_token=lambda: TOKEN), line
+
+
+def text_of(talk: Callable[[], object]) -> str:
+    with pytest.raises(DeployError) as caught:
+        talk()
+    return str(caught.value)
+
+
+def test_silence():
+    session, line = session_with(lambda request: [])
+    assert text_of(session.hello) == (
+        "error: device does not answer within 10 s (hello)\n"
+        "  fake line\n"
+        "  hint: check that the board is powered, runs the RPC firmware, and that this is its port"
+    )
+    assert line.now_s == pytest.approx(10)
+
+
+def test_another_firmwares_text():
+    session, line = session_with(lambda request: [])
+    line.say(b"Hello from Blinky!\r\n")
+    assert text_of(session.hello) == (
+        "error: device does not answer within 10 s (hello)\n"
+        "  fake line\n"
+        "  instead came 20 bytes that are no frames: b'Hello from Blinky!\\r\\n'\n"
+        "  hint: the board talks, but not this protocol: flash the RPC firmware (deploy new --app rpc)"
+    )
+
+
+def test_noise_as_from_a_wrong_baud_rate():
+    session, line = session_with(lambda request: [])
+    line.say(b"\xf8\x80\x00\x9c\xff\x00")
+    assert text_of(session.hello) == (
+        "error: device does not answer within 10 s (hello)\n"
+        "  fake line\n"
+        "  2 frames were damaged on the line\n"
+        "  instead came 4 bytes that are no frames: b'\\xf8\\x80\\x9c\\xff'\n"
+        "  hint: check the baud rate on both sides, the cable and the ground"
+    )
+
+
+def test_an_older_protocol():
+    def answer(request: Packet) -> list[Packet]:
+        payload = struct.pack("<HB", 7, 9) + b"kws 3fa2b"
+        return [reply_to(request, payload, Status.WRONG_PROTOCOL)]
+
+    session, _ = session_with(answer)
+    assert text_of(session.hello) == (
+        "error: firmware speaks protocol version 7, this deploy speaks 1\n"
+        '  fake line: build "kws 3fa2b"\n'
+        "  hint: build and flash the firmware again with this version of deploy"
+    )
+
+
+def test_a_hello_that_is_cut():
+    session, _ = session_with(lambda request: [reply_to(request, b"\1\0\5fak")])
+    assert text_of(session.hello) == (
+        "error: device's reply to hello does not have the expected shape: "
+        "5 bytes of '5s' expected, 3 are left\n"
+        "  fake line\n"
+        "  hint: build and flash the firmware again with this version of deploy"
+    )
+
+
+def test_a_request_the_firmware_does_not_know():
+    def answer(request: Packet) -> list[Packet]:
+        return greeted(request) or [reply_to(request, b"", Status.UNKNOWN_MESSAGE)]
+
+    session, _ = session_with(answer)
+    session.hello()
+    assert text_of(session.stats) == (
+        "error: device refused stats: the firmware does not know this request\n  fake line: UNKNOWN_MESSAGE"
+    )
+
+
+def test_a_status_this_side_does_not_know():
+    def answer(request: Packet) -> list[Packet]:
+        return greeted(request) or [reply_to(request, b"", 99)]
+
+    session, _ = session_with(answer)
+    session.hello()
+    assert text_of(session.stats) == (
+        "error: device refused stats\n"
+        "  fake line: unknown status 99\n"
+        "  hint: build and flash the firmware again with this version of deploy"
+    )
+
+
+def test_a_device_that_falls_silent():
+    session, line = session_with(greeted)
+    session.hello()
+    assert text_of(session.stats).splitlines()[0] == "error: device does not answer within 5 s (stats)"
+    assert line.now_s == pytest.approx(5)
+
+
+def test_a_computation_gets_its_own_deadline_and_is_not_hurried():
+    asked = []
+
+    def answer(request: Packet) -> list[Packet]:
+        asked.append(request)
+        working = Packet(Notice.WORKING, request.sequence, request.session)
+        return greeted(request) or ([working] if len(asked) == 2 else [])
+
+    session, line = session_with(answer)
+    session.hello()
+    assert text_of(session.stats).splitlines()[0] == "error: device does not answer within 120 s (stats)"
+    assert line.now_s == pytest.approx(120)
+    assert len(asked) < 70
+
+
+def test_a_device_that_resets_and_stays_silent():
+    answers = []
+
+    def answer(request: Packet) -> list[Packet]:
+        answers.append(request)
+        if len(answers) == 1:
+            return greeted(request)
+        return [reply_to(request, b"\0\0\0\0", Status.NO_SESSION)] if request.kind == Message.STATS else []
+
+    session, _ = session_with(answer)
+    session.hello()
+    assert text_of(session.stats) == (
+        "error: device was reset during stats and does not answer since\n"
+        "  fake line\n"
+        "  hint: press the board's reset button, or flash it again"
+    )
+
+
+def test_a_crash_is_told_from_the_notice_of_the_new_boot():
+    boots = []
+
+    def answer(request: Packet) -> list[Packet]:
+        if request.kind == Message.HELLO:
+            boots.append(request)
+            fault = (1, 5, 0x4D2, 0, 0x20000010, 0, 0x80000, 0, 0)
+            return [reply_to(request, hello_payload(NONCE + len(boots), len(boots), fault))]
+        return [Packet(Notice.BOOTED, 0, 0, struct.pack("<I", NONCE + 2))]
+
+    session, _ = session_with(answer)
+    session.hello()
+    assert text_of(session.stats) == (
+        "error: device crashed during stats: stack overflow at pc 0x000004d2\n"
+        "  fake line: pc 0x000004d2 lr 0x00000000 sp 0x20000010 psr 0x00000000 cfsr 0x00080000"
+        " hfsr 0x00000000 address 0x00000000\n"
+        "  hint: arm-none-eabi-addr2line -f -e firmware.elf 0x000004d2   names the function and line"
+    )
+
+
+def test_a_late_notice_of_the_boot_that_hello_knows_is_no_reset():
+    def answer(request: Packet) -> list[Packet]:
+        late = Packet(Notice.BOOTED, 0, 0, struct.pack("<I", NONCE))
+        return greeted(request) or [late, reply_to(request, bytes(12))]
+
+    session, _ = session_with(answer)
+    session.hello()
+    assert session.stats().stack_bytes == 0
+
+
+def test_a_reply_of_an_earlier_session_is_not_taken_for_an_answer():
+    asked = []
+
+    def answer(request: Packet) -> list[Packet]:
+        asked.append(request)
+        stale = Packet(request.kind | REPLY_BIT, request.sequence, request.session ^ 1, b"\xff" * 12)
+        return greeted(request) or [stale if len(asked) == 2 else reply_to(request, bytes(12))]
+
+    session, _ = session_with(answer)
+    session.hello()
+    assert session.stats().stack_bytes == 0

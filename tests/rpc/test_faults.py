@@ -1,0 +1,140 @@
+"""Damage between the two real ends: the right answer or a named error in time, never a wrong answer."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from platforms.rpc.exchange import Deadlines
+from platforms.rpc.failures import DeviceResetError, DeviceSilentError
+from platforms.rpc.session import Session
+from platforms.transport.base import LineClosedError, Transport
+from platforms.transport.faulty import Faults, FaultyTransport
+from platforms.transport.pipe import PipeTransport
+
+pytestmark = pytest.mark.cc
+
+PLUS_ONE, RUNNING_SUM = 0, 1
+WIDTH = 1200
+HELLO_BYTES = 2 * 17  # the host says it again when it hears that the device has booted
+SESSION_BYTES = 300  # what whole_session sends at least
+HURRIED = Deadlines(hello_s=0.5, answer_s=0.5, run_s=0.5, retry_s=0.02, retry_most_s=0.1)
+
+REPAIRABLE = {
+    "flips and losses": Faults(flipped_bits=1e-4, dropped=1e-3),
+    "duplicates": Faults(duplicated=2e-3),
+    "bytes out of order": Faults(swapped=2e-3),
+    "cut short": Faults(cut=1e-3),
+    "everything": Faults(flipped_bits=5e-5, dropped=3e-4, duplicated=3e-4, swapped=3e-4, cut=3e-4),
+}
+
+
+def through(faults: Faults, seed: int):
+    def wrap(line: Transport) -> Transport:
+        return FaultyTransport(line, faults, seed)
+
+    return wrap
+
+
+def running_sum(total: bytes, a: bytes, b: bytes) -> bytes:
+    """What the firmware's running_sum must answer, given what it answered last."""
+    return bytes((t + x + y) % 256 for t, x, y in zip(total, a, b, strict=True))
+
+
+def assert_runs_are_right(session: Session, runs: int) -> None:
+    """The model keeps a sum: a run carried out twice, or not at all, spoils all that follow."""
+    session.hello()
+    model = session.describe()[RUNNING_SUM]
+    chance = random.Random(0)
+    total = bytes(WIDTH)
+    for run in range(runs):
+        a, b = chance.randbytes(WIDTH), chance.randbytes(WIDTH)
+        total = running_sum(total, a, b)
+        session.write_input(model, 0, a)
+        session.write_input(model, 1, b)
+        session.run(model)
+        assert session.read_output(model, 0) == total, f"run {run}"
+
+
+@pytest.mark.parametrize("name", REPAIRABLE)
+def test_ten_runs_over_a_bad_line_give_ten_right_answers(connect, name):
+    assert_runs_are_right(connect(wrap=through(REPAIRABLE[name], seed=1)), 10)
+
+
+def test_two_hundred_runs_over_a_bad_line_give_right_answers(connect):
+    assert_runs_are_right(connect(wrap=through(REPAIRABLE["flips and losses"], seed=2)), 200)
+
+
+@pytest.mark.slow
+def test_a_thousand_runs_over_a_bad_line_give_right_answers(connect):
+    assert_runs_are_right(connect(wrap=through(REPAIRABLE["flips and losses"], seed=3)), 1000)
+
+
+def test_a_line_beyond_repair_is_named_within_the_deadline(connect):
+    session = connect(wrap=through(Faults(flipped_bits=0.05), seed=4), deadlines=HURRIED)
+    with pytest.raises(DeviceSilentError, match=r"does not answer within 0.5 s \(hello\)") as caught:
+        session.hello()
+    assert "frames were damaged on the line" in caught.value.where
+
+
+def whole_session(session: Session) -> bytes:
+    session.hello()
+    model = session.describe()[PLUS_ONE]
+    session.write_input(model, 0, bytes([1, 2, 3, 4]))
+    session.run(model)
+    return session.read_output(model, 0)
+
+
+def failure_of(session: Session) -> str:
+    try:
+        assert whole_session(session) == bytes([2, 3, 4, 5])
+    except DeviceResetError as error:
+        return error.what
+    return ""
+
+
+def assert_reset_is_noticed(connect, position: int) -> None:
+    """A reset during hello is repaired, one later is named; after either the device answers rightly."""
+    session = connect(environment={"RESET_AT_BYTE": str(position)})
+    failure = failure_of(session)
+    assert failure.startswith("device was reset during") or (not failure and position <= HELLO_BYTES)
+    assert failure_of(session) == ""
+
+
+@pytest.mark.parametrize("position", range(1, SESSION_BYTES, 31))
+def test_a_reset_within_a_session_is_noticed(connect, position):
+    assert_reset_is_noticed(connect, position)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1, SESSION_BYTES, 50))
+def test_a_reset_at_every_byte_of_a_session_is_noticed(connect, first):
+    for position in range(first, min(first + 50, SESSION_BYTES)):
+        assert_reset_is_noticed(connect, position)
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        pytest.param("cat", "check that the board is powered", id="a line that echoes"),
+        pytest.param("yes hello", "the board talks, but not this protocol", id="endless text"),
+        pytest.param("cat /dev/urandom", "check the baud rate", id="endless noise"),
+        pytest.param("cat /dev/zero", "check that the board is powered", id="endless zeros"),
+        pytest.param("sleep 60", "check that the board is powered", id="silence"),
+    ],
+)
+def test_whatever_is_no_device_is_named_within_the_deadline(program, says):
+    session = Session(PipeTransport(["sh", "-c", f"exec {program}"]), HURRIED)
+    try:
+        with pytest.raises(DeviceSilentError) as caught:
+            session.hello()
+    finally:
+        session.close()
+    assert says in caught.value.hint
+
+
+def test_a_program_that_cannot_be_started_is_named(tmp_path: Path):
+    with pytest.raises(LineClosedError, match=r"cannot start .*/missing: No such file or directory"):
+        PipeTransport([str(tmp_path / "missing")])

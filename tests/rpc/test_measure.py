@@ -1,0 +1,56 @@
+"""Ticks over counter wraps, and stack use, as the device measures them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from platforms.rpc.session import Session
+from platforms.transport.pipe import PipeTransport
+
+DEVICE = Path(__file__).parent / "device"
+MOODY = 2
+FINE, GOES_DEEP = 0, 5
+DEEP_BYTES = 16 * 1024
+
+pytestmark = pytest.mark.cc
+
+
+def test_ticks_add_up_over_wraps_and_stop_at_the_run_that_fails(compile_c):
+    program = compile_c("measure", [DEVICE / "measure_main.c", DEVICE / "models.c"])
+    ended = subprocess.run([program], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0)
+
+
+@pytest.fixture
+def plain_device(repo_root: Path, require_tool, tmp_path: Path) -> Path:
+    """Without sanitizers, which have their own ideas about the stack."""
+    require_tool("gcc")
+    runtime = repo_root / "project_templates" / "common"
+    files = [DEVICE / "port.c", DEVICE / "models.c", *sorted(runtime.glob("*.c"))]
+    program = tmp_path / "plain"
+    subprocess.run(
+        ["gcc", "-std=c99", "-O1", f"-I{runtime}", *map(str, files), "-o", str(program)], check=True
+    )
+    return program
+
+
+def test_the_stack_a_run_used_is_seen_and_remembered(plain_device: Path):
+    session = Session(PipeTransport([str(plain_device)], environment={}))
+    try:
+        session.hello()
+        model = session.describe()[MOODY]
+        used = []
+        for mood in (FINE, GOES_DEEP, FINE):
+            session.write_input(model, 0, bytes([mood]))
+            session.run(model)
+            used.append(session.stats().stack_used_by_runs)
+        stats = session.stats()
+    finally:
+        session.close()
+    assert used[0] < 1024
+    assert DEEP_BYTES < used[1] < DEEP_BYTES + 4096
+    assert used[2] == used[1]
+    assert used[1] < stats.stack_used < stats.stack_bytes == 65536

@@ -1,0 +1,211 @@
+"""The lines themselves: deadlines, closed ends, locks, traces and repeatable damage."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import random
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from platforms.rpc.frame import encode_frame
+from platforms.rpc.packet import Packet
+from platforms.rpc.protocol import REPLY_BIT, Message, Status
+from platforms.transport.base import LineBusyError, LineClosedError, LineStuckError
+from platforms.transport.fake import FakeTransport
+from platforms.transport.faulty import Faults, damage
+from platforms.transport.pipe import PipeTransport, ending
+from platforms.transport.pty import PtyTransport
+from platforms.transport.serial_port import SerialTransport
+from platforms.transport.socket import SocketTransport
+from platforms.transport.trace import TraceTransport
+
+SOON_S = 0.01
+LATE_S = 30.0
+
+
+@pytest.fixture
+def terminal():
+    """A pseudo terminal: the file descriptor of our end, and the path of the other."""
+    ours, theirs = pty.openpty()
+    yield ours, Path(os.ttyname(theirs))
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_a_pipe_carries_bytes_both_ways():
+    line = PipeTransport(["cat"])
+    line.write(b"\0\1\xff", LATE_S)
+    assert line.read(100, LATE_S) == b"\0\1\xff"
+    assert line.read(100, SOON_S) == b""
+    line.close()
+    line.close()
+
+
+def test_a_program_that_ignores_the_end_of_its_input_is_ended():
+    line = PipeTransport(["sleep", "1000"])
+    line.close()
+    assert line.exit_status == -15
+
+
+def test_a_program_that_takes_no_bytes_is_named():
+    line = PipeTransport(["sleep", "1000"])
+    with pytest.raises(LineStuckError, match=r"sleep took no more bytes for 0.01 s"):
+        line.write(bytes(1 << 20), SOON_S)
+    line.close()
+
+
+def test_the_end_of_a_program_is_told_with_its_status():
+    line = PipeTransport(["sh", "-c", "echo last words; exit 3"])
+    assert line.read(100, LATE_S) == b"last words\n"
+    with pytest.raises(LineClosedError, match="sh ended: exit status 3"):
+        line.read(100, LATE_S)
+    line.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(0, "exit status 0"), (-11, "signal SIGSEGV"), (-99, "signal 99")]
+)
+def test_endings_in_words(code, words):
+    assert ending(code) == words
+
+
+def test_a_socket_carries_bytes_both_ways_and_tells_its_end():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        line = SocketTransport("127.0.0.1", server.getsockname()[1])
+        other, _ = server.accept()
+        line.write(b"ping", LATE_S)
+        assert other.recv(4) == b"ping"
+        other.sendall(b"pong")
+        assert line.read(4, LATE_S) == b"pong"
+        other.close()
+        with pytest.raises(LineClosedError, match="closed the line"):
+            line.read(4, LATE_S)
+        line.close()
+
+
+def test_a_port_where_nobody_listens_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(LineClosedError, match=f"cannot connect to 127.0.0.1:{port}"):
+        SocketTransport("127.0.0.1", port)
+
+
+def test_a_pty_carries_all_bytes_untouched(terminal):
+    ours, path = terminal
+    line = PtyTransport(path)
+    every_byte = bytes(range(256))
+    line.write(every_byte, LATE_S)
+    received = b""
+    while len(received) < 256:
+        received += os.read(ours, 256)
+    assert received == every_byte
+    os.write(ours, b"\r\n\x03\x00")
+    assert line.read(100, LATE_S) == b"\r\n\x03\x00"
+    line.close()
+    line.close()
+
+
+def test_a_missing_pty_is_named(tmp_path: Path):
+    with pytest.raises(LineClosedError, match="No such file or directory"):
+        PtyTransport(tmp_path / "pty")
+
+
+def test_a_serial_port_carries_all_bytes_untouched(terminal):
+    ours, path = terminal
+    line = SerialTransport(str(path), 115200)
+    line.write(b"\x00\x03\r\n\xff", LATE_S)
+    assert os.read(ours, 100) == b"\x00\x03\r\n\xff"
+    os.write(ours, b"\r\x00")
+    received = line.read(100, LATE_S)
+    while len(received) < 2:
+        received += line.read(100, LATE_S)
+    assert received == b"\r\x00"
+    assert line.read(100, SOON_S) == b""
+    line.close()
+    line.close()
+
+
+def test_a_serial_port_in_use_names_the_process_that_has_it(terminal):
+    _, path = terminal
+    held = SerialTransport(str(path), 115200)
+    script = (
+        "from platforms.transport.serial_port import SerialTransport\n"
+        "from aot.errors import DeployError\n"
+        "import sys\n"
+        "try:\n"
+        "    SerialTransport(sys.argv[1], 115200)\n"
+        "except DeployError as error:\n"
+        "    sys.stdout.write(str(error))\n"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60
+    )
+    assert other.stdout == (
+        f"error: {path} is in use by process {os.getpid()}\n"
+        "  hint: two programs cannot share one serial port: end the other one, or choose another port"
+    )
+    held.close()
+    SerialTransport(str(path), 115200).close()
+
+
+def test_a_serial_port_that_another_program_locked_is_busy(terminal):
+    serial = pytest.importorskip("serial")
+    _, path = terminal
+    foreign = serial.Serial(str(path), exclusive=True)
+    with pytest.raises(LineBusyError, match="in use by another program"):
+        SerialTransport(str(path), 115200)
+    foreign.close()
+    SerialTransport(str(path), 115200).close()
+
+
+def test_a_missing_serial_port_is_named():
+    with pytest.raises(LineClosedError, match="cannot open /dev/ttyNONE: there is no such port"):
+        SerialTransport("/dev/ttyNONE", 115200)
+
+
+def test_a_trace_has_a_line_for_every_packet_and_for_garbage():
+    request = Packet(Message.WRITE, 7, 0xABC, b"\1\2")
+    reply = Packet(Message.WRITE | REPLY_BIT, 7, 0xABC, bytes(40), Status.OUT_OF_RANGE)
+    line = FakeTransport(lambda data: b"boot\n" + encode_frame(reply.pack()))
+    out = io.StringIO()
+    traced = TraceTransport(line, out, line.clock)
+    traced.write(encode_frame(request.pack()), LATE_S)
+    traced.read(3, LATE_S)
+    traced.read(1000, LATE_S)
+    assert out.getvalue().splitlines() == [
+        "  0.000000 -> write #7 session 00000abc 2 B 0102",
+        "  0.000000 <- damaged 5 B b'boot\\n'",
+        f"  0.000000 <- write reply #7 session 00000abc out of range 40 B {'00' * 32}...",
+    ]
+
+
+def test_an_unknown_kind_is_traced_by_number():
+    assert str(Packet(0x33, 1, 2)) == "unknown 0x33 #1 session 00000002 0 B"
+
+
+@pytest.mark.parametrize(
+    ("faults", "expected"),
+    [
+        pytest.param(Faults(), b"abcdef", id="none"),
+        pytest.param(Faults(dropped=1), b"", id="all dropped"),
+        pytest.param(Faults(duplicated=1), b"aabbccddeeff", id="all doubled"),
+        pytest.param(Faults(swapped=1), b"badcfe", id="all swapped"),
+        pytest.param(Faults(cut=1), b"", id="cut at once"),
+        pytest.param(Faults(flipped_bits=1), bytes(255 - byte for byte in b"abcdef"), id="all bits flipped"),
+    ],
+)
+def test_each_kind_of_damage_does_what_it_says(faults, expected):
+    assert damage(b"abcdef", faults, random.Random(1)) == expected
+
+
+def test_damage_is_the_same_for_the_same_seed():
+    faults = Faults(flipped_bits=0.01, dropped=0.05, duplicated=0.05)
+    first = damage(bytes(1000), faults, random.Random("seed"))
+    assert damage(bytes(1000), faults, random.Random("seed")) == first
+    assert first != bytes(1000)
