@@ -1,0 +1,123 @@
+"""The compiler as one readable list: file -> graph -> passes -> stages -> plan -> sources."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from aot.errors import FitError
+from aot.frontend.load import load_model
+from aot.ir.graph import Graph
+from aot.passes.pipeline import run_pipeline
+from aot.plan.check import check_plan
+from aot.plan.model import Plan, PlanRequest, Pool
+from aot.plan.planner import make_plan
+from aot.target import Target
+from codegen.constants import collect_constants
+from codegen.emit import emit_sources
+from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
+from codegen.formats import geometry
+from codegen.kernel_library import kernel_library
+from codegen.layers import RunPrinter
+from codegen.lower import Lowered, lower_graph, plan_stages, plan_tensors
+from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
+from codegen.names import c_identifier, unique_identifiers
+
+_FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
+
+
+def compile_model(path: Path, target: Target, options: CompileOptions) -> CompiledModel:
+    """Compile a model file. Raises ModelError or FitError."""
+    graph = load_model(path, options.rounding.value)
+    model_hash = hashlib.sha256(path.read_bytes()).hexdigest()
+    return compile_graph(graph, target, options, path.name, model_hash, model_name(path))
+
+
+def compile_graph(
+    graph: Graph, target: Target, options: CompileOptions, source_name: str, model_hash: str, name: str
+) -> CompiledModel:
+    """Compile a graph as the importer made it; the passes run here."""
+    graph = run_pipeline(graph)
+    lowered = lower_graph(graph, target, options)
+    request = PlanRequest(plan_tensors(lowered), plan_stages(lowered), (Pool("arena"),), options.rows)
+    plan = make_plan(request)
+    check_plan(request, plan)
+    _require_budget(plan, options)
+    library = kernel_library(lowered.stages)
+    constants = collect_constants(name, lowered.stages)
+    names = unique_identifiers(lowered.tensors, "tensor")
+    inputs = _interface(graph, graph.inputs, lowered, plan, names)
+    outputs = _interface(graph, graph.outputs, lowered, plan, names)
+    printer = RunPrinter(lowered, plan, library.calls, constants, names)
+    run = printer.print()
+    sources = emit_sources(
+        name, source_name, model_hash, inputs, outputs, plan.arena_bytes, library, run, constants
+    )
+    return CompiledModel(
+        name=name,
+        source_name=source_name,
+        model_hash=model_hash,
+        graph=graph,
+        target=target,
+        options=options,
+        sources=sources,
+        inputs=inputs,
+        outputs=outputs,
+        request=request,
+        plan=plan,
+        layers=_layers(graph, lowered, printer),
+        constants_bytes=constants.bytes,
+        code_bytes_estimate=estimate_code_bytes(lowered, library, plan),
+        stack_bytes_estimate=estimate_stack_bytes(lowered),
+        c_flags=("-std=c99", *_FLAGS[options.optimize.value]),
+        parameters=constants.arrays,
+    )
+
+
+def model_name(path: Path) -> str:
+    """The file's stem; its folder's name where the file is just called model.*."""
+    stem = path.stem if path.stem != "model" else path.resolve().parent.name
+    return c_identifier(stem)
+
+
+def _require_budget(plan: Plan, options: CompileOptions) -> None:
+    if options.ram_bytes is None or plan.arena_bytes <= options.ram_bytes:
+        return
+    raise FitError(
+        f"the arena needs {plan.arena_bytes} bytes, {plan.arena_bytes - options.ram_bytes} more than "
+        f"--ram {options.ram_bytes} allows",
+        f"most is live where {', '.join(plan.peak_buffers[:3])} are",
+        "--optimize ram needs the least",
+    )
+
+
+def _interface(
+    graph: Graph, values: tuple[str, ...], lowered: Lowered, plan: Plan, names: Mapping[str, str]
+) -> tuple[TensorInfo, ...]:
+    return tuple(TensorInfo(v, names[v], graph.types[v], plan.buffers[v].offset) for v in values)
+
+
+def _layers(graph: Graph, lowered: Lowered, printer: RunPrinter) -> tuple[LayerInfo, ...]:
+    layers = []
+    for index, stage in enumerate(lowered.stages):
+        out = lowered.tensors[stage.writes]
+        node = stage.node
+        cost = node.op.cost(graph.input_types(node), graph.output_types(node)) if node is not None else None
+        layers.append(
+            LayerInfo(
+                index=index,
+                name=stage.name,
+                op=stage.op,
+                origin=node.origin if node is not None else "",
+                shapes=printer.shapes(stage),
+                kernel=stage.kernel.schedule,
+                why=stage.kernel.why,
+                macs=cost.macs if cost is not None else 0,
+                weight_bytes=sum(a.nbytes for a in stage.kernel.constants.values()),
+                output=stage.writes,
+                format=out.format,
+                rows=geometry(out.type).rows,
+            )
+        )
+    return tuple(layers)

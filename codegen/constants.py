@@ -1,0 +1,61 @@
+"""The constants of a model as C arrays: equal ones once, each with the name of its first user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.graph import Array
+from codegen.lower import LoweredStage
+
+_C_TYPES = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int32_t", "float32": "float"}
+_LINE = 100
+
+
+@dataclass(frozen=True)
+class Constants:
+    arrays: Mapping[str, Array]  # C name -> contents
+    names: tuple[Mapping[str, str], ...]  # one per stage: parameter -> C name
+
+    @property
+    def bytes(self) -> int:
+        return sum(a.nbytes for a in self.arrays.values())
+
+
+def collect_constants(model: str, stages: Sequence[LoweredStage]) -> Constants:
+    arrays: dict[str, Array] = {}
+    known: dict[tuple[str, bytes], str] = {}
+    names = []
+    for index, stage in enumerate(stages):
+        mine = {}
+        for param, data in stage.kernel.constants.items():
+            key = (data.dtype.name, data.tobytes())
+            if key not in known:
+                known[key] = f"{model}_layer{index}_{param}"
+                arrays[known[key]] = data
+            mine[param] = known[key]
+        names.append(mine)
+    return Constants(arrays, tuple(names))
+
+
+def declaration(name: str, data: Array) -> str:
+    return f"extern const {_C_TYPES[data.dtype.name]} {name}[{data.size}];"
+
+
+def definition(name: str, data: Array) -> str:
+    """Aligned to a word, because kernels read weights by words."""
+    head = f"CONSTANT const {_C_TYPES[data.dtype.name]} {name}[{data.size}] = {{"
+    return "\n".join([head, *_lines(data), "};"])
+
+
+def _lines(data: Array) -> list[str]:
+    """Decimal numbers, as many to a line as fit."""
+    lines, line = [], "   "
+    for text in np.char.mod("%d", data.reshape(-1)).tolist():
+        if len(line) + len(text) + 2 > _LINE:
+            lines.append(line)
+            line = "   "
+        line += f" {text},"
+    return [*lines, line]

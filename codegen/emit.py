@@ -1,0 +1,147 @@
+"""The C files of a model: decisions from Python, layout from the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from aot.ir.types import TensorType
+from codegen.constants import Constants, declaration, definition
+from codegen.kernel_library import KernelLibrary
+from codegen.layers import RunText
+from codegen.model import TensorInfo
+from codegen.names import comment_text, string_text
+
+
+def emit_sources(
+    name: str,
+    source_name: str,
+    model_hash: str,
+    inputs: Sequence[TensorInfo],
+    outputs: Sequence[TensorInfo],
+    arena_bytes: int,
+    library: KernelLibrary,
+    run: RunText,
+    constants: Constants,
+) -> Mapping[str, str]:
+    """File name -> text."""
+    common = {
+        "name": name,
+        "prefix": name.upper(),
+        "version": version("solder"),
+        "source_name": comment_text(source_name),
+        "summary": (
+            f"{len(run.layers)} layers, {arena_bytes} bytes of arena, {constants.bytes} bytes of constants."
+        ),
+        "arena_bytes": arena_bytes,
+        "constants_bytes": constants.bytes,
+        "inputs": [_tensor_context(t) for t in inputs],
+        "outputs": [_tensor_context(t) for t in outputs],
+        "tensors": [_tensor_context(t) for t in (*inputs, *outputs)],
+        "hash": ", ".join(f"0x{model_hash[i : i + 2]}" for i in range(0, 16, 2)),
+        "layer_count": len(run.layers),
+    }
+    includes = sorted({*library.includes, *(("string.h",) if "fill_8" in run.fills else ())})
+    model = {
+        "includes": includes,
+        "helpers": library.helpers,
+        "kernels": library.kernels,
+        "fills": [FILLS[name] for name in run.fills],
+        "accessors": run.accessors,
+        "layers": run.layers,
+        "tables": run.tables,
+        "body": run.body,
+        "null_checks": _null_checks(inputs, outputs),
+    }
+    weights = {
+        "declarations": [declaration(n, a) for n, a in constants.arrays.items()],
+        "definitions": [definition(n, a) for n, a in constants.arrays.items()],
+    }
+    return {
+        f"{name}.h": _render("model.h.j2", common),
+        f"{name}.c": _render("model.c.j2", {**common, **model}),
+        f"{name}_weights.h": _render("weights.h.j2", {**common, **weights}),
+        f"{name}_weights.c": _render("weights.c.j2", {**common, **weights}),
+        f"{name}_describe.c": _render("describe.c.j2", common),
+    }
+
+
+FILLS = {
+    "fill_8": """\
+static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
+{
+    memset(row, value, elements);
+}
+""",
+    "fill_16": """\
+static inline void fill_16(int16_t *row, uint32_t elements, int16_t value)
+{
+    for (uint32_t i = 0; i < elements; ++i) {
+        row[i] = value;
+    }
+}
+""",
+    "fill_between_8": """\
+/* The margins that planes share: `elements` after each plane, planes `step` apart. */
+static inline void fill_between_8(
+    int8_t *row, uint32_t planes, uint32_t step, uint32_t elements, int8_t value)
+{
+    for (int8_t *const end = row + planes * step; row != end; row += step) {
+        for (uint32_t i = 0; i < elements; ++i) {
+            row[i] = value;
+        }
+    }
+}
+""",
+}
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("codegen"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def _render(template: str, context: Mapping[str, object]) -> str:
+    text = _environment().get_template(template).render(context)
+    return text.rstrip("\n") + "\n"
+
+
+def _tensor_context(tensor: TensorInfo) -> Mapping[str, object]:
+    kind = tensor.type
+    quantised = kind.quant is not None and not kind.quant.is_per_channel
+    return {
+        "name": string_text(tensor.name),
+        "c_name": tensor.c_name,
+        "upper": tensor.c_name.upper(),
+        "c_type": kind.dtype.c_name,
+        "dtype": f"SOLDER_{kind.dtype.name}",
+        "shape": ", ".join(str(d) for d in kind.shape) or "1",
+        "rank": kind.rank,
+        "elements": kind.elements,
+        "offset": f"{tensor.arena_offset}",
+        "bytes": kind.bytes,
+        "quantised": quantised,
+        "scale": f"{kind.quant.scale!r}f" if quantised and kind.quant is not None else "",
+        "zero_point": kind.quant.zero_point if quantised and kind.quant is not None else 0,
+        "says": comment_text(f"{tensor.name}: {_said(kind)}"),
+    }
+
+
+def _said(kind: TensorType) -> str:
+    return f"{kind.dtype.value}[{', '.join(str(d) for d in kind.shape)}]"
+
+
+def _null_checks(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> str:
+    pointers = ["in", "out", "arena"]
+    pointers += [f"in->{t.c_name}" for t in inputs] + [f"out->{t.c_name}" for t in outputs]
+    return " || ".join(f"{p} == NULL" for p in pointers)

@@ -1,0 +1,60 @@
+"""Everything a compiled model's C text does not say: what its archive keeps and `deploy inspect` shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from aot.target import Target
+from codegen.memory_map import MemoryMap, map_memory
+from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    name: str  # a C identifier in lower case
+    source_name: str  # the model file's name, without folders
+    model_hash: str  # SHA-256 of the model file's bytes, in hex
+    tool_version: str  # of Solder
+    target: Target
+    options: CompileOptions
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    layers: tuple[LayerInfo, ...]
+    memory: MemoryMap
+    constants_bytes: int
+    code_bytes_estimate: int
+    stack_bytes_estimate: int
+    c_flags: tuple[str, ...]
+
+    @property
+    def arena_bytes(self) -> int:
+        return self.memory.arena_bytes
+
+    @property
+    def io_bytes(self) -> int:
+        """Inputs and outputs; they have their places in the arena."""
+        return sum(tensor.bytes for tensor in (*self.inputs, *self.outputs))
+
+    @property
+    def macs(self) -> int:
+        return sum(layer.macs for layer in self.layers)
+
+
+def facts_of(model: CompiledModel) -> ModelFacts:
+    return ModelFacts(
+        name=model.name,
+        source_name=model.source_name,
+        model_hash=model.model_hash,
+        tool_version=version("solder"),
+        target=model.target,
+        options=model.options,
+        inputs=model.inputs,
+        outputs=model.outputs,
+        layers=model.layers,
+        memory=map_memory(model.request, model.plan),
+        constants_bytes=model.constants_bytes,
+        code_bytes_estimate=model.code_bytes_estimate,
+        stack_bytes_estimate=model.stack_bytes_estimate,
+        c_flags=model.c_flags,
+    )

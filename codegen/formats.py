@@ -1,0 +1,151 @@
+"""Row formats: how the rows of a value lie in memory, by what its readers ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+
+from aot.ir.types import DType, TensorType
+from codegen.model import RowFormat
+
+
+class Order(Enum):
+    PIXELS = "pixels"  # the channels of a pixel side by side: NHWC
+    PLANES = "planes"  # the pixels of a channel side by side
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What a kernel asks of the rows of an input. Margins are in pixels, `slack` in elements."""
+
+    order: Order = Order.PIXELS
+    dtype_bytes: int = 1
+    left: int = 0
+    right: int = 0
+    top: int = 0
+    bottom: int = 0
+    slack: int = 0  # elements past the row's end that may be read, whatever they hold
+    fill: int | None = None  # what margins hold; None: the zero point
+
+    @property
+    def has_margins(self) -> bool:
+        return any((self.left, self.right, self.top, self.bottom))
+
+    def joined(self, other: Want) -> Want | None:
+        """One format that serves both, or None where orders or widths differ."""
+        if (self.order, self.dtype_bytes, self.fill) != (other.order, other.dtype_bytes, other.fill):
+            return None
+        names = ("left", "right", "top", "bottom", "slack")
+        larger = {name: max(getattr(self, name), getattr(other, name)) for name in names}
+        return Want(self.order, self.dtype_bytes, fill=self.fill, **larger)
+
+
+def join_wants(wants: Iterable[Want]) -> Want | None:
+    """One format that serves all, or None."""
+    first, *rest = wants
+    joined: Want | None = first
+    for want in rest:
+        joined = joined.joined(want) if joined is not None else None
+    return joined
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """A tensor as rows of pixels of channels, whatever its rank."""
+
+    rows: int
+    width: int
+    channels: int
+
+
+def geometry(tensor: TensorType) -> Geometry:
+    """NHWC images by their height; anything else by its vectors along the last axis, one to a row."""
+    shape = tensor.shape
+    if len(shape) == 4 and shape[0] == 1:
+        return Geometry(shape[1], shape[2], shape[3])
+    return Geometry(prod(shape[:-1]), 1, shape[-1] if shape else 1)
+
+
+def dense_format(tensor: TensorType) -> RowFormat:
+    """Row after row without a gap: how the outside world has tensors."""
+    g = geometry(tensor)
+    return RowFormat(
+        dtype_bytes=tensor.dtype.bytes,
+        width=g.width,
+        channels=g.channels,
+        x_step=g.channels,
+        c_step=1,
+        left=0,
+        row_elements=g.width * g.channels,
+        top=0,
+        bottom=0,
+        fill=0,
+    )
+
+
+def wanted_format(tensor: TensorType, want: Want) -> RowFormat:
+    """The format that serves a want; rows begin at multiples of four bytes."""
+    g = geometry(tensor)
+    planes = want.order is Order.PLANES
+    # The margin after one plane is the margin before the next.
+    pitch = g.width + max(want.left, want.right)
+    pixels = want.left + g.width + want.right
+    elements = want.left + pitch * g.channels if planes else pixels * g.channels
+    per_word = max(1, 4 // want.dtype_bytes)
+    return RowFormat(
+        dtype_bytes=want.dtype_bytes,
+        width=g.width,
+        channels=g.channels,
+        x_step=1 if planes else g.channels,
+        c_step=pitch if planes else 1,
+        left=want.left,
+        row_elements=-(-(elements + want.slack) // per_word) * per_word,
+        top=want.top,
+        bottom=want.bottom,
+        fill=_fill(tensor, want),
+    )
+
+
+def _fill(tensor: TensorType, want: Want) -> int:
+    if want.fill is not None:
+        return want.fill
+    return tensor.quant.zero_point if tensor.quant is not None else 0
+
+
+def serves(fmt: RowFormat, want: Want, tensor: TensorType) -> bool:
+    """Whether rows of the tensor in this format can be read by a kernel that wants that."""
+    if want.has_margins and fmt.fill != _fill(tensor, want):
+        return False
+    if fmt.dtype_bytes != want.dtype_bytes or fmt.left < want.left:
+        return False
+    if fmt.top < want.top or fmt.bottom < want.bottom:
+        return False
+    if want.order is Order.PLANES and fmt.channels > 1:
+        pitch = fmt.width + max(want.left, want.right)
+        elements = fmt.left + fmt.c_step * fmt.channels + want.slack
+        return fmt.x_step == 1 and fmt.c_step >= pitch and fmt.row_elements >= elements
+    pixels = fmt.left + fmt.width + want.right
+    return (
+        fmt.c_step == 1
+        and fmt.x_step == fmt.channels
+        and fmt.row_elements >= pixels * fmt.channels + want.slack
+    )
+
+
+def storage_dtype(tensor: TensorType, fmt: RowFormat) -> DType:
+    """The element type that rows of this format have."""
+    if fmt.dtype_bytes == tensor.dtype.bytes:
+        return tensor.dtype
+    return {2: DType.I16, 4: DType.I32}[fmt.dtype_bytes]
+
+
+def is_dense(fmt: RowFormat) -> bool:
+    """Whether rows follow each other without gap or margin, in the tensor's own order."""
+    return (
+        fmt.row_elements == fmt.width * fmt.channels
+        and (fmt.c_step == 1 or fmt.channels == 1)
+        and (fmt.x_step == fmt.channels or fmt.width == 1)
+        and not (fmt.left or fmt.top or fmt.bottom)
+    )

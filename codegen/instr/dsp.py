@@ -1,0 +1,253 @@
+"""Cortex-M DSP extension: SMLAD adds two 16-bit products; SXTB16 widens two of four bytes.
+
+Weights stay 8 bits wide in flash and are widened in registers. SXTB16 takes bytes 0 and 2, with a
+rotation bytes 1 and 3; where activations are 16 bits wide, the weights of four steps are therefore
+stored in the order 0 2 1 3, so that the pairs meet. The inner step is inline assembly because no
+compiler folds the rotation into SXTB16 or uses the post-incremented LDRD by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from aot.ir.types import DType
+from codegen.instr.instruction import Instruction
+from codegen.loops.affine import variable
+from codegen.loops.ir import Accumulate, Binary, Buffer, For, Role, Stmt, at, load
+
+LDRD_OFFSET_LIMIT = 1020  # bytes, the largest immediate
+
+
+@dataclass(frozen=True, slots=True)
+class DotTile:
+    """A register tile of dot products: `pixels` by `channels` sums over `steps` groups of four."""
+
+    pixels: int
+    channels: int
+    steps: int
+    pixel_step: int  # elements from one pixel of x to the next
+    x_dtype: DType  # I16: widened activations; I8: widened in registers
+    x_aligned: bool  # every x is at a multiple of four bytes, so LDRD may be used
+
+    @property
+    def name(self) -> str:
+        step = f"_step{self.pixel_step}" if self.pixels > 1 else ""
+        unroll = f"_{self.unroll}_once" if self.unroll == self.steps else f"_by_{self.unroll}"
+        aligned = "" if self.x_aligned else "_unaligned"
+        return f"dot_{self.pixels}x{self.channels}_{self.x_dtype.value}{step}{aligned}{unroll}"
+
+    @property
+    def unroll(self) -> int:
+        """Groups per turn of the loop: the most that divides the steps, as far as the code stays small."""
+        return next(u for u in (16, 8, 4, 3, 2, 1) if self.steps % u == 0)
+
+
+def dot(tile: DotTile) -> Instruction:
+    """sums[i][j] += sum over k of x[i * pixel_step + k] * w[k][j], four k at a time."""
+    sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
+    x = Buffer("x", tile.x_dtype, 0, Role.INPUT)
+    w = Buffer("w", DType.I8, 0, Role.CONSTANT)
+    every = ", ".join(f"&{{sums[{i}]}}" for i in range(sums.elements))
+    return Instruction(
+        name=f"{tile.name}_{tile.steps}",
+        params=(sums, x, w),
+        body=_meaning(tile, sums, x, w),
+        call=f"{tile.name}({every}, {{x}}, {{w}}, {tile.steps});",
+        definition=_definition(tile),
+    )
+
+
+def _meaning(tile: DotTile, sums: Buffer, x: Buffer, w: Buffer) -> tuple[Stmt, ...]:
+    n, i, j = variable("n"), variable("i"), variable("j")
+    total = at(sums, i * tile.channels + j)
+    group = n * 4 * tile.channels + j * 4
+    if tile.x_dtype is DType.I16:
+        high, low = variable("high"), variable("low")
+        product = Binary(
+            "*", load(x, i * tile.pixel_step + n * 4 + high * 2 + low), load(w, group + low * 2 + high)
+        )
+        inner: Stmt = For("high", 2, (For("low", 2, (Accumulate(total, product),)),))
+    else:
+        k = variable("k")
+        product = Binary("*", load(x, i * tile.pixel_step + n * 4 + k), load(w, group + k))
+        inner = For("k", 4, (Accumulate(total, product),))
+    return (For("n", tile.steps, (For("i", tile.pixels, (For("j", tile.channels, (inner,)),)),)),)
+
+
+def _definition(tile: DotTile) -> str:
+    """The C function: sums in registers, one asm statement per turn of the loop."""
+    if tile.pixels <= 2:
+        return _function(tile, _loop(tile))
+    # clang keeps two registers to itself, and this tile needs all fourteen.
+    parts = [replace(tile, pixels=2), replace(tile, pixels=tile.pixels - 2)]
+    return "\n".join(
+        [
+            "#ifdef __clang__",
+            *(_definition(part) for part in parts),
+            _function(tile, _in_parts(tile, parts)) + "#else",
+            _function(tile, _loop_in_asm(tile)) + "#endif\n",
+        ]
+    )
+
+
+def _function(tile: DotTile, body: list[str]) -> str:
+    params = ", ".join(f"int32_t *sum{i}{j}" for i, j in _sums(tile))
+    lines = [
+        f"/* {_said(tile)}, four terms at a time. */",
+        f"static inline __attribute__((always_inline)) void {tile.name}(",
+        f"    {params},",
+        f"    const {tile.x_dtype.c_name} *x, const int8_t *w, int32_t groups)",
+        "{",
+        *body,
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sums(tile: DotTile) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(tile.pixels) for j in range(tile.channels)]
+
+
+def _in_parts(tile: DotTile, parts: list[DotTile]) -> list[str]:
+    first = 0
+    lines = []
+    for part in parts:
+        sums = ", ".join(f"sum{first + i}{j}" for i, j in _sums(part))
+        offset = f" + {first * tile.pixel_step}" if first else ""
+        lines.append(f"    {part.name}({sums}, x{offset}, w, groups);")
+        first += part.pixels
+    return lines
+
+
+def _locals(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
+    return [
+        f"    int32_t {', '.join(f's{i}{j} = *sum{i}{j}' for i, j in _sums(tile))};",
+        f"    int32_t {', '.join(temps)};",
+    ]
+
+
+def _operands(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
+    sums = ", ".join(f'[s{i}{j}] "+r"(s{i}{j})' for i, j in _sums(tile))
+    return [f"{sums},", '[x] "+r"(x), [w] "+r"(w),', ", ".join(f'[{t}] "=&r"({t})' for t in temps)]
+
+
+def _results(tile: DotTile) -> list[str]:
+    return [f"    *sum{i}{j} = s{i}{j};" for i, j in _sums(tile)]
+
+
+def _loop(tile: DotTile) -> list[str]:
+    step = _asm_step(tile)
+    asm = _asm(tile, step, step.lines * tile.unroll, "")
+    if tile.unroll == tile.steps:
+        return [*_locals(tile, step.temps), "    (void)groups;", *asm, *_results(tile)]
+    return [
+        *_locals(tile, step.temps),
+        f"    const int8_t *const end = w + groups * {4 * tile.channels};",
+        "    do {",
+        *(f"    {line}" for line in asm),
+        "    } while (w != end);",
+        *_results(tile),
+    ]
+
+
+def _loop_in_asm(tile: DotTile) -> list[str]:
+    """All registers are taken, so the end is compared from memory, in a register that is free just then."""
+    step = _asm_step(tile)
+    lines = step.lines * tile.unroll
+    if tile.unroll == tile.steps:
+        return [
+            *_locals(tile, step.temps),
+            "    (void)groups;",
+            *_asm(tile, step, lines, ""),
+            *_results(tile),
+        ]
+    lines = ("1:", *lines, "ldr %[p], %[end]", "cmp %[w], %[p]", "bne 1b")
+    return [
+        *_locals(tile, step.temps),
+        f"    const int8_t *const end = w + groups * {4 * tile.channels};",
+        *_asm(tile, step, lines, '[end] "m"(end)'),
+        *_results(tile),
+    ]
+
+
+def _asm(tile: DotTile, step: _Step, lines: tuple[str, ...], inputs: str) -> list[str]:
+    first, *rest = _operands(tile, step.temps)
+    return [
+        "    __asm__ volatile(",
+        *(f'        "{line}\\n\\t"' for line in lines),
+        f"        : {first}",
+        *(f"          {line}" for line in rest),
+        f"        : {inputs}".rstrip(),
+        f'        : "memory"{", " + chr(34) + "cc" + chr(34) if inputs else ""});',
+    ]
+
+
+def _said(tile: DotTile) -> str:
+    channels = f"{tile.channels} channel{'s' if tile.channels > 1 else ''}"
+    if tile.pixels == 1:
+        return f"Sums of one pixel and {channels}"
+    return f"Sums of {tile.pixels} pixels, {tile.pixel_step} elements apart, and {channels}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    lines: tuple[str, ...]
+    temps: tuple[str, ...]
+
+
+def _asm_step(tile: DotTile) -> _Step:
+    """Widened weights of two channels stay in registers while the pixels pass; a lone pixel stays itself."""
+    return _one_pixel_step(tile) if tile.pixels == 1 else _many_pixels_step(tile)
+
+
+def _one_pixel_step(tile: DotTile) -> _Step:
+    lines = _load_x(tile, 0, "p", "q", last=True)
+    for j in range(0, tile.channels, 2):
+        pair = min(2, tile.channels - j)
+        lines += _load_w(pair)
+        for channel, word in list(zip(range(j, j + pair), "ab", strict=False)):
+            lines += [
+                f"sxtb16 %[e], %[{word}]",
+                f"sxtb16 %[{word}], %[{word}], ror #8",
+                f"smlad %[s0{channel}], %[p], %[e], %[s0{channel}]",
+                f"smlad %[s0{channel}], %[q], %[{word}], %[s0{channel}]",
+            ]
+    temps = ("a", "b", "e", "p", "q") if tile.channels > 1 else ("a", "e", "p", "q")
+    return _Step(tuple(lines), temps)
+
+
+def _many_pixels_step(tile: DotTile) -> _Step:
+    words = "ab"[: tile.channels]
+    even = dict(zip(words, "ef", strict=False))
+    lines = _load_w(tile.channels)
+    for word in words:
+        lines += [f"sxtb16 %[{even[word]}], %[{word}]", f"sxtb16 %[{word}], %[{word}], ror #8"]
+    for i in reversed(range(tile.pixels)):
+        lines += _load_x(tile, i, "p", "q", last=i == 0)
+        for j, word in enumerate(words):
+            lines.append(f"smlad %[s{i}{j}], %[p], %[{even[word]}], %[s{i}{j}]")
+        for j, word in enumerate(words):
+            lines.append(f"smlad %[s{i}{j}], %[q], %[{word}], %[s{i}{j}]")
+    temps = (*words, *even.values(), "p", "q")
+    return _Step(tuple(lines), temps)
+
+
+def _load_w(channels: int) -> list[str]:
+    return ["ldrd %[a], %[b], [%[w]], #8"] if channels == 2 else ["ldr %[a], [%[w]], #4"]
+
+
+def _load_x(tile: DotTile, pixel: int, first: str, second: str, last: bool) -> list[str]:
+    """Four activations of a pixel as two registers of 16-bit pairs; the last load moves the pointer on."""
+    offset = pixel * tile.pixel_step * tile.x_dtype.bytes
+    if tile.x_dtype is DType.I8:
+        address = "[%[x]], #4" if last else f"[%[x], #{offset}]"
+        return [
+            f"ldr %[{second}], {address}",
+            f"sxtb16 %[{first}], %[{second}]",
+            f"sxtb16 %[{second}], %[{second}], ror #8",
+        ]
+    if tile.x_aligned:
+        return [f"ldrd %[{first}], %[{second}], " + ("[%[x]], #8" if last else f"[%[x], #{offset}]")]
+    if last:
+        return [f"ldr %[{second}], [%[x], #4]", f"ldr %[{first}], [%[x]], #8"]
+    return [f"ldr %[{first}], [%[x], #{offset}]", f"ldr %[{second}], [%[x], #{offset + 4}]"]

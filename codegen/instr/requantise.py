@@ -1,0 +1,242 @@
+"""Requantisation as scalar functions: an accumulator becomes a stored int8, exactly, in few instructions.
+
+The reference rounds twice: v = round(sum * mult / 2**31), half up, then v / 2**right, half away from
+zero, then adds the zero point and clamps. Three facts make it cheap without changing a bit:
+- with |sum| < 2**30 the first rounding is one SMMULR of the doubled sum;
+- half away from zero is (v + half - (v < 0)) >> right for right >= 1, and where the clamp cuts off
+  everything below the zero point, the sign does not matter;
+- the zero point can be added before the shift, as zero_point << right, in the same constant as half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.requant import multiply_by_quantized_multiplier
+from aot.ops.rounding import RequantRounding
+from codegen.instr.instruction import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Requant:
+    """What is known of a layer's requantisation when its code is written."""
+
+    zero_point: int
+    low: int
+    high: int
+    rounding: RequantRounding
+    rights: tuple[int, int]  # least and greatest right shift over the channels; negative: shifts left
+    sum_fits_30_bits: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Only right shifts, and the zero point still fits 32 bits before them."""
+        return self.rights[0] >= 1 and self.rights[1] <= 22 and self.sum_fits_30_bits
+
+
+def doubling_high_mul(dsp: bool) -> Function:
+    """round(a * b / 2**31), half up, for |a| < 2**30."""
+    if dsp:
+        definition = """\
+/* round(a * b / 2^31), half up; |a| < 2^30. */
+static inline int32_t doubling_high_mul(int32_t a, int32_t b)
+{
+    int32_t result;
+    __asm__("smmulr %0, %1, %2" : "=r"(result) : "r"(a * 2), "r"(b));
+    return result;
+}
+"""
+    else:
+        definition = """\
+/* round(a * b / 2^31), half up. */
+static inline int32_t doubling_high_mul(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
+}
+"""
+    return Function("doubling_high_mul", DType.I32, definition, lambda a, b: (a * b + (1 << 30)) >> 31)
+
+
+@dataclass(frozen=True, slots=True)
+class ToInt8:
+    """How sums become stored values: `prepare(right)` once per channel, `store` for every sum."""
+
+    prepare: Function | None
+    store: Function  # (sum, mult, right) -> int8, or (sum, mult, right, prepared) -> int8
+
+
+def to_int8(requant: Requant, dsp: bool) -> ToInt8:
+    if requant.rounding is RequantRounding.SINGLE:
+        return ToInt8(None, _rounding_once(requant))
+    if requant.is_plain:
+        return ToInt8(_rounding_term(requant), _right_shift_only(requant, dsp))
+    return ToInt8(None, _any_shift(requant))
+
+
+def _rounding_term(r: Requant) -> Function:
+    """Half a step plus the zero point in steps of 2^right, that is (1 + 2 * zero point) * 2^right / 2."""
+    twice = 1 + 2 * r.zero_point
+    name = f"rounding_zero_{_word(r.zero_point)}"
+    definition = f"""\
+/* Half a step and the zero point {r.zero_point}, at the scale before the last shift; right >= 1. */
+static inline int32_t {name}(int32_t right)
+{{
+    return {_number(twice)} * (1 << right) >> 1;
+}}
+"""
+    return Function(name, DType.I32, definition, lambda right: twice * (1 << right) >> 1)
+
+
+def _right_shift_only(r: Requant, dsp: bool) -> Function:
+    sign_matters = r.low < r.zero_point
+    name = f"to_int8{_clamp_suffix(r)}" + ("" if sign_matters else "_relu")
+    rounded = "v + (v >> 31) + rounding" if sign_matters else "v + rounding"
+    definition = f"""\
+/* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; {r.low} .. {r.high}. */
+static inline int32_t {name}(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
+{{
+    const int32_t v = doubling_high_mul(sum, mult);
+    return {_clamp(f"({rounded}) >> right", r, dsp)};
+}}
+"""
+    return Function(
+        name, DType.I32, definition, _prepared_meaning(r), (), _needs(r, dsp, doubling_high_mul(dsp))
+    )
+
+
+def _any_shift(r: Requant) -> Function:
+    name = f"to_int8{_suffix(r)}_any_shift"
+    definition = f"""\
+/* sum * 2^left * mult / 2^31 / 2^right, each rounded as the reference does, {_said(r)};
+   left is -right where right < 0. */
+static inline int8_t {name}(int32_t sum, int32_t mult, int32_t right)
+{{
+    const int32_t left = right < 0 ? -right : 0;
+    const int32_t shift = right < 0 ? 0 : right;
+    const int32_t v = doubling_high_mul_wide((int32_t)((uint32_t)sum << left), mult);
+    const uint32_t mask = (1u << shift) - 1u;
+    const int32_t half = (int32_t)(mask >> 1) + (v < 0);
+    const int32_t rounded = (v >> shift) + ((int32_t)((uint32_t)v & mask) > half);
+    return (int8_t){_clamp_any("rounded", r)};
+}}
+"""
+    return Function(name, DType.I8, definition, _meaning(r), (), (_WIDE, clamp_function()))
+
+
+_WIDE = Function(
+    "doubling_high_mul_wide",
+    DType.I32,
+    """\
+/* round(a * b / 2^31), half up, for any a and b > 0. */
+static inline int32_t doubling_high_mul_wide(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
+}
+""",
+    lambda a, b: (a * b + (1 << 30)) >> 31,
+)
+
+
+_SATURATE = Function(
+    "saturate_to_int8",
+    DType.I32,
+    """\
+static inline int32_t saturate_to_int8(int32_t v)
+{
+    int32_t result;
+    __asm__("ssat %0, #8, %1" : "=r"(result) : "r"(v));
+    return result;
+}
+""",
+    lambda v: min(max(v, -128), 127),
+)
+
+
+def _rounding_once(r: Requant) -> Function:
+    name = f"to_int8{_suffix(r)}_once"
+    definition = f"""\
+/* sum * mult / 2^(31 + right), rounded once, half up, {_said(r)}. */
+static inline int8_t {name}(int32_t sum, int32_t mult, int32_t right)
+{{
+    const int64_t v = ((int64_t)sum * mult + ((int64_t)1 << (30 + right))) >> (31 + right);
+    const int32_t near = v < -256 ? -256 : v > 256 ? 256 : (int32_t)v;
+    return (int8_t){_clamp_any("near", r)};
+}}
+"""
+    return Function(name, DType.I8, definition, _meaning(r), (), (clamp_function(),))
+
+
+def clamp_function() -> Function:
+    return Function(
+        "clamp",
+        DType.I32,
+        """\
+static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+""",
+        lambda v, low, high: min(max(v, low), high),
+    )
+
+
+def _meaning(r: Requant) -> Callable[..., int]:
+    def compute(total: int, mult: int, right: int) -> int:
+        scaled = multiply_by_quantized_multiplier(np.int64(total), mult, -right, r.rounding)
+        return int(np.clip(scaled + r.zero_point, r.low, r.high))
+
+    return compute
+
+
+def _prepared_meaning(r: Requant) -> Callable[..., int]:
+    """As the C computes it, so that a wrong rounding term shows."""
+    sign = 1 if r.low < r.zero_point else 0
+
+    def compute(total: int, mult: int, right: int, rounding: int) -> int:
+        v = (total * mult + (1 << 30)) >> 31
+        return min(max((v - sign * (v < 0) + rounding) >> right, r.low), r.high)
+
+    return compute
+
+
+def _needs(r: Requant, dsp: bool, *functions: Function) -> tuple[Function, ...]:
+    return (*functions, _SATURATE if dsp and _is_full_range(r) else clamp_function())
+
+
+def _clamp(value: str, r: Requant, dsp: bool) -> str:
+    if dsp and _is_full_range(r):
+        return f"saturate_to_int8({value})"
+    return f"clamp({value}, {r.low}, {r.high})"
+
+
+def _clamp_any(value: str, r: Requant) -> str:
+    """Clamped before the zero point is added: no 32-bit value overflows."""
+    return f"(clamp({value}, {r.low - r.zero_point}, {r.high - r.zero_point}) + {_number(r.zero_point)})"
+
+
+def _is_full_range(r: Requant) -> bool:
+    return (r.low, r.high) == (-128, 127)
+
+
+def _clamp_suffix(r: Requant) -> str:
+    return "" if _is_full_range(r) else f"_{_word(r.low)}_{_word(r.high)}"
+
+
+def _suffix(r: Requant) -> str:
+    return f"_zero_{_word(r.zero_point)}{_clamp_suffix(r)}"
+
+
+def _said(r: Requant) -> str:
+    return f"plus {r.zero_point}, within {r.low} .. {r.high}"
+
+
+def _word(value: int) -> str:
+    return f"m{-value}" if value < 0 else str(value)
+
+
+def _number(value: int) -> str:
+    return f"({value})" if value < 0 else str(value)

@@ -1,0 +1,127 @@
+"""average_pool2d: one output row of means; a single row of the result grows with the rows of the image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from aot.ops.activation import integer_clamp
+from aot.ops.spatial import NO_PADDING, pad, patches
+from codegen.formats import Want, geometry, storage_dtype
+from codegen.instr.instruction import Function
+from codegen.instr.scalar import clamp_to, mean_of, mean_of_counted
+from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.pooling import (
+    pool_access,
+    pool_of,
+    pool_wants,
+    result_element,
+    scheduled_pool,
+    window_element,
+)
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import Accumulate, Apply, Buffer, Const, Declare, Expr, For, Proc, Role, Store, at, load
+from codegen.model import RowFormat
+
+
+def _wants(site: Site) -> tuple[Want | None, ...]:
+    return pool_wants(site, neutral=0)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    (x,) = inputs
+    return _by_rows(site, x, output) if _is_one_row(site, output) else _by_windows(site, x, output)
+
+
+def _is_one_row(site: Site, y: RowFormat) -> bool:
+    """Whether the windows cover all rows of the image, and the result needs no margins."""
+    op, rows = pool_of(site), geometry(site.input(0)).rows
+    return op.size[0] == rows > 1 and op.padding == NO_PADDING and not (y.top or y.bottom)
+
+
+def _by_windows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
+    op = pool_of(site)
+    counts = _counts(site)
+    even = counts.min() == counts.max()
+    xs, ys = _x(site, x, op.size[0]), _y(site, y)
+    count = Buffer("count", DType.I32, counts.size, Role.CONSTANT)
+    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    mean: Expr
+    if even:
+        mean = Apply(mean_of(int(counts.flat[0])), (load(total),))
+    else:
+        mean = Apply(mean_of_counted(), (load(total), load(count, variable("column"))))
+    element = load(xs, window_element(op, x), variable("r"))
+    body = (
+        Declare(total),
+        Store(at(total), Const(0)),
+        For("r", op.size[0], (For("t", op.size[1], (Accumulate(at(total), element),)),)),
+        Store(at(ys, result_element(y)), Apply(_clamp(site), (mean,))),
+    )
+    loops = For("column", y.width, (For("c", y.channels, body),))
+    name = f"average_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}"
+    proc = Proc(name, (xs, ys) if even else (xs, ys, count), (loops,))
+    return Kernel(
+        schedule="windows",
+        why="each result by itself",
+        proc=scheduled_pool(proc, op),
+        summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.width} pixels of {y.channels} channels.",
+        access=pool_access(site),
+        constants={} if even else {"count": counts.astype(np.int32).reshape(-1)},
+        row_tables={} if even else {"count": y.width},
+    )
+
+
+def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
+    op, elements = pool_of(site), y.width * y.channels
+    xs, ys = _x(site, x, 1), _y(site, y)
+    sums = Buffer("sums", DType.I32, elements, Role.STATE)
+    mean = Apply(mean_of(op.size[0] * op.size[1]), (load(sums, _sum_of(y)),))
+    taps = For("t", op.size[1], (Accumulate(at(sums, _sum_of(y)), load(xs, window_element(op, x))),))
+    name = f"average_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}"
+    add = Proc(f"{name}_add", (xs, sums), (_every(y, taps),))
+    start = Proc(f"{name}_begin", (sums,), (_every(y, Store(at(sums, _sum_of(y)), Const(0))),))
+    stored = Store(at(ys, result_element(y)), Apply(_clamp(site), (mean,)))
+    return Kernel(
+        schedule="by-rows",
+        why=f"the {op.size[0]} rows of the image are added as they come",
+        proc=scheduled_pool(add, op),
+        summary=f"Means of {op.size[0]}x{op.size[1]}, {y.width} pixels of {y.channels} channels.",
+        access=(RowAccess(stride=1, first=0, count=1),),
+        accumulation=Accumulation(
+            start, Proc(f"{name}_finish", (sums, ys), (_every(y, stored),)), elements, op.size[0]
+        ),
+    )
+
+
+def _every(y: RowFormat, stmt: For | Store) -> For:
+    return For("column", y.width, (For("c", y.channels, (stmt,)),))
+
+
+def _sum_of(y: RowFormat) -> Affine:
+    return variable("column") * y.channels + variable("c")
+
+
+def _x(site: Site, x: RowFormat, rows: int) -> Buffer:
+    return Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, rows)
+
+
+def _y(site: Site, y: RowFormat) -> Buffer:
+    return Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+
+
+def _clamp(site: Site) -> Function:
+    return clamp_to(*integer_clamp(pool_of(site).activation, site.outputs[0]))
+
+
+def _counts(site: Site) -> Array:
+    """How many real pixels each window holds, [row, column]."""
+    op, g = pool_of(site), geometry(site.input(0))
+    ones = pad(np.ones((1, g.rows, g.width, 1), np.int64), op.padding, 0)
+    return np.asarray(patches(ones, op.size, op.stride, (1, 1)).sum(axis=(4, 5)))[0, :, :, 0]
+
+
+KERNEL = OpKernel(wants=_wants, lower=_lower)

@@ -1,0 +1,113 @@
+"""conv2d: one output row as dot products over pointers to input rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.ir.graph import Array
+from aot.ir.types import TensorType
+from aot.ops.conv2d import Conv2d
+from aot.ops.requant import conv_requant
+from aot.target import Optimize
+from codegen.formats import Want, storage_dtype
+from codegen.kernels.dot_product import GROUP, DotProblem, Tile, dsp_tile, schedule_dsp, schedule_plain
+from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.requantised import Requantised, requantised
+from codegen.model import RowFormat
+
+
+def _op(site: Site) -> Conv2d:
+    assert isinstance(site.node.op, Conv2d)
+    return site.node.op
+
+
+def _wants(site: Site) -> tuple[Want | None, ...]:
+    """Rows of pixels with the padding inside; 16 bits wide where SMLAD reads them and memory allows."""
+    op = _op(site)
+    (top, bottom), (left, right) = op.padding
+    widened = site.dsp and site.optimize is not Optimize.RAM
+    return (
+        Want(
+            dtype_bytes=2 if widened else 1,
+            left=left,
+            right=right,
+            top=top,
+            bottom=bottom,
+            slack=-_tap_length(op, site.constants[1]) % GROUP if site.dsp else 0,
+        ),
+    )
+
+
+def _tap_length(op: Conv2d, w: Array) -> int:
+    """Contiguous elements under the kernel: a whole kernel row, or a pixel where columns are dilated."""
+    columns = 1 if op.dilation[1] > 1 else w.shape[2]
+    return int(columns * w.shape[3])
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, x, w = _op(site), site.input(0), site.constants[1]
+    tail = _requantised(site, w)
+    problem = _problem(site, inputs[0], output, tail)
+    if site.dsp:
+        tile = dsp_tile(problem)
+        scheduled = schedule_dsp(problem, tile)
+        schedule, why = (
+            "smlad",
+            f"{tile.pixels} x {tile.channels} sums per tile, {inputs[0].dtype_bytes * 8}-bit rows",
+        )
+    else:
+        scheduled = schedule_plain(problem, Tile(2, 2))
+        schedule, why = "plain", "2 x 2 sums per tile"
+    weights = scheduled.packing.apply(w) if scheduled.packing is not None else w.reshape(-1)
+    return Kernel(
+        schedule=schedule,
+        why=why,
+        proc=scheduled.proc,
+        summary=_summary(op, x, w, site.outputs[0]),
+        access=(RowAccess(op.stride[0], -op.padding[0][0], w.shape[1], op.dilation[0]),),
+        constants={"w": weights, **tail.tables},
+    )
+
+
+def _requantised(site: Site, w: Array) -> Requantised:
+    op, x, out = _op(site), site.input(0), site.outputs[0]
+    multipliers = conv_requant(x, site.input(1), out, w.shape[0])
+    bias = site.constants.get(2)
+    return requantised(w, bias, multipliers, x, out, op.activation, op.rounding, site.dsp)
+
+
+def _problem(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> DotProblem:
+    op, w = _op(site), site.constants[1]
+    channels, kernel_rows, kernel_columns, depth = w.shape
+    left = op.padding[1][0]
+    length = _tap_length(op, w)
+    return DotProblem(
+        name=f"conv2d_{kernel_rows}x{kernel_columns}_{depth}_to_{channels}_by_{y.width}",
+        pixels=y.width,
+        channels=channels,
+        kernel_rows=kernel_rows,
+        taps=kernel_columns * depth // length,
+        tap_step=op.dilation[1] * x.x_step,
+        length=length,
+        x_dtype=storage_dtype(site.input(0), x),
+        x_elements=x.row_elements,
+        x_first=(x.left - left) * x.x_step,
+        x_step=op.stride[1] * x.x_step,
+        y_dtype=storage_dtype(site.outputs[0], y),
+        y_elements=y.row_elements,
+        y_first=y.left * y.x_step,
+        y_pixel_step=y.x_step,
+        y_channel_step=y.c_step,
+        to_int8=tail.to_int8,
+    )
+
+
+def _summary(op: Conv2d, x: TensorType, w: Array, y: TensorType) -> str:
+    o, rows, columns, depth = w.shape
+    strides = f", stride {op.stride[0]}x{op.stride[1]}" if op.stride != (1, 1) else ""
+    return (
+        f"One row of a convolution: {rows}x{columns}{strides}, {depth} -> {o} channels, {y.shape[2]} pixels."
+    )
+
+
+KERNEL = OpKernel(wants=_wants, lower=_lower)

@@ -1,0 +1,126 @@
+"""depthwise_conv2d: each channel's own small kernel along the rows.
+
+for c in channels: for m in multiplier: for x in pixels:
+    sum = bias[c, m]
+    for r in kernel rows: for t in kernel columns:
+        sum += x_row[r][x * stride + t][c] * w[c, m][r][t]
+    y[x][c, m] = requantised(sum)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.op import given
+from aot.ops.requant import conv_requant
+from codegen.formats import Order, Want, storage_dtype
+from codegen.instr import dsp_depthwise
+from codegen.instr.dsp_depthwise import DepthwiseRow, depthwise_row
+from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.requantised import Requantised, channel_constants, requantised
+from codegen.loops.affine import variable
+from codegen.loops.ir import Accumulate, Binary, Buffer, Declare, For, Proc, Role, Store, at, load
+from codegen.loops.schedule import partition, privatize, split, unroll
+from codegen.loops.tensorize import tensorize
+from codegen.model import RowFormat
+
+_BLOCK = 64  # sums on the stack at a time
+_UNROLLED_TAPS = 3
+_UNROLLED_STORES = 6  # of a row so short that its loop would cost more than its code
+
+
+def _op(site: Site) -> DepthwiseConv2d:
+    assert isinstance(site.node.op, DepthwiseConv2d)
+    return site.node.op
+
+
+def _is_dsp_row(site: Site) -> bool:
+    op, (rows, columns, _) = _op(site), site.constants[1].shape
+    square = rows == columns == dsp_depthwise.KERNEL
+    plain = op.multiplier == 1 and op.dilation[1] == 1 and op.stride[1] in dsp_depthwise.STRIDES
+    return site.dsp and square and plain
+
+
+def _wants(site: Site) -> tuple[Want | None, ...]:
+    """Planes for the DSP schedule, else pixels as they come."""
+    (top, bottom), (left, right) = _op(site).padding
+    if _is_dsp_row(site):
+        return (Want(Order.PLANES, 1, left, right, top, bottom, slack=dsp_depthwise.READ_AHEAD),)
+    return (Want(Order.PIXELS, 1, left, right, top, bottom),)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, w = _op(site), site.constants[1]
+    filters = np.moveaxis(w, 2, 0)  # [channel][kernel row][kernel column]
+    multipliers = conv_requant(site.input(0), site.input(1), site.outputs[0], w.shape[2])
+    bias = site.constants.get(2)
+    tail = requantised(
+        filters, bias, multipliers, site.input(0), site.outputs[0], op.activation, op.rounding, site.dsp
+    )
+    proc = _nest(site, inputs[0], output, tail)
+    weights = filters.reshape(-1)
+    if _is_dsp_row(site):
+        proc = _schedule_dsp_row(proc, output.width, op.stride[1])
+        weights = np.append(weights, np.zeros(dsp_depthwise.READ_AHEAD, np.int8))
+        schedule, why = "smlad", "3x3 windows along planes, nine weights in five registers"
+    else:
+        proc = unroll(proc, "t") if w.shape[1] <= _UNROLLED_TAPS else proc
+        schedule, why = "plain", "one output at a time"
+    kernel = f"{w.shape[0]}x{w.shape[1]}"
+    strides = f", stride {op.stride[0]}x{op.stride[1]}" if op.stride != (1, 1) else ""
+    return Kernel(
+        schedule=schedule,
+        why=why,
+        proc=proc,
+        summary=(
+            f"One row of a depthwise convolution: {kernel}{strides}, "
+            f"{w.shape[2]} channels, {output.width} pixels."
+        ),
+        access=(RowAccess(op.stride[0], -op.padding[0][0], w.shape[0], op.dilation[0]),),
+        constants={"w": weights, **tail.tables},
+    )
+
+
+def _nest(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
+    op, (kernel_rows, kernel_columns, channels) = _op(site), site.constants[1].shape
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, kernel_rows)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    w = Buffer("w", DType.I8, channels * kernel_rows * kernel_columns, Role.CONSTANT)
+    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    c, m, column, row, tap = (variable(v) for v in ("c", "m", "column", "r", "t"))
+    out_channel = c * op.multiplier + m
+    channel = channel_constants(tail.to_int8, channels, out_channel)
+    pixel = column * op.stride[1] + tap * op.dilation[1] + (x.left - op.padding[1][0])
+    weight = out_channel * (kernel_rows * kernel_columns) + row * kernel_columns + tap
+    product = Binary("*", load(xs, pixel * x.x_step + c * x.c_step, row), load(w, weight))
+    place = (column + y.left) * y.x_step + out_channel * y.c_step
+    body = (
+        Declare(total),
+        Store(at(total), given(channel.start)),
+        For("r", kernel_rows, (For("t", kernel_columns, (Accumulate(at(total), product),)),)),
+        Store(at(ys, place), channel.stored(load(total))),
+    )
+    filters = For("m", op.multiplier, (*channel.loads, For("column", y.width, body)))
+    name = f"depthwise_conv2d_{kernel_rows}x{kernel_columns}_{channels}_by_{y.width}"
+    return Proc(name, (xs, ys, w, *channel.tables), (For("c", x.channels, (filters,)),))
+
+
+def _schedule_dsp_row(proc: Proc, width: int, stride: int) -> Proc:
+    """A block of sums by one instruction, then all of them requantised."""
+    blocks = -(-width // _BLOCK)
+    size = -(-width // blocks)
+    whole, rest = divmod(width, size)
+    if rest:
+        proc = partition(proc, "column", whole * size, "blocks", "output")
+    proc = split(proc, "blocks" if rest else "column", size, "block", "output")
+    proc = privatize(proc, ("sum",), "output", together=2)
+    rows = [DepthwiseRow(n, stride) for n in (size, rest) if n]
+    proc = tensorize(proc, "output", [depthwise_row(r) for r in rows])
+    return unroll(proc, "output") if size <= _UNROLLED_STORES else proc
+
+
+KERNEL = OpKernel(wants=_wants, lower=_lower)

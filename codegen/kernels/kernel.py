@@ -1,0 +1,89 @@
+"""What a kernel file gives: which rows it wants, and the loop nest with its constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aot.ir.graph import Array, Node
+from aot.ir.types import TensorType
+from aot.target import Feature, Optimize, Target
+from codegen.formats import Want
+from codegen.loops.ir import Proc
+from codegen.model import RowFormat
+
+
+@dataclass(frozen=True)
+class Site:
+    """A node with everything a kernel may specialise on."""
+
+    node: Node
+    inputs: tuple[TensorType | None, ...]
+    outputs: tuple[TensorType, ...]
+    constants: Mapping[int, Array]  # by input position
+    target: Target
+    optimize: Optimize
+
+    def input(self, position: int) -> TensorType:
+        found = self.inputs[position]
+        assert found is not None, f"{self.node.name} has no input {position}"
+        return found
+
+    @property
+    def dsp(self) -> bool:
+        return self.target.has(Feature.DSP)
+
+
+@dataclass(frozen=True, slots=True)
+class RowAccess:
+    """Row pointers: for output row y, pointer i is the image's row y * stride + first + i * step."""
+
+    stride: int
+    first: int
+    count: int
+    step: int = 1
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """A result that grows row by row: 32-bit sums in the arena, one firing for each row of the input."""
+
+    start: Proc  # before the first row: sums to where they begin
+    finish: Proc  # after the last: sums to results
+    elements: int  # sums
+    rows: int  # of the input
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * 4
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A scheduled proc, how it meets the tensors, and its constants as the proc wants them stored."""
+
+    schedule: str
+    why: str
+    proc: Proc
+    summary: str  # one line of C comment, true for every layer that shares the function
+    access: tuple[RowAccess, ...]  # one per activation input
+    constants: Mapping[str, Array] = field(default_factory=dict)
+    # Constants with that many elements per firing, where each firing has its own part.
+    row_tables: Mapping[str, int] = field(default_factory=dict)
+    accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
+
+    @property
+    def procs(self) -> tuple[Proc, ...]:
+        """In the order in which they first run."""
+        if self.accumulation is None:
+            return (self.proc,)
+        return (self.accumulation.start, self.proc, self.accumulation.finish)
+
+
+@dataclass(frozen=True)
+class OpKernel:
+    """The kernels of an op. `activations` are the input positions that are not constants."""
+
+    wants: Callable[[Site], tuple[Want | None, ...]]  # one per activation; None: any format will do
+    lower: Callable[[Site, Sequence[RowFormat], RowFormat], Kernel]
+    takes_rows: bool = False  # can read a flattened image by the rows of the image

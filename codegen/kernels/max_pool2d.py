@@ -1,0 +1,56 @@
+"""max_pool2d: one output row of maxima."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.ir.types import DType
+from aot.ops.activation import integer_clamp
+from codegen.formats import Want, storage_dtype
+from codegen.instr.scalar import clamp_to
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.pooling import (
+    pool_access,
+    pool_of,
+    pool_wants,
+    result_element,
+    scheduled_pool,
+    window_element,
+)
+from codegen.loops.affine import variable
+from codegen.loops.ir import Apply, Binary, Buffer, Const, Declare, For, Proc, Role, Store, at, load
+from codegen.model import RowFormat
+
+_LEAST = -128
+
+
+def _wants(site: Site) -> tuple[Want | None, ...]:
+    return pool_wants(site, neutral=_LEAST)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, (x,), y = pool_of(site), inputs, output
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, op.size[0])
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    most = Buffer("most", DType.I32, 1, Role.LOCAL)
+    low, high = integer_clamp(op.activation, site.outputs[0])
+    larger = Binary("max", load(most), load(xs, window_element(op, x), variable("r")))
+    body = (
+        Declare(most),
+        Store(at(most), Const(_LEAST)),
+        For("r", op.size[0], (For("t", op.size[1], (Store(at(most), larger),)),)),
+        Store(at(ys, result_element(y)), Apply(clamp_to(low, high), (load(most),))),
+    )
+    loops = For("column", y.width, (For("c", y.channels, body),))
+    return Kernel(
+        schedule="plain",
+        why="the only one",
+        proc=scheduled_pool(
+            Proc(f"max_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}", (xs, ys), (loops,)), op
+        ),
+        summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.width} pixels of {y.channels} channels.",
+        access=pool_access(site),
+    )
+
+
+KERNEL = OpKernel(wants=_wants, lower=_lower)

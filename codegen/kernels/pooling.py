@@ -1,0 +1,46 @@
+"""What the pools share: the window's rows, its pixels, and a margin where there is padding."""
+
+from __future__ import annotations
+
+from aot.ops.pooling import Pool2d
+from codegen.formats import Want
+from codegen.kernels.kernel import RowAccess, Site
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import Proc
+from codegen.loops.schedule import unroll
+from codegen.model import RowFormat
+
+_UNROLLED_TAPS = 8
+
+
+def pool_of(site: Site) -> Pool2d:
+    assert isinstance(site.node.op, Pool2d)
+    return site.node.op
+
+
+def pool_wants(site: Site, neutral: int) -> tuple[Want | None, ...]:
+    """Any rows will do; with padding, margins of what does not change the result."""
+    (top, bottom), (left, right) = pool_of(site).padding
+    if not any((top, bottom, left, right)):
+        return (None,)
+    return (Want(left=left, right=right, top=top, bottom=bottom, fill=neutral),)
+
+
+def pool_access(site: Site) -> tuple[RowAccess, ...]:
+    op = pool_of(site)
+    return (RowAccess(op.stride[0], -op.padding[0][0], op.size[0]),)
+
+
+def window_element(op: Pool2d, x: RowFormat) -> Affine:
+    """Element under tap t of output `column`, channel c."""
+    pixel = variable("column") * op.stride[1] + variable("t") + (x.left - op.padding[1][0])
+    return pixel * x.x_step + variable("c") * x.c_step
+
+
+def scheduled_pool(proc: Proc, op: Pool2d) -> Proc:
+    """A row of a small window written out."""
+    return unroll(proc, "t") if op.size[1] <= _UNROLLED_TAPS else proc
+
+
+def result_element(y: RowFormat) -> Affine:
+    return (variable("column") + y.left) * y.x_step + variable("c") * y.c_step

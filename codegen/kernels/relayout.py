@@ -1,0 +1,34 @@
+"""relayout: a row copied into another row format, for readers that want margins, planes or wider elements."""
+
+from __future__ import annotations
+
+from aot.ir.types import TensorType
+from codegen.formats import storage_dtype
+from codegen.kernels.kernel import Kernel, RowAccess
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
+from codegen.model import RowFormat
+
+
+def relayout(tensor: TensorType, source: RowFormat, target: RowFormat) -> Kernel:
+    """Copies the pixels; the margins are filled when the target's memory is taken into use."""
+    x = Buffer("x", storage_dtype(tensor, source), source.row_elements, Role.ROWS)
+    y = Buffer("y", storage_dtype(tensor, target), target.row_elements, Role.OUTPUT)
+    copy = Store(at(y, _place(target)), load(x, _place(source)))
+    loops = For("column", source.width, (For("c", source.channels, (copy,)),))
+    return Kernel(
+        schedule="copy",
+        why=f"its readers want {_said(target)}",
+        proc=Proc(f"copy_{source.channels}_by_{source.width}", (x, y), (loops,)),
+        summary=f"One row copied: {source.width} pixels of {source.channels} channels, as {_said(target)}.",
+        access=(RowAccess(stride=1, first=0, count=1),),
+    )
+
+
+def _place(fmt: RowFormat) -> Affine:
+    return (variable("column") + fmt.left) * fmt.x_step + variable("c") * fmt.c_step
+
+
+def _said(fmt: RowFormat) -> str:
+    order = "pixels" if fmt.c_step == 1 else "planes"
+    return f"{fmt.dtype_bytes * 8}-bit {order}"

@@ -1,0 +1,116 @@
+"""What layers that end in a requantisation share: folded bias, constant tables, the store function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops.activation import Activation, integer_clamp
+from aot.ops.requant import quant_of
+from aot.ops.rounding import RequantRounding
+from codegen.instr.requantise import Requant, ToInt8, to_int8
+from codegen.loops.affine import Affine
+from codegen.loops.ir import Apply, Buffer, Declare, Expr, Load, Role, Stmt, Store, at, load
+
+
+@dataclass(frozen=True, slots=True)
+class Requantised:
+    """The tail of a layer: sums start at `bias`; `to_int8` stores them with their channel's constants."""
+
+    bias: Array
+    mult: Array
+    right: Array
+    to_int8: ToInt8
+
+    @property
+    def tables(self) -> Mapping[str, Array]:
+        return {"bias": self.bias, "mult": self.mult, "right": self.right}
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelConstants:
+    """A channel's constants, loaded into locals once for all its pixels."""
+
+    tables: tuple[Buffer, ...]  # parameters of the proc
+    locals: tuple[Buffer, ...]
+    loads: tuple[Stmt, ...]
+    start: Load | None  # where its sums begin
+    _scales: tuple[Load, ...]
+    _to_int8: ToInt8
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(b.name for b in self.locals)
+
+    def stored(self, total: Expr) -> Apply:
+        return Apply(self._to_int8.store, (total, *self._scales))
+
+
+def channel_constants(to_int8: ToInt8, channels: int, channel: Affine) -> ChannelConstants:
+    """For a nest that makes a channel's sums and stores them."""
+    bias = Buffer("bias", DType.I32, channels, Role.CONSTANT)
+    start = Buffer("start", DType.I32, 1, Role.LOCAL)
+    begin = (Declare(start), Store(at(start), load(bias, channel)))
+    c = scale_constants(to_int8, channels, channel)
+    return replace(
+        c, tables=(bias, *c.tables), locals=(start, *c.locals), loads=(*begin, *c.loads), start=load(start)
+    )
+
+
+def scale_constants(to_int8: ToInt8, channels: int, channel: Affine) -> ChannelConstants:
+    """For a nest that stores sums made before."""
+    mult = Buffer("mult", DType.I32, channels, Role.CONSTANT)
+    right = Buffer("right", DType.I8, channels, Role.CONSTANT)
+    values: list[tuple[str, Expr]] = [("scale", load(mult, channel)), ("shift", load(right, channel))]
+    shift = Buffer("shift", DType.I32, 1, Role.LOCAL)
+    if to_int8.prepare is not None:
+        values.append(("rounding", Apply(to_int8.prepare, (load(shift),))))
+    locals_ = tuple(Buffer(name, DType.I32, 1, Role.LOCAL) for name, _ in values)
+    loads = [
+        s for b, (_, value) in zip(locals_, values, strict=True) for s in (Declare(b), Store(at(b), value))
+    ]
+    scales = tuple(load(b) for b in locals_)
+    return ChannelConstants((mult, right), locals_, tuple(loads), None, scales, to_int8)
+
+
+def requantised(
+    weights: Array,
+    bias: Array | None,
+    multipliers: tuple[Array, Array],
+    x_type: TensorType,
+    out_type: TensorType,
+    activation: Activation,
+    rounding: RequantRounding,
+    dsp: bool,
+) -> Requantised:
+    """For weights whose first axis is the output channel."""
+    start = folded_bias(weights, bias, quant_of(x_type).zero_point)
+    mult, shift = multipliers
+    right = -shift.astype(np.int64)
+    low, high = integer_clamp(activation, out_type)
+    requant = Requant(
+        zero_point=quant_of(out_type).zero_point,
+        low=low,
+        high=high,
+        rounding=rounding,
+        rights=(int(right.min()), int(right.max())),
+        sum_fits_30_bits=largest_sum(weights, start) < 1 << 30,
+    )
+    return Requantised(start, mult.astype(np.int32), right.astype(np.int8), to_int8(requant, dsp))
+
+
+def folded_bias(weights: Array, bias: Array | None, zero_point: int) -> Array:
+    """bias[o] - zero_point * sum(w[o]): the input's zero point leaves the inner loop."""
+    flat = weights.reshape(weights.shape[0], -1).astype(np.int64)
+    start = np.zeros(len(flat), np.int64) if bias is None else bias.astype(np.int64)
+    return np.asarray(start - zero_point * flat.sum(axis=1), np.int32)
+
+
+def largest_sum(weights: Array, bias: Array) -> int:
+    """A bound on |sum| at any moment, for stored int8 inputs (the zero point is in the bias)."""
+    flat = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64))
+    return int((flat.sum(axis=1) * 128 + np.abs(bias.astype(np.int64))).max())

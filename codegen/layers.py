@@ -1,0 +1,362 @@
+"""The C of a run: an accessor for each tensor's rows, a function for each layer, the order of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aot.plan.model import Buffer, Kind, Plan
+from codegen.constants import Constants
+from codegen.formats import geometry, storage_dtype
+from codegen.kernel_library import SharedKernel
+from codegen.loops.ir import Buffer as LoopBuffer
+from codegen.loops.ir import Role
+from codegen.lower import Lowered, LoweredStage, Reading, Tensor
+from codegen.model import RowFormat
+from codegen.names import comment_text
+
+_LINE = 100
+
+
+@dataclass(frozen=True)
+class RunText:
+    accessors: tuple[str, ...]
+    layers: tuple[str, ...]
+    tables: tuple[str, ...]  # orders of interleaved layers
+    body: tuple[str, ...]  # statements of <model>_run
+    fills: tuple[str, ...]  # names of the fill functions that are needed
+
+
+class RunPrinter:
+    """Prints the layers of one model; names are shared by everything it prints."""
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        plan: Plan,
+        calls: Sequence[Sequence[SharedKernel]],
+        constants: Constants,
+        names: Mapping[str, str],
+    ) -> None:
+        self.lowered = lowered
+        self.plan = plan
+        self.calls = calls
+        self.constants = constants
+        self.names = names  # tensor -> C identifier
+        self.fills: set[str] = set()
+
+    def print(self) -> RunText:
+        accessors = tuple(self._accessor(t) for t in self.lowered.tensors.values())
+        layers = tuple(self._layer(i) for i in range(len(self.lowered.stages)))
+        tables, body = self._order()
+        return RunText(accessors, layers, tables, body, tuple(sorted(self.fills)))
+
+    def _accessor(self, tensor: Tensor) -> str:
+        c_type, fmt = storage_dtype(tensor.type, tensor.format).c_name, tensor.format
+        qualifier = "const " if tensor.kind is Kind.INPUT else ""
+        step = f"row * {fmt.row_elements}u"
+        buffer = self.plan.buffers[tensor.name]
+        if tensor.kind is Kind.INPUT:
+            where = f"run->in->{self.names[tensor.name]} + {step}"
+        elif tensor.kind is Kind.OUTPUT:
+            where = f"run->out->{self.names[tensor.name]} + {step}"
+        else:
+            held = "row" if buffer.rows_held >= tensor.rows else f"row % {buffer.rows_held}u"
+            byte = f"{buffer.offset}u + {held} * {fmt.row_bytes}u"
+            where = f"({c_type} *)(void *)(run->arena + {byte})"
+        return "\n".join(
+            [
+                f"/* {comment_text(tensor.name)}: {self._rows_said(tensor)}. */",
+                f"static inline {qualifier}{c_type} *row_of_{self.names[tensor.name]}("
+                "const struct run *run, uint32_t row)",
+                "{",
+                f"    return {where};",
+                "}",
+            ]
+        )
+
+    def _rows_said(self, tensor: Tensor) -> str:
+        held, rows = self.plan.buffers[tensor.name].rows_held, tensor.rows
+        ring = f", {held} held at a time" if held < rows else ""
+        margins = (
+            f", {tensor.format.top} above and {tensor.format.bottom} below the image"
+            if (tensor.format.top or tensor.format.bottom)
+            else ""
+        )
+        return f"{rows} rows of {tensor.format.row_bytes} bytes{margins}{ring}"
+
+    def _layer(self, index: int) -> str:
+        stage = self.lowered.stages[index]
+        growing = stage.kernel.accumulation is not None
+        body = self._growing_body(index, stage) if growing else self._row_body(index, stage)
+        if not any("row" in line.replace("row_of_", "") for line in body):
+            body.insert(0, "    (void)row;")
+        return "\n".join(
+            [
+                f"/* Layer {index}: {self.title(stage)} */",
+                f"static LAYER void layer_{index}(const struct run *run, uint32_t row)",
+                "{",
+                *body,
+                "}",
+            ]
+        )
+
+    def _row_body(self, index: int, stage: LoweredStage) -> list[str]:
+        out = self.lowered.tensors[stage.writes]
+        (kernel,) = self.calls[index]
+        return [*self._output_lines(out), *self._call(index, stage, kernel), self._wrote(index, out)]
+
+    def _growing_body(self, index: int, stage: LoweredStage) -> list[str]:
+        """The sums begin with the first row of the input and become the result after the last."""
+        out, accumulation = self.lowered.tensors[stage.writes], stage.kernel.accumulation
+        assert accumulation is not None
+        start, add, finish = self.calls[index]
+        offset = self.plan.buffers[f"{stage.name}.state"].offset
+        return [
+            f"    int32_t *const sums = (int32_t *)(void *)(run->arena + {offset}u);",
+            "    if (row == 0) {",
+            *_indented(self._call(index, stage, start)),
+            "    }",
+            *self._call(index, stage, add),
+            f"    if (row == {accumulation.rows - 1}u) {{",
+            f"        {self._c_type(out)} *const y = row_of_{self.names[out.name]}(run, 0);",
+            *_indented(self._margin_lines(out)),
+            *_indented(self._call(index, stage, finish)),
+            *_indented([self._wrote(index, out)]),
+            "    }",
+        ]
+
+    def _wrote(self, index: int, out: Tensor) -> str:
+        return f"    LAYER_WROTE({index}, y, {out.format.row_bytes});"
+
+    def _c_type(self, tensor: Tensor) -> str:
+        return storage_dtype(tensor.type, tensor.format).c_name
+
+    def _call(self, index: int, stage: LoweredStage, kernel: SharedKernel) -> list[str]:
+        arguments = self._arguments(index, stage, kernel)
+        return [
+            *(f"    {pointer}" for pointer in arguments.pointers),
+            *_call_lines(kernel.name, arguments.names),
+        ]
+
+    def title(self, stage: LoweredStage) -> str:
+        origin = f", {stage.node.origin}" if stage.node is not None and stage.node.origin else ""
+        return comment_text(f"{stage.op} {self.shapes(stage)}{origin}")
+
+    def shapes(self, stage: LoweredStage) -> str:
+        source, made = self.lowered.tensors[stage.reads[0].tensor], self.lowered.tensors[stage.writes]
+        return f"{self._shape(source)} -> {self._shape(made)}"
+
+    def _shape(self, tensor: Tensor) -> str:
+        g = geometry(tensor.type)
+        return f"{g.rows}x{g.width}x{g.channels}"
+
+    def _output_lines(self, out: Tensor) -> list[str]:
+        """The pointer to the row that is written, and the zero points around it."""
+        name, fmt = self.names[out.name], out.format
+        c_type = storage_dtype(out.type, fmt).c_name
+        top = f" + {fmt.top}u" if fmt.top else ""
+        lines = [f"    {c_type} *const y = row_of_{name}(run, row{top});"]
+        if fmt.top:
+            above = [self._fill_row(fmt, f"row_of_{name}(run, {r})") for r in range(fmt.top)]
+            lines += ["    if (row == 0) { /* the rows above the image */", *above, "    }"]
+        if fmt.bottom:
+            below = [
+                self._fill_row(fmt, f"row_of_{name}(run, row{_plus(fmt.top + r)})") for r in range(fmt.bottom)
+            ]
+            lines += [f"    if (row == {out.image_rows}u) {{ /* the rows below the image */", *below]
+            lines += ["        return;", "    }"]
+        return lines + self._margin_lines(out)
+
+    def _fill_row(self, fmt: RowFormat, row: str) -> str:
+        self.fills.add(f"fill_{fmt.dtype_bytes * 8}")
+        return f"        fill_{fmt.dtype_bytes * 8}({row}, {fmt.row_elements}, {fmt.fill});"
+
+    def _margin_lines(self, out: Tensor) -> list[str]:
+        """Zero points beside the row's pixels: at its memory's first use, or always where others use it."""
+        fmt = out.format
+        if fmt.row_elements == fmt.width * fmt.channels:
+            return []
+        size = fmt.dtype_bytes * 8
+        if fmt.c_step == 1:
+            self.fills.add(f"fill_{size}")
+            end = (fmt.left + fmt.width) * fmt.x_step
+            fills = [f"fill_{size}(y, {fmt.left * fmt.x_step}, {fmt.fill});"] if fmt.left else []
+            if fmt.row_elements > end:
+                fills.append(f"fill_{size}(y + {end}, {fmt.row_elements - end}, {fmt.fill});")
+        else:
+            self.fills.update((f"fill_{size}", f"fill_between_{size}"))
+            last = fmt.left + fmt.channels * fmt.c_step
+            gap = fmt.c_step - fmt.width
+            first = fmt.left + fmt.width
+            fills = [f"fill_{size}(y, {fmt.left}, {fmt.fill});"] if fmt.left else []
+            if gap:
+                fills.append(
+                    f"fill_between_{size}(y + {first}, {fmt.channels}, {fmt.c_step}, {gap}, {fmt.fill});"
+                )
+            if fmt.row_elements > last:
+                fills.append(f"fill_{size}(y + {last}, {fmt.row_elements - last}, {fmt.fill});")
+        if self._is_disturbed(out):
+            return [f"    {fill}" for fill in fills]
+        top = f" + {fmt.top}u" if fmt.top else ""
+        held = self.plan.buffers[out.name].rows_held
+        return [
+            f"    if (row{top} < {held}u) {{ /* the first use of this memory */",
+            *(f"        {fill}" for fill in fills),
+            "    }",
+        ]
+
+    def _is_disturbed(self, tensor: Tensor) -> bool:
+        """Whether another buffer lies on the same bytes between the tensor's first row and its last."""
+        mine = self.plan.buffers[tensor.name]
+        return any(_meet(mine, other) for name, other in self.plan.buffers.items() if name != tensor.name)
+
+    def _arguments(self, index: int, stage: LoweredStage, kernel: SharedKernel) -> _Arguments:
+        """What the kernel is called with, in its order; row pointers in arrays of their own."""
+        readings = iter(stage.reads)
+        by_param = {p.name: r for p, r in zip(_row_params(stage), readings, strict=True)}
+        pointers, names = [], []
+        for param in kernel.params:
+            if param.role is Role.ROWS and param.rows > 1:
+                pointers.append(self._pointer_array(param.name, by_param[param.name]))
+                names.append(param.name)
+            elif param.role is Role.ROWS:
+                names.append(self._row_pointer(by_param[param.name], 0))
+            elif param.role in (Role.OUTPUT, Role.STATE):
+                names.append(param.name)
+            else:
+                names.append(self._constant(index, stage, param.name))
+        return _Arguments(pointers, names)
+
+    def _constant(self, index: int, stage: LoweredStage, param: str) -> str:
+        name = self.constants.names[index][param]
+        per_row = stage.kernel.row_tables.get(param)
+        return name if per_row is None else f"{name} + row * {per_row}u"
+
+    def _pointer_array(self, param: str, reading: Reading) -> str:
+        tensor = self.lowered.tensors[reading.tensor]
+        c_type = storage_dtype(tensor.type, tensor.format).c_name
+        rows = ", ".join(self._row_pointer(reading, i) for i in range(reading.access.count))
+        text = f"const {c_type} *const {param}[{reading.access.count}] = {{{rows}}};"
+        if len(text) > _LINE:
+            every = [f"        {self._row_pointer(reading, i)}," for i in range(reading.access.count)]
+            text = "\n".join(
+                [f"const {c_type} *const {param}[{reading.access.count}] = {{", *every, "    };"]
+            )
+        return text
+
+    def _row_pointer(self, reading: Reading, number: int) -> str:
+        tensor, access = self.lowered.tensors[reading.tensor], reading.access
+        name = self.names[reading.tensor]
+        offset = access.first + number * access.step
+        base = "row" if access.stride == 1 else f"row * {access.stride}u"
+        if reading.view is None:
+            return f"row_of_{name}(run, {base}{_plus(offset + tensor.format.top)})"
+        within = f"({base}{_plus(offset)}) * {reading.view.row_elements}u"
+        return f"row_of_{name}(run, 0) + {within}"
+
+    def _order(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        tables: list[str] = []
+        body: list[str] = []
+        for part in ordered_parts(self.plan.order):
+            if len(set(part)) == 1:
+                body += _repeat(part[0], len(part))
+            else:
+                body.append(f"    run_order_{len(tables)}(&run);")
+                tables.append(f"{_table(len(tables), part)}\n\n{_dispatcher(len(tables), part)}")
+        return tuple(tables), tuple(body)
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _meet(one: Buffer, other: Buffer) -> bool:
+    apart = one.offset + one.bytes <= other.offset or other.offset + other.bytes <= one.offset
+    before = one.last_firing < other.first_firing or other.last_firing < one.first_firing
+    return one.pool == other.pool and not apart and not before
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    pointers: list[str]
+    names: list[str]
+
+
+def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
+    """The order cut wherever everything that has begun has also ended."""
+    last = {stage: i for i, stage in enumerate(order)}
+    parts, start, end = [], 0, 0
+    for i, stage in enumerate(order):
+        end = max(end, last[stage])
+        if i == end:
+            parts.append(tuple(order[start : i + 1]))
+            start = i + 1
+    return parts
+
+
+def _row_params(stage: LoweredStage) -> list[LoopBuffer]:
+    return [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
+
+
+def _repeat(stage: int, firings: int) -> list[str]:
+    if firings == 1:
+        return [f"    layer_{stage}(&run, 0);"]
+    return [
+        f"    for (uint32_t row = 0; row < {firings}u; ++row) {{",
+        f"        layer_{stage}(&run, row);",
+        "    }",
+    ]
+
+
+def _table(number: int, part: Sequence[int]) -> str:
+    lines, line = [], "   "
+    for stage in part:
+        text = f" {stage},"
+        if len(line) + len(text) > _LINE:
+            lines.append(line)
+            line = "   "
+        line += text
+    return "\n".join(
+        [f"static const {_table_type(part)} order_{number}[{len(part)}] = {{", *lines, line, "};"]
+    )
+
+
+def _table_type(part: Sequence[int]) -> str:
+    return "uint8_t" if max(part) < 256 else "uint16_t"
+
+
+def _dispatcher(number: int, part: Sequence[int]) -> str:
+    """Each entry of the table names the layer whose next row is computed."""
+    first, last = min(part), max(part)
+    most = max(part.count(stage) for stage in set(part))
+    base = f" - {first}" if first else ""
+    counter = "uint8_t" if most < 256 else "uint16_t"
+    lines = [
+        "/* Rows in the order that needs least memory: an entry names the layer whose next row is due. */",
+        f"static LAYER void run_order_{number}(const struct run *run)",
+        "{",
+        f"    {counter} next[{last - first + 1}] = {{0}};",
+        f"    for (uint32_t i = 0; i < {len(part)}u; ++i) {{",
+        f"        const uint32_t row = next[order_{number}[i]{base}]++;",
+        f"        switch (order_{number}[i]) {{",
+    ]
+    for stage in sorted(set(part)):
+        lines += [f"        case {stage}:", f"            layer_{stage}(run, row);", "            break;"]
+    lines += ["        default:", "            break;", "        }", "    }", "}"]
+    return "\n".join(lines)
+
+
+def _plus(number: int) -> str:
+    if number == 0:
+        return ""
+    return f" + {number}u" if number > 0 else f" - {-number}u"
+
+
+def _call_lines(name: str, arguments: Sequence[str]) -> list[str]:
+    """A call in one line, or with a line for each argument."""
+    line = f"    {name}({', '.join(arguments)});"
+    if len(line) <= _LINE:
+        return [line]
+    every = [f"        {argument}{',' if argument is not arguments[-1] else ');'}" for argument in arguments]
+    return [f"    {name}(", *every]

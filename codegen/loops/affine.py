@@ -1,0 +1,72 @@
+"""Index arithmetic: integer-affine sums of loop variables, kept in one normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """sum(coefficient * variable) + constant; terms sorted by name, no zero coefficients."""
+
+    terms: tuple[tuple[str, int], ...] = ()
+    constant: int = 0
+
+    def __add__(self, other: Affine | int) -> Affine:
+        other = to_affine(other)
+        sums = dict(self.terms)
+        for name, factor in other.terms:
+            sums[name] = sums.get(name, 0) + factor
+        return _normal(sums, self.constant + other.constant)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Affine | int) -> Affine:
+        return self + to_affine(other) * -1
+
+    def __mul__(self, factor: int) -> Affine:
+        return _normal({name: f * factor for name, f in self.terms}, self.constant * factor)
+
+    __rmul__ = __mul__
+
+    def coefficient(self, name: str) -> int:
+        return dict(self.terms).get(name, 0)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self.terms)
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+    def substitute(self, values: Mapping[str, Affine | int]) -> Affine:
+        """Every named variable replaced by its value."""
+        if self.variables.isdisjoint(values):
+            return self
+        result = Affine(constant=self.constant)
+        for name, factor in self.terms:
+            result = result + to_affine(values.get(name, variable(name))) * factor
+        return result
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        return self.constant + sum(factor * values[name] for name, factor in self.terms)
+
+    def __str__(self) -> str:
+        parts = [name if factor == 1 else f"{name} * {factor}" for name, factor in self.terms]
+        if self.constant or not parts:
+            parts.append(str(self.constant))
+        return " + ".join(parts).replace("+ -", "- ")
+
+
+def variable(name: str) -> Affine:
+    return Affine(((name, 1),))
+
+
+def to_affine(value: Affine | int) -> Affine:
+    return value if isinstance(value, Affine) else Affine(constant=value)
+
+
+def _normal(sums: Mapping[str, int], constant: int) -> Affine:
+    return Affine(tuple(sorted((n, f) for n, f in sums.items() if f)), constant)

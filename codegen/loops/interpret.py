@@ -1,0 +1,125 @@
+"""The loop interpreter: runs a proc in Python, to prove schedules and instructions right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aot.ir.graph import Array
+from codegen.loops.affine import Affine
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Cast,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Index,
+    Invoke,
+    Load,
+    Place,
+    Proc,
+    Stmt,
+    Store,
+)
+
+Rows = Sequence[Array]  # one flat array per row pointer
+_BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "min": min,
+    "max": max,
+}
+_GARBAGE = 0x55  # what memory nobody has written holds
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A buffer as an instruction sees it: from an element of a row on."""
+
+    rows: Rows
+    row: int
+    base: int
+
+
+def run_proc(proc: Proc, buffers: Mapping[str, Rows]) -> None:
+    """Run with every parameter bound to its rows (a plain buffer is one row); outputs are filled in."""
+    frame = {p.name: _Window(buffers[p.name], 0, 0) for p in proc.params}
+    _run(proc.body, frame, {})
+
+
+def _run(body: tuple[Stmt, ...], frame: dict[str, _Window], loops: dict[str, int]) -> None:
+    for stmt in body:
+        match stmt:
+            case For(var, extent, inner):
+                for value in range(extent):
+                    _run(inner, frame, {**loops, var: value})
+            case Declare(buffer):
+                cells = np.full(buffer.elements, _GARBAGE, buffer.dtype.numpy)
+                frame[buffer.name] = _Window([cells], 0, 0)
+            case Store(place, value):
+                _write(place, _value(value, frame, loops), frame, loops)
+            case Accumulate(place, value):
+                _write(place, _read(place, frame, loops) + _value(value, frame, loops), frame, loops)
+            case Invoke(instruction, windows):
+                inner_frame = {
+                    p.name: _window(w, frame, loops) for p, w in zip(instruction.params, windows, strict=True)
+                }
+                _run(instruction.body, inner_frame, {})
+
+
+def _window(place: Place, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> _Window:
+    base = frame[place.buffer.name]
+    return _Window(base.rows, base.row + place.row.evaluate(loops), base.base + place.index.evaluate(loops))
+
+
+def _cell(place: Place, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> tuple[Array, int]:
+    window = _window(place, frame, loops)
+    if not 0 <= window.row < len(window.rows):
+        raise IndexError(f"{place.buffer.name} has no row {window.row}, only {len(window.rows)}")
+    row = window.rows[window.row]
+    if not 0 <= window.base < row.size:
+        raise IndexError(f"{place.buffer.name}[{window.base}] lies outside its {row.size} elements")
+    return row, window.base
+
+
+def _read(place: Place, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> int | float:
+    row, index = _cell(place, frame, loops)
+    value: int | float = row[index].item()
+    return value
+
+
+def _write(place: Place, value: int | float, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> None:
+    row, index = _cell(place, frame, loops)
+    if place.buffer.dtype.is_integer:
+        low, high = place.buffer.dtype.limits
+        if not low <= value <= high:
+            raise OverflowError(f"{value} does not fit {place.buffer.name}, {place.buffer.dtype.value}")
+    row[index] = value
+
+
+def _value(expr: Expr, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> int | float:
+    match expr:
+        case Const(value):
+            return value
+        case Index(affine):
+            return _affine(affine, loops)
+        case Load(place):
+            return _read(place, frame, loops)
+        case Binary(op, left, right):
+            return _BINARY[op](_value(left, frame, loops), _value(right, frame, loops))
+        case Cast(dtype, value):
+            number: int | float = dtype.numpy.type(_value(value, frame, loops)).item()
+            return number
+        case Apply(function, arguments):
+            return function.meaning(*(int(_value(a, frame, loops)) for a in arguments))
+
+
+def _affine(affine: Affine, loops: Mapping[str, int]) -> int:
+    return affine.evaluate(loops)

@@ -1,0 +1,292 @@
+"""The loop-nest IR: buffers, scalar expressions, loops, stores and instructions.
+
+    proc   = Proc(name, params, body)
+    stmt   = For(var, extent, body) | Declare(buffer) | Store(buffer[row][index], value)
+           | Accumulate(buffer[row][index], value) | Invoke(instruction, windows)
+    expr   = Const(value) | Index(affine) | Load(buffer[row][index]) | Binary(op, a, b)
+           | Cast(dtype, value) | Apply(function, arguments)
+
+Buffers are flat; an index is an affine sum of loop variables. A buffer of rows is an array of row
+pointers, so an element of it has a row (which pointer) beside its index: who owns the rows does
+not concern a kernel. Everything is frozen; schedule primitives build new procs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Protocol
+
+from aot.ir.types import DType
+from codegen.loops.affine import Affine, to_affine
+
+
+class Role(Enum):
+    """Where a buffer lives and who owns it."""
+
+    ROWS = "rows"  # array of pointers to input rows
+    INPUT = "input"  # one input row, or a whole dense tensor
+    OUTPUT = "output"  # one output row, or a whole dense tensor
+    CONSTANT = "constant"  # weights and tables, passed by pointer so that equal shapes share code
+    STATE = "state"  # arena bytes that live from firing to firing
+    SCRATCH = "scratch"  # arena bytes of one firing
+    LOCAL = "local"  # registers or stack, declared in the body
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    name: str
+    dtype: DType
+    elements: int  # of one row, for ROWS
+    role: Role
+    rows: int = 1  # pointers in a ROWS buffer
+
+    @property
+    def is_rows(self) -> bool:
+        return self.role is Role.ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An element of a buffer."""
+
+    buffer: Buffer
+    index: Affine
+    row: Affine
+
+    def map_indices(self, change: Callable[[Affine], Affine]) -> Place:
+        return replace(self, index=change(self.index), row=change(self.row))
+
+    @property
+    def variables(self) -> frozenset[str]:
+        return self.index.variables | self.row.variables
+
+
+class Function(Protocol):
+    """A scalar function: what it means, and its name in C. Bodies come from codegen.instr."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def result(self) -> DType: ...
+    def meaning(self, *arguments: int) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A loop variable or affine sum used as a number."""
+
+    value: Affine
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    op: str  # one of + - * min max
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    dtype: DType
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    function: Function
+    arguments: tuple[Expr, ...]
+
+
+Expr = Const | Index | Load | Binary | Cast | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    var: str
+    extent: int
+    body: tuple[Stmt, ...]
+    unrolled: bool = False  # written out once per value in C
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    buffer: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    place: Place
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """place += value"""
+
+    place: Place
+    value: Expr
+
+
+class Instruction(Protocol):
+    """A piece of C together with the loop nest that says what it does (codegen.instr)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def params(self) -> tuple[Buffer, ...]: ...
+    @property
+    def body(self) -> tuple[Stmt, ...]: ...
+    @property
+    def definition(self) -> str: ...
+    @property
+    def call(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """An instruction applied to windows: each parameter begins at a place."""
+
+    instruction: Instruction
+    windows: tuple[Place, ...]  # one per parameter of the instruction
+
+
+Stmt = For | Declare | Store | Accumulate | Invoke
+
+
+@dataclass(frozen=True, slots=True)
+class Proc:
+    """A kernel: one call computes one row, or one whole result."""
+
+    name: str
+    params: tuple[Buffer, ...]
+    body: tuple[Stmt, ...]
+
+    def param(self, name: str) -> Buffer:
+        return next(p for p in self.params if p.name == name)
+
+
+def at(buffer: Buffer, index: Affine | int = 0, row: Affine | int = 0) -> Place:
+    return Place(buffer, to_affine(index), to_affine(row))
+
+
+def load(buffer: Buffer, index: Affine | int = 0, row: Affine | int = 0) -> Load:
+    return Load(at(buffer, index, row))
+
+
+def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """Every statement, parents first."""
+    for stmt in body:
+        yield stmt
+        if isinstance(stmt, For):
+            yield from walk(stmt.body)
+
+
+def loads_of(expr: Expr) -> Iterator[Load]:
+    match expr:
+        case Load():
+            yield expr
+        case Binary(_, left, right):
+            yield from loads_of(left)
+            yield from loads_of(right)
+        case Cast(_, value):
+            yield from loads_of(value)
+        case Apply(_, arguments):
+            for argument in arguments:
+                yield from loads_of(argument)
+
+
+def numbers_of(expr: Expr) -> Iterator[Index]:
+    match expr:
+        case Index():
+            yield expr
+        case Binary(_, left, right):
+            yield from numbers_of(left)
+            yield from numbers_of(right)
+        case Cast(_, value):
+            yield from numbers_of(value)
+        case Apply(_, arguments):
+            for argument in arguments:
+                yield from numbers_of(argument)
+
+
+def indices_of(body: tuple[Stmt, ...]) -> Iterator[tuple[str, Affine]]:
+    """Every affine sum with what it stands for: an index of a buffer, or a number."""
+    for stmt in walk(body):
+        places: tuple[Place, ...] = ()
+        match stmt:
+            case Store(place, value) | Accumulate(place, value):
+                places = (place, *(e.place for e in loads_of(value)))
+                yield from (("a number", e.value) for e in numbers_of(value))
+            case Invoke(_, windows):
+                places = windows
+        for place in places:
+            yield from ((place.buffer.name, place.index), (place.buffer.name, place.row))
+
+
+def map_places(stmt: Stmt, change: Callable[[Place], Place]) -> Stmt:
+    """The statement with every place in it changed, nested ones included."""
+    match stmt:
+        case For(_, _, body):
+            return replace(stmt, body=tuple(map_places(s, change) for s in body))
+        case Store(place, value) | Accumulate(place, value):
+            return replace(stmt, place=change(place), value=map_expr_places(value, change))
+        case Invoke(_, windows):
+            return replace(stmt, windows=tuple(change(w) for w in windows))
+        case Declare():
+            return stmt
+
+
+def map_expr_places(expr: Expr, change: Callable[[Place], Place]) -> Expr:
+    match expr:
+        case Load(place):
+            return Load(change(place))
+        case Binary(op, left, right):
+            return Binary(op, map_expr_places(left, change), map_expr_places(right, change))
+        case Cast(dtype, value):
+            return Cast(dtype, map_expr_places(value, change))
+        case Apply(function, arguments):
+            return Apply(function, tuple(map_expr_places(a, change) for a in arguments))
+        case Const() | Index():
+            return expr
+
+
+def substitute(stmt: Stmt, values: dict[str, Affine]) -> Stmt:
+    """Loop variables replaced by affine values, in indices and in expressions."""
+    changed = map_places(stmt, lambda place: place.map_indices(lambda a: a.substitute(values)))
+    return map_indices(changed, values)
+
+
+def map_indices(stmt: Stmt, values: dict[str, Affine]) -> Stmt:
+    match stmt:
+        case For(_, _, body):
+            return replace(stmt, body=tuple(map_indices(s, values) for s in body))
+        case Store(_, value) | Accumulate(_, value):
+            return replace(stmt, value=_expr_indices(value, values))
+        case Declare() | Invoke():
+            return stmt
+
+
+def _expr_indices(expr: Expr, values: dict[str, Affine]) -> Expr:
+    match expr:
+        case Index(value):
+            return Index(value.substitute(values))
+        case Binary(op, left, right):
+            return Binary(op, _expr_indices(left, values), _expr_indices(right, values))
+        case Cast(dtype, value):
+            return Cast(dtype, _expr_indices(value, values))
+        case Apply(function, arguments):
+            return Apply(function, tuple(_expr_indices(a, values) for a in arguments))
+        case Const() | Load():
+            return expr

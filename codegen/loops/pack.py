@@ -1,0 +1,89 @@
+"""Pack: store a constant in the order in which the kernel walks it, once, at compile time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from aot.ir.graph import Array
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import Buffer, For, Place, Proc, Stmt, map_places
+from codegen.loops.schedule import ScheduleError
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Element i of the packed constant is element source[i] of the original; -1 is a zero."""
+
+    source: tuple[int, ...]
+
+    def apply(self, data: Array) -> Array:
+        flat = np.concatenate([data.reshape(-1), np.zeros(1, data.dtype)])
+        return flat[np.asarray(self.source, dtype=np.int64)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """A place where the constant is read, with the loops its index depends on, in walking order."""
+
+    index: Affine
+    loops: tuple[tuple[str, int], ...]
+
+
+def pack(proc: Proc, name: str, order: Sequence[str], valid: Affine, limit: int) -> tuple[Proc, Packing]:
+    """Lay the constant out with the loops of `order` outermost to innermost.
+
+    Sites that walk the same elements in the same way share their part. An element is zero where
+    the affine `valid` (over the loops) reaches `limit`: the lengthened end of a reduction.
+    """
+    old = proc.param(name)
+    parts: dict[_Site, int] = {}
+    source: list[int] = []
+
+    def place_for(place: Place, loops: dict[str, int]) -> Affine:
+        walked = [v for v in order if v in place.index.variables and v in loops]
+        missing = place.index.variables - set(walked)
+        if missing:
+            raise ScheduleError(
+                f"packing {name}: its index depends on {sorted(missing)}, which the order lacks"
+            )
+        site = _Site(place.index, tuple((v, loops[v]) for v in walked))
+        if site not in parts:
+            parts[site] = len(source)
+            source.extend(_elements(site, valid, limit, old.elements))
+        return _packed_index(site, parts[site])
+
+    body = tuple(_rewrite(stmt, {}, old, place_for) for stmt in proc.body)
+    new = replace(old, elements=len(source))
+    body = tuple(map_places(s, lambda p: replace(p, buffer=new) if p.buffer == old else p) for s in body)
+    params = tuple(new if p == old else p for p in proc.params)
+    return replace(proc, params=params, body=body), Packing(tuple(source))
+
+
+def _rewrite(stmt: Stmt, loops: dict[str, int], old: Buffer, place_for) -> Stmt:  # type: ignore[no-untyped-def]
+    if isinstance(stmt, For):
+        inside = {**loops, stmt.var: stmt.extent}
+        return replace(stmt, body=tuple(_rewrite(s, inside, old, place_for) for s in stmt.body))
+    return map_places(stmt, lambda p: replace(p, index=place_for(p, loops)) if p.buffer == old else p)
+
+
+def _packed_index(site: _Site, base: int) -> Affine:
+    index, step = Affine(constant=base), 1
+    for var, extent in reversed(site.loops):
+        index = index + variable(var) * step
+        step *= extent
+    return index
+
+
+def _elements(site: _Site, valid: Affine, limit: int, elements: int) -> list[int]:
+    names = [var for var, _ in site.loops]
+    found = []
+    for values in product(*(range(extent) for _, extent in site.loops)):
+        at = dict(zip(names, values, strict=True))
+        inside = valid.evaluate({v: at.get(v, 0) for v in valid.variables}) < limit
+        index = site.index.evaluate(at)
+        found.append(index if inside and index < elements else -1)
+    return found

@@ -1,0 +1,275 @@
+"""The C printer: a proc as one readable static C function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from aot.ir.types import DType
+from codegen.loops.affine import to_affine
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Cast,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Function,
+    Index,
+    Instruction,
+    Invoke,
+    Load,
+    Place,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    loads_of,
+    substitute,
+    walk,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedProc:
+    text: str
+    params: tuple[Buffer, ...]  # those the function has: the ones its body touches
+    functions: tuple[Function, ...]  # in order of first use
+    instructions: tuple[Instruction, ...]
+
+
+def print_proc(proc: Proc, comment: str) -> PrintedProc:
+    """The proc as `static void name(...)`, with what it uses."""
+    body = expand_unrolled(proc.body)
+    names = _Names(_register_buffers(body))
+    used = {p.buffer.name for p in _places(body)}
+    params = tuple(p for p in proc.params if p.name in used)
+    lines = [f"/* {comment} */", *_signature(proc.name, params)]
+    lines += ["{", *_print_body(body, names, 1), "}"]
+    return PrintedProc("\n".join(lines) + "\n", params, _functions(body), _instructions(body))
+
+
+def expand_unrolled(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Loops marked unrolled written out, loops of one iteration dissolved."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, For):
+            result.append(stmt)
+        elif stmt.unrolled or stmt.extent == 1:
+            for value in range(stmt.extent):
+                once = expand_unrolled(tuple(substitute(s, {stmt.var: to_affine(value)}) for s in stmt.body))
+                declares = any(isinstance(s, Declare) for s in once)
+                result.extend((For(stmt.var, 1, once),) if declares else once)
+        else:
+            result.append(For(stmt.var, stmt.extent, expand_unrolled(stmt.body)))
+    match result:
+        case [For(_, 1, alone)]:  # alone in its block, it needs none of its own
+            return alone
+    return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Local buffers that become single variables because every index into them is known."""
+
+    registers: frozenset[str]
+
+    def element(self, place: Place) -> str:
+        buffer = place.buffer
+        if buffer.name in self.registers:
+            return self.register(buffer, place.index.constant)
+        if buffer.is_rows and buffer.rows > 1:
+            return f"{buffer.name}[{place.row}][{place.index}]"
+        return f"{buffer.name}[{place.index}]"
+
+    def register(self, buffer: Buffer, index: int) -> str:
+        return buffer.name if buffer.elements == 1 else f"{buffer.name}{index}"
+
+    def window(self, place: Place, param: Buffer) -> str | list[str]:
+        """What an instruction's call gets for a parameter: a pointer, one per row, or registers."""
+        if place.buffer.name in self.registers:
+            first = place.index.constant
+            return [self.register(place.buffer, first + i) for i in range(param.elements)]
+        if param.is_rows:
+            return [self.pointer(replace(place, row=place.row + r)) for r in range(param.rows)]
+        return self.pointer(place)
+
+    def pointer(self, place: Place) -> str:
+        base = (
+            f"{place.buffer.name}[{place.row}]"
+            if place.buffer.is_rows and place.buffer.rows > 1
+            else place.buffer.name
+        )
+        offset = str(place.index)
+        return base if offset == "0" else f"{base} + {offset}"
+
+
+def _register_buffers(body: tuple[Stmt, ...]) -> frozenset[str]:
+    local = {s.buffer.name for s in walk(body) if isinstance(s, Declare)}
+    indexed = {p.buffer.name for p in _places(body) if not p.index.is_constant}
+    arrays = {
+        window.buffer.name
+        for stmt in walk(body)
+        if isinstance(stmt, Invoke)
+        for window, param in zip(stmt.windows, stmt.instruction.params, strict=True)
+        if param.role is not Role.LOCAL
+    }
+    return frozenset(local - indexed - arrays)
+
+
+def _places(body: tuple[Stmt, ...]) -> list[Place]:
+    found: list[Place] = []
+    for stmt in walk(body):
+        match stmt:
+            case Store(place, value) | Accumulate(place, value):
+                found += [place, *(e.place for e in loads_of(value))]
+            case Invoke(_, windows):
+                found += windows
+    return found
+
+
+def _signature(name: str, params: tuple[Buffer, ...]) -> list[str]:
+    head = f"static KERNEL void {name}("
+    return [head, *(f"    {_parameter(p)}{',' if p is not params[-1] else ')'}" for p in params)]
+
+
+def _parameter(buffer: Buffer) -> str:
+    c_type = buffer.dtype.c_name
+    match buffer.role:
+        case Role.ROWS if buffer.rows > 1:
+            return f"const {c_type} *const {buffer.name}[{buffer.rows}]"
+        case Role.ROWS | Role.INPUT | Role.CONSTANT:
+            return f"const {c_type} *restrict {buffer.name}"
+        case _:
+            return f"{c_type} *restrict {buffer.name}"
+
+
+def _print_body(body: tuple[Stmt, ...], names: _Names, depth: int) -> list[str]:
+    lines: list[str] = []
+    for stmt in body:
+        lines += _print_stmt(stmt, names, depth)
+    return lines
+
+
+def _print_stmt(stmt: Stmt, names: _Names, depth: int) -> list[str]:
+    pad = "    " * depth
+    match stmt:
+        case For(_, 1, inner):  # kept for its declarations
+            return [f"{pad}{{", *_print_body(inner, names, depth + 1), f"{pad}}}"]
+        case For(var, extent, inner):
+            head = f"{pad}for (int32_t {var} = 0; {var} < {extent}; ++{var}) {{"
+            return [head, *_print_body(inner, names, depth + 1), f"{pad}}}"]
+        case Declare(buffer):
+            return _declaration(buffer, names, pad)
+        case Store(place, value):
+            return [f"{pad}{names.element(place)} = {_stored(place.buffer.dtype, value, names)};"]
+        case Accumulate(place, value):
+            return [f"{pad}{names.element(place)} += {_expr(value, names)};"]
+        case Invoke(instruction, windows):
+            return _print_call(instruction, windows, names, pad)
+
+
+def _declaration(buffer: Buffer, names: _Names, pad: str) -> list[str]:
+    c_type = buffer.dtype.c_name
+    if buffer.name not in names.registers:
+        return [f"{pad}{c_type} {buffer.name}[{buffer.elements}];"]
+    every = ", ".join(names.register(buffer, i) for i in range(buffer.elements))
+    return [f"{pad}{c_type} {every};"]
+
+
+def _stored(dtype: DType, value: Expr, names: _Names) -> str:
+    """A store narrows on purpose; the cast says so to the compiler."""
+    text = _expr(value, names)
+    if dtype in (DType.I32, DType.F32, DType.I64) or _type_of(value) is dtype:
+        return text
+    return f"({dtype.c_name}){_parenthesised(text)}"
+
+
+def _type_of(value: Expr) -> DType | None:
+    match value:
+        case Load(place):
+            return place.buffer.dtype
+        case Cast(dtype, _):
+            return dtype
+        case Apply(function, _):
+            return function.result
+    return None
+
+
+def _expr(expr: Expr, names: _Names) -> str:
+    match expr:
+        case Const(value):
+            return _literal(value)
+        case Index(affine):
+            return f"({affine})" if len(affine.terms) > 1 or affine.constant else str(affine)
+        case Load(place):
+            return names.element(place)
+        case Binary(("min" | "max") as op, left, right):
+            a, b = _expr(left, names), _expr(right, names)
+            return f"({a} {'<' if op == 'min' else '>'} {b} ? {a} : {b})"
+        case Binary(op, left, right):
+            return f"({_expr(left, names)} {op} {_expr(right, names)})"
+        case Cast(dtype, value):
+            return f"({dtype.c_name}){_parenthesised(_expr(value, names))}"
+        case Apply(function, arguments):
+            return f"{function.name}({', '.join(_bare(_expr(a, names)) for a in arguments)})"
+
+
+def _literal(value: int | float) -> str:
+    if isinstance(value, float):
+        return f"{value!r}f"
+    return f"({value})" if value < 0 else str(value)
+
+
+def _parenthesised(text: str) -> str:
+    return text if text.isidentifier() or text.startswith("(") or text.endswith(")") else f"({text})"
+
+
+def _bare(text: str) -> str:
+    """Without one pair of outer parentheses, where they pair with each other."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for i, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth == 0 and i < len(text) - 1:
+            return text
+    return text[1:-1]
+
+
+def _print_call(instruction: Instruction, windows: Sequence[Place], names: _Names, pad: str) -> list[str]:
+    given: Mapping[str, str | list[str]] = {
+        p.name: names.window(w, p) for p, w in zip(instruction.params, windows, strict=True)
+    }
+    return [f"{pad}{line}" for line in instruction.call.format(**given).splitlines()]
+
+
+def _functions(body: tuple[Stmt, ...]) -> tuple[Function, ...]:
+    found: dict[str, Function] = {}
+    for stmt in walk(body):
+        if isinstance(stmt, Store | Accumulate):
+            for function in _applied(stmt.value):
+                found.setdefault(function.name, function)
+    return tuple(found.values())
+
+
+def _applied(expr: Expr) -> list[Function]:
+    match expr:
+        case Apply(function, arguments):
+            return [*(f for a in arguments for f in _applied(a)), function]
+        case Binary(_, left, right):
+            return [*_applied(left), *_applied(right)]
+        case Cast(_, value):
+            return _applied(value)
+    return []
+
+
+def _instructions(body: tuple[Stmt, ...]) -> tuple[Instruction, ...]:
+    found: dict[str, Instruction] = {}
+    for stmt in walk(body):
+        if isinstance(stmt, Invoke):
+            found.setdefault(stmt.instruction.name, stmt.instruction)
+    return tuple(found.values())

@@ -1,0 +1,228 @@
+"""Schedule primitives: each turns a proc into a faster one that means the same.
+
+A primitive names loops by their variable and acts on every loop of that name, so that the main
+part and the tail of a split are scheduled alike. None of them changes what the proc computes;
+tests prove it by running both with the loop interpreter. What a primitive cannot do soundly it
+refuses with a ScheduleError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import (
+    Accumulate,
+    Buffer,
+    Declare,
+    For,
+    Place,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    indices_of,
+    loads_of,
+    map_places,
+    substitute,
+    walk,
+)
+
+Body = tuple[Stmt, ...]
+
+
+class ScheduleError(Exception):
+    """A primitive was asked for something it cannot do; a mistake in a kernel, not a user's."""
+
+
+def split(proc: Proc, var: str, factor: int, outer: str, inner: str) -> Proc:
+    """for var in E -> for outer in E // factor: for inner in factor.
+
+    What is left over becomes a loop `<outer>_tail` with an inner loop of one, so that the primitives
+    that follow find the same nest in both.
+    """
+    if factor < 1:
+        raise ScheduleError(f"split of {var} by {factor}: the factor must be at least 1")
+
+    def change(loop: For) -> Body:
+        whole, rest = divmod(loop.extent, factor)
+        main = substitute_loop(loop, variable(outer) * factor + variable(inner))
+        tail = substitute_loop(loop, variable(f"{outer}_tail") + variable(inner) + whole * factor)
+        body: Body = ()
+        if whole:
+            body += (For(outer, whole, (For(inner, factor, main),)),)
+        if rest:
+            body += (For(f"{outer}_tail", rest, (For(inner, 1, tail),)),)
+        return body
+
+    return _change_loops(proc, var, change, (outer, f"{outer}_tail", inner))
+
+
+def partition(proc: Proc, var: str, at: int, first: str, second: str) -> Proc:
+    """for var in E -> for first in at; for second in E - at."""
+
+    def change(loop: For) -> Body:
+        if not 0 < at < loop.extent:
+            raise ScheduleError(f"partition of {var} at {at} must lie inside its {loop.extent} values")
+        head = For(first, at, substitute_loop(loop, variable(first)))
+        rest = For(second, loop.extent - at, substitute_loop(loop, variable(second) + at))
+        return (head, rest)
+
+    return _change_loops(proc, var, change, (first, second))
+
+
+def fuse(proc: Proc, outer: str, inner: str, fused: str) -> Proc:
+    """Two perfectly nested loops as one; every index must walk both as one (outer step = inner range)."""
+
+    def change(loop: For) -> Body:
+        nested = _only_child(loop, inner)
+        body = substitute_loop(nested, variable(fused) - variable(outer) * nested.extent)
+        stuck = next((name for name, index in indices_of(body) if index.coefficient(outer)), None)
+        if stuck is not None:
+            raise ScheduleError(f"{stuck} does not walk {outer} and {inner} as one loop")
+        return (For(fused, loop.extent * nested.extent, body),)
+
+    return _change_loops(proc, outer, change, (fused,))
+
+
+def reorder(proc: Proc, outer: str, inner: str) -> Proc:
+    """Swap two perfectly nested loops. Sums of integers do not mind the order they are made in."""
+
+    def change(loop: For) -> Body:
+        if not (len(loop.body) == 1 and isinstance(loop.body[0], For) and loop.body[0].var == inner):
+            return (loop,)  # a tail that lacks the inner loop stays as it is
+        nested = loop.body[0]
+        _require_own_stores(nested.body, (loop, nested))
+        return (replace(nested, body=(replace(loop, body=nested.body),)),)
+
+    return _change_loops(proc, outer, change)
+
+
+def unroll(proc: Proc, var: str) -> Proc:
+    """Write the loop's body out once per value in C."""
+    return _change_loops(proc, var, lambda loop: (replace(loop, unrolled=True),))
+
+
+def privatize(proc: Proc, locals_: Sequence[str], var: str, together: int = 1) -> Proc:
+    """Give each value of the loop its own copy of local buffers; run the statements one after another.
+
+    for v: declare a; s1; s2  ->  declare a[E]; for v: s1; for v: s2
+    The first `together` statements stay in one loop. Sound because the statements share nothing from
+    value to value but through the locals, which are now private, and outputs, which each value writes
+    at places of its own.
+    """
+
+    def change(loop: For) -> Body:
+        old = {
+            s.buffer: replace(s.buffer, elements=s.buffer.elements * loop.extent)
+            for s in _declared(loop, locals_)
+        }
+        if not old:
+            return (loop,)
+        _require_own_outputs(loop)
+        shared = [b.name for b in _declared_in(loop.body) if b not in old]
+        if shared:
+            raise ScheduleError(f"loop {var} also declares {shared[0]}, which would be shared")
+
+        def widen(place: Place) -> Place:
+            new = old.get(place.buffer)
+            if new is None:
+                return place
+            return replace(place, buffer=new, index=place.index + variable(var) * place.buffer.elements)
+
+        rest = [map_places(s, widen) for s in loop.body if not (isinstance(s, Declare) and s.buffer in old)]
+        groups = [tuple(rest[:together]), *((s,) for s in rest[together:])]
+        return (*(Declare(b) for b in old.values()), *(replace(loop, body=group) for group in groups))
+
+    return _change_loops(proc, var, change)
+
+
+def _declared(loop: For, names: Sequence[str]) -> list[Declare]:
+    return [s for s in loop.body if isinstance(s, Declare) and s.buffer.name in names]
+
+
+def pad_reduction(proc: Proc, var: str, multiple: int, zeros: str) -> Proc:
+    """Lengthen a reduction to a multiple; sound because buffer `zeros` is packed with zeros there.
+
+    The other factor is then read past its end, which its row format must allow for; times zero it
+    adds nothing.
+    """
+
+    def change(loop: For) -> Body:
+        for stmt in walk(loop.body):
+            if isinstance(stmt, Store | Declare):
+                raise ScheduleError(f"loop {var} must only accumulate to be lengthened")
+            if isinstance(stmt, Accumulate) and zeros not in {
+                e.place.buffer.name for e in loads_of(stmt.value)
+            }:
+                raise ScheduleError(f"a sum in loop {var} does not read {zeros}")
+        return (replace(loop, extent=-(-loop.extent // multiple) * multiple),)
+
+    return _change_loops(proc, var, change)
+
+
+def substitute_loop(loop: For, value: Affine) -> Body:
+    """The loop's body with its variable replaced."""
+    return tuple(substitute(stmt, {loop.var: value}) for stmt in loop.body)
+
+
+def _require_own_outputs(loop: For) -> None:
+    for stmt in walk(loop.body):
+        if isinstance(stmt, Store | Accumulate) and stmt.place.buffer.role is not Role.LOCAL:
+            _require_own_place(stmt.place, loop)
+
+
+def _require_own_stores(body: Body, loops: Sequence[For]) -> None:
+    """Both loops store to places of their own, or to what the body itself declares."""
+    own = _declared_in(body)
+    for stmt in walk(body):
+        if isinstance(stmt, Store) and stmt.place.buffer not in own:
+            for loop in loops:
+                _require_own_place(stmt.place, loop)
+
+
+def _require_own_place(place: Place, loop: For) -> None:
+    if loop.extent > 1 and not place.index.coefficient(loop.var):
+        raise ScheduleError(f"loop {loop.var} writes {place.buffer.name} at one place for all its values")
+
+
+def _declared_in(body: Body) -> list[Buffer]:
+    return [s.buffer for s in body if isinstance(s, Declare)]
+
+
+def _only_child(loop: For, var: str) -> For:
+    match loop.body:
+        case (For() as nested,) if nested.var == var:
+            return nested
+    raise ScheduleError(f"loop {var} must be the only statement of loop {loop.var}")
+
+
+def _change_loops(proc: Proc, var: str, change: Callable[[For], Body], new: Sequence[str] = ()) -> Proc:
+    """Apply `change` to every loop named `var`; the loops it makes are named `new` and may hide no other."""
+    found = False
+
+    def visit(body: Body, around: frozenset[str]) -> Body:
+        nonlocal found
+        result: list[Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, For) and stmt.var == var:
+                found = True
+                _require_free(proc, new, around | {s.var for s in walk(stmt.body) if isinstance(s, For)})
+                result.extend(change(stmt))
+            elif isinstance(stmt, For):
+                result.append(replace(stmt, body=visit(stmt.body, around | {stmt.var})))
+            else:
+                result.append(stmt)
+        return tuple(result)
+
+    body = visit(proc.body, frozenset())
+    if not found:
+        raise ScheduleError(f"{proc.name} has no loop {var}")
+    return replace(proc, body=body)
+
+
+def _require_free(proc: Proc, new: Sequence[str], taken: frozenset[str]) -> None:
+    hidden = next((name for name in new if name in taken), None)
+    if hidden is not None:
+        raise ScheduleError(f"{proc.name} has a loop {hidden} already")

@@ -1,0 +1,158 @@
+"""Tensorize: put an instruction in the place of the loop nest that means the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Cast,
+    Const,
+    Expr,
+    For,
+    Instruction,
+    Invoke,
+    Load,
+    Place,
+    Proc,
+    Stmt,
+    Store,
+    walk,
+)
+from codegen.loops.schedule import ScheduleError
+
+
+class MismatchError(Exception):
+    pass
+
+
+@dataclass
+class _Binding:
+    """What an attempt has found: target loops for pattern loops, a window for each parameter."""
+
+    loops: dict[str, str] = field(default_factory=dict)
+    # Loops that run once: their value is zero. Names mean nothing across the two sides.
+    single: dict[str, Affine | int] = field(default_factory=dict)
+    pattern_single: dict[str, Affine | int] = field(default_factory=dict)
+    windows: dict[str, Place] = field(default_factory=dict)
+
+
+def tensorize(proc: Proc, var: str, instructions: Sequence[Instruction]) -> Proc:
+    """Every loop `var` is replaced by the first of the instructions that means the same as it.
+
+    Refuses if none matches, or one that accumulates matches none: a kernel asks for what it knows is
+    there. Loops of that name which only store may stay.
+    """
+    count = 0
+
+    def visit(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        nonlocal count
+        result: list[Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, For) and stmt.var == var:
+                made = _first_match(proc, stmt, instructions)
+                result.append(made)
+                count += made is not stmt
+            elif isinstance(stmt, For):
+                result.append(replace(stmt, body=visit(stmt.body)))
+            else:
+                result.append(stmt)
+        return tuple(result)
+
+    body = visit(proc.body)
+    if not count:
+        raise ScheduleError(f"{proc.name} has no loop {var} that an instruction matches")
+    return replace(proc, body=body)
+
+
+def _first_match(proc: Proc, loop: For, instructions: Sequence[Instruction]) -> Stmt:
+    reasons = []
+    for instruction in instructions:
+        binding = _Binding()
+        try:
+            _match_body((loop,), instruction.body, binding)
+        except MismatchError as why:
+            reasons.append(f"{instruction.name}: {why}")
+            continue
+        return Invoke(instruction, tuple(binding.windows[p.name] for p in instruction.params))
+    if not any(isinstance(s, Accumulate) for s in walk(loop.body)):
+        return loop
+    raise ScheduleError(f"no instruction for loop {loop.var} of {proc.name}: " + "; ".join(reasons))
+
+
+def _match_body(target: tuple[Stmt, ...], pattern: tuple[Stmt, ...], binding: _Binding) -> None:
+    if len(target) != len(pattern):
+        raise MismatchError(f"{len(target)} statements for {len(pattern)}")
+    for t, p in zip(target, pattern, strict=True):
+        _match_stmt(t, p, binding)
+
+
+def _match_stmt(target: Stmt, pattern: Stmt, binding: _Binding) -> None:
+    match target, pattern:
+        case For(var, extent, body), For(pvar, pextent, pbody):
+            if extent != pextent:
+                raise MismatchError(f"loop {var} runs {extent} times, {pvar} {pextent}")
+            if extent == 1:
+                binding.single[var] = Affine()
+                binding.pattern_single[pvar] = Affine()
+            else:
+                binding.loops[pvar] = var
+            _match_body(body, pbody, binding)
+        case (Store(place, value), Store(pplace, pvalue)) | (
+            Accumulate(place, value),
+            Accumulate(pplace, pvalue),
+        ):
+            _match_place(place, pplace, binding)
+            _match_expr(value, pvalue, binding)
+        case _:
+            raise MismatchError(f"{type(target).__name__} for {type(pattern).__name__}")
+
+
+def _match_expr(target: Expr, pattern: Expr, binding: _Binding) -> None:
+    match target, pattern:
+        case Load(place), Load(pplace):
+            _match_place(place, pplace, binding)
+        case Binary(op, left, right), Binary(pop, pleft, pright) if op == pop:
+            _match_expr(left, pleft, binding)
+            _match_expr(right, pright, binding)
+        case Cast(dtype, value), Cast(pdtype, pvalue) if dtype == pdtype:
+            _match_expr(value, pvalue, binding)
+        case Apply(function, arguments), Apply(pfunction, parguments) if function == pfunction:
+            for argument, pargument in zip(arguments, parguments, strict=True):
+                _match_expr(argument, pargument, binding)
+        case Const(value), Const(pvalue) if value == pvalue:
+            pass
+        case _:
+            raise MismatchError(f"{type(target).__name__} for {type(pattern).__name__}")
+
+
+def _match_place(target: Place, pattern: Place, binding: _Binding) -> None:
+    """The target's index must move with the loops just as the pattern's does; the rest is the window."""
+    _require_same_kind(target.buffer, pattern.buffer)
+    base = _window(target.index, pattern.index, binding)
+    row = _window(target.row, pattern.row, binding)
+    window = Place(target.buffer, base, row)
+    known = binding.windows.setdefault(pattern.buffer.name, window)
+    if known != window:
+        raise MismatchError(f"{pattern.buffer.name} begins at two places")
+
+
+def _require_same_kind(target: Buffer, pattern: Buffer) -> None:
+    if target.dtype != pattern.dtype:
+        raise MismatchError(f"{target.name} is {target.dtype.value}, {pattern.name} {pattern.dtype.value}")
+
+
+def _window(target: Affine, pattern: Affine, binding: _Binding) -> Affine:
+    moved = pattern.substitute(binding.pattern_single).substitute(
+        {p: variable(t) for p, t in binding.loops.items()}
+    )
+    base = target.substitute(binding.single) - moved
+    stuck = base.variables & set(binding.loops.values())
+    if stuck:
+        raise MismatchError(f"steps differ along {', '.join(sorted(stuck))}")
+    return base

@@ -1,0 +1,295 @@
+"""Graph to stages: a row format for every value, a kernel for every node, copies where formats meet.
+
+A reshape makes no stage: its output is its input's memory, seen with other rows. Graph inputs and
+outputs keep the dense format of the outside world; every other value takes the format that its
+readers want. A reader that cannot have its way gets a relayout stage before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aot.errors import ModelError
+from aot.ir.graph import Graph, Node
+from aot.ir.types import DType, TensorType
+from aot.plan.model import NO_ROWS, Firing, Kind, PlanTensor, Rows, Stage
+from aot.target import Target
+from codegen.formats import Want, dense_format, geometry, join_wants, serves, wanted_format
+from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
+from codegen.kernels.relayout import relayout
+from codegen.kernels.table import KERNELS
+from codegen.model import CompileOptions, RowFormat
+
+_VIEW = "reshape"  # the op that only looks at memory in another way
+_ROW_ALIGN = 4
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A value in memory: one per value that is not a view of another."""
+
+    name: str
+    type: TensorType
+    format: RowFormat
+    kind: Kind
+    whole: bool = False
+
+    @property
+    def image_rows(self) -> int:
+        return geometry(self.type).rows
+
+    @property
+    def rows(self) -> int:
+        return self.format.top + self.image_rows + self.format.bottom
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a stage reads a tensor: through row pointers, in the rows of `view` where that is given."""
+
+    tensor: str
+    access: RowAccess
+    view: RowFormat | None = None  # rows other than the tensor's own, in the same dense bytes
+
+
+@dataclass(frozen=True)
+class LoweredStage:
+    """A kernel with its tensors."""
+
+    name: str
+    node: Node | None  # None: a relayout
+    op: str
+    kernel: Kernel
+    reads: tuple[Reading, ...]
+    writes: str
+
+
+@dataclass(frozen=True)
+class Lowered:
+    tensors: Mapping[str, Tensor]
+    stages: tuple[LoweredStage, ...]
+    views: Mapping[str, str]  # value -> the tensor whose memory it is
+
+
+def lower_graph(graph: Graph, target: Target, options: CompileOptions) -> Lowered:
+    """Kernels and formats for every node. Raises ModelError naming all nodes that have no kernel."""
+    _require_kernels(graph)
+    return _Lowering(graph, target, options).run()
+
+
+def _require_kernels(graph: Graph) -> None:
+    """Every operation must have a kernel for its element type; all that have none are named at once."""
+    missing = []
+    for node in graph.nodes:
+        dtypes = {t.dtype for t in (*graph.output_types(node), *graph.input_types(node)[:1]) if t is not None}
+        if node.op.name != _VIEW and (node.op.name not in KERNELS or dtypes != {DType.I8}):
+            names = ", ".join(sorted(d.value for d in dtypes))
+            missing.append(f"{node.op.name} on {names} ({node.origin or node.name})")
+    if missing:
+        raise ModelError(
+            f"{len(missing)} of {len(graph.nodes)} operations have no kernel",
+            "\n".join(missing),
+            "kernels are int8: quantise the model to int8, inputs and outputs included",
+        )
+
+
+class _Lowering:
+    """Holds what is found on the way; run() once."""
+
+    def __init__(self, graph: Graph, target: Target, options: CompileOptions) -> None:
+        self.graph = graph
+        self.target = target
+        self.options = options
+        self.views = _view_roots(graph)
+        self.sites = {node.name: self._site(node) for node in graph.nodes if node.op.name != _VIEW}
+        self.wants = {name: KERNELS[site.node.op.name].wants(site) for name, site in self.sites.items()}
+        self.tensors: dict[str, Tensor] = {}
+        self.stages: list[LoweredStage] = []
+        self.copies: dict[tuple[str, Want], str] = {}
+
+    def run(self) -> Lowered:
+        for value in self.graph.inputs:
+            self.tensors[value] = self._fixed(value, Kind.INPUT)
+        for node in self.graph.nodes:
+            if node.op.name != _VIEW:
+                self._add_node(node)
+        for value in self.graph.outputs:
+            self._deliver(value)
+        return Lowered(self.tensors, tuple(self.stages), self.views)
+
+    def _site(self, node: Node) -> Site:
+        graph = self.graph
+        constants = {
+            i: graph.constants[v] for i, v in enumerate(node.inputs) if v is not None and v in graph.constants
+        }
+        return Site(
+            node,
+            graph.input_types(node),
+            graph.output_types(node),
+            constants,
+            self.target,
+            self.options.optimize,
+        )
+
+    def _add_node(self, node: Node) -> None:
+        site, op_kernel = self.sites[node.name], KERNELS[node.op.name]
+        activations = [v for v in node.reads if v not in self.graph.constants]
+        wants = zip(activations, self.wants[node.name], strict=True)
+        sources = [self._source(v, want, op_kernel.takes_rows) for v, want in wants]
+        (made,) = node.outputs
+        tensor = self._made(made)
+        self.tensors[made] = tensor
+        formats = [view or self.tensors[name].format for name, view in sources]
+        kernel = op_kernel.lower(site, formats, tensor.format)
+        reads = tuple(Reading(n, a, v) for (n, v), a in zip(sources, kernel.access, strict=True))
+        self.stages.append(LoweredStage(node.name, node, node.op.name, kernel, reads, made))
+
+    def _source(self, value: str, want: Want | None, takes_rows: bool) -> tuple[str, RowFormat | None]:
+        """The tensor to read a value from, and its row format where that is not the tensor's own."""
+        root = self.views.get(value, value)
+        tensor, value_type = self.tensors[root], self.graph.types[value]
+        if takes_rows and self._is_flattened(value):
+            return root, None
+        view = None if geometry(tensor.type) == geometry(value_type) else dense_format(value_type)
+        if want is None or serves(view or tensor.format, want, value_type):
+            return root, view
+        return self._copy(root, value, view, want), None
+
+    def _is_flattened(self, value: str) -> bool:
+        """Whether the value is one vector made of the several rows of an image computed in the run."""
+        root = self.views.get(value)
+        if root is None or root in self.graph.inputs:
+            return False
+        return geometry(self.graph.types[value]).rows == 1 < geometry(self.graph.types[root]).rows
+
+    def _copy(self, root: str, value: str, view: RowFormat | None, want: Want) -> str:
+        """A relayout of the value as wanted; readers that want the same share it."""
+        known = self.copies.get((value, want))
+        if known is not None:
+            return known
+        value_type = self.graph.types[value]
+        name = f"{value}.{want.order.value}{want.dtype_bytes * 8}"
+        while name in self.tensors:
+            name += "_"
+        copy = Tensor(name, value_type, wanted_format(value_type, want), Kind.INNER)
+        kernel = relayout(value_type, view or self.tensors[root].format, copy.format)
+        self.tensors[name] = copy
+        self.copies[value, want] = name
+        reads = (Reading(root, kernel.access[0], view),)
+        self.stages.append(LoweredStage(f"relayout {value}", None, "relayout", kernel, reads, name))
+        return name
+
+    def _made(self, value: str) -> Tensor:
+        """The tensor that a node writes: as its readers want it, dense where a view or the caller looks."""
+        if value in self.graph.outputs:
+            return self._fixed(value, Kind.OUTPUT)
+        if value in self.views.values():
+            return self._fixed(value, Kind.INNER)
+        value_type = self.graph.types[value]
+        wants = [want for want in self._reader_wants(value) if want is not None]
+        if not wants:
+            return self._fixed(value, Kind.INNER)
+        chosen = join_wants(wants) or wants[0]
+        return Tensor(value, value_type, wanted_format(value_type, chosen), Kind.INNER)
+
+    def _reader_wants(self, value: str) -> list[Want | None]:
+        wants = []
+        for node in self.graph.readers[value]:
+            activations = [v for v in node.reads if v not in self.graph.constants]
+            wants += [w for v, w in zip(activations, self.wants[node.name], strict=True) if v == value]
+        return wants
+
+    def _fixed(self, value: str, kind: Kind) -> Tensor:
+        value_type = self.graph.types[value]
+        return Tensor(
+            value, value_type, dense_format(value_type), kind, whole=self._is_looked_at_whole(value)
+        )
+
+    def _is_looked_at_whole(self, value: str) -> bool:
+        """Whether a view of it is read with other rows than its own: then its rows must lie together."""
+        views = [view for view, root in self.views.items() if root == value]
+        return any(view in self.graph.outputs or not self._goes_by_rows(view) for view in views)
+
+    def _goes_by_rows(self, view: str) -> bool:
+        readers = [node.op.name for node in self.graph.readers[view] if node.op.name != _VIEW]
+        return self._is_flattened(view) and all(KERNELS[name].takes_rows for name in readers)
+
+    def _deliver(self, value: str) -> None:
+        """An output that is a view, or an input passed through, is copied to where the caller wants it."""
+        if value in self.tensors and self.tensors[value].kind is Kind.OUTPUT:
+            return
+        root = self.views.get(value, value)
+        value_type = self.graph.types[value]
+        view = None if geometry(self.tensors[root].type) == geometry(value_type) else dense_format(value_type)
+        kernel = relayout(value_type, view or self.tensors[root].format, dense_format(value_type))
+        name = value if value not in self.tensors else f"{value}.out"
+        self.tensors[name] = Tensor(name, value_type, dense_format(value_type), Kind.OUTPUT)
+        reads = (Reading(root, kernel.access[0], view),)
+        self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, name))
+
+
+def _view_roots(graph: Graph) -> dict[str, str]:
+    """value -> the value whose memory it is, for every chain of reshapes."""
+    roots: dict[str, str] = {}
+    for node in graph.nodes:
+        if node.op.name == _VIEW:
+            source = node.reads[0]
+            roots[node.outputs[0]] = roots.get(source, source)
+    return roots
+
+
+def plan_tensors(lowered: Lowered) -> tuple[PlanTensor, ...]:
+    return tuple(
+        PlanTensor(t.name, t.rows, t.format.row_bytes, t.kind, _ROW_ALIGN, t.whole)
+        for t in lowered.tensors.values()
+    )
+
+
+def plan_stages(lowered: Lowered) -> tuple[Stage, ...]:
+    return tuple(_plan_stage(stage, lowered.tensors) for stage in lowered.stages)
+
+
+def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
+    if stage.kernel.accumulation is not None:
+        return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
+    out = tensors[stage.writes]
+    names = tuple(dict.fromkeys(r.tensor for r in stage.reads))
+    firings = []
+    for row in range(out.image_rows):
+        reads = tuple(_merged(stage, name, row, tensors) for name in names)
+        first = 0 if row == 0 else out.format.top + row
+        firings.append(Firing(reads, (Rows(first, out.format.top + row + 1),)))
+    if out.format.bottom:
+        last = out.format.top + out.image_rows
+        firings.append(Firing((NO_ROWS,) * len(names), (Rows(last, last + out.format.bottom),)))
+    return Stage(stage.name, names, (stage.writes,), tuple(firings))
+
+
+def _accumulating_stage(
+    stage: LoweredStage, accumulation: Accumulation, tensors: Mapping[str, Tensor]
+) -> Stage:
+    """A firing for each row of the input; the last one writes the result."""
+    (reading,), out = stage.reads, tensors[stage.writes]
+    top = tensors[reading.tensor].format.top
+    firings = [Firing((Rows(top + row, top + row + 1),), (NO_ROWS,)) for row in range(accumulation.rows)]
+    firings[-1] = Firing(firings[-1].reads, (Rows(0, out.rows),))
+    return Stage(
+        stage.name, (reading.tensor,), (stage.writes,), tuple(firings), state_bytes=accumulation.bytes
+    )
+
+
+def _merged(stage: LoweredStage, name: str, row: int, tensors: Mapping[str, Tensor]) -> Rows:
+    """The rows of a tensor that a firing reads, through whichever of its inputs."""
+    ranges = [_rows_read(r, row, tensors[name]) for r in stage.reads if r.tensor == name]
+    return Rows(min(r.first for r in ranges), max(r.stop for r in ranges))
+
+
+def _rows_read(reading: Reading, row: int, tensor: Tensor) -> Rows:
+    access = reading.access
+    first = row * access.stride + access.first
+    stop = first + (access.count - 1) * access.step + 1
+    if reading.view is None:
+        return Rows(first + tensor.format.top, stop + tensor.format.top)
+    view_bytes, row_bytes = reading.view.row_bytes, tensor.format.row_bytes
+    return Rows(first * view_bytes // row_bytes, -(-stop * view_bytes // row_bytes))

@@ -1,0 +1,66 @@
+"""The memory map as text: a line for each buffer, time from left to right, a bar for what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codegen.memory_map import BufferLife, MemoryMap
+
+_HEIGHTS = " ▁▂▃▄▅▆▇█"
+_WIDEST_NAME = 28
+_TOTAL = "all together"
+
+
+def draw_memory(memory: MemoryMap, columns: int = 60) -> str:
+    """Lines of at most about `columns` + 75 characters; no colour, so that it can go anywhere."""
+    firings = len(memory.order)
+    columns = min(columns, firings)
+    names = [shortened(buffer.name, _WIDEST_NAME) for buffer in memory.buffers]
+    width = max(len(name) for name in (*names, _TOTAL))
+    lines = [
+        f"{firings} rows are computed, from left to right. A bar is the share of a buffer that is needed.",
+        f"{'':{width}} {'':{columns}}      bytes       at",
+    ]
+    for name, buffer in zip(names, memory.buffers, strict=True):
+        cells = _cells(_live_rows(buffer, firings), buffer.rows_held, columns)
+        lines.append(f"{name:{width}} |{cells}|{buffer.bytes:9,}{buffer.offset:9,}  {rows_said(buffer)}")
+    total = _cells(memory.live_bytes, memory.arena_bytes, columns)
+    lines.append(f"{_TOTAL:{width}} |{total}|{memory.arena_bytes:9,}           arena")
+    mark = width + 2 + _column(memory.peak_firing, firings, columns)
+    says = f"peak: {memory.peak_bytes:,} bytes"
+    lines.append(f"{f'{says} ▲':>{mark + 1}}" if len(says) < mark else f"{'':{mark}}▲ {says}")
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def rows_said(buffer: BufferLife) -> str:
+    """How much of a tensor is held: "ring of 3 of 25 rows", "25 rows"."""
+    if buffer.is_ring:
+        return f"ring of {buffer.rows_held} of {buffer.rows} rows"
+    return f"{buffer.rows} rows" if buffer.rows > 1 else "whole"
+
+
+def shortened(name: str, most: int) -> str:
+    """The end of a long name, which tells most; cut at a slash where there is one."""
+    if len(name) <= most:
+        return name
+    end = name[1 - most :]
+    slash = end.find("/")
+    return f"…{end[slash:]}" if 0 <= slash < most // 2 else f"…{end}"
+
+
+def _live_rows(buffer: BufferLife, firings: int) -> list[int]:
+    live = buffer.live_rows
+    return [live.get(time, 0) for time in range(firings)]
+
+
+def _cells(values: Sequence[int], full: int, columns: int) -> str:
+    """The most that each column's stretch of time needs, as a bar; what is there at all can be seen."""
+    most = [0] * columns
+    for time, value in enumerate(values):
+        column = _column(time, len(values), columns)
+        most[column] = max(most[column], value)
+    return "".join(_HEIGHTS[-(-value * 8 // full)] for value in most)
+
+
+def _column(time: int, firings: int, columns: int) -> int:
+    return time * columns // firings

@@ -1,0 +1,105 @@
+"""A compiled model: everything the archive, the projects and the command line need to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from aot.ir.graph import Array, Graph
+from aot.ir.types import TensorType
+from aot.plan.model import Plan, PlanRequest
+from aot.target import Optimize, Target
+
+
+class Rounding(Enum):
+    """Which reference the integer kernels equal bit for bit."""
+
+    TFLM = "tflm"
+    LITERT_REF = "litert-ref"
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    optimize: Optimize = Optimize.SPEED
+    rounding: Rounding = Rounding.TFLM
+    ram_bytes: int | None = None  # the arena may not be larger
+    rows: bool = True  # False: whole tensors only, to compare with
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """An input or output of the model as the C API and the serial line show it."""
+
+    name: str  # in the model file
+    c_name: str  # the member of <model>_inputs / <model>_outputs
+    type: TensorType
+    arena_offset: int
+
+    @property
+    def bytes(self) -> int:
+        return self.type.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RowFormat:
+    """How one row of a value lies in memory; what a layer's written bytes mean.
+
+    Pixel x, channel c of a row is element (left + x) * x_step + c * c_step of the row. Elements
+    that belong to no pixel hold `fill`. The tensor has `top` rows of fill before its first row
+    and `bottom` after its last.
+    """
+
+    dtype_bytes: int  # 1, 2 or 4; integers are sign-extended when wider than the value's own type
+    width: int
+    channels: int
+    x_step: int
+    c_step: int
+    left: int
+    row_elements: int
+    top: int
+    bottom: int
+    fill: int
+
+    @property
+    def row_bytes(self) -> int:
+        return self.row_elements * self.dtype_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LayerInfo:
+    """One stage of the run: which node it computes, with which kernel and why."""
+
+    index: int  # the number SOLDER_LAYER_HOOK reports
+    name: str  # the node's name
+    op: str
+    origin: str  # where in the user's file
+    shapes: str  # "32x32x3 -> 32x32x16"
+    kernel: str  # name of the schedule
+    why: str  # why this kernel was chosen
+    macs: int
+    weight_bytes: int
+    output: str  # the value it writes
+    format: RowFormat
+    rows: int  # rows of the output tensor, padding rows not counted
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledModel:
+    name: str  # a C identifier in lower case
+    source_name: str  # the model file's name, without folders
+    model_hash: str  # SHA-256 of the model file's bytes, in hex
+    graph: Graph  # after all passes: what the layers compute
+    target: Target
+    options: CompileOptions
+    sources: Mapping[str, str]  # "<name>.c", "<name>.h", "<name>_weights.c", "<name>_describe.c" -> text
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    request: PlanRequest
+    plan: Plan
+    layers: tuple[LayerInfo, ...]
+    constants_bytes: int
+    code_bytes_estimate: int
+    stack_bytes_estimate: int
+    c_flags: tuple[str, ...]
+    parameters: Mapping[str, Array]  # packed constants by C name

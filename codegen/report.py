@@ -1,0 +1,111 @@
+"""What `deploy inspect` shows of a compiled model: layer by layer, and whether it fits the memory."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aot.target import Region, Target
+from codegen.facts import ModelFacts
+from codegen.memory_map import BufferLife
+from codegen.model import LayerInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """A layer with what it costs and what it leaves in memory."""
+
+    layer: LayerInfo
+    output: BufferLife  # the rows it writes
+    firings: int
+    first_firing: int
+    last_firing: int
+    live_bytes: int  # most that anything needs while this layer fires
+    is_peak: bool  # the arena's peak is in one of its firings
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The moment at which most bytes are needed."""
+
+    firing: int
+    layer: LayerInfo
+    bytes: int
+    buffers: tuple[tuple[str, int], ...]  # what is there, largest first
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What of one kind of memory the model takes, part by part, beside what its region has."""
+
+    region: Region
+    parts: tuple[tuple[str, int], ...]
+
+    @property
+    def needed_bytes(self) -> int:
+        return sum(size for _, size in self.parts)
+
+    @property
+    def fits(self) -> bool:
+        return self.needed_bytes <= self.region.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    facts: ModelFacts
+    layers: tuple[LayerRow, ...]
+    peak: Peak
+    budgets: tuple[Budget, ...]  # one for each role of memory that the target has
+
+    @property
+    def fits(self) -> bool:
+        return all(budget.fits for budget in self.budgets)
+
+
+def make_report(facts: ModelFacts, target: Target | None = None) -> Report:
+    """The facts laid out; `target` is the one to fit into, by default the one that was compiled for."""
+    memory = facts.memory
+    peak = memory.peak_firing
+    return Report(
+        facts=facts,
+        layers=_layer_rows(facts),
+        peak=Peak(peak, facts.layers[memory.order[peak]], memory.peak_bytes, memory.live_at(peak)),
+        budgets=_budgets(facts, target or facts.target),
+    )
+
+
+def _layer_rows(facts: ModelFacts) -> tuple[LayerRow, ...]:
+    memory, peak = facts.memory, facts.memory.peak_firing
+    times: Mapping[int, list[int]] = defaultdict(list)
+    for time, layer in enumerate(memory.order):
+        times[layer].append(time)
+    return tuple(_layer_row(facts, layer, times[layer.index], peak) for layer in facts.layers)
+
+
+def _layer_row(facts: ModelFacts, layer: LayerInfo, times: Sequence[int], peak: int) -> LayerRow:
+    return LayerRow(
+        layer=layer,
+        output=facts.memory.by_name[layer.output],
+        firings=len(times),
+        first_firing=times[0],
+        last_firing=times[-1],
+        live_bytes=max(facts.memory.live_bytes[time] for time in times),
+        is_peak=peak in times,
+    )
+
+
+def _budgets(facts: ModelFacts, target: Target) -> tuple[Budget, ...]:
+    """The fastest region of each role is where a project puts things."""
+    parts = {
+        "ram": (
+            ("arena, inputs and outputs in it", facts.arena_bytes),
+            ("stack, estimated", facts.stack_bytes_estimate),
+        ),
+        "flash": (("constants", facts.constants_bytes), ("code, estimated", facts.code_bytes_estimate)),
+    }
+    return tuple(
+        Budget(min(regions, key=lambda r: r.speed), parts[role])
+        for role in parts
+        if (regions := [region for region in target.regions if region.role == role])
+    )

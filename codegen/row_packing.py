@@ -1,0 +1,42 @@
+"""The bytes a layer writes, made from the value it computes, to compare with what a device wrote."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from aot.ir.graph import Array
+from codegen.model import LayerInfo, RowFormat
+
+_COPY = "relayout"  # an op of stages only: its name is a verb and the value it copies
+
+
+def written_value(layer: LayerInfo) -> str:
+    """The name of the graph's value that the layer's rows hold."""
+    return layer.name.partition(" ")[2] if layer.op == _COPY else layer.output
+
+
+def rows_crc32(value: Array, layer: LayerInfo) -> int:
+    """CRC-32 of all rows the layer writes, in order; the rows of fill around the image are not reported."""
+    return zlib.crc32(pack_rows(value, layer.format, layer.rows))
+
+
+def pack_rows(value: Array, fmt: RowFormat, rows: int) -> bytes:
+    """The value's `rows` rows in memory, little endian, with fill wherever no pixel is."""
+    packed = np.full((rows, fmt.row_elements), fmt.fill, _element_type(value, fmt))
+    packed[:, _places(fmt)] = value.reshape(rows, fmt.width, fmt.channels)
+    return packed.tobytes()
+
+
+def _places(fmt: RowFormat) -> Array:
+    """The element of a row where each pixel's each channel lies: [width, channels]."""
+    x = (fmt.left + np.arange(fmt.width)) * fmt.x_step
+    places: Array = x[:, None] + np.arange(fmt.channels) * fmt.c_step
+    return places
+
+
+def _element_type(value: Array, fmt: RowFormat) -> np.dtype[np.generic]:
+    if value.dtype.itemsize == fmt.dtype_bytes:
+        return np.dtype(value.dtype.newbyteorder("<"))
+    return np.dtype(f"<i{fmt.dtype_bytes}")

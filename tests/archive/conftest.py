@@ -1,0 +1,38 @@
+"""A small compiled model, and its archive."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from tiny_models import TINY
+
+from aot.frontend.load import parse_model
+from aot.target import Feature, Region, Target
+from codegen.archive import write_archive
+from codegen.compile import compile_graph
+from codegen.model import CompiledModel, CompileOptions
+
+TARGET = Target(
+    core="cortex-m4",
+    features=frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}),
+    regions=(Region("FLASH", 0, 8192, "flash"), Region("RAM", 0x2000_0000, 4096, "ram")),
+)
+RUNTIME = {"solder_model.h": b"/* what a model says of itself */\n"}
+
+
+@pytest.fixture(scope="session")
+def compiled() -> CompiledModel:
+    data = TINY["residual"]()
+    graph = parse_model(data, "residual.tflite")
+    digest = hashlib.sha256(data).hexdigest()
+    return compile_graph(graph, TARGET, CompileOptions(), "residual.tflite", digest, "residual")
+
+
+@pytest.fixture
+def archive_path(compiled: CompiledModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    path = tmp_path / "residual.tar"
+    write_archive(compiled, path, RUNTIME)
+    return path

@@ -1,0 +1,132 @@
+"""The memory map drawn as text and as a picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from codegen.facts import ModelFacts, facts_of
+from codegen.memory_map import BufferLife, MemoryMap
+from codegen.memory_svg import draw_memory_svg
+from codegen.memory_text import draw_memory, rows_said, shortened
+from codegen.model import CompiledModel
+
+SVG = "{http://www.w3.org/2000/svg}"
+MEMORY = MemoryMap(
+    order=(0, 0, 1, 0, 1, 0, 1, 2),
+    pool_bytes={"arena": 1400},
+    bound_bytes=1200,
+    whole_tensor_bound_bytes=2000,
+    buffers=(
+        BufferLife("image", "input", "arena", 0, 200, 4, 4, 0, 5, (0, 1, 2, 3), (0, 0, 0, 0), (0, 1, 3, 5)),
+        BufferLife(
+            "conv/Relu", "inner", "arena", 800, 100, 4, 2, 0, 6, (0, 1, 2, 3), (0, 1, 3, 5), (2, 4, 6, 6)
+        ),
+        BufferLife("pool/Max", "inner", "arena", 1000, 100, 3, 3, 2, 7, (0, 1, 2), (2, 4, 6), (7, 7, 7)),
+        BufferLife("label", "output", "arena", 0, 12, 1, 1, 7, 7, (0,), (7,), (7,)),
+    ),
+)
+
+
+def test_the_text_has_a_bar_for_what_is_needed() -> None:
+    assert draw_memory(MEMORY).splitlines() == [
+        "8 rows are computed, from left to right. A bar is the share of a buffer that is needed.",
+        "                           bytes       at",
+        "image        |█▆▄▄▂▂  |      800        0  4 rows",
+        "conv/Relu    |▄██████ |      200      800  ring of 2 of 4 rows",
+        "pool/Max     |  ▃▃▆▆██|      300    1,000  3 rows",
+        "label        |       █|       12        0  whole",
+        "all together |▆▅▄▄▄▄▃▂|    1,400           arena",
+        "              ▲ peak: 900 bytes",
+    ]
+
+
+def test_many_firings_share_a_column_which_shows_the_most_of_them() -> None:
+    lines = draw_memory(MEMORY, columns=4).splitlines()
+    assert lines[2].startswith("image        |█▄▂ |")
+    assert lines[4].startswith("pool/Max     | ▃▆█|")
+
+
+def test_the_peak_is_marked_under_its_column(compiled: CompiledModel) -> None:
+    memory = facts_of(compiled).memory
+    *_, total, peak = draw_memory(memory, columns=len(memory.order)).splitlines()
+    assert peak.index("▲") - total.index("|") - 1 == memory.peak_firing
+    assert f"peak: {memory.peak_bytes:,} bytes" in peak
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("conv/Relu", "conv/Relu"),
+        ("exactly_twelve", "…tly_twelve"),
+        ("model/block_3/Relu", "…ock_3/Relu"),
+        ("model/a/long_name", "…/long_name"),
+    ],
+)
+def test_long_names_keep_their_end(name: str, shown: str) -> None:
+    assert shortened(name, 11) == shown
+
+
+def test_how_much_is_held_is_said_in_words() -> None:
+    assert [rows_said(b) for b in MEMORY.buffers] == ["4 rows", "ring of 2 of 4 rows", "3 rows", "whole"]
+
+
+@pytest.fixture(scope="module")
+def facts(compiled: CompiledModel) -> ModelFacts:
+    return facts_of(compiled)
+
+
+def texts(svg: str) -> list[str]:
+    return ["".join(element.itertext()) for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_the_picture_names_model_buffers_layers_and_peak(facts: ModelFacts) -> None:
+    shown = texts(draw_memory_svg(facts))
+    assert facts.name in shown
+    assert f"peak: {facts.memory.peak_bytes:,} bytes" in shown
+    assert {shortened(buffer.name, 24) for buffer in facts.memory.buffers} <= set(shown)
+    assert [text for text in shown if text.startswith("conv2d  8×8×4 → 8×8×4")]  # noqa: RUF001
+
+
+def test_rings_are_outlined_and_have_an_emblem_of_their_rows(facts: ModelFacts) -> None:
+    svg = draw_memory_svg(facts)
+    rings = [buffer for buffer in facts.memory.buffers if buffer.is_ring]
+    assert rings
+    assert svg.count('stroke-dasharray="4 2"') == len(rings)
+    segments = sum(min(buffer.rows_held, 12) for buffer in rings)
+    assert svg.count("A4.5 4.5") == 2 * segments
+
+
+def test_every_other_turn_of_a_ring_is_lighter(facts: ModelFacts) -> None:
+    ring = next(buffer for buffer in facts.memory.buffers if buffer.is_ring)
+    root = ElementTree.fromstring(draw_memory_svg(facts))
+    drawn = {
+        path.get("fill-opacity"): (path.get("d") or "").count("M")
+        for path in root.iter(f"{SVG}path")
+        if (path.findtext(f"{SVG}title") or "").startswith(f"{ring.name}:")
+    }
+    first_turns = sum(span.row // ring.rows_held % 2 == 0 for span in ring.spans)
+    assert drawn == {"0.9": first_turns, "0.55": len(ring.span_rows) - first_turns}
+
+
+def test_the_picture_is_the_same_each_time(facts: ModelFacts) -> None:
+    assert draw_memory_svg(facts) == draw_memory_svg(facts)
+
+
+def test_a_users_names_cannot_break_the_picture(facts: ModelFacts) -> None:
+    first, *others = facts.memory.buffers
+    odd = replace(first, name='<script>&"\x07')
+    memory = replace(facts.memory, buffers=(odd, *others))
+    assert '<script>&"\N{REPLACEMENT CHARACTER}' in texts(draw_memory_svg(replace(facts, memory=memory)))
+
+
+def test_pools_stand_on_one_another(facts: ModelFacts) -> None:
+    first, *others = facts.memory.buffers
+    memory = replace(
+        facts.memory,
+        pool_bytes={**facts.memory.pool_bytes, "tcm": first.bytes},
+        buffers=(replace(first, pool="tcm", offset=0), *others),
+    )
+    assert f"{memory.arena_bytes:,}" in texts(draw_memory_svg(replace(facts, memory=memory)))

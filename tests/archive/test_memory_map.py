@@ -1,0 +1,151 @@
+"""The memory map says of every row where it is and when, and how much that is together."""
+
+from __future__ import annotations
+
+import pytest
+
+from aot.plan.check import check_plan
+from aot.plan.model import NO_ROWS, Buffer, Firing, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage
+from codegen.facts import facts_of
+from codegen.memory_map import BufferLife, MemoryMap, Span, map_memory
+from codegen.model import CompiledModel
+
+
+def row(n: int) -> tuple[Rows, ...]:
+    return (Rows(n, n + 1),)
+
+
+# "copy" fills a ring of two rows, "pair" adds two neighbours with scratch, "sum" keeps a state to the end.
+REQUEST = PlanRequest(
+    tensors=(
+        PlanTensor("in", 4, 8, Kind.INPUT),
+        PlanTensor("ring", 4, 8, Kind.INNER),
+        PlanTensor("pairs", 3, 8, Kind.INNER),
+        PlanTensor("out", 1, 4, Kind.OUTPUT),
+    ),
+    stages=(
+        Stage("copy", ("in",), ("ring",), tuple(Firing(row(n), row(n)) for n in range(4))),
+        Stage(
+            "pair",
+            ("ring",),
+            ("pairs",),
+            tuple(Firing((Rows(n, n + 2),), row(n)) for n in range(3)),
+            scratch_bytes=4,
+        ),
+        Stage(
+            "sum",
+            ("pairs",),
+            ("out",),
+            (*(Firing(row(n), (NO_ROWS,)) for n in range(2)), Firing(row(2), row(0))),
+            state_bytes=4,
+        ),
+    ),
+)
+PLAN = Plan(
+    order=(0, 0, 1, 2, 0, 1, 2, 0, 1, 2),
+    buffers={
+        "in": Buffer("in", "arena", 0, 4, 8, 0, 7),
+        "ring": Buffer("ring", "arena", 32, 2, 8, 0, 8),
+        "pairs": Buffer("pairs", "arena", 48, 1, 8, 2, 9),
+        "out": Buffer("out", "arena", 0, 1, 4, 9, 9),
+        "pair.scratch": Buffer("pair.scratch", "arena", 56, 1, 4, 2, 8),
+        "sum.state": Buffer("sum.state", "arena", 60, 1, 4, 3, 9),
+    },
+    pool_bytes={"arena": 64},
+    bound_bytes=48,
+    whole_tensor_bound_bytes=72,
+    peak_firing=2,
+)
+
+
+@pytest.fixture(scope="module")
+def memory() -> MemoryMap:
+    check_plan(REQUEST, PLAN)
+    return map_memory(REQUEST, PLAN)
+
+
+def lives(buffer: BufferLife) -> list[tuple[int, int, int]]:
+    return [(span.row, span.first, span.last) for span in buffer.spans]
+
+
+def test_rows_live_from_their_first_to_their_last_use(memory: MemoryMap) -> None:
+    assert lives(memory.by_name["in"]) == [(0, 0, 0), (1, 0, 1), (2, 0, 4), (3, 0, 7)]
+    assert lives(memory.by_name["ring"]) == [(0, 0, 2), (1, 1, 5), (2, 4, 8), (3, 7, 8)]
+    assert lives(memory.by_name["pairs"]) == [(0, 2, 3), (1, 5, 6), (2, 8, 9)]
+    assert lives(memory.by_name["out"]) == [(0, 9, 9)]
+
+
+def test_scratch_lives_while_its_stage_fires_and_state_in_between_too(memory: MemoryMap) -> None:
+    assert lives(memory.by_name["pair.scratch"]) == [(0, 2, 2), (0, 5, 5), (0, 8, 8)]
+    assert lives(memory.by_name["sum.state"]) == [(0, 3, 9)]
+    assert [b.kind for b in memory.buffers] == ["input", "inner", "inner", "output", "scratch", "state"]
+
+
+def test_rows_of_a_ring_come_round_to_the_same_addresses(memory: MemoryMap) -> None:
+    ring = memory.by_name["ring"]
+    assert ring.is_ring
+    assert [span.address for span in ring.spans] == [32, 40, 32, 40]
+    assert list(ring.spans)[2] == Span(2, 32, 8, 4, 8)
+
+
+def test_a_tensor_that_is_held_whole_is_no_ring(memory: MemoryMap) -> None:
+    assert not memory.by_name["in"].is_ring
+    assert not memory.by_name["sum.state"].is_ring
+
+
+def test_live_bytes_are_those_of_the_rows_that_are_needed(memory: MemoryMap) -> None:
+    # in + ring + pairs + scratch + state + out, by firing
+    assert memory.live_bytes == (
+        32 + 8,
+        24 + 16,
+        16 + 16 + 8 + 4,
+        16 + 8 + 8 + 4,
+        16 + 16 + 4,
+        8 + 16 + 8 + 4 + 4,
+        8 + 8 + 8 + 4,
+        8 + 16 + 4,
+        16 + 8 + 4 + 4,
+        8 + 4 + 4,
+    )
+    assert (memory.peak_firing, memory.peak_bytes) == (2, 44)
+
+
+def test_what_is_there_at_the_peak_is_named_largest_first(memory: MemoryMap) -> None:
+    assert memory.live_at(2) == (("in", 16), ("ring", 16), ("pairs", 8), ("pair.scratch", 4))
+
+
+def test_a_row_written_in_place_counts_once() -> None:
+    request = PlanRequest(
+        tensors=(PlanTensor("in", 2, 8, Kind.INPUT), PlanTensor("out", 2, 8, Kind.OUTPUT)),
+        stages=(
+            Stage(
+                "negate",
+                ("in",),
+                ("out",),
+                tuple(Firing(row(n), row(n)) for n in range(2)),
+                in_place=((0, 0),),
+            ),
+        ),
+    )
+    buffers = {name: Buffer(name, "arena", 0, 2, 8, 0, 1) for name in ("in", "out")}
+    plan = Plan((0, 0), buffers, {"arena": 16}, 16, 32, 0)
+    check_plan(request, plan)
+    assert map_memory(request, plan).live_bytes == (16, 16)
+
+
+def test_rows_that_nobody_reads_take_no_place() -> None:
+    request = PlanRequest(
+        tensors=(PlanTensor("in", 3, 8, Kind.INPUT), PlanTensor("out", 1, 8, Kind.OUTPUT)),
+        stages=(Stage("crop", ("in",), ("out",), (Firing(row(1), row(0)),)),),
+    )
+    buffers = {"in": Buffer("in", "arena", 0, 3, 8, 0, 0), "out": Buffer("out", "arena", 0, 1, 8, 0, 0)}
+    memory = map_memory(request, Plan((0,), buffers, {"arena": 24}, 24, 32, 0))
+    assert lives(memory.by_name["in"]) == [(1, 0, 0)]
+    assert memory.live_bytes == (16,)
+
+
+def test_a_compiled_model_needs_at_least_its_bound_and_at_most_its_arena(compiled: CompiledModel) -> None:
+    memory = facts_of(compiled).memory
+    assert compiled.plan.bound_bytes <= memory.peak_bytes <= memory.arena_bytes == compiled.plan.arena_bytes
+    assert any(buffer.is_ring for buffer in memory.buffers)
+    assert {layer.output for layer in compiled.layers} <= memory.by_name.keys()

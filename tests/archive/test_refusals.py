@@ -1,0 +1,270 @@
+"""An archive is read only where it is whole, known and as it was written; else it is said what is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import random
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aot.errors import ModelError
+from codegen.archive import Archive, read_archive
+
+AGAIN = "compile the model again: deploy compile MODEL --board B -o OUT.tar"
+WRITES_ONE = "deploy compile MODEL --board B -o OUT.tar writes one"
+Entries = list[tuple[tarfile.TarInfo, bytes]]
+
+
+def refusal(path: Path) -> str:
+    """The whole message, with the folder left out."""
+    with pytest.raises(ModelError) as caught:
+        read_archive(path)
+    return str(caught.value).replace(f"{path.parent}/", "")
+
+
+def entries(path: Path) -> Entries:
+    with tarfile.open(path, "r:") as tar:
+        return [(info, tar.extractfile(info).read()) for info in tar]  # type: ignore[union-attr]
+
+
+def pack(path: Path, changed: Entries) -> None:
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for info, data in changed:
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+
+
+def with_metadata(path: Path, change: Callable[[Any], object], sign: bool = True) -> None:
+    """Rewrites metadata.json; signed, it has the hash of what it now says."""
+    (info, data), *others = entries(path)
+    document = json.loads(data)
+    change(document)
+    if sign:
+        ours = {key: value for key, value in document["solder"].items() if key != "metadata_sha256"}
+        text = json.dumps({**document, "solder": ours}, sort_keys=True)
+        document["solder"]["metadata_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    pack(path, [(info, json.dumps(document).encode()), *others])
+
+
+def add_entry(path: Path, name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> None:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    pack(path, [*entries(path), (info, b"")])
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "x.tar") == (
+        f"error: the archive does not exist\n  x.tar\n  hint: {WRITES_ONE}"
+    )
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "x.tar").mkdir()
+    assert refusal(tmp_path / "x.tar") == (
+        f"error: an archive is needed, this is a folder\n  x.tar\n  hint: {WRITES_ONE}"
+    )
+
+
+@pytest.mark.parametrize("data", [b"", b"no tar at all", bytes(range(256)) * 8, b"\x1f\x8b" + bytes(2000)])
+def test_a_file_that_is_no_tar(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.tar").write_bytes(data)
+    assert refusal(tmp_path / "x.tar") == (
+        f"error: this is not an archive of a model ({len(data):,} bytes, not a tar file)\n"
+        f"  x.tar\n  hint: {WRITES_ONE}"
+    )
+
+
+def test_a_tar_of_something_else(tmp_path: Path) -> None:
+    pack(tmp_path / "x.tar", [(tarfile.TarInfo("photo.jpg"), b"smile")])
+    assert refusal(tmp_path / "x.tar") == (
+        f"error: this tar is no archive of a model: it has no metadata.json\n  x.tar\n  hint: {WRITES_ONE}"
+    )
+
+
+def test_an_archive_of_another_tool(tmp_path: Path) -> None:
+    document = {"version": 7, "modules": {"default": {"model_name": "default"}}}
+    pack(tmp_path / "x.tar", [(tarfile.TarInfo("./metadata.json"), json.dumps(document).encode())])
+    assert refusal(tmp_path / "x.tar") == (
+        'error: the archive was not written by Solder: its metadata.json has no "solder" part\n'
+        f"  x.tar\n  hint: {AGAIN}"
+    )
+
+
+def test_a_version_of_the_library_format_that_is_not_known(archive_path: Path) -> None:
+    with_metadata(archive_path, lambda document: document.update(version=8))
+    assert refusal(archive_path) == (
+        "error: the archive has Model Library Format 8, this version of Solder reads 7\n"
+        f"  residual.tar\n  hint: {AGAIN}"
+    )
+
+
+def test_a_format_of_ours_that_is_not_known(archive_path: Path) -> None:
+    with_metadata(archive_path, lambda document: document["solder"].update(format=2, tool_version="9.1"))
+    assert refusal(archive_path) == (
+        "error: the archive has format 2, this version of Solder reads 1\n"
+        f"  residual.tar\n  hint: Solder 9.1 wrote it: use that, or {AGAIN}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"{", "is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"\xff{}", "is not JSON"),
+        (b"[7]", "holds no JSON object"),
+    ],
+)
+def test_metadata_that_is_no_json_object(text: bytes, says: str, archive_path: Path) -> None:
+    (info, _), *others = entries(archive_path)
+    pack(archive_path, [(info, text), *others])
+    assert refusal(archive_path).startswith(f"error: the archive's metadata.json {says}")
+
+
+SCHEMA_VIOLATIONS = {
+    "a key too few": (
+        lambda document: document["solder"].pop("arena_bytes"),
+        "solder: 'arena_bytes' is a required property",
+    ),
+    "a key too many": (
+        lambda document: document["solder"].update(arena_size=1),
+        "solder: Additional properties are not allowed ('arena_size' was unexpected)",
+    ),
+    "a negative size": (
+        lambda document: document["solder"]["inputs"][0].update(arena_offset=-4),
+        "solder.inputs[0].arena_offset: -4 is less than the minimum of 0",
+    ),
+    "a text for a number": (
+        lambda document: document["solder"]["layers"][1].update(macs="many"),
+        "solder.layers[1].macs: 'many' is not of type 'integer'",
+    ),
+    "a name that is no identifier": (
+        lambda document: document["solder"].update(name="../kws"),
+        "solder.name: '../kws' does not match '^[a-z_][a-z0-9_]*$'",
+    ),
+    "a part of the library format too few": (
+        lambda document: document["modules"]["residual"].pop("memory"),
+        "modules.residual: 'memory' is a required property",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SCHEMA_VIOLATIONS)
+def test_metadata_that_breaks_the_schema(kind: str, archive_path: Path) -> None:
+    change, says = SCHEMA_VIOLATIONS[kind]
+    with_metadata(archive_path, change)
+    assert refusal(archive_path) == (
+        f"error: the archive's metadata.json is damaged: {says}\n  residual.tar\n  hint: {AGAIN}"
+    )
+
+
+def test_a_long_value_is_not_quoted_whole(archive_path: Path) -> None:
+    with_metadata(archive_path, lambda document: document["solder"].update(name="x" * 5000 + "!"))
+    assert len(refusal(archive_path)) < 400
+
+
+def test_a_number_in_the_metadata_was_changed(archive_path: Path) -> None:
+    with_metadata(archive_path, lambda d: d["solder"]["outputs"][0].update(arena_offset=4), sign=False)
+    assert refusal(archive_path) == (
+        "error: the archive's metadata.json was changed after it was written: its SHA-256 differs\n"
+        f"  residual.tar\n  hint: {AGAIN}"
+    )
+
+
+def test_a_source_was_changed(archive_path: Path) -> None:
+    changed = [
+        (info, data.replace(b"row", b"ROW") if info.name.endswith("src/residual.c") else data)
+        for info, data in entries(archive_path)
+    ]
+    pack(archive_path, changed)
+    assert refusal(archive_path) == (
+        "error: codegen/host/src/residual.c in the archive was changed after it was written: "
+        f"its SHA-256 differs\n  residual.tar\n  hint: {AGAIN}"
+    )
+
+
+def test_a_file_is_missing(archive_path: Path) -> None:
+    pack(archive_path, [entry for entry in entries(archive_path) if "weights.c" not in entry[0].name])
+    assert refusal(archive_path) == (
+        "error: the archive is not whole: 1 of its 8 files are missing, "
+        f"such as codegen/host/src/residual_weights.c\n  residual.tar\n  hint: {AGAIN}"
+    )
+
+
+def test_a_file_was_added(archive_path: Path) -> None:
+    add_entry(archive_path, "./codegen/host/src/more.c")
+    assert refusal(archive_path) == (
+        "error: the archive holds codegen/host/src/more.c, which its metadata.json does not name\n"
+        f"  residual.tar\n  hint: {AGAIN}"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["../x.c", "/x.c", "./codegen/../../x.c", "a\\..\\x.c", "C:/x.c", "./codegen/host/src/.."]
+)
+def test_an_entry_that_would_lie_outside(name: str, archive_path: Path) -> None:
+    add_entry(archive_path, name)
+    assert refusal(archive_path) == (
+        f"error: the archive has an entry that none of Solder's has: {name!r}, "
+        "which would lie outside the archive's folder\n  residual.tar\n"
+        "  hint: do not use an archive from an untrusted place; compile the model again"
+    )
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+def test_an_entry_that_is_no_plain_file(kind: bytes, archive_path: Path) -> None:
+    add_entry(archive_path, "./runtime/x", kind, "./metadata.json")
+    assert "'./runtime/x', which is no plain file" in refusal(archive_path)
+
+
+def test_an_entry_that_is_there_twice(archive_path: Path) -> None:
+    add_entry(archive_path, "./metadata.json")
+    assert "'./metadata.json', which is there twice" in refusal(archive_path)
+
+
+def test_a_graph_of_a_later_version_is_named(archive_path: Path) -> None:
+    archive = read_archive(archive_path)
+    later = archive.graph_text.replace("= conv2d(", "= conv5d(").encode()
+    changed = Archive(archive.facts, {**archive.files, "src/residual.graph": later})
+    with pytest.raises(ModelError, match=r"graph cannot be read: line \d+: conv5d is not an op"):
+        changed.graph()
+
+
+def read_or_refuse(path: Path) -> Archive | None:
+    try:
+        return read_archive(path)
+    except ModelError:
+        return None
+
+
+def test_a_cut_archive_is_refused_wherever_it_is_cut(archive_path: Path) -> None:
+    whole, data = read_archive(archive_path), archive_path.read_bytes()
+    with tarfile.open(archive_path, "r:") as tar:
+        last = tar.getmembers()[-1]
+    end = last.offset_data + last.size
+    for cut in (0, 1, 511, 512, 513, *range(600, end, end // 40), end - 1):
+        archive_path.write_bytes(data[:cut])
+        assert read_or_refuse(archive_path) is None, f"cut at {cut} of {len(data)}"
+    archive_path.write_bytes(data[: -(-end // 512) * 512])  # only the tar's closing zeros are gone
+    assert read_archive(archive_path) == whole
+
+
+def test_a_changed_byte_is_refused_or_without_effect(archive_path: Path) -> None:
+    """Bytes between the files, and those that date and own them, mean nothing to the model."""
+    whole, data = read_archive(archive_path), archive_path.read_bytes()
+    places = random.Random(1)
+    refused = 0
+    for place in (*range(0, 512, 8), *places.sample(range(len(data)), 80)):
+        changed = bytearray(data)
+        changed[place] ^= 1 << places.randrange(8)
+        archive_path.write_bytes(changed)
+        found = read_or_refuse(archive_path)
+        refused += found is None
+        assert found is None or found == whole, f"byte {place} was changed and not noticed"
+    assert refused > 40

@@ -1,0 +1,66 @@
+"""What is shown of a compiled model: its layers, its peak, and whether it fits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from aot.target import Region, Target
+from codegen.facts import facts_of
+from codegen.model import CompiledModel
+from codegen.report import Report, make_report
+
+
+@pytest.fixture(scope="module")
+def report(compiled: CompiledModel) -> Report:
+    return make_report(facts_of(compiled))
+
+
+def test_there_is_a_row_for_each_layer(report: Report, compiled: CompiledModel) -> None:
+    assert tuple(row.layer for row in report.layers) == compiled.layers
+    assert sum(row.firings for row in report.layers) == len(compiled.plan.order)
+    assert all(row.output.name == row.layer.output for row in report.layers)
+    assert all(row.first_firing <= row.last_firing for row in report.layers)
+
+
+def test_the_peak_is_in_one_layer_and_names_it(report: Report) -> None:
+    (at_peak,) = [row for row in report.layers if row.is_peak]
+    assert report.peak.layer == at_peak.layer
+    assert report.peak.bytes == at_peak.live_bytes == max(row.live_bytes for row in report.layers)
+    assert sum(size for _, size in report.peak.buffers) >= report.peak.bytes
+
+
+def test_macs_are_those_of_both_convolutions(report: Report) -> None:
+    assert report.facts.macs == 2 * 8 * 8 * 4 * 4 * 3 * 3 + _additions(report)
+
+
+def _additions(report: Report) -> int:
+    return sum(row.layer.macs for row in report.layers if row.layer.op == "add")
+
+
+def test_what_is_needed_is_put_beside_what_there_is(report: Report, compiled: CompiledModel) -> None:
+    ram, flash = report.budgets
+    assert (ram.region.name, flash.region.name) == ("RAM", "FLASH")
+    assert ram.needed_bytes == compiled.plan.arena_bytes + compiled.stack_bytes_estimate
+    assert flash.needed_bytes == compiled.constants_bytes + compiled.code_bytes_estimate
+    assert report.fits == (ram.needed_bytes <= 4096 and flash.needed_bytes <= 8192)
+
+
+@pytest.mark.parametrize(("spare", "fits"), [(0, True), (-1, False)])
+def test_a_region_is_enough_to_the_byte(spare: int, fits: bool, report: Report) -> None:
+    needed = report.budgets[0].needed_bytes
+    target = Target("cortex-m4", regions=(Region("RAM", 0, needed + spare, "ram"),))
+    assert make_report(report.facts, target).fits is fits
+
+
+def test_the_fastest_region_is_the_one_to_fit_into(report: Report) -> None:
+    regions = (Region("SDRAM", 0, 1 << 20, "ram", speed=2), Region("DTCM", 0, 16, "ram"))
+    (ram,) = make_report(report.facts, Target("cortex-m7", regions=regions)).budgets
+    assert (ram.region.name, ram.fits) == ("DTCM", False)
+
+
+def test_a_target_without_regions_has_no_budgets(report: Report) -> None:
+    bare = replace(report.facts, target=Target("host"))
+    assert make_report(bare).budgets == ()
+    assert make_report(bare).fits

@@ -1,0 +1,156 @@
+"""What was compiled comes back from its archive, and other readers of the format find what they know."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aot.errors import OutputError
+from aot.interpret import run_graph
+from aot.ir.text import print_graph
+from codegen.archive import read_archive, write_archive
+from codegen.archive_file import is_archive
+from codegen.facts import facts_of
+from codegen.model import CompiledModel
+
+
+def metadata_of(path: Path) -> Any:
+    with tarfile.open(path, "r:") as tar:
+        stream = tar.extractfile("./metadata.json")
+        assert stream is not None
+        return json.load(stream)
+
+
+def test_everything_known_of_the_model_comes_back(compiled: CompiledModel, archive_path: Path) -> None:
+    archive = read_archive(archive_path)
+    assert archive.facts == facts_of(compiled)
+    assert (archive.name, archive.model_hash) == (compiled.name, compiled.model_hash)
+    assert (archive.inputs, archive.outputs) == (compiled.inputs, compiled.outputs)
+    assert archive.layers == compiled.layers
+    assert archive.arena_bytes == compiled.plan.arena_bytes
+    assert archive.constants_bytes == compiled.constants_bytes
+    assert archive.target == compiled.target
+    assert archive.c_flags == compiled.c_flags
+
+
+def test_sources_headers_and_runtime_are_told_apart(compiled: CompiledModel, archive_path: Path) -> None:
+    archive = read_archive(archive_path)
+    assert {**archive.sources, **archive.headers} == compiled.sources
+    assert sorted(archive.sources) == ["residual.c", "residual_describe.c", "residual_weights.c"]
+    assert sorted(archive.headers) == ["residual.h", "residual_weights.h"]
+    assert archive.runtime == {"solder_model.h": b"/* what a model says of itself */\n"}
+
+
+def test_the_graph_comes_back_and_runs(compiled: CompiledModel, archive_path: Path) -> None:
+    archive = read_archive(archive_path)
+    graph = archive.graph()
+    assert archive.graph_text == print_graph(graph) == print_graph(compiled.graph)
+    image = np.random.default_rng(0).integers(-128, 128, (1, 8, 8, 4), np.int8)
+    again, first = run_graph(graph, {"image": image}), run_graph(compiled.graph, {"image": image})
+    assert {n: a.tolist() for n, a in again.items()} == {n: a.tolist() for n, a in first.items()}
+
+
+def test_files_lie_where_the_format_has_them(archive_path: Path) -> None:
+    with tarfile.open(archive_path, "r:") as tar:
+        assert tar.getnames() == [
+            "./metadata.json",
+            "./codegen/host/include/residual.h",
+            "./codegen/host/include/residual_weights.h",
+            "./codegen/host/src/residual.c",
+            "./codegen/host/src/residual_describe.c",
+            "./codegen/host/src/residual_weights.c",
+            "./parameters/residual.params",
+            "./runtime/solder_model.h",
+            "./src/residual.graph",
+        ]
+
+
+def test_the_keys_that_tvm_reads_are_there(compiled: CompiledModel, archive_path: Path) -> None:
+    metadata = metadata_of(archive_path)
+    ((name, module),) = metadata["modules"].items()
+    (main,) = module["memory"]["functions"]["main"]
+    operators = module["memory"]["functions"]["operator_functions"]
+    assert (metadata["version"], name, module["model_name"]) == (7, "residual", "residual")
+    assert (module["executors"], module["style"]) == (["aot"], "full-model")
+    assert module["target"] == ["c -keys=cpu -mcpu=cortex-m4"]
+    assert datetime.strptime(module["export_datetime"], "%Y-%m-%d %H:%M:%SZ").year == 1970
+    assert module["external_dependencies"][0]["url"] == "./runtime"
+    assert module["external_dependencies"][0]["url_type"] == "mlf_path"
+    assert main["workspace_size_bytes"] == compiled.plan.arena_bytes
+    assert main["constants_size_bytes"] == compiled.constants_bytes
+    assert main["io_size_bytes"] == 2 * 8 * 8 * 4
+    assert main["inputs"] == {"image": {"size": 256, "dtype": "int8"}}
+    assert list(main["outputs"].values()) == [{"size": 256, "dtype": "int8"}]
+    assert [o["function_name"] for o in operators] == [f"layer_{i}" for i in range(len(compiled.layers))]
+    assert all(o["workspace"][0].keys() == {"device", "workspace_size_bytes"} for o in operators)
+
+
+def test_what_the_format_lacks_is_under_our_own_key(archive_path: Path) -> None:
+    ours = metadata_of(archive_path)["solder"]
+    (tensor,) = ours["inputs"]
+    assert (tensor["layout"], tensor["type"]["shape"]) == ("NHWC", [1, 8, 8, 4])
+    assert tensor["type"]["quant"]["zero_points"] == [0]
+    assert ours["target"]["features"] == ["dsp", "fpu", "unaligned"]
+    assert len(ours["files"]) == 8
+    assert {"offset", "row_bytes", "rows", "rows_held", "first_firing", "last_firing"} <= ours["memory"][
+        "buffers"
+    ][0].keys()
+
+
+def test_an_archive_without_runtime_depends_on_none(compiled: CompiledModel, tmp_path: Path) -> None:
+    write_archive(compiled, tmp_path / "x.tar")
+    assert metadata_of(tmp_path / "x.tar")["modules"]["residual"]["external_dependencies"] == []
+    assert read_archive(tmp_path / "x.tar").runtime == {}
+
+
+def test_an_archive_unpacked_and_packed_again_is_still_one(archive_path: Path, tmp_path: Path) -> None:
+    """With folders as entries, and without ./ before the names."""
+    with tarfile.open(archive_path, "r:") as tar:
+        for info in tar:
+            stream = tar.extractfile(info)
+            assert stream is not None
+            (tmp_path / "x" / info.name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "x" / info.name).write_bytes(stream.read())
+    with tarfile.open(tmp_path / "again.tar", "w") as tar:
+        for part in sorted((tmp_path / "x").iterdir()):
+            tar.add(part, part.name)
+    assert read_archive(tmp_path / "again.tar") == read_archive(archive_path)
+
+
+def test_an_archive_is_told_from_a_model(archive_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(b"\x1c\0\0\0TFL3" + bytes(600))
+    assert is_archive(archive_path)
+    assert not is_archive(tmp_path / "model.tflite")
+    assert not is_archive(tmp_path)
+    assert not is_archive(tmp_path / "nowhere.tar")
+
+
+def test_the_date_is_source_date_epoch(
+    compiled: CompiledModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    write_archive(compiled, tmp_path / "x.tar")
+    with tarfile.open(tmp_path / "x.tar", "r:") as tar:
+        assert {info.mtime for info in tar} == {1_700_000_000}
+    assert metadata_of(tmp_path / "x.tar")["modules"]["residual"]["export_datetime"] == "2023-11-14 22:13:20Z"
+
+
+@pytest.mark.parametrize("value", ["yesterday", "-1", "1.5", "", "8589934592"])
+def test_a_date_that_is_none_is_refused(
+    value: str, compiled: CompiledModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
+    with pytest.raises(OutputError) as caught:
+        write_archive(compiled, tmp_path / "x.tar")
+    assert str(caught.value) == (
+        "error: SOURCE_DATE_EPOCH must be a number of seconds since 1970, at most 8589934591, "
+        f"not {value!r}\n"
+        "  hint: unset SOURCE_DATE_EPOCH, or set it to what `git log -1 --format=%ct` prints"
+    )
+    assert not (tmp_path / "x.tar").exists()

@@ -1,0 +1,77 @@
+"""Whole graphs compiled: branches, several outputs, views. Outputs equal the references' in every bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_checks import failures_on_board, failures_on_host
+from graphs import GRAPHS, graph_cases
+from model_checks import DSP, OPTIONS, PLAIN, case_checks, check_of, compiled, samples_of
+from op_case import OpCase
+from row_machine import run_lowered
+
+from aot.interpret import run_graph
+from aot.ir.verify import verify
+from aot.passes.pipeline import run_pipeline
+from aot.target import Target
+from codegen.lower import lower_graph
+
+TARGETS = {"plain": PLAIN, "dsp": DSP}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_graphs_keep_the_rules(name: str) -> None:
+    verify(GRAPHS[name]())
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("name", ["alike_but_for_scales", "reshaped_input", "reshaped_twice", "two_inputs"])
+def test_lowered_stages_equal_the_reference(name: str, target: Target) -> None:
+    case = OpCase(name, GRAPHS[name]())
+    lowered = lower_graph(run_pipeline(case.graph), target, OPTIONS["speed"])
+    wanted = run_graph(case.graph, case.inputs())
+    made = run_lowered(lowered, case.inputs())
+    assert {name: a.tolist() for name, a in made.items()} == {name: a.tolist() for name, a in wanted.items()}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_rows_need_no_more_memory_than_whole_tensors(name: str) -> None:
+    graph = GRAPHS[name]()
+    by_rows, whole = (compiled(graph, PLAIN, OPTIONS[o], "k").plan for o in ("speed", "whole_tensors"))
+    assert by_rows.arena_bytes <= whole.arena_bytes
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ["speed", "whole_tensors"])
+def test_portable_c_equals_the_reference(
+    options: str, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    checks = case_checks(graph_cases(), PLAIN, options)
+    assert failures_on_host(checks, tmp_path / "checks") == {}
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ["speed", "ram", "whole_tensors"])
+def test_dsp_c_equals_the_reference(options: str, require_tool: Callable[..., None], tmp_path: Path) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    checks = case_checks(graph_cases(), DSP, options)
+    assert failures_on_board(checks, tmp_path / "checks") == {}
+
+
+@pytest.mark.cc
+def test_a_check_notices_one_wrong_bit(require_tool: Callable[..., None], tmp_path: Path) -> None:
+    """A harness that never fails would prove nothing."""
+    require_tool("gcc")
+    graph = GRAPHS["only_a_reshape"]()
+    (sample, _) = samples_of(OpCase("reshape", graph))
+    wanted = run_graph(graph, sample)
+    wanted["y"] = np.bitwise_xor(wanted["y"], np.eye(1, 24, 7, dtype=np.int8))
+    check = check_of("reshape", compiled(graph, PLAIN, OPTIONS["speed"], "k"), [sample], [wanted])
+    assert failures_on_host([check], tmp_path / "checks") == {"reshape": 8}

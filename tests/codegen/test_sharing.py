@@ -1,0 +1,84 @@
+"""What is equal is there once: functions of layers of one shape, constants of one content."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from graphs import GRAPHS, Draft
+from hypothesis import given
+from hypothesis import strategies as st
+from model_checks import DSP, OPTIONS, PLAIN, compiled
+
+from codegen.layers import ordered_parts
+
+
+def kernels_in(source: str) -> list[str]:
+    return re.findall(r"^static KERNEL void (\w+)\(", source, re.MULTILINE)
+
+
+def calls_in(source: str) -> list[str]:
+    return [name for name in re.findall(r"^    (\w+)\(", source, re.MULTILINE) if name in kernels_in(source)]
+
+
+@pytest.mark.parametrize("target", [PLAIN, DSP], ids=["plain", "dsp"])
+def test_layers_of_one_shape_share_a_function(target) -> None:  # type: ignore[no-untyped-def]
+    source = compiled(GRAPHS["residual"](), target, OPTIONS["speed"], "k").sources["k.c"]
+    convolutions = [name for name in calls_in(source) if name.startswith("conv2d")]
+    into_margins, dense = convolutions[:2]
+    assert convolutions == [into_margins, dense, into_margins, dense]
+    assert len(kernels_in(source)) == len(set(kernels_in(source)))
+
+
+def test_layers_that_differ_in_their_scales_alone_do_not() -> None:
+    source = compiled(GRAPHS["alike_but_for_scales"](), PLAIN, OPTIONS["speed"], "k").sources["k.c"]
+    softmaxes = [name for name in calls_in(source) if name.startswith("softmax")]
+    of_04, of_005, of_04_too, of_02 = softmaxes
+    assert of_04_too == of_04
+    assert len({of_04, of_005, of_02}) == 3
+
+
+def test_equal_constants_are_stored_once() -> None:
+    d = Draft()
+    x = d.input("x", 1, 5, 5, 4)
+    first = d.conv("first", x, 4, seed=5)
+    model = compiled(d.graph(first, d.conv("second", first, 4, seed=5)), PLAIN, OPTIONS["speed"], "k")
+    contents = [(a.dtype, a.tobytes()) for a in model.parameters.values()]
+    assert len(set(contents)) == len(contents)
+    weights = [name for name in model.parameters if name.endswith("_w")]
+    assert len(weights) == 1
+    assert model.constants_bytes == sum(a.nbytes for a in model.parameters.values())
+
+
+def test_every_constant_is_in_the_weights_file_with_its_values() -> None:
+    model = compiled(GRAPHS["classifier"](), PLAIN, OPTIONS["speed"], "k")
+    text = model.sources["k_weights.c"]
+    for name, array in model.parameters.items():
+        found = re.search(rf"\b{name}\[{array.size}\] = {{([^}}]*)}}", text)
+        assert found is not None
+        assert np.array_equal([int(v) for v in found[1].replace(",", " ").split()], array.reshape(-1))
+
+
+@pytest.mark.parametrize(
+    ("order", "parts"),
+    [
+        ((), []),
+        ((0,), [(0,)]),
+        ((0, 0, 1, 1), [(0, 0), (1, 1)]),
+        ((0, 1, 0, 1), [(0, 1, 0, 1)]),
+        ((0, 0, 1, 2, 1, 3), [(0, 0), (1, 2, 1), (3,)]),
+        ((0, 1, 2, 0, 3), [(0, 1, 2, 0), (3,)]),
+    ],
+)
+def test_the_order_is_cut_where_all_that_began_has_ended(
+    order: tuple[int, ...], parts: list[tuple[int, ...]]
+) -> None:
+    assert ordered_parts(order) == parts
+
+
+@given(st.lists(st.integers(0, 5), max_size=20))
+def test_parts_are_the_order_again_and_share_no_layer(order: list[int]) -> None:
+    parts = ordered_parts(order)
+    assert [stage for part in parts for stage in part] == order
+    assert sum(len(set(part)) for part in parts) == len(set(order))

@@ -1,0 +1,75 @@
+"""Every kernel equals its op's reference, bit for bit: as a loop nest, as C on this computer, as C on a Cortex-M4."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from awkward import MAKERS, awkward_cases
+from c_checks import failures_on_board, failures_on_host
+from model_checks import DSP, OPTIONS, PLAIN, case_checks, samples_of
+from op_case import OpCase
+from row_machine import run_lowered
+
+from aot.interpret import run_graph
+from aot.ir.types import DType
+from aot.passes.pipeline import run_pipeline
+from aot.target import Target
+from codegen.kernels.table import KERNELS
+from codegen.lower import lower_graph
+
+IN_LOOPS, IN_LOOPS_MACS = 6, 1500  # a product takes the interpreter some microseconds
+IN_C, IN_C_MACS = 24, 20_000
+TARGETS = {"plain": PLAIN, "dsp": DSP}
+
+
+def written_cases(op_name: str) -> list[OpCase]:
+    """Those of tests/ops, as far as they have a kernel."""
+    cases: Sequence[OpCase] = importlib.import_module(f"{op_name}_cases").CASES
+    return [case for case in cases if case.graph.types["y"].dtype is DType.I8]
+
+
+def all_cases(op_name: str) -> list[OpCase]:
+    return [*written_cases(op_name), *awkward_cases(op_name, IN_C, IN_C_MACS)]
+
+
+def test_every_kernel_has_awkward_cases() -> None:
+    assert set(MAKERS) == set(KERNELS)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("op_name", KERNELS)
+def test_a_loop_nest_equals_the_reference(op_name: str, target: Target) -> None:
+    for case in awkward_cases(op_name, IN_LOOPS, IN_LOOPS_MACS):
+        for options in (OPTIONS["speed"], OPTIONS["ram"]):
+            lowered = lower_graph(run_pipeline(case.graph), target, options)
+            for inputs in samples_of(case):
+                made = run_lowered(lowered, inputs)["y"]
+                assert np.array_equal(made, run_graph(case.graph, inputs)["y"]), case.name
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("op_name", KERNELS)
+def test_portable_c_equals_the_reference(
+    op_name: str, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    checks = case_checks(all_cases(op_name), PLAIN, "speed")
+    assert failures_on_host(checks, tmp_path / "checks") == {}
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ["speed", "ram"])
+@pytest.mark.parametrize("op_name", KERNELS)
+def test_dsp_c_equals_the_reference(
+    op_name: str, options: str, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    checks = case_checks(all_cases(op_name), DSP, options)
+    assert failures_on_board(checks, tmp_path / "checks") == {}

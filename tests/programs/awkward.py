@@ -1,0 +1,169 @@
+"""Random operator cases with the sizes that tiles, words and margins trip over; the same ones every time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count, islice
+
+import numpy as np
+from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
+
+from aot.ir.types import TensorType
+from aot.ops.activation import Activation
+from aot.ops.add import Add
+from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.constraints import violations
+from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.max_pool2d import MaxPool2d
+from aot.ops.op import Op
+from aot.ops.rounding import RequantRounding
+from aot.ops.softmax import Softmax
+from aot.ops.spatial import Padding
+
+CHANNELS = (1, 2, 3, 4, 5, 7, 8, 17)
+SIDES = (1, 2, 3, 5, 6, 7, 9)
+ZERO_POINTS = (-128, 127, 0, 3, -77)
+RESULT_SCALES = (0.03, 0.002, 0.9)  # over the range, saturating, hardly any value
+Rng = np.random.Generator
+
+
+def awkward_cases(op_name: str, number: int, most_macs: int) -> list[OpCase]:
+    """`number` cases of an op that keep its rules and cost at most `most_macs`."""
+    return list(islice(_cases(op_name, most_macs), number))
+
+
+def _cases(op_name: str, most_macs: int) -> Iterator[OpCase]:
+    for seed in count():
+        case = MAKERS[op_name](np.random.default_rng(seed), f"{op_name}_{seed}")
+        if case is not None and _is_allowed(case, most_macs):
+            yield case
+
+
+def _is_allowed(case: OpCase, most_macs: int) -> bool:
+    node, graph = case.node, case.graph
+    inputs, outputs = graph.input_types(node), graph.output_types(node)
+    if min(outputs[0].shape) < 1 or violations(node.op, inputs, outputs):
+        return False
+    cost = node.op.cost(inputs, outputs)
+    return cost.macs + 10 * cost.elementwise <= most_macs
+
+
+def _one(rng: Rng, *choices: int) -> int:
+    return int(rng.choice(choices))
+
+
+def _pads(rng: Rng, rows: int, columns: int) -> Padding:
+    """None, or something else on every side, up to the whole kernel."""
+    if rng.random() < 0.3:
+        return ((0, 0), (0, 0))
+    top, bottom = rng.integers(0, rows + 1, 2)
+    left, right = rng.integers(0, columns + 1, 2)
+    return ((int(top), int(bottom)), (int(left), int(right)))
+
+
+def _activation(rng: Rng) -> Activation:
+    return list(Activation)[_one(rng, 0, 0, 1, 2, 3)]
+
+
+def _image(rng: Rng) -> TensorType:
+    shape = (1, _one(rng, *SIDES), _one(rng, *SIDES), _one(rng, *CHANNELS))
+    return int8(*shape, zero_point=_one(rng, *ZERO_POINTS))
+
+
+def _result(rng: Rng) -> TensorType:
+    return int8(scale=float(rng.choice(RESULT_SCALES)), zero_point=_one(rng, *ZERO_POINTS))
+
+
+def _bias(rng: Rng, channels: int) -> Weights | None:
+    largest = _one(rng, 0, 5000, 2**30)
+    return int32_bias(channels, largest=largest) if largest else None
+
+
+def _rounding(rng: Rng) -> RequantRounding:
+    return list(RequantRounding)[_one(rng, 0, 0, 0, 1)]
+
+
+def _conv2d(rng: Rng, name: str) -> OpCase:
+    x, rows, columns, filters = (
+        _image(rng),
+        _one(rng, 1, 2, 3, 3, 4),
+        _one(rng, 1, 2, 3, 3, 5),
+        _one(rng, *CHANNELS),
+    )
+    op = Conv2d(
+        stride=(_one(rng, 1, 1, 2, 3), _one(rng, 1, 1, 2, 3)),
+        dilation=(_one(rng, 1, 1, 1, 2), _one(rng, 1, 1, 1, 2, 3)),
+        padding=_pads(rng, rows, columns),
+        activation=_activation(rng),
+        rounding=_rounding(rng),
+    )
+    w = int8_weights(filters, rows, columns, x.shape[3], axis=0 if rng.random() < 0.7 else None)
+    return op_case(name, op, [x], _result(rng), [w, _bias(rng, filters)])
+
+
+def _depthwise_conv2d(rng: Rng, name: str) -> OpCase:
+    x, rows, columns = _image(rng), _one(rng, 1, 2, 3, 3, 3, 5), _one(rng, 1, 2, 3, 3, 3, 3, 4)
+    op = DepthwiseConv2d(
+        multiplier=_one(rng, 1, 1, 1, 2, 3, 8),
+        stride=(_one(rng, 1, 1, 2, 3), _one(rng, 1, 1, 2, 3)),
+        dilation=(_one(rng, 1, 1, 1, 2), _one(rng, 1, 1, 1, 2)),
+        padding=_pads(rng, rows, columns),
+        activation=_activation(rng),
+        rounding=_rounding(rng),
+    )
+    channels = x.shape[3] * op.multiplier
+    w = int8_weights(rows, columns, channels, axis=2 if rng.random() < 0.7 else None)
+    return op_case(name, op, [x], _result(rng), [w, _bias(rng, channels)])
+
+
+def _dense(rng: Rng, name: str) -> OpCase:
+    depth, outputs = _one(rng, *CHANNELS, 16, 33, 64), _one(rng, *CHANNELS)
+    x = int8(_one(rng, 1, 1, 1, 3), depth, zero_point=_one(rng, *ZERO_POINTS))
+    w = int8_weights(outputs, depth, axis=0 if rng.random() < 0.5 else None)
+    op = Dense(activation=_activation(rng), rounding=_rounding(rng))
+    return op_case(name, op, [x], _result(rng), [w, _bias(rng, outputs)])
+
+
+def _add(rng: Rng, name: str) -> OpCase:
+    shapes = ((1, 4, 5, 3), (1, 1, 7, 1), (1, 3, 2, 17), (2, 9), (1, 1), (2, 3, 4))
+    shape = shapes[rng.integers(len(shapes))]
+    scales = rng.choice((0.05, 0.2, 0.0031, 1e-6), 2)
+    x1, x2 = (int8(*shape, scale=float(s), zero_point=_one(rng, *ZERO_POINTS)) for s in scales)
+    return op_case(name, Add(_activation(rng)), [x1, x2], _result(rng))
+
+
+def _pool(rng: Rng, name: str, kind: type[AveragePool2d] | type[MaxPool2d]) -> OpCase:
+    x = _image(rng)
+    size = (min(x.shape[1], _one(rng, 1, 2, 3, 9)), min(x.shape[2], _one(rng, 1, 2, 3, 9)))
+    pads = _pads(rng, size[0] - 1, size[1] - 1)  # every window holds a pixel
+    op = kind(size, (_one(rng, 1, 2, 3), _one(rng, 1, 2, 3)), pads, _activation(rng))
+    return op_case(name, op, [x], x)
+
+
+def _average_pool2d(rng: Rng, name: str) -> OpCase:
+    return _pool(rng, name, AveragePool2d)
+
+
+def _max_pool2d(rng: Rng, name: str) -> OpCase:
+    return _pool(rng, name, MaxPool2d)
+
+
+def _softmax(rng: Rng, name: str) -> OpCase:
+    shapes = ((1, 1), (1, 2), (1, 17), (3, 5), (1, 2, 3, 4), (2, 3, 4), (7,))
+    shape = shapes[rng.integers(len(shapes))]
+    x = int8(*shape, scale=float(10.0 ** rng.uniform(-4, 2)), zero_point=_one(rng, *ZERO_POINTS))
+    op: Op = Softmax(beta=float(rng.choice((1.0, 0.25, 2.0))))
+    return op_case(name, op, [x], int8(scale=1 / 256, zero_point=-128))
+
+
+MAKERS: Mapping[str, Callable[[Rng, str], OpCase]] = {
+    "add": _add,
+    "average_pool2d": _average_pool2d,
+    "conv2d": _conv2d,
+    "dense": _dense,
+    "depthwise_conv2d": _depthwise_conv2d,
+    "max_pool2d": _max_pool2d,
+    "softmax": _softmax,
+}

@@ -1,0 +1,118 @@
+"""Checks written in C, many in one program: run here under the sanitizers, or on a Cortex-M4 in QEMU."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from aot.ir.graph import Array
+from boards.load import load_board
+from platforms.baremetal import PLATFORM
+from platforms.folder import write_project
+from platforms.project import App, ProjectSource
+from platforms.runners import qemu
+from platforms.templates import template_text
+
+DEVICE = Path(__file__).parent / "device"
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+BOARD_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class Check:
+    """`text` is C that defines uint32_t CHECK(void): 0 where everything is right (device/check.h)."""
+
+    name: str
+    text: str
+    files: Mapping[str, str] = field(default_factory=dict)  # that the text includes
+
+
+def failures_on_host(checks: Sequence[Check], directory: Path, compiler: str = "gcc") -> Mapping[str, int]:
+    """Name -> number of each check that fails. What a sanitizer finds fails with its report."""
+    directory.mkdir(parents=True, exist_ok=True)
+    files = {**_files(checks), "host.c": _device("host.c"), **_headers(checks)}
+    for name, text in files.items():
+        (directory / name).write_text(text, encoding="utf-8")
+    sources = [name for name in files if name.endswith(".c")]
+    argv = [compiler, *WARNINGS, "-O1", "-g", *SANITIZERS, *sources, "-o", "checks"]
+    built = subprocess.run(argv, cwd=directory, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return _failures([str(directory / "checks")], checks)
+
+
+def failures_on_board(checks: Sequence[Check], directory: Path) -> Mapping[str, int]:
+    """The same on an emulated Cortex-M4."""
+    board = load_board("mps2-an386")
+    source = ProjectSource(
+        name="checks",
+        sources=_files(checks),
+        headers=_headers(checks),
+        arena_bytes=0,
+        stack_bytes=4096,
+        inputs=(),
+        outputs=(),
+        c_flags=("-O2", "-Werror"),
+        model_hash="0" * 64,
+        tool_version="test",
+    )
+    files = {**PLATFORM.files(source, board, App.STANDALONE), "src/model/board.c": _device("board.c")}
+    del files["src/main.c"]
+    write_project(directory, files)
+    elf = PLATFORM.build(directory, board).elf
+    return _failures(qemu.argv(elf, board), checks)
+
+
+def _files(checks: Sequence[Check]) -> dict[str, str]:
+    """One file for each check, the table of all, and main."""
+    files = {
+        f"check_{i}.c": f'#define CHECK check_{i}\n#include "check.h"\nuint32_t CHECK(void);\n{check.text}'
+        for i, check in enumerate(checks)
+    }
+    return {**files, "table.c": _table(checks), "main.c": _device("main.c")}
+
+
+def _table(checks: Sequence[Check]) -> str:
+    lines = ['#include "check.h"', *(f"uint32_t check_{i}(void);" for i in range(len(checks)))]
+    lines += ["const struct check checks[] = {"]
+    lines += [f'    {{"{check.name}", check_{i}}},' for i, check in enumerate(checks)]
+    lines += ["};", f"const uint32_t check_count = {len(checks)};"]
+    return "\n".join(lines) + "\n"
+
+
+def _headers(checks: Sequence[Check]) -> dict[str, str]:
+    included = {name: text for check in checks for name, text in check.files.items()}
+    return {
+        **included,
+        "check.h": _device("check.h"),
+        "solder_model.h": template_text("common", "solder_model.h"),
+    }
+
+
+def _device(name: str) -> str:
+    return (DEVICE / name).read_text(encoding="utf-8")
+
+
+def _failures(argv: Sequence[str], checks: Sequence[Check]) -> Mapping[str, int]:
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BOARD_TIMEOUT_S, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout[-300:]}\n{done.stderr[:3000]}"
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [name for name, _ in lines] == [check.name for check in checks]
+    return {name: int(number) for name, number in lines if number != "0"}
+
+
+def c_array(name: str, data: Array) -> str:
+    """A constant array with those values."""
+    c_type = {"float32": "float"}.get(data.dtype.name, f"{data.dtype.name}_t")
+    values = ", ".join(_literal(value) for value in np.asarray(data).reshape(-1).tolist())
+    return f"static const {c_type} {name}[{max(1, data.size)}] = {{{values or 0}}};\n"
+
+
+def _literal(value: int) -> str:
+    return "INT32_MIN" if value == -(2**31) else str(value)

@@ -1,0 +1,28 @@
+/* Checks on a board: memory from one pool, lines over the serial port. */
+#include "check.h"
+#include "solder_port.h"
+
+#include <string.h>
+
+#define POOL_BYTES (1024u * 1024u)
+
+static uint8_t pool[POOL_BYTES] __attribute__((aligned(16)));
+static uint32_t used;
+
+void check_print(const char *text)
+{
+    solder_port_write((const uint8_t *)text, (uint32_t)strlen(text));
+}
+
+void *check_allocate(uint32_t bytes)
+{
+    uint8_t *const memory = pool + used;
+
+    used += (bytes + 15u) & ~15u;
+    return used <= POOL_BYTES ? memory : NULL;
+}
+
+void check_free_all(void)
+{
+    used = 0;
+}

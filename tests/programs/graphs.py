@@ -1,0 +1,209 @@
+"""Graphs of several nodes, put together by hand: branches, views, several outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from op_case import OpCase, Weights, int8, int8_weights, int32_bias
+
+from aot.ir.graph import Array, Graph, Node
+from aot.ir.types import DType, TensorType
+from aot.ops.activation import Activation
+from aot.ops.add import Add
+from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.max_pool2d import MaxPool2d
+from aot.ops.op import Op
+from aot.ops.reshape import Reshape
+from aot.ops.softmax import Softmax
+
+SAME3 = ((1, 1), (1, 1))
+
+
+class Draft:
+    """A graph in the making; every method gives the name of the value it made."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, TensorType] = {}
+        self.constants: dict[str, Array] = {}
+        self.nodes: list[Node] = []
+        self.inputs: list[str] = []
+
+    def input(self, name: str, *shape: int, zero_point: int = 3, scale: float = 0.05) -> str:
+        self.types[name] = int8(*shape, zero_point=zero_point, scale=scale)
+        self.inputs.append(name)
+        return name
+
+    def node(self, name: str, op: Op, *reads: str, quant: TensorType, weights: Sequence[Weights] = ()) -> str:
+        constants = {f"{name}.c{i}": w for i, w in enumerate(weights)}
+        self.types |= {c: w.type for c, w in constants.items()}
+        self.constants |= {c: w.array for c, w in constants.items()}
+        operands = (*reads, *constants)
+        ((dtype, shape),) = op.infer([self.types[v] for v in operands])
+        self.types[name] = TensorType(DType(dtype), shape, quant.quant)
+        self.nodes.append(Node(f"node {name}", op, operands, (name,), f'OP "{name}"'))
+        return name
+
+    def conv(
+        self, name: str, x: str, channels: int, size: int = 3, seed: int = 1, **attributes: object
+    ) -> str:
+        attributes.setdefault("padding", ((size // 2, size // 2),) * 2)
+        w = int8_weights(channels, size, size, self.types[x].shape[3], axis=0, seed=seed)
+        op = Conv2d(**attributes)  # type: ignore[arg-type]
+        quant = int8(scale=0.04, zero_point=-9)
+        return self.node(name, op, x, quant=quant, weights=[w, int32_bias(channels, seed)])
+
+    def depthwise(self, name: str, x: str, **attributes: object) -> str:
+        attributes.setdefault("padding", SAME3)
+        channels = self.types[x].shape[3]
+        w, op = int8_weights(3, 3, channels, axis=2), DepthwiseConv2d(**attributes)  # type: ignore[arg-type]
+        return self.node(name, op, x, quant=int8(scale=0.05), weights=[w, int32_bias(channels)])
+
+    def dense(self, name: str, x: str, outputs: int, seed: int = 1) -> str:
+        w = int8_weights(outputs, self.types[x].shape[1], seed=seed)
+        return self.node(name, Dense(), x, quant=int8(scale=0.1), weights=[w, int32_bias(outputs, seed)])
+
+    def add(self, name: str, x1: str, x2: str, scale: float = 0.07, activation: str = "none") -> str:
+        return self.node(name, Add(Activation(activation)), x1, x2, quant=int8(scale=scale, zero_point=5))
+
+    def reshape(self, name: str, x: str, *shape: int) -> str:
+        return self.node(name, Reshape(shape), x, quant=self.types[x])
+
+    def pool(self, name: str, x: str, op: AveragePool2d | MaxPool2d) -> str:
+        return self.node(name, op, x, quant=self.types[x])
+
+    def softmax(self, name: str, x: str) -> str:
+        return self.node(name, Softmax(), x, quant=int8(scale=1 / 256, zero_point=-128))
+
+    def graph(self, *outputs: str) -> Graph:
+        return Graph("draft", tuple(self.inputs), outputs, tuple(self.nodes), self.types, self.constants)
+
+
+def residual() -> Graph:
+    """The input is kept over two convolutions of equal shape, twice; rings must wait for it."""
+    d = Draft()
+    x = d.input("x", 1, 9, 7, 5)
+    for block in "ab":
+        inner = d.conv(f"{block}1", x, 5, seed=2)
+        inner = d.conv(f"{block}2", inner, 5, seed=3)
+        x = d.add(f"{block}3", inner, x)
+    return d.graph(x)
+
+
+def long_skip() -> Graph:
+    """A branch that shrinks and another that shrinks by pooling, met by an addition at the end."""
+    d = Draft()
+    x = d.input("x", 1, 12, 10, 4)
+    left = d.conv("left", d.depthwise("deep", x), 4, stride=(2, 2))
+    right = d.pool("right", x, MaxPool2d((2, 2), (2, 2)))
+    return d.graph(d.add("y", left, right))
+
+
+def two_outputs() -> Graph:
+    """One output is read inside as well."""
+    d = Draft()
+    x = d.input("x", 1, 8, 6, 3)
+    first = d.conv("first", x, 4)
+    return d.graph(first, d.conv("second", first, 2, size=1))
+
+
+def two_inputs() -> Graph:
+    d = Draft()
+    a, b = d.input("a", 1, 5, 5, 4), d.input("b", 1, 5, 5, 4, zero_point=-128, scale=0.2)
+    return d.graph(d.add("y", d.conv("c", a, 4), b), d.add("z", a, a))
+
+
+def output_read_as_image() -> Graph:
+    """Outputs are dense: a convolution that reads one needs a copy with margins."""
+    d = Draft()
+    x = d.depthwise("deep", d.input("x", 1, 6, 6, 8))
+    return d.graph(x, d.depthwise("deeper", x), d.conv("conv", x, 3))
+
+
+def many_formats() -> Graph:
+    """One value for readers that want planes, pixels, wide pixels and other margins."""
+    d = Draft()
+    x = d.conv("x1", d.input("x", 1, 7, 8, 4), 4)
+    readers = [
+        d.depthwise("planes", x),
+        d.conv("pixels", x, 4),
+        d.conv("dilated", x, 4, dilation=(2, 2), padding=((2, 2), (2, 2))),
+        d.pool("mean", x, AveragePool2d((3, 3), (1, 1), SAME3)),
+        d.pool("most", x, MaxPool2d((3, 3), (1, 1), SAME3)),
+    ]
+    total = x
+    for number, reader in enumerate(readers):
+        total = d.add(f"sum{number}", total, reader)
+    return d.graph(total)
+
+
+def reshaped_input() -> Graph:
+    """The input is an output under another shape, and is read besides."""
+    d = Draft()
+    x = d.input("x", 1, 4, 6, 2)
+    return d.graph(d.reshape("flat", x, 1, 48), d.conv("y", x, 3))
+
+
+def only_a_reshape() -> Graph:
+    d = Draft()
+    return d.graph(d.reshape("y", d.input("x", 1, 2, 3, 4), 1, 24))
+
+
+def reshape_between_rows() -> Graph:
+    """Rows of one shape become rows of another, which no row of the first lines up with."""
+    d = Draft()
+    x = d.conv("before", d.input("x", 1, 6, 4, 3), 5)
+    x = d.reshape("turned", x, 1, 5, 8, 3)
+    x = d.conv("after", x, 2)
+    x = d.reshape("rows", x, 5, 16)
+    x = d.dense("dense", x, 3)
+    return d.graph(d.reshape("y", d.reshape("flat", x, 15), 3, 5))
+
+
+def reshaped_twice() -> Graph:
+    """A reshape of a reshape; the value in the middle is an output."""
+    d = Draft()
+    middle = d.reshape("middle", d.conv("c", d.input("x", 1, 4, 4, 2), 3), 1, 48)
+    return d.graph(middle, d.dense("y", d.reshape("more", middle, 4, 12), 5))
+
+
+def alike_but_for_scales() -> Graph:
+    """Layers of one shape whose numbers differ must not share what holds the numbers."""
+    d = Draft()
+    x = d.input("x", 2, 6, scale=0.3)
+    a, b = d.add("a", x, x, scale=0.4), d.add("b", x, x, scale=0.05)
+    c, e = d.add("c", x, x, scale=0.4, activation="relu"), d.add("e", x, a, scale=0.2)
+    f = d.add("f", x, x, scale=0.1)  # a's multipliers, other shifts
+    return d.graph(d.softmax("sa", a), d.softmax("sb", b), d.softmax("sc", c), d.softmax("se", e), f)
+
+
+def classifier() -> Graph:
+    d = Draft()
+    x = d.conv("c", d.input("x", 1, 9, 9, 1, zero_point=-128), 6, stride=(2, 2), activation=Activation.RELU)
+    x = d.pool("p", d.depthwise("d", x), AveragePool2d((5, 5), (5, 5)))
+    return d.graph(d.softmax("y", d.dense("f", d.reshape("r", x, 1, 6), 4)))
+
+
+GRAPHS: Mapping[str, Callable[[], Graph]] = {
+    maker.__name__: maker
+    for maker in (
+        alike_but_for_scales,
+        classifier,
+        long_skip,
+        many_formats,
+        only_a_reshape,
+        output_read_as_image,
+        reshape_between_rows,
+        reshaped_input,
+        reshaped_twice,
+        residual,
+        two_inputs,
+        two_outputs,
+    )
+}
+
+
+def graph_cases() -> list[OpCase]:
+    return [OpCase(name, maker()) for name, maker in GRAPHS.items()]

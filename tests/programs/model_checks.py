@@ -1,0 +1,125 @@
+"""A graph compiled to C and run on samples, as a check: its outputs must be the references', bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from c_checks import Check, c_array
+from op_case import OpCase
+
+from aot.interpret import run_graph
+from aot.ir.graph import Array, Graph
+from aot.target import Feature, Optimize, Target
+from codegen.compile import compile_graph
+from codegen.model import CompiledModel, CompileOptions, TensorInfo
+
+PLAIN = Target("cortex-m3", frozenset({Feature.UNALIGNED}))
+DSP = Target("cortex-m4", frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}))
+OPTIONS = {
+    "speed": CompileOptions(),
+    "ram": CompileOptions(Optimize.RAM),
+    "size": CompileOptions(Optimize.SIZE),
+    "whole_tensors": CompileOptions(rows=False),
+}
+Sample = Mapping[str, Array]
+
+
+def compiled(graph: Graph, target: Target, options: CompileOptions, name: str) -> CompiledModel:
+    return compile_graph(graph, target, options, "case.tflite", "00" * 32, name)
+
+
+def samples_of(case: OpCase) -> tuple[Sample, Sample]:
+    """Random values, and nothing but extremes."""
+    extremes = {
+        name: np.where(values < 0, -128, 127).astype(values.dtype) for name, values in case.inputs(1).items()
+    }
+    return case.inputs(0), extremes
+
+
+def case_checks(cases: Sequence[OpCase], target: Target, options: str) -> list[Check]:
+    return [
+        model_check(f"{case.name}.{options}", f"k{i}", case.graph, target, OPTIONS[options], samples_of(case))
+        for i, case in enumerate(cases)
+    ]
+
+
+def model_check(
+    name: str,
+    c_name: str,
+    graph: Graph,
+    target: Target,
+    options: CompileOptions,
+    samples: Sequence[Sample],
+) -> Check:
+    wanted = [run_graph(graph, sample) for sample in samples]
+    return check_of(name, compiled(graph, target, options, c_name), samples, wanted)
+
+
+def check_of(name: str, model: CompiledModel, samples: Sequence[Sample], wanted: Sequence[Sample]) -> Check:
+    """Every sample twice, each time in an arena full of garbage: with tensors outside it, and inside it."""
+    arrays = [_arrays("x", model.inputs, samples), _arrays("y", model.outputs, wanted)]
+    files = {f.replace(".c", ".inc"): text for f, text in model.sources.items()}
+    includes = [f'#include "{f}"\n' for f in sorted(files) if f.endswith(".inc")]
+    body = _once(model, len(samples))
+    return Check(name, "#include <string.h>\n" + "".join((*includes, *arrays, body)), files)
+
+
+def _arrays(prefix: str, tensors: Sequence[TensorInfo], samples: Sequence[Sample]) -> str:
+    return "".join(
+        c_array(f"{prefix}{i}", np.concatenate([sample[t.name].reshape(-1) for sample in samples]))
+        for i, t in enumerate(tensors)
+    )
+
+
+_COMPARE_INSIDE = (
+    "wrong = wrong ? wrong : check_bytes(arena + {offset}u, y{i} + sample * {bytes}u, {bytes}u);"
+)
+
+
+def _once(model: CompiledModel, samples: int) -> str:
+    return f"""
+static uint32_t outside(uint32_t sample)
+{{
+{_lines(model.inputs, "int8_t *const in{i} = check_memory({bytes}u);")}
+{_lines(model.outputs, "int8_t *const out{i} = check_memory({bytes}u);")}
+    const struct {model.name}_inputs in = {{{_list("in", model.inputs)}}};
+    const struct {model.name}_outputs out = {{{_list("out", model.outputs)}}};
+{_lines(model.inputs, "memcpy(in{i}, x{i} + sample * {bytes}u, {bytes}u);")}
+    uint32_t wrong = (uint32_t){model.name}_run(&in, &out, check_memory({model.name.upper()}_ARENA_BYTES));
+{_lines(model.outputs, "wrong = wrong ? wrong : check_bytes(out{i}, y{i} + sample * {bytes}u, {bytes}u);")}
+{_lines(model.inputs, "wrong = wrong ? wrong : check_bytes(in{i}, x{i} + sample * {bytes}u, {bytes}u);")}
+    return wrong;
+}}
+
+static uint32_t inside(uint32_t sample)
+{{
+    uint8_t *const arena = check_memory({model.name.upper()}_ARENA_BYTES);
+{_lines(model.inputs, "memcpy(arena + {offset}u, x{i} + sample * {bytes}u, {bytes}u);")}
+    uint32_t wrong = (uint32_t){model.name}_model.run(arena);
+{_lines(model.outputs, _COMPARE_INSIDE)}
+    return wrong;
+}}
+
+uint32_t CHECK(void)
+{{
+    for (uint32_t sample = 0; sample < {samples}u; sample++) {{
+        const uint32_t wrong_outside = outside(sample);
+        const uint32_t wrong = wrong_outside ? wrong_outside : inside(sample);
+        if (wrong != 0) {{
+            return sample * 1000000u + wrong;
+        }}
+    }}
+    return 0;
+}}
+"""
+
+
+def _lines(tensors: Sequence[TensorInfo], line: str) -> str:
+    return "\n".join(
+        "    " + line.format(i=i, bytes=t.bytes, offset=t.arena_offset) for i, t in enumerate(tensors)
+    )
+
+
+def _list(prefix: str, tensors: Sequence[TensorInfo]) -> str:
+    return ", ".join(f"{prefix}{i}" for i in range(len(tensors)))
