@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from aot.errors import FitError
@@ -13,7 +14,8 @@ from aot.passes.pipeline import run_pipeline
 from aot.plan.check import check_plan
 from aot.plan.model import Plan, PlanRequest, Pool
 from aot.plan.planner import make_plan
-from aot.target import Target
+from aot.plan.whole_bound import whole_tensor_bound
+from aot.target import Optimize, Target
 from codegen.constants import collect_constants
 from codegen.emit import emit_sources
 from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
@@ -38,10 +40,12 @@ def compile_graph(
     graph: Graph, target: Target, options: CompileOptions, source_name: str, model_hash: str, name: str
 ) -> CompiledModel:
     """Compile a graph as the importer made it; the passes run here."""
+    bound = whole_tensor_bound(graph)
     graph = run_pipeline(graph)
     lowered = lower_graph(graph, target, options)
-    request = PlanRequest(plan_tensors(lowered), plan_stages(lowered), (Pool("arena"),), options.rows)
-    plan = make_plan(request)
+    steady = options.optimize is not Optimize.RAM  # margins written once are worth some bytes
+    request = PlanRequest(plan_tensors(lowered, steady), plan_stages(lowered), (Pool("arena"),), options.rows)
+    plan = replace(make_plan(request), whole_tensor_bound_bytes=bound)
     check_plan(request, plan)
     _require_budget(plan, options)
     library = kernel_library(lowered.stages)

@@ -134,6 +134,11 @@ def serves(fmt: RowFormat, want: Want, tensor: TensorType) -> bool:
     )
 
 
+def has_margins(fmt: RowFormat) -> bool:
+    """Whether a row holds more than its pixels, so that something has to be written beside them."""
+    return fmt.row_elements > fmt.width * fmt.channels
+
+
 def storage_dtype(tensor: TensorType, fmt: RowFormat) -> DType:
     """The element type that rows of this format have."""
     if fmt.dtype_bytes == tensor.dtype.bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aot.plan.model import Buffer, Kind, Plan
 from codegen.constants import Constants
-from codegen.formats import geometry, storage_dtype
+from codegen.formats import geometry, has_margins, storage_dtype
 from codegen.kernel_library import SharedKernel
 from codegen.loops.ir import Buffer as LoopBuffer
 from codegen.loops.ir import Role
@@ -175,7 +175,7 @@ class RunPrinter:
     def _margin_lines(self, out: Tensor) -> list[str]:
         """Zero points beside the row's pixels: at its memory's first use, or always where others use it."""
         fmt = out.format
-        if fmt.row_elements == fmt.width * fmt.channels:
+        if not has_margins(fmt):
             return []
         size = fmt.dtype_bytes * 8
         if fmt.c_step == 1:

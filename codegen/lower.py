@@ -15,7 +15,7 @@ from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
 from aot.plan.model import NO_ROWS, Firing, Kind, PlanTensor, Rows, Stage
 from aot.target import Target
-from codegen.formats import Want, dense_format, geometry, join_wants, serves, wanted_format
+from codegen.formats import Want, dense_format, geometry, has_margins, join_wants, serves, wanted_format
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.relayout import relayout
 from codegen.kernels.table import KERNELS
@@ -239,9 +239,11 @@ def _view_roots(graph: Graph) -> dict[str, str]:
     return roots
 
 
-def plan_tensors(lowered: Lowered) -> tuple[PlanTensor, ...]:
+def plan_tensors(lowered: Lowered, steady: bool) -> tuple[PlanTensor, ...]:
     return tuple(
-        PlanTensor(t.name, t.rows, t.format.row_bytes, t.kind, _ROW_ALIGN, t.whole)
+        PlanTensor(
+            t.name, t.rows, t.format.row_bytes, t.kind, _ROW_ALIGN, t.whole, steady and has_margins(t.format)
+        )
         for t in lowered.tensors.values()
     )
 

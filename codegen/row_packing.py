@@ -37,6 +37,6 @@ def _places(fmt: RowFormat) -> Array:
 
 
 def _element_type(value: Array, fmt: RowFormat) -> np.dtype[np.generic]:
-    if value.dtype.itemsize == fmt.dtype_bytes:
-        return np.dtype(value.dtype.newbyteorder("<"))
-    return np.dtype(f"<i{fmt.dtype_bytes}")
+    own = value.dtype.itemsize == fmt.dtype_bytes
+    dtype: np.dtype[np.generic] = value.dtype if own else np.dtype(f"i{fmt.dtype_bytes}")
+    return dtype.newbyteorder("<")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -100,7 +101,8 @@ class HostModel:
         return place
 
     def _taken(self, tensor: HostTensor) -> Array:
-        return self._place(tensor).copy().view(tensor.dtype.numpy).reshape(tensor.shape)
+        bytes_: Array = self._place(tensor).copy()
+        return bytes_.view(tensor.dtype.numpy).reshape(tensor.shape)
 
     def _require_guards(self) -> None:
         below, above = self._memory[:_GUARD_BYTES], self._memory[-_GUARD_BYTES:]
@@ -114,10 +116,15 @@ def build(sources: Mapping[str, str], directory: Path) -> HostModel:
     directory.mkdir(parents=True, exist_ok=True)
     for file, text in {**sources, _HEADER: template_text("common", _HEADER)}.items():
         (directory / file).write_text(text, encoding="utf-8", newline="\n")
-    library = directory / f"{name}.so"
+    library = directory / f"{name}-{_digest(sources)}.so"
     files = sorted(file for file in sources if file.endswith(".c"))
     _run(build_argv(find_toolchain(Target("host")), files, library.name), directory)
     return HostModel(library, name)
+
+
+def _digest(sources: Mapping[str, str]) -> str:
+    """Other files make a library of another name: the system would give an old one of the same name again."""
+    return hashlib.sha256("\0".join((*sources, *sources.values())).encode()).hexdigest()[:16]
 
 
 def model_name(sources: Mapping[str, str]) -> str:

@@ -159,6 +159,7 @@ class _Replay:
         self.memory = {name: np.full(size, NOBODY, np.int32) for name, size in plan.pool_bytes.items()}
         self.versions = _no_versions(request)
         self.expected = _expected_reads(request)
+        self.steady = {t.name for t in request.tensors if t.steady}
         self.position = 0
 
     def run(self) -> None:
@@ -217,10 +218,17 @@ class _Replay:
         for name, rows in zip(stage.writes, firing.writes, strict=True):
             self._touch(name, len(rows))
             for row in range(rows.first, rows.stop):
+                self._check_steady(name, row)
                 if self.versions[name][row] >= 0:
                     self._demand(name, row, lambda: f"written on by {self._firing(stage)}")
                 self._slot(name, row)[:] = self._tag(name, row)
             self.versions[name][rows.first : rows.stop] = number
+
+    def _check_steady(self, name: str, row: int) -> None:
+        """What lies beside the pixels of a steady tensor is written once for each place of its ring."""
+        before = row - self.plan.buffers[name].rows_held
+        if name in self.steady and before >= 0:
+            self._demand(name, before, lambda: f"kept for row {row}")
 
     def _check_private(self, stage: Stage) -> None:
         for kind, size in (("state", stage.state_bytes), ("scratch", stage.scratch_bytes)):

@@ -55,6 +55,7 @@ class PlanTensor:
     kind: Kind
     align: int = 4
     whole: bool = False  # its rows must lie one after another: it may not be a ring
+    steady: bool = False  # a place of its ring holds nothing else from its first row to its last
 
     @property
     def bytes(self) -> int:

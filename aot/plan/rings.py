@@ -50,6 +50,11 @@ def _ring(firings: Firings, lives: Lives, number: int, held: int) -> Block:
     rows = slice(firings.row_starts[number], firings.row_starts[number + 1])
     born, dies = lives.born[rows], lives.dies[rows]
     there = np.flatnonzero(born <= dies)
+    if tensor.steady:
+        places = np.arange(min(held, len(born)))
+        first = np.array([born[place::held].min() for place in places])
+        last = np.array([dies[place::held].max() for place in places])
+        return Block(tensor.name, held, tensor.row_bytes, tensor.align, places, first, last)
     return Block(tensor.name, held, tensor.row_bytes, tensor.align, there % held, born[there], dies[there])
 
 

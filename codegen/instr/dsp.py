@@ -54,6 +54,7 @@ def dot(tile: DotTile) -> Instruction:
         body=_meaning(tile, sums, x, w),
         call=f"{tile.name}({every}, {{x}}, {{w}}, {tile.steps});",
         definition=_definition(tile),
+        needs=tuple(dot(part) for part in _parts(tile)),
     )
 
 
@@ -74,19 +75,22 @@ def _meaning(tile: DotTile, sums: Buffer, x: Buffer, w: Buffer) -> tuple[Stmt, .
     return (For("n", tile.steps, (For("i", tile.pixels, (For("j", tile.channels, (inner,)),)),)),)
 
 
+def _parts(tile: DotTile) -> tuple[DotTile, ...]:
+    """What the tile consists of where one asm statement cannot have all fourteen registers."""
+    if tile.pixels <= 2:
+        return ()
+    return (replace(tile, pixels=2), replace(tile, pixels=tile.pixels - 2))
+
+
 def _definition(tile: DotTile) -> str:
     """The C function: sums in registers, one asm statement per turn of the loop."""
-    if tile.pixels <= 2:
+    parts = _parts(tile)
+    if not parts:
         return _function(tile, _loop(tile))
-    # clang keeps two registers to itself, and this tile needs all fourteen.
-    parts = [replace(tile, pixels=2), replace(tile, pixels=tile.pixels - 2)]
-    return "\n".join(
-        [
-            "#ifdef __clang__",
-            *(_definition(part) for part in parts),
-            _function(tile, _in_parts(tile, parts)) + "#else",
-            _function(tile, _loop_in_asm(tile)) + "#endif\n",
-        ]
+    return (
+        f"#ifdef __clang__ /* it keeps two registers to itself, and this tile needs all fourteen */\n"
+        f"{_function(tile, _in_parts(tile, parts))}#else\n"
+        f"{_function(tile, _loop_in_asm(tile))}#endif\n"
     )
 
 
@@ -108,7 +112,7 @@ def _sums(tile: DotTile) -> list[tuple[int, int]]:
     return [(i, j) for i in range(tile.pixels) for j in range(tile.channels)]
 
 
-def _in_parts(tile: DotTile, parts: list[DotTile]) -> list[str]:
+def _in_parts(tile: DotTile, parts: tuple[DotTile, ...]) -> list[str]:
     first = 0
     lines = []
     for part in parts:

@@ -23,7 +23,7 @@ class Instruction:
     call: str
     definition: str
     includes: tuple[str, ...] = ()
-    needs: tuple[Function, ...] = ()  # functions that the definition calls
+    needs: tuple[Instruction | Function, ...] = ()  # what the definition calls
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,37 @@
+"""The bound of the others: no planner that keeps whole tensors can run this graph in less."""
+
+from __future__ import annotations
+
+from aot.ir.graph import Graph
+from aot.plan.model import Firing, Kind, PlanRequest, PlanTensor, Rows, Stage
+from aot.plan.wholes import least_whole_peak, order_whole_stages
+
+_VIEW = "reshape"  # its output is its input's memory
+_ONCE = Rows(0, 1)
+
+
+def whole_tensor_bound(graph: Graph) -> int:
+    """Most bytes of tensors live at once, in the best order of nodes; dense, without margins or copies."""
+    request = _whole_request(graph)
+    order = order_whole_stages(request)
+    return order.peak_bytes if order.is_exact else least_whole_peak(request)
+
+
+def _whole_request(graph: Graph) -> PlanRequest:
+    roots: dict[str, str] = {}
+    stages = []
+    for node in graph.nodes:
+        reads = tuple(dict.fromkeys(roots.get(v, v) for v in node.reads if v not in graph.constants))
+        if node.op.name == _VIEW:
+            roots[node.outputs[0]] = reads[0]
+            continue
+        firing = Firing((_ONCE,) * len(reads), (_ONCE,) * len(node.outputs))
+        stages.append(Stage(node.name, reads, node.outputs, (firing,)))
+    outputs = {roots.get(v, v) for v in graph.outputs}
+    made = [v for stage in stages for v in stage.writes]
+    tensors = [PlanTensor(v, 1, graph.types[v].bytes, Kind.INPUT, align=1) for v in graph.inputs]
+    tensors += [
+        PlanTensor(v, 1, graph.types[v].bytes, Kind.OUTPUT if v in outputs else Kind.INNER, align=1)
+        for v in made
+    ]
+    return PlanRequest(tuple(tensors), tuple(stages), rows=False)
