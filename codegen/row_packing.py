@@ -38,5 +38,4 @@ def _places(fmt: RowFormat) -> Array:
 
 def _element_type(value: Array, fmt: RowFormat) -> np.dtype[np.generic]:
     own = value.dtype.itemsize == fmt.dtype_bytes
-    dtype: np.dtype[np.generic] = value.dtype if own else np.dtype(f"i{fmt.dtype_bytes}")
-    return dtype.newbyteorder("<")
+    return np.dtype(f"<{value.dtype.kind if own else 'i'}{fmt.dtype_bytes}")

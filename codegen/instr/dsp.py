@@ -16,6 +16,7 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, For, Role, Stmt, at, load
 
 LDRD_OFFSET_LIMIT = 1020  # bytes, the largest immediate
+_UNROLLS = (1, 2, 3, 4, 8, 16)  # between these, code grows faster than time shrinks
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class DotTile:
     pixel_step: int  # elements from one pixel of x to the next
     x_dtype: DType  # I16: widened activations; I8: widened in registers
     x_aligned: bool  # every x is at a multiple of four bytes, so LDRD may be used
+    most_unrolled: int  # groups per turn of the loop
 
     @property
     def name(self) -> str:
@@ -38,8 +40,8 @@ class DotTile:
 
     @property
     def unroll(self) -> int:
-        """Groups per turn of the loop: the most that divides the steps, as far as the code stays small."""
-        return next(u for u in (16, 8, 4, 3, 2, 1) if self.steps % u == 0)
+        """Groups per turn of the loop: the most allowed that divides the steps."""
+        return max(u for u in _UNROLLS if u <= self.most_unrolled and self.steps % u == 0)
 
 
 def dot(tile: DotTile) -> Instruction:
@@ -97,8 +99,8 @@ def _definition(tile: DotTile) -> str:
 def _function(tile: DotTile, body: list[str]) -> str:
     params = ", ".join(f"int32_t *sum{i}{j}" for i, j in _sums(tile))
     lines = [
-        f"/* {_said(tile)}, four terms at a time. */",
-        f"static inline __attribute__((always_inline)) void {tile.name}(",
+        f"/* {_said(tile)}, four terms at a time; returns the end of the weights. */",
+        f"static inline __attribute__((always_inline)) const int8_t *{tile.name}(",
         f"    {params},",
         f"    const {tile.x_dtype.c_name} *x, const int8_t *w, int32_t groups)",
         "{",
@@ -120,7 +122,7 @@ def _in_parts(tile: DotTile, parts: tuple[DotTile, ...]) -> list[str]:
         offset = f" + {first * tile.pixel_step}" if first else ""
         lines.append(f"    {part.name}({sums}, x{offset}, w, groups);")
         first += part.pixels
-    return lines
+    return [*lines[:-1], lines[-1].replace("    ", "    return ", 1)]
 
 
 def _locals(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
@@ -136,7 +138,8 @@ def _operands(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
 
 
 def _results(tile: DotTile) -> list[str]:
-    return [f"    *sum{i}{j} = s{i}{j};" for i, j in _sums(tile)]
+    """The sums, and where the weights of what follows begin."""
+    return [*(f"    *sum{i}{j} = s{i}{j};" for i, j in _sums(tile)), "    return w;"]
 
 
 def _loop(tile: DotTile) -> list[str]:

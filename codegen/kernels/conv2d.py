@@ -49,7 +49,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     tail = _requantised(site, w)
     problem = _problem(site, inputs[0], output, tail)
     if site.dsp:
-        tile = dsp_tile(problem)
+        tile = dsp_tile(problem, site.optimize, site.macs)
         scheduled = schedule_dsp(problem, tile)
         schedule, why = (
             "smlad",

@@ -110,7 +110,7 @@ def _problem(site: Site, x: RowFormat, y: RowFormat, tail: Requantised | None, l
 
 def _schedule(site: Site, problem: DotProblem) -> tuple[ScheduledDot, str]:
     if site.dsp:
-        return schedule_dsp(problem, dsp_tile(problem)), "smlad"
+        return schedule_dsp(problem, dsp_tile(problem, site.optimize, site.macs)), "smlad"
     return schedule_plain(problem, Tile(1, 2)), "plain"
 
 

@@ -16,7 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aot.ir.types import DType
+from aot.target import Optimize
 from codegen.instr.dsp import LDRD_OFFSET_LIMIT, DotTile, dot
+from codegen.instr.dsp_rows import dot_rows
 from codegen.instr.requantise import ToInt8
 from codegen.kernels.requantised import channel_constants
 from codegen.loops.affine import variable
@@ -40,7 +42,9 @@ from codegen.loops.tensorize import tensorize
 
 GROUP = 4  # products per group of the DSP instruction
 _MOST_PIXELS = 3
-_UNROLLED_GROUPS = 16  # of a whole window: so few that kernel rows need no loop
+_UNROLLED = 4  # groups, where code and time weigh the same
+_UNROLLED_HOT = 16  # in layers that take much of the time
+_HOT_MACS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,11 @@ class DotProblem:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Knobs: how many pixels and channels a register tile holds."""
+    """Knobs: how many pixels and channels a register tile holds, how often its inner loop is unrolled."""
 
     pixels: int
     channels: int
+    unroll: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +162,25 @@ def schedule_dsp(p: DotProblem, tile: Tile) -> ScheduledDot:
     order = ("ob", "ob_tail", "r", "t", "group", "oi", *within)
     proc, packing = pack(proc, "w", order, valid=steps, limit=p.length)
     shapes = [(i, j) for i in sorted({*_pixel_counts(p, tile), 1}) for j in (tile.channels, 1)]
-    tiles = [DotTile(i, j, groups, p.x_step, p.x_dtype, p.x_aligned) for i, j in shapes]
-    proc = tensorize(proc, "group", [dot(t) for t in tiles])
-    if p.kernel_rows * p.taps * groups <= _UNROLLED_GROUPS:
-        proc = unroll(unroll(proc, "r"), "t")
-    return ScheduledDot(proc, packing)
+    tiles = [DotTile(i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll) for i, j in shapes]
+    if p.kernel_rows > 1 == p.taps and p.kernel_rows * groups <= tile.unroll:
+        return ScheduledDot(tensorize(proc, "r", [dot_rows(t, p.kernel_rows) for t in tiles]), packing)
+    return ScheduledDot(tensorize(proc, "group", [dot(t) for t in tiles]), packing)
 
 
-def dsp_tile(p: DotProblem) -> Tile:
-    """Three pixels by two channels take every register; a lone pixel, or one far from the next, four."""
+def dsp_tile(p: DotProblem, goal: Optimize, macs: int) -> Tile:
+    """Three pixels by two channels take every register; a lone pixel, or one far from the next, four.
+
+    `macs` of the whole layer say whether unrolling it further is worth the code.
+    """
+    small = goal is Optimize.SIZE
+    unroll = 1 if small else _UNROLLED_HOT if macs >= _HOT_MACS else _UNROLLED
     reach = p.x_step * p.x_dtype.bytes
     near = 1 + (LDRD_OFFSET_LIMIT // reach if reach else 0)
     if p.pixels == 1 or near == 1:
-        return Tile(1, min(4, p.channels))
-    return Tile(min(_MOST_PIXELS, near, p.pixels), min(2, p.channels))
+        return Tile(1, min(4, p.channels), unroll)
+    most = 2 if small else _MOST_PIXELS
+    return Tile(min(most, near, p.pixels), min(2, p.channels), unroll)
 
 
 def _pixel_counts(p: DotProblem, tile: Tile) -> tuple[int, int]:

@@ -30,6 +30,10 @@ class Site:
         return found
 
     @property
+    def macs(self) -> int:
+        return self.node.op.cost(self.inputs, self.outputs).macs
+
+    @property
     def dsp(self) -> bool:
         return self.target.has(Feature.DSP)
 

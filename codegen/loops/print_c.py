@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
@@ -241,8 +241,14 @@ def _bare(text: str) -> str:
 
 
 def _print_call(instruction: Instruction, windows: Sequence[Place], names: _Names, pad: str) -> list[str]:
-    given: Mapping[str, str | list[str]] = {
+    given: dict[str, str | list[str]] = {
         p.name: names.window(w, p) for p, w in zip(instruction.params, windows, strict=True)
+    }
+    given |= {  # an array of row pointers as a whole, and where in its rows the window begins
+        f"{p.name}_{part}": text
+        for p, w in zip(instruction.params, windows, strict=True)
+        if p.is_rows
+        for part, text in (("array", w.buffer.name), ("offset", str(w.index)))
     }
     return [f"{pad}{line}" for line in instruction.call.format(**given).splitlines()]
 

@@ -54,9 +54,8 @@ static inline int32_t to_int8_m20_127_relu(int32_t sum, int32_t mult, int32_t ri
     return clamp((v + rounding) >> right, -20, 127);
 }
 
-#ifdef __clang__
-/* Sums of 2 pixels, 3 elements apart, and 2 channels, four terms at a time. */
-static inline __attribute__((always_inline)) void dot_2x2_i16_step3_unaligned_3_once(
+/* Sums of 2 pixels, 3 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+static inline __attribute__((always_inline)) const int8_t *dot_2x2_i16_step3_unaligned_3_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11,
     const int16_t *x, const int8_t *w, int32_t groups)
 {
@@ -124,10 +123,11 @@ static inline __attribute__((always_inline)) void dot_2x2_i16_step3_unaligned_3_
     *sum01 = s01;
     *sum10 = s10;
     *sum11 = s11;
+    return w;
 }
 
-/* Sums of one pixel and 2 channels, four terms at a time. */
-static inline __attribute__((always_inline)) void dot_1x2_i16_unaligned_3_once(
+/* Sums of one pixel and 2 channels, four terms at a time; returns the end of the weights. */
+static inline __attribute__((always_inline)) const int8_t *dot_1x2_i16_unaligned_3_once(
     int32_t *sum00, int32_t *sum01,
     const int16_t *x, const int8_t *w, int32_t groups)
 {
@@ -175,19 +175,21 @@ static inline __attribute__((always_inline)) void dot_1x2_i16_unaligned_3_once(
         : "memory");
     *sum00 = s00;
     *sum01 = s01;
+    return w;
 }
 
-/* Sums of 3 pixels, 3 elements apart, and 2 channels, four terms at a time. */
-static inline __attribute__((always_inline)) void dot_3x2_i16_step3_unaligned_3_once(
+#ifdef __clang__ /* it keeps two registers to itself, and this tile needs all fourteen */
+/* Sums of 3 pixels, 3 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step3_unaligned_3_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11, int32_t *sum20, int32_t *sum21,
     const int16_t *x, const int8_t *w, int32_t groups)
 {
     dot_2x2_i16_step3_unaligned_3_once(sum00, sum01, sum10, sum11, x, w, groups);
-    dot_1x2_i16_unaligned_3_once(sum20, sum21, x + 6, w, groups);
+    return dot_1x2_i16_unaligned_3_once(sum20, sum21, x + 6, w, groups);
 }
 #else
-/* Sums of 3 pixels, 3 elements apart, and 2 channels, four terms at a time. */
-static inline __attribute__((always_inline)) void dot_3x2_i16_step3_unaligned_3_once(
+/* Sums of 3 pixels, 3 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step3_unaligned_3_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11, int32_t *sum20, int32_t *sum21,
     const int16_t *x, const int8_t *w, int32_t groups)
 {
@@ -275,6 +277,7 @@ static inline __attribute__((always_inline)) void dot_3x2_i16_step3_unaligned_3_
     *sum11 = s11;
     *sum20 = s20;
     *sum21 = s21;
+    return w;
 }
 #endif
 
@@ -329,9 +332,9 @@ static KERNEL void conv2d_3x3_3_to_4_by_9(
             sum3 = start1;
             sum4 = start0;
             sum5 = start1;
-            dot_3x2_i16_step3_unaligned_3_once(&sum0, &sum1, &sum2, &sum3, &sum4, &sum5, x[0] + xb * 9, w + ob * 72, 3);
-            dot_3x2_i16_step3_unaligned_3_once(&sum0, &sum1, &sum2, &sum3, &sum4, &sum5, x[1] + xb * 9, w + ob * 72 + 24, 3);
-            dot_3x2_i16_step3_unaligned_3_once(&sum0, &sum1, &sum2, &sum3, &sum4, &sum5, x[2] + xb * 9, w + ob * 72 + 48, 3);
+            for (int32_t r = 0; r < 3; ++r) {
+                dot_3x2_i16_step3_unaligned_3_once(&sum0, &sum1, &sum2, &sum3, &sum4, &sum5, x[r] + xb * 9, w + ob * 72 + r * 24, 3);
+            }
             y[ob * 2 + xb * 12] = (int8_t)to_int8_m20_127_relu(sum0, scale0, shift0, rounding0);
             y[ob * 2 + xb * 12 + 1] = (int8_t)to_int8_m20_127_relu(sum1, scale1, shift1, rounding1);
             y[ob * 2 + xb * 12 + 4] = (int8_t)to_int8_m20_127_relu(sum2, scale0, shift0, rounding0);

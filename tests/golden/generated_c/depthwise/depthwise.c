@@ -161,9 +161,8 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
     return saturate_to_int8((v + (v >> 31) + rounding) >> right);
 }
 
-#ifdef __clang__
-/* Sums of 2 pixels, 4 elements apart, and 2 channels, four terms at a time. */
-static inline __attribute__((always_inline)) void dot_2x2_i16_step4_1_once(
+/* Sums of 2 pixels, 4 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+static inline __attribute__((always_inline)) const int8_t *dot_2x2_i16_step4_1_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11,
     const int16_t *x, const int8_t *w, int32_t groups)
 {
@@ -195,10 +194,11 @@ static inline __attribute__((always_inline)) void dot_2x2_i16_step4_1_once(
     *sum01 = s01;
     *sum10 = s10;
     *sum11 = s11;
+    return w;
 }
 
-/* Sums of one pixel and 2 channels, four terms at a time. */
-static inline __attribute__((always_inline)) void dot_1x2_i16_1_once(
+/* Sums of one pixel and 2 channels, four terms at a time; returns the end of the weights. */
+static inline __attribute__((always_inline)) const int8_t *dot_1x2_i16_1_once(
     int32_t *sum00, int32_t *sum01,
     const int16_t *x, const int8_t *w, int32_t groups)
 {
@@ -223,19 +223,21 @@ static inline __attribute__((always_inline)) void dot_1x2_i16_1_once(
         : "memory");
     *sum00 = s00;
     *sum01 = s01;
+    return w;
 }
 
-/* Sums of 3 pixels, 4 elements apart, and 2 channels, four terms at a time. */
-static inline __attribute__((always_inline)) void dot_3x2_i16_step4_1_once(
+#ifdef __clang__ /* it keeps two registers to itself, and this tile needs all fourteen */
+/* Sums of 3 pixels, 4 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step4_1_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11, int32_t *sum20, int32_t *sum21,
     const int16_t *x, const int8_t *w, int32_t groups)
 {
     dot_2x2_i16_step4_1_once(sum00, sum01, sum10, sum11, x, w, groups);
-    dot_1x2_i16_1_once(sum20, sum21, x + 8, w, groups);
+    return dot_1x2_i16_1_once(sum20, sum21, x + 8, w, groups);
 }
 #else
-/* Sums of 3 pixels, 4 elements apart, and 2 channels, four terms at a time. */
-static inline __attribute__((always_inline)) void dot_3x2_i16_step4_1_once(
+/* Sums of 3 pixels, 4 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step4_1_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11, int32_t *sum20, int32_t *sum21,
     const int16_t *x, const int8_t *w, int32_t groups)
 {
@@ -274,43 +276,9 @@ static inline __attribute__((always_inline)) void dot_3x2_i16_step4_1_once(
     *sum11 = s11;
     *sum20 = s20;
     *sum21 = s21;
+    return w;
 }
 #endif
-
-/* Sums of 2 pixels, 4 elements apart, and 2 channels, four terms at a time. */
-static inline __attribute__((always_inline)) void dot_2x2_i16_step4_1_once(
-    int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11,
-    const int16_t *x, const int8_t *w, int32_t groups)
-{
-    int32_t s00 = *sum00, s01 = *sum01, s10 = *sum10, s11 = *sum11;
-    int32_t a, b, e, f, p, q;
-    (void)groups;
-    __asm__ volatile(
-        "ldrd %[a], %[b], [%[w]], #8\n\t"
-        "sxtb16 %[e], %[a]\n\t"
-        "sxtb16 %[a], %[a], ror #8\n\t"
-        "sxtb16 %[f], %[b]\n\t"
-        "sxtb16 %[b], %[b], ror #8\n\t"
-        "ldrd %[p], %[q], [%[x], #8]\n\t"
-        "smlad %[s10], %[p], %[e], %[s10]\n\t"
-        "smlad %[s11], %[p], %[f], %[s11]\n\t"
-        "smlad %[s10], %[q], %[a], %[s10]\n\t"
-        "smlad %[s11], %[q], %[b], %[s11]\n\t"
-        "ldrd %[p], %[q], [%[x]], #8\n\t"
-        "smlad %[s00], %[p], %[e], %[s00]\n\t"
-        "smlad %[s01], %[p], %[f], %[s01]\n\t"
-        "smlad %[s00], %[q], %[a], %[s00]\n\t"
-        "smlad %[s01], %[q], %[b], %[s01]\n\t"
-        : [s00] "+r"(s00), [s01] "+r"(s01), [s10] "+r"(s10), [s11] "+r"(s11),
-          [x] "+r"(x), [w] "+r"(w),
-          [a] "=&r"(a), [b] "=&r"(b), [e] "=&r"(e), [f] "=&r"(f), [p] "=&r"(p), [q] "=&r"(q)
-        :
-        : "memory");
-    *sum00 = s00;
-    *sum01 = s01;
-    *sum10 = s10;
-    *sum11 = s11;
-}
 
 static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
 {
@@ -353,12 +321,12 @@ static KERNEL void depthwise_conv2d_3x3_4_by_5(
 {
     for (int32_t c = 0; c < 4; ++c) {
         int32_t start;
-        int32_t scale;
-        int32_t shift;
-        int32_t rounding;
         start = bias[c];
+        int32_t scale;
         scale = mult[c];
+        int32_t shift;
         shift = right[c];
+        int32_t rounding;
         rounding = rounding_zero_m128(shift);
         {
             int32_t sum[5];
