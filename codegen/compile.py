@@ -7,22 +7,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from aot.errors import FitError
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph
 from aot.passes.pipeline import run_pipeline
-from aot.plan.check import check_plan
-from aot.plan.model import Plan, PlanRequest, Pool
-from aot.plan.planner import make_plan
+from aot.plan.model import Plan
 from aot.plan.whole_bound import whole_tensor_bound
-from aot.target import Optimize, Target
+from aot.target import Target
 from codegen.constants import collect_constants
 from codegen.emit import emit_sources
 from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
+from codegen.fitting import fit_graph
 from codegen.formats import geometry
 from codegen.kernel_library import kernel_library
 from codegen.layers import RunPrinter
-from codegen.lower import Lowered, lower_graph, plan_stages, plan_tensors
+from codegen.lower import Lowered
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 from codegen.names import c_identifier, unique_identifiers
 
@@ -42,12 +40,8 @@ def compile_graph(
     """Compile a graph as the importer made it; the passes run here."""
     bound = whole_tensor_bound(graph)
     graph = run_pipeline(graph)
-    lowered = lower_graph(graph, target, options)
-    steady = options.optimize is not Optimize.RAM  # margins written once are worth some bytes
-    request = PlanRequest(plan_tensors(lowered, steady), plan_stages(lowered), (Pool("arena"),), options.rows)
-    plan = replace(make_plan(request), whole_tensor_bound_bytes=bound)
-    check_plan(request, plan)
-    _require_budget(plan, options)
+    fitted = fit_graph(graph, target, options)
+    lowered, plan = fitted.lowered, replace(fitted.plan, whole_tensor_bound_bytes=bound)
     library = kernel_library(lowered.stages)
     constants = collect_constants(name, lowered.stages)
     names = unique_identifiers(lowered.tensors, "tensor")
@@ -68,12 +62,12 @@ def compile_graph(
         sources=sources,
         inputs=inputs,
         outputs=outputs,
-        request=request,
+        request=fitted.request,
         plan=plan,
         layers=_layers(graph, lowered, printer),
         constants_bytes=constants.bytes,
-        code_bytes_estimate=estimate_code_bytes(lowered, library, plan),
-        stack_bytes_estimate=estimate_stack_bytes(lowered),
+        code_bytes_estimate=estimate_code_bytes(library, run, plan),
+        stack_bytes_estimate=estimate_stack_bytes(library, len(lowered.stages)),
         c_flags=("-std=c99", *_FLAGS[options.optimize.value]),
         parameters=constants.arrays,
     )
@@ -83,17 +77,6 @@ def model_name(path: Path) -> str:
     """The file's stem; its folder's name where the file is just called model.*."""
     stem = path.stem if path.stem != "model" else path.resolve().parent.name
     return c_identifier(stem)
-
-
-def _require_budget(plan: Plan, options: CompileOptions) -> None:
-    if options.ram_bytes is None or plan.arena_bytes <= options.ram_bytes:
-        return
-    raise FitError(
-        f"the arena needs {plan.arena_bytes} bytes, {plan.arena_bytes - options.ram_bytes} more than "
-        f"--ram {options.ram_bytes} allows",
-        f"most is live where {', '.join(plan.peak_buffers[:3])} are",
-        "--optimize ram needs the least",
-    )
 
 
 def _interface(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from codegen.instr.instruction import Function, Instruction
-from codegen.loops.ir import Buffer
+from codegen.loops.ir import Buffer, Proc
 from codegen.loops.print_c import PrintedProc, print_proc
 from codegen.lower import LoweredStage
 
@@ -24,6 +24,7 @@ class KernelLibrary:
     includes: tuple[str, ...]
     helpers: tuple[str, ...]  # C definitions, each before its first user
     kernels: tuple[str, ...]
+    procs: tuple[Proc, ...]  # what the kernels were printed from
     calls: tuple[tuple[SharedKernel, ...], ...]  # per stage, one for each of its kernel's procs
 
 
@@ -31,6 +32,7 @@ def kernel_library(stages: Sequence[LoweredStage]) -> KernelLibrary:
     texts: dict[str, SharedKernel] = {}  # function text without its name -> function
     taken: set[str] = set()
     printed: list[PrintedProc] = []
+    procs: list[Proc] = []
     calls = []
     for stage in stages:
         mine = []
@@ -40,11 +42,12 @@ def kernel_library(stages: Sequence[LoweredStage]) -> KernelLibrary:
                 name = _free_name(proc.name, taken)
                 named = print_proc(replace(proc, name=name), stage.kernel.summary)
                 printed.append(named)
+                procs.append(proc)
                 texts[anonymous.text] = SharedKernel(name, named.params)
             mine.append(texts[anonymous.text])
         calls.append(tuple(mine))
     helpers, includes = _helpers(printed)
-    return KernelLibrary(includes, helpers, tuple(p.text for p in printed), tuple(calls))
+    return KernelLibrary(includes, helpers, tuple(p.text for p in printed), tuple(procs), tuple(calls))
 
 
 def _free_name(base: str, taken: set[str]) -> str:

@@ -14,7 +14,7 @@ from aot.errors import ModelError
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
 from aot.plan.model import NO_ROWS, Firing, Kind, PlanTensor, Rows, Stage
-from aot.target import Target
+from aot.target import Optimize, Target
 from codegen.formats import Want, dense_format, geometry, has_margins, join_wants, serves, wanted_format
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.relayout import relayout
@@ -72,10 +72,17 @@ class Lowered:
     views: Mapping[str, str]  # value -> the tensor whose memory it is
 
 
-def lower_graph(graph: Graph, target: Target, options: CompileOptions) -> Lowered:
-    """Kernels and formats for every node. Raises ModelError naming all nodes that have no kernel."""
+def lower_graph(
+    graph: Graph, target: Target, options: CompileOptions, wide: frozenset[str] | None = None
+) -> Lowered:
+    """Kernels and formats for every node; wide rows for the nodes named, or as the goal says.
+
+    Raises ModelError naming all nodes that have no kernel.
+    """
     _require_kernels(graph)
-    return _Lowering(graph, target, options).run()
+    if wide is None:
+        wide = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
+    return _Lowering(graph, target, options, wide).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -97,10 +104,11 @@ def _require_kernels(graph: Graph) -> None:
 class _Lowering:
     """Holds what is found on the way; run() once."""
 
-    def __init__(self, graph: Graph, target: Target, options: CompileOptions) -> None:
+    def __init__(self, graph: Graph, target: Target, options: CompileOptions, wide: frozenset[str]) -> None:
         self.graph = graph
         self.target = target
         self.options = options
+        self.wide = wide
         self.views = _view_roots(graph)
         self.sites = {node.name: self._site(node) for node in graph.nodes if node.op.name != _VIEW}
         self.wants = {name: KERNELS[site.node.op.name].wants(site) for name, site in self.sites.items()}
@@ -130,6 +138,7 @@ class _Lowering:
             constants,
             self.target,
             self.options.optimize,
+            node.name in self.wide,
         )
 
     def _add_node(self, node: Node) -> None:

@@ -57,6 +57,7 @@ def dot(tile: DotTile) -> Instruction:
         call=f"{tile.name}({every}, {{x}}, {{w}}, {tile.steps});",
         definition=_definition(tile),
         needs=tuple(dot(part) for part in _parts(tile)),
+        machine_instructions=len(_asm_step(tile).lines) * tile.unroll,
     )
 
 

@@ -18,6 +18,7 @@ from codegen.loops.ir import Accumulate, Binary, Buffer, For, Role, Store, at, l
 KERNEL = 3
 STRIDES = (1, 2)
 _SHORT = 4  # outputs of a row whose loop would cost more than its code
+_END_OF_ASM_LINE = "\\n\\t"
 READ_AHEAD = 1  # bytes past a window, and past a channel's weights, that are loaded and not used
 
 
@@ -56,6 +57,7 @@ def depthwise_row(row: DepthwiseRow) -> Instruction:
         call=f"{row.name}({{sums}}, {row.outputs}, {{start[0]}}, {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});",
         definition=_definition(row),
         includes=("string.h",),
+        machine_instructions=_definition(row).count(_END_OF_ASM_LINE),
     )
 
 

@@ -28,6 +28,7 @@ def dot_rows(tile: DotTile, rows: int) -> Instruction:
         call=f"{name}({every}, {{x_array}}, {{x_offset}}, {{w}});",
         definition=_definition(tile, rows, name),
         needs=(one_row,),
+        machine_instructions=one_row.machine_instructions * rows,
     )
 
 

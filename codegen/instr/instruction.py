@@ -24,6 +24,7 @@ class Instruction:
     definition: str
     includes: tuple[str, ...] = ()
     needs: tuple[Instruction | Function, ...] = ()  # what the definition calls
+    machine_instructions: int = 0  # that one call puts into the code, for estimates
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from aot.ir.graph import Array
 from aot.ir.types import TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.requant import conv_requant
-from aot.target import Optimize
 from codegen.formats import Want, storage_dtype
 from codegen.kernels.dot_product import GROUP, DotProblem, Tile, dsp_tile, schedule_dsp, schedule_plain
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
@@ -25,7 +24,7 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
     """Rows of pixels with the padding inside; 16 bits wide where SMLAD reads them and memory allows."""
     op = _op(site)
     (top, bottom), (left, right) = op.padding
-    widened = site.dsp and site.optimize is not Optimize.RAM
+    widened = site.dsp and site.wide
     return (
         Want(
             dtype_bytes=2 if widened else 1,

@@ -10,7 +10,6 @@ from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.dense import Dense
 from aot.ops.requant import conv_requant
-from aot.target import Optimize
 from codegen.formats import Want, storage_dtype
 from codegen.kernels.dot_product import (
     GROUP,
@@ -36,7 +35,7 @@ def _op(site: Site) -> Dense:
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
-    widened = site.dsp and site.optimize is not Optimize.RAM
+    widened = site.dsp and site.wide
     depth = site.constants[1].shape[1]
     return (Want(dtype_bytes=2 if widened else 1, slack=-depth % GROUP if site.dsp else 0),)
 

@@ -23,6 +23,7 @@ class Site:
     constants: Mapping[int, Array]  # by input position
     target: Target
     optimize: Optimize
+    wide: bool  # rows may be wider than the values where that is faster
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
 from aot.ir.graph import Array
+from aot.ops.requant import Ints
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Place, Proc, Stmt, map_places
 from codegen.loops.schedule import ScheduleError
@@ -79,11 +79,17 @@ def _packed_index(site: _Site, base: int) -> Affine:
 
 
 def _elements(site: _Site, valid: Affine, limit: int, elements: int) -> list[int]:
-    names = [var for var, _ in site.loops]
-    found = []
-    for values in product(*(range(extent) for _, extent in site.loops)):
-        at = dict(zip(names, values, strict=True))
-        inside = valid.evaluate({v: at.get(v, 0) for v in valid.variables}) < limit
-        index = site.index.evaluate(at)
-        found.append(index if inside and index < elements else -1)
+    shape = tuple(extent for _, extent in site.loops)
+    at = dict(zip((var for var, _ in site.loops), np.indices(shape), strict=True))
+    index = np.broadcast_to(_everywhere(site.index, at), shape)
+    inside = _everywhere(valid, at) < limit
+    found: list[int] = np.where(inside & (index < elements), index, -1).reshape(-1).tolist()
     return found
+
+
+def _everywhere(affine: Affine, at: Mapping[str, Ints]) -> Ints:
+    """Its value at every point of the loops; a variable that is no loop here is zero."""
+    value: Ints = np.asarray(affine.constant, np.int64)
+    for name, factor in affine.terms:
+        value = value + factor * at.get(name, np.zeros((), np.int64))
+    return value

@@ -1,0 +1,1 @@
+"""What Solder needs, measured, and what others need."""
