@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from aot.target import Feature, Region, Target
 
@@ -31,7 +32,10 @@ class Uart:
 class Counter:
     """What counts time on the device."""
 
-    driver: str  # "register": a free-running register at `address`; "clock": the host's clock
+    # "register": a free-running register at `address`; "dwt": the core's own cycle counter, which must be
+    # switched on (DWT_CYCCNT at 0xE0001004); "systick": the core's SysTick timer, which the firmware must
+    # extend; "clock": the host's clock
+    driver: str
     hz: int
     bits: int
     address: int | None = None
@@ -45,6 +49,25 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
+class Console:
+    """Which of the board's ports a person sees, and over what."""
+
+    port: str  # the chip's name for it
+    baud: int
+    # "probe": through the debug probe or a chip like it; "usb": the chip's own USB; "pins": needs an adapter
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsbId:
+    """How the board, or its debug probe, is known on the USB."""
+
+    vid: int
+    pid: int
+    role: str  # "probe", "application" or "bootloader"
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
     name: str  # the TOML file's name without its ending
     title: str
@@ -54,11 +77,15 @@ class Board:
     clock_hz: int
     regions: tuple[Region, ...]
     status: Status
+    reason: str  # why it is data-only
     sources: tuple[str, ...]  # where the facts are from
     counter: Counter
-    uart: Uart | None  # None: the session runs over a pipe
+    uart: Uart | None  # what bare metal drives; None: it does not
+    console: Console | None
+    usb: tuple[UsbId, ...]
+    flash_algorithm: str  # its file in the chip's CMSIS pack
     platforms: Mapping[str, Mapping[str, str]]  # platform -> the board's names there
-    runners: Mapping[str, Mapping[str, str]]  # runner -> its settings, best first
+    runners: Mapping[str, Mapping[str, Any]]  # runner -> its settings, best first
     pointer_bytes: int
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import os
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 
 from aot.errors import BoardError, did_you_mean
 from aot.target import Region
-from boards.board import Board, Counter, Status, Uart
+from boards.board import Board, Console, Counter, Status, Uart, UsbId
 from boards.schema import BOARD, CORES, Place, read_table
 
 if sys.version_info >= (3, 11):
@@ -29,11 +30,28 @@ def load_board(name: str) -> Board:
     for folder in _folders():
         if (folder / f"{name}.toml").is_file():
             return _read_board(folder / f"{name}.toml")
-    known = board_names()
     raise BoardError(
-        f'board "{name}" not found{did_you_mean(name, known)}',
-        hint=f"known boards: {', '.join(known)}\nyour own: boards/{name}.toml, or --board FILE.toml",
+        f'board "{name}" not found{_nearest(name)}',
+        hint=f"deploy boards list   names them all\nyour own: boards/{name}.toml, or --board FILE.toml",
     )
+
+
+def _nearest(name: str) -> str:
+    """People write names in many ways (nucleo_f746zg, nano33ble), or as a platform does (xiao_ble)."""
+    spellings = {_squeezed(spelling): board.name for board in all_boards() for spelling in _spellings(board)}
+    near = difflib.get_close_matches(_squeezed(name), spellings, n=1)
+    return f' - did you mean "{spellings[near[0]]}"?' if near else ""
+
+
+def _spellings(board: Board) -> Iterator[str]:
+    """The board's own name comes last: it counts most."""
+    zephyr = board.platforms.get("zephyr", {}).get("board", "")
+    arduino = board.platforms.get("arduino", {}).get("fqbn", "::")
+    yield from (zephyr, zephyr.partition("/")[0], arduino.split(":")[2], board.name)
+
+
+def _squeezed(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def all_boards() -> tuple[Board, ...]:
@@ -72,6 +90,8 @@ def _read_board(file: Path) -> Board:
         | {
             "regions": tuple(Region(**region) for region in values["regions"]),
             "uart": values["uart"] and Uart(**values["uart"]),
+            "console": values["console"] and Console(**values["console"]),
+            "usb": tuple(UsbId(**usb) for usb in values["usb"]),
             "counter": Counter(**values["counter"]),
             "status": Status(values["status"]),
         },
@@ -112,6 +132,8 @@ def _check(board: Board, place: Place) -> None:
             raise BoardError(f'no region has role = "{role}"', str(place))
     if board.counter.driver == "register" and board.counter.address is None:
         raise BoardError('a counter with driver = "register" needs "address"', str(place.inside("counter")))
+    if board.status is Status.DATA_ONLY and not board.reason:
+        raise BoardError('a board that is "data-only" needs a "reason"', str(place))
     if "baremetal" in board.platforms and board.uart is None:
         raise BoardError("the platform baremetal needs a table [uart]", str(place))
     _check_overlap(board, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +19,12 @@ CORES: Mapping[str, frozenset[Feature]] = {
     "cortex-m7": frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}),
     "cortex-m33": frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}),
     "cortex-m55": frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}),
+    "cortex-m85": frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}),
     "host": frozenset({Feature.UNALIGNED}),
 }
 ROLES = ("flash", "ram")
+USB_ROLES = ("probe", "application", "bootloader")
+LINES = ("probe", "usb", "pins")
 REQUIRED = object()
 
 
@@ -115,6 +119,23 @@ def power_of_two(value: Any, name: str, place: Place) -> int:
     return value
 
 
+def sixteen_bits(value: Any, name: str, place: Place) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 0xFFFF:
+        raise _bad(name, "a number of 16 bits", value, place)
+    return value
+
+
+def matching(pattern: str, must: str) -> Read:
+    """A text of that form, all of it."""
+
+    def read(value: Any, name: str, place: Place) -> str:
+        if not re.fullmatch(pattern, text(value, name, place)):
+            raise _bad(name, must, value, place)
+        return str(value)
+
+    return read
+
+
 def features(value: Any, name: str, place: Place) -> frozenset[Feature]:
     if not isinstance(value, list):
         raise _bad(name, "a list of texts", value, place)
@@ -155,6 +176,9 @@ def named_tables(kinds: Mapping[str, Mapping[str, Key]]) -> Read:
     return read
 
 
+ZEPHYR_BOARD = r"[a-z0-9_]+(@[\w.]+)?(/[a-z0-9_]+)*"  # name@revision/soc/cpucluster
+FQBN = r"[\w.-]+:\w+:\w+(:\w+=\w+(,\w+=\w+)*)?"  # Arduino's fully qualified board name, with options
+
 REGION = {
     "name": Key(text),
     "origin": Key(at_least(0)),
@@ -168,18 +192,38 @@ UART = {
     "clock_hz": Key(at_least(1)),
     "baud": Key(at_least(1)),
 }
+CONSOLE = {
+    "port": Key(text),
+    "baud": Key(at_least(1)),
+    "line": Key(one_of(LINES)),
+}
+USB = {
+    "vid": Key(sixteen_bits),
+    "pid": Key(sixteen_bits),
+    "role": Key(one_of(USB_ROLES)),
+}
 COUNTER = {
-    "driver": Key(one_of(("register", "clock"))),
+    "driver": Key(one_of(("register", "dwt", "systick", "clock"))),
     "hz": Key(at_least(1)),
     "bits": Key(at_least(1)),
     "address": Key(at_least(0), None),
     "instruction_ns": Key(power_of_two, None),
 }
-PLATFORMS: Mapping[str, Mapping[str, Key]] = {"host": {}, "baremetal": {}}
+PLATFORMS: Mapping[str, Mapping[str, Key]] = {
+    "host": {},
+    "baremetal": {},
+    "zephyr": {"board": Key(matching(ZEPHYR_BOARD, "a Zephyr board such as mps2/an385"))},
+    "arduino": {"fqbn": Key(matching(FQBN, "package:architecture:board"))},
+}
 RUNNERS: Mapping[str, Mapping[str, Key]] = {
     "exec": {},
     "qemu": {"machine": Key(text)},
     "unicorn": {"cpu": Key(text)},
+    "west": {},
+    "pyocd": {"target": Key(matching(r"[a-z0-9_.-]+", "a target of pyocd list --targets"))},
+    "openocd": {"scripts": Key(texts)},
+    "arduino-cli": {},
+    "uf2": {"board_id": Key(text)},
 }
 BOARD = {
     "title": Key(text),
@@ -190,9 +234,13 @@ BOARD = {
     "regions": Key(tables_of(REGION)),
     "uart": Key(table_of(UART), None),
     "counter": Key(table_of(COUNTER)),
-    "platforms": Key(named_tables(PLATFORMS)),
-    "runners": Key(named_tables(RUNNERS)),
+    "console": Key(table_of(CONSOLE), None),
+    "usb": Key(tables_of(USB), ()),
+    "flash_algorithm": Key(text, ""),
+    "platforms": Key(named_tables(PLATFORMS), {}),
+    "runners": Key(named_tables(RUNNERS), {}),
     "status": Key(one_of(tuple(s.value for s in Status))),
+    "reason": Key(text, ""),
     "sources": Key(texts),
     "pointer_bytes": Key(at_least(2), 4),
 }

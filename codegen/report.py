@@ -96,7 +96,6 @@ def _layer_row(facts: ModelFacts, layer: LayerInfo, times: Sequence[int], peak: 
 
 
 def _budgets(facts: ModelFacts, target: Target) -> tuple[Budget, ...]:
-    """The fastest region of each role is where a project puts things."""
     parts = {
         "ram": (
             ("arena, inputs and outputs in it", facts.arena_bytes),
@@ -105,7 +104,15 @@ def _budgets(facts: ModelFacts, target: Target) -> tuple[Budget, ...]:
         "flash": (("constants", facts.constants_bytes), ("code, estimated", facts.code_bytes_estimate)),
     }
     return tuple(
-        Budget(min(regions, key=lambda r: r.speed), parts[role])
+        Budget(_place(regions, sum(size for _, size in parts[role])), parts[role])
         for role in parts
         if (regions := [region for region in target.regions if region.role == role])
     )
+
+
+def _place(regions: Sequence[Region], needed_bytes: int) -> Region:
+    """The fastest region with room, as projects place things; where none has, the largest."""
+    with_room = [region for region in regions if region.bytes >= needed_bytes]
+    if with_room:
+        return min(with_room, key=lambda region: region.speed)
+    return max(regions, key=lambda region: region.bytes)

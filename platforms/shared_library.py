@@ -164,7 +164,7 @@ def _checked(tensor: HostTensor, inputs: Mapping[str, Array]) -> Array:
     if tensor.name not in inputs:
         given = ", ".join(f'"{name}"' for name in inputs) or "none"
         raise InputError(f'input "{tensor.name}" is missing', f"given: {given}")
-    array = np.ascontiguousarray(inputs[tensor.name])
+    array = np.asarray(inputs[tensor.name], order="C")
     if array.shape != tensor.shape or array.dtype != tensor.dtype.numpy:
         raise InputError(
             f'input "{tensor.name}" is {array.dtype}{list(array.shape)}, '

@@ -54,10 +54,19 @@ def test_a_region_is_enough_to_the_byte(spare: int, fits: bool, report: Report) 
     assert make_report(report.facts, target).fits is fits
 
 
-def test_the_fastest_region_is_the_one_to_fit_into(report: Report) -> None:
-    regions = (Region("SDRAM", 0, 1 << 20, "ram", speed=2), Region("DTCM", 0, 16, "ram"))
+@pytest.mark.parametrize(("dtcm_bytes", "chosen"), [(16, "SDRAM"), (1 << 20, "DTCM")])
+def test_the_fastest_region_with_room_is_the_one_to_fit_into(
+    report: Report, dtcm_bytes: int, chosen: str
+) -> None:
+    regions = (Region("SDRAM", 0, 1 << 20, "ram", speed=2), Region("DTCM", 0, dtcm_bytes, "ram"))
     (ram,) = make_report(report.facts, Target("cortex-m7", regions=regions)).budgets
-    assert (ram.region.name, ram.fits) == ("DTCM", False)
+    assert (ram.region.name, ram.fits) == (chosen, True)
+
+
+def test_where_no_region_has_room_the_largest_is_named(report: Report) -> None:
+    regions = (Region("SDRAM", 0, 32, "ram", speed=2), Region("DTCM", 0, 16, "ram"))
+    (ram,) = make_report(report.facts, Target("cortex-m7", regions=regions)).budgets
+    assert (ram.region.name, ram.fits) == ("SDRAM", False)
 
 
 def test_a_target_without_regions_has_no_budgets(report: Report) -> None:

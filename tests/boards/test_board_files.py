@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from aot.target import Feature
-from boards.board import Board
+from boards.board import Board, Status
 from boards.load import all_boards, load_board
 from boards.schema import CORES
 
 BOARDS = all_boards()
+KIB = 1024
 
 
 def test_every_emulated_board_is_there() -> None:
@@ -24,6 +27,67 @@ def test_boards_are_sorted_by_name() -> None:
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_a_board_has_a_known_core_and_only_features_of_it(board: Board) -> None:
     assert board.features <= CORES[board.core]
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_a_boards_regions_have_a_size_a_name_of_their_own_and_no_byte_in_common(board: Board) -> None:
+    taken = sorted((region.origin, region.origin + region.bytes) for region in board.regions)
+    assert all(start < end <= 1 << 32 for start, end in taken)
+    assert all(low_end <= high_start for (_, low_end), (high_start, _) in itertools.pairwise(taken))
+    names = [region.name for region in board.regions]
+    assert len(set(names)) == len(names)
+    assert all(name.isidentifier() for name in names)  # they are names in a linker script
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_a_board_that_nobody_ran_says_why(board: Board) -> None:
+    assert bool(board.reason) == (board.status is Status.DATA_ONLY)
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_a_core_with_helium_has_simd_and_only_a_cycle_counter_runs_at_the_cores_clock(board: Board) -> None:
+    assert Feature.MVE not in board.features or Feature.DSP in board.features
+    assert (Feature.UNALIGNED in board.features) == (board.core != "cortex-m0plus")
+    assert board.counter.driver != "dwt" or board.counter.hz == board.clock_hz
+
+
+@pytest.mark.parametrize("platform", ["zephyr", "arduino"])
+def test_no_two_boards_share_a_platforms_name(platform: str) -> None:
+    names = [tuple(b.platforms[platform].values()) for b in BOARDS if platform in b.platforms]
+    assert len(names) > 10
+    assert len(set(names)) == len(names)
+
+
+def test_titles_are_unique() -> None:
+    assert len({board.title for board in BOARDS}) == len(BOARDS)
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_a_runner_has_the_platform_it_works_with(board: Board) -> None:
+    for runner, platform in (("west", "zephyr"), ("arduino-cli", "arduino")):
+        assert runner not in board.runners or platform in board.platforms
+
+
+@pytest.mark.parametrize(
+    ("name", "core", "ram_bytes", "flash_bytes"),
+    [
+        ("nrf52840dk", "cortex-m4", 256 * KIB, 1024 * KIB),
+        ("nrf54l15dk", "cortex-m33", 188 * KIB, 1428 * KIB),
+        ("nucleo-f446re", "cortex-m4", 128 * KIB, 512 * KIB),
+        ("nucleo-f746zg", "cortex-m7", 320 * KIB, 1024 * KIB),
+        ("nucleo-l4r5zi", "cortex-m4", 640 * KIB, 2048 * KIB),
+        ("nucleo-u575zi-q", "cortex-m33", 768 * KIB, 2048 * KIB),
+        ("rpi-pico", "cortex-m0plus", 264 * KIB, 2048 * KIB),
+        ("rpi-pico2", "cortex-m33", 520 * KIB, 4096 * KIB),
+        ("uno-r4-wifi", "cortex-m4", 32 * KIB, 240 * KIB),
+        ("arduino-due", "cortex-m3", 96 * KIB, 512 * KIB),
+    ],
+)
+def test_a_board_has_the_memory_that_its_sources_name(
+    name: str, core: str, ram_bytes: int, flash_bytes: int
+) -> None:
+    target = load_board(name).target
+    assert (target.core, target.ram_bytes, target.flash_bytes) == (core, ram_bytes, flash_bytes)
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)

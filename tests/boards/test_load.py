@@ -16,6 +16,7 @@ core = "cortex-m4"
 features = ["dsp", "fpu"]
 clock_hz = 1000
 status = "data-only"
+reason = "none is at hand"
 sources = ["a data sheet"]
 
 [[regions]]
@@ -105,9 +106,30 @@ def test_an_unknown_board_is_named_with_the_nearest_one(folder: Path) -> None:
         load_board("mps2-an368")
     assert str(caught.value) == (
         'error: board "mps2-an368" not found - did you mean "mps2-an386"?\n'
-        "  hint: known boards: host, mps2-an385, mps2-an386, mps2-an500, mps2-an505, mps3-an547\n"
+        "  hint: deploy boards list   names them all\n"
         "        your own: boards/mps2-an368.toml, or --board FILE.toml"
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("nucleo_f746zg", "nucleo-f746zg"),
+        ("NUCLEO-H743ZI2", "nucleo-h743zi"),
+        ("nrf52840dk_nrf52840", "nrf52840dk"),
+        ("nrf5340dk_nrf5340_cpuapp", "nrf5340dk"),
+        ("xiao_ble", "xiao-nrf52840"),
+        ("nano33ble", "nano-33-ble"),
+        ("envie_m7", "portenta-h7"),
+        ("mps2_an386", "mps2-an386"),
+    ],
+)
+def test_a_board_in_the_spelling_of_zephyr_or_arduino_is_understood(
+    folder: Path, asked: str, meant: str
+) -> None:
+    with pytest.raises(BoardError) as caught:
+        load_board(asked)
+    assert caught.value.what == f'board "{asked}" not found - did you mean "{meant}"?'
 
 
 MISTAKES = (
@@ -115,8 +137,8 @@ MISTAKES = (
         "an unknown key",
         ("clock_hz = 1000\nstatus", "clok_hz = 1000\nstatus"),
         'error: key "clok_hz" is not known - did you mean "clock_hz"?\n  FILE\n'
-        "  hint: known keys: title, mcu, core, features, clock_hz, regions, uart, counter, platforms, "
-        "runners, status, sources, pointer_bytes",
+        "  hint: known keys: title, mcu, core, features, clock_hz, regions, uart, counter, console, usb, "
+        "flash_algorithm, platforms, runners, status, reason, sources, pointer_bytes",
     ),
     (
         "a missing key",
@@ -138,7 +160,8 @@ MISTAKES = (
         "an unknown core",
         ("cortex-m4", "cortex-m44"),
         'error: core "cortex-m44" is not known - did you mean "cortex-m4"?\n  FILE\n'
-        "  hint: known: cortex-m0plus, cortex-m3, cortex-m4, cortex-m7, cortex-m33, cortex-m55, host",
+        "  hint: known: cortex-m0plus, cortex-m3, cortex-m4, cortex-m7, cortex-m33, cortex-m55, cortex-m85, "
+        "host",
     ),
     ("a foreign feature", ('"fpu"]', '"mve"]'), "error: a cortex-m4 has no mve\n  FILE"),
     (
@@ -151,7 +174,7 @@ MISTAKES = (
         "an unknown runner",
         ("[runners.qemu]", "[runners.qemuu]"),
         'error: runner "qemuu" is not known - did you mean "qemu"?\n  FILE, in [runners]\n'
-        "  hint: known: exec, qemu, unicorn",
+        "  hint: known: exec, qemu, unicorn, west, pyocd, openocd, arduino-cli, uf2",
     ),
     (
         "overlapping regions",
@@ -170,9 +193,31 @@ MISTAKES = (
         'error: "instruction_ns" must be a power of two, not 1000\n  FILE, in [counter]',
     ),
     (
+        "data only, without a reason",
+        ('reason = "none is at hand"\n', ""),
+        'error: a board that is "data-only" needs a "reason"\n  FILE',
+    ),
+    (
+        "a USB id of more than 16 bits",
+        ("[platforms.baremetal]", '[[usb]]\nvid = 0x10000\npid = 1\nrole = "probe"\n[platforms.baremetal]'),
+        'error: "vid" must be a number of 16 bits, not 65536\n  FILE, in [usb]',
+    ),
+    (
+        "a Zephyr board with a hyphen",
+        ("[platforms.baremetal]", '[platforms.zephyr]\nboard = "nucleo-f746zg"'),
+        "error: \"board\" must be a Zephyr board such as mps2/an385, not 'nucleo-f746zg'\n"
+        "  FILE, in [platforms.zephyr]",
+    ),
+    (
+        "an FQBN of two parts",
+        ("[platforms.baremetal]", '[platforms.arduino]\nfqbn = "avr:uno"'),
+        "error: \"fqbn\" must be package:architecture:board, not 'avr:uno'\n  FILE, in [platforms.arduino]",
+    ),
+    (
         "an unknown soc",
         ('mcu = "X1"', 'mcu = "X1"\nsoc = "mps2-cn"'),
-        'error: soc "mps2-cn" not found - did you mean "mps2-cm"?\n  FILE\n  hint: known: mps2-cm',
+        'error: soc "mps2-cn" not found - did you mean "mps2-cm"?\n  FILE\n'
+        "  hint: known: mimxrt1062, mps2-cm, nrf52840, ra4m1, rp2040, samd51, stm32f746, stm32u5",
     ),
 )
 

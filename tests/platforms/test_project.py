@@ -11,11 +11,12 @@ import pytest
 from aot.errors import BoardError, FitError, OutputError
 from boards.board import Board
 from boards.load import all_boards, load_board
+from platforms import PLATFORMS
 from platforms.base import platform_of
 from platforms.folder import is_project, read_project, write_project
 from platforms.project import App, ProjectSource
 
-BOARDS = all_boards()
+BOARDS = [board for board in all_boards() if any(name in PLATFORMS for name in board.platforms)]
 AN386 = load_board("mps2-an386")
 HOST = load_board("host")
 

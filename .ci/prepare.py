@@ -1,0 +1,113 @@
+"""Installs what `make demo`, `make check` or `make test` needs: packages into .venv, programs by apt-get.
+
+Runs on a bare Python, so it imports nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+VENV_PYTHON = VENV / "bin" / "python"
+OLDEST_PYTHON = (3, 10)
+
+ARM_COMPILER = "arm-none-eabi-gcc"
+EMULATOR = "qemu-system-arm"
+HOST_COMPILERS = ("gcc", "clang")
+
+# What the tests run, and the Debian packages that bring it.
+PROGRAMS = {
+    "gcc": ("gcc", "libc6-dev"),
+    "clang": ("clang",),
+    ARM_COMPILER: ("gcc-arm-none-eabi", "libnewlib-arm-none-eabi"),
+    EMULATOR: ("qemu-system-arm",),
+}
+
+EXTRAS = {"check": ("test",), "test": ("test", "zig", "unicorn", "oracle", "train")}
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def demo_extras() -> tuple[str, ...]:
+    """The demo takes a compiler and an emulator from pip only where the machine has none."""
+    compiles = shutil.which(ARM_COMPILER) and any(shutil.which(name) for name in HOST_COMPILERS)
+    emulates = shutil.which(EMULATOR)
+    return (() if compiles else ("zig",)) + (() if emulates else ("unicorn",))
+
+
+def missing_packages() -> tuple[str, ...]:
+    absent = [packages for program, packages in PROGRAMS.items() if shutil.which(program) is None]
+    return tuple(package for packages in absent for package in packages)
+
+
+def apt_prefix() -> list[str] | None:
+    """How to call apt-get without being asked for a password; None where that cannot be."""
+    if shutil.which("apt-get") is None:
+        return None
+    if os.geteuid() == 0:
+        return ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
+    if shutil.which("sudo") and subprocess.run(["sudo", "-n", "true"], capture_output=True).returncode == 0:
+        return ["sudo", "-n", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
+    return None
+
+
+def install_programs(packages: Sequence[str]) -> bool:
+    """Whether the Debian packages are there now; where they cannot be had, says which are needed."""
+    apt = apt_prefix()
+    if apt is None:
+        say(f"missing on this machine: {' '.join(packages)}")
+        say(f"  hint: sudo apt-get install {' '.join(packages)}   (the names are Debian's)")
+        return False
+    # An old index is no reason to stop: the install below says what it could not find.
+    subprocess.run([*apt, "update", "-qq"], stdout=sys.stderr, check=False)
+    install = [*apt, "install", "-y", "-qq", "--no-install-recommends", *packages]
+    return subprocess.run(install, stdout=sys.stderr, check=False).returncode == 0
+
+
+def make_venv() -> None:
+    if VENV_PYTHON.exists():
+        return
+    if importlib.util.find_spec("ensurepip") is None and not install_programs(["python3-venv"]):
+        raise SystemExit("error: this Python cannot make a virtual environment without python3-venv")
+    subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
+
+
+def install_python_packages(extras: Sequence[str]) -> None:
+    """This project, editable, with its extras; nothing where the same was installed before."""
+    what = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
+    wanted = hashlib.sha256(what.encode() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    stamp = VENV / f"installed-{'-'.join(extras) or 'plain'}"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    say(f"installing {what} into .venv")
+    pip = [str(VENV_PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if subprocess.run([*pip, "--editable", what], check=False).returncode != 0:
+        raise SystemExit("error: pip could not install what is needed; its own message is above")
+    stamp.write_text(wanted)
+
+
+def main(purpose: str) -> None:
+    if sys.version_info < OLDEST_PYTHON:
+        needed = ".".join(map(str, OLDEST_PYTHON))
+        raise SystemExit(
+            f"error: Python {needed} or newer is needed, {sys.executable} is {sys.version.split()[0]}\n"
+            f"  hint: make {purpose} PYTHON=python{needed}"
+        )
+    if purpose == "test" and missing_packages():
+        install_programs(missing_packages())  # what is still missing is named by the tests that need it
+    make_venv()
+    install_python_packages(EXTRAS[purpose] if purpose in EXTRAS else demo_extras())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,36 @@
+# All that people and CI do here. Needs make and Python 3.10 or newer; what else is needed goes into .venv.
+
+PYTHON ?= python3
+RUN := .venv/bin/python -m
+FAST := not cc and not arm and not qemu and not slow
+
+.PHONY: demo test check lint golden bench
+
+demo:  ## compile the bundled model, run it on an emulated board and on this machine
+	@$(PYTHON) .ci/prepare.py demo
+	@$(RUN) deploy.demo
+
+test:  ## everything; installs compilers and QEMU where it may
+	$(PYTHON) .ci/prepare.py test
+	$(MAKE) --no-print-directory lint
+	$(RUN) pytest -n 2 -q
+
+check:  ## lint, types, layers and the fast tests, in less than a minute
+	$(PYTHON) .ci/prepare.py check
+	$(MAKE) --no-print-directory lint
+	$(RUN) pytest -n 2 -q -m "$(FAST)"
+
+lint:
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+	.venv/bin/lint-imports --no-logo
+
+golden:  ## rewrite tests/golden; read the difference before committing it
+	$(PYTHON) .ci/prepare.py check
+	$(RUN) pytest -q --update-golden
+
+bench:  ## measure every case again; read the difference before committing it
+	$(PYTHON) .ci/prepare.py check
+	$(RUN) benchmarks measure
+	$(RUN) benchmarks report > benchmarks/results.md

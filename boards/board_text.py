@@ -1,0 +1,83 @@
+"""Writes boards down: a part of a pack as a board file, all boards as the README's table. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from aot.target import Region
+from boards.board import Board
+from boards.pack_index import Chip
+
+_HEADS = ("board", "what it is", "core", "RAM", "flash", "platforms", "status")
+
+
+def board_file(chip: Chip) -> str:
+    """A board file that loads, with everything the pack knows; its owner adds platforms."""
+    return "\n".join(_lines(chip))
+
+
+def _lines(chip: Chip) -> Iterator[str]:
+    part = chip.part
+    yield f"# {part.name}, as its CMSIS pack describes it. Add the board's own facts: console, platforms."
+    yield f"title = {_text(part.name)}"
+    yield f"mcu = {_text(part.name)}"
+    yield f"core = {_text(chip.core)}"
+    yield f"features = [{', '.join(_text(name) for name in sorted(f.value for f in chip.features))}]"
+    yield f"clock_hz = {chip.clock_hz:_}"
+    yield 'status = "data-only"'
+    yield 'reason = "made from a pack: no platform is named yet"'
+    yield f"sources = [{_text(f'CMSIS pack {part.pack}')}]"
+    if chip.algorithm:
+        yield f"flash_algorithm = {_text(chip.algorithm)}"
+    for region in chip.regions:
+        yield from _region(region)
+    yield from ("", *_counter(chip), "", "[runners.pyocd]", f"target = {_text(part.name.lower())}", "")
+
+
+def _region(region: Region) -> Iterator[str]:
+    yield from ("", "[[regions]]")
+    yield f"name = {_text(region.name)}"
+    yield f"origin = {region.origin:#x}"
+    yield f"bytes = {region.bytes:#x}"
+    yield f"role = {_text(region.role)}"
+    if region.speed:
+        yield f"speed = {region.speed}  # the pack does not use it unless asked"
+
+
+def _counter(chip: Chip) -> Iterator[str]:
+    """Armv6-M has no cycle counter; its SysTick is 24 bits wide."""
+    driver, bits = ("systick", 24) if chip.core == "cortex-m0plus" else ("dwt", 32)
+    yield "[counter]"
+    yield f"driver = {_text(driver)}"
+    yield f"hz = {chip.clock_hz:_}"
+    yield f"bits = {bits}"
+
+
+def _text(value: str) -> str:
+    """JSON's strings are TOML's."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def boards_table(boards: Sequence[Board]) -> str:
+    """Markdown: one line for each board."""
+    rows = (_HEADS, tuple("---" for _ in _HEADS), *(_row(board) for board in boards))
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _row(board: Board) -> tuple[str, ...]:
+    return (
+        f"`{board.name}`",
+        board.title,
+        board.core,
+        size_text(board.target.ram_bytes),
+        size_text(board.target.flash_bytes),
+        ", ".join(board.platforms) or "-",
+        board.status.value,
+    )
+
+
+def size_text(count: int) -> str:
+    """Bytes for people: 256 KiB."""
+    unit, name = (1 << 20, "MiB") if count >= 1 << 20 else (1 << 10, "KiB")
+    return f"{round(count / unit, 2):g} {name}"

@@ -1,0 +1,226 @@
+"""Reads a CMSIS pack's description (.pdsc): its parts with core, features, memory, flash algorithm. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+from aot.errors import BoardError, did_you_mean
+from aot.target import Feature, Region
+from boards.schema import CORES
+
+_NESTED = ("subFamily", "device", "variant")  # each inherits what the one around it says
+_NAMES = {"device": "Dname", "variant": "Dvariant"}  # only these are parts that one can buy
+_ALWAYS_DSP = ("cortex-m4", "cortex-m7", "cortex-m55", "cortex-m85")  # no attribute says so
+_FPU = ("FPU", "SP_FPU", "DP_FPU", "1")
+_MVE = ("MVE", "FP_MVE", "1")
+_DSP = ("DSP", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Which pack a part is described by."""
+
+    vendor: str
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.vendor}.{self.name} {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a pack says of a part, still in its own words."""
+
+    name: str
+    pack: Pack
+    processors: Mapping[str, Mapping[str, str]]  # by Pname, "" where there is only one
+    memories: tuple[Mapping[str, str], ...]
+    algorithms: tuple[Mapping[str, str], ...]
+
+    @property
+    def cores(self) -> tuple[str, ...]:
+        return tuple(core_name(processor.get("Dcore", "")) for processor in self.processors.values())
+
+
+def core_name(dcore: str) -> str:
+    """ "Cortex-M0+", or "CortexM0Plus" of cmsis-pack-manager's index, as boards write it."""
+    number = re.fullmatch(r"Cortex-?M(\d+)(\+|Plus)?", dcore)
+    return f"cortex-m{number[1]}{'plus' if number[2] else ''}" if number else dcore.lower()
+
+
+def read_parts(text: str, where: str) -> tuple[Part, ...]:
+    """Every part of the pack, sorted by name."""
+    try:
+        package = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise BoardError(f"not a pack description: {error}", where) from error
+    release = package.find("releases/release")
+    version = release.get("version", "") if release is not None else ""
+    pack = Pack(package.findtext("vendor", "").strip(), package.findtext("name", "").strip(), version)
+    nothing = Part("", pack, {}, (), ())
+    parts = [part for family in package.iterfind("devices/family") for part in _parts_in(family, nothing)]
+    if not parts:
+        raise BoardError("the pack describes no parts", where, "a device family pack (DFP) does")
+    return tuple(sorted(parts, key=lambda part: part.name))
+
+
+def _parts_in(node: ElementTree.Element, around: Part) -> Iterator[Part]:
+    """The part that this node describes, and those inside it."""
+    here = Part(
+        name=node.get(_NAMES.get(node.tag, ""), ""),
+        pack=around.pack,
+        processors=_processors(node, around.processors),
+        # its own first: where two meet, the inner one holds
+        memories=(*(dict(memory.attrib) for memory in node.iterfind("memory")), *around.memories),
+        algorithms=(*(dict(found.attrib) for found in node.iterfind("algorithm")), *around.algorithms),
+    )
+    if here.name:
+        yield here
+    for kind in _NESTED:
+        for inner in node.iterfind(kind):
+            yield from _parts_in(inner, here)
+
+
+def _processors(
+    node: ElementTree.Element, around: Mapping[str, Mapping[str, str]]
+) -> Mapping[str, Mapping[str, str]]:
+    """What is said of a processor without a name holds for all of them."""
+    found = {processor.get("Pname", ""): dict(processor.attrib) for processor in node.iterfind("processor")}
+    shared = {**around.get("", {}), **found.get("", {})}
+    names = [name for name in (*around, *found) if name] or [""]
+    return {name: {**shared, **around.get(name, {}), **found.get(name, {})} for name in names}
+
+
+def find_part(parts: tuple[Part, ...], name: str, where: str) -> Part:
+    """The part of that name, or the only one whose name begins so."""
+    wanted = name.upper()
+    exact = [part for part in parts if part.name.upper() == wanted]
+    found = exact or [part for part in parts if part.name.upper().startswith(wanted)]
+    if not found:
+        near = did_you_mean(wanted, [part.name for part in parts])
+        raise BoardError(f'part "{name}" not found{near}', where)
+    if len(found) > 1:
+        raise BoardError(
+            f'{len(found)} parts begin with "{name}"', where, ", ".join(part.name for part in found)
+        )
+    return found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One processor of a part, in a board's words."""
+
+    part: Part
+    core: str
+    features: frozenset[Feature]
+    clock_hz: int
+    regions: tuple[Region, ...]
+    algorithm: str  # of its first flash; "" where the pack has none
+
+
+def chip_of(part: Part, processor: str | None = None) -> Chip:
+    """That processor of the part, or its only one."""
+    name = _processor_name(part, processor)
+    facts = part.processors[name]
+    core = core_name(facts.get("Dcore", ""))
+    if core not in CORES:
+        raise BoardError(
+            f"{part.name} has a {facts.get('Dcore', 'nameless core')}, which is no core of ours",
+            str(part.pack),
+            f"known: {', '.join(CORES)}",
+        )
+    regions = _regions(part, name)
+    for role in ("flash", "ram"):
+        if not any(region.role == role for region in regions):
+            raise BoardError(f"the pack names no {role} of {part.name}", str(part.pack))
+    return Chip(
+        part, core, _features(core, facts), _clock_hz(part, facts), regions, _algorithm(part, regions)
+    )
+
+
+def _processor_name(part: Part, wanted: str | None) -> str:
+    if wanted is None and len(part.processors) == 1:
+        return next(iter(part.processors))
+    if wanted is not None and wanted in part.processors:
+        return wanted
+    raise BoardError(
+        f"{part.name} has {len(part.processors)} processors"
+        if wanted is None
+        else f'{part.name} has no processor "{wanted}"{did_you_mean(wanted, part.processors)}',
+        str(part.pack),
+        f"--processor with one of {', '.join(part.processors)}",
+    )
+
+
+def _features(core: str, facts: Mapping[str, str]) -> frozenset[Feature]:
+    said = {
+        Feature.DSP: core in _ALWAYS_DSP or facts.get("Ddsp") in _DSP,
+        Feature.FPU: facts.get("Dfpu") in _FPU,
+        Feature.MVE: facts.get("Dmve") in _MVE,
+        Feature.UNALIGNED: True,
+    }
+    return frozenset(feature for feature, has in said.items() if has) & CORES[core]
+
+
+def _clock_hz(part: Part, facts: Mapping[str, str]) -> int:
+    clock_hz = _number(facts.get("Dclock", ""))
+    if not clock_hz:
+        raise BoardError(f"the pack names no clock of {part.name}", str(part.pack))
+    return clock_hz
+
+
+def _regions(part: Part, processor: str) -> tuple[Region, ...]:
+    """Memories the processor sees. One inside or across another, such as an alias, is left out."""
+    regions: list[Region] = []
+    for memory in part.memories:
+        region = _region(memory)
+        if memory.get("Pname", processor) == processor and region and not _meets(region, regions):
+            regions.append(region)
+    return tuple(sorted(regions, key=lambda region: region.origin))
+
+
+def _region(memory: Mapping[str, str]) -> Region | None:
+    """None for what is neither: peripherals, and memory of no size."""
+    name = memory.get("name") or memory.get("id", "")
+    access = memory.get("access") or ("rx" if name.startswith("IROM") else "rw")
+    size = _number(memory.get("size", ""))
+    if "p" in access or not size:
+        return None
+    return Region(
+        name=re.sub(r"\W", "_", name),
+        origin=_number(memory.get("start", "")),
+        bytes=size,
+        role="ram" if "w" in access else "flash",
+        speed=0 if memory.get("default") in ("1", "true") or memory.get("startup") in ("1", "true") else 1,
+    )
+
+
+def _meets(region: Region, others: list[Region]) -> bool:
+    return any(
+        region.origin < other.origin + other.bytes and other.origin < region.origin + region.bytes
+        for other in others
+    )
+
+
+def _algorithm(part: Part, regions: tuple[Region, ...]) -> str:
+    """The one for the flash that programs are put into."""
+    flash = min((r for r in regions if r.role == "flash"), key=lambda region: region.speed)
+    names = [
+        algorithm.get("name", "")
+        for algorithm in part.algorithms
+        if _number(algorithm.get("start", ""))
+        <= flash.origin
+        < _number(algorithm.get("start", "")) + _number(algorithm.get("size", ""))
+    ]
+    return names[0].replace("\\", "/") if names else ""
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return int(text) if text.isdecimal() else 0

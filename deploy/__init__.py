@@ -1,0 +1,37 @@
+"""Neural networks onto microcontrollers, from Python.
+
+The whole job, with the digits model that comes with Solder:
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import deploy
+    >>> digits = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+    >>> compiled = deploy.compile(digits, board="host")
+    >>> result = deploy.run(compiled, np.zeros((1, 8, 8, 1), np.int8))
+    >>> [(array.shape, str(array.dtype)) for array in result.outputs.values()]
+    [((1, 10), 'int8')]
+
+`load` gives the model as a graph that the reference can run, `inspect` says what a model needs and whether
+it fits, `verify` compares a board with the reference in every bit, `in_process` makes the model a function
+of this process. What the user must put right is raised as DeployError.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aot.errors import DeployError
+
+if TYPE_CHECKING:
+    from deploy.api import Model, Run, compile, in_process, inspect, load, run, verify
+
+__all__ = ["DeployError", "Model", "Run", "compile", "in_process", "inspect", "load", "run", "verify"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the compiler when it is first asked for: `deploy --help` imports this package too."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from deploy import api
+
+    return getattr(api, name)

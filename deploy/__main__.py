@@ -1,0 +1,103 @@
+"""The command line: finds the command, runs it, and turns what happens into an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+from aot.errors import DeployError, did_you_mean
+from deploy.command import PROGRAM, command_parser, load_command, top_help
+from deploy.command_lines import command_lines_shown
+from deploy.commands import COMMANDS
+
+FINE = 0
+USERS_PROBLEM = 1
+WRONG_USAGE = 2
+OUR_BUG = 70  # EX_SOFTWARE of sysexits.h
+INTERRUPTED = 130  # as shells count: 128 + SIGINT
+READER_GONE = 141  # 128 + SIGPIPE
+_HELP = ("-h", "--help", "help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns the exit status."""
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except DeployError as error:
+        print(error, file=sys.stderr)
+        return USERS_PROBLEM
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone, as in `deploy ... | head`. Python would complain at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    except Exception:  # whatever it is, it is not the user's problem
+        _report_bug()
+        return OUR_BUG
+
+
+def _run(argv: list[str]) -> int:
+    if not argv:
+        print(top_help(), end="", file=sys.stderr)
+        return WRONG_USAGE
+    name, *rest = argv
+    if name in _HELP:
+        return _help(rest)
+    if name == "--version":
+        print(f"{PROGRAM} {_version()}")
+        return FINE
+    if name not in COMMANDS:
+        return _unknown(name)
+    return _run_command(name, rest)
+
+
+def _run_command(name: str, rest: list[str]) -> int:
+    command = load_command(name)
+    arguments = command_parser(name, command).parse_args(rest)
+    with command_lines_shown() if arguments.verbose else nullcontext():
+        command.run(arguments)
+    sys.stdout.flush()  # so that a reader that has gone is noticed here
+    return FINE
+
+
+def _help(names: list[str]) -> int:
+    if not names:
+        print(top_help(), end="")
+        return FINE
+    if names[0] not in COMMANDS:
+        return _unknown(names[0])
+    print(command_parser(names[0], load_command(names[0])).format_help(), end="")
+    return FINE
+
+
+def _unknown(name: str) -> int:
+    print(
+        f'{PROGRAM}: error: command "{name}" is not known{did_you_mean(name, COMMANDS)}\n'
+        f"  commands: {', '.join(COMMANDS)}",
+        file=sys.stderr,
+    )
+    return WRONG_USAGE
+
+
+def _report_bug() -> None:
+    traceback.print_exc()
+    print(
+        f"\nThis is a bug in Solder {_version()}, not in what you did.\n"
+        "Please report it: the lines above, the command line and, if you may share it, the model.",
+        file=sys.stderr,
+    )
+
+
+def _version() -> str:
+    from deploy.version import tool_version  # only here: reading it takes a tenth of the time of --help
+
+    return tool_version()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

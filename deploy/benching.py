@@ -1,0 +1,152 @@
+"""What a model costs on a board: instructions, RAM, flash and the time to compile it."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boards.board import Board
+from codegen.model import CompileOptions, LayerInfo
+from deploy.compiling import Compiled, compile_for
+from deploy.device import Device, LineChoices, open_device
+from deploy.firmware import BuildChoices, Ready, build_source, model_source
+from deploy.measure import Meter, run_series
+from deploy.samples import Samples, random_samples
+from deploy.tensors import remote_slots
+from platforms.elf import constant_names, sizes
+from platforms.project import App
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """One layer's share of a run."""
+
+    layer: LayerInfo
+    count: int  # instructions or cycles
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One model on one board."""
+
+    model: str
+    board: Board
+    count: int | None  # instructions or cycles; None where the board counts neither
+    seconds: float
+    macs: int
+    arena_bytes: int
+    stack_bytes: int | None  # None where the firmware cannot tell
+    code_bytes: int
+    constants_bytes: int
+    compile_s: float
+    toolchain: str
+    layers: tuple[LayerCost, ...]  # where they were asked for
+
+    def as_json(self) -> dict[str, Any]:
+        unit = Meter(self.board).unit
+        facts = {
+            "model": self.model,
+            "board": self.board.name,
+            **({unit: self.count} if unit else {}),
+            "time_s": self.seconds,
+            "macs": self.macs,
+            "arena_bytes": self.arena_bytes,
+            "io_bytes": 0,  # inputs and outputs have their places in the arena
+            "stack_bytes": self.stack_bytes,
+            "code_bytes": self.code_bytes,
+            "constants_bytes": self.constants_bytes,
+            "compile_s": round(self.compile_s, 3),
+            "toolchain": self.toolchain,
+        }
+        return facts | ({"layers": [_layer_json(cost, unit) for cost in self.layers]} if self.layers else {})
+
+
+def _layer_json(cost: LayerCost, unit: str) -> dict[str, Any]:
+    layer = cost.layer
+    facts = {"index": layer.index, "op": layer.op, "origin": layer.origin, "shapes": layer.shapes}
+    return facts | {
+        "kernel": layer.kernel,
+        "macs": layer.macs,
+        unit or "time_s": cost.count if unit else cost.seconds,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class BenchChoices:
+    """What the user may say about measuring."""
+
+    options: CompileOptions
+    toolchain: str | None
+    line: LineChoices
+    repeat: int
+    layers: bool
+
+
+def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
+    """Compiles, builds and runs the model on random inputs; the median run counts."""
+    compiled, compile_s = _compile(path, board, choices.options)
+    ready = build_source(model_source(compiled.model), board, BuildChoices(choices.toolchain))
+    with open_device(ready, choices.line) as device:
+        ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, _ignore).ticks)
+        stack_bytes = device.session.stats().stack_used_by_runs
+    meter, facts = Meter(board), compiled.report.facts
+    return Cost(
+        model=facts.name,
+        board=board,
+        count=meter.count(ticks) if meter.unit else None,
+        seconds=meter.seconds(ticks),
+        macs=facts.macs,
+        arena_bytes=facts.arena_bytes,
+        stack_bytes=stack_bytes or None,
+        code_bytes=_code_bytes(compiled, board, choices.toolchain),
+        constants_bytes=facts.constants_bytes,
+        compile_s=compile_s,
+        toolchain=str(ready.firmware.toolchain),
+        layers=_layer_costs(compiled, board, choices) if choices.layers else (),
+    )
+
+
+def _compile(path: Path, board: Board, options: CompileOptions) -> tuple[Compiled, float]:
+    """From the file to the archive."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        compiled = compile_for(path, board, options)
+        compiled.save(Path(folder) / "out.tar")
+        return compiled, time.perf_counter() - start
+
+
+def _sample(device: Device) -> Samples:
+    return random_samples(remote_slots(device.model.inputs), 1)
+
+
+def _ignore(_doing: str) -> None:
+    """One model is one step of the progress that is shown."""
+
+
+def _code_bytes(compiled: Compiled, board: Board, toolchain: str | None) -> int:
+    """Of a firmware that only runs the model: startup code and the C library's share are in it."""
+    ready = build_source(model_source(compiled.model), board, BuildChoices(toolchain), App.STANDALONE)
+    return sizes(ready.firmware.elf, constant_names(_weights_object(ready))).code
+
+
+def _weights_object(ready: Ready) -> Path:
+    return ready.firmware.elf.parent / "model" / f"{ready.model_name}_weights.o"
+
+
+def _layer_costs(compiled: Compiled, board: Board, choices: BenchChoices) -> tuple[LayerCost, ...]:
+    source, meter = model_source(compiled.model), Meter(board)
+    ready = build_source(source, board, BuildChoices(choices.toolchain, profile=True))
+    with open_device(ready, choices.line) as device:
+        slots = remote_slots(device.model.inputs)
+        (sample,) = _sample(device).each
+        inputs = [slot.to_bytes(array) for slot, array in zip(slots, sample, strict=True)]
+        profile = device.session.profile(device.model, inputs)
+    return tuple(
+        LayerCost(layer, meter.count(found.ticks), meter.seconds(found.ticks))
+        for layer, found in zip(compiled.model.layers, profile, strict=True)
+    )

@@ -1,0 +1,61 @@
+"""Where built firmware is kept between commands, so that the same model is not built twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from aot.errors import OutputError
+
+MOST_KEPT = 30  # the least recently used go first
+
+
+def cache_folder() -> Path:
+    """By the custom of the system."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "solder" / "cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "solder"
+
+
+def cached(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder of that name, made now if it is not there. It appears when it is complete, not before."""
+    folder = cache_folder()
+    place = folder / name
+    if place.is_dir():
+        os.utime(place)
+        return place
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=".", dir=folder))
+    except OSError as error:
+        raise OutputError(
+            f"the folder for built firmware cannot be made: {error.strerror}",
+            str(folder),
+            "set XDG_CACHE_HOME to a folder that can be written",
+        ) from error
+    try:
+        make(partial)
+        _move(partial, place)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    _forget_oldest(folder)
+    return place
+
+
+def _move(partial: Path, place: Path) -> None:
+    try:
+        partial.rename(place)
+    except OSError:
+        if not place.is_dir():  # else another process has made the same in the meantime
+            raise
+
+
+def _forget_oldest(folder: Path) -> None:
+    """Only folders that were complete: one in the making belongs to another process."""
+    kept = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    for old in sorted(kept, key=lambda path: path.stat().st_mtime, reverse=True)[MOST_KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,63 @@
+"""What a command is, and how its parser is put together. Loading one command loads no other."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Protocol, cast
+
+from deploy.commands import COMMANDS
+
+PROGRAM = "deploy"
+_TOP_HELP = """\
+usage: deploy COMMAND ...
+
+Neural networks onto microcontrollers, ahead of time: a model file and a board's name become firmware.
+
+commands:
+{commands}
+  help      explains a command, as deploy COMMAND --help does
+
+options:
+  --version   prints the version
+
+example:
+  deploy run model.tflite --board mps2-an386 --inputs in.npz --output out.npz
+
+exit status: 0 fine, 1 something for you to put right, 2 wrong usage, 70 a bug of ours
+"""
+
+
+class Command(Protocol):
+    """What a module in deploy.commands offers."""
+
+    EXAMPLE: str  # command lines
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace) -> None:
+        """Does it. What the user must put right is raised as DeployError."""
+
+
+def load_command(name: str) -> Command:
+    return cast(Command, import_module(f"deploy.commands.{name}"))
+
+
+def top_help() -> str:
+    lines = (f"  {name:9} {summary}" for name, summary in COMMANDS.items())
+    return _TOP_HELP.format(commands="\n".join(lines))
+
+
+def command_parser(name: str, command: Command) -> argparse.ArgumentParser:
+    summary = COMMANDS[name]
+    example = "".join(f"  {line}\n" for line in command.EXAMPLE.strip().splitlines())
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {name}",
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"example:\n{example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="show each command line that is run")
+    command.add_arguments(parser)
+    return parser

@@ -1,0 +1,45 @@
+"""Shows every command line that is run, for -v: Python itself reports them, whoever starts them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class _Hook:
+    """An audit hook stays for as long as the process lives; this one can be silent."""
+
+    def __init__(self) -> None:
+        self.is_installed = False
+        self.is_heard = False
+
+    def __call__(self, event: str, values: tuple[Any, ...]) -> None:
+        if self.is_heard and event == "subprocess.Popen":
+            _, argv, folder, _ = values
+            _print(argv, folder)
+
+
+_hook = _Hook()
+
+
+@contextmanager
+def command_lines_shown() -> Iterator[None]:
+    """On stderr, while the block runs, in whatever thread they are started."""
+    if not _hook.is_installed:
+        sys.addaudithook(_hook)
+        _hook.is_installed = True
+    _hook.is_heard = True
+    try:
+        yield
+    finally:
+        _hook.is_heard = False
+
+
+def _print(argv: Any, folder: Any) -> None:
+    words = argv if isinstance(argv, str) else shlex.join(os.fsdecode(word) for word in argv)
+    inside = f"cd {shlex.quote(os.fsdecode(folder))} && " if folder else ""
+    print(f"+ {inside}{words}", file=sys.stderr)

@@ -1,0 +1,15 @@
+"""The commands: name -> what it does. The module deploy.commands.<name> is loaded when it is named."""
+
+COMMANDS = {
+    "compile": "a model file becomes an archive of C sources",
+    "inspect": "what a model holds, and whether it fits a board",
+    "boards": "the boards that are known, and what is known of them",
+    "doctor": "the compilers and emulators on this machine",
+    "new": "an archive becomes a project folder for a board",
+    "build": "a project folder becomes firmware",
+    "flash": "the firmware goes onto the board",
+    "monitor": "shows what the board says",
+    "run": "runs a model on a board with your inputs",
+    "verify": "compares a board's outputs with the reference, bit by bit",
+    "bench": "measures models on boards: time, RAM, flash",
+}

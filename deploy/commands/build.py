@@ -1,0 +1,55 @@
+"""deploy build: a project's sources become firmware, by the compiler that fits its board."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import Any
+
+from deploy import options
+from deploy.console import print_result
+from deploy.firmware import BuildChoices, build_project, project_board
+from platforms.base import Firmware
+from platforms.elf import Sizes, sizes
+
+EXAMPLE = """
+deploy build kws-firmware
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    options.add_project(parser)
+    options.add_toolchain(parser)
+    options.add_dry_run(parser)
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    board, platform = project_board(arguments.directory)
+    if arguments.dry_run:
+        commands = platform.commands(arguments.directory, board, arguments.toolchain)
+        lines = [shlex.join(argv) for argv in (*commands.compile, commands.link)]
+        folder = shlex.quote(str(arguments.directory))
+        print_result(
+            arguments.json, {"folder": folder, "commands": lines}, "\n".join([f"cd {folder}", *lines])
+        )
+        return
+    firmware = build_project(platform, arguments.directory, board, BuildChoices(arguments.toolchain))
+    taken = sizes(firmware.elf)
+    print_result(arguments.json, _facts(firmware, taken), _text(firmware, taken))
+
+
+def _facts(firmware: Firmware, taken: Sizes) -> dict[str, Any]:
+    return {
+        "firmware": str(firmware.elf),
+        "toolchain": str(firmware.toolchain),
+        "flash_bytes": taken.flash,
+        "ram_bytes": taken.ram,
+    }
+
+
+def _text(firmware: Firmware, taken: Sizes) -> str:
+    return (
+        f"{firmware.elf}: {taken.flash:,} bytes of flash, {taken.ram:,} bytes of RAM\n"
+        f"  compiled by {firmware.toolchain}"
+    )

@@ -1,0 +1,58 @@
+"""deploy compile: a model file becomes an archive of C sources, if it fits the board."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from boards.load import load_board
+from deploy import options
+from deploy.compiling import Compiled, compile_for
+from deploy.console import print_result
+from deploy.settings import compile_options
+
+EXAMPLE = """
+deploy compile kws.tflite --board mps2-an386 -o kws.tar
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    options.add_model(parser)
+    options.add_board(parser)
+    parser.add_argument(
+        "-o", metavar="OUT.tar", dest="archive", type=Path, required=True, help="the archive to write"
+    )
+    options.add_compile_options(parser)
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    board = load_board(arguments.board)
+    compiled = compile_for(arguments.model, board, compile_options(arguments))
+    compiled.save(arguments.archive)
+    print_result(arguments.json, _facts(compiled, arguments.archive), _text(compiled, arguments.archive))
+
+
+def _facts(compiled: Compiled, archive: Path) -> dict[str, object]:
+    facts = compiled.report.facts
+    return {
+        "archive": str(archive),
+        "model": facts.name,
+        "model_hash": facts.model_hash,
+        "board": compiled.board.name,
+        "arena_bytes": facts.arena_bytes,
+        "constants_bytes": facts.constants_bytes,
+        "code_bytes_estimate": facts.code_bytes_estimate,
+        "stack_bytes_estimate": facts.stack_bytes_estimate,
+        "compile_s": round(compiled.seconds, 3),
+    }
+
+
+def _text(compiled: Compiled, archive: Path) -> str:
+    facts = compiled.report.facts
+    return (
+        f"{archive}: {facts.name} for {compiled.board.name}, compiled in {compiled.seconds:.2f} s\n"
+        f"  arena      {facts.arena_bytes:>9,} bytes\n"
+        f"  constants  {facts.constants_bytes:>9,} bytes\n"
+        f"  code       {facts.code_bytes_estimate:>9,} bytes, estimated"
+    )

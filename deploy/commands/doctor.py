@@ -1,0 +1,100 @@
+"""deploy doctor: which compilers and emulators this machine has, and how to get what it lacks."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from aot.errors import ToolError
+from boards.board import Board
+from boards.load import all_boards
+from deploy import options
+from deploy.console import print_result, table
+from deploy.reach import can_be_reached
+from deploy.version import tool_version
+from platforms.runners import RUNNERS
+from platforms.runners.runner import choose_runner, runner_named
+from platforms.toolchains import all_found, find_toolchain
+
+_OTHERS = "For every other board of deploy boards, models can be compiled and inspected."
+EXAMPLE = """
+deploy doctor
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiler or runner, on this machine or missing."""
+
+    kind: str  # "compiler" or "runner"
+    name: str
+    found: bool
+    says: str  # its version, or how to get it
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """What this machine can do for one board."""
+
+    board: str
+    compiler: str | None  # that would be used; None: there is none
+    runner: str | None
+    lacks: str  # and the way out; "" when nothing
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    programs = (*_compilers(), *_runners())
+    abilities = [_ability(board) for board in all_boards() if can_be_reached(board)]
+    facts = {
+        "solder": tool_version(),
+        "python": platform.python_version(),
+        "programs": [asdict(program) for program in programs],
+        "boards": [asdict(ability) for ability in abilities],
+    }
+    print_result(arguments.json, facts, _page(programs, abilities))
+
+
+def _compilers() -> list[Program]:
+    return [
+        Program("compiler", name, chain is not None, chain.version if chain else "not found")
+        for name, chain in all_found()
+    ]
+
+
+def _runners() -> list[Program]:
+    lacks = {name: runner_named(name).missing() for name in RUNNERS}
+    return [Program("runner", name, not lack, lack or "ready") for name, lack in lacks.items()]
+
+
+def _ability(board: Board) -> Ability:
+    compiler, no_compiler = _tried(lambda: find_toolchain(board.target).name)
+    runner, no_runner = _tried(lambda: choose_runner(board))
+    return Ability(board.name, compiler, runner, "; ".join(filter(None, (no_compiler, no_runner))))
+
+
+def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
+    """What was found, or what is lacking and how to get it."""
+    try:
+        return find(), ""
+    except ToolError as error:
+        return None, ": ".join(filter(None, (error.what, error.hint or error.where.replace("\n", ", "))))
+
+
+def _page(programs: Sequence[Program], abilities: Sequence[Ability]) -> str:
+    head = f"Solder {tool_version()} on Python {platform.python_version()}"
+    found = [("ok" if p.found else "--", p.kind, p.name, p.says) for p in programs]
+    boards = [
+        ("--" if a.lacks else "ok", a.board, a.compiler or "none", a.runner or "none", a.lacks)
+        for a in abilities
+    ]
+    tables = (
+        table(("", "what", "name", "found"), found),
+        table(("", "board", "compiler", "runner", ""), boards),
+    )
+    return "\n\n".join((head, *tables, _OTHERS))

@@ -1,0 +1,52 @@
+"""deploy new: an archive becomes a project folder, with everything that its board and platform need."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from boards.load import load_board
+from codegen.archive import read_archive
+from deploy import options
+from deploy.console import print_result
+from deploy.firmware import archive_source
+from deploy.reach import platform_for
+from platforms.project import App
+
+EXAMPLE = """
+deploy new kws.tar kws-firmware --board mps2-an386
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("archive", metavar="OUT.tar", type=Path, help="an archive, made by deploy compile")
+    parser.add_argument("directory", metavar="DIR", type=Path, help="the project's folder: new, or empty")
+    options.add_board(parser)
+    parser.add_argument("--platform", metavar="NAME", help="one of the board's platforms; else its first")
+    parser.add_argument(
+        "--app",
+        choices=[app.value for app in App],
+        default=App.RPC.value,
+        help="rpc serves the model over the line (the default); standalone is a start for your own program",
+    )
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    archive = read_archive(arguments.archive)
+    board = load_board(arguments.board)
+    platform = platform_for(board, arguments.platform)
+    platform.generate(archive_source(archive, board), arguments.directory, board, App(arguments.app))
+    facts = {
+        "directory": str(arguments.directory),
+        "model": archive.name,
+        "board": board.name,
+        "platform": platform.name,
+        "app": arguments.app,
+    }
+    text = (
+        f"{arguments.directory}: {archive.name} for {board.name}, "
+        f"platform {platform.name}, app {arguments.app}\n"
+        f"  next: deploy build {arguments.directory}"
+    )
+    print_result(arguments.json, facts, text)

@@ -1,0 +1,106 @@
+"""deploy run: inputs go onto a board, outputs come back, and what each run took is printed."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from deploy import options
+from deploy.console import print_result, progress, table
+from deploy.device import LineChoices, open_device
+from deploy.firmware import BuildChoices, Ready, build, prepare
+from deploy.measure import Measured, Meter, run_series, spread
+from deploy.results import require_results_place, write_results
+from deploy.samples import Samples, read_samples
+from deploy.settings import compile_options
+from deploy.tensors import remote_slots
+
+EXAMPLE = """
+deploy run kws.tflite --board mps2-an386 --inputs in.npz --output out.npz
+"""
+_STATISTICS = ("mean", "median", "min", "max", "std")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        metavar="MODEL|OUT.tar|DIR",
+        type=Path,
+        help="a .tflite file, an archive or a project folder",
+    )
+    options.add_board(parser, required=False, instead="; a project folder names its own")
+    parser.add_argument(
+        "--inputs",
+        metavar="IN.npz",
+        type=Path,
+        required=True,
+        help="arrays by input name, or input_0, ...; with one more leading axis: a series of samples",
+    )
+    parser.add_argument(
+        "--output", metavar="OUT.npz", type=Path, help="outputs are written here, as output_0, ..."
+    )
+    parser.add_argument(
+        "--repeat", metavar="N", type=options.count, default=1, help="how often the whole series is run"
+    )
+    options.add_compile_options(parser)
+    options.add_toolchain(parser)
+    options.add_line(parser)
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    if arguments.output:
+        require_results_place(arguments.output)
+    prepared = prepare(arguments.source, arguments.board, compile_options(arguments))
+    if prepared.inputs is not None:
+        read_samples(arguments.inputs, prepared.inputs)  # complains before anything is built
+    ready = build(prepared, BuildChoices(arguments.toolchain))
+    with open_device(ready, LineChoices(arguments.runner, arguments.trace)) as device:
+        samples = read_samples(arguments.inputs, remote_slots(device.model.inputs))
+        with progress("running", len(samples) * arguments.repeat) as bar:
+            measured = run_series(device, samples, arguments.repeat, bar.step)
+    if arguments.output:
+        write_results(arguments.output, measured.stacked(samples))
+    facts = _facts(ready, samples, measured, arguments)
+    print_result(arguments.json, facts, _text(ready, facts))
+
+
+def _facts(
+    ready: Ready, samples: Samples, measured: Measured, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    meter = Meter(ready.board)
+    times = {"time_s": spread([meter.seconds(ticks) for ticks in measured.ticks]).as_json()}
+    if meter.unit:
+        times = {meter.unit: spread([meter.count(ticks) for ticks in measured.ticks]).as_json(), **times}
+    return {
+        "model": ready.model_name,
+        "board": ready.board.name,
+        "toolchain": str(ready.firmware.toolchain),
+        "samples": len(samples),
+        "repeat": arguments.repeat,
+        **times,
+        "outputs": [
+            {"name": slot.name, "dtype": str(slot.dtype), "shape": list(slot.shape)}
+            for slot in measured.slots
+        ],
+        "output_file": str(arguments.output) if arguments.output else None,
+    }
+
+
+def _text(ready: Ready, facts: dict[str, Any]) -> str:
+    times = f", {facts['repeat']} times" if facts["repeat"] > 1 else ""
+    plural = "" if facts["samples"] == 1 else "s"
+    lines = [f"{ready.model_name} on {ready.board.name}: {facts['samples']} sample{plural}{times}", ""]
+    lines.append(table(("per run", *_STATISTICS), _rows(ready, facts)))
+    if Meter(ready.board).unit == "instructions":
+        lines.append(f"(time at {ready.board.clock_hz / 1e6:g} MHz, if each instruction took one cycle)")
+    if facts["output_file"]:
+        lines += ["", f"outputs: {facts['output_file']}"]
+    return "\n".join(lines)
+
+
+def _rows(ready: Ready, facts: dict[str, Any]) -> list[tuple[str, ...]]:
+    unit = Meter(ready.board).unit
+    counts = [(unit, *(f"{facts[unit][name]:,.0f}" for name in _STATISTICS))] if unit else []
+    return [*counts, ("time, ms", *(f"{facts['time_s'][name] * 1e3:,.4f}" for name in _STATISTICS))]

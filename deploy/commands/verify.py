@@ -1,0 +1,52 @@
+"""deploy verify: a board's outputs beside the reference's; the first layer that differs is named."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from boards.load import load_board
+from deploy import options
+from deploy.compiling import Compiled, compile_for
+from deploy.console import print_result
+from deploy.device import LineChoices
+from deploy.samples import RANDOM_SAMPLES, Samples, random_samples, read_samples
+from deploy.settings import compile_options
+from deploy.tensors import graph_slots
+from deploy.verifying import verify_model
+
+EXAMPLE = """
+deploy verify kws.tflite --board mps2-an386 --layers
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    options.add_model(parser)
+    options.add_board(parser)
+    parser.add_argument(
+        "--inputs",
+        metavar="IN.npz",
+        type=Path,
+        help=f"as for deploy run; else {RANDOM_SAMPLES} random samples",
+    )
+    parser.add_argument(
+        "--layers", action="store_true", help="compare every layer, name the first that differs"
+    )
+    options.add_compile_options(parser)
+    options.add_toolchain(parser)
+    options.add_line(parser)
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    compiled = compile_for(arguments.model, load_board(arguments.board), compile_options(arguments))
+    samples = _samples(arguments.inputs, compiled)
+    line = LineChoices(arguments.runner, arguments.trace)
+    verdict = verify_model(arguments.model, compiled, samples, arguments.layers, arguments.toolchain, line)
+    print_result(arguments.json, verdict.as_json(), str(verdict))
+    verdict.require_equal()
+
+
+def _samples(path: Path | None, compiled: Compiled) -> Samples:
+    slots = graph_slots(compiled.model.graph, compiled.model.graph.inputs)
+    return read_samples(path, slots) if path else random_samples(slots, RANDOM_SAMPLES)

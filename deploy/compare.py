@@ -1,0 +1,99 @@
+"""Compares what a board computed with the reference, bit by bit, and names the first layer that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.interpret import run_all, run_graph
+from aot.ir.graph import Array, Graph
+from codegen.model import LayerInfo
+from codegen.row_packing import rows_crc32, written_value
+from deploy.samples import Samples
+from deploy.tensors import Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How one output of one sample differs from the reference."""
+
+    sample: int
+    output: str
+    elements: int
+    differing: int
+    first_index: tuple[int, ...]
+    expected: float
+    found: float
+    most: float  # largest difference
+
+    def __str__(self) -> str:
+        return (
+            f'sample {self.sample}, output "{self.output}": {self.differing} of {self.elements} elements '
+            f"differ, by {self.most:g} at most; "
+            f"first at {list(self.first_index)}: {self.found:g}, expected {self.expected:g}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WrongLayer:
+    """The first layer of a sample whose rows are not the reference's."""
+
+    sample: int
+    layer: LayerInfo
+
+    def __str__(self) -> str:
+        layer = self.layer
+        what = f"{layer.op}, {layer.origin or layer.name}, kernel {layer.kernel}"
+        return f"sample {self.sample}, layer {layer.index} {what}"
+
+
+def reference_outputs(graph: Graph, samples: Samples) -> list[tuple[Array, ...]]:
+    """What the model means, sample by sample: the graph as the importer made it, no pass has touched it."""
+    return [
+        tuple(run_graph(graph, dict(zip(graph.inputs, sample, strict=True))).values())
+        for sample in samples.each
+    ]
+
+
+def differences(
+    expected: Sequence[tuple[Array, ...]], found: Sequence[tuple[Array, ...]], slots: Sequence[Slot]
+) -> list[Difference]:
+    pairs = (
+        (sample, slot, e, f)
+        for sample, (all_expected, all_found) in enumerate(zip(expected, found, strict=True))
+        for slot, e, f in zip(slots, all_expected, all_found, strict=True)
+    )
+    return [_difference(sample, slot.name, e, f) for sample, slot, e, f in pairs if not _same_bits(e, f)]
+
+
+def _same_bits(expected: Array, found: Array) -> bool:
+    return expected.dtype == found.dtype and expected.tobytes() == found.tobytes()
+
+
+def _difference(sample: int, output: str, expected: Array, found: Array) -> Difference:
+    unequal = expected != found
+    first = tuple(int(i) for i in np.argwhere(unequal)[0]) if unequal.any() else (0,) * expected.ndim
+    by = np.abs(expected.astype(np.float64) - found.astype(np.float64))
+    return Difference(
+        sample,
+        output,
+        expected.size,
+        int(unequal.sum()),
+        first,
+        float(expected[first]),
+        float(found[first]),
+        float(by.max(initial=0)),
+    )
+
+
+def first_wrong_layer(
+    graph: Graph, layers: Sequence[LayerInfo], checksums: Sequence[int], sample: Mapping[str, Array]
+) -> LayerInfo | None:
+    """Of the graph that was compiled, by the checksums of the rows that each layer wrote."""
+    values = {**graph.constants, **run_all(graph, sample)}
+    for layer, checksum in zip(layers, checksums, strict=True):
+        if rows_crc32(values[written_value(layer)], layer) != checksum:
+            return layer
+    return None

@@ -1,0 +1,63 @@
+"""What goes to the terminal: results on stdout, progress on stderr, tables that line up."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+
+def print_result(as_json: bool, facts: Any, text: str) -> None:
+    """The same result for machines or for people."""
+    print(json.dumps(facts, indent=2) if as_json else text)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns that line up; numbers to the right, under heads to the right."""
+    columns = list(zip(heads, *rows, strict=True)) if rows else [(head,) for head in heads]
+    widths = [max(len(cell) for cell in column) for column in columns]
+    right = [bool(rows) and all(_is_number(cell) for cell in column[1:]) for column in columns]
+    lines = ([_aligned(*cell) for cell in zip(row, widths, right, strict=True)] for row in (heads, *rows))
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def _aligned(cell: str, width: int, right: bool) -> str:
+    return cell.rjust(width) if right else cell.ljust(width)
+
+
+def _is_number(cell: str) -> bool:
+    return cell == "-" or cell[:1].isdigit()
+
+
+class Progress(Protocol):
+    """What a long piece of work tells of itself."""
+
+    def step(self, doing: str) -> None:
+        """One more of the announced steps begins."""
+
+
+class _Quiet:
+    def step(self, doing: str) -> None:
+        """Nobody looks."""
+
+
+_is_shown: ContextVar[bool] = ContextVar("_is_shown", default=False)
+
+
+@contextmanager
+def progress(title: str, steps: int) -> Iterator[Progress]:
+    """A bar on stderr while the block runs, where stderr is a terminal and no other bar is shown."""
+    if _is_shown.get() or not sys.stderr.isatty():
+        yield _Quiet()
+        return
+    from deploy.progress_bar import progress_bar  # rich is heavy
+
+    token = _is_shown.set(True)
+    try:
+        with progress_bar(title, steps) as bar:
+            yield bar
+    finally:
+        _is_shown.reset(token)

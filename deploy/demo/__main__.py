@@ -1,0 +1,112 @@
+"""python -m deploy.demo: the bundled model on an emulated Cortex-M4 and on this computer, and what it costs.
+
+The model reads handwritten digits; tests/models/make_digits.py trained it. The samples were held out.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aot.errors import DeployError
+from aot.frontend.load import load_model
+from aot.ir.graph import Array
+from boards.board import Board
+from boards.load import load_board
+from codegen.model import CompileOptions
+from deploy.benching import BenchChoices, Cost, measure_cost
+from deploy.compare import differences, reference_outputs
+from deploy.compiling import compile_for
+from deploy.console import progress, table
+from deploy.device import LineChoices, open_device
+from deploy.firmware import BuildChoices, build, prepare_compiled
+from deploy.measure import Measured, Meter, run_series
+from deploy.samples import Samples, read_samples
+from deploy.tensors import remote_slots
+from platforms.runners.runner import choose_runner
+
+HERE = Path(__file__).parent
+MODEL = HERE / "digits.tflite"
+BOARDS = ("mps2-an386", "host")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the demo tells of one board."""
+
+    cost: Cost
+    runner: str
+    samples: int
+    right: int  # samples whose largest output is their label
+    equal: bool  # whether every output equals the reference in every bit
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        cost, meter = self.cost, Meter(self.cost.board)
+        pace = f"at {cost.board.clock_hz / 1e6:g} MHz and one each cycle"
+        counted = f"{cost.count:,} {meter.unit}, {pace} " if cost.count is not None else ""
+        stack = f", {cost.stack_bytes:,} of stack" if cost.stack_bytes is not None else ""
+        return (
+            cost.toolchain,
+            self.runner,
+            f"{self.right / self.samples:.1%} of {self.samples} digits".replace("%", " %"),
+            "in every bit" if self.equal else "NO",
+            f"{cost.arena_bytes:,} bytes of arena{stack}",
+            f"{cost.code_bytes:,} bytes of code, {cost.constants_bytes:,} of constants",
+            f"{counted}{cost.seconds * 1e3:.3f} ms",
+        )
+
+
+HEADS = ("compiler", "runs in", "right", "equal to the reference", "RAM", "flash", "time per digit")
+
+
+def main() -> int:
+    """Exit status 0 where every board computes what the model means."""
+    try:
+        trials = [try_board(load_board(name)) for name in BOARDS]
+    except DeployError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{MODEL.name}: handwritten digits, int8; {trials[0].cost.macs:,} multiplications each\n")
+    print("\n\n".join(page(trial) for trial in trials))
+    return 0 if all(trial.equal for trial in trials) else 1
+
+
+def page(trial: Trial) -> str:
+    rows = [(f"  {head}", cell) for head, cell in zip(HEADS, trial.cells, strict=True)]
+    return table((trial.cost.board.name, trial.cost.board.title), rows)
+
+
+def try_board(board: Board) -> Trial:
+    """Compiles, builds and runs; every step is one that the commands of `deploy` take too."""
+    compiled = compile_for(MODEL, board, CompileOptions())
+    ready = build(prepare_compiled(compiled), BuildChoices())
+    with open_device(ready, LineChoices()) as device:
+        samples = read_samples(HERE / "digits_test.npz", remote_slots(device.model.inputs))
+        with progress(f"running on {board.name}", len(samples)) as bar:
+            measured = run_series(device, samples, 1, bar.step)
+    choices = BenchChoices(CompileOptions(), toolchain=None, line=LineChoices(), repeat=1, layers=False)
+    return Trial(
+        cost=measure_cost(MODEL, board, choices),
+        runner=choose_runner(board),
+        samples=len(samples),
+        right=count_right(measured, np.load(HERE / "digits_labels.npy")),
+        equal=is_equal(measured, samples),
+    )
+
+
+def count_right(measured: Measured, labels: Array) -> int:
+    answers = [int(np.argmax(scores)) for (scores,) in measured.outputs]
+    return int(np.sum(np.array(answers) == labels))
+
+
+def is_equal(measured: Measured, samples: Samples) -> bool:
+    expected = reference_outputs(load_model(MODEL), samples)
+    return not differences(expected, measured.outputs, measured.slots)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""A session with firmware that is started for it and ended after it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from aot.errors import OutputError
+from deploy.firmware import Ready
+from platforms.rpc.messages import RemoteModel
+from platforms.rpc.session import Session
+from platforms.transport.base import Transport
+from platforms.transport.trace import TraceTransport
+
+
+@dataclass(frozen=True, slots=True)
+class LineChoices:
+    """What the user may say about reaching the board."""
+
+    runner: str | None = None
+    trace: Path | None = None  # every packet is written there
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A board that answers and holds the model."""
+
+    session: Session
+    model: RemoteModel
+
+
+@contextmanager
+def open_device(ready: Ready, choices: LineChoices) -> Iterator[Device]:
+    """Starts the firmware, greets it and finds the model in it."""
+    with ExitStack() as stack:
+        line = ready.platform.open_line(ready.firmware, ready.board, choices.runner)
+        stack.callback(line.close)
+        session = Session(_traced(line, choices.trace, stack), on_log=_show_log)
+        session.hello()
+        yield Device(session, session.find_model(ready.model_name, bytes.fromhex(ready.model_hash)))
+
+
+def _traced(line: Transport, trace: Path | None, stack: ExitStack) -> Transport:
+    if trace is None:
+        return line
+    try:
+        file = stack.enter_context(trace.open("w", encoding="utf-8"))
+    except OSError as error:
+        raise OutputError(f"the trace cannot be written: {error.strerror}", str(trace)) from error
+    return TraceTransport(line, file)
+
+
+def _show_log(text: str) -> None:
+    print(f"device: {text}", file=sys.stderr)

@@ -1,0 +1,89 @@
+"""What `deploy inspect --json` prints for machines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from codegen.facts import ModelFacts
+from codegen.model import TensorInfo
+from codegen.report import Budget, LayerRow, Report
+
+
+def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
+    facts, memory = report.facts, report.facts.memory
+    return {
+        "model": facts.name,
+        "source_name": facts.source_name,
+        "model_hash": facts.model_hash,
+        "board": board_name,
+        "core": facts.target.core,
+        "fits": report.fits if board_name else None,
+        "operators": dict(operators(facts)),
+        "inputs": [_tensor_facts(tensor) for tensor in facts.inputs],
+        "outputs": [_tensor_facts(tensor) for tensor in facts.outputs],
+        "macs": facts.macs,
+        "arena_bytes": facts.arena_bytes,
+        "io_bytes": 0,  # inputs and outputs have their places in the arena
+        "stack_bytes_estimate": facts.stack_bytes_estimate,
+        "constants_bytes": facts.constants_bytes,
+        "code_bytes_estimate": facts.code_bytes_estimate,
+        "memory": [budget_facts(budget) for budget in report.budgets],
+        "bound_bytes": memory.bound_bytes,
+        "whole_tensor_bound_bytes": memory.whole_tensor_bound_bytes,
+        "peak": {
+            "layer": report.peak.layer.index,
+            "name": report.peak.layer.name,
+            "origin": report.peak.layer.origin,
+            "bytes": report.peak.bytes,
+            "buffers": dict(report.peak.buffers),
+        },
+        "layers": [_layer_facts(row) for row in report.layers],
+    }
+
+
+def operators(facts: ModelFacts) -> Counter[str]:
+    """How often each kind of layer occurs."""
+    return Counter(layer.op for layer in facts.layers)
+
+
+def _tensor_facts(tensor: TensorInfo) -> dict[str, Any]:
+    quant = tensor.type.quant
+    return {
+        "name": tensor.name,
+        "dtype": str(tensor.type.dtype.numpy),
+        "shape": list(tensor.type.shape),
+        "bytes": tensor.bytes,
+        "scales": list(quant.scales) if quant else [],
+        "zero_points": list(quant.zero_points) if quant else [],
+    }
+
+
+def budget_facts(budget: Budget) -> dict[str, Any]:
+    region = budget.region
+    return {
+        "role": region.role,
+        "region": region.name,
+        "region_bytes": region.bytes,
+        "needed_bytes": budget.needed_bytes,
+        "fits": budget.fits,
+    }
+
+
+def _layer_facts(row: LayerRow) -> dict[str, Any]:
+    layer = row.layer
+    return {
+        "index": layer.index,
+        "name": layer.name,
+        "op": layer.op,
+        "origin": layer.origin,
+        "shapes": layer.shapes,
+        "kernel": layer.kernel,
+        "why": layer.why,
+        "macs": layer.macs,
+        "weight_bytes": layer.weight_bytes,
+        "rows": row.output.rows,
+        "rows_held": row.output.rows_held,
+        "live_bytes": row.live_bytes,
+        "is_peak": row.is_peak,
+    }

@@ -1,0 +1,76 @@
+"""What `deploy inspect` prints for people."""
+
+from __future__ import annotations
+
+from aot.ir.types import TensorType
+from codegen.facts import ModelFacts
+from codegen.memory_text import rows_said
+from codegen.model import TensorInfo
+from codegen.report import Budget, LayerRow, Report
+from deploy.console import table
+from deploy.fit import layer_name, role_name
+from deploy.inspect_facts import operators
+
+_MOST_SHOWN = 5
+
+
+def summary(report: Report, board_name: str | None) -> str:
+    """All but layers and memory map."""
+    return "\n\n".join([_head(report.facts, board_name), *map(_budget, report.budgets), _peak(report)])
+
+
+def _head(facts: ModelFacts, board_name: str | None) -> str:
+    counts = ", ".join(f"{name} {count}" for name, count in operators(facts).most_common())
+    where = f"for {board_name}" if board_name else f"for a {facts.target.core}"
+    return "\n".join(
+        [
+            f"{facts.name} ({facts.source_name}) {where}",
+            f"  layers     {len(facts.layers)}: {counts}",
+            f"  MACs       {facts.macs:,}",
+            *(f"  input      {_tensor(tensor)}" for tensor in facts.inputs),
+            *(f"  output     {_tensor(tensor)}" for tensor in facts.outputs),
+        ]
+    )
+
+
+def _tensor(tensor: TensorInfo) -> str:
+    return f'"{tensor.name}" {_type(tensor.type)}'
+
+
+def _type(tensor: TensorType) -> str:
+    text = f"{tensor.dtype.numpy}{list(tensor.shape)}"
+    if tensor.quant is None or tensor.quant.is_per_channel:
+        return text
+    return f"{text}, scale {tensor.quant.scale:.6g}, zero point {tensor.quant.zero_point}"
+
+
+def _budget(budget: Budget) -> str:
+    region, needed = budget.region, budget.needed_bytes
+    share = f"{needed / region.bytes:.1%}".replace("%", " %")
+    verdict = "fits" if budget.fits else f"does not fit: {needed - region.bytes:,} bytes too many"
+    whole = f"{region.bytes:,} bytes of {region.name}"
+    head = f"{role_name(region.role):5} {needed:>11,} of {whole} ({share}): {verdict}"
+    return "\n".join([head, *(f"      {size:>11,} {name}" for name, size in budget.parts)])
+
+
+def _peak(report: Report) -> str:
+    memory, peak = report.facts.memory, report.peak
+    shown = [f"      {size:>11,} {name}" for name, size in peak.buffers[:_MOST_SHOWN]]
+    more = len(peak.buffers) - len(shown)
+    if more > 0:
+        shown.append(f"      {sum(size for _, size in peak.buffers[_MOST_SHOWN:]):>11,} in {more} more")
+    bound = f"whole tensors would need {memory.whole_tensor_bound_bytes:,}"
+    whole = f"the arena takes {memory.arena_bytes:,} bytes; {bound}"
+    return "\n".join([f"peak  {peak.bytes:>11,} bytes in use at {layer_name(report)}", *shown, whole])
+
+
+def layers_table(report: Report) -> str:
+    heads = ("", "op", "shapes", "kernel", "MACs", "weights", "live", "output held", "origin")
+    return table(heads, [_layer(row) for row in report.layers]) + "\n* most memory is needed here"
+
+
+def _layer(row: LayerRow) -> tuple[str, ...]:
+    layer = row.layer
+    number = f"{layer.index}{'*' if row.is_peak else ''}"
+    costs = (f"{layer.macs:,}", f"{layer.weight_bytes:,}", f"{row.live_bytes:,}")
+    return (number, layer.op, layer.shapes, layer.kernel, *costs, rows_said(row.output), layer.origin)

@@ -1,0 +1,35 @@
+"""The outputs of a run as an .npz file."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from aot.ir.graph import Array
+from deploy.files import require_place, write_whole
+
+_MEMBER = re.compile(r"output_\d+\.npy")
+
+
+def require_results_place(path: Path) -> None:
+    """Asked before anything is run. Outputs of an earlier run may be there; anything else stays."""
+    require_place(path, _is_ours, "a file of outputs")
+
+
+def write_results(path: Path, arrays: Mapping[str, Array]) -> None:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's stub takes allow_pickle for one of the names
+    write_whole(path, buffer.getvalue())
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as file:
+            return all(_MEMBER.fullmatch(name) for name in file.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False

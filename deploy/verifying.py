@@ -1,0 +1,108 @@
+"""Runs a model on a board and in the reference, and says whether they agree in every bit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from aot.errors import DeviceError
+from aot.frontend.load import load_model
+from deploy.compare import Difference, WrongLayer, differences, first_wrong_layer, reference_outputs
+from deploy.compiling import Compiled
+from deploy.console import progress
+from deploy.device import Device, LineChoices, open_device
+from deploy.firmware import BuildChoices, build, prepare_compiled
+from deploy.measure import run_series
+from deploy.samples import Samples
+from deploy.tensors import remote_slots
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison found."""
+
+    model: str
+    board: str
+    samples: int
+    differences: tuple[Difference, ...]
+    wrong_layer: WrongLayer | None  # None also where layers were not looked at
+    layers: int  # how many of each sample were compared
+
+    @property
+    def equal(self) -> bool:
+        return not self.differences and self.wrong_layer is None
+
+    def __str__(self) -> str:
+        what = f"{self.model} on {self.board}: {self.samples} sample{'s' if self.samples != 1 else ''}"
+        compared = f"outputs and {self.layers} layers" if self.layers else "outputs"
+        if self.equal:
+            return f"{what}, {compared} equal to the reference in every bit"
+        lines = [f"{what}, {compared} compared with the reference", *(f"  {d}" for d in self.differences)]
+        if self.wrong_layer is not None:
+            lines.append(f"first layer that differs: {self.wrong_layer}")
+        return "\n".join(lines)
+
+    def require_equal(self) -> None:
+        """Raises DeviceError where it is not."""
+        if self.equal:
+            return
+        where = str(self.wrong_layer or self.differences[0])
+        hint = "" if self.layers else "deploy verify --layers names the first layer that differs"
+        raise DeviceError(f"{self.board} does not compute what {self.model} means", where, hint)
+
+    def as_json(self) -> dict[str, Any]:
+        wrong = self.wrong_layer
+        return {
+            "model": self.model,
+            "board": self.board,
+            "samples": self.samples,
+            "equal": self.equal,
+            "differences": [asdict(difference) for difference in self.differences],
+            "layers_compared": self.layers,
+            "first_wrong_layer": wrong
+            and {
+                "sample": wrong.sample,
+                "index": wrong.layer.index,
+                "name": wrong.layer.name,
+                "op": wrong.layer.op,
+                "origin": wrong.layer.origin,
+                "kernel": wrong.layer.kernel,
+            },
+        }
+
+
+def verify_model(
+    path: Path, compiled: Compiled, samples: Samples, layers: bool, toolchain: str | None, line: LineChoices
+) -> Verdict:
+    """Outputs are compared with the model as it stands in its file; layers with what was compiled from it."""
+    model = compiled.model
+    graph = load_model(path, model.options.rounding.value)
+    ready = build(prepare_compiled(compiled), BuildChoices(toolchain, profile=layers))
+    with open_device(ready, line) as device:
+        with progress("running", len(samples)) as bar:
+            measured = run_series(device, samples, 1, bar.step)
+        wrong = _wrong_layer(device, compiled, samples) if layers else None
+    expected = reference_outputs(graph, samples)
+    return Verdict(
+        model.name,
+        compiled.board.name,
+        len(samples),
+        tuple(differences(expected, measured.outputs, measured.slots)),
+        wrong,
+        len(model.layers) if layers else 0,
+    )
+
+
+def _wrong_layer(device: Device, compiled: Compiled, samples: Samples) -> WrongLayer | None:
+    model, slots = compiled.model, remote_slots(device.model.inputs)
+    with progress("comparing layers", len(samples)) as bar:
+        for number, sample in enumerate(samples.each):
+            bar.step(f"sample {number + 1} of {len(samples)}")
+            inputs = [slot.to_bytes(array) for slot, array in zip(slots, sample, strict=True)]
+            profile = device.session.profile(device.model, inputs)
+            by_name = dict(zip(model.graph.inputs, sample, strict=True))
+            wrong = first_wrong_layer(model.graph, model.layers, [layer.crc32 for layer in profile], by_name)
+            if wrong is not None:
+                return WrongLayer(number, wrong)
+    return None

@@ -1,0 +1,97 @@
+"""Finds parts in the CMSIS pack index that cmsis-pack-manager keeps in a folder, for pyOCD too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aot.errors import BoardError, ToolError, did_you_mean
+from boards.pack_index import Part, core_name, find_part, read_parts
+
+_NOT_THERE = (
+    "connect this computer to the internet once, then the index stays here\n"
+    "or take the .pdsc file out of the chip's pack: deploy boards add PART --pack FILE.pdsc"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A part as the index lists it."""
+
+    name: str
+    core: str
+    pack: str
+
+
+def search_index(word: str) -> tuple[Listed, ...]:
+    """Parts of the index whose names hold that word."""
+    return tuple(
+        Listed(name, _core(entry), "{vendor}.{pack} {version}".format(**entry["from_pack"]))
+        for name, entry in sorted(_index(_cache()).items())
+        if word.upper() in name.upper()
+    )
+
+
+def search_pack(word: str, pdsc: Path) -> tuple[Listed, ...]:
+    """The same in one pack's description."""
+    return tuple(
+        Listed(part.name, ", ".join(part.cores), str(part.pack))
+        for part in read_pack(pdsc)
+        if word.upper() in part.name.upper()
+    )
+
+
+def part_of_index(name: str) -> Part:
+    """The part of that name, read from the description of its pack: the index itself drops DSP and Helium."""
+    cache = _cache()
+    index = _index(cache)
+    listed = sorted(entry for entry in index if entry.upper().startswith(name.upper()))
+    if not listed:
+        raise BoardError(
+            f'part "{name}" is in no pack of the index{did_you_mean(name.upper(), index)}',
+            hint=f"deploy boards search {name[:7]}   shows what there is",
+        )
+    pdsc = Path(cache.data_path) / "{vendor}.{pack}.{version}.pdsc".format(**index[listed[0]]["from_pack"])
+    return find_part(read_pack(pdsc), name, str(pdsc))
+
+
+def read_pack(pdsc: Path) -> tuple[Part, ...]:
+    try:
+        return read_parts(pdsc.read_text(encoding="utf-8-sig"), str(pdsc))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise BoardError(f"pack description cannot be read: {reason}", str(pdsc), _NOT_THERE) from error
+
+
+def _cache() -> Any:
+    from cmsis_pack_manager import Cache  # loads a compiled library
+
+    cache = Cache(True, False)
+    for folder in (Path(cache.index_path).parent, Path(cache.data_path)):
+        folder.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def _index(cache: Any) -> Mapping[str, Any]:
+    """This computer's index, fetched where there is none yet. Without a network that fails in silence."""
+    if not cache.index:
+        try:
+            cache.cache_descriptors()
+        except Exception as error:  # its compiled half raises Exception itself
+            raise _no_index(cache, str(error)) from error
+    if not cache.index:
+        raise _no_index(cache, "nothing was received")
+    index: Mapping[str, Any] = cache.index
+    return index
+
+
+def _no_index(cache: Any, reason: str) -> ToolError:
+    return ToolError(
+        "the index of CMSIS packs cannot be had", f"{reason}, and {cache.index_path} is empty", _NOT_THERE
+    )
+
+
+def _core(entry: Mapping[str, Any]) -> str:
+    return ", ".join(core_name(processor["core"]) for processor in entry["processors"])

@@ -1,0 +1,56 @@
+"""The committed counts are what the tools print: none has become more than 1 % worse unnoticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.cases import Case, all_cases
+from benchmarks.measure import measure
+from benchmarks.report import report
+from benchmarks.results import Result, read_results
+
+# One of each kind of network, on the board that most is tuned for; `make bench` measures them all.
+MEASURED = (
+    Case("tflm_hello_world_int8", "mps2-an385", "speed"),
+    Case("tiny_kws_dscnn_int8", "mps2-an386", "speed"),
+    Case("tiny_ic_resnet8_int8", "mps2-an386", "ram"),
+    Case("tiny_vww_mbv1_int8", "mps2-an386", "size"),
+    Case("tiny_ad_fc_int8", "mps2-an386", "speed"),
+    Case("tflm_micro_speech_int8", "mps3-an547", "speed"),
+)
+WORSE_BY = 1.01
+COSTS = ("instructions", "arena_bytes", "code_bytes", "constants_bytes")
+
+
+def _committed() -> dict[tuple[str, str, str], Result]:
+    return {result.key: result for result in read_results()}
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("case", MEASURED, ids=lambda c: f"{c.model}-{c.board}-{c.optimize}")
+def test_a_cost_is_what_is_committed(case: Case, shared_dir: Path, require_tool: Callable[..., None]) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    measured, committed = measure(case), _committed()[measured_key(case)]
+    worse = [
+        f"{cost}: {getattr(measured, cost):,}, committed {getattr(committed, cost):,}"
+        for cost in COSTS
+        if getattr(measured, cost) > getattr(committed, cost) * WORSE_BY
+    ]
+    assert not worse, f"run `make bench` if this is meant: {worse}"
+
+
+def measured_key(case: Case) -> tuple[str, str, str]:
+    return case.model, case.board, case.optimize
+
+
+def test_every_case_is_committed() -> None:
+    assert set(_committed()) == {measured_key(case) for case in all_cases()}
+
+
+def test_the_report_shows_every_case() -> None:
+    text = report(read_results())
+    assert text.count("\n| t") == len(all_cases())

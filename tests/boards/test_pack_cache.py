@@ -1,0 +1,101 @@
+"""The index of CMSIS packs on this computer: found offline, and a clear message where it cannot be had."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import cmsis_pack_manager
+import pytest
+
+from aot.errors import BoardError, DeployError, ToolError
+from boards.pack_index import chip_of
+from platforms.pack_cache import part_of_index, read_pack, search_index
+
+PDSC = Path(__file__).with_name("mini.pdsc")
+WAY_OUT = (
+    "  hint: connect this computer to the internet once, then the index stays here\n"
+    "        or take the .pdsc file out of the chip's pack: deploy boards add PART --pack FILE.pdsc"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """cmsis-pack-manager's folder, empty and without a network: what it fetches is nothing."""
+    own = partial(cmsis_pack_manager.Cache, json_path=str(tmp_path), data_path=str(tmp_path))
+    monkeypatch.setattr(cmsis_pack_manager.Cache, "cache_descriptors", lambda _cache: None)
+    monkeypatch.setattr(cmsis_pack_manager, "Cache", own)
+    return tmp_path
+
+
+@pytest.fixture
+def kept(folder: Path) -> Path:
+    """The folder with one pack's description in it, and the real index of that."""
+    shutil.copy(PDSC, folder / "Acme.Mini_DFP.1.2.0.pdsc")
+    cmsis_pack_manager.Cache(True, False).add_pack_from_path(str(PDSC))
+    return folder
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_kept_index_is_searched_without_a_network() -> None:
+    found = [(part.name, part.core, part.pack) for part in search_index("ac407vgh")]
+    assert found == [("AC407VGHx", "cortex-m4", "Acme.Mini_DFP 1.2.0")]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_part_of_a_kept_index_has_what_the_index_drops() -> None:
+    """Helium is in the description of the pack only."""
+    assert "mve" in {feature.value for feature in chip_of(part_of_index("AC850")).features}
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_device_that_the_index_lists_by_its_variants_is_found() -> None:
+    assert part_of_index("AC407VG").name == "AC407VG"
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_part_that_no_pack_has_is_told() -> None:
+    with pytest.raises(BoardError) as caught:
+        part_of_index("AC851")
+    assert str(caught.value) == (
+        'error: part "AC851" is in no pack of the index - did you mean "AC850"?\n'
+        "  hint: deploy boards search AC851   shows what there is"
+    )
+
+
+@pytest.mark.parametrize("ask", [search_index, part_of_index])
+def test_an_index_that_comes_empty_is_told_with_two_ways_out(
+    folder: Path, ask: Callable[[str], object]
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        ask("AC4")
+    assert str(caught.value) == (
+        "error: the index of CMSIS packs cannot be had\n"
+        f"  nothing was received, and {folder}/index.json is empty\n{WAY_OUT}"
+    )
+
+
+def test_an_index_whose_fetching_fails_is_told_with_the_reason(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_cache: object) -> None:
+        raise Exception("no route to host")  # as its compiled half does  # noqa: TRY002
+
+    monkeypatch.setattr(cmsis_pack_manager.Cache.func, "cache_descriptors", fail)
+    with pytest.raises(ToolError, match="cannot be had") as caught:
+        search_index("AC4")
+    assert "no route to host" in caught.value.where
+
+
+def test_a_description_that_the_cache_has_lost_is_told(kept: Path) -> None:
+    (kept / "Acme.Mini_DFP.1.2.0.pdsc").unlink()
+    with pytest.raises(BoardError, match="pack description cannot be read: No such file"):
+        part_of_index("AC850")
+
+
+def test_a_pack_that_is_not_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "x.pdsc").write_bytes(b"PK\x03\x04\xff\xff")
+    with pytest.raises(DeployError, match="cannot be read: it is not text"):
+        read_pack(tmp_path / "x.pdsc")

@@ -1,0 +1,136 @@
+"""Parts out of a CMSIS pack's description, and the board files made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aot.errors import BoardError
+from aot.target import Feature
+from boards.board_text import board_file
+from boards.load import load_board
+from boards.pack_index import Chip, chip_of, core_name, find_part, read_parts
+
+PDSC = Path(__file__).with_name("mini.pdsc")
+PARTS = read_parts(PDSC.read_text(encoding="utf-8"), "mini.pdsc")
+ALL = {Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}
+
+
+def chip(name: str, processor: str | None = None) -> Chip:
+    return chip_of(find_part(PARTS, name, "mini.pdsc"), processor)
+
+
+def test_devices_and_their_variants_are_parts() -> None:
+    names = [part.name for part in PARTS]
+    assert names == ["AC23", "AC3", "AC4", "AC407VG", "AC407VGHx", "AC407VGTx", "AC850", "AC890"]
+    assert {str(part.pack) for part in PARTS} == {"Acme.Mini_DFP 1.2.0"}
+
+
+@pytest.mark.parametrize(
+    ("name", "processor", "core", "features", "clock_hz"),
+    [
+        ("AC407VG", None, "cortex-m4", ALL - {Feature.MVE}, 168_000_000),  # an M4 has DSP though none says so
+        ("AC850", None, "cortex-m55", ALL, 160_000_000),
+        (
+            "AC890",
+            "CM33",
+            "cortex-m33",
+            {Feature.UNALIGNED},
+            100_000_000,
+        ),  # NO_FPU and NO_DSP are no FPU, DSP
+        ("AC890", "CM0", "cortex-m0plus", set(), 50_000_000),
+    ],
+)
+def test_a_processor_has_what_is_said_of_it_and_around_it(
+    name: str, processor: str | None, core: str, features: set[Feature], clock_hz: int
+) -> None:
+    found = chip(name, processor)
+    assert (found.core, found.features, found.clock_hz) == (core, features, clock_hz)
+
+
+def test_memories_are_inherited_and_aliases_and_peripherals_left_out() -> None:
+    regions = [(r.name, r.origin, r.bytes, r.role, r.speed) for r in chip("AC407VGTx").regions]
+    assert regions == [
+        ("IROM1", 0x0800_0000, 0x10_0000, "flash", 0),
+        ("IRAM2", 0x1000_0000, 0x1_0000, "ram", 1),
+        ("IRAM1", 0x2000_0000, 0x2_0000, "ram", 0),
+    ]
+
+
+def test_a_variants_memory_goes_before_its_familys() -> None:
+    assert {r.name: r.bytes for r in chip("AC407VGHx").regions}["IRAM1"] == 0x3_0000
+
+
+def test_a_processor_sees_its_own_memory_and_the_shared() -> None:
+    assert [r.name for r in chip("AC890", "CM33").regions] == ["ROM", "RAM"]
+    assert [r.name for r in chip("AC890", "CM0").regions] == ["ROM", "RAM0"]
+
+
+def test_the_algorithm_is_the_one_for_the_programs_flash() -> None:
+    assert chip("AC407VG").algorithm == "Flash/AC4_1024.FLM"
+    assert chip("AC850").algorithm == ""
+
+
+@pytest.mark.parametrize(
+    ("dcore", "core"),
+    [("Cortex-M0+", "cortex-m0plus"), ("CortexM0Plus", "cortex-m0plus"), ("CortexM33", "cortex-m33")],
+)
+def test_a_core_is_named_as_boards_name_it(dcore: str, core: str) -> None:
+    assert core_name(dcore) == core
+
+
+@pytest.mark.parametrize(
+    ("name", "processor"),
+    [("AC407VG", None), ("AC407VGHx", None), ("AC850", None), ("AC890", "CM33"), ("AC890", "CM0")],
+)
+def test_a_board_file_made_from_a_part_loads_with_the_same_facts(
+    name: str, processor: str | None, tmp_path: Path
+) -> None:
+    made = chip(name, processor)
+    file = tmp_path / "made.toml"
+    file.write_text(board_file(made), encoding="utf-8")
+    board = load_board(str(file))
+    assert (board.mcu, board.core, board.features) == (made.part.name, made.core, made.features)
+    assert (board.clock_hz, board.regions) == (made.clock_hz, made.regions)
+    assert board.flash_algorithm == made.algorithm
+    assert board.runners["pyocd"]["target"] == name.lower()
+
+
+MISTAKES = (
+    ("ac407", None, 'error: 3 parts begin with "ac407"\n  mini.pdsc\n'
+     "  hint: AC407VG, AC407VGHx, AC407VGTx"),
+    ("AC85O", None, 'error: part "AC85O" not found - did you mean "AC850"?\n  mini.pdsc'),
+    ("AC890", None, "error: AC890 has 2 processors\n  Acme.Mini_DFP 1.2.0\n"
+     "  hint: --processor with one of CM33, CM0"),
+    ("AC890", "CM3", 'error: AC890 has no processor "CM3" - did you mean "CM33"?\n  Acme.Mini_DFP 1.2.0\n'
+     "  hint: --processor with one of CM33, CM0"),
+    ("AC23", None, "error: AC23 has a Cortex-M23, which is no core of ours\n  Acme.Mini_DFP 1.2.0\n"
+     "  hint: known: cortex-m0plus, cortex-m3, cortex-m4, cortex-m7, cortex-m33, cortex-m55, cortex-m85, "
+     "host"),
+    ("AC3", None, "error: the pack names no ram of AC3\n  Acme.Mini_DFP 1.2.0"),
+    ("AC4", None, "error: the pack names no clock of AC4\n  Acme.Mini_DFP 1.2.0"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "processor", "message"), MISTAKES, ids=[f"{m[0]}-{m[1]}" for m in MISTAKES])
+def test_a_part_that_makes_no_board_is_told(name: str, processor: str | None, message: str) -> None:
+    with pytest.raises(BoardError) as caught:
+        chip(name, processor)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<package", "error: not a pack description: unclosed token: line 1, column 0\n  x.pdsc"),
+        (
+            "<package/>",
+            "error: the pack describes no parts\n  x.pdsc\n  hint: a device family pack (DFP) does",
+        ),
+    ],
+)
+def test_a_file_that_is_no_pack_description_is_told(text: str, message: str) -> None:
+    with pytest.raises(BoardError) as caught:
+        read_parts(text, "x.pdsc")
+    assert str(caught.value) == message

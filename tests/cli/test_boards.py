@@ -1,0 +1,141 @@
+"""deploy boards: which boards suit, which hold a model, and a board made from a CMSIS pack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boards.board_text import boards_table
+from boards.load import all_boards, load_board
+from codegen.compile import compile_model
+from codegen.facts import facts_of
+from codegen.model import CompileOptions
+
+Run = Callable[..., Any]
+PDSC = Path(__file__).parents[1] / "boards" / "mini.pdsc"
+
+
+def names(run_deploy: Run, *words: object) -> set[str]:
+    return {board["name"] for board in json.loads(run_deploy("boards", *words, "--json").out)}
+
+
+@pytest.mark.parametrize(
+    ("words", "among", "not_among"),
+    [
+        (["--core", "m4"], "nrf52840dk", "nucleo-f746zg"),
+        (["--core", "cortex-m55"], "mps3-an547", "ek-ra8m1"),
+        (["--ram", "256K"], "nrf52840dk", "metro-m4"),
+        (["--flash", "1M"], "nrf52840dk", "nano-33-ble"),
+        (["--platform", "arduino"], "metro-m4", "nrf52840dk"),
+        (["--core", "m4", "--ram", "256K", "--platform", "arduino"], "nano-33-ble", "portenta-h7"),
+    ],
+)
+def test_a_filter_leaves_the_boards_that_suit(
+    words: list[str], among: str, not_among: str, run_deploy: Run
+) -> None:
+    found = names(run_deploy, "list", *words)
+    assert among in found
+    assert not_among not in found
+    assert names(run_deploy, *words) == found  # "list" may be left out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--core", "cortex-m44"], 'core "cortex-m44" is not known - did you mean "cortex-m4"?'),
+        (["--platform", "zefyr"], 'platform "zefyr" is not known - did you mean "zephyr"?'),
+    ],
+)
+def test_a_filter_for_what_no_board_can_have_is_told(words: list[str], message: str, run_deploy: Run) -> None:
+    outcome = run_deploy("boards", "list", *words)
+    assert (outcome.status, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"error: {message}\n  hint: known: ")
+
+
+def test_no_board_at_all_is_said_so(run_deploy: Run) -> None:
+    assert run_deploy("boards", "list", "--core", "m3", "--ram", "1024M").out == "no board is like that\n"
+
+
+def test_boards_that_hold_a_model_are_listed_with_what_it_takes(model: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("boards", "list", "--core", "m4", "--fits", model)
+    assert outcome.status == 0, outcome.err
+    assert "of 262,144 in RAM" in outcome.out
+    (found,) = [
+        board
+        for board in json.loads(run_deploy("boards", "--fits", model, "--json").out)
+        if board["name"] == "nrf52840dk"
+    ]
+    inspected = json.loads(run_deploy("inspect", model, "--board", "nrf52840dk", "--json").out)
+    assert found["memory"] == inspected["memory"]
+
+
+def test_a_board_without_room_for_the_model_is_left_out(
+    model: Path, run_deploy: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[2] / "boards" / "host.toml").read_text(encoding="utf-8")
+    (tmp_path / "boards").mkdir()
+    tiny = text.replace("origin = 0x4000_0000\nbytes = 0x4000_0000", "origin = 0x4000_0000\nbytes = 100")
+    assert tiny != text
+    (tmp_path / "boards" / "tiny.toml").write_text(tiny, encoding="utf-8")
+    fitting = names(run_deploy, "--fits", model)
+    assert "host" in fitting
+    assert "tiny" not in fitting
+    assert "tiny" in names(run_deploy)
+
+
+def test_memory_that_is_too_small_is_passed_over_for_the_next_fastest(model: Path) -> None:
+    """As a model larger than the DTCM of an STM32F7 goes into its SRAM."""
+    from codegen.report import make_report
+
+    target = load_board("nucleo-f746zg").target
+    facts = facts_of(compile_model(model, target, CompileOptions()))
+    small = tuple(replace(r, bytes=64) if r.name == "DTCM" else r for r in target.regions)
+    in_dtcm, in_sram = make_report(facts), make_report(facts, replace(target, regions=small))
+    assert [b.region.name for b in in_dtcm.budgets if b.region.role == "ram"] == ["DTCM"]
+    assert [b.region.name for b in in_sram.budgets if b.region.role == "ram"] == ["SRAM"]
+
+
+def test_code_depends_on_features_not_on_the_cores_name(model: Path) -> None:
+    """So that --fits may compile once for all boards with the same features."""
+    target = load_board("nucleo-f446re").target
+    of_m4, of_none = (
+        compile_model(model, kind, CompileOptions())
+        for kind in (target, replace(target, core="", regions=()))
+    )
+    assert of_m4.sources == of_none.sources
+
+
+def test_the_boards_are_given_as_a_table_for_the_readme(run_deploy: Run) -> None:
+    out = run_deploy("boards", "list", "--markdown").out
+    assert out == boards_table(all_boards())
+    assert "| `nrf52840dk` | Nordic nRF52840 DK | cortex-m4 | 256 KiB | 1 MiB | zephyr | data-only |" in out
+
+
+def test_a_part_is_searched_and_made_a_board_of(run_deploy: Run, tmp_path: Path) -> None:
+    found = run_deploy("boards", "search", "ac8", "--pack", PDSC)
+    assert found.out.splitlines()[1:] == [
+        "AC850  cortex-m55                 Acme.Mini_DFP 1.2.0",
+        "AC890  cortex-m33, cortex-m0plus  Acme.Mini_DFP 1.2.0",
+    ]
+    words = ("boards", "add", "AC850", "--pack", PDSC, "-o", tmp_path / "my.toml")
+    assert "features    dsp, fpu, mve, unaligned" in run_deploy(*words).out
+    assert run_deploy("boards", "show", tmp_path / "my.toml").status == 0
+
+
+def test_a_board_file_that_exists_is_left_alone(run_deploy: Run, tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text("# mine", encoding="utf-8")
+    outcome = run_deploy("boards", "add", "AC850", "--pack", PDSC, "-o", tmp_path / "my.toml")
+    assert outcome.status == 1
+    assert outcome.err.startswith("error: the file exists, so it is left alone\n")
+    assert (tmp_path / "my.toml").read_text(encoding="utf-8") == "# mine"
+
+
+def test_a_word_that_no_part_has_is_told(run_deploy: Run) -> None:
+    outcome = run_deploy("boards", "search", "zz", "--pack", PDSC)
+    assert outcome.err == f'error: no part has "zz" in its name\n  {PDSC}\n'

@@ -1,0 +1,57 @@
+"""What is built once is kept, complete or not at all, and not for ever."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from deploy.cache import MOST_KEPT, cache_folder, cached
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def fill(folder: Path) -> None:
+    (folder / "made").touch()
+
+
+def must_not_run(_folder: Path) -> None:
+    raise AssertionError("it is there already")
+
+
+def test_a_folder_is_made_once() -> None:
+    first = cached("a", fill)
+    assert [path.name for path in first.iterdir()] == ["made"]
+    assert cached("a", must_not_run) == first
+
+
+def test_nothing_is_left_of_what_could_not_be_made() -> None:
+    def fail(folder: Path) -> None:
+        fill(folder)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        cached("a", fail)
+    assert list(cache_folder().iterdir()) == []
+
+
+def test_another_process_may_be_faster() -> None:
+    def overtaken(folder: Path) -> None:
+        fill(folder)
+        cached("a", lambda other: fill(other))
+
+    assert (cached("a", overtaken) / "made").exists()
+    assert [path.name for path in cache_folder().iterdir()] == ["a"]
+
+
+def test_the_least_recently_used_folders_go_first() -> None:
+    for number in range(MOST_KEPT):
+        os.utime(cached(str(number), fill), (number, number))
+    cached("0", must_not_run)  # is used again now
+    cached("new", fill)
+    kept = {path.name for path in cache_folder().iterdir()}
+    assert kept == {"new", *(str(number) for number in range(MOST_KEPT) if number != 1)}

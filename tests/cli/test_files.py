@@ -1,0 +1,57 @@
+"""Results appear whole or not at all, and never in place of something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from aot.errors import OutputError
+from deploy.files import require_place, write_whole
+
+
+def nothing_is_ours(_path: Path) -> bool:
+    return False
+
+
+def everything_is_ours(_path: Path) -> bool:
+    return True
+
+
+def test_a_file_is_written_with_the_usual_permissions(tmp_path: Path) -> None:
+    path, other = tmp_path / "a", tmp_path / "b"
+    write_whole(path, b"new")
+    other.touch()
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode == other.stat().st_mode
+
+
+def test_nothing_is_left_and_nothing_lost_where_writing_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+
+    def full(_self: Path, _target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_earlier_result_may_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    require_place(tmp_path / "a", everything_is_ours, "a result")
+
+
+def test_a_new_name_is_a_good_place(tmp_path: Path) -> None:
+    require_place(tmp_path / "a", nothing_is_ours, "a result")
+
+
+def test_a_file_of_another_kind_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    with pytest.raises(OutputError, match="the file exists and is not a result, so it is left alone"):
+        require_place(tmp_path / "a", nothing_is_ours, "a result")

@@ -1,0 +1,165 @@
+"""run, verify, bench: on the host, and on an emulated Cortex-M4."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aot.frontend.load import load_model
+from aot.interpret import run_graph
+from aot.ops.average_pool2d import AveragePool2d
+
+Run = Callable[..., Any]
+BENCH_KEYS = {
+    "model", "board", "arena_bytes", "io_bytes", "stack_bytes", "code_bytes", "constants_bytes", "compile_s",
+}  # fmt: skip
+
+
+def expected(model: Path, inputs: Path) -> np.ndarray[Any, Any]:
+    graph = load_model(model)
+    (name,) = graph.inputs
+    series = np.load(inputs)["input_0"]
+    return np.stack([next(iter(run_graph(graph, {name: sample}).values())) for sample in series])
+
+
+@pytest.mark.cc
+def test_run_stacks_the_outputs_of_a_series(
+    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    words = ("run", model, "--board", "host", "--inputs", inputs, "--output", tmp_path / "out.npz")
+    outcome = run_deploy(*words)
+    assert outcome.status == 0, outcome.err
+    assert "tiny on host: 3 samples" in outcome.out
+    outputs = np.load(tmp_path / "out.npz")
+    assert outputs.files == ["output_0"]
+    np.testing.assert_array_equal(outputs["output_0"], expected(model, inputs))
+    assert run_deploy(*words).status == 0, "an earlier file of outputs is replaced"
+
+
+@pytest.mark.cc
+def test_run_gives_the_same_from_model_archive_and_project(
+    model: Path, archive: Path, project: Path, inputs: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    results = []
+    for source in (model, archive, project):
+        out = tmp_path / f"{source.name}.npz"
+        outcome = run_deploy("run", source, "--board", "host", "--inputs", inputs, "--output", out)
+        assert outcome.status == 0, outcome.err
+        results.append(np.load(out)["output_0"].tolist())
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.cc
+def test_run_of_one_sample_gives_the_models_own_shape(
+    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    np.savez(tmp_path / "one.npz", image=np.load(inputs)["input_0"][0])
+    out = tmp_path / "out.npz"
+    words = (
+        "run",
+        model,
+        "--board",
+        "host",
+        "--inputs",
+        tmp_path / "one.npz",
+        "--output",
+        out,
+        "--repeat",
+        4,
+    )
+    facts = json.loads(run_deploy(*words, "--json").out)
+    assert np.load(out)["output_0"].shape == (1, 5)
+    assert (facts["samples"], facts["repeat"]) == (1, 4)
+    assert set(facts["time_s"]) == {"mean", "median", "min", "max", "std"}
+    assert facts["time_s"]["min"] <= facts["time_s"]["median"] <= facts["time_s"]["max"]
+
+
+@pytest.mark.cc
+def test_run_writes_every_packet_to_the_trace(
+    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    words = ("run", model, "--board", "host", "--inputs", inputs, "--trace", tmp_path / "trace")
+    assert run_deploy(*words).status == 0
+    assert "-> hello #1" in (tmp_path / "trace").read_text(encoding="utf-8")
+
+
+@pytest.mark.cc
+def test_verify_finds_every_layer_right(model: Path, run_deploy: Run) -> None:
+    facts = json.loads(run_deploy("verify", model, "--board", "host", "--layers", "--json").out)
+    assert facts["equal"] is True
+    assert facts["layers_compared"] >= 4
+    assert facts["first_wrong_layer"] is None
+
+
+@pytest.mark.cc
+def test_verify_names_the_first_layer_that_differs(
+    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pooling is made to mean something else to the comparison than to the compiler."""
+    right = AveragePool2d.reference
+    monkeypatch.setattr(AveragePool2d, "reference", lambda *a: tuple(y ^ 1 for y in right(*a)))
+    outcome = run_deploy("verify", model, "--board", "host", "--layers")
+    assert outcome.status == 1
+    named = r"first layer that differs: sample 0, layer \d average_pool2d, AVERAGE_POOL_2D #1"
+    assert re.search(named, outcome.out)
+    assert outcome.err.startswith("error: host does not compute what tiny means")
+
+
+@pytest.mark.cc
+def test_bench_as_json_has_the_promised_keys(model: Path, run_deploy: Run) -> None:
+    (facts,) = json.loads(run_deploy("bench", model, "--board", "host", "--layers", "--json").out)
+    assert set(facts) >= BENCH_KEYS
+    assert facts["code_bytes"] > 0
+    assert len(facts["layers"]) >= 4
+
+
+@pytest.mark.cc
+def test_bench_is_a_table_with_a_line_for_each_model_and_board(model: Path, run_deploy: Run) -> None:
+    lines = run_deploy("bench", model, "--board", "host", "host").out.splitlines()
+    assert [line.split()[:2] for line in lines[:3]] == [
+        ["model", "board"],
+        ["tiny", "host"],
+        ["tiny", "host"],
+    ]
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_an_emulated_board_counts_the_same_instructions_each_time(
+    model: Path, inputs: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    words = ("run", model, "--board", "mps2-an386", "--inputs", inputs, "--runner", "qemu", "--json")
+    first, second = (json.loads(run_deploy(*words).out) for _ in range(2))
+    assert first == second
+    assert first["instructions"]["mean"] > 1000
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_verify_finds_every_layer_right_on_an_emulated_board(
+    model: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    outcome = run_deploy("verify", model, "--board", "mps2-an386", "--layers", "--runner", "qemu")
+    assert outcome.status == 0, outcome.err
+    assert "equal to the reference in every bit" in outcome.out
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_bench_tells_instructions_and_stack_of_an_emulated_board(
+    model: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    words = ("bench", model, "--board", "mps2-an386", "--runner", "qemu", "--layers", "--json")
+    (facts,) = json.loads(run_deploy(*words).out)
+    assert set(facts) >= {*BENCH_KEYS, "instructions"}
+    assert facts["stack_bytes"] > 0
+    assert all(layer["instructions"] > 0 for layer in facts["layers"])

@@ -1,0 +1,28 @@
+"""Words of the command line become values, or a sentence that says what they should be."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from deploy.options import count, size
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("0", 0), ("65536", 65536), ("64K", 65536), ("64k", 65536), ("2M", 2097152)]
+)
+def test_sizes_have_units(text: str, expected: int) -> None:
+    assert size(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "K", "-1", "1.5K", "64KB", "64G", "lots"])
+def test_what_is_no_size_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a size such as 65536, 64K or 1M"):
+        size(text)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", ""])
+def test_a_number_of_times_is_1_or_more(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a number of 1 or more"):
+        count(text)

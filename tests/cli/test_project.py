@@ -1,0 +1,121 @@
+"""compile, new, build, flash, monitor: from a model to firmware, step by step."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+def test_compile_says_what_it_has_made(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+    out = run_deploy("compile", model, "--board", "mps2-an386", "-o", tmp_path / "a.tar", "--json").out
+    facts = json.loads(out)
+    assert facts["board"] == "mps2-an386"
+    assert facts["arena_bytes"] > 0
+    assert facts["constants_bytes"] > 0
+    assert (tmp_path / "a.tar").is_file()
+
+
+def test_compile_replaces_an_earlier_archive(model: Path, archive: Path, run_deploy: Run) -> None:
+    before = archive.read_bytes()
+    assert run_deploy("compile", model, "--board", "mps2-an386", "-o", archive).status == 0
+    assert archive.read_bytes() != before
+
+
+def test_compile_keeps_to_a_ram_budget(model: Path, tmp_path: Path, run_deploy: Run) -> None:
+    words = ("compile", model, "--board", "host", "-o", tmp_path / "a.tar")
+    arena_bytes = json.loads(run_deploy(*words, "--json").out)["arena_bytes"]
+    assert run_deploy(*words, "--ram", arena_bytes).status == 0
+    assert run_deploy(*words, "--ram", arena_bytes - 1).status == 1
+
+
+def test_new_says_what_comes_next(archive: Path, tmp_path: Path, run_deploy: Run) -> None:
+    out = run_deploy("new", archive, tmp_path / "p", "--board", "host").out
+    assert out == (
+        f"{tmp_path / 'p'}: tiny for host, platform host, app rpc\n  next: deploy build {tmp_path / 'p'}\n"
+    )
+
+
+@pytest.mark.cc
+def test_build_dry_run_prints_command_lines_that_build_it(project: Path, run_deploy: Run) -> None:
+    out = run_deploy("build", project, "--dry-run").out
+    assert not (project / "build").exists()
+    (project / "build" / "model").mkdir(parents=True)
+    (project / "build" / "runtime").mkdir()
+    subprocess.run(["sh", "-e"], input=out, text=True, check=True)
+    assert (project / "build" / "firmware").is_file()
+
+
+@pytest.mark.cc
+def test_build_makes_firmware_and_says_how_large_it_is(project: Path, run_deploy: Run) -> None:
+    facts = json.loads(run_deploy("build", project, "--json").out)
+    assert Path(facts["firmware"]).is_file()
+    assert facts["flash_bytes"] > 0
+    assert facts["ram_bytes"] > 0
+
+
+@pytest.mark.cc
+def test_verbose_shows_each_command_line_with_its_folder(project: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("build", project, "-v", "--json")
+    assert f"+ cd {project} && " in outcome.err
+    assert "-c src/main.c" in outcome.err
+    json.loads(outcome.out)  # results and progress do not mix
+
+
+@pytest.mark.cc
+def test_flash_says_that_an_emulated_board_needs_none(project: Path, run_deploy: Run) -> None:
+    out = run_deploy("flash", project).out
+    assert out.startswith(f"nothing to write: exec loads {project / 'build' / 'firmware'} when it starts")
+
+
+@pytest.mark.cc
+def test_flash_runs_what_the_runner_says_but_not_dry(
+    project: Path, tmp_path: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmp_path / "flashed"
+    monkeypatch.setattr("platforms.runners.exec.flash_commands", lambda _elf, _board: (("touch", str(mark)),))
+    assert run_deploy("flash", project, "--dry-run").out == f"touch {mark}\n"
+    assert not mark.exists()
+    assert not (project / "build").exists()
+    assert run_deploy("flash", project).status == 0
+    assert mark.exists()
+
+
+@pytest.mark.cc
+def test_monitor_shows_what_a_standalone_program_prints(
+    archive: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    run_deploy("new", archive, tmp_path / "p", "--board", "host", "--app", "standalone")
+    outcome = run_deploy("monitor", tmp_path / "p")
+    assert outcome.status == 0
+    assert outcome.out.count(" ") == 5  # the scores of five classes
+    assert "firmware ended: exit status 0" in outcome.err
+
+
+@pytest.mark.cc
+def test_monitor_shows_the_packets_of_firmware_with_a_server(
+    project: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The firmware says that it has booted, and waits; Ctrl-C comes."""
+    from platforms.transport.pipe import PipeTransport
+
+    read = PipeTransport.read
+
+    def read_once(self: PipeTransport, most: int, deadline_s: float) -> bytes:
+        received = read(self, most, 5.0)
+        monkeypatch.setattr(PipeTransport, "read", interrupted)
+        return received
+
+    def interrupted(_self: PipeTransport, _most: int, _deadline_s: float) -> bytes:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PipeTransport, "read", read_once)
+    outcome = run_deploy("monitor", project)
+    assert outcome.status == 0
+    assert outcome.out.startswith("booted #0")

@@ -1,0 +1,71 @@
+"""The demo does the whole job on both boards and says what it cost, with which compiler and emulator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boards.load import load_board
+from deploy.benching import Cost
+from deploy.demo.__main__ import BOARDS, Trial, main, page
+
+TRIAL = Trial(
+    cost=Cost(
+        model="digits",
+        board=load_board("mps2-an386"),
+        count=78710,
+        seconds=78710 / 25e6,
+        macs=25344,
+        arena_bytes=1152,
+        stack_bytes=291,
+        code_bytes=7041,
+        constants_bytes=4651,
+        compile_s=0.1,
+        toolchain="gcc: 12.2",
+        layers=(),
+    ),
+    runner="qemu",
+    samples=360,
+    right=358,
+    equal=True,
+)
+
+
+def test_a_page_says_what_a_board_costs() -> None:
+    assert page(TRIAL) == (
+        "mps2-an386                Arm MPS2 with the AN386 image\n"
+        "  compiler                gcc: 12.2\n"
+        "  runs in                 qemu\n"
+        "  right                   99.4 % of 360 digits\n"
+        "  equal to the reference  in every bit\n"
+        "  RAM                     1,152 bytes of arena, 291 of stack\n"
+        "  flash                   7,041 bytes of code, 4,651 of constants\n"
+        "  time per digit          78,710 instructions, at 25 MHz and one each cycle 3.148 ms"
+    )
+
+
+def test_a_board_that_computes_something_else_is_not_praised() -> None:
+    assert "equal to the reference  NO\n" in page(replace(TRIAL, equal=False))
+
+
+@pytest.mark.cc
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_the_demo_runs_on_every_board_and_reads_the_digits(
+    require_tool: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert main() == 0
+    said = capsys.readouterr().out
+    assert all(f"\n{board} " in said for board in BOARDS)
+    assert said.count("in every bit") == len(BOARDS)
+    assert all(float(share) > 96 for share in re.findall(r"([\d.]+) % of 360 digits", said))

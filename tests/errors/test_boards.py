@@ -1,0 +1,114 @@
+"""A board that is not known, and a model that does not fit one: the whole text that is printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Complaint = Callable[..., str]
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize(("name", "guess"), [("mps2-an368", ' - did you mean "mps2-an386"?'), ("zx81", "")])
+def test_an_unknown_board_is_told_where_the_known_ones_are(
+    name: str, guess: str, model: Path, complaint: Complaint
+) -> None:
+    assert complaint("inspect", model, "--board", name) == (
+        f'error: board "{name}" not found{guess}\n'
+        "  hint: deploy boards list   names them all\n"
+        f"        your own: boards/{name}.toml, or --board FILE.toml\n"
+    )
+
+
+def test_a_board_that_is_known_by_its_data_only_gets_no_firmware(
+    model: Path, complaint: Complaint, small_board: Callable[..., Path], tmp_path: Path
+) -> None:
+    board = small_board()
+    board.write_text(board.read_text(encoding="utf-8").replace("[platforms.host]", ""), encoding="utf-8")
+    np.savez(tmp_path / "in.npz", image=np.zeros((1, 8, 8, 1), np.int8))
+    assert complaint("run", model, "--board", board, "--inputs", tmp_path / "in.npz") == (
+        "error: this version builds no firmware for small\n"
+        "  small, platforms: none\n"
+        "  hint: every board can be compiled for and inspected; deploy doctor lists those it builds for\n"
+    )
+
+
+def needs(model: Path, run_deploy: Run) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(run_deploy("inspect", model, "--board", "host", "--json").out)
+    return facts
+
+
+def test_too_little_ram_is_told_in_bytes_with_the_layer_of_the_peak(
+    model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
+) -> None:
+    facts = needs(model, run_deploy)
+    arena, stack, peak = facts["arena_bytes"], facts["stack_bytes_estimate"], facts["peak"]
+    largest = ", ".join(f"{name} {size:,}" for name, size in list(peak["buffers"].items())[:3])
+    words = ("compile", model, "--board", small_board(ram_bytes=100), "-o", tmp_path / "out.tar")
+    assert complaint(*words) == (
+        f"error: the model needs {arena + stack:,} bytes of RAM, RAM of small has 100\n"
+        f"  needed: arena, inputs and outputs in it {arena:,}, stack, estimated {stack:,}\n"
+        f"  peak at layer {peak['layer']}, {peak['origin'] or peak['name']}: {largest} bytes\n"
+        "  hint: deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
+        "        --optimize ram needs less of it\n"
+    )
+    assert not (tmp_path / "out.tar").exists()
+
+
+def test_too_little_flash_is_told_in_bytes(
+    model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
+) -> None:
+    facts = needs(model, run_deploy)
+    constants, code = facts["constants_bytes"], facts["code_bytes_estimate"]
+    words = ("compile", model, "--board", small_board(flash_bytes=1000), "-o", tmp_path / "out.tar")
+    assert complaint(*words) == (
+        f"error: the model needs {constants + code:,} bytes of flash, FLASH of small has 1,000\n"
+        f"  needed: constants {constants:,}, code, estimated {code:,}\n"
+        "  hint: deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
+    )
+
+
+def test_inspect_says_by_how_much_a_model_does_not_fit(
+    model: Path, small_board: Callable[..., Path], run_deploy: Run
+) -> None:
+    facts = needs(model, run_deploy)
+    needed = facts["arena_bytes"] + facts["stack_bytes_estimate"]
+    outcome = run_deploy("inspect", model, "--board", small_board(ram_bytes=100))
+    assert outcome.status == 0  # it was asked, and answers
+    assert f"does not fit: {needed - 100:,} bytes too many" in outcome.out
+
+
+def test_an_archive_for_another_core_is_refused_with_the_way_to_a_right_one(
+    model: Path, complaint: Complaint, run_deploy: Run, tmp_path: Path
+) -> None:
+    run_deploy("compile", model, "--board", "mps2-an386", "-o", tmp_path / "m4.tar")
+    expected = (
+        "error: tiny was compiled for cortex-m4 (dsp, fpu, unaligned), mps2-an385 has cortex-m3 (unaligned)\n"
+        "  hint: compile it for this board: deploy compile MODEL --board mps2-an385 -o OUT.tar\n"
+    )
+    for words in (("new", tmp_path / "m4.tar", tmp_path / "p"), ("inspect", tmp_path / "m4.tar")):
+        assert complaint(*words, "--board", "mps2-an385") == expected
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_model_needs_a_board_to_run_on(model: Path, complaint: Complaint) -> None:
+    assert complaint("run", model, "--inputs", "in.npz") == (
+        "error: no board is named\n  FOLDER/tiny.tflite\n  hint: --board B; deploy boards lists them\n"
+    )
+
+
+def test_options_for_compiling_are_refused_where_nothing_is_compiled(
+    model: Path, complaint: Complaint, run_deploy: Run, tmp_path: Path
+) -> None:
+    run_deploy("compile", model, "--board", "host", "-o", tmp_path / "a.tar")
+    words = ("run", tmp_path / "a.tar", "--board", "host", "--inputs", "in.npz", "--optimize", "ram")
+    assert complaint(*words) == (
+        "error: --ram, --optimize and --rounding are for compiling, and this is compiled already\n"
+        "  FOLDER/a.tar\n"
+        "  hint: leave them out here, or give the model file\n"
+    )

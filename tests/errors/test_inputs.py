@@ -1,0 +1,114 @@
+"""A wrong .npz: name, shape, element type, length; said before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Complaint = Callable[..., str]
+
+IMAGE = np.zeros((1, 8, 8, 1), np.int8)
+TAKES = '  hint: the model takes "image" or "input_0": int8[1, 8, 8, 1]\n'
+SERIES = "  hint: a series of N samples has shape [N, 1, 8, 8, 1]\n"
+WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], str]] = {
+    "misspelt name": (
+        {"imgae": IMAGE},
+        'error: the model has no input "imgae" - did you mean "image"?\n  in.npz\n' + TAKES,
+    ),
+    "other name": (
+        {"in_0": IMAGE},
+        'error: the model has no input "in_0" - did you mean "input_0"?\n  in.npz\n' + TAKES,
+    ),
+    "no arrays": ({}, 'error: input "image" is missing\n  in.npz holds nothing\n' + TAKES),
+    "given twice": (
+        {"image": IMAGE, "input_0": IMAGE},
+        'error: input "image" is given twice, as "image", "input_0"\n  in.npz\n',
+    ),
+    "wrong shape": (
+        {"image": IMAGE[0]},
+        'error: "image" has shape [8, 8, 1], the model takes [1, 8, 8, 1]\n  in.npz\n' + SERIES,
+    ),
+    "series without the batch axis": (
+        {"image": np.zeros((5, 8, 8, 1), np.int8)},
+        'error: "image" has shape [5, 8, 8, 1], the model takes [1, 8, 8, 1]\n  in.npz\n' + SERIES,
+    ),
+    "series of nothing": (
+        {"image": np.zeros((0, 1, 8, 8, 1), np.int8)},
+        "error: the series has 0 samples\n  in.npz\n  hint: its first axis counts the samples: 1 or more\n",
+    ),
+    "floats": (
+        {"image": IMAGE.astype(np.float32)},
+        'error: "image" has elements of float32, the model takes int8[1, 8, 8, 1]\n'
+        "  in.npz\n"
+        "  hint: quantise: np.clip(np.round(x / 0.0625) + -128, -128, 127).astype(np.int8)\n",
+    ),
+    "wider integers": (
+        {"image": IMAGE.astype(np.int64)},
+        'error: "image" has elements of int64, the model takes int8[1, 8, 8, 1]\n'
+        "  in.npz\n"
+        "  hint: if the values are meant like that: x.astype(np.int8)\n",
+    ),
+}
+
+
+@pytest.fixture
+def refuse(model: Path, complaint: Complaint, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], str]:
+    """What `deploy run` says to a file of inputs; nothing may be built for it."""
+
+    def must_not_build(*_: object) -> None:
+        raise AssertionError("the inputs are looked at first")
+
+    monkeypatch.setattr("deploy.commands.run.build", must_not_build)
+    return lambda inputs: complaint("run", model, "--board", "host", "--inputs", inputs)
+
+
+@pytest.mark.parametrize("name", WRONG_ARRAYS)
+def test_wrong_arrays_are_named_with_what_the_model_takes(
+    name: str, refuse: Callable[[Path], str], tmp_path: Path
+) -> None:
+    arrays, expected = WRONG_ARRAYS[name]
+    np.savez(tmp_path / "in.npz", **arrays)
+    assert refuse(tmp_path / "in.npz") == expected
+
+
+HOW = "  hint: numpy writes one: np.savez(file, input_0=array)\n"
+
+
+def test_a_missing_file_of_inputs(refuse: Callable[[Path], str], tmp_path: Path) -> None:
+    assert refuse(tmp_path / "in.npz") == "error: the file of inputs does not exist\n  FOLDER/in.npz\n"
+
+
+def test_a_single_array_has_no_name(refuse: Callable[[Path], str], tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", IMAGE)
+    assert refuse(tmp_path / "in.npy") == (
+        "error: the file of inputs holds a single array without a name\n  FOLDER/in.npy\n" + HOW
+    )
+
+
+NOT_NPZ = "error: the file of inputs is no .npz file of plain numbers\n  FOLDER/in.npz\n" + HOW
+
+
+@pytest.mark.parametrize("data", [b"", b"text", b"PK\x03\x04 and then nonsense"])
+def test_what_is_no_npz_file_is_told_how_to_become_one(
+    data: bytes, refuse: Callable[[Path], str], tmp_path: Path
+) -> None:
+    (tmp_path / "in.npz").write_bytes(data)
+    assert refuse(tmp_path / "in.npz") == NOT_NPZ
+
+
+def test_pickled_objects_are_not_loaded(refuse: Callable[[Path], str], tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", image=np.array([{"a": 1}], dtype=object))
+    assert refuse(tmp_path / "in.npz") == NOT_NPZ
+
+
+def test_a_damaged_npz_file(refuse: Callable[[Path], str], tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 128, (20, *IMAGE.shape)).astype(np.int8)
+    np.savez_compressed(tmp_path / "in.npz", image=noise)
+    data = bytearray((tmp_path / "in.npz").read_bytes())
+    data[300:400] = bytes(100)
+    (tmp_path / "in.npz").write_bytes(data)
+    assert refuse(tmp_path / "in.npz") == NOT_NPZ

@@ -1,0 +1,42 @@
+"""What the tests of the house look at: the files of this repository, as they lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGES = ("aot", "codegen", "boards", "platforms", "project_templates", "deploy")
+BESIDE = (".ci", "tests", "benchmarks", "docs")
+LEFT_OUT = {"__pycache__"}
+
+
+def files_in(folders: tuple[str, ...], root: Path) -> Iterator[Path]:
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and not LEFT_OUT & set(path.parts):
+                yield path
+
+
+@pytest.fixture(scope="session")
+def package_names() -> tuple[str, ...]:
+    return PACKAGES
+
+
+@pytest.fixture(scope="session")
+def package_files(repo_root: Path) -> tuple[Path, ...]:
+    """Every file of the packages, data included."""
+    return tuple(files_in(PACKAGES, repo_root))
+
+
+@pytest.fixture(scope="session")
+def package_modules(package_files: tuple[Path, ...]) -> tuple[Path, ...]:
+    return tuple(path for path in package_files if path.suffix == ".py")
+
+
+@pytest.fixture(scope="session")
+def repo_files(repo_root: Path) -> tuple[Path, ...]:
+    """Every file of the repository."""
+    at_the_root = (path for path in sorted(repo_root.iterdir()) if path.is_file())
+    return (*at_the_root, *files_in((*PACKAGES, *BESIDE), repo_root))

@@ -1,0 +1,45 @@
+"""A board is data: it loads, the README shows it, and no code asks for its name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from boards.load import board_names, load_board
+from boards.schema import BOARD, CONSOLE, COUNTER, PLATFORMS, REGION, RUNNERS, UART, USB
+
+ASKS_FOR_A_BOARD = re.compile(r"""\bboard(?:_name|\.name)?\s*(?:==|!=|in\b)\s*["'({\[]""")
+
+
+@pytest.mark.parametrize("name", board_names())
+def test_a_board_loads_and_gives_a_target_with_memory(name: str) -> None:
+    board = load_board(name)
+    assert board.name == name
+    assert board.target.ram_bytes > 0
+    assert board.target.flash_bytes > 0
+
+
+@pytest.mark.parametrize("name", board_names())
+def test_the_readme_shows_every_board(repo_root: Path, name: str) -> None:
+    assert re.search(rf"^\|.*`{re.escape(name)}`", (repo_root / "README.md").read_text(), re.MULTILINE)
+
+
+def test_the_page_on_boards_lists_every_key(repo_root: Path) -> None:
+    page = (repo_root / "docs" / "adding-a-board.md").read_text()
+    tables = (BOARD, CONSOLE, COUNTER, REGION, UART, USB, PLATFORMS, RUNNERS)
+    inner = (*PLATFORMS.values(), *RUNNERS.values())
+    keys = {key for table in (*tables, *inner) for key in table}
+    assert not [key for key in keys if f"`{key}`" not in page]
+
+
+def test_no_code_asks_for_a_board_by_name(package_modules: tuple[Path, ...]) -> None:
+    assert not [path for path in package_modules if ASKS_FOR_A_BOARD.search(path.read_text())]
+
+
+@pytest.mark.parametrize(
+    "code", ['if board == "x":', "if board.name in ('x', 'y'):", "if board_name != 'x':"]
+)
+def test_asking_for_a_board_by_name_is_noticed(code: str) -> None:
+    assert ASKS_FOR_A_BOARD.search(code)

@@ -1,0 +1,40 @@
+"""docs/ops.md says what each op supports, in the words of the messages that refuse the rest."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from aot.frontend.tflite.importers import IMPORTERS
+from aot.ops import OPS
+from aot.ops.op import Op
+
+INTRODUCTION = """\
+# The ops and their limits
+
+Written by `make golden` from the constraints in `aot/ops`: each limit is also the message to
+whoever brings a model that breaks it. Element types are `i8` (quantised), `i32` and `f32`. The
+references compute both `i8` and `f32`; kernels exist for `i8`.
+"""
+
+
+def ops_page() -> str:
+    sections = [section(name, op) for name, op in sorted(OPS.items())]
+    return "\n".join([INTRODUCTION, *sections, "\n".join(tflite_section())]) + "\n"
+
+
+def section(name: str, op: type[Op]) -> str:
+    limits = "".join(f"- {constraint.rule}\n" for constraint in op.constraints)
+    meaning = "\n\n".join(inspect.getdoc(thing) or "" for thing in (sys.modules[op.__module__], op))
+    return f"## {name}\n\n{meaning}\n\n{limits}"
+
+
+def tflite_section() -> Iterator[str]:
+    yield "## TFLite's operators\n"
+    yield "Those that are read: " + ", ".join(f"`{code}`" for code in sorted(IMPORTERS)) + "."
+
+
+def test_the_page_of_ops_is_current(repo_root: Path, generated: Callable[[Path, str], None]) -> None:
+    generated(repo_root / "docs" / "ops.md", ops_page())

@@ -1,0 +1,64 @@
+"""What make installs before it runs: only what the machine lacks, and named where it cannot be installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+EVERYTHING = {"gcc", "clang", "arm-none-eabi-gcc", "qemu-system-arm"}
+
+
+@pytest.fixture(scope="module")
+def prepare(repo_root: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("prepare", repo_root / ".ci" / "prepare.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def give_programs(monkeypatch: pytest.MonkeyPatch, programs: Iterable[str]) -> None:
+    found = set(programs)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}" if name in found else None)
+
+
+@pytest.mark.parametrize(
+    ("programs", "extras"),
+    [
+        (EVERYTHING, ()),
+        (EVERYTHING - {"clang"}, ()),
+        (EVERYTHING - {"qemu-system-arm"}, ("unicorn",)),
+        (EVERYTHING - {"arm-none-eabi-gcc"}, ("zig",)),
+        (EVERYTHING - {"gcc", "clang"}, ("zig",)),
+        (set(), ("zig", "unicorn")),
+    ],
+)
+def test_the_demo_takes_from_pip_only_what_the_machine_lacks(
+    prepare: ModuleType, monkeypatch: pytest.MonkeyPatch, programs: set[str], extras: tuple[str, ...]
+) -> None:
+    give_programs(monkeypatch, programs)
+    assert prepare.demo_extras() == extras
+
+
+def test_the_tests_need_no_package_that_is_there(
+    prepare: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_programs(monkeypatch, EVERYTHING)
+    assert prepare.missing_packages() == ()
+
+
+def test_packages_are_named_where_apt_cannot_install_them(
+    prepare: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    give_programs(monkeypatch, {"gcc", "clang"})
+    assert not prepare.install_programs(prepare.missing_packages())
+    assert capsys.readouterr().err == (
+        "missing on this machine: gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm\n"
+        "  hint: sudo apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
+        "   (the names are Debian's)\n"
+    )
