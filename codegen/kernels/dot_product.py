@@ -180,7 +180,8 @@ def dsp_tile(p: DotProblem, goal: Optimize, macs: int) -> Tile:
     if p.pixels == 1 or near == 1:
         return Tile(1, min(4, p.channels), unroll)
     most = 2 if small else _MOST_PIXELS
-    return Tile(min(most, near, p.pixels), min(2, p.channels), unroll)
+    alone = small and p.channels % 2 != 0  # a tail of one channel would double the code
+    return Tile(min(most, near, p.pixels), 1 if alone else min(2, p.channels), unroll)
 
 
 def _pixel_counts(p: DotProblem, tile: Tile) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Every kernel equals its op's reference, bit for bit: as a loop nest, as C on this computer, as C on a Cortex-M4."""
+"""Every kernel equals its op's reference, bit for bit: as a loop nest, as C here, as C on a Cortex-M4."""
 
 from __future__ import annotations
 
