@@ -7,7 +7,8 @@ weights of all rows lie one after the other, so their pointer runs through.
 from __future__ import annotations
 
 from aot.ir.types import DType
-from codegen.instr.dsp import DotTile, dot
+from codegen.instr.dot_tile import DotTile
+from codegen.instr.dsp import dot
 from codegen.instr.instruction import Instruction
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, For, Role, Stmt, at, load

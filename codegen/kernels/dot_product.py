@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from aot.target import Optimize
-from codegen.instr.dsp import LDRD_OFFSET_LIMIT, DotTile, dot
+from codegen.instr.dot_tile import LDRD_OFFSET_LIMIT, DotTile
+from codegen.instr.dsp import dot
 from codegen.instr.dsp_rows import dot_rows
 from codegen.instr.requantise import ToInt8
 from codegen.kernels.requantised import channel_constants

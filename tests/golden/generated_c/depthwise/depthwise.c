@@ -161,6 +161,22 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
     return saturate_to_int8((v + (v >> 31) + rounding) >> right);
 }
 
+#define DOT_2X2_I16_STEP4_1_ONCE_STEP \
+    "ldrd %[a], %[b], [%[w]], #8\n\t" \
+    "sxtb16 %[e], %[a]\n\t" \
+    "sxtb16 %[a], %[a], ror #8\n\t" \
+    "sxtb16 %[f], %[b]\n\t" \
+    "sxtb16 %[b], %[b], ror #8\n\t" \
+    "ldrd %[p], %[q], [%[x], #8]\n\t" \
+    "smlad %[s10], %[p], %[e], %[s10]\n\t" \
+    "smlad %[s11], %[p], %[f], %[s11]\n\t" \
+    "smlad %[s10], %[q], %[a], %[s10]\n\t" \
+    "smlad %[s11], %[q], %[b], %[s11]\n\t" \
+    "ldrd %[p], %[q], [%[x]], #8\n\t" \
+    "smlad %[s00], %[p], %[e], %[s00]\n\t" \
+    "smlad %[s01], %[p], %[f], %[s01]\n\t" \
+    "smlad %[s00], %[q], %[a], %[s00]\n\t" \
+    "smlad %[s01], %[q], %[b], %[s01]\n\t"
 /* Sums of 2 pixels, 4 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_2x2_i16_step4_1_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11,
@@ -170,21 +186,7 @@ static inline __attribute__((always_inline)) const int8_t *dot_2x2_i16_step4_1_o
     int32_t a, b, e, f, p, q;
     (void)groups;
     __asm__ volatile(
-        "ldrd %[a], %[b], [%[w]], #8\n\t"
-        "sxtb16 %[e], %[a]\n\t"
-        "sxtb16 %[a], %[a], ror #8\n\t"
-        "sxtb16 %[f], %[b]\n\t"
-        "sxtb16 %[b], %[b], ror #8\n\t"
-        "ldrd %[p], %[q], [%[x], #8]\n\t"
-        "smlad %[s10], %[p], %[e], %[s10]\n\t"
-        "smlad %[s11], %[p], %[f], %[s11]\n\t"
-        "smlad %[s10], %[q], %[a], %[s10]\n\t"
-        "smlad %[s11], %[q], %[b], %[s11]\n\t"
-        "ldrd %[p], %[q], [%[x]], #8\n\t"
-        "smlad %[s00], %[p], %[e], %[s00]\n\t"
-        "smlad %[s01], %[p], %[f], %[s01]\n\t"
-        "smlad %[s00], %[q], %[a], %[s00]\n\t"
-        "smlad %[s01], %[q], %[b], %[s01]\n\t"
+        DOT_2X2_I16_STEP4_1_ONCE_STEP
         : [s00] "+r"(s00), [s01] "+r"(s01), [s10] "+r"(s10), [s11] "+r"(s11),
           [x] "+r"(x), [w] "+r"(w),
           [a] "=&r"(a), [b] "=&r"(b), [e] "=&r"(e), [f] "=&r"(f), [p] "=&r"(p), [q] "=&r"(q)
@@ -197,6 +199,17 @@ static inline __attribute__((always_inline)) const int8_t *dot_2x2_i16_step4_1_o
     return w;
 }
 
+#define DOT_1X2_I16_1_ONCE_STEP \
+    "ldrd %[p], %[q], [%[x]], #8\n\t" \
+    "ldrd %[a], %[b], [%[w]], #8\n\t" \
+    "sxtb16 %[e], %[a]\n\t" \
+    "sxtb16 %[a], %[a], ror #8\n\t" \
+    "smlad %[s00], %[p], %[e], %[s00]\n\t" \
+    "smlad %[s00], %[q], %[a], %[s00]\n\t" \
+    "sxtb16 %[e], %[b]\n\t" \
+    "sxtb16 %[b], %[b], ror #8\n\t" \
+    "smlad %[s01], %[p], %[e], %[s01]\n\t" \
+    "smlad %[s01], %[q], %[b], %[s01]\n\t"
 /* Sums of one pixel and 2 channels, four terms at a time; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_1x2_i16_1_once(
     int32_t *sum00, int32_t *sum01,
@@ -206,16 +219,7 @@ static inline __attribute__((always_inline)) const int8_t *dot_1x2_i16_1_once(
     int32_t a, b, e, p, q;
     (void)groups;
     __asm__ volatile(
-        "ldrd %[p], %[q], [%[x]], #8\n\t"
-        "ldrd %[a], %[b], [%[w]], #8\n\t"
-        "sxtb16 %[e], %[a]\n\t"
-        "sxtb16 %[a], %[a], ror #8\n\t"
-        "smlad %[s00], %[p], %[e], %[s00]\n\t"
-        "smlad %[s00], %[q], %[a], %[s00]\n\t"
-        "sxtb16 %[e], %[b]\n\t"
-        "sxtb16 %[b], %[b], ror #8\n\t"
-        "smlad %[s01], %[p], %[e], %[s01]\n\t"
-        "smlad %[s01], %[q], %[b], %[s01]\n\t"
+        DOT_1X2_I16_1_ONCE_STEP
         : [s00] "+r"(s00), [s01] "+r"(s01),
           [x] "+r"(x), [w] "+r"(w),
           [a] "=&r"(a), [b] "=&r"(b), [e] "=&r"(e), [p] "=&r"(p), [q] "=&r"(q)
@@ -236,6 +240,27 @@ static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step4_1_o
     return dot_1x2_i16_1_once(sum20, sum21, x + 8, w, groups);
 }
 #else
+#define DOT_3X2_I16_STEP4_1_ONCE_STEP \
+    "ldrd %[a], %[b], [%[w]], #8\n\t" \
+    "sxtb16 %[e], %[a]\n\t" \
+    "sxtb16 %[a], %[a], ror #8\n\t" \
+    "sxtb16 %[f], %[b]\n\t" \
+    "sxtb16 %[b], %[b], ror #8\n\t" \
+    "ldrd %[p], %[q], [%[x], #16]\n\t" \
+    "smlad %[s20], %[p], %[e], %[s20]\n\t" \
+    "smlad %[s21], %[p], %[f], %[s21]\n\t" \
+    "smlad %[s20], %[q], %[a], %[s20]\n\t" \
+    "smlad %[s21], %[q], %[b], %[s21]\n\t" \
+    "ldrd %[p], %[q], [%[x], #8]\n\t" \
+    "smlad %[s10], %[p], %[e], %[s10]\n\t" \
+    "smlad %[s11], %[p], %[f], %[s11]\n\t" \
+    "smlad %[s10], %[q], %[a], %[s10]\n\t" \
+    "smlad %[s11], %[q], %[b], %[s11]\n\t" \
+    "ldrd %[p], %[q], [%[x]], #8\n\t" \
+    "smlad %[s00], %[p], %[e], %[s00]\n\t" \
+    "smlad %[s01], %[p], %[f], %[s01]\n\t" \
+    "smlad %[s00], %[q], %[a], %[s00]\n\t" \
+    "smlad %[s01], %[q], %[b], %[s01]\n\t"
 /* Sums of 3 pixels, 4 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step4_1_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11, int32_t *sum20, int32_t *sum21,
@@ -245,26 +270,7 @@ static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step4_1_o
     int32_t a, b, e, f, p, q;
     (void)groups;
     __asm__ volatile(
-        "ldrd %[a], %[b], [%[w]], #8\n\t"
-        "sxtb16 %[e], %[a]\n\t"
-        "sxtb16 %[a], %[a], ror #8\n\t"
-        "sxtb16 %[f], %[b]\n\t"
-        "sxtb16 %[b], %[b], ror #8\n\t"
-        "ldrd %[p], %[q], [%[x], #16]\n\t"
-        "smlad %[s20], %[p], %[e], %[s20]\n\t"
-        "smlad %[s21], %[p], %[f], %[s21]\n\t"
-        "smlad %[s20], %[q], %[a], %[s20]\n\t"
-        "smlad %[s21], %[q], %[b], %[s21]\n\t"
-        "ldrd %[p], %[q], [%[x], #8]\n\t"
-        "smlad %[s10], %[p], %[e], %[s10]\n\t"
-        "smlad %[s11], %[p], %[f], %[s11]\n\t"
-        "smlad %[s10], %[q], %[a], %[s10]\n\t"
-        "smlad %[s11], %[q], %[b], %[s11]\n\t"
-        "ldrd %[p], %[q], [%[x]], #8\n\t"
-        "smlad %[s00], %[p], %[e], %[s00]\n\t"
-        "smlad %[s01], %[p], %[f], %[s01]\n\t"
-        "smlad %[s00], %[q], %[a], %[s00]\n\t"
-        "smlad %[s01], %[q], %[b], %[s01]\n\t"
+        DOT_3X2_I16_STEP4_1_ONCE_STEP
         : [s00] "+r"(s00), [s01] "+r"(s01), [s10] "+r"(s10), [s11] "+r"(s11), [s20] "+r"(s20), [s21] "+r"(s21),
           [x] "+r"(x), [w] "+r"(w),
           [a] "=&r"(a), [b] "=&r"(b), [e] "=&r"(e), [f] "=&r"(f), [p] "=&r"(p), [q] "=&r"(q)

@@ -1,0 +1,35 @@
+"""The register tile of a dot product: its shape is the knob of the DSP schedules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.ir.types import DType
+
+LDRD_OFFSET_LIMIT = 1020  # bytes, the largest immediate
+_UNROLLS = (1, 2, 3, 4, 8, 16)  # between these, code grows faster than time shrinks
+
+
+@dataclass(frozen=True, slots=True)
+class DotTile:
+    """A register tile of dot products: `pixels` by `channels` sums over `steps` groups of four."""
+
+    pixels: int
+    channels: int
+    steps: int
+    pixel_step: int  # elements from one pixel of x to the next
+    x_dtype: DType  # I16: widened activations; I8: widened in registers
+    x_aligned: bool  # every x is at a multiple of four bytes, so LDRD may be used
+    most_unrolled: int  # groups per turn of the loop
+
+    @property
+    def name(self) -> str:
+        step = f"_step{self.pixel_step}" if self.pixels > 1 else ""
+        unroll = f"_{self.unroll}_once" if self.unroll == self.steps else f"_by_{self.unroll}"
+        aligned = "" if self.x_aligned else "_unaligned"
+        return f"dot_{self.pixels}x{self.channels}_{self.x_dtype.value}{step}{aligned}{unroll}"
+
+    @property
+    def unroll(self) -> int:
+        """Groups per turn of the loop: the most allowed that divides the steps."""
+        return max(u for u in _UNROLLS if u <= self.most_unrolled and self.steps % u == 0)
