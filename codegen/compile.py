@@ -10,7 +10,7 @@ from pathlib import Path
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph
 from aot.passes.pipeline import run_pipeline
-from aot.plan.model import Plan
+from aot.plan.model import Kind, Plan
 from aot.plan.whole_bound import whole_tensor_bound
 from aot.target import Target
 from codegen.constants import collect_constants
@@ -24,6 +24,7 @@ from codegen.lower import Lowered
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 from codegen.names import c_identifier, unique_identifiers
 
+_ALIGN = 4
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 
@@ -47,7 +48,7 @@ def compile_graph(
     names = unique_identifiers(lowered.tensors, "tensor")
     inputs = _interface(graph, graph.inputs, lowered, plan, names)
     outputs = _interface(graph, graph.outputs, lowered, plan, names)
-    printer = RunPrinter(lowered, plan, library.calls, constants, names)
+    printer = RunPrinter(lowered, plan, library.calls, constants, names, name)
     run = printer.print()
     sources = emit_sources(
         name, source_name, model_hash, inputs, outputs, plan.arena_bytes, library, run, constants
@@ -82,7 +83,13 @@ def model_name(path: Path) -> str:
 def _interface(
     graph: Graph, values: tuple[str, ...], lowered: Lowered, plan: Plan, names: Mapping[str, str]
 ) -> tuple[TensorInfo, ...]:
-    return tuple(TensorInfo(v, names[v], graph.types[v], plan.buffers[v].offset) for v in values)
+    """A streamed input has no place in the arena; whoever wants it whole puts it behind."""
+    behind = -(-plan.arena_bytes // _ALIGN) * _ALIGN
+    streamed = lowered.tensors[values[0]].kind is Kind.INNER
+    offsets = [behind if streamed else plan.buffers[v].offset for v in values]
+    return tuple(
+        TensorInfo(v, names[v], graph.types[v], offset) for v, offset in zip(values, offsets, strict=True)
+    )
 
 
 def _layers(graph: Graph, lowered: Lowered, printer: RunPrinter) -> tuple[LayerInfo, ...]:

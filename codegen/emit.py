@@ -38,13 +38,16 @@ def emit_sources(
         ),
         "arena_bytes": arena_bytes,
         "constants_bytes": constants.bytes,
-        "inputs": [_tensor_context(t) for t in inputs],
-        "outputs": [_tensor_context(t) for t in outputs],
-        "tensors": [_tensor_context(t) for t in (*inputs, *outputs)],
+        "inputs": [_tensor_context(t, arena_bytes) for t in inputs],
+        "outputs": [_tensor_context(t, arena_bytes) for t in outputs],
+        "tensors": [_tensor_context(t, arena_bytes) for t in (*inputs, *outputs)],
         "hash": ", ".join(f"0x{model_hash[i : i + 2]}" for i in range(0, 16, 2)),
         "layer_count": len(run.layers),
+        "stream": run.stream,
+        "line_arena_bytes": max([arena_bytes, *(t.arena_offset + t.bytes for t in (*inputs, *outputs))]),
     }
-    includes = sorted({*library.includes, *(("string.h",) if "fill_8" in run.fills else ())})
+    wanted = {"fill_8" in run.fills: "string.h", run.stream is not None: "stdbool.h"}
+    includes = sorted({*library.includes, *(name for is_wanted, name in wanted.items() if is_wanted)})
     model = {
         "includes": includes,
         "helpers": library.helpers,
@@ -54,7 +57,7 @@ def emit_sources(
         "layers": run.layers,
         "tables": run.tables,
         "body": run.body,
-        "null_checks": _null_checks(inputs, outputs),
+        "null_checks": _null_checks(() if run.stream is not None else inputs, outputs, run.stream is None),
     }
     weights = {
         "declarations": [declaration(n, a) for n, a in constants.arrays.items()],
@@ -116,7 +119,7 @@ def _render(template: str, context: Mapping[str, object]) -> str:
     return text.rstrip("\n") + "\n"
 
 
-def _tensor_context(tensor: TensorInfo) -> Mapping[str, object]:
+def _tensor_context(tensor: TensorInfo, arena_bytes: int) -> Mapping[str, object]:
     kind = tensor.type
     quantised = kind.quant is not None and not kind.quant.is_per_channel
     return {
@@ -129,6 +132,7 @@ def _tensor_context(tensor: TensorInfo) -> Mapping[str, object]:
         "rank": kind.rank,
         "elements": kind.elements,
         "offset": f"{tensor.arena_offset}",
+        "is_placed": tensor.arena_offset < arena_bytes,  # a streamed input has no place in the arena
         "bytes": kind.bytes,
         "quantised": quantised,
         "scale": f"{kind.quant.scale!r}f" if quantised and kind.quant is not None else "",
@@ -141,7 +145,7 @@ def _said(kind: TensorType) -> str:
     return f"{kind.dtype.value}[{', '.join(str(d) for d in kind.shape)}]"
 
 
-def _null_checks(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> str:
-    pointers = ["in", "out", "arena"]
+def _null_checks(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], has_in: bool) -> str:
+    pointers = [*(["in"] if has_in else []), "out", "arena"]
     pointers += [f"in->{t.c_name}" for t in inputs] + [f"out->{t.c_name}" for t in outputs]
     return " || ".join(f"{p} == NULL" for p in pointers)

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 
 from aot.plan.model import Plan
 from codegen.kernel_library import KernelLibrary
-from codegen.layers import RunText, ordered_parts
+from codegen.layers import RunText
 from codegen.loops.ir import Declare, For, Invoke, Proc, Role, Stmt
 from codegen.loops.print_c import expand_unrolled
+from codegen.order_text import ordered_parts
 
 _BYTES_PER_INSTRUCTION = 3.9
 _BYTES_PER_STATEMENT = 12

@@ -32,6 +32,12 @@ class ModelFacts:
         return self.memory.arena_bytes
 
     @property
+    def line_arena_bytes(self) -> int:
+        """With room for a streamed input behind it, which the serial line gives as a whole."""
+        ends = (tensor.arena_offset + tensor.bytes for tensor in (*self.inputs, *self.outputs))
+        return max(self.arena_bytes, *ends)
+
+    @property
     def io_bytes(self) -> int:
         """Inputs and outputs; they have their places in the arena."""
         return sum(tensor.bytes for tensor in (*self.inputs, *self.outputs))

@@ -11,9 +11,10 @@ from codegen.formats import geometry, has_margins, storage_dtype
 from codegen.kernel_library import SharedKernel
 from codegen.loops.ir import Buffer as LoopBuffer
 from codegen.loops.ir import Role
-from codegen.lower import Lowered, LoweredStage, Reading, Tensor
+from codegen.lower import PUSHED, Lowered, LoweredStage, Reading, Tensor
 from codegen.model import RowFormat
 from codegen.names import comment_text
+from codegen.order_text import counter_type, ordered_runs, streamed_order
 
 _LINE = 100
 
@@ -23,8 +24,19 @@ class RunText:
     accessors: tuple[str, ...]
     layers: tuple[str, ...]
     tables: tuple[str, ...]  # orders of interleaved layers
-    body: tuple[str, ...]  # statements of <model>_run
+    body: tuple[str, ...]  # statements of <model>_run; none where the input is streamed
     fills: tuple[str, ...]  # names of the fill functions that are needed
+    stream: StreamText | None
+
+
+@dataclass(frozen=True)
+class StreamText:
+    """What the header says of a streamed input."""
+
+    rows: int
+    row_elements: int
+    layers: int
+    counter: str  # C type of a layer's row counter
 
 
 class RunPrinter:
@@ -37,19 +49,29 @@ class RunPrinter:
         calls: Sequence[Sequence[SharedKernel]],
         constants: Constants,
         names: Mapping[str, str],
+        model: str,
     ) -> None:
         self.lowered = lowered
         self.plan = plan
         self.calls = calls
         self.constants = constants
         self.names = names  # tensor -> C identifier
+        self.model = model
         self.fills: set[str] = set()
 
     def print(self) -> RunText:
         accessors = tuple(self._accessor(t) for t in self.lowered.tensors.values())
         layers = tuple(self._layer(i) for i in range(len(self.lowered.stages)))
         tables, body = self._order()
-        return RunText(accessors, layers, tables, body, tuple(sorted(self.fills)))
+        return RunText(accessors, layers, tables, body, tuple(sorted(self.fills)), self._stream())
+
+    def _stream(self) -> StreamText | None:
+        if self.lowered.receiver is None:
+            return None
+        g = geometry(self.lowered.tensors[self.lowered.stages[self.lowered.receiver].writes].type)
+        return StreamText(
+            g.rows, g.width * g.channels, len(self.lowered.stages), counter_type(self.plan.order)
+        )
 
     def _accessor(self, tensor: Tensor) -> str:
         c_type, fmt = storage_dtype(tensor.type, tensor.format).c_name, tensor.format
@@ -144,6 +166,8 @@ class RunPrinter:
         return comment_text(f"{stage.op} {self.shapes(stage)}{origin}")
 
     def shapes(self, stage: LoweredStage) -> str:
+        if stage.reads[0].tensor == PUSHED:
+            return self._shape(self.lowered.tensors[stage.writes])
         source, made = self.lowered.tensors[stage.reads[0].tensor], self.lowered.tensors[stage.writes]
         return f"{self._shape(source)} -> {self._shape(made)}"
 
@@ -246,6 +270,8 @@ class RunPrinter:
         return text
 
     def _row_pointer(self, reading: Reading, number: int) -> str:
+        if reading.tensor == PUSHED:
+            return "run->pushed"
         tensor, access = self.lowered.tensors[reading.tensor], reading.access
         name = self.names[reading.tensor]
         offset = access.first + number * access.step
@@ -256,15 +282,11 @@ class RunPrinter:
         return f"row_of_{name}(run, 0) + {within}"
 
     def _order(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        tables: list[str] = []
-        body: list[str] = []
-        for part in ordered_parts(self.plan.order):
-            if len(set(part)) == 1:
-                body += _repeat(part[0], len(part))
-            else:
-                body.append(f"    run_order_{len(tables)}(&run);")
-                tables.append(f"{_table(len(tables), part)}\n\n{_dispatcher(len(tables), part)}")
-        return tuple(tables), tuple(body)
+        receiver = self.lowered.receiver
+        if receiver is None:
+            return ordered_runs(self.plan.order)
+        rows = self.lowered.tensors[self.lowered.stages[receiver].writes].image_rows
+        return (streamed_order(self.plan.order, receiver, rows, self.model),), ()
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
@@ -283,68 +305,8 @@ class _Arguments:
     names: list[str]
 
 
-def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
-    """The order cut wherever everything that has begun has also ended."""
-    last = {stage: i for i, stage in enumerate(order)}
-    parts, start, end = [], 0, 0
-    for i, stage in enumerate(order):
-        end = max(end, last[stage])
-        if i == end:
-            parts.append(tuple(order[start : i + 1]))
-            start = i + 1
-    return parts
-
-
 def _row_params(stage: LoweredStage) -> list[LoopBuffer]:
     return [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
-
-
-def _repeat(stage: int, firings: int) -> list[str]:
-    if firings == 1:
-        return [f"    layer_{stage}(&run, 0);"]
-    return [
-        f"    for (uint32_t row = 0; row < {firings}u; ++row) {{",
-        f"        layer_{stage}(&run, row);",
-        "    }",
-    ]
-
-
-def _table(number: int, part: Sequence[int]) -> str:
-    lines, line = [], "   "
-    for stage in part:
-        text = f" {stage},"
-        if len(line) + len(text) > _LINE:
-            lines.append(line)
-            line = "   "
-        line += text
-    return "\n".join(
-        [f"static const {_table_type(part)} order_{number}[{len(part)}] = {{", *lines, line, "};"]
-    )
-
-
-def _table_type(part: Sequence[int]) -> str:
-    return "uint8_t" if max(part) < 256 else "uint16_t"
-
-
-def _dispatcher(number: int, part: Sequence[int]) -> str:
-    """Each entry of the table names the layer whose next row is computed."""
-    first, last = min(part), max(part)
-    most = max(part.count(stage) for stage in set(part))
-    base = f" - {first}" if first else ""
-    counter = "uint8_t" if most < 256 else "uint16_t"
-    lines = [
-        "/* Rows in the order that needs least memory: an entry names the layer whose next row is due. */",
-        f"static LAYER void run_order_{number}(const struct run *run)",
-        "{",
-        f"    {counter} next[{last - first + 1}] = {{0}};",
-        f"    for (uint32_t i = 0; i < {len(part)}u; ++i) {{",
-        f"        const uint32_t row = next[order_{number}[i]{base}]++;",
-        f"        switch (order_{number}[i]) {{",
-    ]
-    for stage in sorted(set(part)):
-        lines += [f"        case {stage}:", f"            layer_{stage}(run, row);", "            break;"]
-    lines += ["        default:", "            break;", "        }", "    }", "}"]
-    return "\n".join(lines)
 
 
 def _plus(number: int) -> str:

@@ -44,11 +44,14 @@ class Tensor:
         return self.format.top + self.image_rows + self.format.bottom
 
 
+PUSHED = ""  # stands for the row that the caller has just pushed, where a tensor is named
+
+
 @dataclass(frozen=True)
 class Reading:
     """How a stage reads a tensor: through row pointers, in the rows of `view` where that is given."""
 
-    tensor: str
+    tensor: str  # or PUSHED
     access: RowAccess
     view: RowFormat | None = None  # rows other than the tensor's own, in the same dense bytes
 
@@ -70,6 +73,12 @@ class Lowered:
     tensors: Mapping[str, Tensor]
     stages: tuple[LoweredStage, ...]
     views: Mapping[str, str]  # value -> the tensor whose memory it is
+
+    @property
+    def receiver(self) -> int | None:
+        """The stage that takes pushed rows, where the input is streamed."""
+        numbers = [i for i, s in enumerate(self.stages) if any(r.tensor == PUSHED for r in s.reads)]
+        return numbers[0] if numbers else None
 
 
 def lower_graph(
@@ -117,14 +126,24 @@ class _Lowering:
         self.copies: dict[tuple[str, Want], str] = {}
 
     def run(self) -> Lowered:
-        for value in self.graph.inputs:
-            self.tensors[value] = self._fixed(value, Kind.INPUT)
+        if self.options.stream:
+            self._receive(streamed_input(self.graph))
+        else:
+            self.tensors |= {value: self._fixed(value, Kind.INPUT) for value in self.graph.inputs}
         for node in self.graph.nodes:
             if node.op.name != _VIEW:
                 self._add_node(node)
         for value in self.graph.outputs:
             self._deliver(value)
         return Lowered(self.tensors, tuple(self.stages), self.views)
+
+    def _receive(self, value: str) -> None:
+        """The rows of the input are copied as they come, into the format that its readers want."""
+        tensor, value_type = self._made(value), self.graph.types[value]
+        kernel = relayout(value_type, dense_format(value_type), tensor.format)
+        self.tensors[value] = tensor
+        reads = (Reading(PUSHED, kernel.access[0]),)
+        self.stages.append(LoweredStage(f"receive {value}", None, "receive", kernel, reads, value))
 
     def _site(self, node: Node) -> Site:
         graph = self.graph
@@ -238,6 +257,27 @@ class _Lowering:
         self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, name))
 
 
+def streamed_input(graph: Graph) -> str:
+    """The one input whose rows can be pushed. Raises ModelError where the graph does not allow it."""
+    if len(graph.inputs) != 1:
+        raise ModelError(
+            f"a model with {len(graph.inputs)} inputs cannot be streamed",
+            "inputs: " + ", ".join(graph.inputs),
+            "without --stream all inputs are given at once",
+        )
+    (value,) = graph.inputs
+    views = [node.name for node in graph.readers[value] if node.op.name == _VIEW]
+    if views or value in graph.outputs or geometry(graph.types[value]).rows == 1:
+        shape = ", ".join(str(d) for d in graph.types[value].shape)
+        raise ModelError(
+            "the input cannot be streamed: it must be an image [1, rows, columns, channels] that layers read "
+            "row by row",
+            f'input "{value}" has shape [{shape}]' + (f", read by reshape {views[0]}" if views else ""),
+            "without --stream the input is given at once",
+        )
+    return value
+
+
 def _view_roots(graph: Graph) -> dict[str, str]:
     """value -> the value whose memory it is, for every chain of reshapes."""
     roots: dict[str, str] = {}
@@ -265,7 +305,7 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
     if stage.kernel.accumulation is not None:
         return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
     out = tensors[stage.writes]
-    names = tuple(dict.fromkeys(r.tensor for r in stage.reads))
+    names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
     firings = []
     for row in range(out.image_rows):
         reads = tuple(_merged(stage, name, row, tensors) for name in names)

@@ -14,7 +14,7 @@ from boards.load import load_board
 from codegen.archive import Archive, read_archive
 from codegen.archive_file import is_archive
 from codegen.facts import ModelFacts, facts_of
-from codegen.model import CompiledModel, CompileOptions, TensorInfo
+from codegen.model import CompiledModel, CompileOptions
 from deploy.cache import cached
 from deploy.compiling import Compiled, compile_for
 from deploy.console import progress
@@ -23,7 +23,7 @@ from deploy.reach import platform_for
 from deploy.tensors import Slot, slot_of
 from platforms.base import Firmware, Platform
 from platforms.folder import is_project, read_project
-from platforms.project import App, ProjectSource, ProjectTensor
+from platforms.project import App, ProjectSource, project_source, source_of
 from platforms.toolchains import find_toolchain
 
 
@@ -156,29 +156,10 @@ def build_project(platform: Platform, directory: Path, board: Board, choices: Bu
 
 
 def model_source(model: CompiledModel) -> ProjectSource:
-    return _source(facts_of(model), model.sources)
+    return source_of(facts_of(model), model.sources)
 
 
 def archive_source(archive: Archive, board: Board) -> ProjectSource:
     """Raises BoardError where the archive's code is for another core."""
     require_core(archive.facts, board)
-    return _source(archive.facts, {**archive.sources, **archive.headers})
-
-
-def _source(facts: ModelFacts, files: Mapping[str, str]) -> ProjectSource:
-    return ProjectSource(
-        name=facts.name,
-        sources={name: text for name, text in files.items() if name.endswith(".c")},
-        headers={name: text for name, text in files.items() if name.endswith(".h")},
-        arena_bytes=facts.arena_bytes,
-        stack_bytes=facts.stack_bytes_estimate,
-        inputs=tuple(_tensor(tensor) for tensor in facts.inputs),
-        outputs=tuple(_tensor(tensor) for tensor in facts.outputs),
-        c_flags=facts.c_flags,
-        model_hash=facts.model_hash,
-        tool_version=facts.tool_version,
-    )
-
-
-def _tensor(tensor: TensorInfo) -> ProjectTensor:
-    return ProjectTensor(tensor.c_name, tensor.type.dtype.c_name, tensor.type.elements)
+    return project_source(archive)

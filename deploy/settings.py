@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from aot.target import Optimize
 from codegen.model import CompileOptions, Rounding
@@ -10,7 +11,9 @@ from codegen.model import CompileOptions, Rounding
 
 def compile_options(arguments: argparse.Namespace) -> CompileOptions:
     """What deploy.options.add_compile_options added."""
-    return make_options(arguments.optimize, arguments.rounding, arguments.ram)
+    return replace(
+        make_options(arguments.optimize, arguments.rounding, arguments.ram), stream=arguments.stream
+    )
 
 
 def make_options(optimize: str, rounding: str, ram_bytes: int | None) -> CompileOptions:

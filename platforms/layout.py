@@ -89,8 +89,17 @@ def _runtime_files(app: App) -> dict[str, str]:
 def _app_files(source: ProjectSource, app: App) -> dict[str, str]:
     names = {"name": source.name, "macro": source.name.upper()}
     if app is App.RPC:
-        return {"src/models.c": filled("project", "models.c.jinja", build_id=_build_id(source), **names)}
+        text = filled(
+            "project",
+            "models.c.jinja",
+            build_id=_build_id(source),
+            arena_bytes=source.arena_bytes,
+            is_streamed=source.is_streamed,
+            **names,
+        )
+        return {"src/models.c": text}
     tensors = {
+        "is_streamed": source.is_streamed,
         "inputs": [_for_main(source, tensor) for tensor in source.inputs],
         "outputs": [_for_main(source, tensor) for tensor in source.outputs],
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from codegen.archive import Archive
+from codegen.facts import ModelFacts
 from codegen.model import TensorInfo
 
 
@@ -33,7 +34,8 @@ class ProjectSource:
     name: str  # a C identifier in lower case, such as "kws"
     sources: Mapping[str, str]  # "kws.c", "kws_weights.c", "kws_describe.c" -> text
     headers: Mapping[str, str]  # "kws.h" -> text
-    arena_bytes: int
+    arena_bytes: int  # on the line: with a streamed input as a whole
+    is_streamed: bool
     stack_bytes: int  # estimated need of <model>_run
     inputs: tuple[ProjectTensor, ...]
     outputs: tuple[ProjectTensor, ...]
@@ -44,17 +46,23 @@ class ProjectSource:
 
 def project_source(archive: Archive) -> ProjectSource:
     """What a project holds of an archive."""
+    return source_of(archive.facts, {**archive.sources, **archive.headers})
+
+
+def source_of(facts: ModelFacts, files: Mapping[str, str]) -> ProjectSource:
+    """What a project holds of a compiled model; `files` are its C files by name."""
     return ProjectSource(
-        name=archive.name,
-        sources=archive.sources,
-        headers=archive.headers,
-        arena_bytes=archive.arena_bytes,
-        stack_bytes=archive.facts.stack_bytes_estimate,
-        inputs=tuple(_tensor(info) for info in archive.inputs),
-        outputs=tuple(_tensor(info) for info in archive.outputs),
-        c_flags=archive.c_flags,
-        model_hash=archive.model_hash,
-        tool_version=archive.facts.tool_version,
+        name=facts.name,
+        sources={name: text for name, text in files.items() if name.endswith(".c")},
+        headers={name: text for name, text in files.items() if name.endswith(".h")},
+        arena_bytes=facts.line_arena_bytes,
+        is_streamed=facts.line_arena_bytes > facts.arena_bytes,
+        stack_bytes=facts.stack_bytes_estimate,
+        inputs=tuple(_tensor(tensor) for tensor in facts.inputs),
+        outputs=tuple(_tensor(tensor) for tensor in facts.outputs),
+        c_flags=facts.c_flags,
+        model_hash=facts.model_hash,
+        tool_version=facts.tool_version,
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_checks import DSP, OPTIONS, PLAIN, compiled
 
-from codegen.layers import ordered_parts
+from codegen.order_text import ordered_parts
 
 
 def kernels_in(source: str) -> list[str]:

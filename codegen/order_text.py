@@ -1,0 +1,123 @@
+"""The C of an order: tables that name the layer whose next row is due, and what walks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+_LINE = 100
+
+
+def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
+    """The order cut wherever everything that has begun has also ended."""
+    last = {stage: i for i, stage in enumerate(order)}
+    parts, start, end = [], 0, 0
+    for i, stage in enumerate(order):
+        end = max(end, last[stage])
+        if i == end:
+            parts.append(tuple(order[start : i + 1]))
+            start = i + 1
+    return parts
+
+
+def ordered_runs(order: Sequence[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(tables with their dispatchers, statements of the run): loops where one layer runs by itself."""
+    tables: list[str] = []
+    body: list[str] = []
+    for part in ordered_parts(order):
+        if len(set(part)) == 1:
+            body += _repeat(part[0], len(part))
+        else:
+            body.append(f"    run_order_{len(tables)}(&run);")
+            tables.append(f"{_table(len(tables), part)}\n\n{_dispatcher(len(tables), part)}")
+    return tuple(tables), tuple(body)
+
+
+def streamed_order(order: Sequence[int], receiver: int, rows: int, model: str) -> str:
+    """The whole order in one table; it stops where a row is due that has not been pushed."""
+    return "\n".join(
+        [
+            _table(0, order),
+            "",
+            "/* Goes on until the next row of the input is due or all is done; true when all is done. */",
+            "static LAYER bool run_until_a_row_is_due(",
+            f"    const struct run *run, struct {model}_stream *stream)",
+            "{",
+            "    bool is_taken = false;",
+            f"    for (; stream->position < {len(order)}u; ++stream->position) {{",
+            "        const uint32_t layer = order_0[stream->position];",
+            "        const uint32_t row = stream->next[layer];",
+            f"        if (layer == {receiver}u && row < {rows}u) {{",
+            "            if (is_taken) {",
+            "                return false;",
+            "            }",
+            "            is_taken = true;",
+            "        }",
+            "        ++stream->next[layer];",
+            "        switch (layer) {",
+            *_cases(set(order)),
+            "        }",
+            "    }",
+            "    return true;",
+            "}",
+        ]
+    )
+
+
+def counter_type(part: Sequence[int]) -> str:
+    """Of a counter of a layer's rows."""
+    return "uint8_t" if max(part.count(stage) for stage in set(part)) < 256 else "uint16_t"
+
+
+def _repeat(stage: int, firings: int) -> list[str]:
+    if firings == 1:
+        return [f"    layer_{stage}(&run, 0);"]
+    return [
+        f"    for (uint32_t row = 0; row < {firings}u; ++row) {{",
+        f"        layer_{stage}(&run, row);",
+        "    }",
+    ]
+
+
+def _table(number: int, part: Sequence[int]) -> str:
+    lines, line = [], "   "
+    for stage in part:
+        text = f" {stage},"
+        if len(line) + len(text) > _LINE:
+            lines.append(line)
+            line = "   "
+        line += text
+    return "\n".join(
+        [f"static const {_table_type(part)} order_{number}[{len(part)}] = {{", *lines, line, "};"]
+    )
+
+
+def _table_type(part: Sequence[int]) -> str:
+    return "uint8_t" if max(part) < 256 else "uint16_t"
+
+
+def _dispatcher(number: int, part: Sequence[int]) -> str:
+    """Each entry of the table names the layer whose next row is computed."""
+    first, last = min(part), max(part)
+    base = f" - {first}" if first else ""
+    counter = counter_type(part)
+    lines = [
+        "/* Rows in the order that needs least memory: an entry names the layer whose next row is due. */",
+        f"static LAYER void run_order_{number}(const struct run *run)",
+        "{",
+        f"    {counter} next[{last - first + 1}] = {{0}};",
+        f"    for (uint32_t i = 0; i < {len(part)}u; ++i) {{",
+        f"        const uint32_t row = next[order_{number}[i]{base}]++;",
+        f"        switch (order_{number}[i]) {{",
+        *_cases(set(part)),
+        "        }",
+        "    }",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _cases(stages: Iterable[int]) -> list[str]:
+    lines = []
+    for stage in sorted(stages):
+        lines += [f"        case {stage}:", f"            layer_{stage}(run, row);", "            break;"]
+    return [*lines, "        default:", "            break;"]

@@ -1,0 +1,80 @@
+"""A streamed input: rows come one by one, the results are those of the whole input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import deploy.demo
+from aot.errors import ModelError
+from aot.frontend.load import load_model
+from aot.interpret import run_graph
+from aot.ir.graph import Graph
+from aot.target import Target
+from codegen.compile import compile_model
+from codegen.lower import streamed_input
+from codegen.model import CompiledModel, CompileOptions, Optimize
+from platforms.shared_library import build
+
+DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
+HOST = Target("host", pointer_bytes=8)
+
+
+def _compile(optimize: Optimize, stream: bool) -> CompiledModel:
+    return compile_model(DIGITS, HOST, CompileOptions(optimize=optimize, stream=stream))
+
+
+@pytest.fixture(scope="module")
+def digits() -> Graph:
+    return load_model(DIGITS)
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("optimize", Optimize, ids=lambda o: o.value)
+def test_pushed_rows_give_the_reference_in_every_bit(
+    digits: Graph, optimize: Optimize, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    compiled = _compile(optimize, stream=True)
+    model = build(compiled.sources, tmp_path)
+    (name,) = digits.inputs
+    images = np.random.default_rng(7).integers(-128, 128, (5, *digits.types[name].shape), np.int8)
+    for image in images:  # one after the other: the end of a run is the beginning of the next
+        expected = run_graph(digits, {name: image})
+        np.testing.assert_array_equal(model.run({name: image})["digit"], expected["digit"])
+
+
+def test_the_input_takes_no_room_in_the_arena() -> None:
+    whole, streamed = _compile(Optimize.RAM, stream=False), _compile(Optimize.RAM, stream=True)
+    assert streamed.plan.arena_bytes < whole.plan.arena_bytes
+    assert streamed.inputs[0].arena_offset >= streamed.plan.arena_bytes
+
+
+def test_the_header_says_how_rows_are_pushed() -> None:
+    header = _compile(Optimize.SPEED, stream=True).sources["digits.h"]
+    assert "#define DIGITS_INPUT_ROWS 8u" in header
+    assert "int32_t digits_push_row(" in header
+    assert "_push_row" not in _compile(Optimize.SPEED, stream=False).sources["digits.h"]
+
+
+def test_an_input_that_is_looked_at_whole_is_refused(digits: Graph) -> None:
+    (name,) = digits.inputs
+    vector = replace(digits.types[name], shape=(1, 64))
+    flat = replace(digits, types={**digits.types, name: vector})
+    with pytest.raises(ModelError) as caught:
+        streamed_input(flat)
+    assert str(caught.value) == (
+        "error: the input cannot be streamed: it must be an image [1, rows, columns, channels] that layers "
+        "read row by row\n"
+        '  input "image" has shape [1, 64]\n'
+        "  hint: without --stream the input is given at once"
+    )
+
+
+def test_several_inputs_are_refused(digits: Graph) -> None:
+    with pytest.raises(ModelError, match="a model with 2 inputs cannot be streamed"):
+        streamed_input(replace(digits, inputs=("a", "b")))
