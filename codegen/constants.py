@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.ir.graph import Array
+from codegen.instr.real import literal
 from codegen.lower import LoweredStage
 
 _C_TYPES = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int32_t", "float32": "float"}
@@ -51,11 +52,18 @@ def definition(name: str, data: Array) -> str:
 
 
 def _lines(data: Array) -> list[str]:
-    """Decimal numbers, as many to a line as fit."""
+    """Numbers, as many to a line as fit."""
     lines, line = [], "   "
-    for text in np.char.mod("%d", data.reshape(-1)).tolist():
+    for text in _numbers(data.reshape(-1)):
         if len(line) + len(text) + 2 > _LINE:
             lines.append(line)
             line = "   "
         line += f" {text},"
     return [*lines, line]
+
+
+def _numbers(data: Array) -> list[str]:
+    if data.dtype == np.float32:
+        return [literal(value) for value in data.tolist()]
+    numbers: list[str] = np.char.mod("%d", data).tolist()
+    return numbers

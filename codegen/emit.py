@@ -87,6 +87,14 @@ static inline void fill_16(int16_t *row, uint32_t elements, int16_t value)
     }
 }
 """,
+    "fill_32": """\
+static inline void fill_32(float *row, uint32_t elements, float value)
+{
+    for (uint32_t i = 0; i < elements; ++i) {
+        row[i] = value;
+    }
+}
+""",
     "fill_between_8": """\
 /* The margins that planes share: `elements` after each plane, planes `step` apart. */
 static inline void fill_between_8(

@@ -133,9 +133,10 @@ class RunPrinter:
         out, accumulation = self.lowered.tensors[stage.writes], stage.kernel.accumulation
         assert accumulation is not None
         start, add, finish = self.calls[index]
+        c_type = accumulation.dtype.c_name
         offset = self.plan.buffers[f"{stage.name}.state"].offset
         return [
-            f"    int32_t *const sums = (int32_t *)(void *)(run->arena + {offset}u);",
+            f"    {c_type} *const sums = ({c_type} *)(void *)(run->arena + {offset}u);",
             "    if (row == 0) {",
             *_indented(self._call(index, stage, start)),
             "    }",
@@ -194,7 +195,7 @@ class RunPrinter:
 
     def _fill_row(self, fmt: RowFormat, row: str) -> str:
         self.fills.add(f"fill_{fmt.dtype_bytes * 8}")
-        return f"        fill_{fmt.dtype_bytes * 8}({row}, {fmt.row_elements}, {fmt.fill});"
+        return f"        fill_{fmt.dtype_bytes * 8}({row}, {fmt.row_elements}, {_fill(fmt)});"
 
     def _margin_lines(self, out: Tensor) -> list[str]:
         """Zero points beside the row's pixels: at its memory's first use, or always where others use it."""
@@ -205,21 +206,21 @@ class RunPrinter:
         if fmt.c_step == 1:
             self.fills.add(f"fill_{size}")
             end = (fmt.left + fmt.width) * fmt.x_step
-            fills = [f"fill_{size}(y, {fmt.left * fmt.x_step}, {fmt.fill});"] if fmt.left else []
+            fills = [f"fill_{size}(y, {fmt.left * fmt.x_step}, {_fill(fmt)});"] if fmt.left else []
             if fmt.row_elements > end:
-                fills.append(f"fill_{size}(y + {end}, {fmt.row_elements - end}, {fmt.fill});")
+                fills.append(f"fill_{size}(y + {end}, {fmt.row_elements - end}, {_fill(fmt)});")
         else:
             self.fills.update((f"fill_{size}", f"fill_between_{size}"))
             last = fmt.left + fmt.channels * fmt.c_step
             gap = fmt.c_step - fmt.width
             first = fmt.left + fmt.width
-            fills = [f"fill_{size}(y, {fmt.left}, {fmt.fill});"] if fmt.left else []
+            fills = [f"fill_{size}(y, {fmt.left}, {_fill(fmt)});"] if fmt.left else []
             if gap:
                 fills.append(
-                    f"fill_between_{size}(y + {first}, {fmt.channels}, {fmt.c_step}, {gap}, {fmt.fill});"
+                    f"fill_between_{size}(y + {first}, {fmt.channels}, {fmt.c_step}, {gap}, {_fill(fmt)});"
                 )
             if fmt.row_elements > last:
-                fills.append(f"fill_{size}(y + {last}, {fmt.row_elements - last}, {fmt.fill});")
+                fills.append(f"fill_{size}(y + {last}, {fmt.row_elements - last}, {_fill(fmt)});")
         if self._is_disturbed(out):
             return [f"    {fill}" for fill in fills]
         top = f" + {fmt.top}u" if fmt.top else ""
@@ -240,7 +241,9 @@ class RunPrinter:
         readings = iter(stage.reads)
         by_param = {p.name: r for p, r in zip(_row_params(stage), readings, strict=True)}
         pointers, names = [], []
-        for param in kernel.params:
+        # The function may have been printed for another layer, where a row was a constant or the other way.
+        mine = {p.name: p for proc in stage.kernel.procs for p in proc.params}
+        for param in (mine[p.name] for p in kernel.params):
             if param.role is Role.ROWS and param.rows > 1:
                 pointers.append(self._pointer_array(param.name, by_param[param.name]))
                 names.append(param.name)
@@ -287,6 +290,11 @@ class RunPrinter:
             return ordered_runs(self.plan.order)
         rows = self.lowered.tensors[self.lowered.stages[receiver].writes].image_rows
         return (streamed_order(self.plan.order, receiver, rows, self.model),), ()
+
+
+def _fill(fmt: RowFormat) -> str:
+    """What margins hold, as a number in C; only real numbers have four bytes and margins."""
+    return f"{fmt.fill}.0f" if fmt.dtype_bytes == 4 else str(fmt.fill)
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

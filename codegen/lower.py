@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from aot.errors import ModelError
 from aot.ir.graph import Graph, Node
-from aot.ir.types import DType, TensorType
+from aot.ir.types import TensorType
 from aot.plan.model import NO_ROWS, Firing, Kind, PlanTensor, Rows, Stage
 from aot.target import Optimize, Target
 from codegen.formats import Want, dense_format, geometry, has_margins, join_wants, serves, wanted_format
@@ -86,9 +86,10 @@ def lower_graph(
 ) -> Lowered:
     """Kernels and formats for every node; wide rows for the nodes named, or as the goal says.
 
-    Raises ModelError naming all nodes that have no kernel.
+    Raises ModelError naming all nodes that have no kernel, or an output that is constant.
     """
     _require_kernels(graph)
+    _require_computed_outputs(graph)
     if wide is None:
         wide = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
     return _Lowering(graph, target, options, wide).run()
@@ -99,14 +100,24 @@ def _require_kernels(graph: Graph) -> None:
     missing = []
     for node in graph.nodes:
         dtypes = {t.dtype for t in (*graph.output_types(node), *graph.input_types(node)[:1]) if t is not None}
-        if node.op.name != _VIEW and (node.op.name not in KERNELS or dtypes != {DType.I8}):
+        if node.op.name != _VIEW and not dtypes <= KERNELS[node.op.name].dtypes:
             names = ", ".join(sorted(d.value for d in dtypes))
             missing.append(f"{node.op.name} on {names} ({node.origin or node.name})")
     if missing:
         raise ModelError(
             f"{len(missing)} of {len(graph.nodes)} operations have no kernel",
             "\n".join(missing),
-            "kernels are int8: quantise the model to int8, inputs and outputs included",
+            "docs/ops.md lists the element types: int8 or float32, inputs and outputs included",
+        )
+
+
+def _require_computed_outputs(graph: Graph) -> None:
+    constant = next((name for name in graph.outputs if name in graph.constants), None)
+    if constant is not None:
+        raise ModelError(
+            f'output "{constant}" is the same whatever the inputs are',
+            graph.name,
+            "leave it out of the model: its value is known without a run",
         )
 
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from aot.ops.add import Add
 from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.binary import Add, Mul, Sub
+from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.lookup import Lookup
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.op import Op
+from aot.ops.pad import Pad
+from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.rearrange import Rearrange
+from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
+from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 
 OPS: Mapping[str, type[Op]] = MappingProxyType(
     {
@@ -21,12 +28,26 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
         for op in (
             Add,
             AveragePool2d,
+            Clamp,
+            Concat,
             Conv2d,
             Dense,
             DepthwiseConv2d,
+            Dequantize,
+            HardSwish,
+            LeakyRelu,
+            Logistic,
+            Lookup,
             MaxPool2d,
+            Mean,
+            Mul,
+            Pad,
+            Quantize,
+            Rearrange,
             Reshape,
             Softmax,
+            Sub,
+            Tanh,
         )
     }
 )

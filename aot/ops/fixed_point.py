@@ -48,13 +48,38 @@ def _exp_in_last_quarter(raw: Ints) -> Ints:
 
 
 def one_over_one_plus(raw: Ints) -> Ints:
-    """1 / (1 + x) for x in [0, 1), both with no integer bits: three Newton-Raphson steps."""
+    """1 / (1 + x) for x in [0, 1), both with no integer bits."""
+    return _saturate(_two_over_one_plus(raw) << 1)
+
+
+def one_minus_over_one_plus(raw: Ints) -> Ints:
+    """(1 - x) / (1 + x) for x in [0, 1), both with no integer bits."""
+    return _saturate((_two_over_one_plus(raw) - (1 << 29)) << 2)
+
+
+def _two_over_one_plus(raw: Ints) -> Ints:
+    """2 / (1 + x) with two integer bits: three Newton-Raphson steps."""
     half_denominator = (raw + INT32_MAX + 1) >> 1  # both are positive
     x = _48_OVER_17 + multiply(half_denominator, _MINUS_32_OVER_17)
     for _ in range(3):
         error = (1 << 29) - multiply(half_denominator, x)
         x = x + _saturate(multiply(x, error) << 2)
-    return _saturate(x << 1)
+    return x
+
+
+def logistic(raw: Ints) -> Ints:
+    """1 / (1 + exp(-x)) with no integer bits, of x given with four."""
+    of_magnitude = one_over_one_plus(exp_of_negative(-np.abs(raw), integer_bits=4))
+    either = np.where(raw > 0, of_magnitude, INT32_MAX - of_magnitude)
+    return np.where(raw == 0, 1 << 30, either)
+
+
+def tanh(raw: Ints) -> Ints:
+    """tanh(x) with no integer bits, of x given with four."""
+    # Twice x in five integer bits is stored as x is in four.
+    of_magnitude = one_minus_over_one_plus(exp_of_negative(-np.abs(raw), integer_bits=5))
+    either = np.where(raw < 0, -of_magnitude, of_magnitude)
+    return np.where(raw == 0, 0, either)
 
 
 def reciprocal(raw: Ints, integer_bits: int) -> tuple[Ints, Ints]:

@@ -46,6 +46,7 @@ class Window:
 
 
 ROW_BY_ROW = Window(stride=1, offset=0, size=1)
+ONE_ROW = Window(stride=0, offset=0, size=1)  # the same for every row of the result
 
 
 class Op(ABC):
@@ -53,6 +54,8 @@ class Op(ABC):
 
     name: ClassVar[str]
     constraints: ClassVar[tuple[Constraint, ...]] = ()
+    # Inputs of which a result needs just the element at its own place (or the one that is repeated there).
+    elementwise: ClassVar[tuple[int, ...]] = ()
 
     @abstractmethod
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -25,6 +25,7 @@ from aot.ops.requant import (
 
 DIFF_INTEGER_BITS = 5  # of beta * scale * (x - max)
 SUM_INTEGER_BITS = 12  # of the sum of exponentials
+MOST_ELEMENTS = (1 << SUM_INTEGER_BITS) - 1  # the sum of so many ones still fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,13 @@ def _resolution(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
     return f"it is {op.beta * x.quant.scale:.3g}"
 
 
+def _length(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x = given(inputs[0])
+    if x.dtype is not DType.I8 or not x.shape or x.shape[-1] <= MOST_ELEMENTS:
+        return None
+    return f"there are {x.shape[-1]}"
+
+
 @dataclass(frozen=True, slots=True)
 class Softmax(Op):
     """Input: x of any rank."""
@@ -85,6 +93,7 @@ class Softmax(Op):
         limits.input_count(1, 1),
         limits.same_dtype_in(DType.I8, DType.F32),
         limits.INT8_IS_QUANTISED,
+        Constraint(f"an i8 input must have at most {MOST_ELEMENTS} elements along the last axis", _length),
         Constraint("beta * input scale must be at least 2**-26 for i8 inputs", _resolution),
         Constraint("an i8 output must have scale 1/256 and zero point -128", _probabilities),
     )

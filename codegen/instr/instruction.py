@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from aot.ir.types import DType
 from codegen.loops.ir import Buffer, Stmt
@@ -34,9 +35,9 @@ class Function:
     name: str
     result: DType
     definition: str
-    compute: Callable[..., int] = field(compare=False)
+    compute: Callable[..., Any] = field(compare=False)
     includes: tuple[str, ...] = ()
     needs: tuple[Function, ...] = ()  # functions that the definition calls
 
-    def meaning(self, *arguments: int) -> int:
+    def meaning(self, *arguments: float) -> Any:
         return self.compute(*arguments)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aot.ir.graph import Array, Node
-from aot.ir.types import TensorType
+from aot.ir.types import DType, TensorType
 from aot.target import Feature, Optimize, Target
 from codegen.formats import Want
 from codegen.loops.ir import Proc
@@ -51,12 +51,13 @@ class RowAccess:
 
 @dataclass(frozen=True)
 class Accumulation:
-    """A result that grows row by row: 32-bit sums in the arena, one firing for each row of the input."""
+    """A result that grows row by row: sums of 32 bits in the arena, one firing for each row of the input."""
 
     start: Proc  # before the first row: sums to where they begin
     finish: Proc  # after the last: sums to results
     elements: int  # sums
     rows: int  # of the input
+    dtype: DType = DType.I32  # of the sums
 
     @property
     def bytes(self) -> int:
@@ -92,3 +93,4 @@ class OpKernel:
     wants: Callable[[Site], tuple[Want | None, ...]]  # one per activation; None: any format will do
     lower: Callable[[Site, Sequence[RowFormat], RowFormat], Kernel]
     takes_rows: bool = False  # can read a flattened image by the rows of the image
+    dtypes: frozenset[DType] = frozenset({DType.I8})  # that inputs and outputs may have

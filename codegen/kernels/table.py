@@ -6,24 +6,41 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from codegen.kernels import (
-    add,
     average_pool2d,
+    binary,
+    concat,
     conv2d,
     dense,
     depthwise_conv2d,
+    lookup,
     max_pool2d,
+    pad,
+    quantize,
+    real_pools,
+    real_sums,
+    rearrange,
+    reduce,
     softmax,
+    unary,
 )
+from codegen.kernels.by_dtype import by_dtype
 from codegen.kernels.kernel import OpKernel
 
 KERNELS: Mapping[str, OpKernel] = MappingProxyType(
     {
-        "add": add.KERNEL,
-        "average_pool2d": average_pool2d.KERNEL,
-        "conv2d": conv2d.KERNEL,
-        "dense": dense.KERNEL,
-        "depthwise_conv2d": depthwise_conv2d.KERNEL,
-        "max_pool2d": max_pool2d.KERNEL,
-        "softmax": softmax.KERNEL,
+        **binary.KERNELS,
+        **concat.KERNELS,
+        **pad.KERNELS,
+        **quantize.KERNELS,
+        **rearrange.KERNELS,
+        **reduce.KERNELS,
+        **unary.KERNELS,
+        "average_pool2d": by_dtype(average_pool2d.KERNEL, real_pools.AVERAGE_POOL2D),
+        "conv2d": by_dtype(conv2d.KERNEL, real_sums.CONV2D),
+        "dense": by_dtype(dense.KERNEL, real_sums.DENSE),
+        "depthwise_conv2d": by_dtype(depthwise_conv2d.KERNEL, real_sums.DEPTHWISE_CONV2D),
+        "lookup": lookup.KERNEL,
+        "max_pool2d": by_dtype(max_pool2d.KERNEL, real_pools.MAX_POOL2D),
+        "softmax": by_dtype(softmax.KERNEL, real_pools.SOFTMAX),
     }
 )

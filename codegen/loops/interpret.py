@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from codegen.loops.ir import (
     Cast,
     Const,
     Declare,
+    Element,
     Expr,
     For,
     Index,
@@ -112,13 +113,17 @@ def _value(expr: Expr, frame: Mapping[str, _Window], loops: Mapping[str, int]) -
             return _affine(affine, loops)
         case Load(place):
             return _read(place, frame, loops)
+        case Element(place, number):
+            index = place.index + int(_value(number, frame, loops))
+            return _read(replace(place, index=index), frame, loops)
         case Binary(op, left, right):
             return _BINARY[op](_value(left, frame, loops), _value(right, frame, loops))
         case Cast(dtype, value):
-            number: int | float = dtype.numpy.type(_value(value, frame, loops)).item()
-            return number
+            cast: int | float = dtype.numpy.type(_value(value, frame, loops)).item()
+            return cast
         case Apply(function, arguments):
-            return function.meaning(*(int(_value(a, frame, loops)) for a in arguments))
+            result: int | float = function.meaning(*(_value(a, frame, loops) for a in arguments))
+            return result
 
 
 def _affine(affine: Affine, loops: Mapping[str, int]) -> int:

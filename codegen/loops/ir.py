@@ -3,8 +3,8 @@
     proc   = Proc(name, params, body)
     stmt   = For(var, extent, body) | Declare(buffer) | Store(buffer[row][index], value)
            | Accumulate(buffer[row][index], value) | Invoke(instruction, windows)
-    expr   = Const(value) | Index(affine) | Load(buffer[row][index]) | Binary(op, a, b)
-           | Cast(dtype, value) | Apply(function, arguments)
+    expr   = Const(value) | Index(affine) | Load(buffer[row][index]) | Element(buffer[index], number)
+           | Binary(op, a, b) | Cast(dtype, value) | Apply(function, arguments)
 
 Buffers are flat; an index is an affine sum of loop variables. A buffer of rows is an array of row
 pointers, so an element of it has a row (which pointer) beside its index: who owns the rows does
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from aot.ir.types import DType
 from codegen.loops.affine import Affine, to_affine
@@ -70,7 +70,7 @@ class Function(Protocol):
     def name(self) -> str: ...
     @property
     def result(self) -> DType: ...
-    def meaning(self, *arguments: int) -> int: ...
+    def meaning(self, *arguments: float) -> Any: ...  # of the result's type
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,14 @@ class Index:
 @dataclass(frozen=True, slots=True)
 class Load:
     place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """The element of a table that lies `number` after a place; the number is computed."""
+
+    place: Place
+    number: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ class Apply:
     arguments: tuple[Expr, ...]
 
 
-Expr = Const | Index | Load | Binary | Cast | Apply
+Expr = Const | Index | Load | Element | Binary | Cast | Apply
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +204,13 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
 
 
 def loads_of(expr: Expr) -> Iterator[Load]:
+    """Every load; of an element of a table, the load of the table's beginning."""
     match expr:
         case Load():
             yield expr
+        case Element(place, number):
+            yield Load(place)
+            yield from loads_of(number)
         case Binary(_, left, right):
             yield from loads_of(left)
             yield from loads_of(right)
@@ -213,6 +225,8 @@ def numbers_of(expr: Expr) -> Iterator[Index]:
     match expr:
         case Index():
             yield expr
+        case Element(_, number):
+            yield from numbers_of(number)
         case Binary(_, left, right):
             yield from numbers_of(left)
             yield from numbers_of(right)
@@ -254,6 +268,8 @@ def map_expr_places(expr: Expr, change: Callable[[Place], Place]) -> Expr:
     match expr:
         case Load(place):
             return Load(change(place))
+        case Element(place, number):
+            return Element(change(place), map_expr_places(number, change))
         case Binary(op, left, right):
             return Binary(op, map_expr_places(left, change), map_expr_places(right, change))
         case Cast(dtype, value):
@@ -284,6 +300,8 @@ def _expr_indices(expr: Expr, values: dict[str, Affine]) -> Expr:
     match expr:
         case Index(value):
             return Index(value.substitute(values))
+        case Element(place, number):
+            return Element(place, _expr_indices(number, values))
         case Binary(op, left, right):
             return Binary(op, _expr_indices(left, values), _expr_indices(right, values))
         case Cast(dtype, value):

@@ -15,6 +15,7 @@ from codegen.loops.ir import (
     Cast,
     Const,
     Declare,
+    Element,
     Expr,
     For,
     Function,
@@ -167,7 +168,7 @@ def _print_stmt(stmt: Stmt, names: _Names, depth: int) -> list[str]:
         case Store(place, value):
             return [f"{pad}{names.element(place)} = {_stored(place.buffer.dtype, value, names)};"]
         case Accumulate(place, value):
-            return [f"{pad}{names.element(place)} += {_expr(value, names)};"]
+            return [f"{pad}{names.element(place)} += {_bare(_expr(value, names))};"]
         case Invoke(instruction, windows):
             return _print_call(instruction, windows, names, pad)
 
@@ -184,13 +185,13 @@ def _stored(dtype: DType, value: Expr, names: _Names) -> str:
     """A store narrows on purpose; the cast says so to the compiler."""
     text = _expr(value, names)
     if dtype in (DType.I32, DType.F32, DType.I64) or _type_of(value) is dtype:
-        return text
+        return _bare(text)
     return f"({dtype.c_name}){_parenthesised(text)}"
 
 
 def _type_of(value: Expr) -> DType | None:
     match value:
-        case Load(place):
+        case Load(place) | Element(place, _):
             return place.buffer.dtype
         case Cast(dtype, _):
             return dtype
@@ -207,6 +208,9 @@ def _expr(expr: Expr, names: _Names) -> str:
             return f"({affine})" if len(affine.terms) > 1 or affine.constant else str(affine)
         case Load(place):
             return names.element(place)
+        case Element(place, number):
+            base = "" if str(place.index) == "0" else f"{place.index} + "
+            return f"{place.buffer.name}[{base}{_bare(_expr(number, names))}]"
         case Binary(("min" | "max") as op, left, right):
             a, b = _expr(left, names), _expr(right, names)
             return f"({a} {'<' if op == 'min' else '>'} {b} ? {a} : {b})"
@@ -268,7 +272,7 @@ def _applied(expr: Expr) -> list[Function]:
             return [*(f for a in arguments for f in _applied(a)), function]
         case Binary(_, left, right):
             return [*_applied(left), *_applied(right)]
-        case Cast(_, value):
+        case Cast(_, value) | Element(_, value):
             return _applied(value)
     return []
 

@@ -10,10 +10,12 @@ import pytest
 from c_checks import failures_on_board, failures_on_host
 from graphs import GRAPHS, graph_cases
 from model_checks import DSP, OPTIONS, PLAIN, case_checks, check_of, compiled, samples_of
-from op_case import OpCase
+from op_case import OpCase, int8
 from row_machine import run_lowered
 
+from aot.errors import ModelError
 from aot.interpret import run_graph
+from aot.ir.graph import Graph
 from aot.ir.verify import verify
 from aot.passes.pipeline import run_pipeline
 from aot.target import Target
@@ -75,3 +77,10 @@ def test_a_check_notices_one_wrong_bit(require_tool: Callable[..., None], tmp_pa
     wanted["y"] = np.bitwise_xor(wanted["y"], np.eye(1, 24, 7, dtype=np.int8))
     check = check_of("reshape", compiled(graph, PLAIN, OPTIONS["speed"], "k"), [sample], [wanted])
     assert failures_on_host([check], tmp_path / "checks") == {"reshape": 8}
+
+
+def test_an_output_that_never_changes_is_refused() -> None:
+    constant, dtype = np.zeros((1, 2), np.int8), int8(1, 2)
+    graph = Graph("still", ("x",), ("y",), (), {"x": dtype, "y": dtype}, {"y": constant})
+    with pytest.raises(ModelError, match='output "y" is the same whatever the inputs are'):
+        lower_graph(graph, PLAIN, OPTIONS["speed"])

@@ -15,8 +15,8 @@ INTRODUCTION = """\
 # The ops and their limits
 
 Written by `make golden` from the constraints in `aot/ops`: each limit is also the message to
-whoever brings a model that breaks it. Element types are `i8` (quantised), `i32` and `f32`. The
-references compute both `i8` and `f32`; kernels exist for `i8`.
+whoever brings a model that breaks it. Element types are `i8` and `u8` (quantised), `i32`
+and `f32`. Integer results are those of the reference in every bit; real ones differ in the last digits.
 """
 
 

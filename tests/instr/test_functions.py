@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_checks import Check, c_array, failures_on_board, failures_on_host
+from proc_checks import with_needs
 
 from aot.ir.graph import Array
 from aot.ir.types import DType, Quant, TensorType
-from aot.ops.add import add_parameters
+from aot.ops.binary import add_parameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
 from aot.ops.softmax import softmax_parameters
-from codegen.instr import scalar, softmax
+from codegen.instr import arithmetic, scalar, softmax
 from codegen.instr.instruction import Function
 from codegen.instr.requantise import Requant, clamp_function, doubling_high_mul, to_int8
 
@@ -60,12 +61,6 @@ uint32_t CHECK(void)
 }}
 """
         return Check(self.name, "\n".join((*includes, *definitions, text)))
-
-
-def with_needs(function: Function) -> Iterator[Function]:
-    for needed in function.needs:
-        yield from with_needs(needed)
-    yield function
 
 
 def trial(name: str, function: Function, arguments: Array) -> Trial:
@@ -164,13 +159,40 @@ ADDS = {
 }
 
 
-def add_trials(dsp: bool) -> Iterator[Trial]:
-    for name, (scales, zeros, clamp) in ADDS.items():
+def sum_trials(dsp: bool) -> Iterator[Trial]:
+    """Of two operands, and of one with a constant that is at the sum's scale already."""
+    for (name, (scales, zeros, clamp)), sign in product(ADDS.items(), "+-"):
+        first, second, out = zeros
         types = [int8(scale, zero) for scale, zero in zip(scales, zeros, strict=True)]
-        function = scalar.add_int8(add_parameters(*types), zeros, *clamp, dsp)
-        arguments = rows(RNG.integers(*INT8, COUNT, endpoint=True), RNG.integers(*INT8, COUNT, endpoint=True))
-        arguments[:4] = [(-128, -128), (-128, 127), (127, -128), (127, 127)]
-        yield trial(f"add_{name}", function, arguments)
+        p, result = add_parameters(*types), arithmetic.Result(out, *clamp)
+        both = arithmetic.sum_int8(sign, p, (first, second), result, dsp)
+        yield trial(f"sum_{ord(sign)}_{name}", both, pairs_of_bytes())
+        one = arithmetic.sum_int8(sign, p, (first, None), result, dsp)
+        prepared = within(-(2**28), 2**28)
+        yield trial(f"sum_{ord(sign)}_{name}_constant", one, rows(pairs_of_bytes()[:, 0], prepared))
+
+
+# Multiplier, zero points of both factors (None: it has been subtracted), of the result, clamp.
+PRODUCTS = {
+    "small": ((2**30 + 12345, -9), (3, -128), 7, INT8),
+    "far_right": ((2**31 - 1, -31), (0, 0), 0, INT8),
+    "one": ((2**30, 1), (127, 5), -128, INT8),
+    "above_one": ((1717986918, 13), (-128, 127), 0, INT8),
+    "nothing": ((0, 0), (1, 2), -9, INT8),
+    "constant": ((2**30 + 777, -7), (None, -3), 3, (3, 90)),
+}
+
+
+def product_trials(dsp: bool) -> Iterator[Trial]:
+    for name, (multiplier, zeros, out, clamp) in PRODUCTS.items():
+        function = arithmetic.product_int8(multiplier, zeros, arithmetic.Result(out, *clamp), dsp)
+        yield trial(f"product_{name}", function, pairs_of_bytes())
+
+
+def pairs_of_bytes() -> Array:
+    pairs = rows(RNG.integers(*INT8, COUNT, endpoint=True), RNG.integers(*INT8, COUNT, endpoint=True))
+    pairs[:4] = [(-128, -128), (-128, 127), (127, -128), (127, 127)]
+    return pairs
 
 
 def softmax_trials() -> Iterator[Trial]:
@@ -202,7 +224,12 @@ def other_trials(dsp: bool) -> Iterator[Trial]:
 
 
 def trials(dsp: bool) -> list[Trial]:
-    makers: Sequence[Callable[[bool], Iterator[Trial]]] = (requant_trials, add_trials, other_trials)
+    makers: Sequence[Callable[[bool], Iterator[Trial]]] = (
+        requant_trials,
+        sum_trials,
+        product_trials,
+        other_trials,
+    )
     found = [t for maker in makers for t in maker(dsp)]
     return found if dsp else [*found, *softmax_trials()]
 

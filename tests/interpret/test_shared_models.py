@@ -24,8 +24,30 @@ INT8 = (
     "tiny_kws_dscnn_int8",
     "tiny_vww_mbv1_int8",
 )
+MORE_INT8 = (
+    "cfu_mbv2_160_035_int8",
+    "ml_micro_kws_m_int8",
+    "sl_fingerprint_int8",
+    "sl_kws_alexa_int8",
+    "te_vww_int8",
+    "tflm_simple_add_int8",
+    "tmx_mnist_rect_int8",
+    "tmx_mnist_valid_int8",
+    "ut_tanh_int8",
+)
 REAL = tuple(name for name in INT8 if name != "tflm_hello_world_int8")  # real samples exist
-FLOAT32 = ("tflm_hello_world_f32", "tiny_ad_fc_f32", "tiny_ic_resnet8_f32", "tiny_kws_dscnn_f32")
+FLOAT32 = (
+    "aeq_mnist_f32",
+    "ml_cifar10_f32",
+    "ml_micro_kws_m_f32",
+    "sl_autoencoder_conv_f32",
+    "tflm_hello_world_f32",
+    "tflm_magic_wand_f32",
+    "tiny_ad_fc_f32",
+    "tiny_ic_resnet8_f32",
+    "tiny_kws_dscnn_f32",
+    "tmx_mnist_valid_f32",
+)
 PREFIXES = {"tflm": ("out_",), "litert-ref": ("litert_ref_out_", "out_")}  # the first that is stored counts
 
 
@@ -45,7 +67,8 @@ def expected_key(data: Mapping[str, Array], mode: str, number: int) -> str:
 
 @pytest.mark.parametrize("mode", PREFIXES)
 @pytest.mark.parametrize(
-    ("name", "file_name"), [*((n, "golden.npz") for n in INT8), *((n, "real.npz") for n in REAL)]
+    ("name", "file_name"),
+    [*((n, "golden.npz") for n in (*INT8, *MORE_INT8)), *((n, "real.npz") for n in REAL)],
 )
 def test_an_int8_model_equals_its_reference(shared_dir: Path, name: str, file_name: str, mode: str) -> None:
     folder = shared_dir / "models" / name

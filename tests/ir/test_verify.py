@@ -10,7 +10,7 @@ import pytest
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ir.verify import RULES, GraphRuleError, verify
-from aot.ops.add import Add
+from aot.ops.binary import Add
 from aot.ops.reshape import Reshape
 
 X = TensorType(DType.I8, (1, 4), Quant((0.5,), (0,)))

@@ -6,15 +6,23 @@ import pytest
 from op_case import float32, int8
 
 from aot.ir.types import DType, Quant, TensorType
-from aot.ops.add import Add
+from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.binary import Add, Mul
+from aot.ops.concat import Concat
 from aot.ops.constraints import violations
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.lookup import Lookup
 from aot.ops.op import Op
+from aot.ops.pad import Pad
+from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.rearrange import Rearrange
+from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
+from aot.ops.unary import Clamp, LeakyRelu, Logistic, Tanh
 
 X = int8(1, 4, 4, 2)
 W = int8(3, 3, 3, 2)
@@ -138,9 +146,136 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
     ),
     "broadcast": (
         Add(),
-        [X, int8(1, 1, 1, 2)],
+        [X, int8(1, 1, 1, 3)],
         X,
-        "both inputs must have the same shape (no broadcasting): 1x4x4x2 and 1x1x1x2",
+        "both inputs must have the same shape, or one is repeated: along rows, columns or channels of an "
+        "image, or as a vector or number for every vector of the other: 1x4x4x2 and 1x1x1x3",
+    ),
+    "broadcast of a batch": (
+        Add(),
+        [int8(2, 3, 4), int8(1, 3, 4)],
+        int8(2, 3, 4),
+        "both inputs must have the same shape, or one is repeated: along rows, columns or channels of an "
+        "image, or as a vector or number for every vector of the other: 2x3x4 and 1x3x4",
+    ),
+    "product scales": (
+        Mul(),
+        [int8(4, scale=1e3), int8(4, scale=1e2)],
+        int8(4, scale=0.01),
+        "the product of the input scales must be below 2**13 times the output scale: it is 1e+07",
+    ),
+    "clamp quantisation": (
+        Clamp(Activation.RELU6),
+        [int8(4)],
+        int8(4, scale=0.06),
+        "unless it is a relu, input and output must have the same quantisation: "
+        "scale 0.05, zero point 0 become scale 0.06, zero point 0",
+    ),
+    "rescaling": (
+        Clamp(),
+        [int8(4, scale=1e5)],
+        int8(4, scale=0.01),
+        "the input scale must be less than 2**20 times the output scale: it is 1e+07 times as large",
+    ),
+    "alpha": (LeakyRelu(-0.5), [int8(4)], int8(4), "alpha must lie between 0 and 1024: it is -0.5"),
+    "curve scale": (
+        Tanh(),
+        [int8(4, scale=9.0)],
+        int8(4, scale=1 / 128),
+        "the scale of an i8 input must lie between 2**-27 and 8: it is 9",
+    ),
+    "curve output": (
+        Logistic(),
+        [int8(4)],
+        int8(4),
+        "an i8 output must have scale 1/256 and zero point -128: it has scale 0.05, zero point 0",
+    ),
+    "conversion": (
+        Quantize(DType.I16),
+        [float32(4)],
+        TensorType(DType.I16, (4,)),
+        "elements must be f32 or i8 or u8 and become i8 or u8: f32 would become i16",
+    ),
+    "conversion quantisation": (
+        Dequantize(),
+        [TensorType(DType.I8, (4,))],
+        float32(4),
+        "i8 and u8 tensors must have one scale and one zero point: the input has no scales",
+    ),
+    "conversion scales": (
+        Quantize(),
+        [int8(4, scale=1e5)],
+        int8(4, scale=0.01),
+        "the input scale must be less than 2**20 times the output scale: it is 1e+07 times as large",
+    ),
+    "mean axes": (Mean((3,)), [X], X, "the axes must be rows, columns or both: they are [3]"),
+    "mean scale": (
+        Mean(),
+        [X],
+        int8(1, 1, 1, 2, scale=0.001),
+        "the input scale must be more than 2**-20 and less than the count of elements times the output "
+        "scale: it is 50 times as large",
+    ),
+    "mean count": (
+        Mean(),
+        [int8(1, 2049, 2048, 1)],
+        int8(1, 1, 1, 1),
+        "a mean must be of at most 2**22 elements: there are 4196352",
+    ),
+    "padding value": (
+        Pad(((1, 0), (0, 0)), 128.0),
+        [X],
+        int8(1, 5, 4, 2),
+        "the value must be a whole number that the element type has: it is 128.0",
+    ),
+    "concatenation of nothing": (Concat(1), [], X, "there must be at least one input: it has 0"),
+    "concatenation types": (
+        Concat(1),
+        [int8(1, 2), float32(1, 2)],
+        int8(1, 4),
+        "inputs and output must have one element type: they are i8, f32, i8",
+    ),
+    "concatenation axis": (
+        Concat(1),
+        [X],
+        X,
+        "the axis must be columns or channels of images, or the last: axis 1 of shape 1x4x4x2",
+    ),
+    "concatenation shapes": (
+        Concat(3),
+        [X, int8(1, 4, 3, 2)],
+        X,
+        "inputs must have the same shape but for the axis: they have shapes 1x4x4x2, 1x4x3x2",
+    ),
+    "rearranged type": (
+        Rearrange((1, 2), (2,), (1,)),
+        [int8(1, 2)],
+        float32(1, 2),
+        "the element type must stay the same: i8 would become f32",
+    ),
+    "rearranged beyond": (
+        Rearrange((1, 2), (2,), (2,), 1),
+        [int8(1, 3)],
+        int8(1, 2),
+        "no element outside the input may be read: elements 1 to 3 of 3",
+    ),
+    "rearranged rows": (
+        Rearrange((1, 4, 4, 2), (1, 4, 4, 2), (0, 2, 8, 1)),
+        [X],
+        X,
+        "each row must come out of one row of an image, or all of one vector be another: 1x4x4x2 to 1x4x4x2",
+    ),
+    "table": (
+        Lookup(),
+        [int8(4), int8(255)],
+        int8(4),
+        "the table must have 256 elements of the output's type: it is i8 255",
+    ),
+    "lookup types": (
+        Lookup(),
+        [float32(4), int8(256)],
+        int8(4),
+        "input and output elements must be i8 or u8: they are f32, i8",
     ),
     "add types": (
         Add(),
@@ -171,6 +306,12 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         [int8(1, 4)],
         int8(1, 4),
         "an i8 output must have scale 1/256 and zero point -128: scale 0.05, zero point 0",
+    ),
+    "length": (
+        Softmax(),
+        [int8(2, 4096)],
+        int8(2, 4096, scale=1 / 256, zero_point=-128),
+        "an i8 input must have at most 4095 elements along the last axis: there are 4096",
     ),
     "resolution": (
         Softmax(beta=1e-9),

@@ -19,8 +19,8 @@ from aot.ops.op import Op
 
 
 def all_cases() -> Iterator[OpCase]:
-    for name in OPS:
-        yield from importlib.import_module(f"{name}_cases").CASES
+    for stem in sorted({op.__module__.removeprefix("aot.ops.") for op in OPS.values()}):
+        yield from importlib.import_module(f"{stem}_cases").CASES
 
 
 CASES = {case.name: case for case in all_cases()}
@@ -75,7 +75,12 @@ def dequantised(stored: Array, tensor: TensorType, case: OpCase) -> Array:
     )
 
 
-@pytest.mark.parametrize("case", INT8.values(), ids=INT8)
+# Their operands or results are stored integers and nothing else: there is no result in real numbers.
+STORED = ("lookup", "pad", "quantize")
+REAL = {name: case for name, case in INT8.items() if case.node.op.name not in STORED}
+
+
+@pytest.mark.parametrize("case", REAL.values(), ids=REAL)
 def test_integers_are_the_real_result_rounded_to_the_next_step(case: OpCase) -> None:
     inputs = case.inputs()
     y, quant = run_graph(case.graph, inputs)["y"], case.graph.types["y"].quant
@@ -115,7 +120,8 @@ def test_an_output_row_depends_on_no_row_outside_its_window(case: OpCase) -> Non
     for row in range(expected.shape[1]):
         changed = {
             name: outside_changed(inputs[name], window, row)
-            for name, window in zip(case.graph.inputs, row_map(case), strict=False)
+            for name, window in zip(case.node.inputs, row_map(case), strict=True)
+            if name in inputs
         }
         assert np.array_equal(run_graph(case.graph, changed)["y"][:, row], expected[:, row])
 

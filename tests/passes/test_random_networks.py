@@ -10,8 +10,8 @@ from aot.interpret import run_graph
 from aot.ir.graph import Array, Graph, Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
-from aot.ops.add import Add
 from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.max_pool2d import MaxPool2d

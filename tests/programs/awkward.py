@@ -10,8 +10,8 @@ from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
 
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
-from aot.ops.add import Add
 from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.binary import Add, Mul, Sub
 from aot.ops.constraints import violations
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
@@ -30,8 +30,8 @@ Rng = np.random.Generator
 
 
 def awkward_cases(op_name: str, number: int, most_macs: int) -> list[OpCase]:
-    """`number` cases of an op that keep its rules and cost at most `most_macs`."""
-    return list(islice(_cases(op_name, most_macs), number))
+    """`number` cases of an op that keep its rules and cost at most `most_macs`; none without a maker."""
+    return list(islice(_cases(op_name, most_macs), number)) if op_name in MAKERS else []
 
 
 def _cases(op_name: str, most_macs: int) -> Iterator[OpCase]:
@@ -46,8 +46,13 @@ def _is_allowed(case: OpCase, most_macs: int) -> bool:
     inputs, outputs = graph.input_types(node), graph.output_types(node)
     if min(outputs[0].shape) < 1 or violations(node.op, inputs, outputs):
         return False
-    cost = node.op.cost(inputs, outputs)
-    return cost.macs + 10 * cost.elementwise <= most_macs
+    return work(case) <= most_macs
+
+
+def work(case: OpCase) -> int:
+    """Multiplications, or what takes as long."""
+    cost = case.node.op.cost(case.graph.input_types(case.node), case.graph.output_types(case.node))
+    return cost.macs + 10 * cost.elementwise
 
 
 def _one(rng: Rng, *choices: int) -> int:
@@ -77,7 +82,7 @@ def _result(rng: Rng) -> TensorType:
 
 
 def _bias(rng: Rng, channels: int) -> Weights | None:
-    largest = _one(rng, 0, 5000, 2**30)
+    largest = _one(rng, 0, 5000, 2_000_000_000)
     return int32_bias(channels, largest=largest) if largest else None
 
 
@@ -126,12 +131,46 @@ def _dense(rng: Rng, name: str) -> OpCase:
     return op_case(name, op, [x], _result(rng), [w, _bias(rng, outputs)])
 
 
-def _add(rng: Rng, name: str) -> OpCase:
-    shapes = ((1, 4, 5, 3), (1, 1, 7, 1), (1, 3, 2, 17), (2, 9), (1, 1), (2, 3, 4))
-    shape = shapes[rng.integers(len(shapes))]
+# Shapes of two operands; the last of each pair may be repeated along the first, or the other way round.
+PAIRS = (
+    ((1, 4, 5, 3), (1, 4, 5, 3)),
+    ((1, 1, 7, 1), (1, 1, 7, 1)),
+    ((1, 3, 2, 17), (1, 1, 1, 17)),
+    ((1, 3, 5, 2), (1, 3, 1, 1)),
+    ((1, 3, 5, 2), (1, 1, 5, 1)),
+    ((2, 9), (2, 9)),
+    ((2, 9), (1, 9)),
+    ((3, 5), (1, 1)),
+    ((1, 1), (1, 1)),
+    ((2, 3, 4), (2, 3, 4)),
+)
+
+
+def _binary(rng: Rng, name: str, kind: type[Add] | type[Sub] | type[Mul]) -> OpCase:
+    pair = list(PAIRS[rng.integers(len(PAIRS))])
+    rng.shuffle(pair)
     scales = rng.choice((0.05, 0.2, 0.0031, 1e-6), 2)
-    x1, x2 = (int8(*shape, scale=float(s), zero_point=_one(rng, *ZERO_POINTS)) for s in scales)
-    return op_case(name, Add(_activation(rng)), [x1, x2], _result(rng))
+    x1, x2 = (
+        int8(*shape, scale=float(scale), zero_point=_one(rng, *ZERO_POINTS))
+        for shape, scale in zip(pair, scales, strict=True)
+    )
+    op = kind(_activation(rng))
+    if rng.random() < 0.6:
+        return op_case(name, op, [x1, x2], _result(rng))
+    values = rng.integers(-128, 128, x2.shape).astype(np.int8)
+    return op_case(name, op, [x1], _result(rng), [Weights(x2, values)])
+
+
+def _add(rng: Rng, name: str) -> OpCase:
+    return _binary(rng, name, Add)
+
+
+def _sub(rng: Rng, name: str) -> OpCase:
+    return _binary(rng, name, Sub)
+
+
+def _mul(rng: Rng, name: str) -> OpCase:
+    return _binary(rng, name, Mul)
 
 
 def _pool(rng: Rng, name: str, kind: type[AveragePool2d] | type[MaxPool2d]) -> OpCase:
@@ -165,5 +204,36 @@ MAKERS: Mapping[str, Callable[[Rng, str], OpCase]] = {
     "dense": _dense,
     "depthwise_conv2d": _depthwise_conv2d,
     "max_pool2d": _max_pool2d,
+    "mul": _mul,
     "softmax": _softmax,
+    "sub": _sub,
+}
+
+
+def _far_pixels(stride: int) -> OpCase:
+    """Neighbouring windows further apart than the offset of a load can say."""
+    w = int8_weights(3, 1, 1, 520, axis=0)
+    return op_case(
+        f"far_pixels_{stride}", Conv2d(stride=(1, stride)), [int8(1, 1, 4, 520)], int8(scale=0.1), [w]
+    )
+
+
+def _long_row() -> OpCase:
+    """More rows and columns than a byte counts, offsets that do not fit an immediate."""
+    w = int8_weights(3, 3, 1, axis=2)
+    op = DepthwiseConv2d(padding=((1, 1), (1, 1)), stride=(7, 1))
+    return op_case("long_rows", op, [int8(1, 9, 700, 1, zero_point=-4)], int8(scale=0.05), [w])
+
+
+def _wide_softmax(length: int, scale: float) -> OpCase:
+    """So many results that each is next to nothing, and their sum is large."""
+    return op_case(
+        f"wide_{length}", Softmax(), [int8(1, length, scale=scale)], int8(scale=1 / 256, zero_point=-128)
+    )
+
+
+LARGE: Mapping[str, tuple[OpCase, ...]] = {
+    "conv2d": (_far_pixels(1), _far_pixels(2)),
+    "depthwise_conv2d": (_long_row(),),
+    "softmax": (_wide_softmax(1000, 0.05), _wide_softmax(4095, 1e-4)),
 }

@@ -109,11 +109,14 @@ def _failures(argv: Sequence[str], checks: Sequence[Check]) -> Mapping[str, int]
 
 
 def c_array(name: str, data: Array) -> str:
-    """A constant array with those values."""
+    """A constant array with those values, as weights and rows begin at multiples of four bytes."""
     c_type = {"float32": "float"}.get(data.dtype.name, f"{data.dtype.name}_t")
     values = ", ".join(_literal(value) for value in np.asarray(data).reshape(-1).tolist())
-    return f"static const {c_type} {name}[{max(1, data.size)}] = {{{values or 0}}};\n"
+    size = max(1, data.size)
+    return f"static const {c_type} {name}[{size}] __attribute__((aligned(4))) = {{{values or 0}}};\n"
 
 
-def _literal(value: int) -> str:
+def _literal(value: int | float) -> str:
+    if isinstance(value, float):
+        return f"{value!r}f"
     return "INT32_MIN" if value == -(2**31) else str(value)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 from op_case import OpCase, Weights, int8, int8_weights, int32_bias
 
 from aot.ir.graph import Array, Graph, Node
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
-from aot.ops.add import Add
 from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.binary import Add
+from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
@@ -179,6 +181,22 @@ def alike_but_for_scales() -> Graph:
     return d.graph(d.softmax("sa", a), d.softmax("sb", b), d.softmax("sc", c), d.softmax("se", e), f)
 
 
+def rows_or_a_constant() -> Graph:
+    """Two layers whose functions read alike, though one is given rows and the other a constant."""
+    d = Draft()
+    x, y = d.input("x", 1, 1, 5, 3), d.input("y", 1, 1, 5, 3)
+    constant = Weights(int8(1, 1, 5, 3), np.arange(15, dtype=np.int8).reshape(1, 1, 5, 3))
+    both = d.node("both", Concat(3), x, y, quant=int8(zero_point=3))
+    return d.graph(both, d.node("half", Concat(3), x, quant=int8(zero_point=3), weights=[constant]))
+
+
+def tall() -> Graph:
+    """More rows than a byte counts, in layers that take turns."""
+    d = Draft()
+    x = d.conv("c", d.input("x", 1, 300, 2, 1), 2)
+    return d.graph(d.conv("y", x, 1))
+
+
 def classifier() -> Graph:
     d = Draft()
     x = d.conv("c", d.input("x", 1, 9, 9, 1, zero_point=-128), 6, stride=(2, 2), activation=Activation.RELU)
@@ -199,6 +217,8 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
         reshaped_input,
         reshaped_twice,
         residual,
+        rows_or_a_constant,
+        tall,
         two_inputs,
         two_outputs,
     )

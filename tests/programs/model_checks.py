@@ -31,10 +31,17 @@ def compiled(graph: Graph, target: Target, options: CompileOptions, name: str) -
 
 def samples_of(case: OpCase) -> tuple[Sample, Sample]:
     """Random values, and nothing but extremes."""
-    extremes = {
-        name: np.where(values < 0, -128, 127).astype(values.dtype) for name, values in case.inputs(1).items()
-    }
-    return case.inputs(0), extremes
+    return case.inputs(0), {name: _extremes(values) for name, values in case.inputs(1).items()}
+
+
+def _extremes(values: Array) -> Array:
+    low, high = (-300.0, 300.0) if values.dtype.kind == "f" else _limits(values)
+    return np.where(values < np.median(values), low, high).astype(values.dtype)
+
+
+def _limits(values: Array) -> tuple[int, int]:
+    info = np.iinfo(values.dtype)
+    return int(info.min), int(info.max)
 
 
 def case_checks(cases: Sequence[OpCase], target: Target, options: str) -> list[Check]:
@@ -73,7 +80,7 @@ def _arrays(prefix: str, tensors: Sequence[TensorInfo], samples: Sequence[Sample
 
 
 _COMPARE_INSIDE = (
-    "wrong = wrong ? wrong : check_bytes(arena + {offset}u, y{i} + sample * {bytes}u, {bytes}u);"
+    "wrong = wrong ? wrong : check_bytes(arena + {offset}u, y{i} + sample * {elements}u, {bytes}u);"
 )
 
 
@@ -81,21 +88,21 @@ def _once(model: CompiledModel, samples: int) -> str:
     return f"""
 static uint32_t outside(uint32_t sample)
 {{
-{_lines(model.inputs, "int8_t *const in{i} = check_memory({bytes}u);")}
-{_lines(model.outputs, "int8_t *const out{i} = check_memory({bytes}u);")}
+{_lines(model.inputs, "{c_type} *const in{i} = check_memory({bytes}u);")}
+{_lines(model.outputs, "{c_type} *const out{i} = check_memory({bytes}u);")}
     const struct {model.name}_inputs in = {{{_list("in", model.inputs)}}};
     const struct {model.name}_outputs out = {{{_list("out", model.outputs)}}};
-{_lines(model.inputs, "memcpy(in{i}, x{i} + sample * {bytes}u, {bytes}u);")}
+{_lines(model.inputs, "memcpy(in{i}, x{i} + sample * {elements}u, {bytes}u);")}
     uint32_t wrong = (uint32_t){model.name}_run(&in, &out, check_memory({model.name.upper()}_ARENA_BYTES));
-{_lines(model.outputs, "wrong = wrong ? wrong : check_bytes(out{i}, y{i} + sample * {bytes}u, {bytes}u);")}
-{_lines(model.inputs, "wrong = wrong ? wrong : check_bytes(in{i}, x{i} + sample * {bytes}u, {bytes}u);")}
+{_lines(model.outputs, "wrong = wrong ? wrong : check_bytes(out{i}, y{i} + sample * {elements}u, {bytes}u);")}
+{_lines(model.inputs, "wrong = wrong ? wrong : check_bytes(in{i}, x{i} + sample * {elements}u, {bytes}u);")}
     return wrong;
 }}
 
 static uint32_t inside(uint32_t sample)
 {{
     uint8_t *const arena = check_memory({model.name.upper()}_ARENA_BYTES);
-{_lines(model.inputs, "memcpy(arena + {offset}u, x{i} + sample * {bytes}u, {bytes}u);")}
+{_lines(model.inputs, "memcpy(arena + {offset}u, x{i} + sample * {elements}u, {bytes}u);")}
     uint32_t wrong = (uint32_t){model.name}_model.run(arena);
 {_lines(model.outputs, _COMPARE_INSIDE)}
     return wrong;
@@ -116,8 +123,13 @@ uint32_t CHECK(void)
 
 
 def _lines(tensors: Sequence[TensorInfo], line: str) -> str:
+    """The line for each tensor, with its facts filled in."""
     return "\n".join(
-        "    " + line.format(i=i, bytes=t.bytes, offset=t.arena_offset) for i, t in enumerate(tensors)
+        "    "
+        + line.format(
+            i=i, bytes=t.bytes, elements=t.type.elements, offset=t.arena_offset, c_type=t.type.dtype.c_name
+        )
+        for i, t in enumerate(tensors)
     )
 
 

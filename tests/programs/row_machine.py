@@ -41,7 +41,7 @@ def _run_stage(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]
         for row in range(lowered.tensors[stage.writes].image_rows):
             run_proc(stage.kernel.proc, _buffers(lowered, stage, stage.kernel.proc, row, memory))
         return
-    sums = {"sums": [np.full(growing.elements, 0x55555555, np.int32)]}
+    sums = {"sums": [np.full(growing.elements, 0x55555555, growing.dtype.numpy)]}
     for row in range(growing.rows):
         last = row == growing.rows - 1
         procs = (

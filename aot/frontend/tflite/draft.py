@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -118,3 +118,6 @@ class Draft:
     def graph(self, name: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
         whole = Graph(name, inputs, outputs, tuple(self.nodes), self.types, self.constants)
         return whole.with_nodes(whole.nodes)
+
+
+Importer = Callable[[Draft, Operator, str], None]  # the last is the mode of rounding

@@ -22,6 +22,15 @@ _OPTIONS = {
     BuiltinOptions.FullyConnectedOptions: Layout("FullyConnectedOptions", {0: _BYTE, 1: _BYTE}),
     BuiltinOptions.SoftmaxOptions: Layout("SoftmaxOptions", {0: _INT}),
     BuiltinOptions.AddOptions: Layout("AddOptions", {0: _BYTE}),
+    BuiltinOptions.MulOptions: Layout("MulOptions", {0: _BYTE}),
+    BuiltinOptions.ConcatenationOptions: Layout("ConcatenationOptions", {0: _INT, 1: _BYTE}),
+    BuiltinOptions.LeakyReluOptions: Layout("LeakyReluOptions", {0: _INT}),
+    BuiltinOptions.PackOptions: Layout("PackOptions", {0: _INT, 1: _INT}),
+    BuiltinOptions.StridedSliceOptions: Layout(
+        "StridedSliceOptions", {0: _INT, 1: _INT, 2: _INT, 3: _INT, 4: _INT, 5: _BYTE}
+    ),
+    BuiltinOptions.UnpackOptions: Layout("UnpackOptions", {0: _INT, 1: _INT}),
+    BuiltinOptions.SubOptions: Layout("SubOptions", {0: _BYTE}),
 }
 _OPERATOR_CODE = Layout("OperatorCode", {0: _BYTE, 1: _BYTES, 3: _INT})
 _OPERATOR = Layout("Operator", {0: _INT, 1: _INTS, 2: _INTS, 3: _BYTE, 4: Union(3, _OPTIONS)})

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from aot.frontend.tflite.draft import Draft, Operator
-from aot.frontend.tflite.importers.arithmetic import import_add, import_reshape, import_softmax
+from aot.frontend.tflite.draft import Importer
+from aot.frontend.tflite.importers.arithmetic import import_add, import_mul, import_sub
 from aot.frontend.tflite.importers.convolution import (
     import_conv_2d,
     import_depthwise_conv_2d,
     import_fully_connected,
 )
 from aot.frontend.tflite.importers.pooling import import_average_pool_2d, import_max_pool_2d
+from aot.frontend.tflite.importers.reductions import import_mean
+from aot.frontend.tflite.importers.shapes import SHAPES
+from aot.frontend.tflite.importers.unary import UNARY
 
-IMPORTERS: Mapping[str, Callable[[Draft, Operator, str], None]] = MappingProxyType(
+IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
+        **SHAPES,
+        **UNARY,
         "ADD": import_add,
         "AVERAGE_POOL_2D": import_average_pool_2d,
         "CONV_2D": import_conv_2d,
         "DEPTHWISE_CONV_2D": import_depthwise_conv_2d,
         "FULLY_CONNECTED": import_fully_connected,
         "MAX_POOL_2D": import_max_pool_2d,
-        "RESHAPE": import_reshape,
-        "SOFTMAX": import_softmax,
+        "MEAN": import_mean,
+        "MUL": import_mul,
+        "SUB": import_sub,
     }
 )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import tflite
 
 from aot.frontend.tflite.draft import Draft, Operator
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
+from aot.ops.op import Op
+from aot.ops.reshape import Reshape
 from aot.ops.spatial import NO_PADDING, Padding, Pair, same_padding
 
 _ACTIVATIONS = {
@@ -113,3 +118,62 @@ def the_output(operator: Operator) -> str:
     if len(operator.outputs) != 1:
         raise operator.fail(f"it has {len(operator.outputs)} outputs, not 1")
     return operator.outputs[0]
+
+
+def integers(draft: Draft, operator: Operator, number: int, what: str) -> tuple[int, ...]:
+    """The elements of a constant input of integers."""
+    name = constant(draft, operator, number, what)
+    if not draft.types[name].dtype.is_integer:
+        raise operator.fail(f'its {what} "{name}" must be integers, not {draft.types[name].dtype.value}')
+    return tuple(int(v) for v in draft.constants[name].reshape(-1))
+
+
+def axes(draft: Draft, operator: Operator, rank: int, number: int = 1) -> tuple[int, ...]:
+    """The axes that a constant input names, each once and in order, counted from the front."""
+    return tuple(sorted({axis(operator, a, rank) for a in integers(draft, operator, number, "axes")}))
+
+
+def axis(operator: Operator, number: int, rank: int) -> int:
+    """An axis counted from the front."""
+    if not -rank <= number < rank:
+        raise operator.fail(f"axis {number} does not exist in {rank} dimensions")
+    return number % rank
+
+
+def reshaped(draft: Draft, operator: Operator, name: str, shape: tuple[int, ...]) -> str:
+    """The value under another shape with as many elements; itself where that is its shape."""
+    stored = draft.types[name]
+    if stored.shape == shape:
+        return name
+    view = draft.add_value(f"{name}/view", replace(stored, shape=shape))
+    draft.add_node(operator, Reshape(shape), (name,), view)
+    return view
+
+
+def value_like(draft: Draft, wish: str, tensor: TensorType, shape: tuple[int, ...]) -> str:
+    """A value of the same type but for its shape."""
+    return draft.add_value(wish, replace(tensor, shape=shape))
+
+
+def reshaped_result(
+    draft: Draft, operator: Operator, op: Op, inputs: Sequence[str | None], shape: tuple[int, ...]
+) -> None:
+    """A node that makes the operator's result under another shape, and the view that gives it its own."""
+    reshaped_into(draft, operator, op, inputs, shape, the_output(operator))
+
+
+def reshaped_into(
+    draft: Draft,
+    operator: Operator,
+    op: Op,
+    inputs: Sequence[str | None],
+    shape: tuple[int, ...],
+    output: str,
+) -> None:
+    declared = draft.types[output]
+    if declared.shape == shape:
+        draft.add_node(operator, op, inputs, output)
+        return
+    result = value_like(draft, f"{output}/view", declared, shape)
+    draft.add_node(operator, op, inputs, result)
+    draft.add_node(operator, Reshape(declared.shape), (result,), output)

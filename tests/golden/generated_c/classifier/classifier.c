@@ -208,10 +208,10 @@ static KERNEL void conv2d_3x3_1_to_6_by_4(
             sum3 = start1;
             for (int32_t r = 0; r < 3; ++r) {
                 for (int32_t k = 0; k < 3; ++k) {
-                    sum0 += (x[r][k + xb * 4] * w[k + ob * 18 + r * 3]);
-                    sum1 += (x[r][k + xb * 4] * w[k + ob * 18 + r * 3 + 9]);
-                    sum2 += (x[r][k + xb * 4 + 2] * w[k + ob * 18 + r * 3]);
-                    sum3 += (x[r][k + xb * 4 + 2] * w[k + ob * 18 + r * 3 + 9]);
+                    sum0 += x[r][k + xb * 4] * w[k + ob * 18 + r * 3];
+                    sum1 += x[r][k + xb * 4] * w[k + ob * 18 + r * 3 + 9];
+                    sum2 += x[r][k + xb * 4 + 2] * w[k + ob * 18 + r * 3];
+                    sum3 += x[r][k + xb * 4 + 2] * w[k + ob * 18 + r * 3 + 9];
                 }
             }
             y[ob * 2 + xb * 12] = (int8_t)to_int8_relu(sum0, scale0, shift0, rounding0);
@@ -281,8 +281,8 @@ static KERNEL void dense_6_to_5(
             sum0 = start0;
             sum1 = start1;
             for (int32_t k = 0; k < 6; ++k) {
-                sum0 += (x[k] * w[k + ob * 12]);
-                sum1 += (x[k] * w[k + ob * 12 + 6]);
+                sum0 += x[k] * w[k + ob * 12];
+                sum1 += x[k] * w[k + ob * 12 + 6];
             }
             y[ob * 2] = (int8_t)to_int8(sum0, scale0, shift0, rounding0);
             y[ob * 2 + 1] = (int8_t)to_int8(sum1, scale1, shift1, rounding1);
@@ -301,7 +301,7 @@ static KERNEL void dense_6_to_5(
             int32_t sum;
             sum = start;
             for (int32_t k = 0; k < 6; ++k) {
-                sum += (x[k] * w[k + 24]);
+                sum += x[k] * w[k + 24];
             }
             y[4] = (int8_t)to_int8(sum, scale, shift, rounding);
         }
@@ -316,7 +316,7 @@ static KERNEL void softmax_5_by_1(
     int32_t most;
     most = x[0];
     for (int32_t k = 0; k < 5; ++k) {
-        most = (most > x[k] ? most : x[k]);
+        most = most > x[k] ? most : x[k];
     }
     int32_t sum;
     sum = 0;

@@ -130,10 +130,10 @@ static KERNEL void conv2d_3x3_4_to_4_by_8(
             sum3 = start1;
             for (int32_t r = 0; r < 3; ++r) {
                 for (int32_t k = 0; k < 12; ++k) {
-                    sum0 += (x[r][k + xb * 8] * w[k + ob * 72 + r * 12]);
-                    sum1 += (x[r][k + xb * 8] * w[k + ob * 72 + r * 12 + 36]);
-                    sum2 += (x[r][k + xb * 8 + 4] * w[k + ob * 72 + r * 12]);
-                    sum3 += (x[r][k + xb * 8 + 4] * w[k + ob * 72 + r * 12 + 36]);
+                    sum0 += x[r][k + xb * 8] * w[k + ob * 72 + r * 12];
+                    sum1 += x[r][k + xb * 8] * w[k + ob * 72 + r * 12 + 36];
+                    sum2 += x[r][k + xb * 8 + 4] * w[k + ob * 72 + r * 12];
+                    sum3 += x[r][k + xb * 8 + 4] * w[k + ob * 72 + r * 12 + 36];
                 }
             }
             y[ob * 2 + xb * 8 + 4] = (int8_t)to_int8_relu(sum0, scale0, shift0, rounding0);
@@ -174,10 +174,10 @@ static KERNEL void conv2d_3x3_4_to_4_by_8_2(
             sum3 = start1;
             for (int32_t r = 0; r < 3; ++r) {
                 for (int32_t k = 0; k < 12; ++k) {
-                    sum0 += (x[r][k + xb * 8] * w[k + ob * 72 + r * 12]);
-                    sum1 += (x[r][k + xb * 8] * w[k + ob * 72 + r * 12 + 36]);
-                    sum2 += (x[r][k + xb * 8 + 4] * w[k + ob * 72 + r * 12]);
-                    sum3 += (x[r][k + xb * 8 + 4] * w[k + ob * 72 + r * 12 + 36]);
+                    sum0 += x[r][k + xb * 8] * w[k + ob * 72 + r * 12];
+                    sum1 += x[r][k + xb * 8] * w[k + ob * 72 + r * 12 + 36];
+                    sum2 += x[r][k + xb * 8 + 4] * w[k + ob * 72 + r * 12];
+                    sum3 += x[r][k + xb * 8 + 4] * w[k + ob * 72 + r * 12 + 36];
                 }
             }
             y[ob * 2 + xb * 8] = (int8_t)to_int8(sum0, scale0, shift0, rounding0);

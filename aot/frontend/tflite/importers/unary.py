@@ -1,0 +1,53 @@
+"""Operators on one element at a time, and SOFTMAX."""
+
+from __future__ import annotations
+
+import math
+
+import tflite
+
+from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.importers import attributes as read
+from aot.ops.activation import Activation
+from aot.ops.op import Op
+from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.softmax import Softmax
+from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
+
+
+def _without_attributes(op: Op) -> Importer:
+    def import_it(draft: Draft, operator: Operator, mode: str) -> None:
+        draft.add_node(operator, op, operator.inputs, read.the_output(operator))
+
+    return import_it
+
+
+def _import_leaky_relu(draft: Draft, operator: Operator, mode: str) -> None:
+    alpha = float(operator.options(tflite.LeakyReluOptions).Alpha())
+    draft.add_node(operator, LeakyRelu(alpha), operator.inputs, read.the_output(operator))
+
+
+def _import_quantize(draft: Draft, operator: Operator, mode: str) -> None:
+    output = read.the_output(operator)
+    draft.add_node(operator, Quantize(draft.types[output].dtype), operator.inputs, output)
+
+
+def _import_softmax(draft: Draft, operator: Operator, mode: str) -> None:
+    beta = float(operator.options(tflite.SoftmaxOptions).Beta())
+    if not (math.isfinite(beta) and beta > 0):
+        raise operator.fail(f"beta {beta} must be positive", "get or convert the file again")
+    draft.add_node(operator, Softmax(beta), operator.inputs, read.the_output(operator))
+
+
+UNARY = {
+    "DEQUANTIZE": _without_attributes(Dequantize()),
+    "HARD_SWISH": _without_attributes(HardSwish()),
+    "LEAKY_RELU": _import_leaky_relu,
+    "LOGISTIC": _without_attributes(Logistic()),
+    "QUANTIZE": _import_quantize,
+    "RELU": _without_attributes(Clamp(Activation.RELU)),
+    "RELU6": _without_attributes(Clamp(Activation.RELU6)),
+    "RELU_N1_TO_1": _without_attributes(Clamp(Activation.RELU_N1_TO_1)),
+    "SOFTMAX": _import_softmax,
+    "TANH": _without_attributes(Tanh()),
+}

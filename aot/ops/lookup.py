@@ -1,0 +1,57 @@
+"""Lookup: each 8-bit element replaced by its entry in a table of 256; what chains of small ops become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+
+_EIGHT_BITS = (DType.I8, DType.U8)
+
+
+def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    found = [given(inputs[0]).dtype, outputs[0].dtype]
+    return None if set(found) <= set(_EIGHT_BITS) else f"they are {', '.join(d.value for d in found)}"
+
+
+def _table(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    table = given(inputs[1])
+    if table.shape == (256,) and table.dtype is outputs[0].dtype:
+        return None
+    return f"it is {table.dtype.value} {limits.shape_text(table)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(Op):
+    """Inputs: x, table [256]; the entry of x's least value comes first."""
+
+    name: ClassVar[str] = "lookup"
+    elementwise: ClassVar[tuple[int, ...]] = (0,)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(2, 2),
+        Constraint("input and output elements must be i8 or u8", _dtypes),
+        Constraint("the table must have 256 elements of the output's type", _table),
+    )
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return ((given(inputs[1]).dtype.value, given(inputs[0]).shape),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x, table = given(arrays[0]), given(arrays[1])
+        least, _ = given(inputs[0]).dtype.limits
+        return (table[x.astype(np.int64) - least],)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=outputs[0].elements)
+
+    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
+        return (ROW_BY_ROW if outputs[0].rank == 4 else None, None)

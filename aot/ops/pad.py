@@ -1,0 +1,52 @@
+"""Padding: rows and columns of one value around an image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.op import Constraint, Cost, Op, Types, Window, given
+from aot.ops.spatial import NO_PADDING, Padding, pad
+
+
+def _value(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Pad)
+    x = given(inputs[0])
+    low, high = x.dtype.limits if x.dtype.is_integer else (-(2.0**127), 2.0**127)
+    return None if low <= op.value <= high and op.value == int(op.value) else f"it is {op.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pad(Op):
+    """Input: x [1, H, W, C]. The value is a stored one, not the real number it stands for."""
+
+    name: ClassVar[str] = "pad"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.rank_is(4),
+        limits.BATCH_IS_ONE,
+        Constraint("the value must be a whole number that the element type has", _value),
+    )
+    padding: Padding = NO_PADDING  # (top, bottom), (left, right)
+    value: float = 0.0
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x = given(inputs[0])
+        n, height, width, channels = x.shape
+        return ((x.dtype.value, (n, height + sum(self.padding[0]), width + sum(self.padding[1]), channels)),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        return (pad(given(arrays[0]), self.padding, self.value),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=outputs[0].elements)
+
+    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
+        return (Window(stride=1, offset=-self.padding[0][0], size=1),)

@@ -1,0 +1,115 @@
+"""Between real numbers and integers, and from one quantisation to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
+
+_INTEGERS = (DType.I8, DType.U8)
+_MAX_RESCALE = 2.0**20  # nine bits times that still fit in 32
+
+
+def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    for name, tensor in (("input", given(inputs[0])), ("output", outputs[0])):
+        if tensor.dtype in _INTEGERS and (tensor.quant is None or tensor.quant.is_per_channel):
+            return f"the {name} has {'no' if tensor.quant is None else len(tensor.quant.scales)} scales"
+    return None
+
+
+def _dtypes(sources: tuple[DType, ...], results: tuple[DType, ...]) -> Constraint:
+    def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+        x, y = given(inputs[0]).dtype, outputs[0].dtype
+        return None if x in sources and y in results else f"{x.value} would become {y.value}"
+
+    return Constraint(f"elements must be {_listed(sources)} and become {_listed(results)}", violation)
+
+
+def _listed(dtypes: tuple[DType, ...]) -> str:
+    return " or ".join(d.value for d in dtypes)
+
+
+def _rescale(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x, (y,) = given(inputs[0]), outputs
+    if x.quant is None or y.quant is None or x.quant.scale / y.quant.scale < _MAX_RESCALE:
+        return None
+    return f"it is {x.quant.scale / y.quant.scale:.3g} times as large"
+
+
+_IS_QUANTISED = Constraint("i8 and u8 tensors must have one scale and one zero point", _quantised)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversion(Op):
+    """Input: x of any shape."""
+
+    elementwise: ClassVar[tuple[int, ...]] = (0,)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=outputs[0].elements)
+
+    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
+        return (ROW_BY_ROW if outputs[0].rank == 4 else None,)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantize(_Conversion):
+    """x, real or quantised, in the steps of the output: rounded half away from zero, and clamped."""
+
+    name: ClassVar[str] = "quantize"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        _dtypes((DType.F32, *_INTEGERS), _INTEGERS),
+        _IS_QUANTISED,
+        Constraint("the input scale must be less than 2**20 times the output scale", _rescale),
+    )
+    to: DType = DType.I8
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return ((self.to.value, given(inputs[0]).shape),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x, x_type, (out,) = given(arrays[0]), given(inputs[0]), outputs
+        quant, (low, high) = quant_of(out), out.dtype.limits
+        if x_type.dtype is DType.F32:
+            steps = x.astype(np.float32) / np.float32(quant.scale)
+            near = np.clip(steps.astype(np.float64), low - 256.0, high + 256.0)
+            whole = np.trunc(near)
+            results = (whole + (near - whole >= 0.5) - (near - whole <= -0.5)).astype(np.int64)
+        else:
+            multiplier = quantize_multiplier(quant_of(x_type).scale / quant.scale)
+            centred = x.astype(np.int64) - quant_of(x_type).zero_point
+            results = multiply_by_quantized_multiplier(centred, *multiplier)
+        return (np.clip(results + quant.zero_point, low, high).astype(out.dtype.numpy),)
+
+
+@dataclass(frozen=True, slots=True)
+class Dequantize(_Conversion):
+    """The real numbers that stored integers stand for."""
+
+    name: ClassVar[str] = "dequantize"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        _dtypes(_INTEGERS, (DType.F32,)),
+        _IS_QUANTISED,
+    )
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return ((DType.F32.value, given(inputs[0]).shape),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        quant = quant_of(given(inputs[0]))
+        centred = given(arrays[0]).astype(np.int64) - quant.zero_point
+        return (centred.astype(np.float32) * np.float32(quant.scale),)

@@ -1,0 +1,130 @@
+"""Rearrangement: elements picked by strides; slices, transpositions and repetitions are all this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import TensorType
+from aot.ops import constraints as limits
+from aot.ops.op import Constraint, Cost, Op, Types, Window, given
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """Nested loops, the innermost last: which element of the flat input each step reads."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The least and the greatest element read."""
+        ends = [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
+        return (
+            self.offset + sum(end for end in ends if end < 0),
+            self.offset + sum(end for end in ends if end > 0),
+        )
+
+    def merged(self) -> Loops:
+        """Fewer loops that read the same: none of one step, none that just goes on where the inner ends."""
+        kept: list[tuple[int, int]] = []
+        for size, stride in zip(self.sizes, self.strides, strict=True):
+            if size == 1:
+                continue
+            if kept and kept[-1][1] == size * stride:
+                kept[-1] = (kept[-1][0] * size, stride)
+            else:
+                kept.append((size, stride))
+        return Loops(tuple(s for s, _ in kept), tuple(s for _, s in kept), self.offset)
+
+    def indices(self) -> Array:
+        """The element of the flat input for each element of the flat result."""
+        total = np.full(self.sizes, self.offset, np.int64)
+        for axis, (size, stride) in enumerate(zip(self.sizes, self.strides, strict=True)):
+            steps = np.arange(size, dtype=np.int64) * stride
+            total += steps.reshape([-1 if a == axis else 1 for a in range(len(self.sizes))])
+        return total.reshape(-1)
+
+
+def row_steps(loops: Loops, row_elements: int) -> tuple[int, int] | None:
+    """(stride, first) in rows of the input, if each row of an image [1, H, W, C] comes out of one row."""
+    if len(loops.sizes) != 4 or loops.sizes[0] != 1:
+        return None
+    if loops.strides[1] < 0 or loops.strides[1] % row_elements:
+        return None
+    inner = Loops(loops.sizes[2:], loops.strides[2:], loops.offset)
+    low, high = inner.reach
+    first = low // row_elements
+    return (loops.strides[1] // row_elements, first) if high // row_elements == first else None
+
+
+def _dtype(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x, (y,) = given(inputs[0]), outputs
+    return None if x.dtype is y.dtype else f"{x.dtype.value} would become {y.dtype.value}"
+
+
+def _inside(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Rearrange)
+    x, (low, high) = given(inputs[0]), op.loops.reach
+    return None if low >= 0 and high < x.elements else f"elements {low} to {high} of {x.elements}"
+
+
+def _rows(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Rearrange)
+    x, (y,) = given(inputs[0]), outputs
+    if op.steps(x) is not None or (_is_vector(x) and _is_vector(y)):
+        return None
+    return f"{limits.shape_text(x)} to {limits.shape_text(y)}"
+
+
+def _is_vector(tensor: TensorType) -> bool:
+    return prod(tensor.shape[:-1]) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rearrange(Op):
+    """Input: x of any type. Element (i, j, ...) is element offset + i * strides[0] + ... of flat x."""
+
+    name: ClassVar[str] = "rearrange"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        Constraint("the element type must stay the same", _dtype),
+        Constraint("no element outside the input may be read", _inside),
+        Constraint("each row must come out of one row of an image, or all of one vector be another", _rows),
+    )
+    shape: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    offset: int = 0
+
+    @property
+    def loops(self) -> Loops:
+        return Loops(self.sizes, self.strides, self.offset)
+
+    def steps(self, x: TensorType) -> tuple[int, int] | None:
+        """(stride, first) in rows, where images go row by row."""
+        if x.rank != 4 or x.shape[0] != 1 or self.sizes != self.shape:
+            return None
+        return row_steps(self.loops, x.shape[2] * x.shape[3])
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return ((given(inputs[0]).dtype.value, self.shape),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        return (given(arrays[0]).reshape(-1)[self.loops.indices()].reshape(self.shape),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=outputs[0].elements)
+
+    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
+        steps = self.steps(given(inputs[0]))
+        return (None if steps is None else Window(stride=steps[0], offset=steps[1], size=1),)

@@ -1,0 +1,39 @@
+"""An 8-bit op that works element by element is a table of 256 results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import TensorType
+from aot.ops.op import Op, Types, given
+
+
+def table_of(
+    op: Op, constants: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+) -> Array | None:
+    """The result for each stored value of the one operand that is not constant, the least value first.
+
+    `constants` has None where an operand is not constant. None where a result depends on more than that.
+    """
+    operands = zip(constants, inputs, strict=True)
+    unknown = [i for i, (c, t) in enumerate(operands) if c is None and t is not None]
+    if len(unknown) != 1 or unknown[0] not in op.elementwise or len(outputs) != 1:
+        return None
+    (position,), (out,) = unknown, outputs
+    x = given(inputs[position])
+    repeated = [c for i, c in enumerate(constants) if i in op.elementwise and c is not None]
+    if x.dtype.bytes != 1 or out.dtype.bytes != 1 or any(np.unique(c).size != 1 for c in repeated):
+        return None
+    low, high = x.dtype.limits
+    arrays, types = list(constants), list(inputs)
+    for i, array in enumerate(constants):
+        if i in op.elementwise and array is not None:
+            arrays[i], types[i] = array.reshape(-1)[:1], replace(given(inputs[i]), shape=(1,))
+    arrays[position] = np.arange(low, high + 1).astype(x.dtype.numpy)
+    types[position] = replace(x, shape=(high - low + 1,))
+    (results,) = op.reference(arrays, types, (replace(out, shape=(high - low + 1,)),))
+    return results

@@ -1,0 +1,261 @@
+"""Functions of one element: clamps and activation curves, in real numbers and in 8-bit integers."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.activation import Activation, clamp_integers, clamp_reals, integer_clamp
+from aot.ops.fixed_point import logistic, tanh
+from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+from aot.ops.requant import (
+    Ints,
+    multiply_by_quantized_multiplier,
+    quant_of,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+)
+
+Floats = npt.NDArray[np.float32]
+_INTEGER_BITS = 4  # of the argument of the fixed-point curves
+_INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Op):
+    """Input: x of any shape."""
+
+    elementwise: ClassVar[tuple[int, ...]] = (0,)
+
+    @abstractmethod
+    def on_reals(self, x: Floats) -> Floats:
+        """The meaning in real numbers."""
+
+    @abstractmethod
+    def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
+        """The int8 meaning of x counted from its zero point; what leaves int8 is clamped afterwards."""
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x = given(inputs[0])
+        return ((x.dtype.value, x.shape),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x, x_type, (out,) = given(arrays[0]), given(inputs[0]), outputs
+        if x_type.dtype is DType.F32:
+            return (self.on_reals(x.astype(np.float32)).astype(np.float32),)
+        centred = x.astype(np.int64) - quant_of(x_type).zero_point
+        return (clamp_integers(self.on_integers(centred, x_type, out), Activation.NONE, out),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=outputs[0].elements)
+
+    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
+        return (ROW_BY_ROW if outputs[0].rank == 4 else None,)
+
+
+_SHARED = (
+    limits.input_count(1, 1),
+    limits.same_dtype_in(DType.I8, DType.F32),
+    limits.INT8_IS_QUANTISED,
+)
+
+
+def rescale_below(limit: float, text: str) -> Constraint:
+    def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+        x, (y,) = given(inputs[0]), outputs
+        if x.quant is None or y.quant is None or x.quant.scale / y.quant.scale < limit:
+            return None
+        return f"it is {x.quant.scale / y.quant.scale:.3g} times as large"
+
+    return Constraint(f"the input scale must be less than {text} times the output scale", violation)
+
+
+RESCALE_FITS = rescale_below(2.0**20, "2**20")  # nine bits times that still fit in 32
+
+
+def _clamp_quant(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Clamp)
+    if op.activation is Activation.RELU:
+        return None
+    return limits.QUANTISATION_IS_KEPT.violation(op, inputs, outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Clamp(Unary):
+    """An activation that stands alone: x clamped to the activation's range, then in the output's scale."""
+
+    name: ClassVar[str] = "clamp"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        *_SHARED,
+        RESCALE_FITS,
+        Constraint("unless it is a relu, input and output must have the same quantisation", _clamp_quant),
+    )
+    activation: Activation = Activation.RELU
+
+    def on_reals(self, x: Floats) -> Floats:
+        return np.asarray(clamp_reals(x, self.activation), np.float32)
+
+    def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
+        multiplier = quantize_multiplier(quant_of(x_type).scale / quant_of(out).scale)
+        results = multiply_by_quantized_multiplier(x, *multiplier) + quant_of(out).zero_point
+        return np.clip(results, *integer_clamp(self.activation, out))
+
+
+def _alpha(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, LeakyRelu)
+    return None if 0 <= op.alpha < 2**10 else f"it is {op.alpha}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeakyRelu(Unary):
+    """x where x is positive, else alpha * x."""
+
+    name: ClassVar[str] = "leaky_relu"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        *_SHARED,
+        Constraint("alpha must lie between 0 and 1024", _alpha),
+        rescale_below(2.0**10, "2**10"),
+    )
+    alpha: float = 0.0
+
+    def on_reals(self, x: Floats) -> Floats:
+        return np.where(x > 0, x, x * np.float32(self.alpha))
+
+    def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
+        # The reference divides in single precision.
+        scale, step = np.float32(quant_of(x_type).scale), np.float32(quant_of(out).scale)
+        positive = quantize_multiplier(float(scale / step))
+        negative = quantize_multiplier(float(scale * np.float32(self.alpha) / step))
+        results = np.where(
+            x >= 0,
+            multiply_by_quantized_multiplier(x, *positive),
+            multiply_by_quantized_multiplier(x, *negative),
+        )
+        return results + quant_of(out).zero_point
+
+
+def _curve_scale(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x = given(inputs[0])
+    if x.quant is None or 2.0**-27 <= x.quant.scale < 2.0**3:
+        return None
+    return f"it is {x.quant.scale:.3g}"
+
+
+_CURVE_SCALE = Constraint("the scale of an i8 input must lie between 2**-27 and 8", _curve_scale)
+
+
+def output_is(scale: float, zero_point: int, text: str) -> Constraint:
+    def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+        quant = outputs[0].quant
+        if quant is None:
+            return None
+        if quant.zero_point == zero_point and math.isclose(quant.scale, scale, rel_tol=1e-3):
+            return None
+        return f"it has scale {quant.scale:.6g}, zero point {quant.zero_point}"
+
+    return Constraint(f"an i8 output must have scale {text} and zero point {zero_point}", violation)
+
+
+def _curve(x: Ints, of_fixed_point: Ints, radius: int) -> Ints:
+    """The fixed-point results, and the limits of int8 where x is out of the curve's range."""
+    low, high = DType.I8.limits
+    return np.where(x <= -radius, low, np.where(x >= radius, high, of_fixed_point))
+
+
+def _argument(x: Ints, x_type: TensorType) -> tuple[Ints, int]:
+    """x as a fixed-point number, and the least |x| that is beyond its range."""
+    mult, shift = quantize_multiplier(quant_of(x_type).scale * 2.0 ** (31 - _INTEGER_BITS))
+    radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS) / 2.0**shift)
+    inside = np.clip(x, -radius, radius)
+    return multiply_by_quantized_multiplier(inside, mult, shift), radius
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic(Unary):
+    """1 / (1 + exp(-x))."""
+
+    name: ClassVar[str] = "logistic"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        *_SHARED,
+        _CURVE_SCALE,
+        output_is(1 / 256, -128, "1/256"),
+    )
+
+    def on_reals(self, x: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            return np.asarray(np.float32(1) / (np.float32(1) + np.exp(-x)), np.float32)
+
+    def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
+        raw, radius = _argument(x, x_type)
+        return _curve(x, rounding_divide_by_pot(logistic(raw), 23) - 128, radius)
+
+
+@dataclass(frozen=True, slots=True)
+class Tanh(Unary):
+    """tanh(x)."""
+
+    name: ClassVar[str] = "tanh"
+    constraints: ClassVar[tuple[Constraint, ...]] = (*_SHARED, _CURVE_SCALE, output_is(1 / 128, 0, "1/128"))
+
+    def on_reals(self, x: Floats) -> Floats:
+        return np.tanh(x)
+
+    def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
+        raw, radius = _argument(x, x_type)
+        return _curve(x, rounding_divide_by_pot(tanh(raw), 24), radius)
+
+
+@dataclass(frozen=True, slots=True)
+class HardSwish(Unary):
+    """x * clamp(x + 3, 0, 6) / 6; int8: in 16-bit fixed point."""
+
+    name: ClassVar[str] = "hard_swish"
+    constraints: ClassVar[tuple[Constraint, ...]] = (*_SHARED, rescale_below(128.0, "128"))
+
+    def on_reals(self, x: Floats) -> Floats:
+        return np.asarray(x * np.clip(x + np.float32(3), 0, 6) / np.float32(6), np.float32)
+
+    def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
+        fine_scale = np.float32(1 / 128) * np.float32(quant_of(x_type).scale)
+        out_mult, out_exponent = _int16_multiplier(float(fine_scale / np.float32(quant_of(out).scale)))
+        gate_mult, gate_exponent = _int16_multiplier(float(fine_scale / (np.float32(3) / np.float32(32768))))
+        fine = x << 7
+        gate = fine
+        if gate_exponent > 0:
+            gate = _saturate_int16(gate << (gate_exponent - 1))
+        gate = _high_mul_16(gate, gate_mult)
+        if gate_exponent > 0:
+            gate = _saturate_int16(gate << 1)
+        if gate_exponent < 0:
+            gate = rounding_divide_by_pot(gate, -gate_exponent)
+        gate = (gate + (1 << 15)) >> 1
+        product = gate * _high_mul_16(fine, out_mult)
+        truncated = np.sign(product) * (np.abs(product) >> 15)
+        return rounding_divide_by_pot(truncated, -out_exponent) + quant_of(out).zero_point
+
+
+def _int16_multiplier(real: float) -> tuple[int, int]:
+    mult, exponent = quantize_multiplier(real)
+    return min((mult + (1 << 15)) >> 16, _INT16_MAX), exponent
+
+
+def _high_mul_16(a: Ints, b: int) -> Ints:
+    """round(a * b / 2**15), half away from zero."""
+    product = a * b
+    magnitude: Ints = (np.abs(product) + (1 << 14)) >> 15
+    return _saturate_int16(np.sign(product) * magnitude)
+
+
+def _saturate_int16(x: Ints) -> Ints:
+    return np.clip(x, _INT16_MIN, _INT16_MAX)

@@ -1,0 +1,28 @@
+"""What kernels of one operand share: one row out of one row, element by element."""
+
+from __future__ import annotations
+
+from codegen.formats import Want, storage_dtype
+from codegen.instr.instruction import Function
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.loops.ir import Apply, Buffer, Proc, Role, Store, at, load
+from codegen.model import RowFormat
+
+
+def wants_anything(site: Site) -> tuple[Want | None, ...]:
+    return (None,)
+
+
+def applied(site: Site, function: Function, x: RowFormat, y: RowFormat, what: str) -> Kernel:
+    """y = function(x)"""
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    store = Store(at(ys, pixel_element(y)), Apply(function, (load(xs, pixel_element(x)),)))
+    return Kernel(
+        schedule="plain",
+        why="the only one",
+        proc=Proc(f"{site.node.op.name}_{y.channels}_by_{y.width}", (xs, ys), (every_pixel(y, store),)),
+        summary=f"One row {what}: {y.width} pixels of {y.channels} channels.",
+        access=(RowAccess(stride=1, first=0, count=1),),
+    )

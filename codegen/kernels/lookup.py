@@ -1,0 +1,56 @@
+"""lookup: a row of table entries; also the kernel of every 8-bit op whose results are a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.ir.graph import Array
+from aot.ops.table import table_of
+from codegen.formats import Want, storage_dtype
+from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.loops.ir import Binary, Buffer, Const, Element, Proc, Role, Store, at, load
+from codegen.model import RowFormat
+
+
+def site_table(site: Site) -> Array | None:
+    """The table of a node whose results are one."""
+    constants = [site.constants.get(i) for i in range(len(site.inputs))]
+    return table_of(site.node.op, constants, site.inputs, site.outputs)
+
+
+def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kernel:
+    position = next(i for i in range(len(site.inputs)) if i not in site.constants)
+    source = site.input(position)
+    xs = Buffer("x", storage_dtype(source, x), x.row_elements, Role.ROWS)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    entries = Buffer("table", site.outputs[0].dtype, table.size, Role.CONSTANT)
+    least, _ = source.dtype.limits
+    value = load(xs, pixel_element(x))
+    number = Binary("-", value, Const(least)) if least else value
+    result = Element(at(entries), number)
+    return Kernel(
+        schedule="table",
+        why="256 results, known beforehand",
+        proc=Proc(
+            f"lookup_{y.channels}_by_{y.width}",
+            (xs, ys, entries),
+            (every_pixel(y, Store(at(ys, pixel_element(y)), result)),),
+        ),
+        summary=f"One row looked up in a table: {y.width} pixels of {y.channels} channels.",
+        access=(RowAccess(stride=1, first=0, count=1),),
+        constants={"table": table},
+    )
+
+
+def _wants(site: Site) -> tuple[Want | None, ...]:
+    return (None,)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    table = site_table(site)
+    assert table is not None, "a lookup's table is constant"
+    return lookup_kernel(site, table, inputs[0], output)
+
+
+KERNEL = OpKernel(wants=_wants, lower=_lower)

@@ -1,0 +1,16 @@
+"""What kernels share that go over a row pixel by pixel, channel by channel."""
+
+from __future__ import annotations
+
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import For, Stmt
+from codegen.model import RowFormat
+
+
+def pixel_element(fmt: RowFormat) -> Affine:
+    """The element of a row at `column`, channel `c`."""
+    return (variable("column") + fmt.left) * fmt.x_step + variable("c") * fmt.c_step
+
+
+def every_pixel(y: RowFormat, *body: Stmt) -> For:
+    return For("column", y.width, (For("c", y.channels, body),))

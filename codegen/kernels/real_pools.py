@@ -1,0 +1,189 @@
+"""Pools and the softmax on real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from aot.ops.activation import Activation
+from aot.ops.softmax import Softmax
+from aot.ops.spatial import NO_PADDING, pad, patches
+from codegen.formats import Want, geometry
+from codegen.instr.real import clamp_real, literal, real_function
+from codegen.kernels.elementwise import wants_anything
+from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.pooling import pool_access, pool_of, window_element
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Proc,
+    Role,
+    Store,
+    at,
+    load,
+)
+from codegen.model import RowFormat
+
+_REALS = frozenset({DType.F32})
+_LEAST = float(np.finfo(np.float32).min)
+
+
+def _wants(site: Site, neutral: int) -> tuple[Want | None, ...]:
+    (top, bottom), (left, right) = pool_of(site).padding
+    if not any((top, bottom, left, right)):
+        return (None,)
+    return (Want(dtype_bytes=4, left=left, right=right, top=top, bottom=bottom, fill=neutral),)
+
+
+def _wants_zeros(site: Site) -> tuple[Want | None, ...]:
+    return _wants(site, 0)
+
+
+def _wants_least(site: Site) -> tuple[Want | None, ...]:
+    return _wants(site, int(_LEAST))
+
+
+def _max_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    op, (x,) = pool_of(site), inputs
+    xs, ys = _x(x, op.size[0]), _y(y)
+    most = Buffer("most", DType.F32, 1, Role.LOCAL)
+    larger = Binary("max", load(most), load(xs, window_element(op, x), variable("r")))
+    body = (
+        Declare(most),
+        Store(at(most), Const(_LEAST)),
+        For("r", op.size[0], (For("t", op.size[1], (Store(at(most), larger),)),)),
+        Store(at(ys, pixel_element(y)), _clamped(site, load(most))),
+    )
+    name = f"max_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}_reals"
+    return Kernel(
+        schedule="reals",
+        why="the only one",
+        proc=Proc(name, (xs, ys), (every_pixel(y, *body),)),
+        summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.width} pixels of {y.channels} channels.",
+        access=pool_access(site),
+    )
+
+
+def _average_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    op, (x,), rows = pool_of(site), inputs, geometry(site.input(0)).rows
+    if op.size[0] == rows > 1 and op.padding == NO_PADDING and not (y.top or y.bottom):
+        return _average_by_rows(site, x, y)
+    xs, ys = _x(x, op.size[0]), _y(y)
+    shares = _shares(site)
+    share = Buffer("share", DType.F32, shares.size, Role.CONSTANT)
+    total = Buffer("sum", DType.F32, 1, Role.LOCAL)
+    element = load(xs, window_element(op, x), variable("r"))
+    mean = Binary("*", load(total), load(share, variable("column")))
+    body = (
+        Declare(total),
+        Store(at(total), Const(0.0)),
+        For("r", op.size[0], (For("t", op.size[1], (Accumulate(at(total), element),)),)),
+        Store(at(ys, pixel_element(y)), _clamped(site, mean)),
+    )
+    return Kernel(
+        schedule="reals",
+        why="each result by itself",
+        proc=Proc(_average_name(site, y), (xs, ys, share), (every_pixel(y, *body),)),
+        summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.width} pixels of {y.channels} channels.",
+        access=pool_access(site),
+        constants={"share": shares.reshape(-1)},
+        row_tables={"share": y.width},
+    )
+
+
+def _average_by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
+    """A single row of results grows with the rows of the image."""
+    op, elements, name = pool_of(site), y.width * y.channels, _average_name(site, y)
+    xs, ys = _x(x, 1), _y(y)
+    sums = Buffer("sums", DType.F32, elements, Role.STATE)
+    place = at(sums, variable("column") * y.channels + variable("c"))
+    count = op.size[0] * op.size[1]
+    mean = real_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
+    taps = For("t", op.size[1], (Accumulate(place, load(xs, window_element(op, x))),))
+    stored = Store(at(ys, pixel_element(y)), _clamped(site, Apply(mean, (load(sums, place.index),))))
+    return Kernel(
+        schedule="reals-by-rows",
+        why=f"the {op.size[0]} rows of the image are added as they come",
+        proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, taps),)),
+        summary=f"Means of {op.size[0]}x{op.size[1]}, {y.width} pixels of {y.channels} channels.",
+        access=(RowAccess(stride=1, first=0, count=1),),
+        accumulation=Accumulation(
+            Proc(f"{name}_begin", (sums,), (every_pixel(y, Store(place, Const(0.0))),)),
+            Proc(f"{name}_finish", (sums, ys), (every_pixel(y, stored),)),
+            elements,
+            op.size[0],
+            DType.F32,
+        ),
+    )
+
+
+def _average_name(site: Site, y: RowFormat) -> str:
+    op = pool_of(site)
+    return f"average_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}_reals"
+
+
+def _softmax(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    op, (x,) = site.node.op, inputs
+    assert isinstance(op, Softmax)
+    xs, ys = _x(x, 1), _y(y)
+    most, total, share = (Buffer(n, DType.F32, 1, Role.LOCAL) for n in ("most", "sum", "share"))
+    element, first = load(xs, pixel_element(x)), load(xs, pixel_element(x).substitute({"c": 0}))
+    result = load(ys, pixel_element(y))
+    below = Binary("*", Binary("-", element, load(most)), Const(float(np.float32(op.beta))))
+    exp = real_function("real_exp", "expf(v)", lambda v: float(np.exp(v)), ("math.h",))
+    inverse = real_function("real_inverse", "1.0f / v", lambda v: 1 / v)
+    body = (
+        Declare(most),
+        Store(at(most), first),
+        For("c", x.channels, (Store(at(most), Binary("max", load(most), element)),)),
+        Declare(total),
+        Store(at(total), Const(0.0)),
+        For("c", x.channels, (Store(result.place, Apply(exp, (below,))), Accumulate(at(total), result))),
+        Declare(share),
+        Store(at(share), Apply(inverse, (load(total),))),
+        For("c", x.channels, (Store(result.place, Binary("*", result, load(share))),)),
+    )
+    return Kernel(
+        schedule="reals",
+        why="the only one",
+        proc=Proc(f"softmax_{x.channels}_by_{x.width}_reals", (xs, ys), (For("column", x.width, body),)),
+        summary=f"One row of a softmax: {y.width} times over {y.channels}.",
+        access=(RowAccess(stride=1, first=0, count=1),),
+    )
+
+
+def _x(x: RowFormat, rows: int) -> Buffer:
+    return Buffer("x", DType.F32, x.row_elements, Role.ROWS, rows)
+
+
+def _y(y: RowFormat) -> Buffer:
+    return Buffer("y", DType.F32, y.row_elements, Role.OUTPUT)
+
+
+def _clamped(site: Site, value: Expr) -> Expr:
+    activation = pool_of(site).activation
+    return value if activation is Activation.NONE else Apply(clamp_real(activation), (value,))
+
+
+def _shares(site: Site) -> Array:
+    """One over how many real pixels each window holds, [row, column]."""
+    op, g = pool_of(site), geometry(site.input(0))
+    ones = pad(np.ones((1, g.rows, g.width, 1), np.float32), op.padding, 0)
+    counts = np.asarray(patches(ones, op.size, op.stride, (1, 1)).sum(axis=(4, 5)))[0, :, :, 0]
+    return np.asarray(1 / counts, np.float32)
+
+
+AVERAGE_POOL2D = OpKernel(wants=_wants_zeros, lower=_average_pool2d, dtypes=_REALS)
+MAX_POOL2D = OpKernel(wants=_wants_least, lower=_max_pool2d, dtypes=_REALS)
+SOFTMAX = OpKernel(wants=wants_anything, lower=_softmax, dtypes=_REALS)

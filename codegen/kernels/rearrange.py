@@ -1,0 +1,65 @@
+"""rearrange: one row picked out of one row, or a whole vector out of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aot.ir.types import DType
+from aot.ops.rearrange import Loops, Rearrange
+from codegen.formats import Want, geometry, storage_dtype
+from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import Buffer, For, Proc, Role, Stmt, Store, at, load
+from codegen.model import RowFormat
+
+
+def _op(site: Site) -> Rearrange:
+    assert isinstance(site.node.op, Rearrange)
+    return site.node.op
+
+
+def _wants(site: Site) -> tuple[Want | None, ...]:
+    return (Want(dtype_bytes=site.input(0).dtype.bytes),)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    (x,), y, op = inputs, output, _op(site)
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    steps = op.steps(site.input(0))
+    if steps is None:
+        body: Stmt = _vector(op.loops.merged(), xs, x, ys, y)
+        access = RowAccess(stride=1, first=0, count=1)
+    else:
+        g = geometry(site.input(0))
+        first = op.offset - steps[1] * g.width * g.channels
+        element = variable("column") * op.strides[2] + variable("c") * op.strides[3] + first
+        body = every_pixel(y, Store(at(ys, pixel_element(y)), load(xs, element + x.left * x.x_step)))
+        access = RowAccess(stride=steps[0], first=steps[1], count=1)
+    return Kernel(
+        schedule="copy",
+        why="the only one" if steps is None else "row by row",
+        proc=Proc(f"rearrange_{y.channels}_by_{y.width}", (xs, ys), (body,)),
+        summary=f"One row rearranged: {y.width} pixels of {y.channels} channels.",
+        access=(access,),
+    )
+
+
+def _vector(loops: Loops, xs: Buffer, x: RowFormat, ys: Buffer, y: RowFormat) -> Stmt:
+    source, target = Affine(constant=loops.offset), Affine()
+    inner = 1
+    names = [f"i{axis}" for axis in range(len(loops.sizes))]
+    for name, size, stride in reversed(list(zip(names, loops.sizes, loops.strides, strict=True))):
+        source, target = source + variable(name) * stride, target + variable(name) * inner
+        inner *= size
+    body: Stmt = Store(
+        at(ys, target * y.c_step + y.left * y.x_step), load(xs, source * x.c_step + x.left * x.x_step)
+    )
+    for name, size in reversed(list(zip(names, loops.sizes, strict=True))):
+        body = For(name, size, (body,))
+    return body
+
+
+_KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset(DType))
+KERNELS: Mapping[str, OpKernel] = {"rearrange": _KERNEL}

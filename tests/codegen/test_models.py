@@ -1,0 +1,139 @@
+"""Third-party int8 models: here and on an emulated Cortex-M4 their golden outputs, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_checks import failures_on_board
+from model_checks import DSP, OPTIONS, PLAIN, check_of
+
+from aot.frontend.load import load_model
+from aot.ir.graph import Array
+from aot.target import Target
+from codegen.compile import compile_graph
+from codegen.model import CompiledModel, CompileOptions, Rounding, TensorInfo
+from platforms.shared_library import build
+
+MODELS = (
+    "cfu_mbv2_160_035_int8",
+    "ml_micro_kws_m_int8",
+    "sl_fingerprint_int8",
+    "sl_kws_alexa_int8",
+    "te_vww_int8",
+    "tflm_hello_world_int8",
+    "tflm_micro_speech_int8",
+    "tflm_person_detect_int8",
+    "tiny_ad_fc_int8",
+    "tiny_ic_resnet8_int8",
+    "tiny_kws_dscnn_int8",
+    "tiny_vww_mbv1_int8",
+    "tmx_mnist_rect_int8",
+    "tmx_mnist_valid_int8",
+    "ut_tanh_int8",
+)
+FLOAT32 = (
+    "aeq_mnist_f32",
+    "ml_cifar10_f32",
+    "sl_autoencoder_conv_f32",
+    "tflm_hello_world_f32",
+    "tflm_magic_wand_f32",
+    "tiny_kws_dscnn_f32",
+    "tmx_mnist_valid_f32",
+)
+ON_BOARD = 2  # samples
+
+Samples = list[dict[str, Array]]
+
+
+def compiled_model(folder: Path, target: Target, options: CompileOptions, name: str) -> CompiledModel:
+    path = folder / "model.tflite"
+    graph = load_model(path, options.rounding.value)
+    return compile_graph(graph, target, options, path.name, "00" * 32, name)
+
+
+def golden_of(folder: Path, model: CompiledModel, mode: str = "tflm") -> tuple[Samples, Samples]:
+    """Inputs and wanted outputs by tensor name."""
+    with np.load(folder / "golden.npz") as arrays:
+        outputs = [_output_key(arrays, number, mode) for number in range(len(model.outputs))]
+        inputs = [f"in_{number}" for number in range(len(model.inputs))]
+        return _by_name(arrays, inputs, model.inputs), _by_name(arrays, outputs, model.outputs)
+
+
+def _output_key(arrays: Mapping[str, Array], number: int, mode: str) -> str:
+    other = f"litert_ref_out_{number}"
+    return other if mode == "litert-ref" and other in arrays else f"out_{number}"
+
+
+def _by_name(arrays: Mapping[str, Array], keys: list[str], tensors: tuple[TensorInfo, ...]) -> Samples:
+    columns = [arrays[key] for key in keys]
+    return [{t.name: a for t, a in zip(tensors, row, strict=True)} for row in zip(*columns, strict=True)]
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_on_this_computer_gives_its_golden_outputs(
+    name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    folder = shared_dir / "models" / name
+    model = compiled_model(folder, PLAIN, OPTIONS["speed"], "model")
+    samples, wanted = golden_of(folder, model)
+    host = build(model.sources, tmp_path)
+    for sample, outputs in zip(samples, wanted, strict=True):
+        host.arena[:] = 0xA5
+        made = host.run(sample)
+        assert all(np.array_equal(made[tensor], outputs[tensor]) for tensor in outputs)
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FLOAT32)
+def test_a_float32_model_on_this_computer_is_near_its_golden_outputs(
+    name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    folder = shared_dir / "models" / name
+    model = compiled_model(folder, PLAIN, OPTIONS["speed"], "model")
+    host = build(model.sources, tmp_path)
+    for sample, outputs in zip(*golden_of(folder, model), strict=True):
+        made = host.run(sample)
+        for tensor, wanted in outputs.items():
+            assert np.abs(made[tensor] - wanted).max() <= 1e-5 * np.abs(wanted).max()
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tflm_hello_world_int8", "tiny_ad_fc_int8", "tiny_ic_resnet8_int8"])
+def test_the_other_rounding_gives_the_other_references_outputs(
+    name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    folder = shared_dir / "models" / name
+    model = compiled_model(folder, PLAIN, CompileOptions(rounding=Rounding.LITERT_REF), "model")
+    samples, wanted = golden_of(folder, model, "litert-ref")
+    host = build(model.sources, tmp_path)
+    made = [host.run(sample) for sample in samples]
+    assert all(
+        np.array_equal(m[tensor], w[tensor]) for m, w in zip(made, wanted, strict=True) for tensor in w
+    )
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ["speed", "ram"])
+def test_models_on_a_cortex_m4_give_their_golden_outputs(
+    options: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    checks = []
+    for number, name in enumerate(MODELS):
+        folder = shared_dir / "models" / name
+        model = compiled_model(folder, DSP, OPTIONS[options], f"k{number}")
+        samples, wanted = golden_of(folder, model)
+        checks.append(check_of(name, model, samples[:ON_BOARD], wanted[:ON_BOARD]))
+    assert failures_on_board(checks, tmp_path / "checks") == {}

@@ -1,0 +1,198 @@
+"""TFLite operators that only move elements give what NumPy gives, in the cheapest form there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from tflite_builder import ModelBuilder
+from tflite_writer import TensorSpec
+
+from aot.errors import ModelError
+from aot.frontend.tflite.read import read_tflite
+from aot.interpret import run_graph
+from aot.ir.graph import Array, Graph
+from aot.ir.verify import verify
+
+IMAGE = (1, 3, 4, 2)
+QUANT = ((0.5,), (3,))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operator of `code` on int8 inputs of those shapes; "x" in `reads` is the next of them."""
+
+    code: str
+    shapes: tuple[tuple[int, ...], ...]
+    reads: tuple[object, ...]  # "x", or a constant's integers
+    wanted: Callable[..., Array | tuple[Array, ...]]
+    ops: tuple[str, ...]  # that it becomes
+    options: str = ""
+    fields: Mapping[str, float] = field(default_factory=dict)
+
+
+def one(code: str, shape: tuple[int, ...], *reads: object, ops: str, wanted: Callable[..., object]) -> Case:
+    return Case(code, (shape,), reads, wanted, tuple(ops.split()), "")  # type: ignore[arg-type]
+
+
+SLICED = {"BeginMask": 0, "EndMask": 0, "ShrinkAxisMask": 0}
+CASES = {
+    "slice_rows": one(
+        "SLICE", IMAGE, "x", [0, 1, 0, 0], [1, 2, -1, -1], ops="rearrange", wanted=lambda x: x[:, 1:]
+    ),
+    "slice_all": one("SLICE", IMAGE, "x", [0, 0, 0, 0], [-1, -1, -1, -1], ops="reshape", wanted=lambda x: x),
+    "slice_vectors": one(
+        "SLICE", (3, 5), "x", [1, 2], [2, 2], ops="reshape rearrange reshape", wanted=lambda x: x[1:, 2:4]
+    ),
+    "strided": Case(
+        "STRIDED_SLICE", (IMAGE,), ("x", [0, 0, 3, 0], [1, 3, -5, 2], [1, 2, -1, 1]),
+        lambda x: x[:, ::2, ::-1], ("rearrange",), "StridedSliceOptions", SLICED,
+    ),
+    "strided_open": Case(
+        "STRIDED_SLICE", (IMAGE,), ("x", [7, 1, 7, 1], [7, 3, 7, 2], [1, 1, 1, 1]),
+        lambda x: x[:, 1:3, :, 1:], ("rearrange",), "StridedSliceOptions",
+        {**SLICED, "BeginMask": 5, "EndMask": 5},
+    ),
+    "strided_shrink": Case(
+        "STRIDED_SLICE", ((2, 3),), ("x", [-1, 0], [0, 3], [1, 1]),
+        lambda x: x[-1], ("reshape", "rearrange", "reshape"), "StridedSliceOptions",
+        {**SLICED, "ShrinkAxisMask": 1},
+    ),
+    "transpose_view": one(
+        "TRANSPOSE", (1, 3, 1, 4), "x", [0, 2, 1, 3], ops="reshape", wanted=lambda x: x.transpose(0, 2, 1, 3)
+    ),
+    "transpose_in_rows": one(
+        "TRANSPOSE", IMAGE, "x", [0, 1, 3, 2], ops="rearrange", wanted=lambda x: x.transpose(0, 1, 3, 2)
+    ),
+    "transpose_planes": one(
+        "TRANSPOSE", IMAGE, "x", [0, 2, 3, 1],
+        ops="reshape rearrange reshape", wanted=lambda x: x.transpose(0, 2, 3, 1),
+    ),
+    "split_channels": one(
+        "SPLIT", IMAGE, [3], "x", ops="rearrange rearrange", wanted=lambda x: np.split(x, 2, axis=3)
+    ),
+    "split_unequal": one(
+        "SPLIT_V", IMAGE, "x", [1, 3], [2],
+        ops="rearrange rearrange", wanted=lambda x: (x[:, :, :1], x[:, :, 1:]),
+    ),
+    "unpack": Case(
+        "UNPACK", ((2, 3),), ("x",), lambda x: (x[0], x[1]),
+        ("reshape", "rearrange", "reshape") * 2, "UnpackOptions", {"Num": 2},
+    ),
+    "concatenate_channels": Case(
+        "CONCATENATION", (IMAGE, (1, 3, 4, 1)), ("x", "x"), lambda *x: np.concatenate(x, 3),
+        ("concat",), "ConcatenationOptions", {"Axis": -1},
+    ),
+    "concatenate_rows": Case(
+        "CONCATENATION", (IMAGE, (1, 2, 4, 2)), ("x", "x"), lambda *x: np.concatenate(x, 1),
+        ("reshape", "reshape", "concat", "reshape"), "ConcatenationOptions", {"Axis": 1},
+    ),
+    "pack": Case(
+        "PACK", ((2, 3), (2, 3)), ("x", "x"), lambda *x: np.stack(x, 1),
+        ("reshape", "reshape", "reshape", "reshape", "concat", "reshape"),
+        "PackOptions", {"Axis": 1, "ValuesCount": 2},
+    ),
+    "pad_image": one(
+        "PAD", IMAGE, "x", [[0, 0], [1, 2], [0, 3], [0, 0]], ops="pad",
+        wanted=lambda x: np.pad(x, ((0, 0), (1, 2), (0, 3), (0, 0)), constant_values=3),
+    ),
+    "pad_channels_and_rows": one(
+        "PAD", IMAGE, "x", [[0, 0], [1, 0], [0, 0], [0, 2]], ops="reshape pad reshape reshape pad reshape",
+        wanted=lambda x: np.pad(x, ((0, 0), (1, 0), (0, 0), (0, 2)), constant_values=3),
+    ),
+    "repeat": one(
+        "BROADCAST_TO", (3, 1), "x", [2, 3, 4], ops="reshape rearrange reshape",
+        wanted=lambda x: np.broadcast_to(x, (2, 3, 4)),
+    ),
+}  # fmt: skip
+
+
+def build(case: Case) -> tuple[Graph, list[Array], list[Array]]:
+    """The file's graph, inputs and wanted results."""
+    rng = np.random.default_rng(8)
+    inputs = [rng.integers(-128, 128, shape).astype(np.int8) for shape in case.shapes]
+    made = case.wanted(*inputs)
+    wanted = list(made) if isinstance(made, list | tuple) else [made]
+    model = ModelBuilder()
+    names = iter([model.input(f"x{i}", shape, 0.5, 3) for i, shape in enumerate(case.shapes)])
+    reads = [
+        next(names) if r == "x" else model.constant(f"c{i}", np.array(r, np.int32))
+        for i, r in enumerate(case.reads)
+    ]
+    outputs = [TensorSpec(f"y{i}", y.shape, "int8", *QUANT) for i, y in enumerate(wanted)]
+    model.operator(case.code, 2, reads, outputs, case.options, **case.fields)
+    graph = read_tflite(model.finish(*(o.name for o in outputs)), "net.tflite", "tflm")
+    return graph, inputs, wanted
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_elements_move_as_numpy_moves_them(name: str) -> None:
+    graph, inputs, wanted = build(CASES[name])
+    verify(graph)
+    made = run_graph(graph, dict(zip(graph.inputs, inputs, strict=True)))
+    assert [made[y].tolist() for y in graph.outputs] == [w.tolist() for w in wanted]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_operator_becomes_as_few_ops_as_it_needs(name: str) -> None:
+    graph, _, _ = build(CASES[name])
+    assert tuple(node.op.name for node in graph.nodes) == CASES[name].ops
+
+
+REFUSED = {
+    "axis": (
+        Case("CONCATENATION", (IMAGE,), ("x",), lambda x: x, (), "ConcatenationOptions", {"Axis": 4}),
+        "axis 4 does not exist in 4 dimensions",
+    ),
+    "activation": (
+        Case(
+            "CONCATENATION", (IMAGE,), ("x",), lambda x: x, (),
+            "ConcatenationOptions", {"Axis": 3, "FusedActivationFunction": 1},
+        ),
+        "a fused activation is not supported",
+    ),
+    "order": (one("TRANSPOSE", (2, 3), "x", [0, 0], ops="", wanted=lambda x: x), "order [0, 0] does not fit"),
+    "padding": (
+        one("PAD", (2, 3), "x", [1, 1], ops="", wanted=lambda x: x),
+        "padding [1, 1] does not fit shape [2, 3]",
+    ),
+    "negative padding": (
+        one("PAD", (2, 3), "x", [[0, 0], [0, -1]], ops="", wanted=lambda x: x[:, :2]),
+        "padding [0, 0, 0, -1] does not fit shape [2, 3]",
+    ),
+    "beyond": (
+        one("SLICE", (3, 5), "x", [2, 4], [2, 2], ops="", wanted=lambda x: x[:2, :2]),
+        "no element outside the input may be read: elements 14 to 20 of 15",
+    ),
+    "no step": (
+        Case(
+            "STRIDED_SLICE", ((4,),), ("x", [0], [4], [0]), lambda x: x, (), "StridedSliceOptions", SLICED
+        ),
+        "bounds [0], [4], [0] do not fit shape [4]",
+    ),
+    "ellipsis": (
+        Case(
+            "STRIDED_SLICE", ((4,),), ("x", [0], [4], [1]), lambda x: x, (),
+            "StridedSliceOptions", {"EllipsisMask": 1},
+        ),
+        "an ellipsis or a new axis is not supported",
+    ),
+    "another size": (
+        one("SLICE", (3, 5), "x", [0, 0], [2, 2], ops="", wanted=lambda x: x[:2, :3]),
+        "it makes shape [2, 2], the file declares [2, 3]",
+    ),
+    "not to be repeated": (
+        one("BROADCAST_TO", (3,), "x", [4], ops="", wanted=lambda x: np.zeros(4, np.int8)),
+        "shape [3] cannot be repeated to [4]",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_is_refused_with_numbers(name: str) -> None:
+    case, text = REFUSED[name]
+    with pytest.raises(ModelError) as caught:
+        build(case)
+    assert text in str(caught.value)

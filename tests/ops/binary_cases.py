@@ -1,0 +1,72 @@
+"""Sums, differences, products: scales, activations, saturation, operands that are repeated or constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from op_case import OpCase, Weights, float32, int8, op_case
+
+from aot.ir.types import TensorType
+from aot.ops.activation import Activation
+from aot.ops.binary import Add, Binary, Mul, Sub
+
+
+def case(name: str, op: Binary, first: TensorType, second: TensorType, out: TensorType) -> OpCase:
+    return op_case(f"{op.name}_{name}", op, [first, second], out)
+
+
+def constant(tensor: TensorType, seed: int = 4) -> Weights:
+    values = np.random.default_rng(seed).integers(-128, 128, tensor.shape)
+    return Weights(tensor, values.astype(np.int8))
+
+
+def shapes(op: Binary, out: TensorType) -> Iterator[OpCase]:
+    """Each way in which one operand is repeated over the other."""
+    image, vectors = int8(1, 4, 5, 3, zero_point=7), int8(2, 3, 4, zero_point=7)
+    for name, x, y in (
+        ("channels", image, int8(1, 1, 1, 3, zero_point=-5)),
+        ("columns", image, int8(1, 1, 5, 1, zero_point=-5)),
+        ("rows", image, int8(1, 4, 1, 1, zero_point=-5)),
+        ("number", image, int8(1, 1, 1, 1, zero_point=-5)),
+        ("same", image, int8(1, 4, 5, 3, zero_point=-5)),
+        ("vector", vectors, int8(1, 1, 4, zero_point=-5)),
+    ):
+        yield case(f"{name}_second", op, x, y, out)
+        yield case(f"{name}_first", op, y, x, out)
+        yield op_case(f"{op.name}_{name}_constant", op, [x], out, [constant(y)])
+
+
+def constant_first() -> OpCase:
+    """A constant from which the input is subtracted."""
+    channels = constant(int8(1, 1, 1, 3))
+    whole = op_case("sub_from_constant", Sub(), [int8(1, 4, 5, 3)], int8(scale=0.1), [channels])
+    (node,) = whole.graph.nodes
+    turned = type(node)(node.name, node.op, node.inputs[::-1], node.outputs)
+    return OpCase(whole.name, whole.graph.with_nodes((turned,)))
+
+
+CASES = (
+    case("same_scale", Add(), int8(1, 4, 5, 3), int8(1, 4, 5, 3), int8(scale=0.1)),
+    case(
+        "scales_differ",
+        Add(),
+        int8(1, 4, 5, 3, scale=0.05, zero_point=4),
+        int8(1, 4, 5, 3, scale=0.0031, zero_point=-128),
+        int8(scale=0.047, zero_point=-9),
+    ),
+    case("saturating", Add(), int8(1, 3, 3, 2), int8(1, 3, 3, 2, scale=0.2), int8(scale=0.05)),
+    case("relu", Add(Activation.RELU), int8(1, 3, 3, 5), int8(1, 3, 3, 5), int8(scale=0.1, zero_point=-30)),
+    case("vector", Add(), int8(1, 7, zero_point=1), int8(1, 7, zero_point=2), int8(scale=0.09, zero_point=3)),
+    case("float32", Add(Activation.RELU_N1_TO_1), float32(1, 3, 3, 2), float32(1, 3, 3, 2), float32()),
+    case("float32", Sub(), float32(1, 3, 3, 2), float32(1, 3, 1, 2), float32()),
+    case("float32", Mul(Activation.RELU6), float32(1, 3, 3, 2), float32(1, 1, 1, 2), float32()),
+    case("saturating", Mul(), int8(1, 3, 3, 2), int8(1, 3, 3, 2, scale=3.0), int8(scale=0.05)),
+    case("relu", Mul(Activation.RELU), int8(2, 5), int8(2, 5), int8(scale=0.2, zero_point=-100)),
+    case("tiny_result", Mul(), int8(1, 9), int8(1, 9), int8(scale=0.0005, zero_point=9)),
+    case("relu", Sub(Activation.RELU), int8(1, 3, 3, 5), int8(1, 3, 3, 5), int8(scale=0.1, zero_point=-30)),
+    constant_first(),
+    *shapes(Add(), int8(scale=0.1, zero_point=3)),
+    *shapes(Sub(), int8(scale=0.1, zero_point=3)),
+    *shapes(Mul(), int8(scale=0.3, zero_point=3)),
+)

@@ -1,0 +1,23 @@
+"""Padding: each side by another number of pixels, zeros and other values."""
+
+from __future__ import annotations
+
+from op_case import OpCase, float32, int8, op_case
+
+from aot.ir.types import TensorType
+from aot.ops.pad import Pad
+from aot.ops.spatial import NO_PADDING
+
+
+def case(name: str, op: Pad, x: TensorType, out: TensorType) -> OpCase:
+    return op_case(f"pad_{name}", op, [x], out)
+
+
+CASES = (
+    case("all_sides", Pad(((1, 2), (3, 0)), 4.0), int8(1, 4, 5, 3, zero_point=4), int8(zero_point=4)),
+    case("rows", Pad(((2, 1), (0, 0)), -128.0), int8(1, 3, 4, 2), int8()),
+    case("columns", Pad(((0, 0), (0, 3)), 127.0), int8(1, 1, 4, 5), int8()),
+    case("nothing", Pad(NO_PADDING, 1.0), int8(1, 2, 2, 2), int8()),
+    case("float32", Pad(((1, 0), (2, 1)), 0.0), float32(1, 3, 4, 2), float32()),
+    case("float32_value", Pad(((1, 0), (2, 1)), -7.0), float32(1, 3, 4, 2), float32()),
+)
