@@ -1,4 +1,8 @@
-"""Compares what a board computed with the reference, bit by bit, and names the first layer that differs."""
+"""Compares what a board computed with the reference, and names the first layer that differs.
+
+Integers must be equal in every bit. Real numbers are sums in another order: they must lie within
+REAL_TOLERANCE of the largest one. Layers are compared by checksums, so only those that write integers.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,13 @@ import numpy as np
 
 from aot.interpret import run_all, run_graph
 from aot.ir.graph import Array, Graph
+from aot.ir.types import DType
 from codegen.model import LayerInfo
 from codegen.row_packing import rows_crc32, written_value
 from deploy.samples import Samples
 from deploy.tensors import Slot
+
+REAL_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +72,23 @@ def differences(
         for sample, (all_expected, all_found) in enumerate(zip(expected, found, strict=True))
         for slot, e, f in zip(slots, all_expected, all_found, strict=True)
     )
-    return [_difference(sample, slot.name, e, f) for sample, slot, e, f in pairs if not _same_bits(e, f)]
+    return [_difference(sample, slot.name, e, f) for sample, slot, e, f in pairs if not _agree(e, f)]
 
 
-def _same_bits(expected: Array, found: Array) -> bool:
-    return expected.dtype == found.dtype and expected.tobytes() == found.tobytes()
+def _agree(expected: Array, found: Array) -> bool:
+    if expected.dtype.kind != "f":
+        return expected.dtype == found.dtype and expected.tobytes() == found.tobytes()
+    largest = float(np.abs(expected).max(initial=0.0))
+    return bool(np.allclose(found, expected, rtol=0.0, atol=REAL_TOLERANCE * largest, equal_nan=True))
+
+
+def has_real_outputs(graph: Graph) -> bool:
+    return any(graph.types[value].dtype is DType.F32 for value in graph.outputs)
+
+
+def comparable_layers(graph: Graph, layers: Sequence[LayerInfo]) -> list[LayerInfo]:
+    """Those whose checksums say something: the ones that write integers."""
+    return [layer for layer in layers if graph.types[written_value(layer)].dtype is not DType.F32]
 
 
 def _difference(sample: int, output: str, expected: Array, found: Array) -> Difference:
@@ -93,7 +112,8 @@ def first_wrong_layer(
 ) -> LayerInfo | None:
     """Of the graph that was compiled, by the checksums of the rows that each layer wrote."""
     values = {**graph.constants, **run_all(graph, sample)}
+    comparable = comparable_layers(graph, layers)
     for layer, checksum in zip(layers, checksums, strict=True):
-        if rows_crc32(values[written_value(layer)], layer) != checksum:
+        if layer in comparable and rows_crc32(values[written_value(layer)], layer) != checksum:
             return layer
     return None

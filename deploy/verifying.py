@@ -1,4 +1,4 @@
-"""Runs a model on a board and in the reference, and says whether they agree in every bit."""
+"""Runs a model on a board and in the reference, and says whether they agree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any
 
 from aot.errors import DeviceError
 from aot.frontend.load import load_model
-from deploy.compare import Difference, WrongLayer, differences, first_wrong_layer, reference_outputs
+from deploy.compare import (
+    REAL_TOLERANCE,
+    Difference,
+    WrongLayer,
+    comparable_layers,
+    differences,
+    first_wrong_layer,
+    has_real_outputs,
+    reference_outputs,
+)
 from deploy.compiling import Compiled
 from deploy.console import progress
 from deploy.device import Device, LineChoices, open_device
@@ -28,6 +37,7 @@ class Verdict:
     differences: tuple[Difference, ...]
     wrong_layer: WrongLayer | None  # None also where layers were not looked at
     layers: int  # how many of each sample were compared
+    has_reals: bool  # outputs that are real numbers need not be equal in every bit
 
     @property
     def equal(self) -> bool:
@@ -37,7 +47,8 @@ class Verdict:
         what = f"{self.model} on {self.board}: {self.samples} sample{'s' if self.samples != 1 else ''}"
         compared = f"outputs and {self.layers} layers" if self.layers else "outputs"
         if self.equal:
-            return f"{what}, {compared} equal to the reference in every bit"
+            how = f"within {REAL_TOLERANCE:g} of the largest" if self.has_reals else "in every bit"
+            return f"{what}, {compared} equal to the reference {how}"
         lines = [f"{what}, {compared} compared with the reference", *(f"  {d}" for d in self.differences)]
         if self.wrong_layer is not None:
             lines.append(f"first layer that differs: {self.wrong_layer}")
@@ -90,7 +101,8 @@ def verify_model(
         len(samples),
         tuple(differences(expected, measured.outputs, measured.slots)),
         wrong,
-        len(model.layers) if layers else 0,
+        len(comparable_layers(model.graph, model.layers)) if layers else 0,
+        has_real_outputs(graph),
     )
 
 
