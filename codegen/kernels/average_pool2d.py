@@ -12,6 +12,8 @@ from aot.ops.activation import integer_clamp
 from aot.ops.spatial import NO_PADDING, pad, patches
 from codegen.formats import Want, geometry, storage_dtype
 from codegen.instr.instruction import Function
+from codegen.instr.mve_pool import add_pixels
+from codegen.instr.mve_requantise import WORDS
 from codegen.instr.scalar import clamp_to, mean_of, mean_of_counted
 from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.pooling import (
@@ -24,6 +26,8 @@ from codegen.kernels.pooling import (
 )
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Accumulate, Apply, Buffer, Const, Declare, Expr, For, Proc, Role, Store, at, load
+from codegen.loops.schedule import partition, split
+from codegen.loops.tensorize import tensorize
 from codegen.model import RowFormat
 
 
@@ -88,13 +92,27 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     return Kernel(
         schedule="by-rows",
         why=f"the {op.size[0]} rows of the image are added as they come",
-        proc=scheduled_pool(add, op),
+        proc=_in_vectors(add, y.channels, op.size[1], x) if site.mve else scheduled_pool(add, op),
         summary=f"Means of {op.size[0]}x{op.size[1]}, {y.width} pixels of {y.channels} channels.",
         access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(
             start, Proc(f"{name}_finish", (sums, ys), (_every(y, stored),)), elements, op.size[0]
         ),
     )
+
+
+def _in_vectors(proc: Proc, channels: int, taps: int, x: RowFormat) -> Proc:
+    """Four sums at a time, where the channels of a pixel are side by side."""
+    if x.c_step > 1:
+        return proc
+    whole, rest = channels // WORDS * WORDS, channels % WORDS
+    if whole and rest:
+        proc = partition(proc, "c", whole, "c", "c_rest")
+    if rest:
+        proc = split(proc, "c_rest" if whole else "c", rest, "cb_rest", "ci")
+    if whole:
+        proc = split(proc, "c", WORDS, "cb", "ci")
+    return tensorize(proc, "ci", [add_pixels(n, taps, x.x_step) for n in (WORDS, rest) if n])
 
 
 def _every(y: RowFormat, stmt: For | Store) -> For:

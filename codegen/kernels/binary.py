@@ -14,7 +14,8 @@ from aot.ops.binary import Binary, add_parameters, mul_multiplier, rescaled
 from aot.ops.requant import quant_of
 from codegen.formats import Want, geometry, storage_dtype
 from codegen.instr.arithmetic import Result, ZeroPoint, product_int8, sum_int8
-from codegen.instr.instruction import Function
+from codegen.instr.instruction import Function, Instruction
+from codegen.instr.mve_sum import sum_row
 from codegen.instr.real import clamp_real
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
@@ -22,6 +23,8 @@ from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, Expr, Load, Proc, Role, Store, at, load
 from codegen.loops.ir import Binary as BinaryExpr
+from codegen.loops.schedule import fuse
+from codegen.loops.tensorize import tensorize
 from codegen.model import RowFormat
 
 _NAMES = "ab"
@@ -46,6 +49,7 @@ class _Arithmetic:
     prepared: Callable[[Site, int], Array]
     sign: str
     what: str
+    sum_of_rows: Callable[[Site, int], Instruction] | None = None  # of that many elements, in vectors
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
@@ -61,14 +65,32 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat, arithmeti
     result = _result_of(site, arithmetic, [o.value for o in operands])
     loops = every_pixel(output, Store(at(y, pixel_element(output)), result))
     name = f"{site.node.op.name}_{output.channels}_by_{output.width}"
+    proc = Proc(name, (*(o.buffer for o in operands), y), (loops,))
+    schedule, why = "plain", "one at a time"
+    if arithmetic.sum_of_rows is not None and _goes_as_vectors(site, (*inputs, output)):
+        row = arithmetic.sum_of_rows(site, output.width * output.channels)
+        proc = tensorize(fuse(proc, "column", "c", "i"), "i", [row])
+        schedule, why = "helium", "8 at a time"
     return Kernel(
-        schedule="plain",
-        why="the only one",
-        proc=Proc(name, (*(o.buffer for o in operands), y), (loops,)),
+        schedule=schedule,
+        why=why,
+        proc=proc,
         summary=f"One row of a {arithmetic.what}: {output.width} pixels of {output.channels} channels.",
         access=tuple(o.access for o in operands if o.access is not None),
         constants={o.buffer.name: o.data for o in operands if o.data is not None},
         row_tables={o.buffer.name: o.per_row for o in operands if o.per_row},
+    )
+
+
+def _goes_as_vectors(site: Site, formats: Sequence[RowFormat]) -> bool:
+    """Two rows of bytes and their sum, all pixel after pixel without a gap."""
+    first = formats[0]
+    return (
+        site.mve
+        and site.outputs[0].dtype is DType.I8
+        and len(formats) == 3
+        and all(f.c_step == 1 and f.x_step == f.channels for f in formats)
+        and all((f.width, f.channels) == (first.width, first.channels) for f in formats)
     )
 
 
@@ -141,6 +163,16 @@ def _sum(sign: str) -> Callable[[Site, tuple[ZeroPoint, ZeroPoint]], Function]:
     return function
 
 
+def _sum_of_rows(sign: str) -> Callable[[Site, int], Instruction]:
+    def instruction(site: Site, count: int) -> Instruction:
+        p = add_parameters(site.input(0), site.input(1), site.outputs[0])
+        first, second = (quant_of(site.input(i)).zero_point for i in range(2))
+        scalar = _sum(sign)(site, (first, second))
+        return sum_row(sign, count, p, (first, second), _result(site), scalar)
+
+    return instruction
+
+
 def _term(site: Site, position: int) -> Array:
     """A constant operand of a sum, at the scale of the sum."""
     p = add_parameters(site.input(0), site.input(1), site.outputs[0])
@@ -167,7 +199,7 @@ def _op_kernel(arithmetic: _Arithmetic) -> OpKernel:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "add": _op_kernel(_Arithmetic(_sum("+"), _term, "+", "sum")),
+    "add": _op_kernel(_Arithmetic(_sum("+"), _term, "+", "sum", _sum_of_rows("+"))),
     "mul": _op_kernel(_Arithmetic(_product, _factor, "*", "product")),
-    "sub": _op_kernel(_Arithmetic(_sum("-"), _term, "-", "difference")),
+    "sub": _op_kernel(_Arithmetic(_sum("-"), _term, "-", "difference", _sum_of_rows("-"))),
 }

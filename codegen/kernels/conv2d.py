@@ -10,6 +10,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.requant import conv_requant
 from codegen.formats import Want, storage_dtype
 from codegen.kernels.dot_product import GROUP, DotProblem, Tile, dsp_tile, schedule_dsp, schedule_plain
+from codegen.kernels.dot_product_mve import schedule_mve
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised
 from codegen.model import RowFormat
@@ -24,7 +25,7 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
     """Rows of pixels with the padding inside; 16 bits wide where SMLAD reads them and memory allows."""
     op = _op(site)
     (top, bottom), (left, right) = op.padding
-    widened = site.dsp and site.wide
+    widened = site.dsp and site.wide and not site.mve
     return (
         Want(
             dtype_bytes=2 if widened else 1,
@@ -32,7 +33,7 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
             right=right,
             top=top,
             bottom=bottom,
-            slack=-_tap_length(op, site.constants[1]) % GROUP if site.dsp else 0,
+            slack=-_tap_length(op, site.constants[1]) % GROUP if site.dsp and not site.mve else 0,
         ),
     )
 
@@ -47,7 +48,10 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     op, x, w = _op(site), site.input(0), site.constants[1]
     tail = _requantised(site, w)
     problem = _problem(site, inputs[0], output, tail)
-    if site.dsp:
+    if site.mve:
+        scheduled = schedule_mve(problem, tail.requant)
+        schedule, why = "helium", "2 x 4 sums per tile, 8-bit rows in place"
+    elif site.dsp:
         tile = dsp_tile(problem, site.optimize, site.macs)
         scheduled = schedule_dsp(problem, tile)
         schedule, why = (

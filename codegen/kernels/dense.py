@@ -11,6 +11,7 @@ from aot.ir.types import DType
 from aot.ops.dense import Dense
 from aot.ops.requant import conv_requant
 from codegen.formats import Want, storage_dtype
+from codegen.instr.requantise import Requant
 from codegen.kernels.dot_product import (
     GROUP,
     DotProblem,
@@ -20,6 +21,7 @@ from codegen.kernels.dot_product import (
     schedule_dsp,
     schedule_plain,
 )
+from codegen.kernels.dot_product_mve import schedule_mve
 from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised, scale_constants
 from codegen.loops.affine import variable
@@ -35,6 +37,8 @@ def _op(site: Site) -> Dense:
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
+    if site.mve:
+        return (Want(),)
     widened = site.dsp and site.wide
     depth = site.constants[1].shape[1]
     return (Want(dtype_bytes=2 if widened else 1, slack=-depth % GROUP if site.dsp else 0),)
@@ -49,7 +53,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 def _at_once(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     w, tail = site.constants[1], _tail(site)
     problem = _problem(site, x, y, tail, w.shape[1])
-    scheduled, schedule = _schedule(site, problem)
+    scheduled, schedule = _schedule(site, problem, tail.requant)
     return Kernel(
         schedule=schedule,
         why=f"{x.dtype_bytes * 8}-bit input, read once",
@@ -64,7 +68,7 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     """The image in front of the flattening need not exist: each of its rows adds its part to the sums."""
     w, tail = site.constants[1], _tail(site)
     length = w.shape[1] // rows
-    scheduled, schedule = _schedule(site, _problem(site, x, y, None, length))
+    scheduled, schedule = _schedule(site, _problem(site, x, y, None, length), None)
     parts = [_stored(scheduled, part) for part in np.split(w, rows, axis=1)]
     return Kernel(
         schedule=f"{schedule}-by-rows",
@@ -107,7 +111,9 @@ def _problem(site: Site, x: RowFormat, y: RowFormat, tail: Requantised | None, l
     )
 
 
-def _schedule(site: Site, problem: DotProblem) -> tuple[ScheduledDot, str]:
+def _schedule(site: Site, problem: DotProblem, requant: Requant | None) -> tuple[ScheduledDot, str]:
+    if site.mve:
+        return schedule_mve(problem, requant), "helium"
     if site.dsp:
         return schedule_dsp(problem, dsp_tile(problem, site.optimize, site.macs)), "smlad"
     return schedule_plain(problem, Tile(1, 2)), "plain"

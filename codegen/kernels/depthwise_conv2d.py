@@ -20,6 +20,7 @@ from aot.ops.requant import conv_requant
 from codegen.formats import Order, Want, storage_dtype
 from codegen.instr import dsp_depthwise
 from codegen.instr.dsp_depthwise import DepthwiseRow, depthwise_row
+from codegen.kernels import depthwise_mve
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, channel_constants, requantised
 from codegen.loops.affine import variable
@@ -46,7 +47,9 @@ def _is_dsp_row(site: Site) -> bool:
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
-    """Planes for the DSP schedule, else pixels as they come."""
+    """Planes for the vector schedules, else pixels as they come."""
+    if depthwise_mve.serves_site(site):
+        return (depthwise_mve.wants(_op(site)),)
     (top, bottom), (left, right) = _op(site).padding
     if _is_dsp_row(site):
         return (Want(Order.PLANES, 1, left, right, top, bottom, slack=dsp_depthwise.READ_AHEAD),)
@@ -63,7 +66,11 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
     proc = _nest(site, inputs[0], output, tail)
     weights = filters.reshape(-1)
-    if _is_dsp_row(site):
+    if depthwise_mve.serves_site(site):
+        proc = depthwise_mve.lower_proc(site, inputs[0], output, tail)
+        weights = depthwise_mve.packed_weights(w)
+        schedule, why = "helium", "rows of planes interleaved, a window in one vector"
+    elif _is_dsp_row(site):
         proc = _schedule_dsp_row(proc, output.width, op.stride[1])
         weights = np.append(weights, np.zeros(dsp_depthwise.READ_AHEAD, np.int8))
         schedule, why = "smlad", "3x3 windows along planes, nine weights in five registers"

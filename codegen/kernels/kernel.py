@@ -35,6 +35,10 @@ class Site:
         return self.node.op.cost(self.inputs, self.outputs).macs
 
     @property
+    def mve(self) -> bool:
+        return self.target.has(Feature.MVE)
+
+    @property
     def dsp(self) -> bool:
         return self.target.has(Feature.DSP)
 

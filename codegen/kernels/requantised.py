@@ -24,6 +24,7 @@ class Requantised:
     bias: Array
     mult: Array
     right: Array
+    requant: Requant
     to_int8: ToInt8
 
     @property
@@ -100,7 +101,7 @@ def requantised(
         rights=(int(right.min()), int(right.max())),
         sum_fits_30_bits=largest_sum(weights, start) < 1 << 30,
     )
-    return Requantised(start, mult.astype(np.int32), right.astype(np.int8), to_int8(requant, dsp))
+    return Requantised(start, mult.astype(np.int32), right.astype(np.int8), requant, to_int8(requant, dsp))
 
 
 def folded_bias(weights: Array, bias: Array | None, zero_point: int) -> Array:

@@ -32,6 +32,7 @@ class Role(Enum):
     STATE = "state"  # arena bytes that live from firing to firing
     SCRATCH = "scratch"  # arena bytes of one firing
     LOCAL = "local"  # registers or stack, declared in the body
+    VECTOR = "vector"  # of an instruction's parameter: a local that lives in a vector register
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,11 @@ from codegen.loops.ir import (
     walk,
 )
 
+_WORD = 4  # bytes: where arrays begin, whatever they hold, for instructions that take words of them
+_VECTOR = frozenset({Role.VECTOR})
+_MEMORY = frozenset(Role) - {Role.LOCAL, Role.VECTOR}
+_VECTOR_TYPES = {DType.I32: "int32x4_t", DType.I8: "int8x16_t"}
+
 
 @dataclass(frozen=True, slots=True)
 class PrintedProc:
@@ -45,7 +50,7 @@ class PrintedProc:
 def print_proc(proc: Proc, comment: str) -> PrintedProc:
     """The proc as `static void name(...)`, with what it uses."""
     body = expand_unrolled(proc.body)
-    names = _Names(_register_buffers(body))
+    names = _Names(_register_buffers(body), _windows_with(body, _VECTOR))
     used = {p.buffer.name for p in _places(body)}
     params = tuple(p for p in proc.params if p.name in used)
     lines = [f"/* {comment} */", *_signature(proc.name, params)]
@@ -77,6 +82,7 @@ class _Names:
     """Local buffers that become single variables because every index into them is known."""
 
     registers: frozenset[str]
+    vectors: frozenset[str]  # those that instructions hold in a vector register
 
     def element(self, place: Place) -> str:
         buffer = place.buffer
@@ -91,6 +97,8 @@ class _Names:
 
     def window(self, place: Place, param: Buffer) -> str | list[str]:
         """What an instruction's call gets for a parameter: a pointer, one per row, or registers."""
+        if param.role is Role.VECTOR:
+            return place.buffer.name
         if place.buffer.name in self.registers:
             first = place.index.constant
             return [self.register(place.buffer, first + i) for i in range(param.elements)]
@@ -111,14 +119,18 @@ class _Names:
 def _register_buffers(body: tuple[Stmt, ...]) -> frozenset[str]:
     local = {s.buffer.name for s in walk(body) if isinstance(s, Declare)}
     indexed = {p.buffer.name for p in _places(body) if not p.index.is_constant}
-    arrays = {
+    return frozenset(local - indexed - _windows_with(body, _MEMORY))
+
+
+def _windows_with(body: tuple[Stmt, ...], roles: frozenset[Role]) -> frozenset[str]:
+    """Buffers that instructions take as parameters of these roles."""
+    return frozenset(
         window.buffer.name
         for stmt in walk(body)
         if isinstance(stmt, Invoke)
         for window, param in zip(stmt.windows, stmt.instruction.params, strict=True)
-        if param.role is not Role.LOCAL
-    }
-    return frozenset(local - indexed - arrays)
+        if param.role in roles
+    )
 
 
 def _places(body: tuple[Stmt, ...]) -> list[Place]:
@@ -174,9 +186,12 @@ def _print_stmt(stmt: Stmt, names: _Names, depth: int) -> list[str]:
 
 
 def _declaration(buffer: Buffer, names: _Names, pad: str) -> list[str]:
+    if buffer.name in names.vectors:
+        return [f"{pad}{_VECTOR_TYPES[buffer.dtype]} {buffer.name};"]
     c_type = buffer.dtype.c_name
     if buffer.name not in names.registers:
-        return [f"{pad}{c_type} {buffer.name}[{buffer.elements}];"]
+        words = "" if buffer.dtype.bytes >= _WORD else f" __attribute__((aligned({_WORD})))"
+        return [f"{pad}{c_type} {buffer.name}[{buffer.elements}]{words};"]
     every = ", ".join(names.register(buffer, i) for i in range(buffer.elements))
     return [f"{pad}{c_type} {every};"]
 

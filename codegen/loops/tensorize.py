@@ -13,6 +13,7 @@ from codegen.loops.ir import (
     Buffer,
     Cast,
     Const,
+    Declare,
     Expr,
     For,
     Instruction,
@@ -22,6 +23,7 @@ from codegen.loops.ir import (
     Proc,
     Stmt,
     Store,
+    at,
     walk,
 )
 from codegen.loops.schedule import ScheduleError
@@ -103,6 +105,8 @@ def _match_stmt(target: Stmt, pattern: Stmt, binding: _Binding) -> None:
             else:
                 binding.loops[pvar] = var
             _match_body(body, pbody, binding)
+        case Declare(buffer), Declare(pbuffer) if buffer.elements == pbuffer.elements:
+            _match_place(at(buffer), at(pbuffer), binding)
         case (Store(place, value), Store(pplace, pvalue)) | (
             Accumulate(place, value),
             Accumulate(pplace, pvalue),

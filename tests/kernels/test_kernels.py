@@ -1,4 +1,4 @@
-"""Every kernel equals its op's reference in every bit: as a loop nest, as C here, as C on a Cortex-M4."""
+"""Every kernel equals its op's reference in every bit: as a loop nest, as C here, on an M4 and an M55."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from awkward import LARGE, awkward_cases, work
 from c_checks import failures_on_board, failures_on_host
-from model_checks import DSP, OPTIONS, PLAIN, case_checks, samples_of
+from model_checks import DSP, MVE, OPTIONS, PLAIN, case_checks, samples_of
 from op_case import OpCase
 from row_machine import run_lowered
 
@@ -26,7 +26,8 @@ IN_LOOPS, IN_LOOPS_MACS = 4, 1500  # a product takes the interpreter some micros
 IN_C, IN_C_MACS = 24, 20_000
 # Where memory is to be saved, some kernels read narrower rows.
 ON_BOARD = [*((op_name, "speed") for op_name in KERNELS), *((n, "ram") for n in ("conv2d", "dense"))]
-TARGETS = {"plain": PLAIN, "dsp": DSP}
+TARGETS = {"plain": PLAIN, "dsp": DSP, "mve": MVE}
+WITH_VECTORS = ("add", "average_pool2d", "conv2d", "dense", "depthwise_conv2d", "sub")
 # One rounding for each result, or none.
 EXACT_ON_REALS = ("add", "clamp", "concat", "dequantize", "leaky_relu", "mul", "pad", "rearrange", "sub")
 
@@ -91,3 +92,13 @@ def test_dsp_c_equals_the_reference(
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     checks = case_checks(all_cases(op_name), DSP, options)
     assert failures_on_board(checks, tmp_path / "checks") == {}
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("op_name", WITH_VECTORS)
+def test_mve_c_equals_the_reference(op_name: str, require_tool: Callable[..., None], tmp_path: Path) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    checks = case_checks(all_cases(op_name), MVE, "speed")
+    assert failures_on_board(checks, tmp_path / "checks", "mps3-an547") == {}

@@ -1,4 +1,4 @@
-"""Checks written in C, many in one program: run here under the sanitizers, or on a Cortex-M4 in QEMU."""
+"""Checks written in C, many in one program: run here under the sanitizers, or on a board in QEMU."""
 
 from __future__ import annotations
 
@@ -45,9 +45,11 @@ def failures_on_host(checks: Sequence[Check], directory: Path, compiler: str = "
     return _failures([str(directory / "checks")], checks)
 
 
-def failures_on_board(checks: Sequence[Check], directory: Path) -> Mapping[str, int]:
-    """The same on an emulated Cortex-M4."""
-    board = load_board("mps2-an386")
+def failures_on_board(
+    checks: Sequence[Check], directory: Path, board_name: str = "mps2-an386"
+) -> Mapping[str, int]:
+    """The same on an emulated board."""
+    board = load_board(board_name)
     source = ProjectSource(
         name="checks",
         sources=_files(checks),

@@ -16,6 +16,7 @@ from codegen.model import CompiledModel, CompileOptions, TensorInfo
 
 PLAIN = Target("cortex-m3", frozenset({Feature.UNALIGNED}))
 DSP = Target("cortex-m4", frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}))
+MVE = Target("cortex-m55", frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}))
 OPTIONS = {
     "speed": CompileOptions(),
     "ram": CompileOptions(Optimize.RAM),

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from c_checks import Check, c_array
 from nests import random_rows, result
 
+from aot.ir.graph import Array
 from codegen.instr.instruction import Function, Instruction
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.loops.print_c import print_proc
 
 
-def proc_check(name: str, proc: Proc) -> Check:
-    """The printed proc on the inputs that the interpreter ran it on."""
+def proc_check(name: str, proc: Proc, constants: Mapping[str, Array] | None = None) -> Check:
+    """The printed proc on the inputs that the interpreter ran it on: random, but for those given."""
+    given = dict(constants or {})
     printed = print_proc(proc, name)
-    wanted = result(proc)
+    wanted = result(proc, given)
     helpers = [h for user in (*printed.functions, *printed.instructions) for h in with_needs(user)]
     definitions = dict.fromkeys(h.definition for h in helpers)
     includes = sorted({f"#include <{name}>" for h in helpers for name in h.includes})
     lines, arguments = [], []
     for number, param in enumerate(proc.params):
-        rows = random_rows(param, 5 + number) if param.role is not Role.OUTPUT else []
+        rows = _rows(param, 5 + number, given)
         lines += [c_array(f"{param.name}{r}", row) for r, row in enumerate(rows)]
         lines.append(_argument(param))
         arguments.append(param.name)
@@ -31,6 +33,12 @@ def proc_check(name: str, proc: Proc) -> Check:
     call = f"{proc.name}({', '.join(arguments)});"
     body = f"uint32_t CHECK(void)\n{{\n    {call}\n    return check_bytes({out}, wanted, {size}u);\n}}\n"
     return Check(name, "\n".join([*includes, "#define KERNEL", *definitions, printed.text, *lines, body]))
+
+
+def _rows(param: Buffer, seed: int, given: Mapping[str, Array]) -> list[Array]:
+    if param.role is Role.OUTPUT:
+        return []
+    return [given[param.name]] if param.name in given else random_rows(param, seed)
 
 
 def _argument(param: Buffer) -> str:

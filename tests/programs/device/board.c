@@ -4,7 +4,11 @@
 
 #include <string.h>
 
+#ifdef __ARM_FEATURE_MVE
+#define POOL_BYTES (384u * 1024u) /* the data RAM of the board with that core is half a megabyte */
+#else
 #define POOL_BYTES (1024u * 1024u)
+#endif
 
 static uint8_t pool[POOL_BYTES] __attribute__((aligned(16)));
 static uint32_t used;

@@ -1,0 +1,235 @@
+"""Helium, depthwise: rows interleaved so that a window lies in sixteen bytes side by side.
+
+In planes the pixels of a channel are side by side, but a window's rows are not. VST4 interleaves up to
+four rows (zeros for those that lack), four bytes to a pixel; then sixteen bytes are four columns of
+the window, and one VMLADAV is one output. Where the window is narrower, the next output needs no load of its
+own: its weights are the same ones, four bytes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.ir.types import DType
+from codegen.instr.instruction import Instruction
+from codegen.instr.mve import END_OF_ASM_LINE
+from codegen.instr.mve_requantise import (
+    INCLUDES,
+    NARROW,
+    VECTOR_OF,
+    WORDS,
+    RequantTile,
+    exact_to_int8,
+    narrowed,
+    rounded,
+    stored,
+    suffix,
+)
+from codegen.instr.requantise import Requant
+from codegen.loops.affine import variable
+from codegen.loops.ir import Accumulate, Apply, Binary, Buffer, Const, Declare, For, Role, Store, at, load
+
+PIXEL = 4  # bytes of a pixel where rows are interleaved: as many rows as there may be
+COLUMNS = 4  # of a window, at most
+CHUNK = 16  # pixels interleaved at a time
+_STORE_REACH = 127  # bytes, of a store of bytes
+READ_AHEAD = PIXEL - 1  # bytes past a channel's weights that are loaded and not used
+_UNROLLED = 6  # outputs of a row so short that its loop would cost more than its code
+
+
+def interleaved_elements(pixels: int) -> int:
+    """Bytes for interleaved pixels: whole chunks are written, and a whole window is read at the last one."""
+    return (-(-pixels // CHUNK) * CHUNK + COLUMNS) * PIXEL
+
+
+def interleave(rows: int, pixels: int) -> Instruction:
+    """lines[4 * i + r] = x[r][i], zeros where there is no row; reads and writes up to a whole chunk."""
+    lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)
+    x = Buffer("x", DType.I8, 0, Role.ROWS, rows)
+    i, r = variable("i"), variable("r")
+    body: tuple[For, ...] = (For("r", rows, (Store(at(lines, i * PIXEL + r), load(x, i, r)),)),)
+    if rows < PIXEL:
+        body += (For("r", PIXEL - rows, (Store(at(lines, i * PIXEL + r + rows), Const(0)),)),)
+    name = f"interleave_{rows}_rows"
+    given = ", ".join(f"{{x[{r}]}}" for r in range(rows))
+    return Instruction(
+        name=f"{name}_of_{pixels}",
+        params=(lines, x),
+        body=(For("i", pixels, body),),
+        call=f"{name}({{lines}}, {given}, {-(-pixels // CHUNK)});",
+        definition=_interleave_definition(name, rows),
+        includes=INCLUDES,
+    )
+
+
+def _interleave_definition(name: str, rows: int) -> str:
+    xs = ", ".join(f"const int8_t *x{r}" for r in range(rows))
+    text = [f"vmov.i32 q{r}, #0" for r in range(rows, PIXEL)]
+    text += ["dls lr, %[chunks]", "1:"]
+    text += [f"vldrb.8 q{r}, [%[x{r}]], #{CHUNK}" for r in range(rows)]
+    text += [
+        f"vst4{part}.8 {{q0, q1, q2, q3}}, [%[lines]]{'!' if part == PIXEL - 1 else ''}"
+        for part in range(PIXEL)
+    ]
+    text += ["le lr, 1b"]
+    pointers = ", ".join(f'[x{r}] "+r"(x{r})' for r in range(rows))
+    lines = [
+        "/* Rows side by side, four bytes to a pixel, sixteen pixels at a time. */",
+        f"static inline void {name}(int8_t *lines, {xs}, int32_t chunks)",
+        "{",
+        "    __asm__ volatile(",
+        *(f'        "{line}\\n\\t"' for line in text),
+        f'        : [lines] "+r"(lines), {pointers}',
+        '        : [chunks] "r"(chunks)',
+        '        : "q0", "q1", "q2", "q3", "lr", "memory");',
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseRows:
+    """A row of outputs of up to four channels."""
+
+    channels: int
+    rows: int
+    columns: int
+    stride: int
+    outputs: int
+    pitch: int  # pixels from one channel to the next
+    y_step: int  # bytes from one output to the next
+    y_channel_step: int
+
+    @property
+    def name(self) -> str:
+        shape = f"{self.rows}x{self.columns}_stride_{self.stride}"
+        by = f"{self.y_step}" if self.y_channel_step == 1 else f"{self.y_step}_and_{self.y_channel_step}"
+        return f"depthwise_{shape}_{self.channels}x{self.outputs}_by_{by}"
+
+
+def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
+    """y[j][i] = to_int8(start[j] + sum over t, r of pixel(j * pitch + i * stride + t)[r] * w[j][t][r])."""
+    y = Buffer("y", DType.I8, 0, Role.OUTPUT)
+    lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)
+    w = Buffer("w", DType.I8, 0, Role.CONSTANT)
+    start, scale, right = (
+        Buffer(n, DType.I32, tile.channels, Role.VECTOR) for n in ("start", "scale", "right")
+    )
+    total = Buffer("total", DType.I32, 1, Role.LOCAL)
+    j, i, t, r = (variable(v) for v in ("j", "i", "t", "r"))
+    pixel = j * tile.pitch + i * tile.stride + t
+    weight = j * (tile.columns * tile.rows) + t * tile.rows + r
+    product = Binary("*", load(lines, pixel * PIXEL + r), load(w, weight))
+    stored = Apply(
+        exact_to_int8(requant).store,
+        (Binary("+", load(total), load(start, j)), load(scale, j), load(right, j)),
+    )
+    output = (
+        Declare(total),
+        Store(at(total), Const(0)),
+        For("t", tile.columns, (For("r", tile.rows, (Accumulate(at(total), product),)),)),
+        Store(at(y, i * tile.y_step + j * tile.y_channel_step), stored),
+    )
+    name = f"{tile.name}_{suffix(requant)}"
+    return Instruction(
+        name=name,
+        params=(y, lines, w, start, scale, right),
+        body=(For("j", tile.channels, (For("i", tile.outputs, output),)),),
+        call=f"{name}({{y}}, {{lines}}, {{w}}, {{start}}, {{scale}}, {{right}});",
+        definition=_definition(name, tile, requant),
+        includes=INCLUDES,
+        machine_instructions=_definition(name, tile, requant).count(END_OF_ASM_LINE) * 2,
+        needs=(VECTOR_OF, NARROW, rounded(requant)),
+    )
+
+
+def _definition(name: str, tile: DepthwiseRows, r: Requant) -> str:
+    unrolled = tile.outputs <= _UNROLLED
+    every = range(tile.channels)
+    lines = [
+        f"/* {tile.outputs} outputs of {tile.channels} channels, a lane for each channel. */",
+        f"static inline __attribute__((always_inline)) void {name}(",
+        "    int8_t *y, const int8_t *lines, const int8_t *w,",
+        "    int32x4_t start, int32x4_t scale, int32x4_t right)",
+        "{",
+        "    const int32x4_t shift = vnegq_s32(right);",
+        f"    int8x16_t {', '.join(f'taps{j}' for j in every)};",
+        *(f"    const int8_t *x{j} = lines{f' + {j * tile.pitch * PIXEL}' if j else ''};" for j in every),
+        *_load_weights(tile),
+    ]
+    if unrolled:
+        lines += ["    {", *_output(tile, r), "    }"] * tile.outputs
+    else:
+        lines += [
+            f"    for (int32_t i = 0; i < {tile.outputs}; ++i) {{",
+            *_output(tile, r),
+            "    }",
+        ]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _load_weights(tile: DepthwiseRows) -> list[str]:
+    """A column of weights in each lane; what a load has too much meets a zero."""
+    names = "abcd"[: tile.columns]
+    lanes = [f"%[{n}]" for n in names] + ["%[zero]"] * (COLUMNS - tile.columns)
+    text = []
+    for j in range(tile.channels):
+        begin = j * tile.columns * tile.rows
+        text += [f"ldr %[{n}], [%[w], #{begin + t * tile.rows}]" for t, n in enumerate(names)]
+        text += [f"vmov %q[taps{j}][2], %q[taps{j}][0], {lanes[0]}, {lanes[2]}"]
+        text += [f"vmov %q[taps{j}][3], %q[taps{j}][1], {lanes[1]}, {lanes[3]}"]
+    taps = ", ".join(f'[taps{j}] "=&w"(taps{j})' for j in range(tile.channels))
+    temporary = ", ".join(f'[{n}] "=&r"({n})' for n in names)
+    return [
+        "    {",
+        f"        int32_t {', '.join(names)};",
+        "        __asm__ volatile(",
+        *(f'            "{line}\\n\\t"' for line in text),
+        f"            : {taps}, {temporary}",
+        '            : [w] "r"(w), [zero] "r"(0)',
+        '            : "memory");',
+        "    }",
+    ]
+
+
+def _output(tile: DepthwiseRows, r: Requant) -> list[str]:
+    """One output of each channel."""
+    every = range(tile.channels)
+    text = []
+    for j in every:
+        text += [
+            f"vldrb.8 %q[x], [%[x{j}]], #{tile.stride * PIXEL}",
+            f"vmladav.s8 %[s{j}], %q[x], %q[taps{j}]",
+        ]
+    sums = ", ".join(f"s{min(j, tile.channels - 1)}" for j in range(WORDS))
+    one = RequantTile(1, tile.channels, tile.y_step, tile.y_channel_step)
+    lines = [
+        f"int32_t {', '.join(f's{j}' for j in every)};",
+        "int8x16_t x;",
+        "__asm__ volatile(",
+        *(f'    "{line}\\n\\t"' for line in text),
+        f"    : {', '.join(f'[s{j}] {chr(34)}=&Te{chr(34)}(s{j})' for j in every)},",
+        f'      {", ".join(f"[x{j}] {chr(34)}+r{chr(34)}(x{j})" for j in every)}, [x] "=&w"(x)',
+        f"    : {', '.join(f'[taps{j}] {chr(34)}w{chr(34)}(taps{j})' for j in every)}",
+        '    : "memory");',
+        f"const int32x4_t v0 = {rounded(r).name}(vaddq_s32(vector_of({sums}), start), scale, shift);",
+        *(
+            line.strip()
+            for line in (_stored_on(one, r) if _moves_on(one) else [*stored(one, r), f"y += {tile.y_step};"])
+        ),
+    ]
+    return [f"        {line}" for line in lines]
+
+
+def _moves_on(one: RequantTile) -> bool:
+    """Whether one instruction stores four channels and moves the pointer to the next pixel."""
+    return one.channels == WORDS and one.channel_step == 1 and one.pixel_step <= _STORE_REACH
+
+
+def _stored_on(one: RequantTile, r: Requant) -> list[str]:
+    store = f'"vstrb.32 %q[bytes], [%[y]], #{one.pixel_step}"'
+    return [
+        "int16x8_t halves = narrow_words(v0);",
+        *narrowed(r, "halves"),
+        f'__asm__ volatile({store} : [y] "+l"(y) : [bytes] "w"(bytes) : "memory");',
+    ]
