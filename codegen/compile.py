@@ -22,7 +22,7 @@ from codegen.kernel_library import kernel_library
 from codegen.layers import RunPrinter
 from codegen.lower import Lowered
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
-from codegen.names import c_identifier, unique_identifiers
+from codegen.names import model_identifier, unique_identifiers
 
 _ALIGN = 4
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
@@ -77,18 +77,21 @@ def compile_graph(
 def model_name(path: Path) -> str:
     """The file's stem; its folder's name where the file is just called model.*."""
     stem = path.stem if path.stem != "model" else path.resolve().parent.name
-    return c_identifier(stem)
+    return model_identifier(stem)
 
 
 def _interface(
     graph: Graph, values: tuple[str, ...], lowered: Lowered, plan: Plan, names: Mapping[str, str]
 ) -> tuple[TensorInfo, ...]:
     """A streamed input has no place in the arena; whoever wants it whole puts it behind."""
+    made = lowered.delivered if values is graph.outputs else {}
+    tensors = [made.get(v, v) for v in values]
     behind = -(-plan.arena_bytes // _ALIGN) * _ALIGN
-    streamed = lowered.tensors[values[0]].kind is Kind.INNER
-    offsets = [behind if streamed else plan.buffers[v].offset for v in values]
+    streamed = lowered.tensors[tensors[0]].kind is Kind.INNER
+    offsets = [behind if streamed else plan.buffers[t].offset for t in tensors]
     return tuple(
-        TensorInfo(v, names[v], graph.types[v], offset) for v, offset in zip(values, offsets, strict=True)
+        TensorInfo(v, names[t], graph.types[v], offset)
+        for v, t, offset in zip(values, tensors, offsets, strict=True)
     )
 
 

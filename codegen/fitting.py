@@ -18,6 +18,7 @@ from aot.target import Optimize, Target
 from codegen.lower import Lowered, lower_graph, plan_stages, plan_tensors
 from codegen.model import CompileOptions
 
+_HALVINGS = 3  # plans tried between the least and the fastest: each takes its time
 _SHOWN = 3  # buffers at the peak that an error names
 
 
@@ -48,7 +49,9 @@ def _widest(
 ) -> Fitted:
     """By halving: the most layers, heaviest first, that can have wide rows."""
     best, fits, fails = least, 0, len(by_weight)
-    while fails - fits > 1:
+    for _ in range(_HALVINGS):
+        if fails - fits <= 1:
+            break
         middle = (fits + fails) // 2
         tried = _fit(graph, target, options, by_weight[:middle])
         if _fits(tried, options):
@@ -86,6 +89,6 @@ def _too_large(graph: Graph, least: Fitted, options: CompileOptions) -> FitError
     return FitError(
         f"the arena needs {plan.arena_bytes:,} bytes at least, {plan.arena_bytes - budget:,} more than "
         f"--ram {budget} allows",
-        f"most is live at {stage.op} {origin}".rstrip() + f": {live} bytes, of the arena's",
+        f"most is live at {stage.op} {origin}".rstrip() + f": {live} bytes",
         f"inputs take {inputs:,} of it; deploy inspect MODEL --memory shows the rest",
     )

@@ -142,8 +142,8 @@ class RunPrinter:
             "    }",
             *self._call(index, stage, add),
             f"    if (row == {accumulation.rows - 1}u) {{",
-            f"        {self._c_type(out)} *const y = row_of_{self.names[out.name]}(run, 0);",
-            *_indented(self._margin_lines(out)),
+            f"        {self._c_type(out)} *const y = row_of_{self.names[out.name]}(run, {out.format.top});",
+            *_indented(self._around_the_only_row(out)),
             *_indented(self._call(index, stage, finish)),
             *_indented([self._wrote(index, out)]),
             "    }",
@@ -197,8 +197,15 @@ class RunPrinter:
         self.fills.add(f"fill_{fmt.dtype_bytes * 8}")
         return f"        fill_{fmt.dtype_bytes * 8}({row}, {fmt.row_elements}, {_fill(fmt)});"
 
-    def _margin_lines(self, out: Tensor) -> list[str]:
-        """Zero points beside the row's pixels: at its memory's first use, or always where others use it."""
+    def _around_the_only_row(self, out: Tensor) -> list[str]:
+        """Rows above and below, and margins, of a result that is written once."""
+        fmt, name = out.format, self.names[out.name]
+        others = [r for r in range(out.rows) if r != fmt.top]
+        rows = [self._fill_row(fmt, f"row_of_{name}(run, {r})").strip() for r in others]
+        return [f"    {fill}" for fill in (*rows, *self._margin_fills(out))]
+
+    def _margin_fills(self, out: Tensor) -> list[str]:
+        """Zero points beside the pixels of the row y."""
         fmt = out.format
         if not has_margins(fmt):
             return []
@@ -221,7 +228,12 @@ class RunPrinter:
                 )
             if fmt.row_elements > last:
                 fills.append(f"fill_{size}(y + {last}, {fmt.row_elements - last}, {_fill(fmt)});")
-        if self._is_disturbed(out):
+        return fills
+
+    def _margin_lines(self, out: Tensor) -> list[str]:
+        """The margins at their memory's first use, or with every row where others use it."""
+        fills, fmt = self._margin_fills(out), out.format
+        if not fills or self._is_disturbed(out):
             return [f"    {fill}" for fill in fills]
         top = f" + {fmt.top}u" if fmt.top else ""
         held = self.plan.buffers[out.name].rows_held

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from aot.errors import ModelError
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
+from aot.passes.names import fresh_name
 from aot.plan.model import NO_ROWS, Firing, Kind, PlanTensor, Rows, Stage
 from aot.target import Optimize, Target
 from codegen.formats import Want, dense_format, geometry, has_margins, join_wants, serves, wanted_format
@@ -73,6 +74,7 @@ class Lowered:
     tensors: Mapping[str, Tensor]
     stages: tuple[LoweredStage, ...]
     views: Mapping[str, str]  # value -> the tensor whose memory it is
+    delivered: Mapping[str, str]  # output -> its tensor, where another tensor has the output's name
 
     @property
     def receiver(self) -> int | None:
@@ -135,6 +137,7 @@ class _Lowering:
         self.tensors: dict[str, Tensor] = {}
         self.stages: list[LoweredStage] = []
         self.copies: dict[tuple[str, Want], str] = {}
+        self.delivered: dict[str, str] = {}
 
     def run(self) -> Lowered:
         if self.options.stream:
@@ -146,7 +149,7 @@ class _Lowering:
                 self._add_node(node)
         for value in self.graph.outputs:
             self._deliver(value)
-        return Lowered(self.tensors, tuple(self.stages), self.views)
+        return Lowered(self.tensors, tuple(self.stages), self.views, self.delivered)
 
     def _receive(self, value: str) -> None:
         """The rows of the input are copied as they come, into the format that its readers want."""
@@ -182,7 +185,12 @@ class _Lowering:
         formats = [view or self.tensors[name].format for name, view in sources]
         kernel = op_kernel.lower(site, formats, tensor.format)
         reads = tuple(Reading(n, a, v) for (n, v), a in zip(sources, kernel.access, strict=True))
-        self.stages.append(LoweredStage(node.name, node, node.op.name, kernel, reads, made))
+        self.stages.append(LoweredStage(self._stage_name(node), node, node.op.name, kernel, reads, made))
+
+    def _stage_name(self, node: Node) -> str:
+        """The node's name, unless its sums would then have the name of a tensor."""
+        taken = {name.removesuffix(".state") for name in self.graph.types if name.endswith(".state")}
+        return fresh_name(node.name, taken)
 
     def _source(self, value: str, want: Want | None, takes_rows: bool) -> tuple[str, RowFormat | None]:
         """The tensor to read a value from, and its row format where that is not the tensor's own."""
@@ -208,9 +216,8 @@ class _Lowering:
         if known is not None:
             return known
         value_type = self.graph.types[value]
-        name = f"{value}.{want.order.value}{want.dtype_bytes * 8}"
-        while name in self.tensors:
-            name += "_"
+        wish = f"{value}.{want.order.value}{want.dtype_bytes * 8}"
+        name = fresh_name(wish, self.graph.types, self.tensors)
         copy = Tensor(name, value_type, wanted_format(value_type, want), Kind.INNER)
         kernel = relayout(value_type, view or self.tensors[root].format, copy.format)
         self.tensors[name] = copy
@@ -262,7 +269,9 @@ class _Lowering:
         value_type = self.graph.types[value]
         view = None if geometry(self.tensors[root].type) == geometry(value_type) else dense_format(value_type)
         kernel = relayout(value_type, view or self.tensors[root].format, dense_format(value_type))
-        name = value if value not in self.tensors else f"{value}.out"
+        name = value
+        if value in self.tensors:
+            name = self.delivered[value] = fresh_name(f"{value}.out", self.graph.types, self.tensors)
         self.tensors[name] = Tensor(name, value_type, dense_format(value_type), Kind.OUTPUT)
         reads = (Reading(root, kernel.access[0], view),)
         self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, name))

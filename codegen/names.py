@@ -10,9 +10,26 @@ _KEYWORDS = frozenset(
         r"\w+",
         "auto break case char const continue default do double else enum extern float for goto if inline int "
         "long register restrict return short signed sizeof static struct switch typedef union unsigned void "
-        "volatile while asm bool true false",
+        "volatile while asm bool true false "
+        # C++ includes the header, too, and GNU C defines the last ones.
+        "alignas alignof and and_eq bitand bitor catch class compl concept const_cast constexpr "
+        "decltype delete dynamic_cast explicit export friend mutable namespace new noexcept not "
+        "not_eq nullptr operator or or_eq private protected public reinterpret_cast requires "
+        "static_assert static_cast template this throw try typeid typename using virtual wchar_t "
+        "xor xor_eq linux unix errno stdin stdout stderr",
     )
 )
+# Headers of the C library and of compilers, and what firmware projects call their files and functions.
+_FILES = frozenset(
+    re.findall(
+        r"\w+",
+        "arm_acle arm_mve assert board complex ctype errno fault fenv float inttypes iso646 "
+        "limits locale main math models port run setjmp signal standalone startup stdalign stdarg "
+        "stdatomic stdbool stddef stdint stdio stdlib string tgmath threads time uart wchar "
+        "wctype",
+    )
+)
+_RUNTIME = "solder"
 _LONGEST = 40
 
 
@@ -26,6 +43,12 @@ def c_identifier(name: str, fallback: str = "model") -> str:
     if word[0].isdigit() or word in _KEYWORDS:
         word = f"{fallback}_{word}"
     return word
+
+
+def model_identifier(name: str) -> str:
+    """An identifier that can be a header's name and the beginning of global names."""
+    word = c_identifier(name)
+    return f"model_{word}" if word in _FILES or word.startswith(_RUNTIME) else word
 
 
 def comment_text(text: str) -> str:

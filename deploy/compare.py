@@ -78,7 +78,7 @@ def differences(
 def _agree(expected: Array, found: Array) -> bool:
     if expected.dtype.kind != "f":
         return expected.dtype == found.dtype and expected.tobytes() == found.tobytes()
-    largest = float(np.abs(expected).max(initial=0.0))
+    largest = float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0))
     return bool(np.allclose(found, expected, rtol=0.0, atol=REAL_TOLERANCE * largest, equal_nan=True))
 
 

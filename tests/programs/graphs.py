@@ -204,15 +204,67 @@ def classifier() -> Graph:
     return d.graph(d.softmax("y", d.dense("f", d.reshape("r", x, 1, 6), 4)))
 
 
+def pool_of_rows_before_margins() -> Graph:
+    """A result that grows by rows and is read with margins beside it."""
+    draft = Draft()
+    x = draft.conv("c", draft.input("x", 1, 6, 5, 4), 4)
+    pooled = draft.pool("p", x, AveragePool2d((6, 1), (1, 1)))
+    return draft.graph(draft.pool("m", pooled, MaxPool2d((1, 3), (1, 1), ((0, 0), (1, 1)))))
+
+
+def pool_of_rows_before_rows_above() -> Graph:
+    """The same with rows above and below it."""
+    draft = Draft()
+    x = draft.conv("c", draft.input("x", 1, 6, 5, 4), 4)
+    return draft.graph(draft.conv("y", draft.pool("p", x, AveragePool2d((6, 1), (1, 1))), 3))
+
+
+def names_of_copies() -> Graph:
+    """Tensors that are called as copies of others would be."""
+    draft = Draft()
+    x = draft.input("x", 1, 4, 4, 2)
+    first = draft.conv("a", x, 2)
+    second = draft.conv("x.pixels8", draft.conv("x.pixels16", first, 2), 2)
+    return draft.graph(draft.add("z", draft.conv("x.planes8", x, 2), second))
+
+
+def name_of_sums() -> Graph:
+    """A tensor that is called as the sums of a pool would be."""
+    draft = Draft()
+    x = draft.conv("c", draft.input("x", 1, 6, 5, 2), 2)
+    return draft.graph(draft.conv("p.state", draft.pool("p", x, AveragePool2d((6, 5), (1, 1))), 2, size=1))
+
+
+def input_passed_through() -> Graph:
+    draft = Draft()
+    x = draft.input("x", 1, 4, 4, 2)
+    return draft.graph(x, draft.conv("x.out", x, 2))
+
+
+def more_than_255_rows() -> Graph:
+    """Row counters need 16 bits."""
+    draft = Draft()
+    x = draft.input("x", 1, 300, 2, 2)
+    for number in range(3):
+        x = draft.conv(f"c{number}", x, 2, seed=number)
+    return draft.graph(draft.pool("p", x, AveragePool2d((300, 2), (1, 1))))
+
+
 GRAPHS: Mapping[str, Callable[[], Graph]] = {
     maker.__name__: maker
     for maker in (
         alike_but_for_scales,
         classifier,
+        input_passed_through,
         long_skip,
         many_formats,
+        more_than_255_rows,
+        name_of_sums,
+        names_of_copies,
         only_a_reshape,
         output_read_as_image,
+        pool_of_rows_before_margins,
+        pool_of_rows_before_rows_above,
         reshape_between_rows,
         reshaped_input,
         reshaped_twice,
