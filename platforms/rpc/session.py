@@ -70,6 +70,9 @@ class Session:
         hello = self._unpacked("hello", messages.unpack_hello, reply.payload)
         if reply.status == Status.WRONG_PROTOCOL or hello.protocol != PROTOCOL_VERSION:
             raise failures.wrong_protocol(self.line_name, hello)
+        if hello.payload_bytes <= WRITE_HEADER_BYTES:  # no transfer would ever end
+            reason = f"requests of more than {WRITE_HEADER_BYTES} bytes expected, {hello.payload_bytes} taken"
+            raise failures.malformed("hello", self.line_name, reason)
         self._hello = hello
         self._id = token ^ hello.boot_nonce
         self._sequence = 1
@@ -167,8 +170,17 @@ class Session:
                 self.write_input(model, index, data)
             payload = messages.pack_profile(model.number, len(layers))
             reply = self._request(Message.PROFILE, payload, f'profile of "{model.name}"')
-            layers += self._unpacked("profile", messages.unpack_profile, reply).layers
+            layers += self._some_layers(reply, model.layer_count - len(layers))
         return tuple(layers)
+
+    def _some_layers(self, reply: bytes, most: int) -> tuple[LayerProfile, ...]:
+        """At least one: a device that sends none would be asked for ever."""
+        layers = self._unpacked("profile", messages.unpack_profile, reply).layers
+        if not 1 <= len(layers) <= most:
+            raise failures.malformed(
+                "profile", self.line_name, f"1 to {most} layers expected, {len(layers)} came"
+            )
+        return layers
 
     def stats(self) -> Stats:
         return self._unpacked("stats", messages.unpack_stats, self._request(Message.STATS, b"", "stats"))

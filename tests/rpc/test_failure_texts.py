@@ -10,8 +10,9 @@ import pytest
 from aot.errors import DeployError
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.frame import Decoder, encode_frame
+from platforms.rpc.messages import PROFILE_ENTRY, RemoteModel
 from platforms.rpc.packet import Packet
-from platforms.rpc.protocol import REPLY_BIT, Message, Notice, Status
+from platforms.rpc.protocol import REPLY_BIT, WRITE_HEADER_BYTES, Message, Notice, Status
 from platforms.rpc.session import Session
 from platforms.transport.fake import FakeTransport
 
@@ -25,8 +26,10 @@ def reply_to(request: Packet, payload: bytes = b"", status: int = Status.OK) -> 
     return Packet(request.kind | REPLY_BIT, request.sequence, request.session, payload, status)
 
 
-def hello_payload(nonce: int = NONCE, boots: int = 1, fault: tuple[int, ...] = (0,) * 9) -> bytes:
-    head = struct.pack("<HB", 1, 5) + b"fake1" + struct.pack("<IIHHI", nonce, boots, 1030, 0, 100)
+def hello_payload(
+    nonce: int = NONCE, boots: int = 1, fault: tuple[int, ...] = (0,) * 9, payload_bytes: int = 1030
+) -> bytes:
+    head = struct.pack("<HB", 1, 5) + b"fake1" + struct.pack("<IIHHI", nonce, boots, payload_bytes, 0, 100)
     return head + struct.pack("<9IH", *fault, 1) + b"\1" * 8
 
 
@@ -103,6 +106,32 @@ def test_a_hello_that_is_cut():
     assert text_of(session.hello) == (
         "error: device's reply to hello does not have the expected shape: "
         "5 bytes of '5s' expected, 3 are left\n"
+        "  fake line\n"
+        "  hint: build and flash the firmware again with this version of deploy"
+    )
+
+
+@pytest.mark.parametrize("payload_bytes", [0, WRITE_HEADER_BYTES])
+def test_a_device_whose_requests_have_no_room_for_data(payload_bytes: int):
+    session, _ = session_with(lambda request: [reply_to(request, hello_payload(payload_bytes=payload_bytes))])
+    assert text_of(session.hello).splitlines()[0] == (
+        "error: device's reply to hello does not have the expected shape: "
+        f"requests of more than {WRITE_HEADER_BYTES} bytes expected, {payload_bytes} taken"
+    )
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_profile_with_no_layer_or_too_many(count: int):
+    def answer(request: Packet) -> list[Packet]:
+        entries = struct.pack("<iIBH", 0, 1000, 32, count) + bytes(PROFILE_ENTRY.size * count)
+        return greeted(request) or [reply_to(request, entries if request.kind == Message.PROFILE else b"")]
+
+    session, _ = session_with(answer)
+    session.hello()
+    model = RemoteModel(0, "kws", bytes(8), arena_bytes=100, layer_count=2)
+    assert text_of(lambda: session.profile(model, [])) == (
+        "error: device's reply to profile does not have the expected shape: "
+        f"1 to 2 layers expected, {count} came\n"
         "  fake line\n"
         "  hint: build and flash the firmware again with this version of deploy"
     )
