@@ -115,7 +115,7 @@ def _for_main(source: ProjectSource, tensor: ProjectTensor) -> dict[str, str | i
         "elements": tensor.elements,
         "offset": f"{source.name}_{tensor.c_name}_OFFSET".upper(),
         "unit": " / 1000" if real else "",
-        "value": f"{tensor.c_name}[i] * 1000.0f" if real else f"{tensor.c_name}[i]",
+        "value": f"out.{tensor.c_name}[i] * 1000.0f" if real else f"out.{tensor.c_name}[i]",
     }
 
 

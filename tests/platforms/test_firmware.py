@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -244,6 +244,39 @@ def test_a_standalone_program_prints_its_outputs_and_ends(
     assert end.endswith("ended: exit status 0")
 
 
+def renamed(tiny: ProjectSource, x: str, y: str) -> ProjectSource:
+    """The model with other names for its input and output."""
+    words = {"*x;": f"*{x};", "*y;": f"*{y};", "->x": f"->{x}", "->y": f"->{y}"}
+    words |= {"_X_": f"_{x.upper()}_", "_Y_": f"_{y.upper()}_"}
+
+    def written(files: Mapping[str, str]) -> dict[str, str]:
+        texts = dict(files)
+        for old, new in words.items():
+            texts = {name: text.replace(old, new) for name, text in texts.items()}
+        return texts
+
+    return replace(
+        tiny,
+        sources=written(tiny.sources),
+        headers=written(tiny.headers),
+        inputs=(replace(tiny.inputs[0], c_name=x),),
+        outputs=(replace(tiny.outputs[0], c_name=y),),
+    )
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize(
+    ("x", "y"), [("in", "out"), ("i", "error"), ("out", "i"), ("memset", "print_text"), ("row", "stream")]
+)
+def test_tensors_may_have_the_names_that_main_uses_itself(
+    tiny: ProjectSource, tmp_path: Path, need: Need, x: str, y: str
+) -> None:
+    need("gcc")
+    board = load_board("host")
+    firmware = Builder(tmp_path)(renamed(tiny, x, y), board, "gcc", App.STANDALONE)
+    assert printed(firmware, board, None)[0] == f"{y}: 1 1 1 1\n".encode()
+
+
 @pytest.mark.arm
 @pytest.mark.parametrize("runner", ["qemu", "unicorn"])
 def test_a_standalone_program_that_crashes_ends_with_status_70(
@@ -253,7 +286,8 @@ def test_a_standalone_program_that_crashes_ends_with_status_70(
     board = load_board("mps2-an386")
     firmware = build(crashing, board, "arm-none-eabi-gcc", App.STANDALONE)
     main = firmware.directory / "src/main.c"
-    main.write_text(main.read_text().replace("memset(x, 0,", "memset(x, 1,"))
+    zeros = "memset(&solder_arena[TINY_X_OFFSET], "
+    main.write_text(main.read_text().replace(f"{zeros}0,", f"{zeros}1,"))
     firmware = build(crashing, board, "arm-none-eabi-gcc", App.STANDALONE)
     assert printed(firmware, board, runner)[1].endswith("ended: exit status 70")
 

@@ -104,7 +104,7 @@ def test_options_stand_in_one_place_for_make_and_deploy(tiny: ProjectSource) -> 
 def test_real_outputs_are_printed_in_thousandths(tiny: ProjectSource) -> None:
     real = replace(tiny, outputs=(replace(tiny.outputs[0], c_type="float"),))
     main = files_of(real, AN386, App.STANDALONE)["src/main.c"]
-    assert "print_number((int32_t)(y[i] * 1000.0f));" in main
+    assert "print_number((int32_t)(out.y[i] * 1000.0f));" in main
     assert 'print_text("y / 1000:");' in main
 
 
