@@ -34,6 +34,10 @@ _PURPOSE = {
     App.RPC: "Serves the model over a serial line: `deploy run`, `verify` and `bench` talk to it.",
     App.STANDALONE: "Runs the model once and prints its outputs: a start for a program of your own.",
 }
+_TRY_IT = {
+    App.RPC: "deploy run . --board {board} --inputs IN.npz --output OUT.npz",
+    App.STANDALONE: "deploy monitor .  # builds it, starts it on {board} and shows what it prints",
+}
 _MAIN_SAYS = {App.RPC: "starts the server", App.STANDALONE: "calls the model; yours to change"}
 
 
@@ -149,6 +153,7 @@ def _readme(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -
         macro=source.name.upper(),
         board=board,
         purpose=_PURPOSE[app],
+        try_it=_TRY_IT[app].format(board=board.name),
         main_says=_MAIN_SAYS[app],
         default_cc=own.default_cc,
         program=own.program,

@@ -48,6 +48,21 @@ def test_a_standalone_project_holds_no_server(tiny: ProjectSource) -> None:
     assert "src/models.c" not in files
 
 
+@pytest.mark.parametrize(
+    ("app", "offered", "refused"),
+    [
+        (App.RPC, "deploy run . --board host", "deploy monitor"),
+        (App.STANDALONE, "deploy monitor .", "deploy run"),
+    ],
+)
+def test_the_readme_offers_what_the_program_can_do(
+    tiny: ProjectSource, app: App, offered: str, refused: str
+) -> None:
+    text = files_of(tiny, HOST, app)["README.md"]
+    assert f"\n    {offered}" in text
+    assert refused not in text.replace("`deploy run`", "")
+
+
 def test_the_linker_script_has_the_boards_regions(tiny: ProjectSource) -> None:
     script = files_of(tiny, load_board("mps3-an547"))["board.ld"]
     assert "    FLASH (rx) : ORIGIN = 0x00000000, LENGTH = 524288\n" in script
