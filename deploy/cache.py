@@ -25,8 +25,7 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
     """The folder of that name, made now if it is not there. It appears when it is complete, not before."""
     folder = cache_folder()
     place = folder / name
-    if place.is_dir():
-        os.utime(place)
+    if _use_again(place):
         return place
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,6 +45,15 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
     return place
 
 
+def _use_again(place: Path) -> bool:
+    """Whether it is there. Another process may forget it at any time: then it is made anew."""
+    try:
+        os.utime(place)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def _move(partial: Path, place: Path) -> None:
     try:
         partial.rename(place)
@@ -57,5 +65,13 @@ def _move(partial: Path, place: Path) -> None:
 def _forget_oldest(folder: Path) -> None:
     """Only folders that were complete: one in the making belongs to another process."""
     kept = [path for path in folder.iterdir() if not path.name.startswith(".")]
-    for old in sorted(kept, key=lambda path: path.stat().st_mtime, reverse=True)[MOST_KEPT:]:
+    for old in sorted(kept, key=_used_at, reverse=True)[MOST_KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _used_at(place: Path) -> float:
+    """When it was last used: long ago, where another process has just forgotten it."""
+    try:
+        return place.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,27 @@ def test_the_least_recently_used_folders_go_first() -> None:
     cached("new", fill)
     kept = {path.name for path in cache_folder().iterdir()}
     assert kept == {"new", *(str(number) for number in range(MOST_KEPT) if number != 1)}
+
+
+def test_another_process_may_forget_a_folder_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgotten_before(place: Path) -> None:
+        monkeypatch.undo()
+        monkeypatch.setenv("XDG_CACHE_HOME", str(place.parents[1]))
+        shutil.rmtree(place)
+        os.utime(place)
+
+    cached("a", fill)
+    monkeypatch.setattr("os.utime", forgotten_before)
+    assert (cached("a", fill) / "made").exists()
+
+
+def test_another_process_may_forget_a_folder_while_the_oldest_are_sought(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed = Path.iterdir
+
+    def with_one_gone(folder: Path) -> list[Path]:
+        return [*listed(folder), folder / "gone"]
+
+    monkeypatch.setattr(Path, "iterdir", with_one_gone)
+    assert (cached("a", fill) / "made").exists()
