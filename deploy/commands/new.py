@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from boards.load import load_board
@@ -47,6 +48,6 @@ def run(arguments: argparse.Namespace) -> None:
     text = (
         f"{arguments.directory}: {archive.name} for {board.name}, "
         f"platform {platform.name}, app {arguments.app}\n"
-        f"  next: deploy build {arguments.directory}"
+        f"  next: deploy build {shlex.quote(str(arguments.directory))}"
     )
     print_result(arguments.json, facts, text)

@@ -42,6 +42,12 @@ def test_new_says_what_comes_next(archive: Path, tmp_path: Path, run_deploy: Run
     )
 
 
+def test_what_comes_next_can_be_pasted_into_a_shell(archive: Path, tmp_path: Path, run_deploy: Run) -> None:
+    folder = tmp_path / "fw x y"
+    out = run_deploy("new", archive, folder, "--board", "host").out
+    assert out.endswith(f"\n  next: deploy build '{folder}'\n")
+
+
 @pytest.mark.cc
 def test_build_dry_run_prints_command_lines_that_build_it(project: Path, run_deploy: Run) -> None:
     out = run_deploy("build", project, "--dry-run").out
