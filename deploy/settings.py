@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from enum import Enum
+from typing import TypeVar
 
+from aot.errors import InputError, did_you_mean
 from aot.target import Optimize
 from codegen.model import CompileOptions, Rounding
+
+Choice = TypeVar("Choice", bound=Enum)
 
 
 def compile_options(arguments: argparse.Namespace) -> CompileOptions:
@@ -17,4 +22,18 @@ def compile_options(arguments: argparse.Namespace) -> CompileOptions:
 
 
 def make_options(optimize: str, rounding: str, ram_bytes: int | None) -> CompileOptions:
-    return CompileOptions(optimize=Optimize(optimize), rounding=Rounding(rounding), ram_bytes=ram_bytes)
+    return CompileOptions(
+        optimize=_chosen(Optimize, "optimize", optimize),
+        rounding=_chosen(Rounding, "rounding", rounding),
+        ram_bytes=ram_bytes,
+    )
+
+
+def _chosen(choices: type[Choice], option: str, value: str) -> Choice:
+    """The command line lets only these through; a program may ask for anything."""
+    known = [choice.value for choice in choices]
+    if value not in known:
+        raise InputError(
+            f'{option} "{value}" is not known{did_you_mean(value, known)}', hint=f"known: {', '.join(known)}"
+        )
+    return choices(value)

@@ -13,7 +13,7 @@ import pytest
 from tiny_models import TINY
 
 import deploy
-from aot.errors import FitError
+from aot.errors import FitError, InputError
 
 IMAGES = np.random.default_rng(0).integers(-128, 128, (3, 1, 8, 8, 1)).astype(np.int8)
 NAMES = {"DeployError", "Model", "Run", "compile", "in_process", "inspect", "load", "run", "verify"}
@@ -117,3 +117,26 @@ def test_verify_compares_with_the_reference(model: Path) -> None:
     assert verdict.samples == 3
     assert verdict.layers >= 4
     verdict.require_equal()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("optimize", "fast", 'error: optimize "fast" is not known\n  hint: known: speed, size, ram'),
+        (
+            "optimize",
+            "sped",
+            'error: optimize "sped" is not known - did you mean "speed"?\n  hint: known: speed, size, ram',
+        ),
+        (
+            "rounding",
+            "litert",
+            'error: rounding "litert" is not known - did you mean "litert-ref"?\n'
+            "  hint: known: tflm, litert-ref",
+        ),
+    ],
+)
+def test_an_option_that_is_not_known_is_told(model: Path, option: str, value: str, told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        deploy.compile(model, "host", **{option: value})  # type: ignore[arg-type]
+    assert str(caught.value) == told
