@@ -25,7 +25,7 @@ from deploy.firmware import BuildChoices, Prepared, build, prepare, prepare_comp
 from deploy.inspecting import Inspection, inspect_file
 from deploy.measure import Meter, Spread, run_series, spread
 from deploy.samples import RANDOM_SAMPLES, Samples, make_samples, random_samples
-from deploy.settings import make_options
+from deploy.settings import chosen, make_options
 from deploy.tensors import Slot, graph_slots, remote_slots
 from deploy.verifying import Verdict, verify_model
 from platforms.shared_library import HostModel
@@ -70,7 +70,8 @@ class Run:
 
 def load(path: str | Path, rounding: str = "tflm") -> Model:
     """Reads a model file. Raises ModelError for what is not supported."""
-    return Model(Path(path), load_model(Path(path), rounding), rounding)
+    known = chosen(Rounding, "rounding", rounding).value
+    return Model(Path(path), load_model(Path(path), known), known)
 
 
 def compile(

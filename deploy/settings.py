@@ -23,13 +23,13 @@ def compile_options(arguments: argparse.Namespace) -> CompileOptions:
 
 def make_options(optimize: str, rounding: str, ram_bytes: int | None) -> CompileOptions:
     return CompileOptions(
-        optimize=_chosen(Optimize, "optimize", optimize),
-        rounding=_chosen(Rounding, "rounding", rounding),
+        optimize=chosen(Optimize, "optimize", optimize),
+        rounding=chosen(Rounding, "rounding", rounding),
         ram_bytes=ram_bytes,
     )
 
 
-def _chosen(choices: type[Choice], option: str, value: str) -> Choice:
+def chosen(choices: type[Choice], option: str, value: str) -> Choice:
     """The command line lets only these through; a program may ask for anything."""
     known = [choice.value for choice in choices]
     if value not in known:

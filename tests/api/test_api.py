@@ -140,3 +140,8 @@ def test_an_option_that_is_not_known_is_told(model: Path, option: str, value: st
     with pytest.raises(InputError) as caught:
         deploy.compile(model, "host", **{option: value})  # type: ignore[arg-type]
     assert str(caught.value) == told
+
+
+def test_a_rounding_that_is_not_known_is_told_when_a_model_is_loaded(model: Path) -> None:
+    with pytest.raises(InputError, match='rounding "foo" is not known'):
+        deploy.load(model, rounding="foo")
