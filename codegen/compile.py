@@ -19,8 +19,9 @@ from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
 from codegen.fitting import fit_graph
 from codegen.formats import geometry
 from codegen.kernel_library import kernel_library
+from codegen.kernels.dot_product import Tile
 from codegen.layers import RunPrinter
-from codegen.lower import Lowered
+from codegen.lower import NOT_TUNED, Lowered
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 from codegen.names import model_identifier, unique_identifiers
 
@@ -28,20 +29,28 @@ _ALIGN = 4
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 
-def compile_model(path: Path, target: Target, options: CompileOptions) -> CompiledModel:
+def compile_model(
+    path: Path, target: Target, options: CompileOptions, tuned: Mapping[str, Tile] = NOT_TUNED
+) -> CompiledModel:
     """Compile a model file. Raises ModelError or FitError."""
     graph = load_model(path, options.rounding.value)
     model_hash = hashlib.sha256(path.read_bytes()).hexdigest()
-    return compile_graph(graph, target, options, path.name, model_hash, model_name(path))
+    return compile_graph(graph, target, options, path.name, model_hash, model_name(path), tuned)
 
 
 def compile_graph(
-    graph: Graph, target: Target, options: CompileOptions, source_name: str, model_hash: str, name: str
+    graph: Graph,
+    target: Target,
+    options: CompileOptions,
+    source_name: str,
+    model_hash: str,
+    name: str,
+    tuned: Mapping[str, Tile] = NOT_TUNED,
 ) -> CompiledModel:
     """Compile a graph as the importer made it; the passes run here."""
     bound = whole_tensor_bound(graph)
     graph = run_pipeline(graph)
-    fitted = fit_graph(graph, target, options)
+    fitted = fit_graph(graph, target, options, tuned)
     lowered, plan = fitted.lowered, replace(fitted.plan, whole_tensor_bound_bytes=bound)
     library = kernel_library(lowered.stages)
     constants = collect_constants(name, lowered.stages)

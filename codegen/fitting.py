@@ -6,7 +6,7 @@ for all layers at once. With one, the layers with most multiplications get them 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aot.errors import FitError
@@ -15,7 +15,8 @@ from aot.plan.check import check_plan
 from aot.plan.model import Plan, PlanRequest, Pool
 from aot.plan.planner import make_plan
 from aot.target import Optimize, Target
-from codegen.lower import Lowered, lower_graph, plan_stages, plan_tensors
+from codegen.kernels.dot_product import Tile
+from codegen.lower import NOT_TUNED, Lowered, lower_graph, plan_stages, plan_tensors
 from codegen.model import CompileOptions
 
 _HALVINGS = 3  # plans tried between the least and the fastest: each takes its time
@@ -31,21 +32,28 @@ class Fitted:
     plan: Plan
 
 
-def fit_graph(graph: Graph, target: Target, options: CompileOptions) -> Fitted:
+def fit_graph(
+    graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Tile] = NOT_TUNED
+) -> Fitted:
     """The fastest plan of those tried that keeps to options.ram_bytes. Raises FitError."""
     by_weight = _heaviest_first(graph)
     wide = len(by_weight) if options.optimize is not Optimize.RAM else 0
-    wished = _fit(graph, target, options, by_weight[:wide])
+    wished = _fit(graph, target, options, tuned, by_weight[:wide])
     if _fits(wished, options):
         return wished
-    least = _fit(graph, target, options, ())
+    least = _fit(graph, target, options, tuned, ())
     if not _fits(least, options):
         raise _too_large(graph, least, options)
-    return _widest(graph, target, options, by_weight[:wide], least)
+    return _widest(graph, target, options, tuned, by_weight[:wide], least)
 
 
 def _widest(
-    graph: Graph, target: Target, options: CompileOptions, by_weight: Sequence[str], least: Fitted
+    graph: Graph,
+    target: Target,
+    options: CompileOptions,
+    tuned: Mapping[str, Tile],
+    by_weight: Sequence[str],
+    least: Fitted,
 ) -> Fitted:
     """By halving: the most layers, heaviest first, that can have wide rows."""
     best, fits, fails = least, 0, len(by_weight)
@@ -53,7 +61,7 @@ def _widest(
         if fails - fits <= 1:
             break
         middle = (fits + fails) // 2
-        tried = _fit(graph, target, options, by_weight[:middle])
+        tried = _fit(graph, target, options, tuned, by_weight[:middle])
         if _fits(tried, options):
             best, fits = tried, middle
         else:
@@ -61,8 +69,10 @@ def _widest(
     return best
 
 
-def _fit(graph: Graph, target: Target, options: CompileOptions, wide: Sequence[str]) -> Fitted:
-    lowered = lower_graph(graph, target, options, frozenset(wide))
+def _fit(
+    graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Tile], wide: Sequence[str]
+) -> Fitted:
+    lowered = lower_graph(graph, target, options, frozenset(wide), tuned)
     # Margins that are written once are worth some bytes, unless bytes are what is short.
     steady = options.optimize is not Optimize.RAM and options.ram_bytes is None
     request = PlanRequest(plan_tensors(lowered, steady), plan_stages(lowered), (Pool("arena"),), options.rows)

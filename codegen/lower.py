@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from aot.errors import ModelError
 from aot.ir.graph import Graph, Node
@@ -17,11 +18,13 @@ from aot.passes.names import fresh_name
 from aot.plan.model import NO_ROWS, Firing, Kind, PlanTensor, Rows, Stage
 from aot.target import Optimize, Target
 from codegen.formats import Want, dense_format, geometry, has_margins, join_wants, serves, wanted_format
+from codegen.kernels.dot_product import Tile
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.relayout import relayout
 from codegen.kernels.table import KERNELS
 from codegen.model import CompileOptions, RowFormat
 
+NOT_TUNED: Mapping[str, Tile] = MappingProxyType({})
 _VIEW = "reshape"  # the op that only looks at memory in another way
 _ROW_ALIGN = 4
 
@@ -84,7 +87,11 @@ class Lowered:
 
 
 def lower_graph(
-    graph: Graph, target: Target, options: CompileOptions, wide: frozenset[str] | None = None
+    graph: Graph,
+    target: Target,
+    options: CompileOptions,
+    wide: frozenset[str] | None = None,
+    tuned: Mapping[str, Tile] = NOT_TUNED,
 ) -> Lowered:
     """Kernels and formats for every node; wide rows for the nodes named, or as the goal says.
 
@@ -94,7 +101,7 @@ def lower_graph(
     _require_computed_outputs(graph)
     if wide is None:
         wide = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
-    return _Lowering(graph, target, options, wide).run()
+    return _Lowering(graph, target, options, wide, tuned).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -126,11 +133,19 @@ def _require_computed_outputs(graph: Graph) -> None:
 class _Lowering:
     """Holds what is found on the way; run() once."""
 
-    def __init__(self, graph: Graph, target: Target, options: CompileOptions, wide: frozenset[str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        target: Target,
+        options: CompileOptions,
+        wide: frozenset[str],
+        tuned: Mapping[str, Tile],
+    ) -> None:
         self.graph = graph
         self.target = target
         self.options = options
         self.wide = wide
+        self.tuned = tuned
         self.views = _view_roots(graph)
         self.sites = {node.name: self._site(node) for node in graph.nodes if node.op.name != _VIEW}
         self.wants = {name: KERNELS[site.node.op.name].wants(site) for name, site in self.sites.items()}
@@ -172,6 +187,7 @@ class _Lowering:
             self.target,
             self.options.optimize,
             node.name in self.wide,
+            self.tuned,
         )
 
     def _add_node(self, node: Node) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from codegen.compile import compile_model
 from codegen.facts import facts_of
 from codegen.model import CompiledModel, CompileOptions
 from codegen.report import Report, make_report
+from codegen.tuning_records import TuningRecord, best_tiles
 from deploy.fit import require_fit
 from platforms.templates import c_files
 
@@ -38,10 +40,12 @@ class Compiled:
         write_archive(self.model, Path(path), {name: text.encode() for name, text in c_files("common")})
 
 
-def compile_for(path: Path, board: Board, options: CompileOptions) -> Compiled:
+def compile_for(
+    path: Path, board: Board, options: CompileOptions, records: Sequence[TuningRecord] = ()
+) -> Compiled:
     """Raises ModelError for what cannot be compiled, FitError for what has no room."""
     start = time.perf_counter()
-    model = compile_model(path, board.target, options)
+    model = compile_model(path, board.target, options, best_tiles(records, board.target.core))
     seconds = time.perf_counter() - start
     report = make_report(facts_of(model))
     require_fit(report, board)

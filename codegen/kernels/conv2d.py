@@ -9,7 +9,15 @@ from aot.ir.types import TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.requant import conv_requant
 from codegen.formats import Want, storage_dtype
-from codegen.kernels.dot_product import GROUP, DotProblem, Tile, dsp_tile, schedule_dsp, schedule_plain
+from codegen.kernels.dot_product import (
+    GROUP,
+    DotProblem,
+    Tile,
+    chosen_tile,
+    schedule_dsp,
+    schedule_plain,
+    task_of,
+)
 from codegen.kernels.dot_product_mve import schedule_mve
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised
@@ -52,12 +60,9 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         scheduled = schedule_mve(problem, tail.requant)
         schedule, why = "helium", "2 x 4 sums per tile, 8-bit rows in place"
     elif site.dsp:
-        tile = dsp_tile(problem, site.optimize, site.macs)
+        tile, why = chosen_tile(problem, site.optimize, site.macs, site.tuned)
         scheduled = schedule_dsp(problem, tile)
-        schedule, why = (
-            "smlad",
-            f"{tile.pixels} x {tile.channels} sums per tile, {inputs[0].dtype_bytes * 8}-bit rows",
-        )
+        schedule, why = "smlad", f"{why}, {inputs[0].dtype_bytes * 8}-bit rows; task {task_of(problem)}"
     else:
         scheduled = schedule_plain(problem, Tile(2, 2))
         schedule, why = "plain", "2 x 2 sums per tile"

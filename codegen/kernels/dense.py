@@ -17,7 +17,7 @@ from codegen.kernels.dot_product import (
     DotProblem,
     ScheduledDot,
     Tile,
-    dsp_tile,
+    chosen_tile,
     schedule_dsp,
     schedule_plain,
 )
@@ -115,7 +115,8 @@ def _schedule(site: Site, problem: DotProblem, requant: Requant | None) -> tuple
     if site.mve:
         return schedule_mve(problem, requant), "helium"
     if site.dsp:
-        return schedule_dsp(problem, dsp_tile(problem, site.optimize, site.macs)), "smlad"
+        tile, _ = chosen_tile(problem, site.optimize, site.macs, site.tuned)
+        return schedule_dsp(problem, tile), "smlad"
     return schedule_plain(problem, Tile(1, 2)), "plain"
 
 

@@ -12,7 +12,7 @@ Only a dilated kernel has a tap for each column.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aot.ir.types import DType
@@ -167,6 +167,31 @@ def schedule_dsp(p: DotProblem, tile: Tile) -> ScheduledDot:
     if p.kernel_rows > 1 == p.taps and p.kernel_rows * groups <= tile.unroll:
         return ScheduledDot(tensorize(proc, "r", [dot_rows(t, p.kernel_rows) for t in tiles]), packing)
     return ScheduledDot(tensorize(proc, "group", [dot(t) for t in tiles]), packing)
+
+
+def task_of(p: DotProblem) -> str:
+    """What tuning records call the kernel."""
+    return f"{p.name} {p.x_dtype.value}"
+
+
+def chosen_tile(p: DotProblem, goal: Optimize, macs: int, tuned: Mapping[str, Tile]) -> tuple[Tile, str]:
+    """The tile and why: measured where there is a record that is possible here, else the default."""
+    tile = tuned.get(task_of(p))
+    if tile is not None and _is_possible(p, tile):
+        return tile, f"tuned: {tile.pixels} x {tile.channels} sums, {tile.unroll} groups"
+    tile = dsp_tile(p, goal, macs)
+    return tile, f"{tile.pixels} x {tile.channels} sums per tile"
+
+
+def _is_possible(p: DotProblem, tile: Tile) -> bool:
+    """Whether registers suffice and the farthest pixel is within reach."""
+    reach = (tile.pixels - 1) * p.x_step * p.x_dtype.bytes
+    most_channels = 4 if tile.pixels == 1 else 2
+    return (
+        tile.pixels <= min(_MOST_PIXELS, p.pixels)
+        and tile.channels <= min(most_channels, p.channels)
+        and reach <= LDRD_OFFSET_LIMIT
+    )
 
 
 def dsp_tile(p: DotProblem, goal: Optimize, macs: int) -> Tile:

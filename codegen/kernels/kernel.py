@@ -9,6 +9,7 @@ from aot.ir.graph import Array, Node
 from aot.ir.types import DType, TensorType
 from aot.target import Feature, Optimize, Target
 from codegen.formats import Want
+from codegen.kernels.dot_product import Tile
 from codegen.loops.ir import Proc
 from codegen.model import RowFormat
 
@@ -24,6 +25,7 @@ class Site:
     target: Target
     optimize: Optimize
     wide: bool  # rows may be wider than the values where that is faster
+    tuned: Mapping[str, Tile]  # by task
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from boards.load import load_board
+from codegen.tuning_records import read_records
 from deploy import options
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
@@ -23,12 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", metavar="OUT.tar", dest="archive", type=Path, required=True, help="the archive to write"
     )
     options.add_compile_options(parser)
+    parser.add_argument(
+        "--tuning-records", metavar="FILE", type=Path, help="JSON lines of tiles that were measured faster"
+    )
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     board = load_board(arguments.board)
-    compiled = compile_for(arguments.model, board, compile_options(arguments))
+    records = read_records(arguments.tuning_records) if arguments.tuning_records is not None else ()
+    compiled = compile_for(arguments.model, board, compile_options(arguments), records)
     compiled.save(arguments.archive)
     print_result(arguments.json, _facts(compiled, arguments.archive), _text(compiled, arguments.archive))
 
@@ -50,9 +55,11 @@ def _facts(compiled: Compiled, archive: Path) -> dict[str, object]:
 
 def _text(compiled: Compiled, archive: Path) -> str:
     facts = compiled.report.facts
+    tuned = sum(layer.why.startswith("tuned") for layer in facts.layers)
     return (
         f"{archive}: {facts.name} for {compiled.board.name}, compiled in {compiled.seconds:.2f} s\n"
         f"  arena      {facts.arena_bytes:>9,} bytes\n"
         f"  constants  {facts.constants_bytes:>9,} bytes\n"
         f"  code       {facts.code_bytes_estimate:>9,} bytes, estimated"
+        + (f"\n  {tuned} layers as tuned" if tuned else "")
     )

@@ -1,0 +1,61 @@
+"""Tuning records change tiles, never results; what is no record, or no gain, is not used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import deploy.demo
+from aot.errors import InputError
+from boards.load import load_board
+from codegen.compile import compile_model
+from codegen.model import CompiledModel, CompileOptions
+from codegen.tuning_records import best_tiles, read_records
+
+DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
+TASK = "conv2d_1x1_8_to_24_by_8 i16"
+
+
+def _line(task: str = TASK, core: str = "cortex-m4", cost: int = 90, **knobs: int) -> str:
+    knobs = {"pixels": 1, "channels": 2, "unroll": 2} | knobs
+    return json.dumps({"task": task, "core": core, "knobs": knobs, "cost": cost, "default_cost": 100})
+
+
+def _compiled(tmp_path: Path, *lines: str) -> CompiledModel:
+    path = tmp_path / "records.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    target = load_board("mps2-an386").target
+    tuned = best_tiles(read_records(path), target.core)
+    return compile_model(DIGITS, target, CompileOptions(), tuned)
+
+
+def _why(model: CompiledModel) -> str:
+    (layer,) = [layer for layer in model.layers if layer.why.endswith(TASK)]
+    return layer.why
+
+
+def test_the_fastest_record_of_the_core_is_used(tmp_path: Path) -> None:
+    lines = (_line(cost=90), _line(cost=80, pixels=2, unroll=1), _line(core="cortex-m7", cost=1, pixels=3))
+    model = _compiled(tmp_path, *lines)
+    assert _why(model).startswith("tuned: 2 x 2 sums, 1 groups")
+    assert model.sources["digits.c"] != _compiled(tmp_path).sources["digits.c"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [_line(cost=100), _line(core="cortex-m7"), _line(task="another"), _line(pixels=3, channels=3)],
+    ids=["no-gain", "another-core", "another-task", "more-than-the-registers-hold"],
+)
+def test_a_record_that_does_not_serve_changes_nothing(line: str, tmp_path: Path) -> None:
+    assert _compiled(tmp_path, line).sources == _compiled(tmp_path).sources
+
+
+@pytest.mark.parametrize("line", ["{", '{"task": "x"}', _line(pixels=0), "[]"])
+def test_a_line_that_is_no_record_is_named(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(f"{_line()}\n{line}\n")
+    with pytest.raises(InputError) as caught:
+        read_records(path)
+    assert str(caught.value).startswith(f"error: this is no tuning record\n  {path}, line 2\n")
