@@ -1,0 +1,81 @@
+"""One-operator cases of others, beside the repository: a model file, its inputs, the outputs to expect."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aot.ir.graph import Array, Graph
+
+SUITES = ("tflm_kernels", "seanet_16x8", "mlperf_layers_int8", "small_graphs", "litert_ops")
+MODES = {"tflm": ("out_",), "litert-ref": ("litert_ref_out_", "out_")}  # the first that is stored counts
+NEAR = 1e-5  # of the largest result, for real numbers
+
+
+@dataclass(frozen=True)
+class SuiteCase:
+    """`operators` is what the suite's index says of the file."""
+
+    suite: str
+    name: str
+    operators: str
+    path: Path
+
+    @property
+    def operator(self) -> str:
+        """What the case is counted under: the operator it is named after, or the first in it."""
+        return self.operators.split(":")[0].split(" ")[0]
+
+    def data(self) -> Mapping[str, Array]:
+        with np.load(self.path.with_suffix(".npz")) as stored:
+            return dict(stored)
+
+
+def suite_cases(shared: Path, suites: tuple[str, ...] = SUITES) -> list[SuiteCase]:
+    """Every case of the suites, in the order of their indices."""
+    return [case for suite in suites for case in _of(shared / "suites" / suite)]
+
+
+def _of(folder: Path) -> Iterator[SuiteCase]:
+    with (folder / "index.csv").open(encoding="utf-8") as index:
+        for row in csv.DictReader(index):
+            yield SuiteCase(folder.name, row["name"], row["op"], folder / f"{row['name']}.tflite")
+
+
+def samples(graph: Graph, data: Mapping[str, Array], mode: str) -> Iterator[tuple[list[Array], list[Array]]]:
+    """Inputs and expected outputs in the graph's order, one sample after the other."""
+    keys = [expected_key(data, mode, number) for number in range(len(graph.outputs))]
+    ranks = [graph.types[name].rank for name in graph.inputs]
+    inputs = [data[f"in_{number}"] for number in range(len(ranks))]
+    outputs = [data[key] for key in keys]
+    if all(x.ndim == rank for x, rank in zip(inputs, ranks, strict=True)):
+        yield inputs, outputs  # a single one, without a dimension for samples
+        return
+    for sample in range(len(inputs[0])):
+        yield [x[sample] for x in inputs], [y[sample] for y in outputs]
+
+
+def expected_key(data: Mapping[str, Array], mode: str, number: int) -> str:
+    return next(f"{prefix}{number}" for prefix in MODES[mode] if f"{prefix}{number}" in data)
+
+
+def modes(data: Mapping[str, Array]) -> tuple[str, ...]:
+    """LiteRT's own results are stored only where they differ."""
+    return tuple(MODES) if any(key.startswith("litert_ref_out_") for key in data) else ("tflm",)
+
+
+def is_right(made: Array, wanted: Array) -> bool:
+    """Integers in every bit; real numbers near the largest of them."""
+    if made.shape != wanted.shape or made.dtype != wanted.dtype:
+        return False
+    if made.dtype.kind != "f":
+        return np.array_equal(made, wanted)
+    both = made == wanted  # infinities too
+    largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(made - wanted) <= NEAR * max(largest, 1e-30)
+    return bool((both | near | (np.isnan(made) & np.isnan(wanted))).all())

@@ -1,0 +1,103 @@
+"""Runs suites of one-operator cases as compiled C: each is right, refused with a reason, or wrong.
+
+`python tests/suites/suite_run.py [WORD ...]` prints a table of all, or of those whose names hold a word.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from suite_batch import build_batch
+from suite_cases import SuiteCase, is_right, modes, samples, suite_cases
+
+from aot.errors import DeployError
+from aot.frontend.load import load_model
+from aot.ir.graph import Graph
+from aot.target import Target
+from codegen.compile import compile_graph
+from codegen.model import CompiledModel, CompileOptions
+from platforms.shared_library import HostModel
+
+RIGHT, REFUSED, WRONG = "right", "refused", "wrong"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    case: SuiteCase
+    mode: str
+    verdict: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Job:
+    case: SuiteCase
+    mode: str
+    graph: Graph
+    model: CompiledModel
+
+
+def run_suite(cases: Sequence[SuiteCase], folder: Path) -> list[Outcome]:
+    """An outcome for each case and each mode that it has results for."""
+    jobs: list[_Job] = []
+    outcomes: list[Outcome] = []
+    for case in cases:
+        for mode in modes(case.data()):
+            try:
+                jobs.append(_compiled(case, mode, f"case_{len(jobs)}"))
+            except DeployError as error:
+                outcomes.append(Outcome(case, mode, REFUSED, error.what))
+            except Exception as error:  # a crash is an outcome too, and must not hide the others
+                outcomes.append(Outcome(case, mode, WRONG, f"crash: {error!r}"))
+    hosts = build_batch({job.model.name: job.model for job in jobs}, folder)
+    return outcomes + [_checked(job, hosts[job.model.name]) for job in jobs]
+
+
+def _compiled(case: SuiteCase, mode: str, name: str) -> _Job:
+    graph = load_model(case.path, mode)
+    model = compile_graph(graph, Target("host"), CompileOptions(), case.path.name, "00" * 32, name)
+    return _Job(case, mode, graph, model)
+
+
+def _checked(job: _Job, host: HostModel) -> Outcome:
+    names = job.graph.inputs, job.graph.outputs
+    host.arena[:] = 0xA5
+    for number, (inputs, wanted) in enumerate(samples(job.graph, job.case.data(), job.mode)):
+        made = host.run(dict(zip(names[0], inputs, strict=True)))
+        for name, array in zip(names[1], wanted, strict=True):
+            if not is_right(made[name], array):
+                return Outcome(job.case, job.mode, WRONG, f'output "{name}" of sample {number}')
+    return Outcome(job.case, job.mode, RIGHT)
+
+
+def table(outcomes: Iterable[Outcome]) -> str:
+    """Counts of cases for each operator, and the sum."""
+    worst: dict[SuiteCase, str] = {}
+    for outcome in outcomes:
+        known = worst.get(outcome.case, RIGHT)
+        worst[outcome.case] = max(known, outcome.verdict, key=(RIGHT, REFUSED, WRONG).index)
+    counts: dict[str, Counter[str]] = {}
+    for case, verdict in worst.items():
+        counts.setdefault(case.operator, Counter())[verdict] += 1
+    counts = {**dict(sorted(counts.items())), "all": Counter(worst.values())}
+    lines = [f"{'operator':32}{RIGHT:>8}{REFUSED:>9}{WRONG:>7}"]
+    lines += [f"{op:32}{c[RIGHT]:8}{c[REFUSED]:9}{c[WRONG]:7}" for op, c in counts.items()]
+    return "\n".join(lines)
+
+
+def main(words: list[str]) -> None:
+    shared = Path(__file__).resolve().parents[3] / "shared"
+    cases = [c for c in suite_cases(shared) if not words or any(w in f"{c.suite}/{c.name}" for w in words)]
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes = run_suite(cases, Path(folder))
+    lines = [f"{o.verdict} {o.case.suite}/{o.case.name} {o.mode}: {o.why}" for o in outcomes if o.why]
+    sys.stdout.write("\n".join([*lines, table(outcomes), ""]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
