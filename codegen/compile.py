@@ -19,9 +19,10 @@ from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
 from codegen.fitting import fit_graph
 from codegen.formats import geometry
 from codegen.kernel_library import kernel_library
-from codegen.kernels.dot_product import Tile
+from codegen.kernels.kernel import Kernel
+from codegen.kernels.knobs import NOT_TUNED, Point, point_text
 from codegen.layers import RunPrinter
-from codegen.lower import NOT_TUNED, Lowered
+from codegen.lower import Lowered
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 from codegen.names import model_identifier, unique_identifiers
 
@@ -30,7 +31,7 @@ _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 
 def compile_model(
-    path: Path, target: Target, options: CompileOptions, tuned: Mapping[str, Tile] = NOT_TUNED
+    path: Path, target: Target, options: CompileOptions, tuned: Mapping[str, Point] = NOT_TUNED
 ) -> CompiledModel:
     """Compile a model file. Raises ModelError or FitError."""
     graph = load_model(path, options.rounding.value)
@@ -45,7 +46,7 @@ def compile_graph(
     source_name: str,
     model_hash: str,
     name: str,
-    tuned: Mapping[str, Tile] = NOT_TUNED,
+    tuned: Mapping[str, Point] = NOT_TUNED,
 ) -> CompiledModel:
     """Compile a graph as the importer made it; the passes run here."""
     bound = whole_tensor_bound(graph)
@@ -118,7 +119,7 @@ def _layers(graph: Graph, lowered: Lowered, printer: RunPrinter) -> tuple[LayerI
                 origin=node.origin if node is not None else "",
                 shapes=printer.shapes(stage),
                 kernel=stage.kernel.schedule,
-                why=stage.kernel.why,
+                why=_why(stage.kernel),
                 macs=cost.macs if cost is not None else 0,
                 weight_bytes=sum(a.nbytes for a in stage.kernel.constants.values()),
                 output=stage.writes,
@@ -127,3 +128,11 @@ def _layers(graph: Graph, lowered: Lowered, printer: RunPrinter) -> tuple[LayerI
             )
         )
     return tuple(layers)
+
+
+def _why(kernel: Kernel) -> str:
+    """With what a record may name: the task, and the knobs where they are not the default."""
+    if kernel.space is None:
+        return kernel.why
+    tuned = "" if kernel.point == kernel.space.default else f"tuned: {point_text(kernel.point)}; "
+    return f"{tuned}{kernel.why}; task {kernel.space.task}"

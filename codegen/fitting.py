@@ -15,8 +15,8 @@ from aot.plan.check import check_plan
 from aot.plan.model import Plan, PlanRequest, Pool
 from aot.plan.planner import make_plan
 from aot.target import Optimize, Target
-from codegen.kernels.dot_product import Tile
-from codegen.lower import NOT_TUNED, Lowered, lower_graph, plan_stages, plan_tensors
+from codegen.kernels.knobs import NOT_TUNED, Point
+from codegen.lower import Lowered, lower_graph, plan_stages, plan_tensors
 from codegen.model import CompileOptions
 
 _HALVINGS = 3  # plans tried between the least and the fastest: each takes its time
@@ -33,7 +33,7 @@ class Fitted:
 
 
 def fit_graph(
-    graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Tile] = NOT_TUNED
+    graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Point] = NOT_TUNED
 ) -> Fitted:
     """The fastest plan of those tried that keeps to options.ram_bytes. Raises FitError."""
     by_weight = _heaviest_first(graph)
@@ -51,7 +51,7 @@ def _widest(
     graph: Graph,
     target: Target,
     options: CompileOptions,
-    tuned: Mapping[str, Tile],
+    tuned: Mapping[str, Point],
     by_weight: Sequence[str],
     least: Fitted,
 ) -> Fitted:
@@ -70,7 +70,7 @@ def _widest(
 
 
 def _fit(
-    graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Tile], wide: Sequence[str]
+    graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Point], wide: Sequence[str]
 ) -> Fitted:
     lowered = lower_graph(graph, target, options, frozenset(wide), tuned)
     # Margins that are written once are worth some bytes, unless bytes are what is short.

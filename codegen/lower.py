@@ -7,9 +7,8 @@ readers want. A reader that cannot have its way gets a relayout stage before it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from aot.errors import ModelError
 from aot.ir.graph import Graph, Node
@@ -18,13 +17,12 @@ from aot.passes.names import fresh_name
 from aot.plan.model import NO_ROWS, Firing, Kind, PlanTensor, Rows, Stage
 from aot.target import Optimize, Target
 from codegen.formats import Want, dense_format, geometry, has_margins, join_wants, serves, wanted_format
-from codegen.kernels.dot_product import Tile
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
+from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.relayout import relayout
 from codegen.kernels.table import KERNELS
 from codegen.model import CompileOptions, RowFormat
 
-NOT_TUNED: Mapping[str, Tile] = MappingProxyType({})
 _VIEW = "reshape"  # the op that only looks at memory in another way
 _ROW_ALIGN = 4
 
@@ -70,6 +68,7 @@ class LoweredStage:
     kernel: Kernel
     reads: tuple[Reading, ...]
     writes: str
+    again: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def lower_graph(
     target: Target,
     options: CompileOptions,
     wide: frozenset[str] | None = None,
-    tuned: Mapping[str, Tile] = NOT_TUNED,
+    tuned: Mapping[str, Point] = NOT_TUNED,
 ) -> Lowered:
     """Kernels and formats for every node; wide rows for the nodes named, or as the goal says.
 
@@ -139,7 +138,7 @@ class _Lowering:
         target: Target,
         options: CompileOptions,
         wide: frozenset[str],
-        tuned: Mapping[str, Tile],
+        tuned: Mapping[str, Point],
     ) -> None:
         self.graph = graph
         self.target = target
@@ -199,9 +198,15 @@ class _Lowering:
         tensor = self._made(made)
         self.tensors[made] = tensor
         formats = [view or self.tensors[name].format for name, view in sources]
-        kernel = op_kernel.lower(site, formats, tensor.format)
+
+        def lower(tuned: Mapping[str, Point]) -> Kernel:
+            return op_kernel.lower(replace(site, tuned=tuned), formats, tensor.format)
+
+        kernel = lower(self.tuned)
         reads = tuple(Reading(n, a, v) for (n, v), a in zip(sources, kernel.access, strict=True))
-        self.stages.append(LoweredStage(self._stage_name(node), node, node.op.name, kernel, reads, made))
+        self.stages.append(
+            LoweredStage(self._stage_name(node), node, node.op.name, kernel, reads, made, lower)
+        )
 
     def _stage_name(self, node: Node) -> str:
         """The node's name, unless its sums would then have the name of a tensor."""

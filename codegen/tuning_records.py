@@ -1,64 +1,135 @@
-"""Tuning records: tiles that were measured for a kernel on a core, one JSON object a line; the best is used.
+"""Tuning records: what was measured for a kernel's knobs on a core, one JSON object a line; the best is used.
 
-    {"task": "conv2d_1x1_64_to_64_by_5 i16", "core": "cortex-m4",
-     "knobs": {"pixels": 3, "channels": 2, "unroll": 16}, "cost": 21894, "default_cost": 22512}
+    {"task": "conv2d_1x1_64_to_64_by_5 step 64 i16", "core": "cortex-m4", "compiler": "...",
+     "knobs": {"pixels": 3, "channels": 2, "unroll": 16, "weight_bits": 8},
+     "cost": 21894, "default_cost": 22512, "unit": "instructions", "error": "",
+     "board": "mps2-an386", "seconds": 0.01, "tool": "0.1.0", "time": "2026-01-01T00:00:00Z"}
 
-`deploy inspect --layers --json` names each kernel's task. Costs are of one unit, instructions or cycles;
-a record that is not faster than the default, or of another core, is not used.
+`deploy inspect --layers --json` names each kernel's task. A trial that failed has an error, such as
+"wrong result", and no cost. The line a crash cut short, which can only be the last, is passed over.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
-from codegen.kernels.dot_product import Tile
+from codegen.kernels.knobs import Point
 
-_KNOBS = ("pixels", "channels", "unroll")
 _EXAMPLE = (
     '{"task": "...", "core": "cortex-m4", "knobs": {"pixels": 2, "channels": 2, "unroll": 4}, '
     '"cost": 1, "default_cost": 2}'
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TuningRecord:
+    """One trial. What follows `default_cost` may be missing in a file."""
+
     task: str
     core: str
-    tile: Tile
-    cost: int
-    default_cost: int
+    knobs: Point
+    cost: int | None  # None: it failed
+    default_cost: int | None  # of the same run, in the same unit
+    error: str = ""
+    compiler: str = ""  # "": whatever the compiler
+    board: str = ""
+    unit: str = ""
+    seconds: float = 0.0  # that the trial took
+    tool: str = ""
+    time: str = ""
+
+    @property
+    def is_gain(self) -> bool:
+        return self.cost is not None and self.default_cost is not None and self.cost < self.default_cost
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Two records of one key are of the same point."""
+        return (self.task, self.core, self.compiler, self.board, json.dumps(dict(sorted(self.knobs.items()))))
+
+    def as_line(self) -> str:
+        return json.dumps({**asdict(self), "knobs": dict(self.knobs)}) + "\n"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which points to compile with, and why the other records are not used."""
+
+    points: Mapping[str, Point]  # by task
+    unused: Mapping[str, int]  # reason -> records
 
 
 def read_records(path: Path) -> tuple[TuningRecord, ...]:
     """Raises InputError naming the first line that is none."""
     try:
-        lines = path.read_text().splitlines()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the tuning records cannot be read: {error}", str(path)) from None
-    return tuple(_record(line, f"{path}, line {n}") for n, line in enumerate(lines, 1) if line.strip())
+    whole = text[: text.rfind("\n") + 1].splitlines() or text.splitlines()
+    return tuple(_record(line, f"{path}, line {n}") for n, line in enumerate(whole, 1) if line.strip())
 
 
-def best_tiles(records: Iterable[TuningRecord], core: str) -> Mapping[str, Tile]:
-    """For each task the fastest tile on this core, where it beats the default."""
-    faster = [r for r in records if r.core == core and r.cost < r.default_cost]
-    return {r.task: r.tile for r in sorted(faster, key=lambda r: r.cost, reverse=True)}
+def select(records: Iterable[TuningRecord], core: str, compiler: str = "") -> Selection:
+    """For each task the fastest point, where it beats the default on this core with this compiler."""
+    unused: Counter[str] = Counter()
+    best: dict[str, TuningRecord] = {}
+    for record in records:
+        reason = _unfit(record, core, compiler)
+        if reason:
+            unused[reason] += 1
+        elif record.task not in best or _cost(record) < _cost(best[record.task]):
+            best[record.task] = record
+    return Selection({task: record.knobs for task, record in best.items()}, dict(unused))
+
+
+def _cost(record: TuningRecord) -> int:
+    assert record.cost is not None
+    return record.cost
+
+
+def _unfit(record: TuningRecord, core: str, compiler: str) -> str:
+    if record.core != core:
+        return f"for {record.core}"
+    if compiler and record.compiler and record.compiler != compiler:
+        return f"for {record.compiler}"
+    if record.error:
+        return "failed"
+    return "" if record.is_gain else "not faster than the default"
 
 
 def _record(line: str, where: str) -> TuningRecord:
     try:
         found: dict[str, Any] = json.loads(line)
-        tile = Tile(*(_positive(found["knobs"][knob]) for knob in _KNOBS))
-        costs = (_positive(found["cost"]), _positive(found["default_cost"]))
-        return TuningRecord(str(found["task"]), str(found["core"]), tile, *costs)
-    except (ValueError, KeyError, TypeError):
+        return _checked(found)
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
             "this is no tuning record", where, f"a record is a line such as\n{_EXAMPLE}"
         ) from None
+
+
+def _checked(found: dict[str, Any]) -> TuningRecord:
+    error = str(found.get("error", ""))
+    costs = (None, found.get("default_cost")) if error else tuple(_positive(found[c]) for c in _COSTS)
+    texts = {name: str(found.get(name, "")) for name in ("compiler", "board", "unit", "tool", "time")}
+    return TuningRecord(
+        task=str(found["task"]),
+        core=str(found["core"]),
+        knobs={str(name): _positive(value) for name, value in found["knobs"].items()},
+        cost=costs[0],
+        default_cost=costs[1],
+        error=error,
+        seconds=float(found.get("seconds", 0)),
+        **texts,
+    )
+
+
+_COSTS = ("cost", "default_cost")
 
 
 def _positive(value: object) -> int:

@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aot.errors import ToolError
 from boards.board import Board
 from codegen.archive import write_archive
 from codegen.compile import compile_model
 from codegen.facts import facts_of
+from codegen.kernels.knobs import NOT_TUNED
 from codegen.model import CompiledModel, CompileOptions
 from codegen.report import Report, make_report
-from codegen.tuning_records import TuningRecord, best_tiles
+from codegen.tuning_records import Selection, TuningRecord, select
 from deploy.fit import require_fit
 from platforms.templates import c_files
+from platforms.toolchains import find_toolchain
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Compiled:
     board: Board = field(repr=False)
     report: Report = field(repr=False)
     seconds: float  # that compiling took
+    selection: Selection | None = field(default=None, repr=False)  # of tuning records, where some were given
 
     @property
     def arena_bytes(self) -> int:
@@ -45,8 +49,17 @@ def compile_for(
 ) -> Compiled:
     """Raises ModelError for what cannot be compiled, FitError for what has no room."""
     start = time.perf_counter()
-    model = compile_model(path, board.target, options, best_tiles(records, board.target.core))
+    selection = select(records, board.target.core, _compiler(board)) if records else None
+    model = compile_model(path, board.target, options, selection.points if selection else NOT_TUNED)
     seconds = time.perf_counter() - start
     report = make_report(facts_of(model))
     require_fit(report, board)
-    return Compiled(model, board, report, seconds)
+    return Compiled(model, board, report, seconds, selection)
+
+
+def _compiler(board: Board) -> str:
+    """That a build here would use; records of another do not count."""
+    try:
+        return str(find_toolchain(board.target))
+    except ToolError:
+        return ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aot.ir.types import DType
 
 LDRD_OFFSET_LIMIT = 1020  # bytes, the largest immediate
-_UNROLLS = (1, 2, 3, 4, 8, 16)  # between these, code grows faster than time shrinks
+UNROLLS = (1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32, 48)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +21,22 @@ class DotTile:
     x_dtype: DType  # I16: widened activations; I8: widened in registers
     x_aligned: bool  # every x is at a multiple of four bytes, so LDRD may be used
     most_unrolled: int  # groups per turn of the loop
+    w_dtype: DType = DType.I8  # I16: widened when they were stored, which takes twice the flash
 
     @property
     def name(self) -> str:
         step = f"_step{self.pixel_step}" if self.pixels > 1 else ""
         unroll = f"_{self.unroll}_once" if self.unroll == self.steps else f"_by_{self.unroll}"
         aligned = "" if self.x_aligned else "_unaligned"
-        return f"dot_{self.pixels}x{self.channels}_{self.x_dtype.value}{step}{aligned}{unroll}"
+        weights = "_w16" if self.w_dtype is DType.I16 else ""
+        return f"dot_{self.pixels}x{self.channels}_{self.x_dtype.value}{weights}{step}{aligned}{unroll}"
+
+    @property
+    def pairs_cross(self) -> bool:
+        """One factor's pairs are neighbours in memory and the other's are every second element."""
+        return self.x_dtype is not self.w_dtype
 
     @property
     def unroll(self) -> int:
         """Groups per turn of the loop: the most allowed that divides the steps."""
-        return max(u for u in _UNROLLS if u <= self.most_unrolled and self.steps % u == 0)
+        return max(u for u in UNROLLS if u <= self.most_unrolled and self.steps % u == 0)

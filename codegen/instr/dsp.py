@@ -1,9 +1,9 @@
 """Cortex-M DSP extension: SMLAD adds two 16-bit products; SXTB16 widens two of four bytes.
 
 Weights stay 8 bits wide in flash and are widened in registers. SXTB16 takes bytes 0 and 2, with a
-rotation bytes 1 and 3; where activations are 16 bits wide, the weights of four steps are therefore
-stored in the order 0 2 1 3, so that the pairs meet. The inner step is inline assembly because no
-compiler folds the rotation into SXTB16 or uses the post-incremented LDRD by itself.
+rotation bytes 1 and 3; where only one of the factors is 16 bits wide in memory, the weights of four
+steps are therefore stored in the order 0 2 1 3, so that the pairs meet. The inner step is inline
+assembly because no compiler folds the rotation into SXTB16 or uses the post-incremented LDRD by itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def dot(tile: DotTile) -> Instruction:
     """sums[i][j] += sum over k of x[i * pixel_step + k] * w[k][j], four k at a time."""
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
     x = Buffer("x", tile.x_dtype, 0, Role.INPUT)
-    w = Buffer("w", DType.I8, 0, Role.CONSTANT)
+    w = Buffer("w", tile.w_dtype, 0, Role.CONSTANT)
     every = ", ".join(f"&{{sums[{i}]}}" for i in range(sums.elements))
     return Instruction(
         name=f"{tile.name}_{tile.steps}",
@@ -37,7 +37,7 @@ def _meaning(tile: DotTile, sums: Buffer, x: Buffer, w: Buffer) -> tuple[Stmt, .
     n, i, j = variable("n"), variable("i"), variable("j")
     total = at(sums, i * tile.channels + j)
     group = n * 4 * tile.channels + j * 4
-    if tile.x_dtype is DType.I16:
+    if tile.pairs_cross:
         high, low = variable("high"), variable("low")
         product = Binary(
             "*", load(x, i * tile.pixel_step + n * 4 + high * 2 + low), load(w, group + low * 2 + high)

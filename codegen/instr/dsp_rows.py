@@ -18,7 +18,7 @@ def dot_rows(tile: DotTile, rows: int) -> Instruction:
     """sums[i][j] += sum over r, k of x[r][i * pixel_step + k] * w[r][k][j], four k at a time."""
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
     x = Buffer("x", tile.x_dtype, 0, Role.ROWS, rows)
-    w = Buffer("w", DType.I8, 0, Role.CONSTANT)
+    w = Buffer("w", tile.w_dtype, 0, Role.CONSTANT)
     one_row = dot(tile)
     every = ", ".join(f"&{{sums[{i}]}}" for i in range(sums.elements))
     name = f"{tile.name}_{rows}_rows"
@@ -39,7 +39,7 @@ def _meaning(tile: DotTile, rows: int, sums: Buffer, x: Buffer, w: Buffer) -> tu
     weight = (r * tile.steps + n) * (4 * tile.channels) + j * 4
     pixel = i * tile.pixel_step + n * 4
     inner: Stmt
-    if tile.x_dtype is DType.I16:
+    if tile.pairs_cross:
         high, low = variable("high"), variable("low")
         product = Binary("*", load(x, pixel + high * 2 + low, r), load(w, weight + low * 2 + high))
         inner = For("high", 2, (For("low", 2, (Accumulate(total, product),)),))
@@ -63,7 +63,7 @@ def _definition(tile: DotTile, rows: int, name: str) -> str:
             f"/* The same over {rows} rows. */",
             f"static inline __attribute__((always_inline)) void {name}(",
             f"    {given},",
-            f"    const {tile.x_dtype.c_name} *const *x, int32_t offset, const int8_t *w)",
+            f"    const {tile.x_dtype.c_name} *const *x, int32_t offset, const {tile.w_dtype.c_name} *w)",
             "{",
             *calls,
             "}",

@@ -53,9 +53,9 @@ def _function(tile: DotTile, body: list[str]) -> str:
     lines = [
         *(_step_definition(tile) if any(_step_macro(tile) in line for line in body) else []),
         f"/* {_said(tile)}, four terms at a time; returns the end of the weights. */",
-        f"static inline __attribute__((always_inline)) const int8_t *{tile.name}(",
+        f"static inline __attribute__((always_inline)) const {tile.w_dtype.c_name} *{tile.name}(",
         f"    {params},",
-        f"    const {tile.x_dtype.c_name} *x, const int8_t *w, int32_t groups)",
+        f"    const {tile.x_dtype.c_name} *x, const {tile.w_dtype.c_name} *w, int32_t groups)",
         "{",
         *body,
         "}",
@@ -102,7 +102,7 @@ def _loop(tile: DotTile) -> list[str]:
         return [*_locals(tile, step.temps), "    (void)groups;", *asm, *_results(tile)]
     return [
         *_locals(tile, step.temps),
-        f"    const int8_t *const end = w + groups * {4 * tile.channels};",
+        f"    const {tile.w_dtype.c_name} *const end = w + groups * {4 * tile.channels};",
         "    do {",
         *(f"    {line}" for line in asm),
         "    } while (w != end);",
@@ -124,7 +124,7 @@ def _loop_in_asm(tile: DotTile) -> list[str]:
     lines = ['"1:\\n\\t"', *_steps(tile), *again]
     return [
         *_locals(tile, step.temps),
-        f"    const int8_t *const end = w + groups * {4 * tile.channels};",
+        f"    const {tile.w_dtype.c_name} *const end = w + groups * {4 * tile.channels};",
         *_asm(tile, step, lines, '[end] "m"(end)'),
         *_results(tile),
     ]
@@ -162,6 +162,10 @@ def _asm_step(tile: DotTile) -> _Step:
 
 def _one_pixel_step(tile: DotTile) -> _Step:
     lines = _load_x(tile, 0, "p", "q", last=True)
+    if tile.w_dtype is DType.I16:
+        for j in range(tile.channels):
+            lines += [_LOAD_WIDE.format("a", "b"), *_products(0, j, "a", "b")]
+        return _Step(tuple(lines), ("a", "b", "p", "q"))
     for j in range(0, tile.channels, 2):
         pair = min(2, tile.channels - j)
         lines += _load_w(pair)
@@ -177,6 +181,8 @@ def _one_pixel_step(tile: DotTile) -> _Step:
 
 
 def _many_pixels_step(tile: DotTile) -> _Step:
+    if tile.w_dtype is DType.I16:
+        return _wide_many_pixels_step(tile)
     words = "ab"[: tile.channels]
     even = dict(zip(words, "ef", strict=False))
     lines = _load_w(tile.channels)
@@ -190,6 +196,26 @@ def _many_pixels_step(tile: DotTile) -> _Step:
             lines.append(f"smlad %[s{i}{j}], %[q], %[{word}], %[s{i}{j}]")
     temps = (*words, *even.values(), "p", "q")
     return _Step(tuple(lines), temps)
+
+
+_LOAD_WIDE = "ldrd %[{}], %[{}], [%[w]], #8"
+
+
+def _products(pixel: int, channel: int, first: str, second: str) -> list[str]:
+    """Four of them: the pairs p and q of a pixel with a channel's."""
+    total = f"%[s{pixel}{channel}]"
+    return [f"smlad {total}, %[p], %[{first}], {total}", f"smlad {total}, %[q], %[{second}], {total}"]
+
+
+def _wide_many_pixels_step(tile: DotTile) -> _Step:
+    """Weights that need no widening: two registers of pairs for each channel."""
+    pairs = (("a", "b"), ("e", "f"))[: tile.channels]
+    lines = [_LOAD_WIDE.format(*pair) for pair in pairs]
+    for i in reversed(range(tile.pixels)):
+        lines += _load_x(tile, i, "p", "q", last=i == 0)
+        for j, pair in enumerate(pairs):
+            lines += _products(i, j, *pair)
+    return _Step(tuple(lines), (*(word for pair in pairs for word in pair), "p", "q"))
 
 
 def _load_w(channels: int) -> list[str]:

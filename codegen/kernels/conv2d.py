@@ -13,13 +13,14 @@ from codegen.kernels.dot_product import (
     GROUP,
     DotProblem,
     Tile,
-    chosen_tile,
+    dsp_space,
+    plain_space,
     schedule_dsp,
     schedule_plain,
-    task_of,
 )
 from codegen.kernels.dot_product_mve import schedule_mve
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.knobs import Point, Space
 from codegen.kernels.requantised import Requantised, requantised
 from codegen.model import RowFormat
 
@@ -56,24 +57,31 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     op, x, w = _op(site), site.input(0), site.constants[1]
     tail = _requantised(site, w)
     problem = _problem(site, inputs[0], output, tail)
+    space: Space | None = None
+    point: Point = {}
     if site.mve:
         scheduled = schedule_mve(problem, tail.requant)
         schedule, why = "helium", "2 x 4 sums per tile, 8-bit rows in place"
     elif site.dsp:
-        tile, why = chosen_tile(problem, site.optimize, site.macs, site.tuned)
-        scheduled = schedule_dsp(problem, tile)
-        schedule, why = "smlad", f"{why}, {inputs[0].dtype_bytes * 8}-bit rows; task {task_of(problem)}"
+        space = dsp_space(problem, site.optimize, site.macs)
+        point = space.chosen(site.tuned)
+        scheduled = schedule_dsp(problem, Tile(**point))
+        why = f"{point['pixels']} x {point['channels']} sums per tile, {inputs[0].dtype_bytes * 8}-bit rows"
+        schedule = "smlad"
     else:
-        scheduled = schedule_plain(problem, Tile(2, 2))
-        schedule, why = "plain", "2 x 2 sums per tile"
-    weights = scheduled.packing.apply(w) if scheduled.packing is not None else w.reshape(-1)
+        space = plain_space(problem, Tile(2, 2))
+        point = space.chosen(site.tuned)
+        scheduled = schedule_plain(problem, Tile(**point))
+        schedule, why = "plain", f"{point['pixels']} x {point['channels']} sums per tile"
     return Kernel(
         schedule=schedule,
         why=why,
         proc=scheduled.proc,
         summary=_summary(op, x, w, site.outputs[0]),
         access=(RowAccess(op.stride[0], -op.padding[0][0], w.shape[1], op.dilation[0]),),
-        constants={"w": weights, **tail.tables},
+        constants={"w": scheduled.stored(w), **tail.tables},
+        space=space,
+        point=point,
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.dense import Dense
 from aot.ops.requant import conv_requant
@@ -17,12 +17,14 @@ from codegen.kernels.dot_product import (
     DotProblem,
     ScheduledDot,
     Tile,
-    chosen_tile,
+    dsp_space,
+    plain_space,
     schedule_dsp,
     schedule_plain,
 )
 from codegen.kernels.dot_product_mve import schedule_mve
 from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.knobs import Point, Space
 from codegen.kernels.requantised import Requantised, requantised, scale_constants
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
@@ -53,14 +55,16 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 def _at_once(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     w, tail = site.constants[1], _tail(site)
     problem = _problem(site, x, y, tail, w.shape[1])
-    scheduled, schedule = _schedule(site, problem, tail.requant)
+    made = _schedule(site, problem, tail.requant)
     return Kernel(
-        schedule=schedule,
+        schedule=made.name,
         why=f"{x.dtype_bytes * 8}-bit input, read once",
-        proc=scheduled.proc,
+        proc=made.scheduled.proc,
         summary=f"A dense layer: {w.shape[1]} -> {w.shape[0]}.",
         access=_ROWS,
-        constants={"w": _stored(scheduled, w), **tail.tables},
+        constants={"w": made.scheduled.stored(w), **tail.tables},
+        space=made.space,
+        point=made.point,
     )
 
 
@@ -68,16 +72,18 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     """The image in front of the flattening need not exist: each of its rows adds its part to the sums."""
     w, tail = site.constants[1], _tail(site)
     length = w.shape[1] // rows
-    scheduled, schedule = _schedule(site, _problem(site, x, y, None, length), None)
-    parts = [_stored(scheduled, part) for part in np.split(w, rows, axis=1)]
+    made = _schedule(site, _problem(site, x, y, None, length), None)
+    parts = [made.scheduled.stored(part) for part in np.split(w, rows, axis=1)]
     return Kernel(
-        schedule=f"{schedule}-by-rows",
+        schedule=f"{made.name}-by-rows",
         why=f"the {rows} rows of the image are added as they come",
-        proc=scheduled.proc,
+        proc=made.scheduled.proc,
         summary=f"One row of {length} of a dense layer of {w.shape[1]} -> {w.shape[0]}.",
         access=_ROWS,
         constants={"w": np.concatenate(parts), **tail.tables},
         row_tables={"w": parts[0].size},
+        space=made.space,
+        point=made.point,
         accumulation=Accumulation(_start(w.shape[0]), _finish(site, y, tail), w.shape[0], rows),
     )
 
@@ -111,17 +117,26 @@ def _problem(site: Site, x: RowFormat, y: RowFormat, tail: Requantised | None, l
     )
 
 
-def _schedule(site: Site, problem: DotProblem, requant: Requant | None) -> tuple[ScheduledDot, str]:
+@dataclass(frozen=True)
+class _Made:
+    """A schedule with its name and what was open in it."""
+
+    name: str
+    scheduled: ScheduledDot
+    space: Space | None = None
+    point: Point = field(default_factory=dict)
+
+
+def _schedule(site: Site, problem: DotProblem, requant: Requant | None) -> _Made:
     if site.mve:
-        return schedule_mve(problem, requant), "helium"
+        return _Made("helium", schedule_mve(problem, requant))
     if site.dsp:
-        tile, _ = chosen_tile(problem, site.optimize, site.macs, site.tuned)
-        return schedule_dsp(problem, tile), "smlad"
-    return schedule_plain(problem, Tile(1, 2)), "plain"
-
-
-def _stored(scheduled: ScheduledDot, weights: Array) -> Array:
-    return scheduled.packing.apply(weights) if scheduled.packing is not None else weights.reshape(-1)
+        space = dsp_space(problem, site.optimize, site.macs)
+        point = space.chosen(site.tuned)
+        return _Made("smlad", schedule_dsp(problem, Tile(**point)), space, point)
+    space = plain_space(problem, Tile(1, 2))
+    point = space.chosen(site.tuned)
+    return _Made("plain", schedule_plain(problem, Tile(**point)), space, point)
 
 
 def _start(channels: int) -> Proc:

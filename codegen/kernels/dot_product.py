@@ -12,15 +12,19 @@ Only a dilated kernel has a tap for each column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
+from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.target import Optimize
-from codegen.instr.dot_tile import LDRD_OFFSET_LIMIT, DotTile
+from codegen.instr.dot_tile import LDRD_OFFSET_LIMIT, UNROLLS, DotTile
 from codegen.instr.dsp import dot
 from codegen.instr.dsp_rows import dot_rows
 from codegen.instr.requantise import ToInt8
+from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import channel_constants
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -80,11 +84,25 @@ class DotProblem:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Knobs: how many pixels and channels a register tile holds, how often its inner loop is unrolled."""
+    """How many pixels and channels a register tile holds, how often its inner loop is unrolled at most."""
 
     pixels: int
     channels: int
     unroll: int = 1
+    weight_bits: int = 8  # 16: twice the flash, and no widening in the loop
+
+    @property
+    def point(self) -> Point:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+DSP_KNOBS = (
+    Knob("pixels", (1, 2, 3)),
+    Knob("channels", (1, 2, 3, 4, 5, 6)),
+    Knob("unroll", UNROLLS),
+    Knob("weight_bits", (8, 16)),
+)
+PLAIN_KNOBS = (Knob("pixels", (1, 2, 3, 4)), Knob("channels", (1, 2, 3, 4)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +110,17 @@ class ScheduledDot:
     proc: Proc
     packing: Packing | None  # how the weights [channel][kernel row][k] are stored; None: as they are
 
+    def stored(self, weights: Array) -> Array:
+        """As the proc wants them."""
+        packed = self.packing.apply(weights) if self.packing is not None else weights.reshape(-1)
+        return packed.astype(np.int16) if self.proc.param("w").dtype is DType.I16 else packed
 
-def nest(p: DotProblem) -> Proc:
+
+def nest(p: DotProblem, w_dtype: DType = DType.I8) -> Proc:
     """The loop nest before any schedule."""
     x = Buffer("x", p.x_dtype, p.x_elements, Role.ROWS, p.kernel_rows)
     depth = p.kernel_rows * p.taps * p.length
-    w = Buffer("w", DType.I8, p.channels * depth, Role.CONSTANT)
+    w = Buffer("w", w_dtype, p.channels * depth, Role.CONSTANT)
     total = Buffer("sum", DType.I32, 1, Role.LOCAL)
     o, column, row, tap, k = (variable(v) for v in ("o", "column", "r", "t", "k"))
     window = column * p.x_step + tap * p.tap_step + k + p.x_first
@@ -149,21 +172,22 @@ def schedule_plain(p: DotProblem, tile: Tile) -> ScheduledDot:
 
 def schedule_dsp(p: DotProblem, tile: Tile) -> ScheduledDot:
     """Groups of four products by SMLAD; the weights in the order in which the groups want them."""
-    proc = pad_reduction(nest(p), "k", GROUP, zeros="w")
+    w_dtype = DType.I16 if tile.weight_bits == 16 else DType.I8
+    proc = pad_reduction(nest(p, w_dtype), "k", GROUP, zeros="w")
     groups = -(-p.length // GROUP)
     proc = split(proc, "k", GROUP, "group", "k4")
-    widened = p.x_dtype is DType.I16
-    if widened:
+    crossed = p.x_dtype is not w_dtype
+    if crossed:
         proc = split(proc, "k4", 2, "high", "low")
     proc = _tiled(proc, p, tile)
     proc = _groups_outermost(proc)
-    within = ("low", "high") if widened else ("k4",)
+    within = ("low", "high") if crossed else ("k4",)
     steps = variable("group") * GROUP
-    steps = steps + (variable("high") * 2 + variable("low") if widened else variable("k4"))
+    steps = steps + (variable("high") * 2 + variable("low") if crossed else variable("k4"))
     order = ("ob", "ob_tail", "r", "t", "group", "oi", *within)
     proc, packing = pack(proc, "w", order, valid=steps, limit=p.length)
     shapes = [(i, j) for i in sorted({*_pixel_counts(p, tile), 1}) for j in (tile.channels, 1)]
-    tiles = [DotTile(i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll) for i, j in shapes]
+    tiles = [DotTile(i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll, w_dtype) for i, j in shapes]
     if p.kernel_rows > 1 == p.taps and p.kernel_rows * groups <= tile.unroll:
         return ScheduledDot(tensorize(proc, "r", [dot_rows(t, p.kernel_rows) for t in tiles]), packing)
     return ScheduledDot(tensorize(proc, "group", [dot(t) for t in tiles]), packing)
@@ -171,27 +195,41 @@ def schedule_dsp(p: DotProblem, tile: Tile) -> ScheduledDot:
 
 def task_of(p: DotProblem) -> str:
     """What tuning records call the kernel."""
-    return f"{p.name} {p.x_dtype.value}"
+    step = f" step {p.x_step}" if p.pixels > 1 else ""
+    return f"{p.name}{step} {p.x_dtype.value}"
 
 
-def chosen_tile(p: DotProblem, goal: Optimize, macs: int, tuned: Mapping[str, Tile]) -> tuple[Tile, str]:
-    """The tile and why: measured where there is a record that is possible here, else the default."""
-    tile = tuned.get(task_of(p))
-    if tile is not None and _is_possible(p, tile):
-        return tile, f"tuned: {tile.pixels} x {tile.channels} sums, {tile.unroll} groups"
-    tile = dsp_tile(p, goal, macs)
-    return tile, f"{tile.pixels} x {tile.channels} sums per tile"
+def dsp_space(p: DotProblem, goal: Optimize, macs: int) -> Space:
+    return Space(task_of(p), DSP_KNOBS, dsp_tile(p, goal, macs).point, lambda point: _is_possible(p, point))
 
 
-def _is_possible(p: DotProblem, tile: Tile) -> bool:
-    """Whether registers suffice and the farthest pixel is within reach."""
-    reach = (tile.pixels - 1) * p.x_step * p.x_dtype.bytes
-    most_channels = 4 if tile.pixels == 1 else 2
+def plain_space(p: DotProblem, default: Tile) -> Space:
+    point = {"pixels": default.pixels, "channels": default.channels}
+    return Space(task_of(p), PLAIN_KNOBS, point, lambda tile: _is_inside(p, tile))
+
+
+def _is_possible(p: DotProblem, tile: Point) -> bool:
+    """Whether registers suffice, the farthest pixel is within reach, and the unrolling is another one."""
+    reach = (tile["pixels"] - 1) * p.x_step * p.x_dtype.bytes
+    most_channels = (4 if tile["weight_bits"] == 8 else 6) if tile["pixels"] == 1 else 2
     return (
-        tile.pixels <= min(_MOST_PIXELS, p.pixels)
-        and tile.channels <= min(most_channels, p.channels)
+        _is_inside(p, tile)
+        and tile["channels"] <= most_channels
         and reach <= LDRD_OFFSET_LIMIT
+        and tile["unroll"] in _different_unrolls(p)
     )
+
+
+def _is_inside(p: DotProblem, tile: Point) -> bool:
+    return tile["pixels"] <= p.pixels and tile["channels"] <= p.channels
+
+
+def _different_unrolls(p: DotProblem) -> set[int]:
+    """Those that divide the groups of a kernel row, or the least that holds all the rows."""
+    groups = -(-p.length // GROUP)
+    dividing = {u for u in UNROLLS if groups % u == 0}
+    whole = [u for u in UNROLLS if u >= groups * p.kernel_rows and p.kernel_rows > 1 == p.taps]
+    return dividing | set(whole[:1])
 
 
 def dsp_tile(p: DotProblem, goal: Optimize, macs: int) -> Tile:

@@ -9,7 +9,7 @@ from aot.ir.graph import Array, Node
 from aot.ir.types import DType, TensorType
 from aot.target import Feature, Optimize, Target
 from codegen.formats import Want
-from codegen.kernels.dot_product import Tile
+from codegen.kernels.knobs import Point, Space
 from codegen.loops.ir import Proc
 from codegen.model import RowFormat
 
@@ -25,7 +25,7 @@ class Site:
     target: Target
     optimize: Optimize
     wide: bool  # rows may be wider than the values where that is faster
-    tuned: Mapping[str, Tile]  # by task
+    tuned: Mapping[str, Point]  # by task
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]
@@ -82,6 +82,8 @@ class Kernel:
     constants: Mapping[str, Array] = field(default_factory=dict)
     # Constants with that many elements per firing, where each firing has its own part.
     row_tables: Mapping[str, int] = field(default_factory=dict)
+    space: Space | None = None  # None: there is nothing to choose
+    point: Point = field(default_factory=dict)  # of that space
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
 
     @property

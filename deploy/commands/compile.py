@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from boards.load import load_board
-from codegen.tuning_records import read_records
+from codegen.tuning_records import Selection, read_records
 from deploy import options
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_compile_options(parser)
     parser.add_argument(
-        "--tuning-records", metavar="FILE", type=Path, help="JSON lines of tiles that were measured faster"
+        "--tuning-records",
+        metavar="FILE",
+        type=Path,
+        help="what deploy tune wrote: the fastest knobs are used",
     )
     options.add_json(parser)
 
@@ -61,5 +64,14 @@ def _text(compiled: Compiled, archive: Path) -> str:
         f"  arena      {facts.arena_bytes:>9,} bytes\n"
         f"  constants  {facts.constants_bytes:>9,} bytes\n"
         f"  code       {facts.code_bytes_estimate:>9,} bytes, estimated"
-        + (f"\n  {tuned} layers as tuned" if tuned else "")
+        + (_records_text(compiled.selection, tuned) if compiled.selection is not None else "")
     )
+
+
+def _records_text(selection: Selection, tuned: int) -> str:
+    unused = sorted(selection.unused.items(), key=lambda item: (-item[1], item[0]))
+    lines = [
+        f"  tuned      {tuned:>9,} layers",
+        *(f"  not used   {n:>9,} records: {why}" for why, n in unused),
+    ]
+    return "\n" + "\n".join(lines)

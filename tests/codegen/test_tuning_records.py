@@ -12,23 +12,24 @@ from aot.errors import InputError
 from boards.load import load_board
 from codegen.compile import compile_model
 from codegen.model import CompiledModel, CompileOptions
-from codegen.tuning_records import best_tiles, read_records
+from codegen.tuning_records import read_records, select
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
-TASK = "conv2d_1x1_8_to_24_by_8 i16"
+TASK = "conv2d_1x1_8_to_24_by_8 step 8 i16"
 
 
-def _line(task: str = TASK, core: str = "cortex-m4", cost: int = 90, **knobs: int) -> str:
+def _line(task: str = TASK, core: str = "cortex-m4", cost: int = 90, compiler: str = "", **knobs: int) -> str:
     knobs = {"pixels": 1, "channels": 2, "unroll": 2} | knobs
-    return json.dumps({"task": task, "core": core, "knobs": knobs, "cost": cost, "default_cost": 100})
+    facts = {"task": task, "core": core, "knobs": knobs, "cost": cost, "default_cost": 100}
+    return json.dumps({**facts, "compiler": compiler})
 
 
 def _compiled(tmp_path: Path, *lines: str) -> CompiledModel:
     path = tmp_path / "records.jsonl"
     path.write_text("\n".join(lines) + "\n")
     target = load_board("mps2-an386").target
-    tuned = best_tiles(read_records(path), target.core)
-    return compile_model(DIGITS, target, CompileOptions(), tuned)
+    selection = select(read_records(path), target.core, "gcc 12")
+    return compile_model(DIGITS, target, CompileOptions(), selection.points)
 
 
 def _why(model: CompiledModel) -> str:
@@ -39,14 +40,20 @@ def _why(model: CompiledModel) -> str:
 def test_the_fastest_record_of_the_core_is_used(tmp_path: Path) -> None:
     lines = (_line(cost=90), _line(cost=80, pixels=2, unroll=1), _line(core="cortex-m7", cost=1, pixels=3))
     model = _compiled(tmp_path, *lines)
-    assert _why(model).startswith("tuned: 2 x 2 sums, 1 groups")
+    assert _why(model).startswith("tuned: pixels 2, channels 2, unroll 1, weight_bits 8; 2 x 2 sums per tile")
     assert model.sources["digits.c"] != _compiled(tmp_path).sources["digits.c"]
 
 
 @pytest.mark.parametrize(
     "line",
-    [_line(cost=100), _line(core="cortex-m7"), _line(task="another"), _line(pixels=3, channels=3)],
-    ids=["no-gain", "another-core", "another-task", "more-than-the-registers-hold"],
+    [
+        _line(cost=100),
+        _line(core="cortex-m7"),
+        _line(compiler="gcc 13"),
+        _line(task="another"),
+        _line(pixels=3, channels=3),
+    ],
+    ids=["no-gain", "another-core", "another-compiler", "another-task", "more-than-the-registers-hold"],
 )
 def test_a_record_that_does_not_serve_changes_nothing(line: str, tmp_path: Path) -> None:
     assert _compiled(tmp_path, line).sources == _compiled(tmp_path).sources

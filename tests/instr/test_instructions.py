@@ -18,7 +18,7 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Declare, For, Invoke, Proc, Role, Stmt, Store, at, load
 from codegen.loops.schedule import unroll
 
-ELEMENTS = 400  # of every operand: more than any of these reads
+ELEMENTS = 416  # of every operand: more than any of these reads
 SUMS = (Role.LOCAL, Role.SCRATCH)  # what the caller holds, in registers or in an array
 I = variable("i")  # noqa: E741 - the loop variable of this name
 
@@ -58,6 +58,14 @@ def dots() -> Iterator[tuple[str, Proc]]:
             yield f"{tile.name}_{steps}", calling(dot(tile), x=0 if aligned else 1)
 
 
+def dots_of_wide_weights() -> Iterator[tuple[str, Proc]]:
+    """The same with weights that were widened when they were stored; more channels then fit."""
+    tiles = (*TILES, (1, 5), (1, 6))
+    for (pixels, channels), (steps, most), x_dtype in product(tiles, STEPS, (DType.I8, DType.I16)):
+        tile = DotTile(pixels, channels, steps, 8, x_dtype, True, most, DType.I16)
+        yield f"{tile.name}_{steps}", calling(dot(tile))
+
+
 def depthwise_rows() -> Iterator[tuple[str, Proc]]:
     for outputs, stride in product((1, 2, 3, 4, 5, 6, 9, 16, 17), STRIDES):
         row = DepthwiseRow(outputs, stride)
@@ -68,7 +76,7 @@ def depthwise_rows() -> Iterator[tuple[str, Proc]]:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-@pytest.mark.parametrize("instructions", [dots, depthwise_rows])
+@pytest.mark.parametrize("instructions", [dots, dots_of_wide_weights, depthwise_rows])
 def test_instructions_do_what_their_nests_say(
     instructions: Callable[[], Iterator[tuple[str, Proc]]], require_tool: Callable[..., None], tmp_path: Path
 ) -> None:

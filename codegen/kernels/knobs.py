@@ -1,0 +1,56 @@
+"""Knobs: what a schedule leaves open, the values worth trying, and the point for where nobody measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from types import MappingProxyType
+
+Point = Mapping[str, int]  # a value for every knob of a space
+NOT_TUNED: Mapping[str, Point] = MappingProxyType({})  # by task
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One choice of a schedule."""
+
+    name: str
+    values: tuple[int, ...]
+
+
+def any_point(_point: Point) -> bool:
+    """For spaces in which every point can be built."""
+    return True
+
+
+@dataclass(frozen=True)
+class Space:
+    """The knobs of one kernel: `task` is what tuning records call it."""
+
+    task: str
+    knobs: tuple[Knob, ...]
+    default: Point
+    is_legal: Callable[[Point], bool] = field(default=any_point, compare=False)
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Every legal point, the default first, the others in the order of the knobs' values."""
+        values = product(*(knob.values for knob in self.knobs))
+        every = (dict(zip((k.name for k in self.knobs), point, strict=True)) for point in values)
+        return (self.default, *(p for p in every if p != self.default and self.is_legal(p)))
+
+    def holds(self, point: Point) -> bool:
+        """Whether it sets this space's knobs, each to one of its values, and can be built."""
+        names = {knob.name for knob in self.knobs}
+        known = point.keys() == names and all(point[k.name] in k.values for k in self.knobs)
+        return point == self.default or (known and self.is_legal(point))
+
+    def chosen(self, tuned: Mapping[str, Point]) -> Point:
+        """The measured point where there is one that is possible here; knobs it lacks are as by default."""
+        found = {**self.default, **tuned.get(self.task, {})}
+        return found if self.holds(found) else self.default
+
+
+def point_text(point: Point) -> str:
+    return ", ".join(f"{name} {value}" for name, value in point.items())
