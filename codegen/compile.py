@@ -12,7 +12,7 @@ from aot.ir.graph import Graph
 from aot.passes.pipeline import run_pipeline
 from aot.plan.model import Kind, Plan
 from aot.plan.whole_bound import whole_tensor_bound
-from aot.target import Target
+from aot.target import Optimize, Target
 from codegen.constants import collect_constants
 from codegen.emit import emit_sources
 from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
@@ -53,7 +53,7 @@ def compile_graph(
     graph = run_pipeline(graph)
     fitted = fit_graph(graph, target, options, tuned)
     lowered, plan = fitted.lowered, replace(fitted.plan, whole_tensor_bound_bytes=bound)
-    library = kernel_library(lowered.stages)
+    library = kernel_library(lowered.stages, lifts=options.optimize is Optimize.SIZE)
     constants = collect_constants(name, lowered.stages)
     names = unique_identifiers(lowered.tensors, "tensor")
     inputs = _interface(graph, graph.inputs, lowered, plan, names)

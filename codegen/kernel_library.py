@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
+from aot.ir.types import DType
 from codegen.instr.instruction import Function, Instruction
 from codegen.loops.ir import Buffer, Proc
-from codegen.loops.print_c import PrintedProc, print_proc
+from codegen.loops.lift import lift, shape_of
+from codegen.loops.print_c import PrintedProc, expand_unrolled, print_expanded
 from codegen.lower import LoweredStage
 
 
@@ -17,6 +20,7 @@ class SharedKernel:
 
     name: str
     params: tuple[Buffer, ...]
+    numbers: Mapping[str, int]  # members of the shape that it is given as its last parameter
 
 
 @dataclass(frozen=True)
@@ -28,26 +32,62 @@ class KernelLibrary:
     calls: tuple[tuple[SharedKernel, ...], ...]  # per stage, one for each of its kernel's procs
 
 
-def kernel_library(stages: Sequence[LoweredStage]) -> KernelLibrary:
-    texts: dict[str, SharedKernel] = {}  # function text without its name -> function
-    taken: set[str] = set()
-    printed: list[PrintedProc] = []
-    procs: list[Proc] = []
-    calls = []
-    for stage in stages:
-        mine = []
-        for proc in stage.kernel.procs:
-            anonymous = print_proc(replace(proc, name="?"), stage.kernel.summary)
-            if anonymous.text not in texts:
-                name = _free_name(proc.name, taken)
-                named = print_proc(replace(proc, name=name), stage.kernel.summary)
-                printed.append(named)
-                procs.append(proc)
-                texts[anonymous.text] = SharedKernel(name, named.params)
-            mine.append(texts[anonymous.text])
-        calls.append(tuple(mine))
+@dataclass(frozen=True, slots=True)
+class _User:
+    """A kernel that some stage needs, its loops written out, without a name."""
+
+    proc: Proc
+    summary: str
+
+
+def kernel_library(stages: Sequence[LoweredStage], lifts: bool) -> KernelLibrary:
+    """One function for equal kernels; where it `lifts`, one for those that are equal but for literals."""
+    families: dict[Hashable, dict[_User, str]] = {}  # what is common -> those who have it, their first names
+    users = [[_user(stage, proc) for proc in stage.kernel.procs] for stage in stages]
+    for stage, mine in zip(stages, users, strict=True):
+        for user, proc in zip(mine, stage.kernel.procs, strict=True):
+            key = shape_of(user.proc) if lifts else user
+            families.setdefault(key, {}).setdefault(user, proc.name)
+    functions: dict[_User, SharedKernel] = {}
+    printed, procs, taken = [], [], set[str]()
+    for family in families.values():
+        name = _free_name(_common_name(tuple(family.values())), taken)
+        made, proc, shared = _family(name, tuple(family))
+        printed.append(made)
+        procs.append(proc)
+        functions |= zip(family, shared, strict=True)
     helpers, includes = _helpers(printed)
-    return KernelLibrary(includes, helpers, tuple(p.text for p in printed), tuple(procs), tuple(calls))
+    calls = tuple(tuple(functions[user] for user in mine) for mine in users)
+    return KernelLibrary(includes, helpers, tuple(p.text for p in printed), tuple(procs), calls)
+
+
+def _user(stage: LoweredStage, proc: Proc) -> _User:
+    return _User(replace(proc, name="", body=expand_unrolled(proc.body)), stage.kernel.summary)
+
+
+def _family(name: str, users: Sequence[_User]) -> tuple[PrintedProc, Proc, tuple[SharedKernel, ...]]:
+    """The function of some kernels of one shape, and what each of them calls it with."""
+    lifted = lift([user.proc for user in users])
+    others = len({user.summary for user in users}) - 1
+    summary = users[0].summary + (f" Also for {others} of other numbers." if others else "")
+    proc = replace(lifted.proc, name=name)
+    printed = print_expanded(proc, summary, _c_types(lifted.numbers))
+    used = [{n: numbers[n] for n in printed.numbers} for numbers in lifted.numbers]
+    return printed, proc, tuple(SharedKernel(name, printed.params, numbers) for numbers in used)
+
+
+def _c_types(numbers: Sequence[Mapping[str, int]]) -> Mapping[str, DType]:
+    """The smallest type that holds a parameter's value in every kernel."""
+    low, high = DType.I16.limits
+    fits = {name: all(low <= mine[name] <= high for mine in numbers) for name in numbers[0]}
+    return {name: DType.I16 if is_short else DType.I32 for name, is_short in fits.items()}
+
+
+def _common_name(names: Sequence[str]) -> str:
+    """The words that all names begin with."""
+    words = [name.split("_") for name in names]
+    common = takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False))
+    return "_".join(word for word, *_ in common)
 
 
 def _free_name(base: str, taken: set[str]) -> str:

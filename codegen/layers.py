@@ -11,6 +11,7 @@ from codegen.formats import geometry, has_margins, storage_dtype
 from codegen.kernel_library import SharedKernel
 from codegen.loops.ir import Buffer as LoopBuffer
 from codegen.loops.ir import Role
+from codegen.loops.print_c import shape_struct
 from codegen.lower import PUSHED, Lowered, LoweredStage, Reading, Tensor
 from codegen.model import RowFormat
 from codegen.names import comment_text
@@ -157,9 +158,11 @@ class RunPrinter:
 
     def _call(self, index: int, stage: LoweredStage, kernel: SharedKernel) -> list[str]:
         arguments = self._arguments(index, stage, kernel)
+        shape = ["&shape"] if kernel.numbers else []
         return [
             *(f"    {pointer}" for pointer in arguments.pointers),
-            *_call_lines(kernel.name, arguments.names),
+            *_shape_lines(kernel),
+            *_call_lines(kernel.name, [*arguments.names, *shape]),
         ]
 
     def title(self, stage: LoweredStage) -> str:
@@ -333,6 +336,14 @@ def _plus(number: int) -> str:
     if number == 0:
         return ""
     return f" + {number}u" if number > 0 else f" - {-number}u"
+
+
+def _shape_lines(kernel: SharedKernel) -> list[str]:
+    """What tells this layer from others that share the function."""
+    if not kernel.numbers:
+        return []
+    members = [f"        .{name} = {value}," for name, value in kernel.numbers.items()]
+    return [f"    static const {shape_struct(kernel.name)} shape = {{", *members, "    };"]
 
 
 def _call_lines(name: str, arguments: Sequence[str]) -> list[str]:

@@ -22,11 +22,12 @@ class DotTile:
     x_aligned: bool  # every x is at a multiple of four bytes, so LDRD may be used
     most_unrolled: int  # groups per turn of the loop
     w_dtype: DType = DType.I8  # I16: widened when they were stored, which takes twice the flash
+    is_general: bool = False  # one function for any number of groups and any way from pixel to pixel
 
     @property
     def name(self) -> str:
-        step = f"_step{self.pixel_step}" if self.pixels > 1 else ""
-        unroll = f"_{self.unroll}_once" if self.unroll == self.steps else f"_by_{self.unroll}"
+        step = f"_step{self.pixel_step}" if self.is_step_known else ""
+        unroll = f"_{self.unroll}_once" if self.is_straight else f"_by_{self.unroll}"
         aligned = "" if self.x_aligned else "_unaligned"
         weights = "_w16" if self.w_dtype is DType.I16 else ""
         return f"dot_{self.pixels}x{self.channels}_{self.x_dtype.value}{weights}{step}{aligned}{unroll}"
@@ -37,6 +38,24 @@ class DotTile:
         return self.x_dtype is not self.w_dtype
 
     @property
+    def is_step_known(self) -> bool:
+        """The way to the other pixels stands in the code; else they have pointers of their own."""
+        return self.pixels > 1 and not self.is_general
+
+    @property
+    def is_straight(self) -> bool:
+        """All groups are written out, without a loop."""
+        return self.unroll == self.steps and not self.is_general
+
+    @property
+    def numbers(self) -> tuple[tuple[str, int], ...]:
+        """What a call tells its function."""
+        step = (("pixel_step", self.pixel_step),) if self.pixels > 1 and self.is_general else ()
+        return (("groups", self.steps), *step)
+
+    @property
     def unroll(self) -> int:
         """Groups per turn of the loop: the most allowed that divides the steps."""
+        if self.is_general:
+            return 1
         return max(u for u in UNROLLS if u <= self.most_unrolled and self.steps % u == 0)

@@ -23,11 +23,12 @@ def dot(tile: DotTile) -> Instruction:
     w = Buffer("w", tile.w_dtype, 0, Role.CONSTANT)
     every = ", ".join(f"&{{sums[{i}]}}" for i in range(sums.elements))
     return Instruction(
-        name=f"{tile.name}_{tile.steps}",
+        name=tile.name,
         params=(sums, x, w),
         body=_meaning(tile, sums, x, w),
-        call=f"{tile.name}({every}, {{x}}, {{w}}, {tile.steps});",
+        call=f"{tile.name}({every}, {{x}}, {{w}}, {', '.join(f'{{{name}}}' for name, _ in tile.numbers)});",
         definition=dot_text(tile),
+        numbers=tile.numbers,
         needs=tuple(dot(part) for part in parts_of(tile)),
         machine_instructions=instructions_of(tile),
     )

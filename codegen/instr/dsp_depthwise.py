@@ -26,6 +26,7 @@ READ_AHEAD = 1  # bytes past a window, and past a channel's weights, that are lo
 class DepthwiseRow:
     outputs: int
     stride: int
+    is_general: bool = False  # one function for any number of outputs
 
     @property
     def name(self) -> str:
@@ -38,7 +39,7 @@ class DepthwiseRow:
 
     @property
     def is_short(self) -> bool:
-        return self.outputs <= _SHORT
+        return self.outputs <= _SHORT and not self.is_general
 
 
 def depthwise_row(row: DepthwiseRow) -> Instruction:
@@ -51,11 +52,12 @@ def depthwise_row(row: DepthwiseRow) -> Instruction:
     product = Binary("*", load(x, i * row.stride + t, r), load(w, r * KERNEL + t))
     windows = For("r", KERNEL, (For("t", KERNEL, (Accumulate(at(sums, i), product),)),))
     return Instruction(
-        name=f"{row.name}_{row.outputs}",
+        name=row.name,
         params=(sums, start, x, w),
         body=(For("i", row.outputs, (Store(at(sums, i), load(start)), windows)),),
-        call=f"{row.name}({{sums}}, {row.outputs}, {{start[0]}}, {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});",
+        call=f"{row.name}({{sums}}, {{outputs}}, {{start[0]}}, {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});",
         definition=_definition(row),
+        numbers=(("outputs", row.outputs),),
         includes=("string.h",),
         machine_instructions=_definition(row).count(_END_OF_ASM_LINE),
     )

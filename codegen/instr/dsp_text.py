@@ -9,10 +9,11 @@ from codegen.instr.dot_tile import DotTile
 
 
 def parts_of(tile: DotTile) -> tuple[DotTile, ...]:
-    """What the tile consists of where one asm statement cannot have all fourteen registers."""
-    if tile.pixels <= 2:
+    """What the tile consists of where one asm statement cannot have all the registers it needs."""
+    if tile.pixels == 1 or (tile.pixels == 2 and tile.is_step_known):
         return ()
-    return (replace(tile, pixels=2), replace(tile, pixels=tile.pixels - 2))
+    first = 2 if tile.is_step_known else 1
+    return (replace(tile, pixels=first), replace(tile, pixels=tile.pixels - first))
 
 
 def dot_text(tile: DotTile) -> str:
@@ -21,7 +22,7 @@ def dot_text(tile: DotTile) -> str:
     if not parts:
         return _function(tile, _loop(tile))
     return (
-        f"#ifdef __clang__ /* it keeps two registers to itself, and this tile needs all fourteen */\n"
+        f"#ifdef __clang__ /* it keeps two registers to itself, and this tile needs them */\n"
         f"{_function(tile, _in_parts(tile, parts))}#else\n"
         f"{_function(tile, _loop_in_asm(tile))}#endif\n"
     )
@@ -50,12 +51,13 @@ def _steps(tile: DotTile) -> list[str]:
 
 def _function(tile: DotTile, body: list[str]) -> str:
     params = ", ".join(f"int32_t *sum{i}{j}" for i, j in _sums(tile))
+    numbers = ", ".join(f"int32_t {name}" for name, _ in tile.numbers)
     lines = [
         *(_step_definition(tile) if any(_step_macro(tile) in line for line in body) else []),
         f"/* {_said(tile)}, four terms at a time; returns the end of the weights. */",
         f"static inline __attribute__((always_inline)) const {tile.w_dtype.c_name} *{tile.name}(",
         f"    {params},",
-        f"    const {tile.x_dtype.c_name} *x, const {tile.w_dtype.c_name} *w, int32_t groups)",
+        f"    const {tile.x_dtype.c_name} *x, const {tile.w_dtype.c_name} *w, {numbers})",
         "{",
         *body,
         "}",
@@ -72,22 +74,36 @@ def _in_parts(tile: DotTile, parts: tuple[DotTile, ...]) -> list[str]:
     lines = []
     for part in parts:
         sums = ", ".join(f"sum{first + i}{j}" for i, j in _sums(part))
-        offset = f" + {first * tile.pixel_step}" if first else ""
+        offset = f" + {_step_text(tile, first)}" if first else ""
         lines.append(f"    {part.name}({sums}, x{offset}, w, groups);")
         first += part.pixels
     return [*lines[:-1], lines[-1].replace("    ", "    return ", 1)]
 
 
+def _step_text(tile: DotTile, pixels: int) -> str:
+    return str(pixels * tile.pixel_step) if tile.is_step_known else "pixel_step"
+
+
 def _locals(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
-    return [
+    lines = [
         f"    int32_t {', '.join(f's{i}{j} = *sum{i}{j}' for i, j in _sums(tile))};",
         f"    int32_t {', '.join(temps)};",
     ]
+    if _pointer(tile, 1) != "x":
+        lines.append(f"    const {tile.x_dtype.c_name} *{_pointer(tile, 1)} = x + pixel_step;")
+    return lines
+
+
+def _pointer(tile: DotTile, pixel: int) -> str:
+    """The register that a pixel is read by."""
+    return f"x{pixel}" if 0 < pixel < tile.pixels and not tile.is_step_known else "x"
 
 
 def _operands(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
     sums = ", ".join(f'[s{i}{j}] "+r"(s{i}{j})' for i, j in _sums(tile))
-    return [f"{sums},", '[x] "+r"(x), [w] "+r"(w),', ", ".join(f'[{t}] "=&r"({t})' for t in temps)]
+    pointers = [*dict.fromkeys(_pointer(tile, i) for i in range(tile.pixels)), "w"]
+    moved = ", ".join(f'[{name}] "+r"({name})' for name in pointers)
+    return [f"{sums},", f"{moved},", ", ".join(f'[{t}] "=&r"({t})' for t in temps)]
 
 
 def _results(tile: DotTile) -> list[str]:
@@ -98,7 +114,7 @@ def _results(tile: DotTile) -> list[str]:
 def _loop(tile: DotTile) -> list[str]:
     step = _asm_step(tile)
     asm = _asm(tile, step, _steps(tile), "")
-    if tile.unroll == tile.steps:
+    if tile.is_straight:
         return [*_locals(tile, step.temps), "    (void)groups;", *asm, *_results(tile)]
     return [
         *_locals(tile, step.temps),
@@ -111,9 +127,9 @@ def _loop(tile: DotTile) -> list[str]:
 
 
 def _loop_in_asm(tile: DotTile) -> list[str]:
-    """All registers are taken, so the end is compared from memory, in a register that is free just then."""
+    """(Nearly) all registers are taken, so the end is compared from memory, in one that is free just then."""
     step = _asm_step(tile)
-    if tile.unroll == tile.steps:
+    if tile.is_straight:
         return [
             *_locals(tile, step.temps),
             "    (void)groups;",
@@ -146,7 +162,7 @@ def _said(tile: DotTile) -> str:
     channels = f"{tile.channels} channel{'s' if tile.channels > 1 else ''}"
     if tile.pixels == 1:
         return f"Sums of one pixel and {channels}"
-    return f"Sums of {tile.pixels} pixels, {tile.pixel_step} elements apart, and {channels}"
+    return f"Sums of {tile.pixels} pixels, {_step_text(tile, 1)} elements apart, and {channels}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,16 +240,18 @@ def _load_w(channels: int) -> list[str]:
 
 def _load_x(tile: DotTile, pixel: int, first: str, second: str, last: bool) -> list[str]:
     """Four activations of a pixel as two registers of 16-bit pairs; the last load moves the pointer on."""
+    pointer = f"%[{_pointer(tile, pixel)}]"
+    last = last or pointer != "%[x]"  # nobody else reads by it
     offset = pixel * tile.pixel_step * tile.x_dtype.bytes
     if tile.x_dtype is DType.I8:
-        address = "[%[x]], #4" if last else f"[%[x], #{offset}]"
+        address = f"[{pointer}], #4" if last else f"[{pointer}, #{offset}]"
         return [
             f"ldr %[{second}], {address}",
             f"sxtb16 %[{first}], %[{second}]",
             f"sxtb16 %[{second}], %[{second}], ror #8",
         ]
     if tile.x_aligned:
-        return [f"ldrd %[{first}], %[{second}], " + ("[%[x]], #8" if last else f"[%[x], #{offset}]")]
+        return [f"ldrd %[{first}], %[{second}], " + (f"[{pointer}], #8" if last else f"[%[x], #{offset}]")]
     if last:
-        return [f"ldr %[{second}], [%[x], #4]", f"ldr %[{first}], [%[x]], #8"]
+        return [f"ldr %[{second}], [{pointer}, #4]", f"ldr %[{first}], [{pointer}], #8"]
     return [f"ldr %[{first}], [%[x], #{offset}]", f"ldr %[{second}], [%[x], #{offset + 4}]"]

@@ -65,7 +65,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     elif site.dsp:
         space = dsp_space(problem, site.optimize, site.macs)
         point = space.chosen(site.tuned)
-        scheduled = schedule_dsp(problem, Tile(**point))
+        scheduled = schedule_dsp(problem, Tile(**point), site.optimize)
         why = f"{point['pixels']} x {point['channels']} sums per tile, {inputs[0].dtype_bytes * 8}-bit rows"
         schedule = "smlad"
     else:

@@ -133,7 +133,7 @@ def _schedule(site: Site, problem: DotProblem, requant: Requant | None) -> _Made
     if site.dsp:
         space = dsp_space(problem, site.optimize, site.macs)
         point = space.chosen(site.tuned)
-        return _Made("smlad", schedule_dsp(problem, Tile(**point)), space, point)
+        return _Made("smlad", schedule_dsp(problem, Tile(**point), site.optimize), space, point)
     space = plain_space(problem, Tile(1, 2))
     point = space.chosen(site.tuned)
     return _Made("plain", schedule_plain(problem, Tile(**point)), space, point)

@@ -17,6 +17,7 @@ from aot.ir.types import DType
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import given
 from aot.ops.requant import conv_requant
+from aot.target import Optimize
 from codegen.formats import Order, Want, storage_dtype
 from codegen.instr import dsp_depthwise
 from codegen.instr.dsp_depthwise import DepthwiseRow, depthwise_row
@@ -71,7 +72,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         weights = depthwise_mve.packed_weights(w)
         schedule, why = "helium", "rows of planes interleaved, a window in one vector"
     elif _is_dsp_row(site):
-        proc = _schedule_dsp_row(proc, output.width, op.stride[1])
+        proc = _schedule_dsp_row(proc, output.width, op.stride[1], site.optimize is Optimize.SIZE)
         weights = np.append(weights, np.zeros(dsp_depthwise.READ_AHEAD, np.int8))
         schedule, why = "smlad", "3x3 windows along planes, nine weights in five registers"
     else:
@@ -116,7 +117,7 @@ def _nest(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     return Proc(name, (xs, ys, w, *channel.tables), (For("c", x.channels, (filters,)),))
 
 
-def _schedule_dsp_row(proc: Proc, width: int, stride: int) -> Proc:
+def _schedule_dsp_row(proc: Proc, width: int, stride: int, small: bool) -> Proc:
     """A block of sums by one instruction, then all of them requantised."""
     blocks = -(-width // _BLOCK)
     size = -(-width // blocks)
@@ -125,9 +126,9 @@ def _schedule_dsp_row(proc: Proc, width: int, stride: int) -> Proc:
         proc = partition(proc, "column", whole * size, "blocks", "output")
     proc = split(proc, "blocks" if rest else "column", size, "block", "output")
     proc = privatize(proc, ("sum",), "output", together=2)
-    rows = [DepthwiseRow(n, stride) for n in (size, rest) if n]
+    rows = [DepthwiseRow(n, stride, small) for n in (size, rest) if n]
     proc = tensorize(proc, "output", [depthwise_row(r) for r in rows])
-    return unroll(proc, "output") if size <= _UNROLLED_STORES else proc
+    return unroll(proc, "output") if size <= _UNROLLED_STORES and not small else proc
 
 
 KERNEL = OpKernel(wants=_wants, lower=_lower)

@@ -170,8 +170,12 @@ def schedule_plain(p: DotProblem, tile: Tile) -> ScheduledDot:
     return ScheduledDot(proc, packing=None)
 
 
-def schedule_dsp(p: DotProblem, tile: Tile) -> ScheduledDot:
-    """Groups of four products by SMLAD; the weights in the order in which the groups want them."""
+def schedule_dsp(p: DotProblem, tile: Tile, goal: Optimize) -> ScheduledDot:
+    """Groups of four products by SMLAD; the weights in the order in which the groups want them.
+
+    Where code shall be small, tiles are written for any shape, so that layers can share them.
+    """
+    is_general = goal is Optimize.SIZE and tile.pixels < _MOST_PIXELS
     w_dtype = DType.I16 if tile.weight_bits == 16 else DType.I8
     proc = pad_reduction(nest(p, w_dtype), "k", GROUP, zeros="w")
     groups = -(-p.length // GROUP)
@@ -187,7 +191,10 @@ def schedule_dsp(p: DotProblem, tile: Tile) -> ScheduledDot:
     order = ("ob", "ob_tail", "r", "t", "group", "oi", *within)
     proc, packing = pack(proc, "w", order, valid=steps, limit=p.length)
     shapes = [(i, j) for i in sorted({*_pixel_counts(p, tile), 1}) for j in (tile.channels, 1)]
-    tiles = [DotTile(i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll, w_dtype) for i, j in shapes]
+    tiles = [
+        DotTile(i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll, w_dtype, is_general)
+        for i, j in shapes
+    ]
     if p.kernel_rows > 1 == p.taps and p.kernel_rows * groups <= tile.unroll:
         return ScheduledDot(tensorize(proc, "r", [dot_rows(t, p.kernel_rows) for t in tiles]), packing)
     return ScheduledDot(tensorize(proc, "group", [dot(t) for t in tiles]), packing)

@@ -54,8 +54,9 @@ class Affine:
         return self.constant + sum(factor * values[name] for name, factor in self.terms)
 
     def __str__(self) -> str:
-        parts = [name if factor == 1 else f"{name} * {factor}" for name, factor in self.terms]
-        if self.constant or not parts:
+        """By what its numbers are called, which need not be their values."""
+        parts = [name if str(factor) == "1" else f"{name} * {factor}" for name, factor in self.terms]
+        if str(self.constant) != "0" or not parts:
             parts.append(str(self.constant))
         return " + ".join(parts).replace("+ -", "- ")
 

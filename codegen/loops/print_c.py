@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
@@ -33,6 +34,7 @@ from codegen.loops.ir import (
     walk,
 )
 
+_WORDS = re.compile(r"\w+")
 _WORD = 4  # bytes: where arrays begin, whatever they hold, for instructions that take words of them
 _VECTOR = frozenset({Role.VECTOR})
 _MEMORY = frozenset(Role) - {Role.LOCAL, Role.VECTOR}
@@ -43,19 +45,42 @@ _VECTOR_TYPES = {DType.I32: "int32x4_t", DType.I8: "int8x16_t"}
 class PrintedProc:
     text: str
     params: tuple[Buffer, ...]  # those the function has: the ones its body touches
+    numbers: tuple[str, ...]  # members of `shape` that it uses
     functions: tuple[Function, ...]  # in order of first use
     instructions: tuple[Instruction, ...]
 
 
 def print_proc(proc: Proc, comment: str) -> PrintedProc:
     """The proc as `static void name(...)`, with what it uses."""
-    body = expand_unrolled(proc.body)
-    names = _Names(_register_buffers(body), _windows_with(body, _VECTOR))
+    return print_expanded(replace(proc, body=expand_unrolled(proc.body)), comment, {})
+
+
+def print_expanded(proc: Proc, comment: str, numbers: Mapping[str, DType]) -> PrintedProc:
+    """A proc whose loops are written out; literals in it that are called `numbers` come from a struct."""
+    body = proc.body
+    names = _Names(register_buffers(body), _windows_with(body, _VECTOR))
     used = {p.buffer.name for p in _places(body)}
     params = tuple(p for p in proc.params if p.name in used)
-    lines = [f"/* {comment} */", *_signature(proc.name, params)]
-    lines += ["{", *_print_body(body, names, 1), "}"]
-    return PrintedProc("\n".join(lines) + "\n", params, _functions(body), _instructions(body))
+    printed = _print_body(body, names, 1)
+    words = set(_WORDS.findall("\n".join(printed)))
+    shown = tuple(name for name in numbers if name in words)
+    lines = _struct(proc.name, {name: numbers[name] for name in shown})
+    lines += [f"/* {comment} */", *_signature(proc.name, params, shown), "{"]
+    lines += [f"    const int32_t {name} = shape->{name};" for name in shown]
+    lines += [*printed, "}"]
+    return PrintedProc("\n".join(lines) + "\n", params, shown, _functions(body), _instructions(body))
+
+
+def shape_struct(name: str) -> str:
+    """The C type of what a lifted function is given beside its buffers."""
+    return f"struct {name}_shape"
+
+
+def _struct(name: str, members: Mapping[str, DType]) -> list[str]:
+    if not members:
+        return []
+    declared = [f"    {dtype.c_name} {member};" for member, dtype in members.items()]
+    return [f"{shape_struct(name)} {{", *declared, "};", ""]
 
 
 def expand_unrolled(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -116,7 +141,8 @@ class _Names:
         return base if offset == "0" else f"{base} + {offset}"
 
 
-def _register_buffers(body: tuple[Stmt, ...]) -> frozenset[str]:
+def register_buffers(body: tuple[Stmt, ...]) -> frozenset[str]:
+    """Locals that are single variables in C, since every index into them is known."""
     local = {s.buffer.name for s in walk(body) if isinstance(s, Declare)}
     indexed = {p.buffer.name for p in _places(body) if not p.index.is_constant}
     return frozenset(local - indexed - _windows_with(body, _MEMORY))
@@ -144,9 +170,11 @@ def _places(body: tuple[Stmt, ...]) -> list[Place]:
     return found
 
 
-def _signature(name: str, params: tuple[Buffer, ...]) -> list[str]:
-    head = f"static KERNEL void {name}("
-    return [head, *(f"    {_parameter(p)}{',' if p is not params[-1] else ')'}" for p in params)]
+def _signature(name: str, params: Sequence[Buffer], numbers: Sequence[str]) -> list[str]:
+    given = [_parameter(p) for p in params]
+    given += [f"const {shape_struct(name)} *restrict shape"] if numbers else []
+    *most, last = given
+    return [f"static KERNEL void {name}(", *(f"    {text}," for text in most), f"    {last})"]
 
 
 def _parameter(buffer: Buffer) -> str:
@@ -170,7 +198,7 @@ def _print_body(body: tuple[Stmt, ...], names: _Names, depth: int) -> list[str]:
 def _print_stmt(stmt: Stmt, names: _Names, depth: int) -> list[str]:
     pad = "    " * depth
     match stmt:
-        case For(_, 1, inner):  # kept for its declarations
+        case For(_, extent, inner) if str(extent) == "1":  # kept for its declarations
             return [f"{pad}{{", *_print_body(inner, names, depth + 1), f"{pad}}}"]
         case For(var, extent, inner):
             head = f"{pad}for (int32_t {var} = 0; {var} < {extent}; ++{var}) {{"
@@ -220,7 +248,7 @@ def _expr(expr: Expr, names: _Names) -> str:
         case Const(value):
             return _literal(value)
         case Index(affine):
-            return f"({affine})" if len(affine.terms) > 1 or affine.constant else str(affine)
+            return f"({affine})" if " " in str(affine) else str(affine)
         case Load(place):
             return names.element(place)
         case Element(place, number):
@@ -240,7 +268,8 @@ def _expr(expr: Expr, names: _Names) -> str:
 def _literal(value: int | float) -> str:
     if isinstance(value, float):
         return f"{value!r}f"
-    return f"({value})" if value < 0 else str(value)
+    text = str(value)
+    return f"({text})" if text.startswith("-") else text
 
 
 def _parenthesised(text: str) -> str:
@@ -268,7 +297,7 @@ def _print_call(instruction: Instruction, windows: Sequence[Place], names: _Name
         for p, w in zip(instruction.params, windows, strict=True)
         if p.is_rows
         for part, text in (("array", w.buffer.name), ("offset", str(w.index)))
-    }
+    } | {name: str(value) for name, value in instruction.numbers}
     return [f"{pad}{line}" for line in instruction.call.format(**given).splitlines()]
 
 

@@ -48,7 +48,7 @@ def test_rows_need_no_more_memory_than_whole_tensors(name: str) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-@pytest.mark.parametrize("options", ["speed", "whole_tensors"])
+@pytest.mark.parametrize("options", ["speed", "size", "whole_tensors"])
 def test_portable_c_equals_the_reference(
     options: str, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
@@ -60,7 +60,7 @@ def test_portable_c_equals_the_reference(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-@pytest.mark.parametrize("options", ["speed", "ram", "whole_tensors"])
+@pytest.mark.parametrize("options", ["speed", "ram", "size", "whole_tensors"])
 def test_dsp_c_equals_the_reference(options: str, require_tool: Callable[..., None], tmp_path: Path) -> None:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     checks = case_checks(graph_cases(), DSP, options)

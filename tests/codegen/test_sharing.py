@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_checks import DSP, OPTIONS, PLAIN, compiled
 
+from aot.target import Target
 from codegen.order_text import ordered_parts
 
 
@@ -29,6 +30,17 @@ def test_layers_of_one_shape_share_a_function(target) -> None:  # type: ignore[n
     into_margins, dense = convolutions[:2]
     assert convolutions == [into_margins, dense, into_margins, dense]
     assert len(kernels_in(source)) == len(set(kernels_in(source)))
+
+
+# For SMLAD the last of the four writes 16-bit rows, and the others do not.
+@pytest.mark.parametrize(("target", "functions"), [(PLAIN, 1), (DSP, 2)], ids=["plain", "dsp"])
+def test_for_size_layers_that_differ_in_extents_share_a_function(target: Target, functions: int) -> None:
+    sources = [
+        compiled(GRAPHS["layers_alike"](), target, OPTIONS[o], "k").sources["k.c"] for o in ("speed", "size")
+    ]
+    of_speed, of_size = ([k for k in kernels_in(s) if k.startswith("conv2d_1x1")] for s in sources)
+    assert (len(of_speed), len(of_size)) == (4, functions)
+    assert sources[1].count("struct conv2d_1x1_shape shape = {") == 5 - functions
 
 
 def test_layers_that_differ_in_their_scales_alone_do_not() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -56,6 +57,9 @@ def dots() -> Iterator[tuple[str, Proc]]:
         for aligned, pixel_step in ((True, 8), (False, 3)):
             tile = DotTile(pixels, channels, steps, pixel_step, x_dtype, aligned, most)
             yield f"{tile.name}_{steps}", calling(dot(tile), x=0 if aligned else 1)
+            if pixels < 3 and most == 16:
+                general = replace(tile, is_general=True)
+                yield f"{general.name}_{steps}_{pixel_step}", calling(dot(general), x=0 if aligned else 1)
 
 
 def dots_of_wide_weights() -> Iterator[tuple[str, Proc]]:
@@ -71,6 +75,8 @@ def depthwise_rows() -> Iterator[tuple[str, Proc]]:
         row = DepthwiseRow(outputs, stride)
         for first in (0, 1, 2, 3):
             yield f"{row.name}_{outputs}_from_{first}", calling(depthwise_row(row), x=first, w=9 * first)
+        general = replace(row, is_general=True)
+        yield f"general_{row.name}_{outputs}", calling(depthwise_row(general), x=1, w=9)
 
 
 @pytest.mark.arm

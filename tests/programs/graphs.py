@@ -94,6 +94,16 @@ def residual() -> Graph:
     return d.graph(x)
 
 
+def layers_alike() -> Graph:
+    """Layers that differ in their extents alone: small code has one function for each kind of them."""
+    d = Draft()
+    x = d.input("x", 1, 16, 16, 6)
+    for block, channels in enumerate((8, 12, 10, 16)):
+        deep = d.depthwise(f"deep{block}", x, stride=(1 + block % 2, 1 + block % 2))
+        x = d.conv(f"point{block}", deep, channels, size=1, seed=block + 1)
+    return d.graph(d.conv("c2", d.conv("c1", x, 12, seed=7), 10, seed=8))
+
+
 def long_skip() -> Graph:
     """A branch that shrinks and another that shrinks by pooling, met by an addition at the end."""
     d = Draft()
@@ -256,6 +266,7 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
         alike_but_for_scales,
         classifier,
         input_passed_through,
+        layers_alike,
         long_skip,
         many_formats,
         more_than_255_rows,

@@ -230,7 +230,7 @@ static inline __attribute__((always_inline)) const int8_t *dot_1x2_i16_1_once(
     return w;
 }
 
-#ifdef __clang__ /* it keeps two registers to itself, and this tile needs all fourteen */
+#ifdef __clang__ /* it keeps two registers to itself, and this tile needs them */
 /* Sums of 3 pixels, 4 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step4_1_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11, int32_t *sum20, int32_t *sum21,
