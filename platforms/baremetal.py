@@ -16,6 +16,7 @@ SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, ab
 SERVER_RAM_BYTES = 8192  # variables beside the arena: what must stay free in the fastest memory
 GUARD_BYTES = 0x1_0000  # as startup.c's MPU_RASR_64K
 FREESTANDING_HEADERS = ("math.h", "string.h")
+_SLOT = "-DSOLDER_SLOT"  # RAM is executable on all of these boards
 _BOARD_FILES = ("startup.c", "port.c", "semihosting.c")
 
 
@@ -29,6 +30,7 @@ class Baremetal(Platform):
         own |= {f"freestanding/{name}": template_text("baremetal", name) for name in FREESTANDING_HEADERS}
         if app is App.RPC:
             own["src/main.c"] = template_text("baremetal", "main_rpc.c")
+            own["src/board/slot.c"] = template_text("baremetal", "slot.c")
         return project_files(source, board, app, _platform_files(own))
 
 
@@ -105,7 +107,7 @@ def _platform_files(files: Mapping[str, str]) -> PlatformFiles:
             "board.ld": "what lies where in memory",
             "freestanding/": "headers for compilers that come without a C library",
         },
-        compile_flags={"gcc": (), "zig": ("-Ifreestanding", "-fno-sanitize=all")},
+        compile_flags={"gcc": (_SLOT,), "zig": (_SLOT, "-Ifreestanding", "-fno-sanitize=all")},
         link_flags={"gcc": ("-nostartfiles", *link, "-Wl,-Map=build/firmware.map", "-lm"), "zig": link},
         link_needs=("board.ld",),
     )

@@ -95,6 +95,19 @@ def line_at(program: Path, address: int) -> str:
     return ""
 
 
+def image(program: Path) -> tuple[int, bytes]:
+    """Where a program's first loaded byte goes, and all bytes from there on; gaps are zeros."""
+    with program.open("rb") as file:
+        elf = _open(file, program)
+        parts = [(s["p_paddr"], s.data()) for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
+    parts = sorted((address, data) for address, data in parts if data)
+    first = parts[0][0] if parts else 0
+    whole = bytearray()
+    for address, data in parts:
+        whole += bytes(address - first - len(whole)) + data
+    return first, bytes(whole)
+
+
 def _line_in(line_program: Any, address: int) -> str:
     """Searches one unit's rows, each of which holds from its address to the next row's."""
     before = None

@@ -78,6 +78,11 @@ class Hello:
     def can_profile(self) -> bool:
         return bool(self.capabilities & Capability.PROFILE)
 
+    @property
+    def can_load(self) -> bool:
+        """Whether code can be loaded and called."""
+        return bool(self.capabilities & Capability.SLOT)
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteTensor:
@@ -155,6 +160,35 @@ class Stats:
     stack_bytes: int
     stack_used: int
     stack_used_by_runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The memory for loaded code and its data, as the processor addresses it."""
+
+    address: int
+    bytes: int
+    alignment: int
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What was loaded at the slot's start and must not change."""
+
+    bytes: int
+    crc32: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How loaded code is called: as `int32_t entry(void *argument)`, 0 if well. Places are offsets."""
+
+    entry: int  # an ELF symbol's value less the slot's address: for Thumb with the lowest bit set
+    argument: int = 0
+    number: int = 1  # calls in a repeat
+    repeat: int = 1
+    warm_up: int = 1  # calls before; each checks that the firmware's own memory stays as it is
+    deadline_s: float = 2.0  # in the board's time, for each repeat; a hang ends as a watchdog fault
 
 
 def pack_hello() -> bytes:
@@ -249,3 +283,30 @@ def unpack_code(payload: bytes) -> int:
     """The model's own error code, which leads the replies of failed runs."""
     (code,) = Fields(payload).take("i")
     return int(code)
+
+
+def unpack_slot(payload: bytes) -> Slot:
+    return Slot(*Fields(payload).take("IIH"))
+
+
+def pack_load(offset: int, data: bytes) -> bytes:
+    return struct.pack("<I", offset) + data
+
+
+def pack_fetch(offset: int, count: int) -> bytes:
+    return struct.pack("<IH", offset, count)
+
+
+def pack_check(offset: int, count: int) -> bytes:
+    return struct.pack("<II", offset, count)
+
+
+def unpack_check(payload: bytes) -> int:
+    (crc32,) = Fields(payload).take("I")
+    return int(crc32)
+
+
+def pack_call(code: Code, call: Call, repeat: int, warm_up: int) -> bytes:
+    deadline_ms = round(call.deadline_s * 1000)
+    places = (call.entry, call.argument, code.bytes, code.crc32, deadline_ms)
+    return struct.pack("<5IHBB", *places, call.number, repeat, warm_up)

@@ -8,6 +8,7 @@ PROTOCOL_VERSION = 1
 HEADER_BYTES = 8  # kind u8, status u8, sequence u16, session u32; little endian like everything else
 CRC_BYTES = 4
 WRITE_HEADER_BYTES = 6  # model u8, tensor u8, offset u32, before the data of a write
+LOAD_HEADER_BYTES = 4  # offset u32, before the data of a load
 PAYLOAD_BYTES = 1024 + WRITE_HEADER_BYTES  # by default; a small device takes less and says so
 REQUEST_LIMIT = 0x40  # requests are numbered below it
 REPLY_BIT = 0x80  # a reply's kind is its request's with this bit
@@ -28,6 +29,11 @@ class Message(IntEnum):
     PROFILE = 0x07
     STATS = 0x08
     RESET = 0x09
+    SLOT = 0x0A
+    LOAD = 0x0B
+    FETCH = 0x0C
+    CHECK = 0x0D
+    CALL = 0x0E
 
 
 class Notice(IntEnum):
@@ -57,6 +63,9 @@ class Status(IntEnum):
     NOT_BUILT = 12
     ARENA_TOO_SMALL = 13
     TOO_MANY_INPUTS = 14
+    NO_SLOT = 15
+    CODE_DAMAGED = 16
+    CODE_FAILED = 17
 
 
 class Tensors(IntEnum):
@@ -84,12 +93,14 @@ class Fault(IntEnum):
     STACK = 5
     WATCHDOG = 6
     ABORT = 7
+    OVERWRITTEN = 8
 
 
 class Capability(IntEnum):
     """Bits of hello's capabilities."""
 
     PROFILE = 1
+    SLOT = 2
 
 
 STATUS_MEANING = {
@@ -100,7 +111,7 @@ STATUS_MEANING = {
     Status.BAD_LENGTH: "the request is shorter or longer than its kind allows",
     Status.NO_SUCH_MODEL: "the firmware holds no model with this number",
     Status.NO_SUCH_TENSOR: "the model has no tensor with this number",
-    Status.OUT_OF_RANGE: "the bytes asked for lie outside the tensor, or a number is too large",
+    Status.OUT_OF_RANGE: "the bytes asked for lie outside the tensor or slot, or a number is too large",
     Status.WRITE_GAP: "an input must be written from its first byte on without a gap",
     Status.INPUT_MISSING: "an input was not written completely since the last run",
     Status.NO_RESULT: "no finished run's outputs are in the arena",
@@ -108,6 +119,9 @@ STATUS_MEANING = {
     Status.NOT_BUILT: "the firmware was built without this ability",
     Status.ARENA_TOO_SMALL: "the firmware's arena is smaller than the model needs",
     Status.TOO_MANY_INPUTS: "the model has more than 32 inputs",
+    Status.NO_SLOT: "the firmware has no room for loaded code: its RAM is full or not executable",
+    Status.CODE_DAMAGED: "the loaded code is not, or no longer, what the call expects",
+    Status.CODE_FAILED: "the loaded code returned an error",
 }
 
 FAULT_MEANING = {
@@ -118,4 +132,5 @@ FAULT_MEANING = {
     Fault.STACK: "stack overflow",
     Fault.WATCHDOG: "watchdog reset",
     Fault.ABORT: "abort",
+    Fault.OVERWRITTEN: "loaded code wrote into the firmware's memory",
 }

@@ -1,91 +1,20 @@
-"""A session with one device: the requests as methods, and resets noticed whenever they happen."""
+"""A session with one device: the requests as methods."""
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from aot.errors import InputError
 from platforms.rpc import failures, messages
-from platforms.rpc.chunk import ChunkSize
-from platforms.rpc.exchange import Deadlines, DeviceBooted, Effort, Exchange
-from platforms.rpc.messages import Hello, LayerProfile, RemoteModel, RemoteTensor, Stats, Timing
-from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
-from platforms.rpc.protocol import (
-    MOST_REPEATS,
-    PROTOCOL_VERSION,
-    WRITE_HEADER_BYTES,
-    Message,
-    Reset,
-    Status,
-    Tensors,
-)
-from platforms.transport.base import Clock, Transport
-
-T = TypeVar("T")
-DEFAULT_DEADLINES = Deadlines()
+from platforms.rpc.conversation import Conversation
+from platforms.rpc.messages import Call, Code, LayerProfile, RemoteModel, RemoteTensor, Slot, Stats, Timing
+from platforms.rpc.protocol import MOST_REPEATS, Message, Reset, Tensors
 
 
-def drop_log(_line: str) -> None:
-    """For callers that do not want to hear the device's log."""
-
-
-def random_token() -> int:
-    return secrets.randbits(32)
-
-
-class Session:
-    """Speaks with the device at the other end of `line`, which it owns from now on. Starts with hello()."""
-
-    def __init__(
-        self,
-        line: Transport,
-        deadlines: Deadlines = DEFAULT_DEADLINES,
-        clock: Clock = time.monotonic,
-        on_log: Callable[[str], None] = drop_log,
-        new_token: Callable[[], int] = random_token,
-    ) -> None:
-        self._exchange = Exchange(line, deadlines, clock, on_log)
-        self._deadlines = deadlines
-        self._new_token = new_token
-        self._hello: Hello | None = None
-        self._id = 0
-        self._sequence = 0
-        self._chunk = ChunkSize(0)
-
-    @property
-    def line_name(self) -> str:
-        return self._exchange.line.name
-
-    def close(self) -> None:
-        self._exchange.line.close()
-
-    def hello(self) -> Hello:
-        """Begins a session; whatever was under way before is forgotten."""
-        token = self._new_token()
-        reply = self._ask_hello(Packet(Message.HELLO, 1, token, messages.pack_hello()))
-        hello = self._unpacked("hello", messages.unpack_hello, reply.payload)
-        if reply.status == Status.WRONG_PROTOCOL or hello.protocol != PROTOCOL_VERSION:
-            raise failures.wrong_protocol(self.line_name, hello)
-        if hello.payload_bytes <= WRITE_HEADER_BYTES:  # no transfer would ever end
-            reason = f"requests of more than {WRITE_HEADER_BYTES} bytes expected, {hello.payload_bytes} taken"
-            raise failures.malformed("hello", self.line_name, reason)
-        self._hello = hello
-        self._id = token ^ hello.boot_nonce
-        self._sequence = 1
-        self._chunk = ChunkSize(hello.payload_bytes - WRITE_HEADER_BYTES)
-        return hello
-
-    def _ask_hello(self, request: Packet) -> Packet:
-        effort = self._exchange.begin("hello", self._deadlines.hello_s)
-        while True:
-            try:
-                return self._exchange.ask(request, effort)
-            except DeviceBooted:  # it has just started: the hello may have come too early
-                continue
+class Session(Conversation):
+    """What can be asked of the device. Starts with hello()."""
 
     def describe(self) -> tuple[RemoteModel, ...]:
         """All models in the firmware."""
@@ -191,76 +120,53 @@ class Session:
         if what == Reset.DEVICE:
             self._hello = None
 
-    def _greeted(self) -> Hello:
-        assert self._hello is not None, "a session starts with hello()"
-        return self._hello
+    def slot(self) -> Slot:
+        """Where loaded code runs; raises RequestRefusedError where the firmware has no room for any."""
+        return self._unpacked("slot", messages.unpack_slot, self._request(Message.SLOT, b"", "slot"))
 
-    def _next(self, message: Message, payload: bytes) -> Packet:
-        self._greeted()
-        self._sequence = (self._sequence + 1) % SEQUENCE_MODULUS
-        return Packet(message, self._sequence, self._id, payload)
+    def load(self, offset: int, data: bytes) -> None:
+        """Writes bytes into the slot: code, or the data it works on."""
 
-    def _request(self, message: Message, payload: bytes, operation: str) -> bytes:
-        """The reply's payload, once the request has been carried out."""
-        request = self._next(message, payload)
-        effort = self._exchange.begin(operation, self._deadlines.answer_s)
-        reply = None
-        while reply is None:
-            reply = self._attempt(request, effort)
-        return self._accepted(reply, operation)
+        def piece(at: int, count: int) -> bytes:
+            return messages.pack_load(offset + at, data[at : at + count])
 
-    def _in_pieces(
-        self, message: Message, operation: str, total: int, piece: Callable[[int, int], bytes]
-    ) -> bytes:
-        """Transfers `total` bytes, in smaller pieces while the line damages the larger ones."""
-        received: list[bytes] = []
-        offset = 0
-        while offset < total or not received:
-            count = min(self._chunk.bytes, total - offset)
-            effort = self._exchange.begin(operation, self._deadlines.answer_s)
-            reply = None
-            while reply is None:
-                # Another size is another request: the device must not take it for a repetition.
-                reply = self._attempt(self._next(message, piece(offset, count)), effort)
-                if reply is None:
-                    self._chunk = self._chunk.after_damage()
-                    count = min(self._chunk.bytes, count)
-            received.append(self._accepted(reply, operation))
-            self._chunk = self._chunk.after_success()
-            offset += count
-        return b"".join(received)
+        self._in_pieces(Message.LOAD, "load", len(data), piece)
 
-    def _attempt(self, request: Packet, effort: Effort) -> Packet | None:
-        try:
-            return self._exchange.attempt(request, effort)
-        except DeviceBooted as booted:
-            if booted.boot_nonce == self._greeted().boot_nonce:
-                return None  # an old notice that comes late
-            raise self._after_reset(effort.operation) from None
+    def fetch(self, offset: int, count: int) -> bytes:
+        """Bytes of the slot."""
 
-    def _accepted(self, reply: Packet, operation: str) -> bytes:
-        if reply.status == Status.NO_SESSION:
-            raise self._after_reset(operation)
-        if reply.status != Status.OK:
-            detail = ""
-            if reply.status == Status.MODEL_FAILED:
-                detail = f" {self._unpacked(operation, messages.unpack_code, reply.payload)}"
-            raise failures.refused(operation, self.line_name, reply.status, detail)
-        return reply.payload
+        def piece(at: int, some: int) -> bytes:
+            return messages.pack_fetch(offset + at, some)
 
-    def _after_reset(self, operation: str) -> Exception:
-        """Greets the device again and says what happened to it."""
-        before = self._greeted()
-        try:
-            hello = self.hello()
-        except failures.DeviceSilentError:
-            return failures.reset_and_silent(operation, self.line_name)
-        if hello.boot_nonce == before.boot_nonce:
-            return failures.session_lost(operation, self.line_name)
-        return failures.reset_during(operation, self.line_name, hello)
+        data = self._in_pieces(Message.FETCH, "fetch", count, piece)
+        if len(data) != count:
+            raise failures.malformed("fetch", self.line_name, f"{count} bytes expected, {len(data)} came")
+        return data
 
-    def _unpacked(self, operation: str, unpack: Callable[[bytes], T], payload: bytes) -> T:
-        try:
-            return unpack(payload)
-        except messages.MalformedPayloadError as error:
-            raise failures.malformed(operation, self.line_name, str(error)) from error
+    def check(self, offset: int, count: int) -> int:
+        """The CRC-32 of bytes in the slot: cheaper than fetching them where it is known what they must be."""
+        reply = self._request(Message.CHECK, messages.pack_check(offset, count), "check")
+        return self._unpacked("check", messages.unpack_check, reply)
+
+    def load_code(self, image: bytes) -> Code:
+        """Writes code, linked for the slot's address, to the slot's start."""
+        self.load(0, image)
+        return Code(len(image), zlib.crc32(image))
+
+    def call(self, code: Code, call: Call) -> Timing:
+        """Calls loaded code, which must be what was loaded, before and after.
+
+        A crash, a hang or a stray write resets the device, which raises DeviceCrashedError; what was loaded
+        must then be loaded again. An error code of the loaded code's own raises RequestRefusedError.
+        """
+        batches = [min(MOST_REPEATS, call.repeat - done) for done in range(0, call.repeat, MOST_REPEATS)]
+        warm_ups = [call.warm_up] + [0] * len(batches)
+        timings = [
+            self._call(code, call, batch, warm) for batch, warm in zip(batches, warm_ups, strict=False)
+        ]
+        return replace(timings[0], ticks=tuple(t for timing in timings for t in timing.ticks))
+
+    def _call(self, code: Code, call: Call, repeat: int, warm_up: int) -> Timing:
+        payload = messages.pack_call(code, call, repeat, warm_up)
+        reply = self._request(Message.CALL, payload, "call of loaded code")
+        return self._unpacked("call", messages.unpack_timing, reply)

@@ -18,6 +18,7 @@ import unicorn
 from elftools.elf.elffile import ELFFile
 from unicorn import arm_const as arm
 
+from platforms.runners.unicorn_systick import SysTick
 from platforms.runners.unicorn_uart import EndOfInput, Uart
 
 CPUS = {
@@ -29,7 +30,7 @@ CPUS = {
 }
 PAGE = 0x1000
 SCS = 0xE000E000  # the system control space, one page
-CFSR, HFSR, BFAR, AIRCR = 0xD28, 0xD2C, 0xD38, 0xD0C  # offsets in it
+CFSR, HFSR, BFAR, AIRCR, ICSR = 0xD28, 0xD2C, 0xD38, 0xD0C, 0xD04  # offsets in it
 AIRCR_RESET = 0x05FA0004
 HFSR_FORCED = 1 << 30
 CFSR_STKERR, CFSR_BFARVALID = 1 << 12, 1 << 15
@@ -47,7 +48,9 @@ INVALID_STATE = 1 << 17  # whatever else: not an instruction this processor can 
 STACK_LIMIT = 1 << 20
 EXCP_STKOF = 19  # unicorn's number of the exception "stack pointer below its limit"
 HARD_FAULT_VECTOR = 3
+SYSTICK_VECTOR = 15
 RETURN_TO_THREAD = 0xFFFFFFF9
+PSR_PADDED = 1 << 9
 SEMIHOSTING = b"\xab\xbe"  # bkpt 0xAB
 SYS_EXIT_EXTENDED = 0x20
 STATUS_LOCKUP = 71
@@ -89,7 +92,9 @@ class Machine:
         self._scs: dict[int, int] = {}
         self._uc.mmio_map(SCS, PAGE, self._read_scs, None, self._write_scs, None)
         self._instructions = 0
+        self._systick = SysTick(1, 1)
         self._length_of: dict[tuple[int, int], int] = {}
+        self._in_ram: list[tuple[int, int]] = []  # of these: code that was loaded may be replaced
         self._fault_address = 0
         self._exception = 0
         self._reset_asked = False
@@ -106,7 +111,9 @@ class Machine:
                     self._uc.mem_write(segment["p_paddr"], segment.data())
 
     def add_counter(self, counter: Counter) -> None:
+        """The board's counter, and the processor's own timer, which runs at the same rate."""
         page = counter.address & -PAGE
+        self._systick = SysTick(counter.hz, counter.instruction_ns)
 
         def read(_uc: Any, offset: int, _size: int, _data: Any) -> int:
             at_counter = page + offset == counter.address
@@ -115,6 +122,8 @@ class Machine:
         self._uc.mmio_map(page, PAGE, read, None, None, None)
 
     def add_uart(self, address: int, uart: Uart) -> None:
+        uart.on_received = self._forget_loaded_code
+
         def read(_uc: Any, offset: int, _size: int, _data: Any) -> int:
             try:
                 return uart.read(offset)
@@ -137,7 +146,7 @@ class Machine:
                 continue
             if self._status is not None:
                 return self._status
-            pc = self._reset() if self._reset_asked else self._uc.reg_read(arm.UC_ARM_REG_PC)
+            pc = self._reset() if self._reset_asked else self._enter_systick()
 
     def _stop(self, status: int) -> None:
         self._status = status
@@ -147,6 +156,7 @@ class Machine:
         """Stack and program counter from the vector table; the memory stays as it is."""
         self._reset_asked = False
         self._scs.clear()
+        self._systick.reset()
         self._exception = self._fault_address = 0
         stack, entry = struct.unpack("<II", self._uc.mem_read(self._vectors, 8))
         self._uc.reg_write(arm.UC_ARM_REG_SP, stack)
@@ -156,19 +166,48 @@ class Machine:
         """What the processor does on a fault: pushes a frame if there is room, and goes to the handler."""
         if self._scs.get(HFSR):  # a fault in the fault handler: the processor locks up
             raise SystemExit(STATUS_LOCKUP)
-        frame = struct.pack("<8I", *(self._uc.reg_read(register) & 0xFFFFFFFF for register in FRAME))
-        sp = self._uc.reg_read(arm.UC_ARM_REG_SP) - len(frame) & ~7
-        room = any(origin <= sp and sp + len(frame) <= origin + size for origin, size in self._ram)
-        if room:
-            self._uc.mem_write(sp, frame)
+        if self._uc.reg_read(arm.UC_ARM_REG_PC) | 1 == RETURN_TO_THREAD & ~6 | 1:
+            return self._leave_exception()
+        room = self._push_frame()
         cause = STACK_LIMIT if self._exception == EXCP_STKOF else CFSR_OF.get(errno, INVALID_STATE)
         self._scs[CFSR] = cause | (0 if room else CFSR_STKERR)
         self._scs[HFSR] = HFSR_FORCED
         self._scs[BFAR] = self._fault_address
+        return self._handler(HARD_FAULT_VECTOR)
+
+    def _enter_systick(self) -> int:
+        self._systick.next()
+        self._push_frame()
+        self._scs[ICSR] = SYSTICK_VECTOR
+        return self._handler(SYSTICK_VECTOR)
+
+    def _push_frame(self) -> bool:
+        """Whether there was room. The saved status word notes how the stack was aligned."""
+        sp = self._uc.reg_read(arm.UC_ARM_REG_SP)
+        *registers, psr = (self._uc.reg_read(register) & 0xFFFFFFFF for register in FRAME)
+        frame = struct.pack("<8I", *registers, psr & ~PSR_PADDED | (PSR_PADDED if sp & 4 else 0))
+        sp = sp - len(frame) & ~7
         self._uc.reg_write(arm.UC_ARM_REG_SP, sp)
+        room = any(origin <= sp and sp + len(frame) <= origin + size for origin, size in self._ram)
+        if room:
+            self._uc.mem_write(sp, frame)
+        return room
+
+    def _handler(self, vector: int) -> int:
         self._uc.reg_write(arm.UC_ARM_REG_LR, RETURN_TO_THREAD)
-        vector = self._uc.mem_read(self._vectors + 4 * HARD_FAULT_VECTOR, 4)
-        return int.from_bytes(vector, "little")
+        return int.from_bytes(self._uc.mem_read(self._vectors + 4 * vector, 4), "little")
+
+    def _leave_exception(self) -> int:
+        """Back to where it struck, every register as it was."""
+        sp = self._uc.reg_read(arm.UC_ARM_REG_SP)
+        frame = struct.unpack("<8I", self._uc.mem_read(sp, 32))
+        for register, value in zip(FRAME, frame, strict=True):
+            if register != arm.UC_ARM_REG_PC:
+                self._uc.reg_write(register, value)
+        *_, pc, psr = frame
+        self._uc.reg_write(arm.UC_ARM_REG_SP, sp + 32 + (4 if psr & PSR_PADDED else 0))
+        self._scs[ICSR] = 0
+        return int(pc)
 
     def _note_address(
         self, _uc: Any, _access: int, address: int, _size: int, _value: int, _data: Any
@@ -178,11 +217,24 @@ class Machine:
 
     def _count(self, uc: Any, address: int, size: int, _data: Any) -> None:
         try:
-            self._instructions += self._length_of[address, size]
+            count = self._length_of[address, size]
         except KeyError:
-            count = thumb_instructions(uc.mem_read(address, size))
-            self._length_of[address, size] = count
+            count = self._learn(address, size)
+        if self._instructions >= self._systick.due_at:
+            uc.emu_stop()  # before this block, which is counted when it comes again
+        else:
             self._instructions += count
+
+    def _learn(self, address: int, size: int) -> int:
+        count = self._length_of[address, size] = thumb_instructions(self._uc.mem_read(address, size))
+        if any(origin <= address < origin + length for origin, length in self._ram):
+            self._in_ram.append((address, size))
+        return count
+
+    def _forget_loaded_code(self) -> None:
+        for block in self._in_ram:
+            del self._length_of[block]
+        self._in_ram.clear()
 
     def _read_scs(self, _uc: Any, offset: int, _size: int, _data: Any) -> int:
         return self._scs.get(offset, 0)
@@ -191,6 +243,7 @@ class Machine:
         if offset == AIRCR and value == AIRCR_RESET:
             self._reset_asked = True
             uc.emu_stop()
+        self._systick.write(offset, value, self._instructions)
         self._scs[offset] = value
 
     def _on_interrupt(self, uc: Any, number: int, _data: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 DATA, STATE = 0x00, 0x04
 RX_FULL = 2
@@ -23,6 +24,7 @@ class Uart:
         self._at = 0
         self._to_send = bytearray()
         self._polls = 0
+        self.on_received: Callable[[], None] = lambda: None
 
     def read(self, offset: int) -> int:
         if offset == STATE:
@@ -36,7 +38,8 @@ class Uart:
         if offset == DATA:
             self._polls = 0
             self._to_send.append(value & 0xFF)
-            if len(self._to_send) >= FULL_BUFFER:
+            # A zero ends a frame: the host may be waiting for it while the firmware computes for long.
+            if (value == 0 and len(self._to_send) > 1) or len(self._to_send) >= FULL_BUFFER:
                 self.flush()
 
     def flush(self) -> None:
@@ -53,4 +56,5 @@ class Uart:
         self._received, self._at, self._polls = bytearray(os.read(self._read_fd, FULL_BUFFER)), 0, 0
         if not self._received:
             raise EndOfInput
+        self.on_received()
         return True

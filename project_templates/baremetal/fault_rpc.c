@@ -8,6 +8,10 @@
 #define MMFAR BOARD_REGISTER(0xE000ED34u)
 #define BFAR BOARD_REGISTER(0xE000ED38u)
 
+#define ICSR BOARD_REGISTER(0xE000ED04u)
+
+#define ICSR_ACTIVE 0x1FFu
+#define SYSTICK 15u
 #define CFSR_MEMORY 0x000000FFu
 #define CFSR_BUS 0x0000FF00u
 #define CFSR_USAGE 0xFFFF0000u
@@ -27,6 +31,9 @@ static uint32_t cause_of(uint32_t cfsr, uint32_t address, int frame_is_whole)
     const uint32_t low = (uint32_t)board_stack_low;
     const int just_below_stack = address < low && low - address <= BOARD_GUARD_BYTES;
 
+    if ((ICSR & ICSR_ACTIVE) == SYSTICK) {
+        return SOLDER_FAULT_WATCHDOG;
+    }
     if ((cfsr & CFSR_STACKING) != 0 || !frame_is_whole || (address != 0 && just_below_stack)) {
         return SOLDER_FAULT_STACK;
     }

@@ -14,13 +14,14 @@
 #define MPU_RASR_64K (15u << 1)
 #define MPU_RASR_ENABLE 1u
 
-extern uint32_t board_data_low[], board_data_high[], board_data_load[];
+extern uint32_t board_data_high[], board_data_load[];
 extern uint32_t board_arena_low[], board_arena_high[];
 extern uint32_t board_bss_low[], board_bss_high[];
 
 int main(void);
 void Reset_Handler(void);
 void Fault_Handler(void);
+void SysTick_Handler(void) __attribute__((weak, alias("Fault_Handler"))); /* deadline.c has one */
 
 /* Its own small stack: the fault may be that the other one is full. */
 uint32_t board_fault_stack[64] __attribute__((section(".noinit"), aligned(8)));
@@ -46,7 +47,7 @@ static const union vector vectors[16] __attribute__((used, section(".vectors")))
     {.handler = Fault_Handler}, /* DebugMonitor */
     {.handler = 0},
     {.handler = Fault_Handler}, /* PendSV */
-    {.handler = Fault_Handler}, /* SysTick */
+    {.handler = SysTick_Handler},
 };
 
 /* A stack that grows too far must fault at once: not every bus refuses what lies below the memory. */

@@ -20,13 +20,13 @@ uint32_t solder_ticks_since(uint32_t since)
 }
 
 /* The counter is read between runs too: the readings add up to the whole time, and a wrap in each run is seen. */
-static struct solder_timing time_calls(int32_t (*call)(void *), uint32_t number)
+struct solder_timing solder_time_calls(int32_t (*call)(void *), void *argument, uint32_t number)
 {
     struct solder_timing timing = {0, 0};
     const uint32_t mask = 0xFFFFFFFFu >> (32u - solder_port_counter().bits);
     uint32_t before = solder_port_ticks();
     for (uint32_t i = 0; i < number && timing.code == 0; i++) {
-        timing.code = call(solder_arena);
+        timing.code = call(argument);
         const uint32_t now = solder_port_ticks();
         timing.ticks += (now - before) & mask;
         before = now;
@@ -79,7 +79,7 @@ static int32_t do_nothing(void *memory)
 
 struct solder_timing solder_time_nothing(uint32_t number)
 {
-    return time_calls(do_nothing, number);
+    return solder_time_calls(do_nothing, solder_arena, number);
 }
 
 struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t number)
@@ -88,7 +88,7 @@ struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t
     volatile uint8_t here = 0;
     note_use(&whole);
     solder_stack_paint();
-    const struct solder_timing timing = time_calls(model->run, number);
+    const struct solder_timing timing = solder_time_calls(model->run, solder_arena, number);
     if (whole.bytes > 0) {
         const uint32_t used = bytes_between(lowest_used(&whole), &here);
         stack.used_by_runs = used > stack.used_by_runs ? used : stack.used_by_runs;

@@ -11,7 +11,10 @@ struct solder_timing {
     uint64_t ticks; /* of all runs together */
 };
 
-/* Runs the model `number` times, or until it fails. Each run may wrap the counter once. */
+/* Calls `call` with `argument` `number` times, or until it fails. Each call may wrap the counter once. */
+struct solder_timing solder_time_calls(int32_t (*call)(void *), void *argument, uint32_t number);
+
+/* Runs the model so often, and looks how much stack it takes. */
 struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t number);
 
 /* The same around a function that does nothing: what measuring itself costs. */

@@ -6,6 +6,7 @@
 #define SOLDER_HEADER_BYTES 8u
 #define SOLDER_CRC_BYTES 4u
 #define SOLDER_WRITE_HEADER_BYTES 6u
+#define SOLDER_LOAD_HEADER_BYTES 4u
 #define SOLDER_REQUEST_LIMIT 64u
 #define SOLDER_REPLY_BIT 128u
 #define SOLDER_NO_FAULT 0u
@@ -27,7 +28,12 @@ enum solder_message {
     SOLDER_MESSAGE_TIME = 6,
     SOLDER_MESSAGE_PROFILE = 7,
     SOLDER_MESSAGE_STATS = 8,
-    SOLDER_MESSAGE_RESET = 9
+    SOLDER_MESSAGE_RESET = 9,
+    SOLDER_MESSAGE_SLOT = 10,
+    SOLDER_MESSAGE_LOAD = 11,
+    SOLDER_MESSAGE_FETCH = 12,
+    SOLDER_MESSAGE_CHECK = 13,
+    SOLDER_MESSAGE_CALL = 14
 };
 
 /* What the device says without having been asked. */
@@ -47,14 +53,17 @@ enum solder_status {
     SOLDER_BAD_LENGTH = 4, /* the request is shorter or longer than its kind allows */
     SOLDER_NO_SUCH_MODEL = 5, /* the firmware holds no model with this number */
     SOLDER_NO_SUCH_TENSOR = 6, /* the model has no tensor with this number */
-    SOLDER_OUT_OF_RANGE = 7, /* the bytes asked for lie outside the tensor, or a number is too large */
+    SOLDER_OUT_OF_RANGE = 7, /* the bytes asked for lie outside the tensor or slot, or a number is too large */
     SOLDER_WRITE_GAP = 8, /* an input must be written from its first byte on without a gap */
     SOLDER_INPUT_MISSING = 9, /* an input was not written completely since the last run */
     SOLDER_NO_RESULT = 10, /* no finished run's outputs are in the arena */
     SOLDER_MODEL_FAILED = 11, /* the model's run function returned an error */
     SOLDER_NOT_BUILT = 12, /* the firmware was built without this ability */
     SOLDER_ARENA_TOO_SMALL = 13, /* the firmware's arena is smaller than the model needs */
-    SOLDER_TOO_MANY_INPUTS = 14 /* the model has more than 32 inputs */
+    SOLDER_TOO_MANY_INPUTS = 14, /* the model has more than 32 inputs */
+    SOLDER_NO_SLOT = 15, /* the firmware has no room for loaded code: its RAM is full or not executable */
+    SOLDER_CODE_DAMAGED = 16, /* the loaded code is not, or no longer, what the call expects */
+    SOLDER_CODE_FAILED = 17 /* the loaded code returned an error */
 };
 
 /* Which of a model's descriptions a describe request asks for. */
@@ -78,12 +87,14 @@ enum solder_fault_cause {
     SOLDER_FAULT_USAGE = 4, /* usage fault */
     SOLDER_FAULT_STACK = 5, /* stack overflow */
     SOLDER_FAULT_WATCHDOG = 6, /* watchdog reset */
-    SOLDER_FAULT_ABORT = 7 /* abort */
+    SOLDER_FAULT_ABORT = 7, /* abort */
+    SOLDER_FAULT_OVERWRITTEN = 8 /* loaded code wrote into the firmware's memory */
 };
 
 /* Bits of hello's capabilities. */
 enum solder_capability {
-    SOLDER_CAPABILITY_PROFILE = 1
+    SOLDER_CAPABILITY_PROFILE = 1,
+    SOLDER_CAPABILITY_SLOT = 2
 };
 
 #endif

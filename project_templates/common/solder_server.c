@@ -11,6 +11,7 @@
 #include "solder_port.h"
 #include "solder_profile.h"
 #include "solder_session.h"
+#include "solder_slot.h"
 
 #define READ_BYTES 64u
 #define MOST_BUILD_ID 40u
@@ -18,9 +19,14 @@
 #define MOST_PROFILED ((SOLDER_REPLY_BYTES - PROFILE_HEAD_BYTES) / SOLDER_PROFILE_ENTRY_BYTES)
 
 #ifdef SOLDER_LAYER_HOOK
-#define CAPABILITIES SOLDER_CAPABILITY_PROFILE
+#define CAN_PROFILE SOLDER_CAPABILITY_PROFILE
 #else
-#define CAPABILITIES 0u
+#define CAN_PROFILE 0u
+#endif
+#ifdef SOLDER_SLOT
+#define CAN_LOAD SOLDER_CAPABILITY_SLOT
+#else
+#define CAN_LOAD 0u
 #endif
 
 static uint32_t boot_nonce;
@@ -59,7 +65,7 @@ static uint8_t hello(const uint8_t *payload, uint32_t count, struct solder_reply
     solder_reply32(reply, boot_nonce);
     solder_reply32(reply, solder_kept.boots);
     solder_reply16(reply, SOLDER_PAYLOAD_BYTES);
-    solder_reply16(reply, CAPABILITIES);
+    solder_reply16(reply, CAN_PROFILE | CAN_LOAD);
     solder_reply32(reply, solder_arena_bytes);
     reply_fault(reply);
     solder_reply16(reply, solder_model_count);
@@ -130,14 +136,6 @@ static uint8_t read(const uint8_t *payload, uint32_t count, struct solder_reply 
     return (uint8_t)status;
 }
 
-static void reply_counter(struct solder_reply *reply, int32_t code)
-{
-    const struct solder_counter counter = solder_port_counter();
-    solder_reply32(reply, (uint32_t)code);
-    solder_reply32(reply, counter.hz);
-    solder_reply8(reply, counter.bits);
-}
-
 /* After a run: its outputs may be read, or nothing is left of it. */
 static uint8_t settle(int32_t code)
 {
@@ -159,7 +157,7 @@ static uint8_t run(const uint8_t *payload, uint32_t count, struct solder_reply *
     solder_session_working();
     const struct solder_timing empty = solder_time_nothing(1);
     const struct solder_timing timing = solder_time_runs(solder_find_model(payload[0]), 1);
-    reply_counter(reply, timing.code);
+    solder_reply_counter(reply, timing.code);
     solder_reply64(reply, empty.ticks);
     solder_reply64(reply, timing.ticks);
     return settle(timing.code);
@@ -177,7 +175,7 @@ static uint8_t time(const uint8_t *payload, uint32_t count, struct solder_reply 
     if (begun != SOLDER_OK) {
         return (uint8_t)begun;
     }
-    reply_counter(reply, 0);
+    solder_reply_counter(reply, 0);
     solder_reply64(reply, solder_time_nothing(number).ticks);
     struct solder_timing timing = {0, 0};
     for (uint32_t i = 0; i < repeat && timing.code == 0; i++) {
@@ -194,7 +192,7 @@ static uint8_t profile(const uint8_t *payload, uint32_t count, struct solder_rep
 {
     const uint32_t first = solder_get16(payload + 1);
     (void)count;
-    if (CAPABILITIES == 0) {
+    if (CAN_PROFILE == 0) {
         return SOLDER_NOT_BUILT;
     }
     const enum solder_status begun = solder_arena_begin_run(payload[0]);
@@ -208,7 +206,7 @@ static uint8_t profile(const uint8_t *payload, uint32_t count, struct solder_rep
     const uint32_t layers = least(model->layer_count - first, MOST_PROFILED);
     solder_session_working();
     const int32_t code = solder_profile_run(model, first, layers, reply->bytes + PROFILE_HEAD_BYTES);
-    reply_counter(reply, code);
+    solder_reply_counter(reply, code);
     solder_reply16(reply, layers);
     reply->count += layers * SOLDER_PROFILE_ENTRY_BYTES;
     return settle(code);
@@ -234,6 +232,16 @@ static uint8_t reset(const uint8_t *payload, uint32_t count, struct solder_reply
     return payload[0] <= SOLDER_RESET_DEVICE ? SOLDER_OK : SOLDER_OUT_OF_RANGE;
 }
 
+#ifndef SOLDER_SLOT
+static uint8_t no_slot(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)payload;
+    (void)count;
+    (void)reply;
+    return SOLDER_NO_SLOT;
+}
+#endif
+
 struct message {
     uint8_t (*carry_out)(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
     uint32_t least_bytes;
@@ -250,6 +258,19 @@ static const struct message messages[] = {
     [SOLDER_MESSAGE_PROFILE] = {profile, 3, 3},
     [SOLDER_MESSAGE_STATS] = {stats, 0, 0},
     [SOLDER_MESSAGE_RESET] = {reset, 1, 1},
+#ifdef SOLDER_SLOT
+    [SOLDER_MESSAGE_SLOT] = {solder_slot_describe, 0, 0},
+    [SOLDER_MESSAGE_LOAD] = {solder_slot_load, SOLDER_LOAD_HEADER_BYTES, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_FETCH] = {solder_slot_fetch, 6, 6},
+    [SOLDER_MESSAGE_CHECK] = {solder_slot_check, 8, 8},
+    [SOLDER_MESSAGE_CALL] = {solder_slot_call, 24, 24},
+#else
+    [SOLDER_MESSAGE_SLOT] = {no_slot, 0, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_LOAD] = {no_slot, 0, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_FETCH] = {no_slot, 0, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_CHECK] = {no_slot, 0, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_CALL] = {no_slot, 0, SOLDER_PAYLOAD_BYTES},
+#endif
 };
 #define MESSAGE_COUNT (sizeof messages / sizeof messages[0])
 

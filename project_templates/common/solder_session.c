@@ -181,3 +181,11 @@ void solder_reply64(struct solder_reply *reply, uint64_t value)
     solder_reply32(reply, (uint32_t)value);
     solder_reply32(reply, (uint32_t)(value >> 32));
 }
+
+void solder_reply_counter(struct solder_reply *reply, int32_t code)
+{
+    const struct solder_counter counter = solder_port_counter();
+    solder_reply32(reply, (uint32_t)code);
+    solder_reply32(reply, counter.hz);
+    solder_reply8(reply, counter.bits);
+}

@@ -48,5 +48,7 @@ void solder_reply8(struct solder_reply *reply, uint32_t value);
 void solder_reply16(struct solder_reply *reply, uint32_t value);
 void solder_reply32(struct solder_reply *reply, uint32_t value);
 void solder_reply64(struct solder_reply *reply, uint64_t value);
+/* How something that was timed ended, and what the ticks are that follow. */
+void solder_reply_counter(struct solder_reply *reply, int32_t code);
 
 #endif

@@ -17,19 +17,19 @@ DEVICE = Path(__file__).parent / "device"
 # Short waits between repetitions, long deadlines: a slow machine delays a test and does not fail it.
 PATIENT = Deadlines(hello_s=30, answer_s=30, run_s=30, retry_s=0.03, retry_most_s=0.2)
 
-Compile = Callable[[str, Sequence[Path]], Path]
+Compile = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
 def compile_c(
     repo_root: Path, require_tool: Callable[..., None], tmp_path_factory: pytest.TempPathFactory
 ) -> Compile:
-    """compile_c(name, sources): those sources with the device runtime, under the sanitizers."""
+    """compile_c(name, sources, *defines): those sources with the device runtime, under the sanitizers."""
     require_tool("gcc")
     runtime = repo_root / "project_templates" / "common"
     folder = tmp_path_factory.mktemp("device")
 
-    def build(name: str, sources: Sequence[Path]) -> Path:
+    def build(name: str, sources: Sequence[Path], *defines: str) -> Path:
         program = folder / name
         flags = [
             "-std=c99",
@@ -43,7 +43,9 @@ def compile_c(
         ]
         checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
         files = [*sources, *sorted(runtime.glob("*.c"))]
-        subprocess.run(["gcc", *flags, *checks, f"-I{runtime}", *map(str, files), "-o", program], check=True)
+        subprocess.run(
+            ["gcc", *flags, *defines, *checks, f"-I{runtime}", *map(str, files), "-o", program], check=True
+        )
         return program
 
     return build

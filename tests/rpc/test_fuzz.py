@@ -14,7 +14,7 @@ pytestmark = pytest.mark.cc
 
 @pytest.fixture(scope="module")
 def fuzz(compile_c) -> Path:
-    return compile_c("fuzz", [DEVICE / "fuzz_main.c", DEVICE / "models.c"])
+    return compile_c("fuzz", [DEVICE / "fuzz_main.c", DEVICE / "models.c"], "-DSOLDER_SLOT")
 
 
 def run_fuzz(program: Path, seed: int, rounds: int) -> None:

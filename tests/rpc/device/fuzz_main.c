@@ -12,6 +12,7 @@
 #include "solder_frame.h"
 #include "solder_port.h"
 #include "solder_server.h"
+#include "solder_slot.h"
 
 #define MOST_FRAME 2500u
 #define MOST_PACKET (SOLDER_FRAME_BYTES - SOLDER_CRC_BYTES)
@@ -130,8 +131,8 @@ static uint32_t position;
 /* A request as the host might make it: small numbers, and of the right length or nearly. */
 static uint32_t plausible_packet(uint8_t *packet)
 {
-    static const uint32_t payload_bytes[] = {0, 2, 3, 6, 8, 1, 4, 3, 0, 1};
-    const uint32_t message = 1 + chance(9);
+    static const uint32_t payload_bytes[] = {0, 2, 3, 6, 8, 1, 4, 3, 0, 1, 0, 8, 6, 8, 24};
+    const uint32_t message = 1 + chance(14);
     uint32_t count = payload_bytes[message];
     for (uint32_t i = 0; i < 16; i++) {
         packet[SOLDER_HEADER_BYTES + i] = (uint8_t)(i < 2 ? chance(5) : chance(4) == 0);
@@ -155,7 +156,7 @@ static void next_request(void)
         count = plausible_packet(packet);
     } else {
         count = random_packet(packet);
-        packet[0] = (uint8_t)chance(chance(8) == 0 ? 256u : 12u);
+        packet[0] = (uint8_t)chance(chance(8) == 0 ? 256u : 17u);
     }
     sequence = (uint16_t)(sequence + chance(3));
     solder_set16(packet + 2, sequence);
@@ -239,6 +240,26 @@ void solder_port_reset(void)
 {
     frame_count = position = 0;
     longjmp(power_on, 1);
+}
+
+/* The slot may be written and read; nothing in it can be executed here, so a call ends like a crash. */
+struct solder_slot solder_port_slot(void)
+{
+    static uint32_t memory[160];
+    const struct solder_slot slot = {(uint8_t *)memory, sizeof memory, NULL, NULL};
+    return slot;
+}
+
+void solder_port_sync_code(const uint8_t *code, uint32_t bytes)
+{
+    (void)code;
+    (void)bytes;
+    solder_port_reset();
+}
+
+void solder_port_deadline(uint32_t milliseconds)
+{
+    (void)milliseconds;
 }
 
 static void fuzz_server(uint32_t rounds)

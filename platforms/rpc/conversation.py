@@ -1,0 +1,152 @@
+"""A conversation with one device: requests sent until answered, resets noticed whenever they happen."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from platforms.rpc import failures, messages
+from platforms.rpc.chunk import ChunkSize
+from platforms.rpc.exchange import Deadlines, DeviceBooted, Effort, Exchange
+from platforms.rpc.messages import Hello
+from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
+from platforms.rpc.protocol import PROTOCOL_VERSION, WRITE_HEADER_BYTES, Message, Status
+from platforms.transport.base import Clock, Transport
+
+T = TypeVar("T")
+DEFAULT_DEADLINES = Deadlines()
+
+
+def drop_log(_line: str) -> None:
+    """For callers that do not want to hear the device's log."""
+
+
+def random_token() -> int:
+    return secrets.randbits(32)
+
+
+class Conversation:
+    """Speaks with the device at the other end of `line`, which it owns from now on. Starts with hello()."""
+
+    def __init__(
+        self,
+        line: Transport,
+        deadlines: Deadlines = DEFAULT_DEADLINES,
+        clock: Clock = time.monotonic,
+        on_log: Callable[[str], None] = drop_log,
+        new_token: Callable[[], int] = random_token,
+    ) -> None:
+        self._exchange = Exchange(line, deadlines, clock, on_log)
+        self._deadlines = deadlines
+        self._new_token = new_token
+        self._hello: Hello | None = None
+        self._id = 0
+        self._sequence = 0
+        self._chunk = ChunkSize(0)
+
+    @property
+    def line_name(self) -> str:
+        return self._exchange.line.name
+
+    def close(self) -> None:
+        self._exchange.line.close()
+
+    def hello(self) -> Hello:
+        """Begins a session; whatever was under way before is forgotten."""
+        token = self._new_token()
+        reply = self._ask_hello(Packet(Message.HELLO, 1, token, messages.pack_hello()))
+        hello = self._unpacked("hello", messages.unpack_hello, reply.payload)
+        if reply.status == Status.WRONG_PROTOCOL or hello.protocol != PROTOCOL_VERSION:
+            raise failures.wrong_protocol(self.line_name, hello)
+        if hello.payload_bytes <= WRITE_HEADER_BYTES:  # no transfer would ever end
+            reason = f"requests of more than {WRITE_HEADER_BYTES} bytes expected, {hello.payload_bytes} taken"
+            raise failures.malformed("hello", self.line_name, reason)
+        self._hello = hello
+        self._id = token ^ hello.boot_nonce
+        self._sequence = 1
+        self._chunk = ChunkSize(hello.payload_bytes - WRITE_HEADER_BYTES)
+        return hello
+
+    def _ask_hello(self, request: Packet) -> Packet:
+        effort = self._exchange.begin("hello", self._deadlines.hello_s)
+        while True:
+            try:
+                return self._exchange.ask(request, effort)
+            except DeviceBooted:  # it has just started: the hello may have come too early
+                continue
+
+    def _greeted(self) -> Hello:
+        assert self._hello is not None, "a session starts with hello()"
+        return self._hello
+
+    def _next(self, message: Message, payload: bytes) -> Packet:
+        self._greeted()
+        self._sequence = (self._sequence + 1) % SEQUENCE_MODULUS
+        return Packet(message, self._sequence, self._id, payload)
+
+    def _request(self, message: Message, payload: bytes, operation: str) -> bytes:
+        """The reply's payload, once the request has been carried out."""
+        request = self._next(message, payload)
+        effort = self._exchange.begin(operation, self._deadlines.answer_s)
+        reply = None
+        while reply is None:
+            reply = self._attempt(request, effort)
+        return self._accepted(reply, operation)
+
+    def _in_pieces(
+        self, message: Message, operation: str, total: int, piece: Callable[[int, int], bytes]
+    ) -> bytes:
+        """Transfers `total` bytes, in smaller pieces while the line damages the larger ones."""
+        received: list[bytes] = []
+        offset = 0
+        while offset < total or not received:
+            count = min(self._chunk.bytes, total - offset)
+            effort = self._exchange.begin(operation, self._deadlines.answer_s)
+            reply = None
+            while reply is None:
+                # Another size is another request: the device must not take it for a repetition.
+                reply = self._attempt(self._next(message, piece(offset, count)), effort)
+                if reply is None:
+                    self._chunk = self._chunk.after_damage()
+                    count = min(self._chunk.bytes, count)
+            received.append(self._accepted(reply, operation))
+            self._chunk = self._chunk.after_success()
+            offset += count
+        return b"".join(received)
+
+    def _attempt(self, request: Packet, effort: Effort) -> Packet | None:
+        try:
+            return self._exchange.attempt(request, effort)
+        except DeviceBooted as booted:
+            if booted.boot_nonce == self._greeted().boot_nonce:
+                return None  # an old notice that comes late
+            raise self._after_reset(effort.operation) from None
+
+    def _accepted(self, reply: Packet, operation: str) -> bytes:
+        if reply.status == Status.NO_SESSION:
+            raise self._after_reset(operation)
+        if reply.status != Status.OK:
+            detail = ""
+            if reply.status in (Status.MODEL_FAILED, Status.CODE_FAILED):
+                detail = f" {self._unpacked(operation, messages.unpack_code, reply.payload)}"
+            raise failures.refused(operation, self.line_name, reply.status, detail)
+        return reply.payload
+
+    def _after_reset(self, operation: str) -> Exception:
+        """Greets the device again and says what happened to it."""
+        before = self._greeted()
+        try:
+            hello = self.hello()
+        except failures.DeviceSilentError:
+            return failures.reset_and_silent(operation, self.line_name)
+        if hello.boot_nonce == before.boot_nonce:
+            return failures.session_lost(operation, self.line_name)
+        return failures.reset_during(operation, self.line_name, hello)
+
+    def _unpacked(self, operation: str, unpack: Callable[[bytes], T], payload: bytes) -> T:
+        try:
+            return unpack(payload)
+        except messages.MalformedPayloadError as error:
+            raise failures.malformed(operation, self.line_name, str(error)) from error

@@ -1,0 +1,37 @@
+/* Code loaded over the line into free RAM, and called there: for trying out kernels without flashing each.
+
+   Built where the platform defines SOLDER_SLOT, which it does where RAM can be executed; elsewhere these requests
+   are refused by name. A platform that defines it supplies the three functions below. */
+#ifndef SOLDER_SLOT_H
+#define SOLDER_SLOT_H
+
+#include <stdint.h>
+
+#include "solder_session.h"
+
+struct solder_slot {
+    uint8_t *base; /* aligned to SOLDER_SLOT_ALIGNMENT */
+    uint32_t bytes;
+    /* The firmware's own variables: code that changes them has gone astray. The words are compared, no more. */
+    const uint32_t *watched_low;
+    const uint32_t *watched_high;
+};
+#define SOLDER_SLOT_ALIGNMENT 32u /* a cache line */
+
+/* The memory for loaded code and its data; bytes = 0 where nothing is left. */
+struct solder_slot solder_port_slot(void);
+
+/* Makes bytes that were written as data visible to instruction fetches: caches, barriers. */
+void solder_port_sync_code(const uint8_t *code, uint32_t bytes);
+
+/* Unless called again within so many milliseconds, the device stops with SOLDER_FAULT_WATCHDOG; 0: no deadline. */
+void solder_port_deadline(uint32_t milliseconds);
+
+/* The requests. */
+uint8_t solder_slot_describe(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+uint8_t solder_slot_load(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+uint8_t solder_slot_fetch(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+uint8_t solder_slot_check(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+uint8_t solder_slot_call(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+
+#endif

@@ -1,0 +1,215 @@
+"""Code loaded into running firmware and called: its results, its time, and every way it can go wrong."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from boards.load import load_board
+from platforms.base import Firmware, platform_of
+from platforms.elf import image, symbols
+from platforms.project import App, ProjectSource
+from platforms.rpc.exchange import Deadlines
+from platforms.rpc.failures import DeviceCrashedError, RequestRefusedError
+from platforms.rpc.messages import Call, Slot
+from platforms.rpc.protocol import Status
+from platforms.rpc.session import Session
+from platforms.toolchains import cpu_flags, find_toolchain
+
+CANDIDATES = Path(__file__).parent / "loaded_code" / "candidates.c"
+PATIENCE = Deadlines(hello_s=20.0, run_s=20.0)
+BOARDS = (
+    ("mps2-an386", "qemu"),
+    ("mps2-an386", "unicorn"),
+    ("mps2-an385", "qemu"),
+    ("mps2-an500", "qemu"),
+    ("mps2-an505", "unicorn"),
+    ("mps3-an547", "qemu"),
+)
+DATA = 4096  # where in the slot the candidates' data lie
+X = bytes(range(40))
+
+pytestmark = pytest.mark.arm
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A board with candidates loaded."""
+
+    board: str
+    session: Session
+    slot: Slot
+    image: bytes
+    entries: Mapping[str, int]
+    firmware: Firmware
+
+    def call(self, name: str, **how: float) -> object:
+        return self.session.call(self.session.load_code(self.image), Call(self.entries[name], DATA, **how))
+
+    def place(self, where: int = 0) -> None:
+        """The task: multiplies X."""
+        at = self.slot.address + DATA
+        task = struct.pack("<4I", at + 16, at + 16 + len(X), len(X), where)
+        self.session.load(DATA, task + X + bytes(len(X)))
+
+    def result(self) -> bytes:
+        return self.session.fetch(DATA + 16 + len(X), len(X))
+
+
+def link(slot: Slot, board_name: str, folder: Path, factor: int = 2) -> tuple[bytes, dict[str, int]]:
+    """The candidates, for the slot's address."""
+    target = load_board(board_name).target
+    chain = find_toolchain(target, "arm-none-eabi-gcc")
+    program = folder / "candidates.elf"
+    where = (
+        "-nostdlib",
+        f"-Wl,-Ttext={slot.address:#x}",
+        "-Wl,-e,multiplies",
+        "-Wl,--build-id=none",
+        "-Wl,--nmagic",
+    )
+    warn = ("-Wall", "-Wno-infinite-recursion", "-Os", "-fno-optimize-sibling-calls")
+    compiler = (*chain.argv, *cpu_flags(target, chain.family), *warn, f"-DFACTOR={factor}")
+    subprocess.run((*compiler, *where, str(CANDIDATES), "-o", str(program)), check=True)
+    address, data = image(program)
+    assert address == slot.address
+    return data, {s.name: s.address - slot.address for s in symbols(program) if s.kind == "STT_FUNC"}
+
+
+@pytest.fixture(scope="module")
+def firmware(tiny: ProjectSource, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Firmware]:
+    root = tmp_path_factory.mktemp("projects")
+
+    def build(name: str) -> Firmware:
+        board = load_board(name)
+        platform = platform_of(board)
+        if not (root / name).exists():
+            platform.generate(tiny, root / name, board, App.RPC)
+        return platform.build(root / name, board)
+
+    return build
+
+
+@contextmanager
+def opened(name: str, runner: str | None, firmware: Firmware) -> Iterator[Session]:
+    board = load_board(name)
+    session = Session(platform_of(board).open_line(firmware, board, runner), PATIENCE)
+    try:
+        session.hello()
+        yield session
+    finally:
+        session.close()
+
+
+@pytest.fixture(params=BOARDS, ids="-".join)
+def bench(
+    request: pytest.FixtureRequest,
+    firmware: Callable[[str], Firmware],
+    require_tool: Callable[..., None],
+    require_package: Callable[..., None],
+    tmp_path: Path,
+) -> Iterator[Bench]:
+    name, runner = request.param
+    require_tool("arm-none-eabi-gcc", *(["qemu-system-arm"] if runner == "qemu" else []))
+    if runner == "unicorn":
+        require_package("unicorn")
+    built = firmware(name)
+    with opened(name, runner, built) as session:
+        slot = session.slot()
+        data, entries = link(slot, name, tmp_path)
+        made = Bench(name, session, slot, data, entries, built)
+        made.place()
+        yield made
+
+
+def assert_usable(bench: Bench) -> None:
+    """The board computes rightly, whatever happened before."""
+    bench.session.hello()
+    bench.place()
+    bench.call("multiplies")
+    assert bench.result() == bytes(2 * x for x in X)
+
+
+def test_loaded_code_runs_and_is_timed(bench: Bench) -> None:
+    assert bench.session.hello().can_load
+    assert bench.slot.bytes > 100_000
+    assert bench.slot.address % bench.slot.alignment == 0
+    timing = bench.call("multiplies", number=10, repeat=40)
+    assert bench.result() == bytes(2 * x for x in X)
+    assert len(timing.ticks) == 40
+    one = bench.call("multiplies", number=1, repeat=1)
+    assert 8 * one.net_ticks[0] < timing.net_ticks[0] < 12 * one.net_ticks[0]
+
+
+def test_the_next_code_in_the_same_place_is_what_runs_then(bench: Bench, tmp_path: Path) -> None:
+    board = load_board(bench.board)
+    for factor in (2, 3, 7):
+        data, entries = link(bench.slot, bench.board, tmp_path, factor)
+        bench.place()
+        timing = bench.session.call(bench.session.load_code(data), Call(entries["multiplies"], DATA))
+        assert bench.result() == bytes(factor * x & 0xFF for x in X)
+        assert len(X) < board.counter.instructions(timing.net_ticks[0]) < 10 * len(X)
+
+
+FAULTS = (
+    ("crashes", "bus fault"),
+    ("traps", "usage fault"),
+    ("overflows", "stack overflow"),
+    ("hangs", "watchdog reset"),
+    ("strays", "loaded code wrote into the firmware's memory"),
+)
+
+
+def test_whatever_goes_wrong_is_named_and_the_board_is_back(bench: Bench) -> None:
+    variable = next(s.address for s in symbols(bench.firmware.elf) if s.name == "solder_arena")
+    for name, fault in FAULTS:
+        bench.place(variable)
+        with pytest.raises(DeviceCrashedError, match=f"during call of loaded code: {fault}") as caught:
+            bench.call(name, deadline_s=1.7)
+        if name != "overflows":  # that one leaves no room for the registers
+            offset = caught.value.fault.pc - bench.slot.address
+            assert 0 <= offset - (bench.entries[name] & ~1) < 16, name
+        assert_usable(bench)
+
+
+def test_code_that_returns_an_error_or_destroys_itself_is_refused(bench: Bench) -> None:
+    with pytest.raises(RequestRefusedError, match="loaded code returned an error") as failed:
+        bench.call("fails")
+    assert failed.value.where.endswith("CODE_FAILED -7")
+    with pytest.raises(RequestRefusedError, match="is not, or no longer, what the call expects") as damaged:
+        bench.call("destroys_itself")
+    assert damaged.value.status == Status.CODE_DAMAGED
+    assert_usable(bench)
+
+
+def test_places_outside_the_slot_are_refused(bench: Bench) -> None:
+    size = bench.slot.bytes
+    code = bench.session.load_code(bench.image)
+    for talk in (
+        lambda: bench.session.load(size - 3, bytes(4)),
+        lambda: bench.session.fetch(size, 1),
+        lambda: bench.session.check(1, size),
+        lambda: bench.session.call(code, Call(size)),
+        lambda: bench.session.call(code, Call(0, size + 1)),
+    ):
+        with pytest.raises(RequestRefusedError) as caught:
+            talk()
+        assert caught.value.status == Status.OUT_OF_RANGE
+
+
+@pytest.mark.cc
+def test_a_board_whose_memory_cannot_be_executed_says_so(
+    firmware: Callable[[str], Firmware], require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    with opened("host", None, firmware("host")) as session:
+        assert not session.hello().can_load
+        with pytest.raises(RequestRefusedError, match="no room for loaded code: its RAM") as caught:
+            session.slot()
+    assert caught.value.status == Status.NO_SLOT
