@@ -13,7 +13,7 @@ from aot.errors import FitError
 from aot.ir.graph import Graph
 from aot.plan.check import check_plan
 from aot.plan.model import Plan, PlanRequest, Pool
-from aot.plan.planner import make_plan
+from aot.plan.planner import find_plan_within, make_plan
 from aot.target import Optimize, Target
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.lower import Lowered, lower_graph, plan_stages, plan_tensors
@@ -36,53 +36,67 @@ def fit_graph(
     graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Point] = NOT_TUNED
 ) -> Fitted:
     """The fastest plan of those tried that keeps to options.ram_bytes. Raises FitError."""
-    by_weight = _heaviest_first(graph)
-    wide = len(by_weight) if options.optimize is not Optimize.RAM else 0
-    wished = _fit(graph, target, options, tuned, by_weight[:wide])
-    if _fits(wished, options):
+    lowering = _Lowering(graph, target, options, tuned)
+    by_weight = _heaviest_first(graph) if options.optimize is not Optimize.RAM else ()
+    wished, limit = lowering.least(by_weight), options.ram_bytes
+    if limit is None or wished.plan.arena_bytes <= limit:
         return wished
-    least = _fit(graph, target, options, tuned, ())
-    if not _fits(least, options):
-        raise _too_large(graph, least, options)
-    return _widest(graph, target, options, tuned, by_weight[:wide], least)
+    best = lowering.within(limit, ())
+    if best is None:
+        least = lowering.least(())
+        if least.plan.arena_bytes > limit:
+            raise _too_large(graph, least, limit)
+        return least
+    return _widest(lowering, limit, by_weight, best)
 
 
-def _widest(
-    graph: Graph,
-    target: Target,
-    options: CompileOptions,
-    tuned: Mapping[str, Point],
-    by_weight: Sequence[str],
-    least: Fitted,
-) -> Fitted:
+def _widest(lowering: _Lowering, limit: int, by_weight: Sequence[str], best: Fitted) -> Fitted:
     """By halving: the most layers, heaviest first, that can have wide rows."""
-    best, fits, fails = least, 0, len(by_weight)
+    fits, fails = 0, len(by_weight)
     for _ in range(_HALVINGS):
         if fails - fits <= 1:
             break
         middle = (fits + fails) // 2
-        tried = _fit(graph, target, options, tuned, by_weight[:middle])
-        if _fits(tried, options):
+        tried = lowering.within(limit, by_weight[:middle])
+        if tried is not None:
             best, fits = tried, middle
         else:
             fails = middle
     return best
 
 
-def _fit(
-    graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Point], wide: Sequence[str]
-) -> Fitted:
-    lowered = lower_graph(graph, target, options, frozenset(wide), tuned)
-    # Margins that are written once are worth some bytes, unless bytes are what is short.
-    steady = options.optimize is not Optimize.RAM and options.ram_bytes is None
-    request = PlanRequest(plan_tensors(lowered, steady), plan_stages(lowered), (Pool("arena"),), options.rows)
-    plan = make_plan(request)
+@dataclass(frozen=True)
+class _Lowering:
+    """A graph on its way to memory; what differs is which layers have wide rows."""
+
+    graph: Graph
+    target: Target
+    options: CompileOptions
+    tuned: Mapping[str, Point]
+
+    def least(self, wide: Sequence[str]) -> Fitted:
+        """In as little memory as the planner finds."""
+        lowered, request = self._request(wide)
+        return _checked(lowered, request, make_plan(request))
+
+    def within(self, limit: int, wide: Sequence[str]) -> Fitted | None:
+        """In at most so much memory."""
+        lowered, request = self._request(wide)
+        plan = find_plan_within(request, limit)
+        return None if plan is None else _checked(lowered, request, plan)
+
+    def _request(self, wide: Sequence[str]) -> tuple[Lowered, PlanRequest]:
+        options = self.options
+        lowered = lower_graph(self.graph, self.target, options, frozenset(wide), self.tuned)
+        # Margins that are written once are worth some bytes, unless bytes are what is short.
+        steady = options.optimize is not Optimize.RAM and options.ram_bytes is None
+        tensors, stages = plan_tensors(lowered, steady), plan_stages(lowered)
+        return lowered, PlanRequest(tensors, stages, (Pool("arena"),), options.rows)
+
+
+def _checked(lowered: Lowered, request: PlanRequest, plan: Plan) -> Fitted:
     check_plan(request, plan)
     return Fitted(lowered, request, plan)
-
-
-def _fits(fitted: Fitted, options: CompileOptions) -> bool:
-    return options.ram_bytes is None or fitted.plan.arena_bytes <= options.ram_bytes
 
 
 def _heaviest_first(graph: Graph) -> tuple[str, ...]:
@@ -90,8 +104,8 @@ def _heaviest_first(graph: Graph) -> tuple[str, ...]:
     return tuple(sorted((name for name in macs if macs[name]), key=lambda name: (-macs[name], name)))
 
 
-def _too_large(graph: Graph, least: Fitted, options: CompileOptions) -> FitError:
-    plan, budget = least.plan, options.ram_bytes or 0
+def _too_large(graph: Graph, least: Fitted, budget: int) -> FitError:
+    plan = least.plan
     stage = least.lowered.stages[plan.order[plan.peak_firing]]
     origin = stage.node.origin if stage.node is not None else ""
     live = ", ".join(f"{name} {plan.buffers[name].bytes:,}" for name in plan.peak_buffers[:_SHOWN])

@@ -45,11 +45,14 @@ def draft(firings: Firings, order: Sequence[int]) -> Draft:
     return Draft(tuple(order), lives, rings, bytes_over_time(firings, lives), estimate)
 
 
-def search_orders(firings: Firings, wholes: WholeOrder) -> list[Draft]:
-    """The drafts worth placing, best first; the stages one after the other are always among them."""
+def search_orders(firings: Firings, wholes: WholeOrder, enough: int = 0) -> list[Draft]:
+    """The drafts worth placing, best first; the stages one after the other are always among them.
+
+    The search ends where an arena of `enough` bytes is in sight.
+    """
     drafts = [draft(firings, _in_turn(firings, wholes.stages)), draft_given(firings)]
     if firings.request.rows:
-        drafts += _climb(firings)
+        drafts += _climb(firings, enough)
     by_order = {d.order: d for d in drafts}
     return sorted(by_order.values(), key=lambda d: (d.rank, d.order))
 
@@ -63,19 +66,20 @@ def _in_turn(firings: Firings, stages: Sequence[int]) -> list[int]:
     return [stage for stage in stages for _ in range(firings.counts[stage])]
 
 
-def _climb(firings: Firings) -> list[Draft]:
+def _climb(firings: Firings, enough: int) -> list[Draft]:
     """From the best plain recipe to the best neighbour, until none is better or the work is spent."""
     trials = {recipe: draft(firings, order_by_demand(firings, recipe)) for recipe in _plain(firings)}
     best = min(trials, key=lambda recipe: trials[recipe].rank)
     budget = SEARCH_FIRINGS // max(sum(firings.counts), 1) - len(trials)
-    while True:
+    while trials[best].estimate > enough:
         round_ = [recipe for recipe in _neighbours(firings, best) if recipe not in trials][: max(budget, 0)]
         budget -= len(round_)
         trials |= {recipe: draft(firings, order_by_demand(firings, recipe)) for recipe in round_}
         following = min(trials, key=lambda recipe: trials[recipe].rank)
         if trials[following].rank >= trials[best].rank:
-            return list(trials.values())
+            break
         best = following
+    return list(trials.values())
 
 
 def _plain(firings: Firings) -> Iterator[Recipe]:

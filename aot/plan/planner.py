@@ -46,6 +46,18 @@ def make_plan(request: PlanRequest) -> Plan:
     return _plan(firings, min(careful, key=lambda placed: placed.cost), wholes)
 
 
+def find_plan_within(request: PlanRequest, limit: int) -> Plan | None:
+    """The first plan found whose arena has at most `limit` bytes; nobody looks for a smaller one."""
+    firings = number_firings(request)
+    wholes = order_whole_stages(request)
+    for draft in search_orders(firings, wholes, limit)[:PLACED_ORDERS]:
+        if draft.bound <= limit:
+            placed = _refine(_place(firings, draft), QUICK, limit)
+            if placed.cost <= (0, limit):
+                return _plan(firings, placed, wholes)
+    return None
+
+
 def _place(firings: Firings, draft: Draft) -> _Placed:
     blocks = make_blocks(firings, draft.lives, draft.rings)
     excuses = find_excuses(firings, draft.lives, draft.rings)
@@ -53,10 +65,11 @@ def _place(firings: Firings, draft: Draft) -> _Placed:
     return _Placed(draft, board, place_in_sequences(board))
 
 
-def _refine(placed: _Placed, effort: tuple[int, int]) -> _Placed:
+def _refine(placed: _Placed, effort: tuple[int, int], enough: int = 0) -> _Placed:
+    """Within the effort: until nothing smaller is possible or the placement is small enough."""
     work, most = effort
     trials = min(work // len(placed.board.blocks) ** 2, most)
-    placement = improve(placed.board, placed.placement, placed.draft.bound, trials)
+    placement = improve(placed.board, placed.placement, max(placed.draft.bound, enough), trials)
     return replace(placed, placement=placement)
 
 

@@ -11,7 +11,7 @@ from aot.plan.firings import number_firings
 from aot.plan.model import PlanRequest
 from aot.plan.order import draft_given
 from aot.plan.place import Board, place_in_sequences
-from aot.plan.planner import make_plan
+from aot.plan.planner import find_plan_within, make_plan
 from aot.plan.rings import find_excuses, make_blocks
 
 
@@ -47,3 +47,15 @@ def test_the_checker_accepts_plans_of_whole_tensors(request: PlanRequest) -> Non
 @given(requests(most_steps=5))
 def test_a_request_gives_the_same_plan_each_time(request: PlanRequest) -> None:
     assert make_plan(request) == make_plan(request)
+
+
+@settings(max_examples=25)
+@given(requests())
+def test_a_plan_within_a_limit_keeps_it_and_is_found_where_the_least_does(request: PlanRequest) -> None:
+    least = make_plan(request).arena_bytes
+    for limit in (least + 40, least - 1, 0):
+        plan = find_plan_within(request, limit)
+        if plan is not None:
+            check_plan(request, plan)
+            assert plan.arena_bytes <= limit
+    assert find_plan_within(request, 2 * least + 40) is not None
