@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -12,14 +12,28 @@ from aot.ir.types import TensorType
 
 
 def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The outputs by name."""
-    values = {**graph.constants, **run_all(graph, inputs)}
-    return {name: values[name] for name in graph.outputs}
+    """The outputs of a first run, by name."""
+    (outputs,) = run_series(graph, [inputs])
+    return outputs
+
+
+def run_series(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Iterator[dict[str, Array]]:
+    """The outputs of one run after the other, by name; states begin afresh and go on from run to run."""
+    states = {state.name: state.initial for state in graph.states}
+    for inputs in samples:
+        values = {**graph.constants, **_run_from(graph, inputs, states)}
+        states = {state.name: values[state.next] for state in graph.states}
+        yield {name: values[name] for name in graph.outputs}
 
 
 def run_all(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Every value that is not a constant, by name."""
-    values: dict[str, Array] = {name: _checked(name, graph.types[name], inputs) for name in graph.inputs}
+    """Every value of a first run that is not a constant, by name."""
+    return _run_from(graph, inputs, {state.name: state.initial for state in graph.states})
+
+
+def _run_from(graph: Graph, inputs: Mapping[str, Array], states: Mapping[str, Array]) -> dict[str, Array]:
+    given = {name: _checked(name, graph.types[name], inputs) for name in graph.inputs}
+    values: dict[str, Array] = {**given, **states}
     for node in graph.nodes:
         arrays = [None if v is None else graph.constants.get(v, values.get(v)) for v in node.inputs]
         results = node.op.reference(arrays, graph.input_types(node), graph.output_types(node))

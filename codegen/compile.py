@@ -25,6 +25,7 @@ from codegen.layers import RunPrinter
 from codegen.lower import Lowered
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 from codegen.names import model_identifier, unique_identifiers
+from codegen.states import state_infos
 
 _ALIGN = 4
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
@@ -54,14 +55,15 @@ def compile_graph(
     fitted = fit_graph(graph, target, options, tuned)
     lowered, plan = fitted.lowered, replace(fitted.plan, whole_tensor_bound_bytes=bound)
     library = kernel_library(lowered.stages, lifts=options.optimize is Optimize.SIZE)
-    constants = collect_constants(name, lowered.stages)
+    states = state_infos(name, graph.states, plan)
+    constants = collect_constants(name, lowered.stages, states)
     names = unique_identifiers(lowered.tensors, "tensor")
     inputs = _interface(graph, graph.inputs, lowered, plan, names)
     outputs = _interface(graph, graph.outputs, lowered, plan, names)
     printer = RunPrinter(lowered, plan, library.calls, constants, names, name)
     run = printer.print()
     sources = emit_sources(
-        name, source_name, model_hash, inputs, outputs, plan.arena_bytes, library, run, constants
+        name, source_name, model_hash, inputs, outputs, states, plan.arena_bytes, library, run, constants
     )
     return CompiledModel(
         name=name,

@@ -10,6 +10,7 @@ import numpy as np
 from aot.ir.graph import Array
 from codegen.instr.real import literal
 from codegen.lower import LoweredStage
+from codegen.states import StateInfo
 
 _C_TYPES = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int32_t", "float32": "float"}
 _LINE = 100
@@ -25,7 +26,9 @@ class Constants:
         return sum(a.nbytes for a in self.arrays.values())
 
 
-def collect_constants(model: str, stages: Sequence[LoweredStage]) -> Constants:
+def collect_constants(
+    model: str, stages: Sequence[LoweredStage], states: Sequence[StateInfo] = ()
+) -> Constants:
     arrays: dict[str, Array] = {}
     known: dict[tuple[str, bytes], str] = {}
     names = []
@@ -38,6 +41,9 @@ def collect_constants(model: str, stages: Sequence[LoweredStage]) -> Constants:
                 arrays[known[key]] = data
             mine[param] = known[key]
         names.append(mine)
+    for state in states:
+        if state.constant is not None:
+            arrays[state.constant] = state.initial.reshape(-1)
     return Constants(arrays, tuple(names))
 
 

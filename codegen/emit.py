@@ -14,6 +14,7 @@ from codegen.kernel_library import KernelLibrary
 from codegen.layers import RunText
 from codegen.model import TensorInfo
 from codegen.names import comment_text, string_text
+from codegen.states import StateInfo
 
 
 def emit_sources(
@@ -22,6 +23,7 @@ def emit_sources(
     model_hash: str,
     inputs: Sequence[TensorInfo],
     outputs: Sequence[TensorInfo],
+    states: Sequence[StateInfo],
     arena_bytes: int,
     library: KernelLibrary,
     run: RunText,
@@ -44,10 +46,12 @@ def emit_sources(
         "hash": ", ".join(f"0x{model_hash[i : i + 2]}" for i in range(0, 16, 2)),
         "layer_count": len(run.layers),
         "stream": run.stream,
+        "state_bytes": sum(state.initial.nbytes for state in states),
+        "resets": [state.reset for state in states],
         "line_arena_bytes": max([arena_bytes, *(t.arena_offset + t.bytes for t in (*inputs, *outputs))]),
     }
-    wanted = {"fill_8" in run.fills: "string.h", run.stream is not None: "stdbool.h"}
-    includes = sorted({*library.includes, *(name for is_wanted, name in wanted.items() if is_wanted)})
+    wanted = (("fill_8" in run.fills or bool(states), "string.h"), (run.stream is not None, "stdbool.h"))
+    includes = sorted({*library.includes, *(name for is_wanted, name in wanted if is_wanted)})
     model = {
         "includes": includes,
         "helpers": library.helpers,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.metadata import version
 
+from aot.plan.model import Kind
 from aot.target import Target
 from codegen.memory_map import MemoryMap, map_memory
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
@@ -36,6 +37,11 @@ class ModelFacts:
         """With room for a streamed input behind it, which the serial line gives as a whole."""
         ends = (tensor.arena_offset + tensor.bytes for tensor in (*self.inputs, *self.outputs))
         return max(self.arena_bytes, *ends)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether something in the arena is kept from run to run."""
+        return any(buffer.kind == Kind.STATE.value for buffer in self.memory.buffers)
 
     @property
     def io_bytes(self) -> int:

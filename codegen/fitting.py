@@ -16,8 +16,9 @@ from aot.plan.model import Plan, PlanRequest, Pool
 from aot.plan.planner import find_plan_within, make_plan
 from aot.target import Optimize, Target
 from codegen.kernels.knobs import NOT_TUNED, Point
-from codegen.lower import Lowered, lower_graph, plan_stages, plan_tensors
+from codegen.lower import Lowered, lower_graph
 from codegen.model import CompileOptions
+from codegen.stage_rows import plan_stages, plan_tensors
 
 _HALVINGS = 3  # plans tried between the least and the fastest: each takes its time
 _SHOWN = 3  # buffers at the peak that an error names

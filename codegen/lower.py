@@ -14,17 +14,16 @@ from aot.errors import ModelError
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.passes.names import fresh_name
-from aot.plan.model import NO_ROWS, Firing, Kind, PlanTensor, Rows, Stage
+from aot.plan.model import Kind
 from aot.target import Optimize, Target
-from codegen.formats import Want, dense_format, geometry, has_margins, join_wants, serves, wanted_format
-from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
+from codegen.formats import Want, dense_format, geometry, join_wants, serves, wanted_format
+from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.relayout import relayout
 from codegen.kernels.table import KERNELS
 from codegen.model import CompileOptions, RowFormat
 
 _VIEW = "reshape"  # the op that only looks at memory in another way
-_ROW_ALIGN = 4
 
 
 @dataclass(frozen=True)
@@ -158,11 +157,13 @@ class _Lowering:
             self._receive(streamed_input(self.graph))
         else:
             self.tensors |= {value: self._fixed(value, Kind.INPUT) for value in self.graph.inputs}
+        self.tensors |= {state.name: self._fixed(state.name, Kind.STATE) for state in self.graph.states}
         for node in self.graph.nodes:
             if node.op.name != _VIEW:
                 self._add_node(node)
         for value in self.graph.outputs:
             self._deliver(value)
+        self._keep_states()
         return Lowered(self.tensors, tuple(self.stages), self.views, self.delivered)
 
     def _receive(self, value: str) -> None:
@@ -227,7 +228,7 @@ class _Lowering:
     def _is_flattened(self, value: str) -> bool:
         """Whether the value is one vector made of the several rows of an image computed in the run."""
         root = self.views.get(value)
-        if root is None or root in self.graph.inputs:
+        if root is None or root in self.graph.given:
             return False
         return geometry(self.graph.types[value]).rows == 1 < geometry(self.graph.types[root]).rows
 
@@ -276,7 +277,7 @@ class _Lowering:
     def _is_looked_at_whole(self, value: str) -> bool:
         """Whether a view of it is read with other rows than its own: then its rows must lie together."""
         views = [view for view, root in self.views.items() if root == value]
-        return any(view in self.graph.outputs or not self._goes_by_rows(view) for view in views)
+        return any(view in self.graph.kept or not self._goes_by_rows(view) for view in views)
 
     def _goes_by_rows(self, view: str) -> bool:
         readers = [node.op.name for node in self.graph.readers[view] if node.op.name != _VIEW]
@@ -296,6 +297,26 @@ class _Lowering:
         self.tensors[name] = Tensor(name, value_type, dense_format(value_type), Kind.OUTPUT)
         reads = (Reading(root, kernel.access[0], view),)
         self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, name))
+
+    def _keep_states(self) -> None:
+        """Last of all each state takes what it is to hold in the next run."""
+        memory = {state.name: self._apart_from_states(state.next) for state in self.graph.states}
+        for number, state in enumerate(self.graph.states):
+            root, view = memory[state.name]
+            source, kept = self.tensors[root], self.tensors[state.name]
+            kernel = relayout(kept.type, view or source.format, kept.format)
+            reads = (Reading(root, kernel.access[0], view),)
+            name = f"keep[{number}] {state.next}"
+            self.stages.append(LoweredStage(name, None, "relayout", kernel, reads, state.name))
+
+    def _apart_from_states(self, value: str) -> tuple[str, RowFormat | None]:
+        """Where a value can be read after states have been written: what is a state itself is copied."""
+        root = self.views.get(value, value)
+        tensor, value_type = self.tensors[root], self.graph.types[value]
+        view = None if geometry(tensor.type) == geometry(value_type) else dense_format(value_type)
+        if tensor.kind is not Kind.STATE:
+            return root, view
+        return self._copy(root, value, view, Want(dtype_bytes=value_type.dtype.bytes)), None
 
 
 def streamed_input(graph: Graph) -> str:
@@ -327,61 +348,3 @@ def _view_roots(graph: Graph) -> dict[str, str]:
             source = node.reads[0]
             roots[node.outputs[0]] = roots.get(source, source)
     return roots
-
-
-def plan_tensors(lowered: Lowered, steady: bool) -> tuple[PlanTensor, ...]:
-    return tuple(
-        PlanTensor(
-            t.name, t.rows, t.format.row_bytes, t.kind, _ROW_ALIGN, t.whole, steady and has_margins(t.format)
-        )
-        for t in lowered.tensors.values()
-    )
-
-
-def plan_stages(lowered: Lowered) -> tuple[Stage, ...]:
-    return tuple(_plan_stage(stage, lowered.tensors) for stage in lowered.stages)
-
-
-def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
-    if stage.kernel.accumulation is not None:
-        return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
-    out = tensors[stage.writes]
-    names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
-    firings = []
-    for row in range(out.image_rows):
-        reads = tuple(_merged(stage, name, row, tensors) for name in names)
-        first = 0 if row == 0 else out.format.top + row
-        firings.append(Firing(reads, (Rows(first, out.format.top + row + 1),)))
-    if out.format.bottom:
-        last = out.format.top + out.image_rows
-        firings.append(Firing((NO_ROWS,) * len(names), (Rows(last, last + out.format.bottom),)))
-    return Stage(stage.name, names, (stage.writes,), tuple(firings))
-
-
-def _accumulating_stage(
-    stage: LoweredStage, accumulation: Accumulation, tensors: Mapping[str, Tensor]
-) -> Stage:
-    """A firing for each row of the input; the last one writes the result."""
-    (reading,), out = stage.reads, tensors[stage.writes]
-    top = tensors[reading.tensor].format.top
-    firings = [Firing((Rows(top + row, top + row + 1),), (NO_ROWS,)) for row in range(accumulation.rows)]
-    firings[-1] = Firing(firings[-1].reads, (Rows(0, out.rows),))
-    return Stage(
-        stage.name, (reading.tensor,), (stage.writes,), tuple(firings), state_bytes=accumulation.bytes
-    )
-
-
-def _merged(stage: LoweredStage, name: str, row: int, tensors: Mapping[str, Tensor]) -> Rows:
-    """The rows of a tensor that a firing reads, through whichever of its inputs."""
-    ranges = [_rows_read(r, row, tensors[name]) for r in stage.reads if r.tensor == name]
-    return Rows(min(r.first for r in ranges), max(r.stop for r in ranges))
-
-
-def _rows_read(reading: Reading, row: int, tensor: Tensor) -> Rows:
-    access = reading.access
-    first = row * access.stride + access.first
-    stop = first + (access.count - 1) * access.step + 1
-    if reading.view is None:
-        return Rows(first + tensor.format.top, stop + tensor.format.top)
-    view_bytes, row_bytes = reading.view.row_bytes, tensor.format.row_bytes
-    return Rows(first * view_bytes // row_bytes, -(-stop * view_bytes // row_bytes))

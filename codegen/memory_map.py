@@ -11,6 +11,7 @@ from itertools import accumulate, pairwise
 from aot.plan.model import Buffer, Firing, Kind, Plan, PlanRequest, Rows, Stage
 
 _KEPT_BEFORE = (Kind.INPUT, Kind.STATE)
+_PRIVATE_KINDS = {"scratch": "scratch", "state": "sums"}  # of a stage, by the end of the buffer's name
 _KEPT_AFTER = (Kind.OUTPUT, Kind.STATE)
 
 Spans = list[tuple[int, int, int]]  # row, first and last firing that needs it
@@ -32,7 +33,7 @@ class BufferLife:
     """A buffer of the plan with the life of each of its rows."""
 
     name: str
-    kind: str  # a value of Kind, "scratch" or "state"
+    kind: str  # a value of Kind, "scratch" or "sums"
     pool: str
     offset: int
     row_bytes: int
@@ -129,10 +130,14 @@ def map_memory(request: PlanRequest, plan: Plan) -> MemoryMap:
         bound_bytes=plan.bound_bytes,
         whole_tensor_bound_bytes=plan.whole_tensor_bound_bytes,
         buffers=tuple(
-            _buffer_life(buffer, *kinds.get(name, (name.rpartition(".")[2], 1)), lives[name])
+            _buffer_life(buffer, *(kinds.get(name) or _private_kind(name)), lives[name])
             for name, buffer in plan.buffers.items()
         ),
     )
+
+
+def _private_kind(name: str) -> tuple[str, int]:
+    return _PRIVATE_KINDS[name.rpartition(".")[2]], 1
 
 
 def _buffer_life(buffer: Buffer, kind: str, rows: int, spans: Spans) -> BufferLife:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.interpret import run_all, run_graph
+from aot.interpret import run_all, run_series
 from aot.ir.graph import Array, Graph
 from aot.ir.types import DType
 from codegen.model import LayerInfo
@@ -58,10 +58,8 @@ class WrongLayer:
 
 def reference_outputs(graph: Graph, samples: Samples) -> list[tuple[Array, ...]]:
     """What the model means, sample by sample: the graph as the importer made it, no pass has touched it."""
-    return [
-        tuple(run_graph(graph, dict(zip(graph.inputs, sample, strict=True))).values())
-        for sample in samples.each
-    ]
+    series = (dict(zip(graph.inputs, sample, strict=True)) for sample in samples.each)
+    return [tuple(outputs.values()) for outputs in run_series(graph, series)]
 
 
 def differences(

@@ -104,6 +104,7 @@ def _app_files(source: ProjectSource, app: App) -> dict[str, str]:
         return {"src/models.c": text}
     tensors = {
         "is_streamed": source.is_streamed,
+        "keeps_state": source.keeps_state,
         "inputs": [_for_main(source, tensor) for tensor in source.inputs],
         "outputs": [_for_main(source, tensor) for tensor in source.outputs],
     }

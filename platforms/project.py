@@ -36,6 +36,7 @@ class ProjectSource:
     headers: Mapping[str, str]  # "kws.h" -> text
     arena_bytes: int  # on the line: with a streamed input as a whole
     is_streamed: bool
+    keeps_state: bool  # from run to run, in the arena
     stack_bytes: int  # estimated need of <model>_run
     inputs: tuple[ProjectTensor, ...]
     outputs: tuple[ProjectTensor, ...]
@@ -57,6 +58,7 @@ def source_of(facts: ModelFacts, files: Mapping[str, str]) -> ProjectSource:
         headers={name: text for name, text in files.items() if name.endswith(".h")},
         arena_bytes=facts.line_arena_bytes,
         is_streamed=facts.line_arena_bytes > facts.arena_bytes,
+        keeps_state=facts.keeps_state,
         stack_bytes=facts.stack_bytes_estimate,
         inputs=tuple(_tensor(tensor) for tensor in facts.inputs),
         outputs=tuple(_tensor(tensor) for tensor in facts.outputs),

@@ -57,7 +57,7 @@ class _Model(ctypes.Structure):
         ("inputs", ctypes.POINTER(_Tensor)),
         ("outputs", ctypes.POINTER(_Tensor)),
         ("run", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)),
-        ("reset_state", ctypes.c_void_p),
+        ("reset_state", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
     )
 
 
@@ -73,7 +73,7 @@ class HostTensor:
 
 
 class HostModel:
-    """A model in this process. `arena` is its working memory; nothing in it is kept between runs."""
+    """A model in this process. `arena` is its working memory, where states are kept between runs."""
 
     def __init__(self, library: Path, name: str) -> None:
         self._library = ctypes.CDLL(str(library))  # kept: the functions live in it
@@ -83,6 +83,12 @@ class HostModel:
         self.outputs = _tensors(self._model.outputs, self._model.output_count)
         self._memory = _aligned(self._model.arena_bytes + 2 * _GUARD_BYTES)
         self.arena = self._memory[_GUARD_BYTES : _GUARD_BYTES + self._model.arena_bytes]
+        self.reset()
+
+    def reset(self) -> None:
+        """States go back to their beginning."""
+        if self._model.reset_state:
+            self._model.reset_state(self.arena.ctypes.data)
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name. Raises InputError where an input is missing or of another kind."""

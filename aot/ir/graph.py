@@ -35,10 +35,19 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Graph:
-    """A model: inputs and constants flow through nodes, in execution order, to outputs.
+class State:
+    """A value that lives from run to run: nodes read `name`; `next` says what it holds in the next run."""
 
-    Every name in `types` is an input, a constant or made by exactly one node before it is read.
+    name: str
+    next: str  # a value of the same dtype and shape that the run makes, or another state
+    initial: Array  # in the first run
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A model: inputs, states and constants flow through nodes, in execution order, to outputs and states.
+
+    Every name in `types` is an input, a state, a constant or made by exactly one node before it is read.
     """
 
     name: str
@@ -47,6 +56,17 @@ class Graph:
     nodes: tuple[Node, ...]
     types: Mapping[str, TensorType]
     constants: Mapping[str, Array] = field(default_factory=dict)
+    states: tuple[State, ...] = ()
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """What is there before the first node: inputs and states."""
+        return (*self.inputs, *(state.name for state in self.states))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """What is wanted after the last node: outputs and what states become."""
+        return (*self.outputs, *(state.next for state in self.states))
 
     @cached_property
     def producers(self) -> Mapping[str, Node]:
@@ -78,7 +98,7 @@ class Graph:
         types = {**self.types, **(types or {})}
         constants = {**self.constants, **(constants or {})}
         outputs = self.outputs if outputs is None else outputs
-        used = {*self.inputs, *outputs}
+        used = {*self.given, *outputs, *(state.next for state in self.states)}
         for node in nodes:
             used.update(node.reads, node.outputs)
         return replace(

@@ -5,6 +5,7 @@
     constant "w": i8[2,1,1,1] {0.25 0.125, 0 0, axis 0} = [1, -2]
     constant "table": f32[1000] = external
     "conv" = conv2d(stride=[2, 2]) "x", "w", none -> "y": i8[1,2,2,2] {0.5, -128} # CONV_2D #0
+    state "s": i8[1,4] {0.5, 0} next "y" = [0, 0, 0, 0]
     output "y"
 
 Braces hold scales, zero points and axis. Attributes at their default are left out. A constant of more
@@ -21,7 +22,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from aot.ir.graph import Array, Graph, Node
+from aot.ir.graph import Array, Graph, Node, State
 from aot.ir.line import Line
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops import OPS
@@ -38,13 +39,18 @@ def print_graph(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
         for name, array in graph.constants.items()
     ]
     lines += [_node(node, graph) for node in graph.nodes]
+    lines += [
+        f"state {_declared(s.name, graph)} next {_quoted(s.next)} = {_elements(s.initial, inline_elements)}"
+        for s in graph.states
+    ]
     lines += [f"output {_quoted(name)}" for name in graph.outputs]
     return "\n".join(lines) + "\n"
 
 
 def external_constants(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> dict[str, Array]:
-    """The constants that the text of the graph leaves out."""
-    return {name: array for name, array in graph.constants.items() if array.size > inline_elements}
+    """The constants and beginnings of states that the text of the graph leaves out."""
+    arrays = {**graph.constants, **{state.name: state.initial for state in graph.states}}
+    return {name: array for name, array in arrays.items() if array.size > inline_elements}
 
 
 def _quoted(name: str) -> str:
@@ -110,6 +116,7 @@ class _Parser:
         self._nodes: list[Node] = []
         self._types: dict[str, TensorType] = {}
         self._constants: dict[str, Array] = {}
+        self._states: list[State] = []
 
     def graph(self) -> Graph:
         return Graph(
@@ -119,6 +126,7 @@ class _Parser:
             tuple(self._nodes),
             self._types,
             self._constants,
+            tuple(self._states),
         )
 
     def line(self, line: Line) -> None:
@@ -144,17 +152,25 @@ class _Parser:
 
     def _constant(self, line: Line) -> None:
         name = self._declaration(line)
+        self._constants[name] = self._array(line, name)
+
+    def _state(self, line: Line) -> None:
+        name = self._declaration(line)
+        line.take("next")
+        following = line.name()
+        self._states.append(State(name, following, self._array(line, name)))
+
+    def _array(self, line: Line, name: str) -> Array:
         tensor = self._types[name]
         line.take("=")
         if not line.takes("external"):
             elements = np.array(line.json(), tensor.dtype.numpy)
             if elements.size != tensor.elements:
                 raise line.error(f"{elements.size} elements for shape {tensor.shape}")
-            self._constants[name] = elements.reshape(tensor.shape)
-        elif name in self._external:
-            self._constants[name] = self._external[name]
-        else:
+            return elements.reshape(tensor.shape)
+        if name not in self._external:
             raise line.error(f'constant "{name}" is external and was not given')
+        return self._external[name]
 
     def _declaration(self, line: Line) -> str:
         name = line.name()
@@ -180,6 +196,7 @@ _STATEMENTS = {
     "input": _Parser._input,
     "constant": _Parser._constant,
     "output": _Parser._output,
+    "state": _Parser._state,
 }
 
 

@@ -32,29 +32,32 @@ def verify(graph: Graph) -> None:
 
 def _names_have_types(graph: Graph) -> Iterator[str]:
     mentioned = chain(
-        graph.inputs, graph.outputs, graph.constants, *((*n.reads, *n.outputs) for n in graph.nodes)
+        graph.given, graph.kept, graph.constants, *((*n.reads, *n.outputs) for n in graph.nodes)
     )
     return (f'"{name}" has no type' for name in mentioned if name not in graph.types)
 
 
 def _one_producer(graph: Graph) -> Iterator[str]:
     made: set[str] = set()
-    for name in chain(graph.inputs, graph.constants, *(n.outputs for n in graph.nodes)):
+    for name in chain(graph.given, graph.constants, *(n.outputs for n in graph.nodes)):
         if name in made:
             yield f'"{name}" is made twice'
         made.add(name)
 
 
 def _read_after_made(graph: Graph) -> Iterator[str]:
-    made = {*graph.inputs, *graph.constants}
+    made = {*graph.given, *graph.constants}
     for node in graph.nodes:
         yield from (f'"{node.name}" reads "{name}"' for name in node.reads if name not in made)
         made.update(node.outputs)
     yield from (f'output "{name}" is not made' for name in graph.outputs if name not in made)
+    yield from (
+        f'"{s.next}", which "{s.name}" becomes, is not made' for s in graph.states if s.next not in made
+    )
 
 
 def _nothing_unmentioned(graph: Graph) -> Iterator[str]:
-    used = {*graph.inputs, *graph.outputs, *chain(*((*n.reads, *n.outputs) for n in graph.nodes))}
+    used = {*graph.given, *graph.kept, *chain(*((*n.reads, *n.outputs) for n in graph.nodes))}
     return (f'nothing mentions "{name}"' for name in graph.types if name not in used)
 
 
@@ -100,6 +103,22 @@ def _constants(graph: Graph) -> Iterator[str]:
             yield f'"{name}" is {array.dtype}{array.shape}, declared {tensor.dtype.value}{tensor.shape}'
 
 
+def _states(graph: Graph) -> Iterator[str]:
+    for state in graph.states:
+        kept, becomes = (_declared(graph.types[name]) for name in (state.name, state.next))
+        begins = f"{state.initial.dtype}{state.initial.shape}"
+        if becomes != kept:
+            yield f'"{state.name}" is {kept}, it becomes {becomes}'
+        if begins != kept:
+            yield f'"{state.name}" is {kept}, it begins as {begins}'
+        if state.next in graph.constants:
+            yield f'"{state.name}" becomes the constant "{state.next}"'
+
+
+def _declared(tensor: TensorType) -> str:
+    return f"{tensor.dtype.numpy}{tensor.shape}"
+
+
 def _op_constraints(graph: Graph) -> Iterator[str]:
     for node in graph.nodes:
         for fact in violations(node.op, graph.input_types(node), graph.output_types(node)):
@@ -123,6 +142,7 @@ RULES: dict[str, Rule] = {
     "every dimension is at least 1": _shapes_positive,
     "quantisation fits its tensor": _quantisation,
     "constants have their declared type": _constants,
+    "a state begins and goes on as what it is": _states,
     "every node keeps its op's constraints": _op_constraints,
     "declared types are what the ops infer": _inferred_types,
 }

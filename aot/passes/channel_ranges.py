@@ -43,7 +43,7 @@ class Range:
 
 def channel_ranges(graph: Graph) -> dict[str, Range]:
     """The ranges of all int8 inputs and results that have channels."""
-    ranges = {name: _whole(graph.types[name]) for name in graph.inputs if _has_channels(graph.types[name])}
+    ranges = {name: _whole(graph.types[name]) for name in graph.given if _has_channels(graph.types[name])}
     for node in graph.nodes:
         for name in node.outputs:
             if _has_channels(graph.types[name]):

@@ -36,7 +36,7 @@ def dead_channels(graph: Graph, ranges: dict[str, Range]) -> dict[str, Mask]:
         name: np.ones(graph.types[name].shape[-1], np.bool_)
         for node in graph.nodes
         for name in node.outputs
-        if name in ranges and name not in graph.outputs and _can_lose_channels(node, graph)
+        if name in ranges and name not in graph.kept and _can_lose_channels(node, graph)
     }
     while _give_up(graph, ranges, dead) or _give_up_one_of_all(dead):
         pass

@@ -10,7 +10,7 @@ def fold_constants(graph: Graph) -> Graph:
     constants: dict[str, Array] = dict(graph.constants)
     kept: list[Node] = []
     for node in graph.nodes:
-        if set(node.reads) <= constants.keys() and not set(node.outputs) & set(graph.outputs):
+        if set(node.reads) <= constants.keys() and not set(node.outputs) & set(graph.kept):
             arrays = [None if name is None else constants[name] for name in node.inputs]
             results = node.op.reference(arrays, graph.input_types(node), graph.output_types(node))
             constants.update(zip(node.outputs, results, strict=True))

@@ -20,7 +20,7 @@ def merge_duplicates(graph: Graph) -> Graph:
     for node in graph.nodes:
         node = replace(node, inputs=tuple(name and renamed.get(name, name) for name in node.inputs))
         twin = first.setdefault((node.op, node.inputs, graph.output_types(node)), node)
-        if twin is node or set(node.outputs) & set(graph.outputs):
+        if twin is node or set(node.outputs) & set(graph.kept):
             kept.append(node)
         else:
             renamed.update(zip(node.outputs, twin.outputs, strict=True))
@@ -33,6 +33,6 @@ def _equal_constants(graph: Graph) -> dict[str, str]:
     renamed: dict[str, str] = {}
     for name, array in graph.constants.items():
         twin = first.setdefault((graph.types[name], array.tobytes()), name)
-        if twin != name and name not in graph.outputs:
+        if twin != name and name not in graph.kept:
             renamed[name] = twin
     return renamed

@@ -16,7 +16,7 @@ def merge_pads(graph: Graph) -> Graph:
     merged = [_past_pad(node, graph) for node in graph.nodes]
     if all(old is new for old, new in zip(graph.nodes, merged, strict=True)):
         return graph
-    read = {*graph.outputs, *(value for node in merged for value in node.reads)}
+    read = {*graph.kept, *(value for node in merged for value in node.reads)}
     return graph.with_nodes(n for n in merged if not isinstance(n.op, Pad) or n.outputs[0] in read)
 
 

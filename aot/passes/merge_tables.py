@@ -38,7 +38,7 @@ def _merged_into(node: Node, graph: Graph) -> Node | None:
         return None
     value = _source(node, graph)
     first = graph.producers.get(value)
-    if first is None or value in graph.outputs or len(graph.readers[value]) > 1:
+    if first is None or value in graph.kept or len(graph.readers[value]) > 1:
         return None
     return None if _table(first, graph) is None else first
 

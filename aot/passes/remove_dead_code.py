@@ -7,7 +7,7 @@ from aot.ir.graph import Graph, Node
 
 def remove_dead_code(graph: Graph) -> Graph:
     """Inputs that nothing reads stay: they are part of the model's interface."""
-    needed = set(graph.outputs)
+    needed = set(graph.kept)
     kept: list[Node] = []
     for node in reversed(graph.nodes):
         if needed & set(node.outputs):

@@ -33,10 +33,10 @@ def _is_identity(node: Node, graph: Graph) -> bool:
 def _without(node: Node, graph: Graph) -> Graph:
     (source,), (result,) = node.reads, node.outputs
     others = [other for other in graph.nodes if other is not node]
-    if result not in graph.outputs:
+    if result not in graph.kept:
         return graph.with_nodes(rename_reads(others, {result: source}))
     # An output keeps its name, so its maker has to take the name over - if it may.
-    if source not in graph.producers or source in graph.outputs:
+    if source not in graph.producers or source in graph.kept:
         return graph
     renamed = rename_reads(others, {source: result})
     return graph.with_nodes(replace(n, outputs=_renamed(n.outputs, source, result)) for n in renamed)

@@ -28,8 +28,12 @@ def _whole_request(graph: Graph) -> PlanRequest:
         firing = Firing((_ONCE,) * len(reads), (_ONCE,) * len(node.outputs))
         stages.append(Stage(node.name, reads, node.outputs, (firing,)))
     outputs = {roots.get(v, v) for v in graph.outputs}
+    states = {state.name for state in graph.states}
     made = [v for stage in stages for v in stage.writes]
-    tensors = [PlanTensor(v, 1, graph.types[v].bytes, Kind.INPUT, align=1) for v in graph.inputs]
+    tensors = [
+        PlanTensor(v, 1, graph.types[v].bytes, Kind.STATE if v in states else Kind.INPUT, align=1)
+        for v in graph.given
+    ]
     tensors += [
         PlanTensor(v, 1, graph.types[v].bytes, Kind.OUTPUT if v in outputs else Kind.INNER, align=1)
         for v in made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aot.ir.graph import Array
+from aot.ir.types import DType
 from aot.ops.table import table_of
 from codegen.formats import Want, storage_dtype
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
@@ -53,4 +54,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return lookup_kernel(site, table, inputs[0], output)
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower)
+KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.U8}))

@@ -78,7 +78,7 @@ def test_rows_live_from_their_first_to_their_last_use(memory: MemoryMap) -> None
 def test_scratch_lives_while_its_stage_fires_and_state_in_between_too(memory: MemoryMap) -> None:
     assert lives(memory.by_name["pair.scratch"]) == [(0, 2, 2), (0, 5, 5), (0, 8, 8)]
     assert lives(memory.by_name["sum.state"]) == [(0, 3, 9)]
-    assert [b.kind for b in memory.buffers] == ["input", "inner", "inner", "output", "scratch", "state"]
+    assert [b.kind for b in memory.buffers] == ["input", "inner", "inner", "output", "scratch", "sums"]
 
 
 def test_rows_of_a_ring_come_round_to_the_same_addresses(memory: MemoryMap) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aot.ir.graph import Graph, Node
+from aot.ir.graph import Graph, Node, State
 from aot.ir.line import GraphTextError
 from aot.ir.text import external_constants, parse_graph, print_graph
 from aot.ir.types import DType, Quant, TensorType
@@ -67,12 +67,14 @@ tensors = st.builds(
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
     """Any graph that can be written down; whether it keeps the rules is no matter here."""
-    x, c, y = draw(st.lists(names, min_size=3, max_size=3, unique=True))
+    x, c, y, s = draw(st.lists(names, min_size=4, max_size=4, unique=True))
     array = draw(constants())
     types = {x: draw(tensors), c: TensorType(DTYPES[array.dtype], array.shape, draw(st.none() | quants()))}
     inputs = draw(st.lists(st.sampled_from([x, c, None]), min_size=1, max_size=3).map(tuple))
     node = Node(draw(names), draw(ops), inputs, (y,), draw(st.just("") | names.map(str.strip)))
-    return Graph(draw(names), (x,), (y,), (node,), {**types, y: draw(tensors)}, {c: array})
+    states = (State(s, y, array),) if draw(st.booleans()) else ()
+    types |= {y: draw(tensors)} | {state.name: types[c] for state in states}
+    return Graph(draw(names), (x,), (y,), (node,), types, {c: array}, states)
 
 
 DTYPES = {dtype.numpy: dtype for dtype in DType}
@@ -81,7 +83,13 @@ DTYPES = {dtype.numpy: dtype for dtype in DType}
 def same(a: Graph, b: Graph) -> bool:
     arrays = all(np.array_equal(a.constants[name], b.constants[name], equal_nan=True) for name in a.constants)
     dtypes = all(a.constants[name].dtype == b.constants[name].dtype for name in a.constants)
-    return arrays and dtypes and replace(a, constants={}) == replace(b, constants={})
+    states = all(
+        (one.name, one.next) == (other.name, other.next)
+        and np.array_equal(one.initial, other.initial, equal_nan=True)
+        for one, other in zip(a.states, b.states, strict=True)
+    )
+    bare = [replace(graph, constants={}, states=()) for graph in (a, b)]
+    return arrays and dtypes and states and bare[0] == bare[1]
 
 
 @given(graphs())
@@ -101,6 +109,7 @@ input "x": i8[1,4,4,1] {0.5, -128}
 constant "w": i8[2,1,1,1] {0.25 0.125, 0 0, axis 0} = [1, -2]
 constant "table": i8[100] = external
 "conv" = conv2d(stride=[2, 2], activation=relu) "x", "w", none -> "y": i8[1,2,2,2] {0.5, -128} # CONV_2D #0
+state "s": i8[1,2,2,2] {0.5, -128} next "y" = [0, 1, 2, 3, 4, 5, 6, 7]
 output "y"
 """
 
@@ -114,13 +123,16 @@ def test_the_text_is_as_documented() -> None:
         ),
     )
     assert graph.constants["table"] is table
+    (state,) = graph.states
+    assert (state.name, state.next) == ("s", "y")
+    assert state.initial.ravel().tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
     assert print_graph(graph) == TEXT
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("what", "line 1: expected graph, input, constant, output or a node, found what in: what"),
+        ("what", "line 1: expected graph, input, constant, output, state or a node, found what in: what"),
         ('input "x"', 'line 1: expected :, found the end of the line in: input "x"'),
         ("input x: i8[1]", "line 1: expected a name in quotes, found x in: input x: i8[1]"),
         ('input "x": i9[1]', 'line 1: i9 is not an element type in: input "x": i9[1]'),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aot.ir.graph import Graph, Node
+from aot.ir.graph import Graph, Node, State
 from aot.ir.types import DType, Quant, TensorType
 from aot.ir.verify import RULES, GraphRuleError, verify
 from aot.ops.binary import Add
@@ -55,6 +55,10 @@ BROKEN = {
     "constants have their declared type": (
         replace(GOOD, constants={"c": np.zeros((1, 4), np.int16)}),
         '"c" is int16(1, 4), declared i8(1, 4)',
+    ),
+    "a state begins and goes on as what it is": (
+        replace(GOOD, inputs=(), states=(State("x", "z", np.zeros((4, 1), np.int8)),)),
+        '"x" is int8(1, 4), it begins as int8(4, 1)',
     ),
     "every node keeps its op's constraints": (
         replace(GOOD, nodes=(Node("twice", Reshape((3,)), ("x",), ("y",)), SECOND)),

@@ -54,14 +54,14 @@ class ModelBuilder:
         inputs: Sequence[str | None],
         outputs: Sequence[TensorSpec],
         options: str = "",
-        **fields: float,
+        **fields: float | str,
     ) -> str:
         """Any operator, by its names in TFLite's schema; gives the first output's name."""
         names = [self._add(tensor) for tensor in outputs]
         reads = tuple(-1 if name is None else self._index(name) for name in inputs)
         makes = tuple(self._index(name) for name in names)
         self.operators.append(OperatorSpec(code, version, reads, makes, options, fields))
-        return names[0]
+        return names[0] if names else ""
 
     def conv2d(
         self,
@@ -187,18 +187,19 @@ class ModelBuilder:
         result = self._result(name or self._fresh("softmax"), x, self.tensors[x].shape, 1 / 256, -128)
         return self.operator("SOFTMAX", 2, (x,), [result], "SoftmaxOptions", Beta=beta)
 
-    def spec(self, *outputs: str) -> ModelSpec:
-        """The model as plain data; what finish() writes."""
+    def spec(self, *outputs: str, called: Sequence[ModelSpec] = ()) -> ModelSpec:
+        """The model as plain data; what finish() writes. `called` are its further subgraphs."""
         return ModelSpec(
             self.name,
             tuple(self.tensors.values()),
             tuple(self.operators),
             tuple(self._index(name) for name in self.inputs),
             tuple(self._index(name) for name in outputs),
+            tuple(called),
         )
 
-    def finish(self, *outputs: str) -> bytes:
-        return write_tflite(self.spec(*outputs))
+    def finish(self, *outputs: str, called: Sequence[ModelSpec] = ()) -> bytes:
+        return write_tflite(self.spec(*outputs, called=called))
 
     def _add(self, tensor: TensorSpec) -> str:
         assert tensor.name not in self.tensors, f"{tensor.name} is there twice"

@@ -41,7 +41,7 @@ class OperatorSpec:
     inputs: tuple[int, ...]  # indices of tensors; -1 where an optional one is absent
     outputs: tuple[int, ...]
     options: str = ""
-    fields: Mapping[str, float] = field(default_factory=dict)
+    fields: Mapping[str, float | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,21 @@ class ModelSpec:
     operators: tuple[OperatorSpec, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    called: tuple[ModelSpec, ...] = ()  # further subgraphs, by number from 1 on
 
 
 def write_tflite(model: ModelSpec) -> bytes:
     """The bytes of a .tflite file; the same for the same model."""
     out = flatbuffers.Builder(1024)
-    constants = [t.data for t in model.tensors if t.data is not None]
+    parts = (model, *model.called)
+    constants = [t.data for part in parts for t in part.tensors if t.data is not None]
     buffers = _offsets(out, [_buffer(out, None), *(_buffer(out, array) for array in constants)])
-    kinds = sorted({(op.code, op.version) for op in model.operators})
+    kinds = sorted({(op.code, op.version) for part in parts for op in part.operators})
     codes = _offsets(out, [_operator_code(out, code, version) for code, version in kinds])
-    subgraphs = _offsets(out, [_subgraph(out, model, kinds)])
+    counts = [sum(t.data is not None for t in part.tensors) for part in parts]
+    subgraphs = _offsets(
+        out, [_subgraph(out, part, kinds, 1 + sum(counts[:n])) for n, part in enumerate(parts)]
+    )
     description = out.CreateString(model.name)
     root = _table(
         out,
@@ -107,11 +112,16 @@ def _operator_code(out: flatbuffers.Builder, code: str, version: int) -> int:
     return _table(out, "OperatorCode", DeprecatedBuiltinCode=old, BuiltinCode=number, Version=version)
 
 
-def _subgraph(out: flatbuffers.Builder, model: ModelSpec, kinds: Sequence[tuple[str, int]]) -> int:
+def _subgraph(
+    out: flatbuffers.Builder, model: ModelSpec, kinds: Sequence[tuple[str, int]], first_buffer: int
+) -> int:
     filled = [i for i, tensor in enumerate(model.tensors) if tensor.data is not None]
     tensors = _offsets(
         out,
-        [_tensor(out, t, filled.index(i) + 1 if i in filled else 0) for i, t in enumerate(model.tensors)],
+        [
+            _tensor(out, t, filled.index(i) + first_buffer if i in filled else 0)
+            for i, t in enumerate(model.tensors)
+        ],
     )
     operators = _offsets(out, [_operator(out, op, kinds) for op in model.operators])
     inputs = _numbers(out, model.inputs, "int32")
@@ -153,6 +163,7 @@ def _operator(out: flatbuffers.Builder, op: OperatorSpec, kinds: Sequence[tuple[
         "Outputs": _numbers(out, op.outputs, "int32"),
     }
     if op.options:
-        fields["BuiltinOptions"] = _table(out, op.options, **op.fields)
+        texts = {name: out.CreateString(v) for name, v in op.fields.items() if isinstance(v, str)}
+        fields["BuiltinOptions"] = _table(out, op.options, **{**op.fields, **texts})
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, op.options)
     return _table(out, "Operator", **fields)

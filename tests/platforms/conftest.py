@@ -45,6 +45,7 @@ def tiny() -> ProjectSource:
         headers={name: text for name, text in files.items() if name.endswith(".h")},
         arena_bytes=8,
         is_streamed=False,
+        keeps_state=False,
         stack_bytes=64,
         inputs=(ProjectTensor("x", "int8_t", 4),),
         outputs=(ProjectTensor("y", "int8_t", 4),),

@@ -56,6 +56,7 @@ def failures_on_board(
         headers=_headers(checks),
         arena_bytes=0,
         is_streamed=False,
+        keeps_state=False,
         stack_bytes=4096,
         inputs=(),
         outputs=(),

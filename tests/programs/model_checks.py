@@ -85,6 +85,35 @@ _COMPARE_INSIDE = (
 )
 
 
+def state_check(
+    name: str, model: CompiledModel, samples: Sequence[Sample], wanted: Sequence[Sample]
+) -> Check:
+    """One run after the other in one arena, from a reset on; the whole series twice."""
+    arrays = [_arrays("x", model.inputs, samples), _arrays("y", model.outputs, wanted)]
+    files = {f.replace(".c", ".inc"): text for f, text in model.sources.items()}
+    includes = [f'#include "{f}"\n' for f in sorted(files) if f.endswith(".inc")]
+    body = f"""
+uint32_t CHECK(void)
+{{
+    uint8_t *const arena = check_memory({model.name.upper()}_ARENA_BYTES);
+    for (uint32_t turn = 0; turn < {2 * len(samples)}u; turn++) {{
+        const uint32_t sample = turn % {len(samples)}u;
+        if (arena == NULL || (sample == 0 && {model.name}_reset(arena) != 0)) {{
+            return turn + 1u;
+        }}
+{_lines(model.inputs, "memcpy(arena + {offset}u, x{i} + sample * {elements}u, {bytes}u);")}
+        uint32_t wrong = (uint32_t){model.name}_model.run(arena);
+{_lines(model.outputs, _COMPARE_INSIDE)}
+        if (wrong != 0) {{
+            return turn * 1000000u + wrong;
+        }}
+    }}
+    return 0;
+}}
+"""
+    return Check(name, "#include <string.h>\n" + "".join((*includes, *arrays, body)), files)
+
+
 def _once(model: CompiledModel, samples: int) -> str:
     return f"""
 static uint32_t outside(uint32_t sample)

@@ -16,16 +16,21 @@ from codegen.lower import Lowered, LoweredStage, Reading, Tensor
 Rows = list[Array]
 
 
-def run_lowered(lowered: Lowered, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The output tensors by name. Reading or writing past a row's end raises IndexError."""
+def run_lowered(
+    lowered: Lowered, inputs: Mapping[str, Array], states: Mapping[str, Array] | None = None
+) -> dict[str, Array]:
+    """Outputs, and states as they are afterwards, by name. A step past a row's end raises IndexError."""
     memory: dict[str, Rows] = {}
+    states = states or {}
     for tensor in lowered.tensors.values():
         memory[tensor.name] = _empty(tensor)
         if tensor.kind is Kind.INPUT:
             memory[tensor.name] = list(inputs[tensor.name].reshape(tensor.image_rows, -1).copy())
+        if tensor.kind is Kind.STATE:
+            memory[tensor.name] = list(states[tensor.name].reshape(tensor.image_rows, -1).copy())
     for stage in lowered.stages:
         _run_stage(lowered, stage, memory)
-    made = [t for t in lowered.tensors.values() if t.kind is Kind.OUTPUT]
+    made = [t for t in lowered.tensors.values() if t.kind in (Kind.OUTPUT, Kind.STATE)]
     return {t.name: np.concatenate(memory[t.name]).reshape(t.type.shape) for t in made}
 
 

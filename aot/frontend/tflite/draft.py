@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import numpy as np
 import tflite
 
 from aot.errors import ModelError
-from aot.ir.graph import Array, Graph, Node
+from aot.frontend.tflite.model_file import operator_options
+from aot.ir.graph import Array, Graph, Node, State
 from aot.ir.types import TensorType
 from aot.ops.constraints import violations
 from aot.ops.op import Op
 
 Options = TypeVar("Options")
-_EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)  # a vtable without fields, and the table at byte 4 that uses it
+
+
+# A subgraph and the values that are its inputs -> the values that are its outputs.
+ReadSubgraph = Callable[["Draft", "Operator", int, Sequence[str]], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Operator:
     outputs: tuple[str, ...]
     table: tflite.Operator
     file_name: str
+    read_subgraph: ReadSubgraph
 
     @property
     def origin(self) -> str:
@@ -40,13 +45,7 @@ class Operator:
 
     def options(self, options_class: type[Options]) -> Options:
         """The operator's attributes; where the file has none of this kind, the schema's defaults."""
-        options = options_class()
-        kind, table = self.table.BuiltinOptionsType(), self.table.BuiltinOptions()
-        if table is None or kind != getattr(tflite.BuiltinOptions, options_class.__name__):
-            options.Init(_EMPTY_TABLE, 4)  # type: ignore[attr-defined]
-            return options
-        options.Init(table.Bytes, table.Pos)  # type: ignore[attr-defined]
-        return options
+        return operator_options(self.table, options_class)
 
 
 class Names:
@@ -68,6 +67,15 @@ class Names:
 
 
 @dataclass
+class Variable:
+    """What READ_VARIABLE and ASSIGN_VARIABLE speak of, as far as the file has been read."""
+
+    state: str | None = None  # the value that a run begins with, once somebody has read it
+    now: str | None = None  # the value that it holds at this point of a run
+    initial: Array | None = None  # None: zeros
+
+
+@dataclass
 class Draft:
     """What has been read so far."""
 
@@ -77,6 +85,10 @@ class Draft:
     nodes: list[Node] = field(default_factory=list)
     node_names: Names = field(default_factory=Names)
     value_names: Names = field(default_factory=Names)
+    handles: dict[str, str] = field(default_factory=dict)  # value of a resource -> variable
+    variables: dict[str, Variable] = field(default_factory=dict)
+    _known: dict[str, Array | None] = field(default_factory=dict)
+    is_initialising: bool = False  # inside a subgraph that runs once, before the first run
 
     def add_value(self, wish: str, tensor_type: TensorType, data: Array | None = None) -> str:
         """A value with a name of its own, as near to the wish as can be."""
@@ -115,9 +127,42 @@ class Draft:
         if output in self.made:
             raise operator.fail(f'it writes "{output}", which is already an input, a constant or a result')
 
+    def known(self, value: str) -> Array | None:
+        """What a value holds whatever the inputs are, or None."""
+        if value in self.constants:
+            return self.constants[value]
+        if value not in self._known:
+            self._known[value] = self._evaluated(value)
+        return self._known[value]
+
+    def _evaluated(self, value: str) -> Array | None:
+        node = next((n for n in reversed(self.nodes) if value in n.outputs), None)
+        if node is None:
+            return None
+        operands = [self.known(name) for name in node.reads]
+        if any(operand is None for operand in operands):
+            return None
+        arrays = dict(zip(node.reads, operands, strict=True))
+        inputs = [None if name is None else arrays[name] for name in node.inputs]
+        types = [None if name is None else self.types[name] for name in node.inputs]
+        results = node.op.reference(inputs, types, [self.types[name] for name in node.outputs])
+        return dict(zip(node.outputs, results, strict=True))[value]
+
     def graph(self, name: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
-        whole = Graph(name, inputs, outputs, tuple(self.nodes), self.types, self.constants)
+        states = tuple(
+            State(v.state, v.now, self._beginning(v.state, v.initial))
+            for v in self.variables.values()
+            if v.state is not None and v.now is not None
+        )
+        whole = Graph(name, inputs, outputs, tuple(self.nodes), self.types, self.constants, states)
         return whole.with_nodes(whole.nodes)
+
+    def _beginning(self, state: str, initial: Array | None) -> Array:
+        tensor = self.types[state]
+        if initial is not None:
+            return initial
+        zero = 0 if tensor.quant is None else tensor.quant.zero_points[0]
+        return np.full(tensor.shape, zero, tensor.dtype.numpy)
 
 
 Importer = Callable[[Draft, Operator, str], None]  # the last is the mode of rounding

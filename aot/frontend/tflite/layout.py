@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflite import BuiltinOptions
+from tflite import BuiltinOptions, BuiltinOptions2
 
 from aot.frontend.tflite.flatbuffer import Layout, Scalar, Tables, Union, Vector
 
@@ -31,9 +31,28 @@ _OPTIONS = {
     ),
     BuiltinOptions.UnpackOptions: Layout("UnpackOptions", {0: _INT, 1: _INT}),
     BuiltinOptions.SubOptions: Layout("SubOptions", {0: _BYTE}),
+    BuiltinOptions.VarHandleOptions: Layout("VarHandleOptions", {0: _BYTES, 1: _BYTES}),
+    BuiltinOptions.CallOnceOptions: Layout("CallOnceOptions", {0: _INT}),
+    BuiltinOptions.CallOptions: Layout("CallOptions", {0: _INT}),
+    BuiltinOptions.IfOptions: Layout("IfOptions", {0: _INT, 1: _INT}),
+    BuiltinOptions.WhileOptions: Layout("WhileOptions", {0: _INT, 1: _INT}),
+}
+_OPTIONS_2 = {
+    BuiltinOptions2.StableHLOCompositeOptions: Layout("StableHLOCompositeOptions", {0: _BYTES, 1: _INT}),
 }
 _OPERATOR_CODE = Layout("OperatorCode", {0: _BYTE, 1: _BYTES, 3: _INT})
-_OPERATOR = Layout("Operator", {0: _INT, 1: _INTS, 2: _INTS, 3: _BYTE, 4: Union(3, _OPTIONS)})
+_OPERATOR = Layout(
+    "Operator",
+    {
+        0: _INT,
+        1: _INTS,
+        2: _INTS,
+        3: _BYTE,
+        4: Union(3, _OPTIONS),
+        11: _BYTE,
+        12: Union(11, _OPTIONS_2),
+    },
+)
 _QUANTIZATION = Layout("QuantizationParameters", {2: _INTS, 3: _LONGS, 4: _BYTE, 6: _INT})
 _SPARSITY = Layout("SparsityParameters", {})
 _TENSOR = Layout("Tensor", {0: _INTS, 1: _BYTE, 2: _INT, 3: _BYTES, 4: _QUANTIZATION, 5: _BYTE, 6: _SPARSITY})

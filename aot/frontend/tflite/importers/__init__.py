@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from aot.frontend.tflite.draft import Importer
 from aot.frontend.tflite.importers.arithmetic import import_add, import_mul, import_sub
+from aot.frontend.tflite.importers.control_flow import CONTROL_FLOW
 from aot.frontend.tflite.importers.convolution import (
     import_conv_2d,
     import_depthwise_conv_2d,
@@ -16,11 +17,14 @@ from aot.frontend.tflite.importers.pooling import import_average_pool_2d, import
 from aot.frontend.tflite.importers.reductions import import_mean
 from aot.frontend.tflite.importers.shapes import SHAPES
 from aot.frontend.tflite.importers.unary import UNARY
+from aot.frontend.tflite.importers.variables import VARIABLES
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
+        **CONTROL_FLOW,
         **SHAPES,
         **UNARY,
+        **VARIABLES,
         "ADD": import_add,
         "AVERAGE_POOL_2D": import_average_pool_2d,
         "CONV_2D": import_conv_2d,

@@ -1,0 +1,76 @@
+"""Control flow that is decided when the model is read: CALL, IF, WHILE and composites are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tflite
+
+from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.importers import attributes as read
+from aot.ops.reshape import Reshape
+
+MOST_TURNS = 1000  # of a loop that is written out
+_STATIC = "convert the model so that no branch depends on its inputs"
+
+
+def _import_call(draft: Draft, operator: Operator, mode: str) -> None:
+    _write_out(draft, operator, operator.options(tflite.CallOptions).Subgraph(), _operands(operator))
+
+
+def _import_composite(draft: Draft, operator: Operator, mode: str) -> None:
+    """A name for what a subgraph computes: the subgraph is taken."""
+    number = operator.options(tflite.StableHLOCompositeOptions).DecompositionSubgraphIndex()
+    _write_out(draft, operator, number, _operands(operator))
+
+
+def _import_if(draft: Draft, operator: Operator, mode: str) -> None:
+    options = operator.options(tflite.IfOptions)
+    is_true = _decided(draft, operator, read.operand(operator, 0, "the condition"))
+    number = options.ThenSubgraphIndex() if is_true else options.ElseSubgraphIndex()
+    _write_out(draft, operator, number, _operands(operator)[1:])
+
+
+def _import_while(draft: Draft, operator: Operator, mode: str) -> None:
+    options = operator.options(tflite.WhileOptions)
+    values: Sequence[str] = _operands(operator)
+    for _ in range(MOST_TURNS):
+        (condition,) = operator.read_subgraph(draft, operator, options.CondSubgraphIndex(), values)
+        if not _decided(draft, operator, condition):
+            _deliver(draft, operator, values)
+            return
+        values = operator.read_subgraph(draft, operator, options.BodySubgraphIndex(), values)
+    raise operator.fail(f"its loop runs more than {MOST_TURNS} times", "make the loop shorter")
+
+
+def _decided(draft: Draft, operator: Operator, condition: str) -> bool:
+    value = draft.known(condition)
+    if value is None:
+        raise operator.fail(f'its condition "{condition}" is known only when the model runs', _STATIC)
+    if value.size != 1:
+        raise operator.fail(f'its condition "{condition}" has {value.size} elements, it must have one')
+    return bool(value.reshape(-1)[0])
+
+
+def _operands(operator: Operator) -> tuple[str, ...]:
+    return tuple(read.operand(operator, n, "an argument") for n in range(len(operator.inputs)))
+
+
+def _write_out(draft: Draft, operator: Operator, number: int, values: Sequence[str]) -> None:
+    _deliver(draft, operator, operator.read_subgraph(draft, operator, number, values))
+
+
+def _deliver(draft: Draft, operator: Operator, results: Sequence[str]) -> None:
+    """The results under the names that the operator's outputs have."""
+    if len(results) != len(operator.outputs):
+        raise operator.fail(f"its subgraph gives {len(results)} results, it has {len(operator.outputs)}")
+    for result, output in zip(results, operator.outputs, strict=True):
+        draft.add_node(operator, Reshape(draft.types[output].shape), (result,), output)
+
+
+CONTROL_FLOW: dict[str, Importer] = {
+    "CALL": _import_call,
+    "IF": _import_if,
+    "STABLEHLO_COMPOSITE": _import_composite,
+    "WHILE": _import_while,
+}

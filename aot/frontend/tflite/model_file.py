@@ -1,0 +1,144 @@
+"""A TFLite file as it is stored: its subgraphs, their operators by name, and which of them call which."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TypeVar
+
+import tflite
+
+from aot.errors import ModelError
+from aot.frontend.tflite.tensors import tensor_name
+
+CORRUPTED = "the file looks corrupted: get or convert it again"
+Options = TypeVar("Options")
+_EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)  # a vtable without fields, and the table at byte 4 that uses it
+_CODE_NAMES: dict[int, str] = {
+    number: name for name, number in vars(tflite.BuiltinOperator).items() if isinstance(number, int)
+}
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    model: tflite.Model
+    name: str
+    bytes: int
+
+    def fail(self, what: str, hint: str = CORRUPTED) -> ModelError:
+        return ModelError(what, self.name, hint)
+
+    def part(self, number: int) -> Part:
+        if not 0 <= number < self.model.SubgraphsLength():
+            raise self.fail(f"subgraph {number} is called, the file has {self.model.SubgraphsLength()}")
+        return Part(self, number, self.model.Subgraphs(number))
+
+    def called_parts(self) -> list[Part]:
+        """The first subgraph and all that it calls, each once."""
+        found = [self.part(0)]
+        for part in found:
+            known = {p.number for p in found}
+            found += [self.part(n) for n in dict.fromkeys(part.callees()) if n not in known]
+        return found
+
+    def code(self, index: int, where: str) -> str:
+        """The schema's name of an operator code."""
+        if index >= self.model.OperatorCodesLength():
+            raise self.fail(
+                f"{where} uses operator code {index}, the file has {self.model.OperatorCodesLength()}"
+            )
+        code = self.model.OperatorCodes(index)
+        # Codes above 127 did not fit the first version's field; files hold both, the larger one counts.
+        builtin = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        if builtin == tflite.BuiltinOperator.CUSTOM:
+            return f"CUSTOM {(code.CustomCode() or b'').decode('utf-8', 'replace')}"
+        return _CODE_NAMES.get(builtin, f"number {builtin}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One subgraph."""
+
+    file: ModelFile
+    number: int
+    table: tflite.SubGraph
+
+    @property
+    def operator_count(self) -> int:
+        return int(self.table.OperatorsLength())
+
+    def code(self, number: int) -> str:
+        return self.file.code(self.table.Operators(number).OpcodeIndex(), f"node {number}")
+
+    def indices(self, table: tflite.Operator | tflite.SubGraph, which: str) -> tuple[int, ...]:
+        """Tensor indices of an operator or the subgraph, all of them in range; -1 means absent."""
+        stored = table.InputsAsNumpy() if which == "inputs" else table.OutputsAsNumpy()
+        indices = () if isinstance(stored, int) else tuple(int(i) for i in stored)
+        count = self.table.TensorsLength()
+        for index in indices:
+            if not -1 <= index < count:
+                raise self.file.fail(f"tensor {index} is mentioned, the file has {count}")
+        return indices
+
+    def interface(self, which: str) -> tuple[int, ...]:
+        indices = self.indices(self.table, which)
+        if -1 in indices or (self.number == 0 and len(set(indices)) != len(indices)):
+            raise self.file.fail(f"the model's {which} name a tensor twice or not at all")
+        if not indices and self.number == 0:
+            raise self.file.fail(f"the model has no {which}", "export it with inputs and outputs")
+        return indices
+
+    def used_tensors(self) -> list[int]:
+        used = {*self.interface("inputs"), *self.interface("outputs")}
+        for number in range(self.operator_count):
+            operator = self.table.Operators(number)
+            used.update(self.indices(operator, "inputs"), self.indices(operator, "outputs"))
+        return sorted(used - {-1})
+
+    def label(self, index: int) -> str:
+        return "" if index == -1 else short_name(tensor_name(self.table.Tensors(index), index), index)
+
+    def place(self, number: int) -> str:
+        outputs = self.indices(self.table.Operators(number), "outputs")
+        where = f"node {number}" + (f" of subgraph {self.number}" if self.number else "")
+        return f'{where} "{self.label(outputs[0])}"' if outputs else where
+
+    def callees(self) -> list[int]:
+        """The subgraphs that its operators name."""
+        found = []
+        for number in range(self.operator_count):
+            if self.code(number) in _CALLS:
+                options_class, names = _CALLS[self.code(number)]
+                options: object = operator_options(self.table.Operators(number), options_class)
+                found += [int(getattr(options, name)()) for name in names]
+        return found
+
+
+def short_name(name: str, index: int) -> str:
+    """Converters join the names of all ops they fused with semicolons; the first says enough."""
+    return name.split(";")[0] or f"tensor_{index}"
+
+
+def operator_options(table: tflite.Operator, options_class: type[Options]) -> Options:
+    """An operator's attributes; where the file has none of this kind, the schema's defaults."""
+    options, name = options_class(), options_class.__name__
+    kind, stored = table.BuiltinOptionsType(), table.BuiltinOptions()
+    wanted = getattr(tflite.BuiltinOptions, name, None)
+    if wanted is None:  # younger operators have a union of their own
+        kind, stored = table.BuiltinOptions2Type(), table.BuiltinOptions2()
+        wanted = getattr(tflite.BuiltinOptions2, name)
+    if stored is None or kind != wanted:
+        options.Init(_EMPTY_TABLE, 4)  # type: ignore[attr-defined]
+    else:
+        options.Init(stored.Bytes, stored.Pos)  # type: ignore[attr-defined]
+    return options
+
+
+# Operator -> the options that name its subgraphs.
+_CALLS: dict[str, tuple[type, tuple[str, ...]]] = {
+    "CALL": (tflite.CallOptions, ("Subgraph",)),
+    "CALL_ONCE": (tflite.CallOnceOptions, ("InitSubgraphIndex",)),
+    "IF": (tflite.IfOptions, ("ThenSubgraphIndex", "ElseSubgraphIndex")),
+    "STABLEHLO_COMPOSITE": (tflite.StableHLOCompositeOptions, ("DecompositionSubgraphIndex",)),
+    "WHILE": (tflite.WhileOptions, ("CondSubgraphIndex", "BodySubgraphIndex")),
+}

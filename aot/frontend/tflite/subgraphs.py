@@ -1,0 +1,111 @@
+"""Subgraphs of a TFLite file go into the draft: tensors, then one importer per operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tflite
+
+from aot.errors import ModelError
+from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.flatbuffer import MAX_SHARING
+from aot.frontend.tflite.importers import IMPORTERS
+from aot.frontend.tflite.model_file import ModelFile, Part, short_name
+from aot.frontend.tflite.tensors import read_tensor, tensor_name
+
+_WITHOUT_OUTPUT = ("ASSIGN_VARIABLE", "CALL_ONCE")
+_MOST_NODES = 50_000
+
+
+class SubgraphReader:
+    """Remembers which constants are in the draft, so that a subgraph taken twice has them once."""
+
+    def __init__(self, file: ModelFile, rounding: str) -> None:
+        self._file = file
+        self._rounding = rounding
+        self._constants: dict[tuple[int, int], str] = {}
+        self._constant_bytes = 0
+        self._open: list[int] = []  # subgraphs being read, the outermost first
+
+    def read_main(self, draft: Draft, part: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the model's inputs and outputs."""
+        names = self._add_tensors(draft, part, {})
+        inputs = tuple(names[i] for i in part.interface("inputs"))
+        draft.made.update(inputs)
+        self._read_operators(draft, part, names)
+        return inputs, tuple(names[i] for i in part.interface("outputs"))
+
+    def _read_called(
+        self, draft: Draft, operator: Operator, number: int, values: Sequence[str]
+    ) -> tuple[str, ...]:
+        """The subgraph applied to values of the draft."""
+        part = self._file.part(number)
+        if number in self._open:
+            raise operator.fail(f"it calls subgraph {number}, which it is part of")
+        inputs = part.interface("inputs")
+        if len(inputs) != len(values):
+            raise operator.fail(
+                f"it calls subgraph {number}, which takes {len(inputs)} values, with {len(values)}"
+            )
+        names = self._add_tensors(draft, part, dict(zip(inputs, values, strict=True)))
+        self._read_operators(draft, part, names)
+        return tuple(names[i] for i in part.interface("outputs"))
+
+    def _read_operators(self, draft: Draft, part: Part, names: dict[int, str]) -> None:
+        self._open.append(part.number)
+        for number in range(part.operator_count):
+            operator = self._operator(part, number, names)
+            if len(draft.nodes) > _MOST_NODES:
+                raise operator.fail(f"written out, the model has more than {_MOST_NODES:,} operators")
+            IMPORTERS[operator.code](draft, operator, self._rounding)
+        self._open.pop()
+
+    def _add_tensors(self, draft: Draft, part: Part, given: dict[int, str]) -> dict[int, str]:
+        """All tensors that something mentions; their names in the graph by their indices in the file."""
+        main = {*part.interface("inputs"), *part.interface("outputs")} if part.number == 0 else set()
+        names = dict(given)
+        for index in part.used_tensors():
+            if index not in given:
+                names[index] = self._add_tensor(draft, part, index, is_interface=index in main)
+        return names
+
+    def _add_tensor(self, draft: Draft, part: Part, index: int, is_interface: bool) -> str:
+        known = self._constants.get((part.number, index))
+        if known is not None:
+            return known
+        stored = part.table.Tensors(index)
+        # Inputs and outputs keep their full names; users type them.
+        full = tensor_name(stored, index)
+        wish = full if is_interface else short_name(full, index)
+        if stored.Type() == tflite.TensorType.RESOURCE:
+            return draft.value_names.unique(wish)
+        tensor = read_tensor(self._file.model, stored, index, self._file.name)
+        name = draft.add_value(wish, tensor.type, tensor.data)
+        if tensor.data is not None:
+            self._constants[part.number, index] = name
+            self._count_constant(tensor.data.nbytes)
+        return name
+
+    def _count_constant(self, count: int) -> None:
+        self._constant_bytes += count
+        if self._constant_bytes > MAX_SHARING * self._file.bytes:
+            raise self._file.fail(f"constants add up to more than {MAX_SHARING} times the file's size")
+
+    def _operator(self, part: Part, number: int, names: dict[int, str]) -> Operator:
+        table, code = part.table.Operators(number), part.code(number)
+        outputs = part.indices(table, "outputs")
+        if -1 in outputs or not (outputs or code in _WITHOUT_OUTPUT):
+            raise self._fail(f"node {number} ({code}) has no output")
+        return Operator(
+            index=number,
+            code=code,
+            label=part.label(outputs[0]) if outputs else "",
+            inputs=tuple(None if i == -1 else names[i] for i in part.indices(table, "inputs")),
+            outputs=tuple(names[i] for i in outputs),
+            table=table,
+            file_name=self._file.name,
+            read_subgraph=self._read_called,
+        )
+
+    def _fail(self, what: str) -> ModelError:
+        return self._file.fail(what)

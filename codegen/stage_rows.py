@@ -1,0 +1,70 @@
+"""Lowered stages as the planner sees them: which rows each firing reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aot.plan.model import NO_ROWS, Firing, PlanTensor, Rows, Stage
+from codegen.formats import has_margins
+from codegen.kernels.kernel import Accumulation
+from codegen.lower import PUSHED, Lowered, LoweredStage, Reading, Tensor
+
+_ROW_ALIGN = 4
+
+
+def plan_tensors(lowered: Lowered, steady: bool) -> tuple[PlanTensor, ...]:
+    return tuple(
+        PlanTensor(
+            t.name, t.rows, t.format.row_bytes, t.kind, _ROW_ALIGN, t.whole, steady and has_margins(t.format)
+        )
+        for t in lowered.tensors.values()
+    )
+
+
+def plan_stages(lowered: Lowered) -> tuple[Stage, ...]:
+    return tuple(_plan_stage(stage, lowered.tensors) for stage in lowered.stages)
+
+
+def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
+    if stage.kernel.accumulation is not None:
+        return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
+    out = tensors[stage.writes]
+    names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
+    firings = []
+    for row in range(out.image_rows):
+        reads = tuple(_merged(stage, name, row, tensors) for name in names)
+        first = 0 if row == 0 else out.format.top + row
+        firings.append(Firing(reads, (Rows(first, out.format.top + row + 1),)))
+    if out.format.bottom:
+        last = out.format.top + out.image_rows
+        firings.append(Firing((NO_ROWS,) * len(names), (Rows(last, last + out.format.bottom),)))
+    return Stage(stage.name, names, (stage.writes,), tuple(firings))
+
+
+def _accumulating_stage(
+    stage: LoweredStage, accumulation: Accumulation, tensors: Mapping[str, Tensor]
+) -> Stage:
+    """A firing for each row of the input; the last one writes the result."""
+    (reading,), out = stage.reads, tensors[stage.writes]
+    top = tensors[reading.tensor].format.top
+    firings = [Firing((Rows(top + row, top + row + 1),), (NO_ROWS,)) for row in range(accumulation.rows)]
+    firings[-1] = Firing(firings[-1].reads, (Rows(0, out.rows),))
+    return Stage(
+        stage.name, (reading.tensor,), (stage.writes,), tuple(firings), state_bytes=accumulation.bytes
+    )
+
+
+def _merged(stage: LoweredStage, name: str, row: int, tensors: Mapping[str, Tensor]) -> Rows:
+    """The rows of a tensor that a firing reads, through whichever of its inputs."""
+    ranges = [_rows_read(r, row, tensors[name]) for r in stage.reads if r.tensor == name]
+    return Rows(min(r.first for r in ranges), max(r.stop for r in ranges))
+
+
+def _rows_read(reading: Reading, row: int, tensor: Tensor) -> Rows:
+    access = reading.access
+    first = row * access.stride + access.first
+    stop = first + (access.count - 1) * access.step + 1
+    if reading.view is None:
+        return Rows(first + tensor.format.top, stop + tensor.format.top)
+    view_bytes, row_bytes = reading.view.row_bytes, tensor.format.row_bytes
+    return Rows(first * view_bytes // row_bytes, -(-stop * view_bytes // row_bytes))

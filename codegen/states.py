@@ -1,0 +1,45 @@
+"""What a model keeps from run to run: where it lies in the arena, and the C that sets it to its beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aot.ir.graph import Array, State
+from aot.plan.model import Plan
+from codegen.names import comment_text
+
+
+@dataclass(frozen=True)
+class StateInfo:
+    """A state in the arena."""
+
+    name: str
+    arena_offset: int
+    initial: Array
+    constant: str | None  # C name of its beginning; None where all its bytes are alike
+
+    @property
+    def reset(self) -> str:
+        """The C statement that begins it."""
+        place, size = f"bytes + {self.arena_offset}u", self.initial.nbytes
+        said = f"/* {comment_text(self.name)} */"
+        if self.constant is not None:
+            return f"memcpy({place}, {self.constant}, {size}u); {said}"
+        return f"memset({place}, {_bytes(self.initial)[0]}, {size}u); {said}"
+
+
+def state_infos(model: str, states: Sequence[State], plan: Plan) -> tuple[StateInfo, ...]:
+    return tuple(
+        StateInfo(
+            state.name,
+            plan.buffers[state.name].offset,
+            state.initial,
+            f"{model}_state{number}" if len(set(_bytes(state.initial))) > 1 else None,
+        )
+        for number, state in enumerate(states)
+    )
+
+
+def _bytes(array: Array) -> bytes:
+    return array.tobytes()
