@@ -1,10 +1,13 @@
-"""python -m benchmarks measure|report: measure every case into results.json, or print it as tables."""
+"""python -m benchmarks measure|report|faults: measure the cases, print them, try the faults of the line."""
 
 from __future__ import annotations
 
 import sys
+import tempfile
+from pathlib import Path
 
 from benchmarks.cases import all_cases
+from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
 from benchmarks.measure import measure
 from benchmarks.report import report
 from benchmarks.results import read_results, write_results
@@ -22,7 +25,16 @@ def _report() -> None:
     sys.stdout.write(report(read_results()))
 
 
-COMMANDS = {"measure": _measure, "report": _report}
+def _faults() -> None:
+    sys.stdout.write("\n".join(HEAD) + "\n")
+    with tempfile.TemporaryDirectory() as folder:
+        devices = build_devices(Path(folder))
+        for row in ROWS:
+            sys.stdout.write(text_of(row, try_out(row, devices)) + "\n")
+            sys.stdout.flush()
+
+
+COMMANDS = {"measure": _measure, "report": _report, "faults": _faults}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]]()

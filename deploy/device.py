@@ -10,6 +10,7 @@ from pathlib import Path
 
 from aot.errors import OutputError
 from deploy.firmware import Ready
+from platforms.elf import place_at
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport
@@ -38,7 +39,10 @@ def open_device(ready: Ready, choices: LineChoices) -> Iterator[Device]:
     with ExitStack() as stack:
         line = ready.platform.open_line(ready.firmware, ready.board, choices.runner)
         stack.callback(line.close)
-        session = Session(_traced(line, choices.trace, stack), on_log=_show_log)
+        elf = ready.firmware.elf
+        session = Session(
+            _traced(line, choices.trace, stack), on_log=_show_log, locate=lambda pc: place_at(elf, pc)
+        )
         session.hello()
         yield Device(session, session.find_model(ready.model_name, bytes.fromhex(ready.model_hash)))
 

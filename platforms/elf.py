@@ -95,6 +95,12 @@ def line_at(program: Path, address: int) -> str:
     return ""
 
 
+def place_at(program: Path, address: int) -> str:
+    """The function and line of an address, as "conv (kws.c:120)", as far as the program says."""
+    line = line_at(program, address)
+    return f"{function_at(program, address)} ({line})" if line else function_at(program, address)
+
+
 def image(program: Path) -> tuple[int, bytes]:
     """Where a program's first loaded byte goes, and all bytes from there on; gaps are zeros."""
     with program.open("rb") as file:

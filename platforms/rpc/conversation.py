@@ -37,10 +37,12 @@ class Conversation:
         clock: Clock = time.monotonic,
         on_log: Callable[[str], None] = drop_log,
         new_token: Callable[[], int] = random_token,
+        locate: failures.Locate = failures.nowhere,
     ) -> None:
         self._exchange = Exchange(line, deadlines, clock, on_log)
         self._deadlines = deadlines
         self._new_token = new_token
+        self._locate = locate
         self._hello: Hello | None = None
         self._id = 0
         self._sequence = 0
@@ -143,7 +145,7 @@ class Conversation:
             return failures.reset_and_silent(operation, self.line_name)
         if hello.boot_nonce == before.boot_nonce:
             return failures.session_lost(operation, self.line_name)
-        return failures.reset_during(operation, self.line_name, hello)
+        return failures.reset_during(operation, self.line_name, hello, self._locate)
 
     def _unpacked(self, operation: str, unpack: Callable[[bytes], T], payload: bytes) -> T:
         try:

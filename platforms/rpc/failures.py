@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aot.errors import DeviceError
 from platforms.rpc.messages import FaultRecord, Hello
 from platforms.rpc.protocol import FAULT_MEANING, PROTOCOL_VERSION, STATUS_MEANING, Fault, Status
@@ -76,7 +78,15 @@ def wrong_protocol(line: str, hello: Hello) -> WrongProtocolError:
     )
 
 
-def reset_during(operation: str, line: str, hello: Hello) -> DeviceResetError:
+Locate = Callable[[int], str]
+
+
+def nowhere(_address: int) -> str:
+    """For callers that have no program to look an address up in."""
+    return ""
+
+
+def reset_during(operation: str, line: str, hello: Hello, locate: Locate = nowhere) -> DeviceResetError:
     fault = hello.fault
     if fault is None or fault.boot != hello.boots - 1:
         return DeviceResetError(
@@ -84,12 +94,22 @@ def reset_during(operation: str, line: str, hello: Hello) -> DeviceResetError:
             where=f'{line}: build "{hello.build_id}", boot {hello.boots}',
             hint="a reset button, a brown-out or a debugger does this; run it again",
         )
+    at, hint = _whereabouts(fault.pc, locate(fault.pc))
     return DeviceCrashedError(
-        f"device crashed during {operation}: {fault_name(fault.cause)} at pc 0x{fault.pc:08x}",
+        f"device crashed during {operation}: {fault_name(fault.cause)}{at}",
         where=f"{line}: {fault}",
-        hint=f"arm-none-eabi-addr2line -f -e firmware.elf 0x{fault.pc:08x}   names the function and line",
+        hint=hint,
         fault=fault,
     )
+
+
+def _whereabouts(pc: int, place: str) -> tuple[str, str]:
+    """Where it happened in words, and what helps where the words are few."""
+    if pc == 0:
+        return "", "the registers could not be saved: the stack was full, or the platform cannot tell"
+    if place:
+        return f" in {place}, pc 0x{pc:08x}", ""
+    return f" at pc 0x{pc:08x}", f"addr2line -f -e firmware.elf 0x{pc:08x}   names the function and line"
 
 
 def reset_and_silent(operation: str, line: str) -> DeviceResetError:
@@ -128,10 +148,10 @@ def malformed(operation: str, line: str, reason: str) -> MalformedReplyError:
     )
 
 
-def wrong_model(line: str, expected: str, on_board: list[str]) -> WrongModelError:
+def wrong_model(line: str, build_id: str, expected: str, on_board: list[str]) -> WrongModelError:
     return WrongModelError(
         f"firmware does not hold the model {expected}",
-        where=f"{line}, on the board: {', '.join(on_board) or 'no model'}",
+        where=f'{line}: build "{build_id}", on the board: {", ".join(on_board) or "no model"}',
         hint="build and flash the firmware for this model",
     )
 

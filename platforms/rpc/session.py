@@ -40,9 +40,8 @@ class Session(Conversation):
             if model.hash == model_hash[: messages.HASH_BYTES]:
                 return model
         held = [f'"{model.name}" {model.hash.hex()}' for model in on_board]
-        raise failures.wrong_model(
-            self.line_name, f'"{name}" {model_hash[: messages.HASH_BYTES].hex()}', held
-        )
+        expected = f'"{name}" {model_hash[: messages.HASH_BYTES].hex()}'
+        raise failures.wrong_model(self.line_name, self._greeted().build_id, expected, held)
 
     def write_input(self, model: RemoteModel, index: int, data: bytes) -> None:
         tensor = model.inputs[index]

@@ -1,11 +1,12 @@
 /* A crash of the process restarts it, and the new one knows what happened to the old one.
 
    What firmware keeps in memory over a reset is handed on in an environment variable: exec leaves nothing else. */
-#define _XOPEN_SOURCE 600
+#define _GNU_SOURCE /* the registers in ucontext.h */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "host.h"
@@ -91,11 +92,27 @@ static int is_at_stack_end(uintptr_t address)
            stack_top - address < limit.rlim_cur + STACK_END_BYTES;
 }
 
+/* Where it struck, as an address in the program's file; 0 on machines this does not know. */
+static uint32_t program_counter(const void *context)
+{
+#ifdef __linux__
+    extern const char __executable_start[];
+    const ucontext_t *at = context;
+#if defined __x86_64__
+    return (uint32_t)((uintptr_t)at->uc_mcontext.gregs[REG_RIP] - (uintptr_t)__executable_start);
+#elif defined __aarch64__
+    return (uint32_t)((uintptr_t)at->uc_mcontext.pc - (uintptr_t)__executable_start);
+#endif
+#endif
+    (void)context;
+    return 0;
+}
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct solder_fault fault = {SOLDER_FAULT_HARD, 0, 0, 0, 0, 0, 0, 0};
 
-    (void)context;
+    fault.pc = program_counter(context);
     for (size_t i = 0; i < CAUSES; i++) {
         if (causes[i].signal == number) {
             fault.cause = causes[i].fault;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from boards.board import Board
 from boards.load import load_board
 from platforms.base import Firmware, platform_of
 from platforms.build import compile_argv, object_of, project_sources
-from platforms.elf import constant_names, function_at, line_at, sizes, stack_usage, symbols
+from platforms.elf import constant_names, function_at, line_at, place_at, sizes, stack_usage, symbols
 from platforms.project import App, ProjectSource
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
@@ -72,7 +73,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
 
 @contextmanager
 def session(firmware: Firmware, board: Board, runner: str | None = None) -> Iterator[Session]:
-    opened = Session(platform_of(board).open_line(firmware, board, runner), PATIENCE)
+    line = platform_of(board).open_line(firmware, board, runner)
+    opened = Session(line, PATIENCE, locate=lambda pc: place_at(firmware.elf, pc))
     try:
         yield opened
     finally:
@@ -172,8 +174,10 @@ def crash(firmware: Firmware, board: Board, runner: str | None, how: int, cause:
         device.hello()
         model = device.describe()[0]
         device.write_input(model, 0, bytes([how, 0, 0, 0]))
-        with pytest.raises(DeviceCrashedError, match=cause):
+        with pytest.raises(DeviceCrashedError, match=cause) as caught:
             device.run(model)
+        place = r": [a-z ]+ in (crash|tiny_run|depth) \(tiny\.c:\d+\), pc 0x"
+        assert bool(re.search(place, caught.value.what)) == (caught.value.fault.pc != 0)
         after = device.hello()
         assert (after.boots, after.fault is not None) == (2, True)
         assert after.fault is not None

@@ -177,7 +177,7 @@ def test_a_crash_comes_back_with_its_registers_and_the_device_is_usable_after(co
         'error: device crashed during run of "moody": hard fault at pc 0x00001234\n'
         "  device: pc 0x00001234 lr 0x00005678 sp 0x2000ff00 psr 0x00000000 cfsr 0x00000100"
         " hfsr 0x00000000 address 0xdeadbeef\n"
-        "  hint: arm-none-eabi-addr2line -f -e firmware.elf 0x00001234   names the function and line"
+        "  hint: addr2line -f -e firmware.elf 0x00001234   names the function and line"
     )
     assert session.run(in_the_mood(session, FINE)).code == 0
 
@@ -258,7 +258,8 @@ def test_another_model_on_the_board_is_named(connect):
         session.find_model("kws", b"\xab" * 32)
     assert str(caught.value).splitlines()[:2] == [
         'error: firmware does not hold the model "kws" abababababababab',
-        '  device, on the board: "plus_one" 0102030405060708, "running_sum" 0909090909090909, '
+        '  device: build "test device 1", on the board: "plus_one" 0102030405060708, '
+        '"running_sum" 0909090909090909, '
         '"moody" 0707070707070707, "many_layers" 0606060606060606, "too_large" 0505050505050505, '
         '"echo" 0404040404040404',
     ]

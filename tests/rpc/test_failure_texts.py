@@ -217,7 +217,7 @@ def test_a_crash_is_told_from_the_notice_of_the_new_boot():
         "error: device crashed during stats: stack overflow at pc 0x000004d2\n"
         "  fake line: pc 0x000004d2 lr 0x00000000 sp 0x20000010 psr 0x00000000 cfsr 0x00080000"
         " hfsr 0x00000000 address 0x00000000\n"
-        "  hint: arm-none-eabi-addr2line -f -e firmware.elf 0x000004d2   names the function and line"
+        "  hint: addr2line -f -e firmware.elf 0x000004d2   names the function and line"
     )
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.fault_table import Row, build_devices, text_of, try_out
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.failures import DeviceResetError, DeviceSilentError
 from platforms.rpc.session import Session
 from platforms.transport.base import LineClosedError, Transport
 from platforms.transport.faulty import Faults, FaultyTransport
+from platforms.transport.faulty_frames import FaultyFramesTransport, FrameFaults
 from platforms.transport.pipe import PipeTransport
 
 pytestmark = pytest.mark.cc
@@ -56,6 +58,45 @@ def assert_runs_are_right(session: Session, runs: int) -> None:
         session.write_input(model, 1, b)
         session.run(model)
         assert session.read_output(model, 0) == total, f"run {run}"
+
+
+FRAMES = {
+    "lost": FrameFaults(lost=0.1),
+    "twice": FrameFaults(duplicated=0.3),
+    "late": FrameFaults(delayed=0.2),
+    "overtaken": FrameFaults(overtaken=0.2),
+    "everything": FrameFaults(lost=0.03, duplicated=0.1, overtaken=0.05, delayed=0.1),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_ten_runs_with_frames_going_astray_give_ten_right_answers(connect, name):
+    session = connect(wrap=lambda line: FaultyFramesTransport(line, FRAMES[name], seed=1))
+    assert_runs_are_right(session, 10)
+
+
+def test_a_line_that_loses_every_frame_is_named_within_the_deadline(connect):
+    lost = FrameFaults(lost=1.0)
+    session = connect(wrap=lambda line: FaultyFramesTransport(line, lost, seed=1), deadlines=HURRIED)
+    with pytest.raises(DeviceSilentError, match=r"does not answer within 0.5 s \(hello\)"):
+        session.hello()
+
+
+def test_the_fault_table_counts_right_answers_and_named_errors(tmp_path: Path):
+    devices = build_devices(tmp_path)
+    rows = {
+        row.fault: text_of(row, try_out(row, devices))
+        for row in (
+            Row("none", 4, runs=2),
+            Row("old", 2, program="old"),
+            Row("reset", 1, environment=lambda _: {"RESET_AT_BYTE": "1000"}),
+        )
+    }
+    assert rows == {
+        "none": "| none | 4 | 4 | 0 | 0 | 0 |",
+        "old": "| old | 2 | 0 | 2 WrongProtocolError | 0 | 0 |",
+        "reset": "| reset | 1 | 0 | 1 DeviceResetError | 0 | 0 |",
+    }
 
 
 @pytest.mark.parametrize("name", REPAIRABLE)
