@@ -31,7 +31,7 @@ PROGRAMS = {
     EMULATOR: ("qemu-system-arm",),
 }
 
-EXTRAS = {"check": ("test",), "test": ("test", "zig", "unicorn", "oracle", "train")}
+EXTRAS = {"check": ("test",), "test": ("test", "zig", "unicorn", "oracle", "train", "tune")}
 
 
 def say(text: str) -> None:

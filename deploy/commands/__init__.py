@@ -12,4 +12,5 @@ COMMANDS = {
     "run": "runs a model on a board with your inputs",
     "verify": "compares a board's outputs with the reference, bit by bit",
     "bench": "measures models on boards: time, RAM, flash",
+    "tune": "searches faster knobs for a model's kernels on a board",
 }

@@ -1,0 +1,118 @@
+"""deploy tune: measures a model's kernels with other knobs on a board and keeps what it finds as records."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from aot.errors import InputError
+from boards.load import load_board
+from codegen.tuning_records import read_records
+from deploy import options
+from deploy.console import print_result
+from deploy.settings import compile_options
+from deploy.tuning import TuneChoices, Tuning, begin, tune_model
+from deploy.tuning_table import live, text
+from platforms.tuning.search import Progress
+from platforms.tuning.trial import MeasureChoices
+from platforms.tuning.tuners import TUNERS
+
+EXAMPLE = """
+deploy tune kws.tflite --board mps2-an386 -o kws.jsonl --trials 300
+deploy tune kws.tflite --board mps2-an386 --list
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    options.add_model(parser)
+    options.add_board(parser)
+    parser.add_argument(
+        "-o", metavar="FILE", dest="records", type=Path, help="the records; those there are taken up again"
+    )
+    parser.add_argument("--list", action="store_true", help="show the tasks and measure nothing")
+    parser.add_argument("--trials", metavar="N", type=options.count, default=300, help="points to measure")
+    parser.add_argument("--tuner", choices=tuple(TUNERS), default="ga", help="how points are chosen")
+    parser.add_argument("--tasks", metavar="LIST", default="", help="only these, as 1,3-5; see --list")
+    parser.add_argument(
+        "--early-stop", metavar="N", type=options.count, help="leave a task after N trials without a gain"
+    )
+    parser.add_argument("--number", metavar="N", type=options.count, default=1, help="runs timed together")
+    parser.add_argument("--repeat", metavar="N", type=options.count, default=1, help="the median counts")
+    parser.add_argument(
+        "--timeout", metavar="S", type=float, default=10.0, help="seconds after which a candidate hangs"
+    )
+    parser.add_argument("--prior", metavar="FILE", type=Path, help="records of other models or boards")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="other chances")
+    options.add_compile_options(parser)
+    options.add_toolchain(parser)
+    options.add_runner(parser)
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    board = load_board(arguments.board)
+    choices = _choices(arguments)
+    if arguments.list:
+        has_records = arguments.records is not None and arguments.records.exists()
+        records = read_records(arguments.records) if has_records else ()
+        tuning = begin(arguments.model, board, compile_options(arguments), choices, records)
+    else:
+        with live(arguments.trials) as on_begin:
+            tuning = tune_model(
+                arguments.model, board, compile_options(arguments), choices, _records(arguments), on_begin
+            )
+    print_result(arguments.json, _facts(tuning), _text(tuning))
+
+
+def _records(arguments: argparse.Namespace) -> Path:
+    if arguments.records is None:
+        raise InputError("no file for the records is named", hint="-o records.jsonl; or --list")
+    path: Path = arguments.records
+    return path
+
+
+def _choices(arguments: argparse.Namespace) -> TuneChoices:
+    return TuneChoices(
+        trials=arguments.trials,
+        tuner=arguments.tuner,
+        tasks=arguments.tasks,
+        early_stop=arguments.early_stop,
+        measure=MeasureChoices(arguments.number, arguments.repeat, timeout_s=arguments.timeout),
+        prior=arguments.prior,
+        seed=arguments.seed,
+        toolchain=arguments.toolchain,
+        runner=arguments.runner,
+    )
+
+
+def _facts(tuning: Tuning) -> dict[str, Any]:
+    return {
+        "board": tuning.board.name,
+        "compiler": tuning.setting.compiler,
+        "unit": tuning.setting.unit,
+        "speedup": round(tuning.speedup, 4),
+        "tasks": [_task_facts(number, p) for number, p in enumerate(tuning.searches, 1)],
+    }
+
+
+def _task_facts(number: int, p: Progress) -> dict[str, Any]:
+    return {
+        "number": number,
+        "task": p.task.name,
+        "layers": p.task.layers,
+        "points": len(p.tuner.points),
+        "tried": p.tried,
+        "failed": p.failed,
+        "default_cost": p.default_cost,
+        "best_cost": p.best_cost,
+        "best": dict(p.best) if p.best is not None else None,
+    }
+
+
+def _text(tuning: Tuning) -> str:
+    if not any(p.tried for p in tuning.searches):
+        return text(tuning)
+    unit = tuning.setting.unit
+    saved = 1 - 1 / tuning.speedup
+    return f"{text(tuning)}\n{unit} of these kernels in a run of the model: {saved:.1%} fewer than by default"

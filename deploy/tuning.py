@@ -1,0 +1,177 @@
+"""Tuning: a model's kernels measured with other knobs on a board, the results kept as records."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import cache
+from pathlib import Path
+
+from aot.errors import InputError
+from aot.frontend.load import load_model
+from aot.ir.graph import Graph
+from aot.passes.pipeline import run_pipeline
+from boards.board import Board
+from codegen.kernels.knobs import Point
+from codegen.lower import Lowered
+from codegen.model import CompileOptions
+from codegen.tuning_records import TuningRecord, read_records
+from deploy.cache import cache_folder
+from deploy.measure import Meter
+from deploy.reach import platform_for
+from deploy.samples import random_samples
+from deploy.tensors import graph_slots
+from deploy.version import tool_version
+from platforms.toolchains import find_toolchain
+from platforms.tuning.image_bench import ImageBench
+from platforms.tuning.loop_features import features
+from platforms.tuning.record_file import RecordFile
+from platforms.tuning.search import Limits, OnTrial, Progress, Setting, prior_points, resume, search
+from platforms.tuning.tasks import Experiment, Task, experiment_of, tasks_of
+from platforms.tuning.trial import Bench, MeasureChoices
+from platforms.tuning.tuners.tuner import Tuner, make_tuner
+
+_OBJECTS = "tuning-objects"
+
+
+@dataclass(frozen=True, slots=True)
+class TuneChoices:
+    """What the user may say about a search."""
+
+    trials: int = 300
+    tuner: str = "model"
+    tasks: str = ""  # "1,3-5"; "": all
+    early_stop: int | None = None
+    measure: MeasureChoices = field(default_factory=MeasureChoices)
+    prior: Path | None = None
+    seed: int = 0
+    toolchain: str | None = None
+    runner: str | None = None
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A model's tasks on a board, with what is known of each."""
+
+    board: Board
+    setting: Setting
+    searches: tuple[Progress, ...]
+
+    @property
+    def speedup(self) -> float:
+        """Of the tuned kernels together, against their defaults."""
+        return sum(p.default_in_model for p in self.searches) / sum(p.cost_in_model for p in self.searches)
+
+
+def begin(
+    path: Path, board: Board, options: CompileOptions, choices: TuneChoices, records: Sequence[TuningRecord]
+) -> Tuning:
+    """The tasks that were asked for, as far as the records have come."""
+    graph = run_pipeline(load_model(path, options.rounding.value))
+    tasks, lowered = tasks_of(graph, board.target, options)
+    setting = _setting(board, choices)
+    prior = read_records(choices.prior) if choices.prior is not None else ()
+    searches = []
+    for task in _chosen(tasks, choices.tasks):
+        progress = Progress(task, _tuner(task, choices), _experiment(task, lowered, graph))
+        resume(progress, records, setting)
+        progress.tuner.warm_up(prior_points(prior, task))
+        searches.append(progress)
+    return Tuning(board, setting, tuple(searches))
+
+
+def tune_model(
+    path: Path,
+    board: Board,
+    options: CompileOptions,
+    choices: TuneChoices,
+    records: Path,
+    on_begin: Callable[[Tuning], OnTrial],
+) -> Tuning:
+    """Searches until the trials are used up. Every trial is in the file when it is reported."""
+    with ExitStack() as stack:
+        file = RecordFile(records)
+        stack.callback(file.close)
+        tuning = begin(path, board, options, choices, file.records)
+        on_trial = on_begin(tuning)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="solder-tune-")))
+        bench = _bench(board, folder, choices)
+        stack.callback(bench.close)
+        limits = Limits(choices.trials, choices.early_stop)
+        search(tuning.searches, bench, file, tuning.setting, limits, on_trial)
+    return tuning
+
+
+def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
+    return ImageBench(
+        board,
+        platform_for(board),
+        folder,
+        choices.measure,
+        choices.toolchain,
+        choices.runner,
+        cache_folder() / _OBJECTS,
+    )
+
+
+def _setting(board: Board, choices: TuneChoices) -> Setting:
+    meter = Meter(board)
+    return Setting(
+        core=board.target.core,
+        compiler=str(find_toolchain(board.target, choices.toolchain)),
+        board=board.name,
+        unit=meter.unit or "ticks",
+        tool=tool_version(),
+        count=meter.count if meter.unit else lambda ticks: ticks,
+        now=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    )
+
+
+def _experiment(task: Task, lowered: Lowered, graph: Graph) -> Callable[[], Experiment]:
+    """Made when it is first needed, of inputs that are the same in every run."""
+
+    @cache
+    def make() -> Experiment:
+        (sample,) = random_samples(graph_slots(graph, graph.inputs), 1).each
+        return experiment_of(task, lowered, graph, dict(zip(graph.inputs, sample, strict=True)))
+
+    return make
+
+
+def _tuner(task: Task, choices: TuneChoices) -> Tuner:
+    """Each task has chances of its own, the same in every run."""
+    digest = hashlib.sha256(json.dumps([choices.seed, task.name]).encode()).digest()
+
+    def features_of(point: Point) -> list[float]:
+        return features(point, task.kernel(point))
+
+    return make_tuner(choices.tuner, task.space, int.from_bytes(digest[:4], "little"), features_of)
+
+
+def _chosen(tasks: Sequence[Task], wanted: str) -> tuple[Task, ...]:
+    if not wanted:
+        return tuple(tasks)
+    return tuple(tasks[number - 1] for number in _numbers(wanted, len(tasks)))
+
+
+def _numbers(text: str, most: int) -> list[int]:
+    """1,3-5 as numbers from 1 to `most`, in order."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if not first.strip().isdecimal() or not (last or first).strip().isdecimal():
+            raise InputError(
+                f'tasks "{text}" are no numbers such as 1,3-5', hint=f"there are tasks 1 to {most}"
+            )
+        found.update(range(int(first), int(last or first) + 1))
+    outside = sorted(n for n in found if not 1 <= n <= most)
+    if outside:
+        raise InputError(
+            f"there is no task {outside[0]}", hint=f"there are tasks 1 to {most}; deploy tune --list"
+        )
+    return sorted(found)

@@ -1,0 +1,93 @@
+"""The table of a search: each task with what was tried, the best, its share, and the time left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from codegen.kernels.knobs import point_text
+from codegen.tuning_records import TuningRecord
+from deploy.console import table
+from deploy.tuning import Tuning
+from platforms.tuning.search import OnTrial, Progress
+
+HEADS = ("", "task", "layers", "share", "space", "tried", "failed", "default", "best", "gain", "knobs")
+_EVERY_S = 0.25  # so often the live table changes
+
+
+def rows(searches: Sequence[Progress]) -> list[tuple[str, ...]]:
+    whole = sum(p.default_in_model for p in searches) or 1
+    return [_row(number, p, whole) for number, p in enumerate(searches, 1)]
+
+
+def _row(number: int, p: Progress, whole: float) -> tuple[str, ...]:
+    what = (str(number), p.task.name, str(p.task.layers), f"{p.default_in_model / whole:.1%}")
+    counts = (f"{len(p.tuner.points):,}", f"{p.tried:,}", f"{p.failed:,}")
+    costs = (_number(p.default_cost), _number(p.best_cost), f"{p.gain:.1%}" if p.tried else "-")
+    is_default = p.best is None or p.best == p.task.space.default
+    return (
+        *what,
+        *counts,
+        *costs,
+        "as by default" if is_default and p.tried else point_text(p.best or {}) or "-",
+    )
+
+
+def _knobs(p: Progress) -> str:
+    if p.best is None:
+        return "-"
+    return "as by default" if p.best == p.task.space.default else point_text(p.best)
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def text(tuning: Tuning) -> str:
+    return table(HEADS, rows(tuning.searches))
+
+
+@contextmanager
+def live(trials: int) -> Iterator[Callable[[Tuning], OnTrial]]:
+    """On stderr while the block runs, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _tuning: _quiet
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), refresh_per_second=4, transient=True) as screen:
+        yield lambda tuning: _Screen(tuning, trials, screen.update)
+
+
+def _quiet(_progress: Progress, _record: TuningRecord) -> None:
+    """Nobody looks."""
+
+
+class _Screen:
+    """Redraws the table after trials, not more often than an eye sees."""
+
+    def __init__(self, tuning: Tuning, trials: int, show: Callable[..., None]) -> None:
+        self._tuning, self._trials, self._show = tuning, trials, show
+        self._begun = self._shown = time.monotonic()
+        self._done = 0
+
+    def __call__(self, _progress: Progress, _record: TuningRecord) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if now - self._shown >= _EVERY_S or self._done == self._trials:
+            self._shown = now
+            self._show(self._drawn(now - self._begun))
+
+    def _drawn(self, seconds: float) -> object:
+        from rich.table import Table
+
+        rate = self._done / seconds if seconds else 0.0
+        left = (self._trials - self._done) / rate if rate else 0.0
+        title = f"{self._done} of {self._trials} trials, {rate:.1f} a second, {left:.0f} s left"
+        drawn = Table(*HEADS, title=title)
+        for row in rows(self._tuning.searches):
+            drawn.add_row(*row)
+        return drawn

@@ -1,0 +1,203 @@
+"""The search: tasks take turns by what they may still gain, tuners propose, a bench measures, all is kept."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from codegen.kernels.knobs import Point
+from codegen.tuning_records import TuningRecord
+from platforms.tuning.tasks import Experiment, Task
+from platforms.tuning.trial import Bench, Candidate, Failure, Outcome
+from platforms.tuning.tuners.tuner import Tuner, key_of
+
+_BATCH = 32  # trials of a task in a row: one image holds them
+_LEAST = 8
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all records of a run have in common, and how ticks become costs."""
+
+    core: str
+    compiler: str
+    board: str
+    unit: str
+    tool: str
+    count: Callable[[int], int]  # ticks -> instructions or cycles
+    now: Callable[[], str]
+
+
+@dataclass
+class Progress:
+    """One task's search so far."""
+
+    task: Task
+    tuner: Tuner
+    experiment: Callable[[], Experiment]
+    tried: int = 0
+    failed: int = 0
+    default_cost: int | None = None
+    best_cost: int | None = None
+    best: Point | None = None
+    since_gain: int = 0
+    curve: list[int] = field(default_factory=list)  # the best cost after each trial
+
+    @property
+    def gain(self) -> float:
+        """Parts of the default's cost that are saved."""
+        if self.default_cost is None or self.best_cost is None:
+            return 0.0
+        return 1 - self.best_cost / self.default_cost
+
+    @property
+    def cost_in_model(self) -> float:
+        """Of the best, over one run of the model; in estimated instructions until it was measured."""
+        return self.task.work if self.best_cost is None else self._per_firing(self.best_cost)
+
+    @property
+    def default_in_model(self) -> float:
+        return self.task.work if self.default_cost is None else self._per_firing(self.default_cost)
+
+    def _per_firing(self, cost: int) -> float:
+        return cost * self.task.firings / self.experiment().firings
+
+    def take(self, record: TuningRecord) -> None:
+        """One more trial, of this run or an earlier one."""
+        self.tried += 1
+        self.since_gain += 1
+        self.failed += record.cost is None
+        if record.cost is not None and (self.best_cost is None or record.cost < self.best_cost):
+            self.best_cost, self.best, self.since_gain = record.cost, record.knobs, 0
+        if record.cost is not None and record.knobs == self.task.space.default:
+            self.default_cost = record.cost
+        if self.best_cost is not None:
+            self.curve.append(self.best_cost)
+
+
+class Keeper(Protocol):
+    """Where records go."""
+
+    def add(self, record: TuningRecord) -> None: ...
+
+
+OnTrial = Callable[[Progress, TuningRecord], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    trials: int  # over all tasks, those of earlier runs not counted
+    early_stop: int | None = None  # a task ends after so many trials without a gain
+
+
+def search(
+    searches: Sequence[Progress],
+    bench: Bench,
+    keeper: Keeper,
+    setting: Setting,
+    limits: Limits,
+    on_trial: OnTrial,
+) -> int:
+    """Measures up to limits.trials points that no record holds yet; returns how many."""
+    done = 0
+    while done < limits.trials:
+        turn = _next_task(searches, limits)
+        if turn is None:
+            break
+        points = _batch(turn, min(_BATCH, limits.trials - done))
+        for record in _measured(turn, points, bench, setting):
+            keeper.add(record)
+            turn.take(record)
+            turn.tuner.learn([(record.knobs, record.cost)])
+            on_trial(turn, record)
+            done += 1
+    return done
+
+
+def resume(progress: Progress, records: Iterable[TuningRecord], setting: Setting) -> None:
+    """Takes what earlier runs measured on the same board with the same compiler."""
+    mine = (progress.task.name, setting.core, setting.compiler, setting.board)
+    for record in records:
+        if (record.task, record.core, record.compiler, record.board) == mine:
+            progress.take(record)
+            progress.tuner.learn([(record.knobs, record.cost)])
+
+
+def prior_points(records: Iterable[TuningRecord], task: Task) -> list[tuple[Mapping[str, int], float]]:
+    """Gains of kernels of the same kind, whatever their shape and board."""
+    kind = kind_of(task.name)
+    return [
+        (record.knobs, record.cost / record.default_cost)
+        for record in records
+        if kind_of(record.task) == kind and record.is_gain and record.cost and record.default_cost
+    ]
+
+
+def kind_of(task: str) -> str:
+    """The op and the element type: what is like enough to learn from."""
+    name, *_, dtype = task.split(" ")
+    return f"{name.rstrip('0123456789').partition('_')[0]} {dtype}"
+
+
+def _next_task(searches: Sequence[Progress], limits: Limits) -> Progress | None:
+    """The one with most cost for each trial it has had; those without a default go first."""
+    alive = [p for p in searches if not p.tuner.is_done and not _has_stopped(p, limits)]
+    return max(alive, key=lambda p: p.cost_in_model / (1 + p.tried), default=None)
+
+
+def _has_stopped(progress: Progress, limits: Limits) -> bool:
+    return limits.early_stop is not None and progress.since_gain >= limits.early_stop
+
+
+def _batch(progress: Progress, most: int) -> list[Point]:
+    """The default first: everything is compared with it."""
+    if progress.default_cost is None and progress.tuner.is_open(key_of(progress.task.space.default)):
+        default = progress.task.space.default
+        progress.tuner.learn([(default, None)])
+        return [default, *progress.tuner.propose(min(most, _LEAST) - 1)]
+    return progress.tuner.propose(min(most, max(_LEAST, progress.tried)))
+
+
+def _measured(
+    progress: Progress, points: Sequence[Point], bench: Bench, setting: Setting
+) -> Iterable[TuningRecord]:
+    task = progress.task
+    candidates = [Candidate(point, task.kernel(point)) for point in points]
+    outcomes = bench.measure(task, progress.experiment(), candidates)
+    default = _default_cost(progress, points, outcomes, setting)
+    for point, outcome in zip(points, outcomes, strict=True):
+        cost = _cost(outcome, setting)
+        yield TuningRecord(
+            task=task.name,
+            core=setting.core,
+            knobs=dict(point),
+            cost=cost,
+            default_cost=default,
+            error=outcome.error or ("" if default is not None else f"{Failure.BUILD.value}: the default"),
+            compiler=setting.compiler,
+            board=setting.board,
+            unit=setting.unit,
+            seconds=round(outcome.seconds, 4),
+            tool=setting.tool,
+            time=setting.now(),
+        )
+
+
+def _default_cost(
+    progress: Progress, points: Sequence[Point], outcomes: Sequence[Outcome], setting: Setting
+) -> int | None:
+    if progress.default_cost is not None:
+        return progress.default_cost
+    by_point = [
+        _cost(o, setting) for p, o in zip(points, outcomes, strict=True) if p == progress.task.space.default
+    ]
+    return next(iter(by_point), None)
+
+
+def _cost(outcome: Outcome, setting: Setting) -> int | None:
+    """The median repeat."""
+    if not outcome.ticks:
+        return None
+    return max(1, setting.count(round(statistics.median_low(outcome.ticks))))

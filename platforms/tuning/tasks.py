@@ -1,0 +1,140 @@
+"""Tasks: the distinct kernels of a model that have knobs, real rows to run them on, and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aot.interpret import run_all
+from aot.ir.graph import Array, Graph
+from aot.target import Target
+from codegen.fitting import fit_graph
+from codegen.formats import storage_dtype
+from codegen.kernels.kernel import Kernel
+from codegen.kernels.knobs import Point, Space
+from codegen.lower import Lowered, LoweredStage, Reading
+from codegen.model import CompileOptions, RowFormat
+from codegen.row_packing import pack_rows
+
+_ROWS = 2  # of the result that a trial computes, where rows are computed one by one
+_INSTRUCTIONS_PER_ELEMENT = 12  # beside the products: requantisation, store, loops; for estimates
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An input of a trial: some rows of a tensor, as they lie in memory."""
+
+    data: bytes
+    c_type: str
+    row_elements: int
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a trial computes: `firings` calls of the kernel on real rows, and the bytes of the result."""
+
+    operands: tuple[Operand, ...]  # one per activation, in the kernel's order
+    expected: bytes
+    firings: int
+    first_firing: int  # row of the image, for tables with a part for each row
+    c_type: str
+    row_elements: int  # of the result
+    fill: bytes  # what one row of the result holds before
+
+
+@dataclass(frozen=True)
+class Task:
+    """One kernel with knobs, and how much of the model it is."""
+
+    name: str
+    op: str
+    space: Space
+    stage: LoweredStage  # the first that has it
+    layers: int
+    firings: int  # in one run of the model, over all its layers
+    work: float  # estimated instructions in one run of the model
+
+    def kernel(self, point: Point) -> Kernel:
+        assert self.stage.again is not None
+        return self.stage.again({self.name: point})
+
+
+def tasks_of(graph: Graph, target: Target, options: CompileOptions) -> tuple[tuple[Task, ...], Lowered]:
+    """`graph` after its passes. Tasks in the order of their work, the heaviest first."""
+    lowered = fit_graph(graph, target, options).lowered
+    by_name: dict[str, list[LoweredStage]] = {}
+    for stage in lowered.stages:
+        if stage.kernel.space is not None and len(stage.kernel.space.points) > 1:
+            by_name.setdefault(stage.kernel.space.task, []).append(stage)
+    tasks = [_task(stages, lowered, graph) for stages in by_name.values()]
+    return tuple(sorted(tasks, key=lambda task: -task.work)), lowered
+
+
+def _task(stages: Sequence[LoweredStage], lowered: Lowered, graph: Graph) -> Task:
+    first = stages[0]
+    assert first.kernel.space is not None
+    return Task(
+        name=first.kernel.space.task,
+        op=first.op,
+        space=first.kernel.space,
+        stage=first,
+        layers=len(stages),
+        firings=sum(firings_of(stage, lowered) for stage in stages),
+        work=sum(_work(stage, graph) for stage in stages),
+    )
+
+
+def firings_of(stage: LoweredStage, lowered: Lowered) -> int:
+    accumulation = stage.kernel.accumulation
+    return accumulation.rows if accumulation is not None else lowered.tensors[stage.writes].image_rows
+
+
+def _work(stage: LoweredStage, graph: Graph) -> float:
+    assert stage.node is not None
+    outputs = graph.output_types(stage.node)
+    macs = stage.node.op.cost(graph.input_types(stage.node), outputs).macs
+    return macs + _INSTRUCTIONS_PER_ELEMENT * outputs[0].elements
+
+
+def experiment_of(task: Task, lowered: Lowered, graph: Graph, inputs: Mapping[str, Array]) -> Experiment:
+    """Rows from the middle of a run of the model on these inputs, by the reference."""
+    values = {**run_all(graph, inputs), **graph.constants}
+    stage, out = task.stage, lowered.tensors[task.stage.writes]
+    assert stage.node is not None
+    whole = pack_rows(values[stage.node.outputs[0]], out.format, out.image_rows)
+    all_rows = stage.kernel.accumulation is not None
+    firings = firings_of(stage, lowered) if all_rows else min(_ROWS, out.image_rows)
+    first = 0 if all_rows else (out.image_rows - firings) // 2
+    row = out.format.row_bytes
+    made = whole if all_rows else whole[first * row : (first + firings) * row]
+    activations = [v for v in stage.node.reads if v not in graph.constants]
+    return Experiment(
+        operands=tuple(
+            _operand(reading, values[value], lowered, first, firings)
+            for reading, value in zip(stage.reads, activations, strict=True)
+        ),
+        expected=made,
+        firings=firings,
+        first_firing=first,
+        c_type=storage_dtype(out.type, out.format).c_name,
+        row_elements=out.format.row_elements,
+        fill=_fill(out.format),
+    )
+
+
+def _operand(reading: Reading, value: Array, lowered: Lowered, first: int, firings: int) -> Operand:
+    """From the first row that the first firing reads to the last one's of the last."""
+    tensor, access = lowered.tensors[reading.tensor], reading.access
+    fmt = reading.view or tensor.format
+    rows = value.size // (fmt.width * fmt.channels)
+    fill = _fill(fmt)
+    packed = fill * fmt.top + pack_rows(value, fmt, rows) + fill * fmt.bottom
+    begin = first * access.stride + access.first + fmt.top
+    end = begin + (firings - 1) * access.stride + (access.count - 1) * access.step + 1
+    data = packed[begin * fmt.row_bytes : end * fmt.row_bytes]
+    return Operand(data, storage_dtype(tensor.type, fmt).c_name, fmt.row_elements)
+
+
+def _fill(fmt: RowFormat) -> bytes:
+    """One row without pixels."""
+    return fmt.fill.to_bytes(fmt.dtype_bytes, "little", signed=True) * fmt.row_elements

@@ -1,0 +1,66 @@
+"""A trial: one point of a task, and what measuring it gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from codegen.kernels.kernel import Kernel
+from codegen.kernels.knobs import Point
+from platforms.tuning.tasks import Experiment, Task
+
+
+class Failure(Enum):
+    """Why a candidate has no cost."""
+
+    BUILD = "does not build"
+    CRASH = "crashed"
+    HANG = "hung"
+    CORRUPTION = "wrote outside its result"
+    WRONG = "wrong result"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel to be measured."""
+
+    point: Point
+    kernel: Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Ticks of the board's counter for each repeat, or why there are none."""
+
+    ticks: tuple[int, ...] = ()
+    failure: Failure | None = None
+    detail: str = ""
+    seconds: float = 0.0  # this trial's share of building and measuring
+
+    @property
+    def error(self) -> str:
+        if self.failure is None:
+            return ""
+        return f"{self.failure.value}: {self.detail}" if self.detail else self.failure.value
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureChoices:
+    """How often and how long."""
+
+    number: int = 1  # runs timed together
+    repeat: int = 1  # of which the median counts
+    warm_up: int = 1  # runs before, which fill caches
+    timeout_s: float = 10.0  # of one candidate
+
+
+class Bench(Protocol):
+    """Where candidates are measured."""
+
+    def measure(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
+        """One outcome for each candidate, in their order; nothing a candidate does raises."""
+
+    def close(self) -> None:
+        """Lets the board go."""

@@ -1,0 +1,9 @@
+"""The tuners by name: each module offers make(space, seed, features)."""
+
+TUNERS = {
+    "grid": "platforms.tuning.tuners.grid",
+    "random": "platforms.tuning.tuners.random",
+    "ga": "platforms.tuning.tuners.genetic",
+    "anneal": "platforms.tuning.tuners.anneal",
+    "model": "platforms.tuning.tuners.model",
+}

@@ -1,0 +1,15 @@
+"""Points by chance, each once: what the others must beat."""
+
+from __future__ import annotations
+
+from codegen.kernels.knobs import Space
+from platforms.tuning.tuners.tuner import FeaturesOf, Key, Tuner
+
+
+class Random(Tuner):
+    def choose(self) -> Key:
+        return self.any_open()
+
+
+def make(space: Space, seed: int, features: FeaturesOf) -> Tuner:
+    return Random(space, seed, features)

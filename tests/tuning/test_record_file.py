@@ -1,0 +1,46 @@
+"""Records survive crashes, are written by one run at a time, and merge into one of each point."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aot.errors import OutputError
+from codegen.tuning_records import TuningRecord, read_records
+from platforms.tuning.record_file import RecordFile, merged
+
+RECORD = TuningRecord("conv i16", "cortex-m4", {"pixels": 2}, 90, 100, time="2026-01-01")
+
+
+def test_what_was_added_is_read_again(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "r.jsonl")
+    failed = replace(RECORD, cost=None, error="wrong result")
+    for record in (RECORD, failed):
+        file.add(record)
+    file.close()
+    assert read_records(tmp_path / "r.jsonl") == (RECORD, failed)
+
+
+def test_a_line_that_a_crash_cut_short_is_passed_over_and_then_removed(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(RECORD.as_line() + RECORD.as_line()[:40])
+    assert read_records(path) == (RECORD,)
+    file = RecordFile(path)
+    file.add(replace(RECORD, cost=80))
+    file.close()
+    assert [record.cost for record in read_records(path)] == [90, 80]
+
+
+def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
+    first = RecordFile(tmp_path / "r.jsonl")
+    with pytest.raises(OutputError, match="another run writes these records"):
+        RecordFile(tmp_path / "r.jsonl")
+    first.close()
+    RecordFile(tmp_path / "r.jsonl").close()
+
+
+def test_of_records_of_one_point_the_latest_stays() -> None:
+    later, other = replace(RECORD, cost=95, time="2026-01-02"), replace(RECORD, knobs={"pixels": 1})
+    assert merged([(later,), (RECORD, other)]) == (later, other)

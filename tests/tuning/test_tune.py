@@ -1,0 +1,56 @@
+"""deploy tune on an emulated board: trials become records, records a faster model of the same bits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deploy.demo
+from codegen.tuning_records import read_records
+
+DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
+M4 = ("--board", "mps2-an386")
+
+
+def test_tasks_are_listed_without_a_board_at_hand(run_deploy: Callable[..., Any]) -> None:
+    outcome = run_deploy("tune", DIGITS, *M4, "--list", "--json")
+    facts = json.loads(outcome.out)
+    assert [task["number"] for task in facts["tasks"]] == list(range(1, len(facts["tasks"]) + 1))
+    assert all(task["points"] > 1 and task["tried"] == 0 for task in facts["tasks"])
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "no file for the records is named"),
+        (("--list", "--tasks", "99"), "there is no task 99"),
+        (("--list", "--tasks", "1-x"), 'tasks "1-x" are no numbers such as 1,3-5'),
+    ],
+)
+def test_wrong_words_are_refused(words: tuple[str, ...], says: str, run_deploy: Callable[..., Any]) -> None:
+    outcome = run_deploy("tune", DIGITS, *M4, *words)
+    assert outcome.status == 1
+    assert says in outcome.err
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_a_run_is_taken_up_again_and_the_best_is_compiled(
+    run_deploy: Callable[..., Any], require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    path = tmp_path / "digits.jsonl"
+    words = ("tune", DIGITS, *M4, "-o", path, "--tuner", "ga", "--json")
+    for trials in (10, 20):
+        assert run_deploy(*words, "--trials", trials).status == 0
+    records = read_records(path)
+    assert len({record.key for record in records}) == len(records) == 30
+    assert not [record.error for record in records if record.error]
+    assert all(record.default_cost for record in records)
+    compiled = run_deploy("compile", DIGITS, *M4, "-o", tmp_path / "a.tar", "--tuning-records", path)
+    assert "tuned" in compiled.out
