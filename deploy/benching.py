@@ -19,6 +19,7 @@ from deploy.samples import Samples, random_samples
 from deploy.tensors import remote_slots
 from platforms.elf import constant_names, sizes
 from platforms.project import App
+from platforms.stack_depth import run_stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Cost:
     seconds: float
     macs: int
     arena_bytes: int
-    stack_bytes: int | None  # None where the firmware cannot tell
+    stack_bytes: int | None  # as painted, the timing loop's share in it; None where the firmware cannot tell
+    run_stack_bytes: int | None  # at most, by the compiler's account; None where it gives none
     code_bytes: int
     constants_bytes: int
     compile_s: float
@@ -58,6 +60,7 @@ class Cost:
             "arena_bytes": self.arena_bytes,
             "io_bytes": 0,  # inputs and outputs have their places in the arena
             "stack_bytes": self.stack_bytes,
+            "run_stack_bytes": self.run_stack_bytes,
             "code_bytes": self.code_bytes,
             "constants_bytes": self.constants_bytes,
             "compile_s": round(self.compile_s, 3),
@@ -95,6 +98,7 @@ def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
         ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, _ignore).ticks)
         stack_bytes = device.session.stats().stack_used_by_runs
     meter, facts = Meter(board), compiled.report.facts
+    depth = run_stack(ready.firmware, ready.model_name)
     return Cost(
         model=facts.name,
         board=board,
@@ -103,6 +107,7 @@ def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
         macs=facts.macs,
         arena_bytes=facts.arena_bytes,
         stack_bytes=stack_bytes or None,
+        run_stack_bytes=depth.bytes if depth else None,
         code_bytes=_code_bytes(compiled, board, choices.toolchain),
         constants_bytes=facts.constants_bytes,
         compile_s=compile_s,

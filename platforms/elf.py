@@ -133,16 +133,6 @@ def _file_name(line_program: Any, index: int) -> str:
     return Path(name.decode(errors="replace")).name
 
 
-def stack_usage(build: Path) -> dict[str, int]:
-    """Stack bytes of each function by name, from the .su files of a build folder; empty with zig."""
-    usage: dict[str, int] = {}
-    for file in sorted(build.rglob("*.su")):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            place, count, _kind = line.split("\t")
-            usage[place.rpartition(":")[2]] = int(count)
-    return usage
-
-
 def _symbols(elf: Any) -> Iterator[Symbol]:
     for section in elf.iter_sections():
         if isinstance(section, SymbolTableSection):

@@ -25,6 +25,7 @@ _HEADS = (
     "per MAC",
     "arena",
     "stack",
+    "run's",
     "code",
     "constants",
     "compile, s",
@@ -32,6 +33,7 @@ _HEADS = (
 _LAYER_HEADS = ("", "op", "shapes", "kernel", "MACs", "instructions", "per MAC", "share", "origin")
 _LAYERS_NOTE = "(in a build that reports each row, which takes a few instructions more)"
 _NOTE = (
+    "stack: painted on the board, the timing loop in it; run's: at most, as the compiler says\n"
     "code: of a firmware that only runs the model, without its constants; inputs and outputs lie in the arena"
 )
 
@@ -78,7 +80,7 @@ def _text(costs: Sequence[Cost]) -> str:
 
 def _row(cost: Cost) -> tuple[str, ...]:
     times = (_number(cost.count), f"{cost.seconds * 1e3:.4g}", _per_mac(cost.count, cost.macs))
-    memory = (cost.arena_bytes, cost.stack_bytes, cost.code_bytes, cost.constants_bytes)
+    memory = (cost.arena_bytes, cost.stack_bytes, cost.run_stack_bytes, cost.code_bytes, cost.constants_bytes)
     return (cost.model, cost.board.name, *times, *(_number(size) for size in memory), f"{cost.compile_s:.2f}")
 
 

@@ -11,6 +11,8 @@ from deploy.console import print_result
 from deploy.firmware import BuildChoices, build_project, project_board
 from platforms.base import Firmware
 from platforms.elf import Sizes, sizes
+from platforms.folder import read_project
+from platforms.stack_depth import StackDepth, run_stack
 
 EXAMPLE = """
 deploy build kws-firmware
@@ -35,21 +37,25 @@ def run(arguments: argparse.Namespace) -> None:
         )
         return
     firmware = build_project(platform, arguments.directory, board, BuildChoices(arguments.toolchain))
-    taken = sizes(firmware.elf)
-    print_result(arguments.json, _facts(firmware, taken), _text(firmware, taken))
+    taken, stack = sizes(firmware.elf), run_stack(firmware, read_project(arguments.directory).name)
+    print_result(arguments.json, _facts(firmware, taken, stack), _text(firmware, taken, stack))
 
 
-def _facts(firmware: Firmware, taken: Sizes) -> dict[str, Any]:
+def _facts(firmware: Firmware, taken: Sizes, stack: StackDepth | None) -> dict[str, Any]:
     return {
         "firmware": str(firmware.elf),
         "toolchain": str(firmware.toolchain),
         "flash_bytes": taken.flash,
         "ram_bytes": taken.ram,
+        "run_stack_bytes": stack.bytes if stack else None,
     }
 
 
-def _text(firmware: Firmware, taken: Sizes) -> str:
-    return (
-        f"{firmware.elf}: {taken.flash:,} bytes of flash, {taken.ram:,} bytes of RAM\n"
-        f"  compiled by {firmware.toolchain}"
-    )
+def _text(firmware: Firmware, taken: Sizes, stack: StackDepth | None) -> str:
+    lines = [
+        f"{firmware.elf}: {taken.flash:,} bytes of flash, {taken.ram:,} bytes of RAM",
+        f"  compiled by {firmware.toolchain}",
+    ]
+    if stack:
+        lines.append(f"  a run takes {stack.bytes:,} bytes of stack at most, in {' > '.join(stack.calls)}")
+    return "\n".join(lines)

@@ -22,6 +22,7 @@ TRIAL = Trial(
         macs=25344,
         arena_bytes=1152,
         stack_bytes=291,
+        run_stack_bytes=200,
         code_bytes=7041,
         constants_bytes=4651,
         compile_s=0.1,

@@ -15,11 +15,12 @@ from boards.board import Board
 from boards.load import load_board
 from platforms.base import Firmware, platform_of
 from platforms.build import compile_argv, object_of, project_sources
-from platforms.elf import constant_names, function_at, line_at, place_at, sizes, stack_usage, symbols
+from platforms.elf import constant_names, function_at, line_at, place_at, sizes, symbols
 from platforms.project import App, ProjectSource
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
 from platforms.rpc.session import Session
+from platforms.stack_depth import stack_usage
 from platforms.toolchains import find_toolchain
 from platforms.transport.base import LineClosedError
 

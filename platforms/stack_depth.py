@@ -1,0 +1,123 @@
+"""The deepest the stack can get below a function: its compiler's stack usage, summed along the calls.
+
+The compiler's .su files say what each function takes. Who calls whom is read from the objects: every function
+has a section of its own there (-ffunction-sections), so each call is a relocation from one section to another
+function. A function whose address is only taken counts as called: the depth is a bound, never too small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import SymbolTableSection
+
+from aot.errors import ToolError
+from platforms.base import Firmware
+
+LIBRARY_BYTES = 64  # reckoned for a function of the C library: memset, expf
+_TEXT = ".text."
+
+
+@dataclass(frozen=True, slots=True)
+class StackDepth:
+    bytes: int
+    calls: tuple[str, ...]  # the deepest, outermost first
+    library: tuple[str, ...]  # functions called whose stack nobody tells: LIBRARY_BYTES are reckoned for each
+
+
+def run_stack(firmware: Firmware, model: str) -> StackDepth | None:
+    """Of a run of the model in this firmware."""
+    return stack_depth(firmware.elf.parent / "model", f"{model}_run")
+
+
+def stack_depth(objects: Path, entry: str) -> StackDepth | None:
+    """Of a call of `entry`, from the .su and .o files in a folder; None where the compiler left no .su."""
+    usage = stack_usage(objects)
+    if entry not in usage:
+        return None
+    walk = _Walk(usage, _calls(objects))
+    total, chain = walk.deepest(entry)
+    return StackDepth(total, chain, tuple(sorted(walk.library)))
+
+
+def stack_usage(build: Path) -> dict[str, int]:
+    """Stack bytes of each function by name, from the .su files of a folder; empty with zig."""
+    usage: dict[str, int] = {}
+    for file in sorted(build.rglob("*.su")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            place, count, _kind = line.split("\t")
+            name = place.rpartition(":")[2].partition(".")[0]
+            usage[name] = usage.get(name, 0) + int(count)
+    return usage
+
+
+@dataclass
+class _Walk:
+    usage: Mapping[str, int]
+    calls: Mapping[str, frozenset[str]]
+    known: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    library: set[str] = field(default_factory=set)
+    above: list[str] = field(default_factory=list)
+
+    def deepest(self, name: str) -> tuple[int, tuple[str, ...]]:
+        if name not in self.usage:
+            self.library.add(name)
+            return LIBRARY_BYTES, (name,)
+        if name in self.above:
+            raise ToolError(f"{' > '.join((*self.above, name))} is a recursion: no stack is known to suffice")
+        if name not in self.known:
+            self.above.append(name)
+            below = [self.deepest(other) for other in sorted(self.calls.get(name, ()))]
+            self.above.pop()
+            total, chain = max(below, default=(0, ()))
+            self.known[name] = self.usage[name] + total, (name, *chain)
+        return self.known[name]
+
+
+def _calls(objects: Path) -> dict[str, frozenset[str]]:
+    called: dict[str, frozenset[str]] = {}
+    data: set[str] = set()
+    for path in sorted(objects.rglob("*.o")):
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            data |= set(_data(elf))
+            for caller, other in _edges(elf):
+                called[caller] = called.get(caller, frozenset()) | {other}
+    return {caller: others - data for caller, others in called.items()}
+
+
+def _data(elf: Any) -> Iterator[str]:
+    """What is defined here and is no function."""
+    for table in elf.iter_sections():
+        if isinstance(table, SymbolTableSection):
+            yield from (s.name for s in table.iter_symbols() if s["st_info"]["type"] == "STT_OBJECT")
+
+
+def _edges(elf: Any) -> Iterator[tuple[str, str]]:
+    """(function, what it calls or names) of an object file."""
+    for section in elf.iter_sections():
+        if isinstance(section, RelocationSection):
+            caller = _function_of(elf.get_section(section["sh_info"]).name)
+            table = elf.get_section(section["sh_link"])
+            if caller and isinstance(table, SymbolTableSection):
+                called = {_named(elf, table, r["r_info_sym"]) for r in section.iter_relocations()}
+                yield from ((caller, other) for other in sorted(called - {"", caller}))
+
+
+def _named(elf: Any, table: SymbolTableSection, number: int) -> str:
+    """What a relocation names, by its symbol or its section; "" where it is data of this object."""
+    symbol = table.get_symbol(number)
+    kind, place = symbol["st_info"]["type"], symbol["st_shndx"]
+    if kind == "STT_FUNC" or place == "SHN_UNDEF":
+        return str(symbol.name).partition(".")[0]
+    return _function_of(elf.get_section(place).name) if kind == "STT_SECTION" else ""
+
+
+def _function_of(section: str) -> str:
+    """The function that a section holds, without the ending of a clone (layer_3.isra.0)."""
+    return section.removeprefix(_TEXT).partition(".")[0] if section.startswith(_TEXT) else ""

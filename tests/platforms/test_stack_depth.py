@@ -1,0 +1,115 @@
+"""The stack a run can take: counted along the calls, and never less than what is painted over on a board."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aot.errors import ToolError
+from aot.target import Optimize
+from boards.load import load_board
+from codegen.compile import compile_model
+from codegen.model import CompileOptions
+from deploy.device import LineChoices, open_device
+from deploy.firmware import BuildChoices, build_source, model_source
+from platforms.stack_depth import LIBRARY_BYTES, StackDepth, run_stack, stack_depth, stack_usage
+
+LIMIT_BYTES = 1024
+SEVEN = (
+    "cfu_mbv2_160_035_int8",
+    "tflm_micro_speech_int8",
+    "tflm_person_detect_int8",
+    "tiny_ad_fc_int8",
+    "tiny_ic_resnet8_int8",
+    "tiny_kws_dscnn_int8",
+    "tiny_vww_mbv1_int8",
+)
+PROGRAM = """
+#include <string.h>
+#define APART __attribute__((noinline))
+int table[4];
+static APART int leaf(int n) { volatile int room[100]; room[n] = n; return room[n] + table[n]; }
+static APART int thin(int n) { return leaf(n) + 1; }
+static APART int thick(int n) { volatile int room[300]; room[n] = n; return room[n]; }
+int entry(int n) { return thin(n) + thick(n) + 1; }
+APART int (*pick(int n))(int) { return n ? thick : leaf; }
+int calls_pick(int n) { return pick(n)(n) + 1; }
+APART void clears(char *at, int n) { volatile char kept = *at; memset(at, n, (unsigned)n); *at = kept; }
+static APART int odd(int n);
+static APART int even(int n) { volatile int k = n; return k ? odd(n - 1) + k : 1; }
+static APART int odd(int n) { volatile int k = n; return k ? even(n - 1) + k : 0; }
+int parity(int n) { return even(n) + 1; }
+"""
+
+
+@pytest.fixture(scope="module")
+def objects(require_tool: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_tool("gcc")
+    folder = tmp_path_factory.mktemp("objects")
+    (folder / "p.c").write_text(PROGRAM)
+    flags = ("-O1", "-ffunction-sections", "-fdata-sections", "-fstack-usage", "-fno-ipa-sra")
+    subprocess.run(["gcc", *flags, "-c", "p.c", "-o", "p.o"], cwd=folder, check=True)
+    return folder
+
+
+def depth(objects: Path, entry: str) -> StackDepth:
+    found = stack_depth(objects, entry)
+    assert found is not None
+    return found
+
+
+@pytest.mark.cc
+def test_the_depth_is_that_of_the_deepest_calls(objects: Path) -> None:
+    usage = stack_usage(objects)
+    found = depth(objects, "entry")
+    assert found == StackDepth(usage["entry"] + usage["thick"], ("entry", "thick"), ())
+    assert depth(objects, "thin").bytes == usage["thin"] + usage["leaf"]
+
+
+@pytest.mark.cc
+def test_a_function_whose_address_is_taken_counts_as_called(objects: Path) -> None:
+    assert depth(objects, "calls_pick").calls == ("calls_pick", "pick", "thick")
+
+
+@pytest.mark.cc
+def test_a_library_function_is_named_and_reckoned(objects: Path) -> None:
+    found = depth(objects, "clears")
+    assert found.library == ("memset",)
+    assert found.bytes == stack_usage(objects)["clears"] + LIBRARY_BYTES
+
+
+@pytest.mark.cc
+def test_functions_that_call_each_other_have_no_bound(objects: Path) -> None:
+    with pytest.raises(ToolError, match="parity > even > odd > even is a recursion"):
+        stack_depth(objects, "parity")
+
+
+def test_nothing_is_known_of_a_function_that_no_compiler_reported(tmp_path: Path) -> None:
+    assert stack_depth(tmp_path, "entry") is None
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SEVEN)
+def test_a_run_on_a_cortex_m4_takes_less_than_a_kilobyte_and_no_more_than_said(
+    name: str, shared_dir: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    board = load_board("mps2-an386")
+    path = shared_dir / "models" / name / "model.tflite"
+    model = compile_model(path, board.target, CompileOptions(Optimize.RAM))
+    ready = build_source(model_source(model), board, BuildChoices("arm-none-eabi-gcc"))
+    said = run_stack(ready.firmware, model.name)
+    assert said is not None
+    assert said.bytes <= LIMIT_BYTES
+    # The paint is laid by solder_time_runs, which calls the model through the function `run` beside it.
+    build = ready.firmware.elf.parent
+    around = depth(build / "runtime", "solder_time_runs").bytes + stack_usage(build / "model")["run"]
+    with open_device(ready, LineChoices()) as device:
+        device.session.time(device.model, 1, 1)
+        painted = device.session.stats().stack_used_by_runs
+    assert said.bytes / 2 < painted <= said.bytes + around
