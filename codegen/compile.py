@@ -63,7 +63,17 @@ def compile_graph(
     printer = RunPrinter(lowered, plan, library.calls, constants, names, name)
     run = printer.print()
     sources = emit_sources(
-        name, source_name, model_hash, inputs, outputs, states, plan.arena_bytes, library, run, constants
+        name,
+        source_name,
+        model_hash,
+        inputs,
+        outputs,
+        states,
+        plan.arena_bytes,
+        _arena_align(lowered),
+        library,
+        run,
+        constants,
     )
     return CompiledModel(
         name=name,
@@ -90,6 +100,11 @@ def model_name(path: Path) -> str:
     """The file's stem; its folder's name where the file is just called model.*."""
     stem = path.stem if path.stem != "model" else path.resolve().parent.name
     return model_identifier(stem)
+
+
+def _arena_align(lowered: Lowered) -> int:
+    """A word, or what the widest element takes."""
+    return max((_ALIGN, *(t.type.dtype.bytes for t in lowered.tensors.values())))
 
 
 def _interface(

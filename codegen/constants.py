@@ -12,8 +12,17 @@ from codegen.instr.real import literal
 from codegen.lower import LoweredStage
 from codegen.states import StateInfo
 
-_C_TYPES = {"int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int32_t", "float32": "float"}
+_C_TYPES = {
+    "bool": "uint8_t",
+    "float32": "float",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+}
 _LINE = 100
+_WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
 
 
 @dataclass(frozen=True)
@@ -72,4 +81,4 @@ def _numbers(data: Array) -> list[str]:
     if data.dtype == np.float32:
         return [literal(value) for value in data.tolist()]
     numbers: list[str] = np.char.mod("%d", data).tolist()
-    return numbers
+    return [_WIDE.get(n, f"{n}LL") for n in numbers] if data.dtype == np.int64 else numbers

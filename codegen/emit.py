@@ -25,6 +25,7 @@ def emit_sources(
     outputs: Sequence[TensorInfo],
     states: Sequence[StateInfo],
     arena_bytes: int,
+    arena_align: int,
     library: KernelLibrary,
     run: RunText,
     constants: Constants,
@@ -39,6 +40,7 @@ def emit_sources(
             f"{len(run.layers)} layers, {arena_bytes} bytes of arena, {constants.bytes} bytes of constants."
         ),
         "arena_bytes": arena_bytes,
+        "arena_align": arena_align,
         "constants_bytes": constants.bytes,
         "inputs": [_tensor_context(t, arena_bytes) for t in inputs],
         "outputs": [_tensor_context(t, arena_bytes) for t in outputs],

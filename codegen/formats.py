@@ -28,6 +28,7 @@ class Want:
     bottom: int = 0
     slack: int = 0  # elements past the row's end that may be read, whatever they hold
     fill: int | None = None  # what margins hold; None: the zero point
+    whole: bool = False  # the tensor in one piece: row after row without a gap, each of its own width
 
     @property
     def has_margins(self) -> bool:
@@ -37,9 +38,16 @@ class Want:
         """One format that serves both, or None where orders or widths differ."""
         if (self.order, self.dtype_bytes, self.fill) != (other.order, other.dtype_bytes, other.fill):
             return None
+        if self.whole or other.whole:
+            return self if self == other else None
         names = ("left", "right", "top", "bottom", "slack")
         larger = {name: max(getattr(self, name), getattr(other, name)) for name in names}
         return Want(self.order, self.dtype_bytes, fill=self.fill, **larger)
+
+
+def whole(tensor: TensorType) -> Want:
+    """What a kernel asks that goes over a tensor as flat memory."""
+    return Want(dtype_bytes=tensor.dtype.bytes, whole=True)
 
 
 def join_wants(wants: Iterable[Want]) -> Want | None:
@@ -87,6 +95,8 @@ def dense_format(tensor: TensorType) -> RowFormat:
 
 def wanted_format(tensor: TensorType, want: Want) -> RowFormat:
     """The format that serves a want; rows begin at multiples of four bytes."""
+    if want.whole:
+        return dense_format(tensor)
     g = geometry(tensor)
     planes = want.order is Order.PLANES
     # The margin after one plane is the margin before the next.
@@ -116,6 +126,8 @@ def _fill(tensor: TensorType, want: Want) -> int:
 
 def serves(fmt: RowFormat, want: Want, tensor: TensorType) -> bool:
     """Whether rows of the tensor in this format can be read by a kernel that wants that."""
+    if want.whole:
+        return fmt == dense_format(tensor)
     if want.has_margins and fmt.fill != _fill(tensor, want):
         return False
     if fmt.dtype_bytes != want.dtype_bytes or fmt.left < want.left:

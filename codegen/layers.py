@@ -127,7 +127,8 @@ class RunPrinter:
     def _row_body(self, index: int, stage: LoweredStage) -> list[str]:
         out = self.lowered.tensors[stage.writes]
         (kernel,) = self.calls[index]
-        return [*self._output_lines(out), *self._call(index, stage, kernel), self._wrote(index, out)]
+        rows = out.image_rows if stage.kernel.whole else 1
+        return [*self._output_lines(out), *self._call(index, stage, kernel), self._wrote(index, out, rows)]
 
     def _growing_body(self, index: int, stage: LoweredStage) -> list[str]:
         """The sums begin with the first row of the input and become the result after the last."""
@@ -150,8 +151,8 @@ class RunPrinter:
             "    }",
         ]
 
-    def _wrote(self, index: int, out: Tensor) -> str:
-        return f"    LAYER_WROTE({index}, y, {out.format.row_bytes});"
+    def _wrote(self, index: int, out: Tensor, rows: int = 1) -> str:
+        return f"    LAYER_WROTE({index}, y, {out.format.row_bytes * rows});"
 
     def _c_type(self, tensor: Tensor) -> str:
         return storage_dtype(tensor.type, tensor.format).c_name
@@ -170,7 +171,7 @@ class RunPrinter:
         return comment_text(f"{stage.op} {self.shapes(stage)}{origin}")
 
     def shapes(self, stage: LoweredStage) -> str:
-        if stage.reads[0].tensor == PUSHED:
+        if not stage.reads or stage.reads[0].tensor == PUSHED:
             return self._shape(self.lowered.tensors[stage.writes])
         source, made = self.lowered.tensors[stage.reads[0].tensor], self.lowered.tensors[stage.writes]
         return f"{self._shape(source)} -> {self._shape(made)}"

@@ -19,7 +19,7 @@ from aot.target import Optimize, Target
 from codegen.formats import Want, dense_format, geometry, join_wants, serves, wanted_format
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
-from codegen.kernels.relayout import relayout
+from codegen.kernels.relayout import copy_constant, relayout
 from codegen.kernels.table import KERNELS
 from codegen.model import CompileOptions, RowFormat
 
@@ -93,10 +93,9 @@ def lower_graph(
 ) -> Lowered:
     """Kernels and formats for every node; wide rows for the nodes named, or as the goal says.
 
-    Raises ModelError naming all nodes that have no kernel, or an output that is constant.
+    Raises ModelError naming all nodes that have no kernel.
     """
     _require_kernels(graph)
-    _require_computed_outputs(graph)
     if wide is None:
         wide = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
     return _Lowering(graph, target, options, wide, tuned).run()
@@ -115,16 +114,6 @@ def _require_kernels(graph: Graph) -> None:
             f"{len(missing)} of {len(graph.nodes)} operations have no kernel",
             "\n".join(missing),
             "docs/ops.md lists the element types: int8 or float32, inputs and outputs included",
-        )
-
-
-def _require_computed_outputs(graph: Graph) -> None:
-    constant = next((name for name in graph.outputs if name in graph.constants), None)
-    if constant is not None:
-        raise ModelError(
-            f'output "{constant}" is the same whatever the inputs are',
-            graph.name,
-            "leave it out of the model: its value is known without a run",
         )
 
 
@@ -196,7 +185,8 @@ class _Lowering:
         wants = zip(activations, self.wants[node.name], strict=True)
         sources = [self._source(v, want, op_kernel.takes_rows) for v, want in wants]
         (made,) = node.outputs
-        tensor = self._made(made)
+        in_one_piece = any(want is not None and want.whole for want in self.wants[node.name])
+        tensor = self._fixed(made, self._kind(made), True) if in_one_piece else self._made(made)
         self.tensors[made] = tensor
         formats = [view or self.tensors[name].format for name, view in sources]
 
@@ -204,6 +194,7 @@ class _Lowering:
             return op_kernel.lower(replace(site, tuned=tuned), formats, tensor.format)
 
         kernel = lower(self.tuned)
+        assert kernel.whole == in_one_piece, f"{node.op.name} does not do as it wants"
         reads = tuple(Reading(n, a, v) for (n, v), a in zip(sources, kernel.access, strict=True))
         self.stages.append(
             LoweredStage(self._stage_name(node), node, node.op.name, kernel, reads, made, lower)
@@ -240,7 +231,7 @@ class _Lowering:
         value_type = self.graph.types[value]
         wish = f"{value}.{want.order.value}{want.dtype_bytes * 8}"
         name = fresh_name(wish, self.graph.types, self.tensors)
-        copy = Tensor(name, value_type, wanted_format(value_type, want), Kind.INNER)
+        copy = Tensor(name, value_type, wanted_format(value_type, want), Kind.INNER, want.whole)
         kernel = relayout(value_type, view or self.tensors[root].format, copy.format)
         self.tensors[name] = copy
         self.copies[value, want] = name
@@ -250,29 +241,35 @@ class _Lowering:
 
     def _made(self, value: str) -> Tensor:
         """The tensor that a node writes: as its readers want it, dense where a view or the caller looks."""
-        if value in self.graph.outputs:
-            return self._fixed(value, Kind.OUTPUT)
-        if value in self.views.values():
-            return self._fixed(value, Kind.INNER)
+        if value in self.graph.outputs or value in self.views.values():
+            return self._fixed(value, self._kind(value))
         value_type = self.graph.types[value]
         wants = [want for want in self._reader_wants(value) if want is not None]
         if not wants:
             return self._fixed(value, Kind.INNER)
         chosen = join_wants(wants) or wants[0]
+        if any(want.whole for want in wants):
+            return self._fixed(value, Kind.INNER)
         return Tensor(value, value_type, wanted_format(value_type, chosen), Kind.INNER)
 
     def _reader_wants(self, value: str) -> list[Want | None]:
         wants = []
         for node in self.graph.readers[value]:
+            if node.op.name == _VIEW:
+                continue
             activations = [v for v in node.reads if v not in self.graph.constants]
             wants += [w for v, w in zip(activations, self.wants[node.name], strict=True) if v == value]
         return wants
 
-    def _fixed(self, value: str, kind: Kind) -> Tensor:
+    def _kind(self, value: str) -> Kind:
+        return Kind.OUTPUT if value in self.graph.outputs else Kind.INNER
+
+    def _fixed(self, value: str, kind: Kind, in_one_piece: bool = False) -> Tensor:
         value_type = self.graph.types[value]
-        return Tensor(
-            value, value_type, dense_format(value_type), kind, whole=self._is_looked_at_whole(value)
-        )
+        wants = self._reader_wants(value)
+        in_one_piece = in_one_piece or any(want is not None and want.whole for want in wants)
+        whole = in_one_piece or self._is_looked_at_whole(value)
+        return Tensor(value, value_type, dense_format(value_type), kind, whole)
 
     def _is_looked_at_whole(self, value: str) -> bool:
         """Whether a view of it is read with other rows than its own: then its rows must lie together."""
@@ -287,8 +284,13 @@ class _Lowering:
         """An output that is a view, or an input passed through, is copied to where the caller wants it."""
         if value in self.tensors and self.tensors[value].kind is Kind.OUTPUT:
             return
-        root = self.views.get(value, value)
         value_type = self.graph.types[value]
+        if value in self.graph.constants:
+            self.tensors[value] = self._fixed(value, Kind.OUTPUT, in_one_piece=True)
+            kernel = copy_constant(value_type, self.graph.constants[value])
+            self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, (), value))
+            return
+        root = self.views.get(value, value)
         view = None if geometry(self.tensors[root].type) == geometry(value_type) else dense_format(value_type)
         kernel = relayout(value_type, view or self.tensors[root].format, dense_format(value_type))
         name = value

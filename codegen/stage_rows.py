@@ -15,7 +15,13 @@ _ROW_ALIGN = 4
 def plan_tensors(lowered: Lowered, steady: bool) -> tuple[PlanTensor, ...]:
     return tuple(
         PlanTensor(
-            t.name, t.rows, t.format.row_bytes, t.kind, _ROW_ALIGN, t.whole, steady and has_margins(t.format)
+            t.name,
+            t.rows,
+            t.format.row_bytes,
+            t.kind,
+            max(_ROW_ALIGN, t.format.dtype_bytes),
+            t.whole,
+            steady and has_margins(t.format),
         )
         for t in lowered.tensors.values()
     )
@@ -30,6 +36,9 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
         return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
     out = tensors[stage.writes]
     names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
+    if stage.kernel.whole:
+        every = Firing(tuple(Rows(0, tensors[n].rows) for n in names), (Rows(0, out.rows),))
+        return Stage(stage.name, names, (stage.writes,), (every,))
     firings = []
     for row in range(out.image_rows):
         reads = tuple(_merged(stage, name, row, tensors) for name in names)

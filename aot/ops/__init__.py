@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from aot.ops.average_pool2d import AveragePool2d
-from aot.ops.binary import Add, Mul, Sub
+from aot.ops.binary import Add, Div, Mul, SquaredDifference, Sub
+from aot.ops.combine import Combine
+from aot.ops.compare import Compare
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
+from aot.ops.convert import Convert
+from aot.ops.curve import Curve
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.lookup import Lookup
@@ -19,6 +23,7 @@ from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
 from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
+from aot.ops.select import Select
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 
@@ -29,11 +34,16 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Add,
             AveragePool2d,
             Clamp,
+            Combine,
+            Compare,
             Concat,
             Conv2d,
+            Convert,
+            Curve,
             Dense,
             DepthwiseConv2d,
             Dequantize,
+            Div,
             HardSwish,
             LeakyRelu,
             Logistic,
@@ -45,7 +55,9 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Quantize,
             Rearrange,
             Reshape,
+            Select,
             Softmax,
+            SquaredDifference,
             Sub,
             Tanh,
         )

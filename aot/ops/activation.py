@@ -19,6 +19,8 @@ class Activation(Enum):
     RELU = "relu"
     RELU6 = "relu6"
     RELU_N1_TO_1 = "relu_n1_to_1"
+    RELU_0_TO_1 = "relu_0_to_1"
+    FINITE = "finite"  # infinity becomes the largest number; integers are finite
 
     @property
     def real_limits(self) -> tuple[float, float]:
@@ -26,11 +28,14 @@ class Activation(Enum):
         return _REAL_LIMITS[self]
 
 
+_LARGEST = float(np.finfo(np.float32).max)
 _REAL_LIMITS = {
     Activation.NONE: (-math.inf, math.inf),
     Activation.RELU: (0.0, math.inf),
     Activation.RELU6: (0.0, 6.0),
     Activation.RELU_N1_TO_1: (-1.0, 1.0),
+    Activation.RELU_0_TO_1: (0.0, 1.0),
+    Activation.FINITE: (-_LARGEST, _LARGEST),
 }
 
 
@@ -38,11 +43,22 @@ def integer_clamp(activation: Activation, out_type: TensorType) -> tuple[int, in
     """The smallest and largest stored integer of a quantised output."""
     smallest, largest = out_type.dtype.limits
     low, high = activation.real_limits
+    if activation is Activation.FINITE:
+        return smallest, largest
     if math.isfinite(low):
         smallest = max(smallest, _stored(low, out_type))
     if math.isfinite(high):
         largest = min(largest, _stored(high, out_type))
     return smallest, largest
+
+
+def plain_clamp(activation: Activation, out_type: TensorType) -> tuple[int, int]:
+    """The smallest and largest integer that stands for itself."""
+    smallest, largest = out_type.dtype.limits
+    low, high = activation.real_limits
+    return max(smallest, int(low)) if math.isfinite(low) else smallest, (
+        int(high) if math.isfinite(high) else largest
+    )
 
 
 def clamp_integers(values: Ints, activation: Activation, out_type: TensorType) -> Array:

@@ -1,4 +1,4 @@
-"""Binary arithmetic: sums, differences and products of two tensors, one perhaps repeated over the other."""
+"""Binary arithmetic: sums, differences, products and the like of two tensors, one perhaps repeated."""
 
 from __future__ import annotations
 
@@ -13,61 +13,43 @@ import numpy.typing as npt
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.activation import Activation, clamp_integers, clamp_reals
-from aot.ops.op import ONE_ROW, ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
-from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, quantize_multiplier
+from aot.ops.activation import Activation, clamp_integers, clamp_reals, plain_clamp
+from aot.ops.elementwise import SHAPES_FIT, repeated_row_map
+from aot.ops.op import Constraint, Cost, Op, Types, Window, given
+from aot.ops.pairs import (
+    LEFT_SHIFT,
+    add_parameters,
+    div_multiplier,
+    mul_multiplier,
+    quotients,
+    rescaled,
+    square_parameters,
+)
+from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of
 
 Floats = npt.NDArray[np.float32]
 T = TypeVar("T")
 Pair = tuple[T, T]
 
 
-@dataclass(frozen=True, slots=True)
-class AddParameters:
-    """How two int8 values of different scales are added; each multiplier is (mult, shift), shift <= 0.
-
-    sum = m1((x1 - zero_point_1) << left_shift) + m2((x2 - zero_point_2) << left_shift)
-    y = m_out(sum) + zero_point_out; each m rounds twice (multiply_by_quantized_multiplier).
-    """
-
-    left_shift: int
-    first: tuple[int, int]
-    second: tuple[int, int]
-    out: tuple[int, int]
-
-
-_LEFT_SHIFT = 20  # as far as nine bits can go in 32 with room for the sum
 _MAX_PRODUCT_RESCALE = 2.0**13  # a product of nine-bit numbers, shifted left, must fit in 32 bits
-
-
-def add_parameters(x1_type: TensorType, x2_type: TensorType, out_type: TensorType) -> AddParameters:
-    """The multipliers of an int8 addition; both inputs are brought to twice the larger scale first."""
-    first, second = quant_of(x1_type).scale, quant_of(x2_type).scale
-    twice_larger = 2.0 * max(first, second)
-    return AddParameters(
-        left_shift=_LEFT_SHIFT,
-        first=quantize_multiplier(first / twice_larger),
-        second=quantize_multiplier(second / twice_larger),
-        out=quantize_multiplier(twice_larger / ((1 << _LEFT_SHIFT) * quant_of(out_type).scale)),
-    )
-
-
-def mul_multiplier(x1_type: TensorType, x2_type: TensorType, out_type: TensorType) -> tuple[int, int]:
-    """(mult, shift) of an int8 product."""
-    return quantize_multiplier(quant_of(x1_type).scale * quant_of(x2_type).scale / quant_of(out_type).scale)
-
-
-def rescaled(x: Array, x_type: TensorType, multiplier: tuple[int, int]) -> Ints:
-    """An operand of an addition at the scale of the sum."""
-    shifted = (x.astype(np.int64) - quant_of(x_type).zero_point) << _LEFT_SHIFT
-    return multiply_by_quantized_multiplier(shifted, *multiplier)
+_ELEMENTS = (DType.I8, DType.I16, DType.I32, DType.I64, DType.F32)
 
 
 def _types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     first, second = given(inputs[0]), given(inputs[1])
-    if first.dtype is not second.dtype:
-        return f"{first.dtype.value} and {second.dtype.value}"
-    return limits.INT8_IS_QUANTISED.violation(op, (second,), outputs)
+    return None if first.dtype is second.dtype else f"{first.dtype.value} and {second.dtype.value}"
+
+
+def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    tensors = (given(inputs[0]), given(inputs[1]), *outputs)
+    if tensors[0].dtype not in (DType.I8, DType.I16) or all(t.quant is None for t in tensors):
+        return None
+    if any(t.quant is None or t.quant.is_per_channel for t in tensors):
+        return "not each has one"
+    if tensors[0].dtype is DType.I16 and any(quant_of(t).zero_point for t in tensors):
+        return "a zero point of i16 is not 0"
+    return None
 
 
 def _sum_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -75,7 +57,7 @@ def _sum_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
     if x1.quant is None or x2.quant is None or y.quant is None:
         return None
     ratio = max(x1.quant.scale, x2.quant.scale) / y.quant.scale
-    return None if 2 * ratio < 1 << _LEFT_SHIFT else f"it is {ratio:.3g} times as large"
+    return None if 2 * ratio < 1 << LEFT_SHIFT[x1.dtype] else f"it is {ratio:.3g} times as large"
 
 
 def _product_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -86,44 +68,24 @@ def _product_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str
     return None if factor < _MAX_PRODUCT_RESCALE else f"it is {factor:.3g}"
 
 
-def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    first, second = given(inputs[0]), given(inputs[1])
-    fact = f"{limits.shape_text(first)} and {limits.shape_text(second)}"
-    if first.rank != second.rank:
-        return fact
-    try:
-        whole = np.broadcast_shapes(first.shape, second.shape)
-    except ValueError:
-        return fact
-    return None if repeats_simply(first.shape, whole) and repeats_simply(second.shape, whole) else fact
-
-
-def repeats_simply(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
-    """Whether each row of the whole is read from one row of that shape."""
-    if len(whole) == 4 and whole[0] == 1:
-        return True
-    return shape[:-1] == whole[:-1] or all(d == 1 for d in shape[:-1])
-
-
 _SHARED = (
     limits.input_count(2, 2),
-    limits.same_dtype_in(DType.I8, DType.F32),
-    limits.INT8_IS_QUANTISED,
-    Constraint("both inputs must have the same element type and, if i8, be quantised", _types),
-)
-_SHAPES_FIT = Constraint(
-    "both inputs must have the same shape, or one is repeated: along rows, columns or channels of an "
-    "image, or as a vector or number for every vector of the other",
-    _shapes,
+    limits.same_dtype_in(*_ELEMENTS),
+    Constraint("both inputs must have the same element type", _types),
+    Constraint(
+        "where one of inputs and output is quantised, all must be, with one scale and one zero point, "
+        "which is 0 for i16",
+        _quantised,
+    ),
 )
 _SUM_SCALES_FIT = Constraint(
-    "the larger input scale must be less than 2**19 times the output scale", _sum_scales
+    "the larger input scale must be less than 2**19 times the output scale (i16: 2**14 times)", _sum_scales
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Binary(Op):
-    """Inputs: x1, x2 of one rank; their quantisations may differ."""
+    """Inputs: x1, x2; their quantisations may differ. Integers that have none wrap around."""
 
     elementwise: ClassVar[tuple[int, ...]] = (0, 1)
     activation: Activation = Activation.NONE
@@ -134,7 +96,11 @@ class Binary(Op):
 
     @abstractmethod
     def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
-        """The int8 meaning before the zero point is added and the result clamped."""
+        """The meaning in quantised integers before the zero point is added and the result clamped."""
+
+    @abstractmethod
+    def on_plain(self, x1: Ints, x2: Ints) -> Ints:
+        """The meaning in integers that stand for themselves; what leaves the type wraps around."""
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x1, x2 = given(inputs[0]), given(inputs[1])
@@ -150,6 +116,10 @@ class Binary(Op):
                 clamp_reals(self.on_reals(x1.astype(np.float32), x2.astype(np.float32)), self.activation),
             )
         types = given(inputs[0]), given(inputs[1])
+        if out_type.quant is None:
+            with np.errstate(over="ignore"):
+                wrapped = self.on_plain(x1.astype(np.int64), x2.astype(np.int64)).astype(out_type.dtype.numpy)
+            return (np.clip(wrapped, *plain_clamp(self.activation, out_type)).astype(out_type.dtype.numpy),)
         results = self.on_integers((x1, x2), types, out_type)
         return (clamp_integers(results + quant_of(out_type).zero_point, self.activation, out_type),)
 
@@ -157,10 +127,7 @@ class Binary(Op):
         return Cost(elementwise=outputs[0].elements)
 
     def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        (out,) = outputs
-        if out.rank != 4:
-            return (None, None)
-        return tuple(ROW_BY_ROW if given(x).shape[1] == out.shape[1] else ONE_ROW for x in inputs)
+        return repeated_row_map(inputs, outputs[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +135,17 @@ class Add(Binary):
     """x1 + x2."""
 
     name: ClassVar[str] = "add"
-    constraints: ClassVar[tuple[Constraint, ...]] = (*_SHARED, _SUM_SCALES_FIT, _SHAPES_FIT)
+    constraints: ClassVar[tuple[Constraint, ...]] = (*_SHARED, _SUM_SCALES_FIT, SHAPES_FIT)
 
     def on_reals(self, x1: Floats, x2: Floats) -> Floats:
         return x1 + x2
 
+    def on_plain(self, x1: Ints, x2: Ints) -> Ints:
+        return x1 + x2
+
     def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
         p, (x1, x2) = add_parameters(*types, out), arrays
-        sums = rescaled(x1, types[0], p.first) + rescaled(x2, types[1], p.second)
+        sums = rescaled(x1, types[0], p.first, p.left_shift) + rescaled(x2, types[1], p.second, p.left_shift)
         return multiply_by_quantized_multiplier(sums, *p.out)
 
 
@@ -184,14 +154,19 @@ class Sub(Binary):
     """x1 - x2."""
 
     name: ClassVar[str] = "sub"
-    constraints: ClassVar[tuple[Constraint, ...]] = (*_SHARED, _SUM_SCALES_FIT, _SHAPES_FIT)
+    constraints: ClassVar[tuple[Constraint, ...]] = (*_SHARED, _SUM_SCALES_FIT, SHAPES_FIT)
 
     def on_reals(self, x1: Floats, x2: Floats) -> Floats:
         return x1 - x2
 
+    def on_plain(self, x1: Ints, x2: Ints) -> Ints:
+        return x1 - x2
+
     def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
         p, (x1, x2) = add_parameters(*types, out), arrays
-        differences = rescaled(x1, types[0], p.first) - rescaled(x2, types[1], p.second)
+        differences = rescaled(x1, types[0], p.first, p.left_shift) - rescaled(
+            x2, types[1], p.second, p.left_shift
+        )
         return multiply_by_quantized_multiplier(differences, *p.out)
 
 
@@ -205,14 +180,75 @@ class Mul(Binary):
         Constraint(
             "the product of the input scales must be below 2**13 times the output scale", _product_scales
         ),
-        _SHAPES_FIT,
+        SHAPES_FIT,
     )
+    scales_in_single: bool = False  # whether their product is computed in single precision
 
     def on_reals(self, x1: Floats, x2: Floats) -> Floats:
+        return x1 * x2
+
+    def on_plain(self, x1: Ints, x2: Ints) -> Ints:
         return x1 * x2
 
     def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
         first, second = (
             x.astype(np.int64) - quant_of(t).zero_point for x, t in zip(arrays, types, strict=True)
         )
-        return multiply_by_quantized_multiplier(first * second, *mul_multiplier(*types, out))
+        multiplier = mul_multiplier(*types, out, self.scales_in_single)
+        return multiply_by_quantized_multiplier(first * second, *multiplier)
+
+
+def _div_types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x = given(inputs[0])
+    return "it is i16" if x.dtype is DType.I16 and x.quant is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Div(Binary):
+    """x1 / x2; integers that stand for themselves are truncated towards 0. By 0: integers give 0."""
+
+    name: ClassVar[str] = "div"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        *_SHARED,
+        Constraint("a quantised quotient must be i8", _div_types),
+        SHAPES_FIT,
+    )
+
+    def on_reals(self, x1: Floats, x2: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return x1 / x2
+
+    def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
+        whole = np.broadcast_shapes(*(a.shape for a in arrays))
+        first, second = (
+            np.broadcast_to(x.astype(np.int64) - quant_of(t).zero_point, whole)
+            for x, t in zip(arrays, types, strict=True)
+        )
+        return quotients(first, second, div_multiplier(*types, out))
+
+    def on_plain(self, x1: Ints, x2: Ints) -> Ints:
+        divisor = np.where((x2 == 0) | (x2 == -1), 1, x2)
+        floored = x1 // divisor
+        truncated = floored + ((x1 % divisor != 0) & ((x1 < 0) != (x2 < 0)))
+        return np.where(x2 == 0, 0, np.where(x2 == -1, -x1, truncated))
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredDifference(Binary):
+    """(x1 - x2) ** 2"""
+
+    name: ClassVar[str] = "squared_difference"
+    constraints: ClassVar[tuple[Constraint, ...]] = (*_SHARED, SHAPES_FIT)
+
+    def on_reals(self, x1: Floats, x2: Floats) -> Floats:
+        return (x1 - x2) * (x1 - x2)
+
+    def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
+        p, (x1, x2) = square_parameters(*types, out), arrays
+        differences = rescaled(x1, types[0], p.first, p.left_shift) - rescaled(
+            x2, types[1], p.second, p.left_shift
+        )
+        return multiply_by_quantized_multiplier(differences * differences, *p.out)
+
+    def on_plain(self, x1: Ints, x2: Ints) -> Ints:
+        return (x1 - x2) * (x1 - x2)

@@ -27,6 +27,16 @@ ROUNDING = MappingProxyType(
 )
 
 
+# LiteRT multiplies the scales of MUL in single precision, TFLite Micro in double: a multiplier that differs
+# in its last bits moves a result that lies between two steps.
+_SCALES_IN_SINGLE = MappingProxyType({"mul": frozenset({"litert-ref"})})
+
+
+def scales_in_single(op_name: str, mode: str) -> bool:
+    """Whether the mode computes the op's multiplier from its scales in single precision."""
+    return mode in _SCALES_IN_SINGLE.get(op_name, frozenset())
+
+
 def rounding_of(op_name: str, mode: str) -> RequantRounding:
     """The rounding of an op that requantises, in mode 'tflm' or 'litert-ref'."""
     return ROUNDING[op_name][mode]

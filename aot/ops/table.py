@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from aot.ir.graph import Array
-from aot.ir.types import TensorType
+from aot.ir.types import DType, TensorType
 from aot.ops.op import Op, Types, given
 
 
@@ -26,7 +26,8 @@ def table_of(
     (position,), (out,) = unknown, outputs
     x = given(inputs[position])
     repeated = [c for i, c in enumerate(constants) if i in op.elementwise and c is not None]
-    if x.dtype.bytes != 1 or out.dtype.bytes != 1 or any(np.unique(c).size != 1 for c in repeated):
+    bytes_ = (DType.I8, DType.U8)
+    if x.dtype not in bytes_ or out.dtype not in bytes_ or any(np.unique(c).size != 1 for c in repeated):
         return None
     low, high = x.dtype.limits
     arrays, types = list(constants), list(inputs)

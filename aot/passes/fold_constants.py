@@ -6,11 +6,11 @@ from aot.ir.graph import Array, Graph, Node
 
 
 def fold_constants(graph: Graph) -> Graph:
-    """A node that makes an output of the graph stays: outputs are written when the model runs."""
     constants: dict[str, Array] = dict(graph.constants)
     kept: list[Node] = []
+    nexts = {state.next for state in graph.states}
     for node in graph.nodes:
-        if set(node.reads) <= constants.keys() and not set(node.outputs) & set(graph.kept):
+        if set(node.reads) <= constants.keys() and not set(node.outputs) & nexts:
             arrays = [None if name is None else constants[name] for name in node.inputs]
             results = node.op.reference(arrays, graph.input_types(node), graph.output_types(node))
             constants.update(zip(node.outputs, results, strict=True))

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.binary import AddParameters
+from aot.ops.pairs import AddParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.instr.instruction import Function
 from codegen.instr.requantise import clamp_function, doubling_high_mul

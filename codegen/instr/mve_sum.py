@@ -7,7 +7,7 @@ sixteen. An operand whose multiplier is one half, the one of the larger scale, i
 from __future__ import annotations
 
 from aot.ir.types import DType
-from aot.ops.binary import AddParameters
+from aot.ops.pairs import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.instr.arithmetic import Multiplier, Result
 from codegen.instr.instruction import Function, Instruction

@@ -84,5 +84,7 @@ static inline float {name}(int32_t stored)
 
 def literal(value: float) -> str:
     """A float constant in C that reads back as the same single-precision number."""
+    if not math.isfinite(value):
+        return '__builtin_nanf("")' if math.isnan(value) else f"{'-' if value < 0 else ''}__builtin_inff()"
     text = str(np.float32(value))
     return f"{text}f" if any(c in text for c in ".e") else f"{text}.0f"

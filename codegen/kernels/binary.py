@@ -1,85 +1,81 @@
-"""add, sub, mul: one row out of two, pixel by pixel; an operand that is repeated is read again and again."""
+"""add, sub, mul and the like: one result out of two; an operand that is repeated is read again and again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from aot.ir.graph import Array
 from aot.ir.types import DType
-from aot.ops.activation import Activation, integer_clamp
-from aot.ops.binary import Binary, add_parameters, mul_multiplier, rescaled
+from aot.ops.activation import Activation, integer_clamp, plain_clamp
+from aot.ops.binary import Binary, Mul
+from aot.ops.pairs import add_parameters, div_multiplier, mul_multiplier, rescaled, square_parameters
 from aot.ops.requant import quant_of
-from codegen.formats import Want, geometry, storage_dtype
 from codegen.instr.arithmetic import Result, ZeroPoint, product_int8, sum_int8
 from codegen.instr.instruction import Function, Instruction
 from codegen.instr.mve_sum import sum_row
+from codegen.instr.pairs import product_function, quotient_function, square_function, sum_function
+from codegen.instr.plain import expression_function, unsigned, wrapped
 from codegen.instr.real import clamp_real
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.elements import element_kernel, element_wants
+from codegen.kernels.kernel import Kernel, OpKernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
-from codegen.kernels.pixels import every_pixel, pixel_element
-from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Buffer, Expr, Load, Proc, Role, Store, at, load
+from codegen.loops.ir import Apply, Expr, Load
 from codegen.loops.ir import Binary as BinaryExpr
 from codegen.loops.schedule import fuse
 from codegen.loops.tensorize import tensorize
 from codegen.model import RowFormat
 
-_NAMES = "ab"
-
-
-@dataclass(frozen=True)
-class _Operand:
-    """An operand as the nest reads it: rows of a tensor, or a constant in as few elements as it has."""
-
-    buffer: Buffer
-    value: Load
-    access: RowAccess | None = None
-    data: Array | None = None
-    per_row: int = 0  # elements for each row, where rows of the constant differ
-
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """How an op combines: the function, and what a constant operand becomes before it is stored."""
+    """How an op combines its operands.
+
+    `function` is for quantised integers; `prepared` what a constant operand of int8 becomes before it is
+    stored, where the function takes it so; `plain` is C of a and b in an unsigned type U, and its meaning.
+    """
 
     function: Callable[[Site, tuple[ZeroPoint, ZeroPoint]], Function]
-    prepared: Callable[[Site, int], Array]
-    sign: str
+    real: Callable[[Expr, Expr], Expr]
+    plain: tuple[str, Callable[[int, int], int]]
     what: str
+    prepared: Callable[[Site, int], Array] | None = None
     sum_of_rows: Callable[[Site, int], Instruction] | None = None  # of that many elements, in vectors
-
-
-def _wants(site: Site) -> tuple[Want | None, ...]:
-    return (None,) * sum(i not in site.constants for i in range(2))
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat, arithmetic: _Arithmetic) -> Kernel:
     table = site_table(site)
-    if table is not None:
+    if table is not None and len(inputs) == 1 and element_wants(site) == (None,):
         return lookup_kernel(site, table, inputs[0], output)
-    operands = _operands(site, inputs, output, arithmetic)
-    y = Buffer("y", storage_dtype(site.outputs[0], output), output.row_elements, Role.OUTPUT)
-    result = _result_of(site, arithmetic, [o.value for o in operands])
-    loops = every_pixel(output, Store(at(y, pixel_element(output)), result))
-    name = f"{site.node.op.name}_{output.channels}_by_{output.width}"
-    proc = Proc(name, (*(o.buffer for o in operands), y), (loops,))
-    schedule, why = "plain", "one at a time"
-    if arithmetic.sum_of_rows is not None and _goes_as_vectors(site, (*inputs, output)):
-        row = arithmetic.sum_of_rows(site, output.width * output.channels)
-        proc = tensorize(fuse(proc, "column", "c", "i"), "i", [row])
-        schedule, why = "helium", "8 at a time"
-    return Kernel(
-        schedule=schedule,
-        why=why,
-        proc=proc,
-        summary=f"One row of a {arithmetic.what}: {output.width} pixels of {output.channels} channels.",
-        access=tuple(o.access for o in operands if o.access is not None),
-        constants={o.buffer.name: o.data for o in operands if o.data is not None},
-        row_tables={o.buffer.name: o.per_row for o in operands if o.per_row},
-    )
+    as_prepared = arithmetic.prepared is not None and _is_int8(site)
+
+    def result(values: Sequence[Load]) -> Expr:
+        return _result_of(site, arithmetic, values, as_prepared)
+
+    def prepared(s: Site, position: int) -> Array:
+        if as_prepared and arithmetic.prepared is not None:
+            return arithmetic.prepared(s, position)
+        return s.constants[position]
+
+    kernel = element_kernel(site, inputs, output, result, f"a {arithmetic.what}", prepared)
+    return _in_vectors(kernel, site, inputs, output, arithmetic)
+
+
+def _is_int8(site: Site) -> bool:
+    return site.outputs[0].dtype is DType.I8 and site.outputs[0].quant is not None
+
+
+def _in_vectors(
+    kernel: Kernel, site: Site, inputs: Sequence[RowFormat], output: RowFormat, arithmetic: _Arithmetic
+) -> Kernel:
+    if kernel.whole or arithmetic.sum_of_rows is None or not _goes_as_vectors(site, (*inputs, output)):
+        return kernel
+    row = arithmetic.sum_of_rows(site, output.width * output.channels)
+    proc = tensorize(fuse(kernel.proc, "column", "c", "i"), "i", [row])
+    return replace(kernel, proc=proc, schedule="helium", why="8 at a time")
 
 
 def _goes_as_vectors(site: Site, formats: Sequence[RowFormat]) -> bool:
@@ -87,65 +83,55 @@ def _goes_as_vectors(site: Site, formats: Sequence[RowFormat]) -> bool:
     first = formats[0]
     return (
         site.mve
-        and site.outputs[0].dtype is DType.I8
+        and _is_int8(site)
         and len(formats) == 3
+        and all(f.dtype_bytes == 1 for f in formats)
         and all(f.c_step == 1 and f.x_step == f.channels for f in formats)
         and all((f.width, f.channels) == (first.width, first.channels) for f in formats)
     )
 
 
-def _result_of(site: Site, arithmetic: _Arithmetic, values: Sequence[Load]) -> Expr:
-    op = site.node.op
+def _result_of(site: Site, arithmetic: _Arithmetic, values: Sequence[Load], as_prepared: bool) -> Expr:
+    op, (out,) = site.node.op, site.outputs
     assert isinstance(op, Binary)
-    if site.outputs[0].dtype is DType.I8:
-        return Apply(arithmetic.function(site, _zero_points(site)), tuple(values))
-    real = BinaryExpr(arithmetic.sign, *values)
-    return real if op.activation is Activation.NONE else Apply(clamp_real(op.activation), (real,))
+    if out.quant is not None:
+        zero_points = _zero_points(site, as_prepared)
+        return Apply(arithmetic.function(site, zero_points), tuple(values))
+    if out.dtype is DType.F32:
+        real = arithmetic.real(*values)
+        return real if op.activation is Activation.NONE else Apply(clamp_real(op.activation), (real,))
+    return Apply(_plain_function(op, out.dtype, arithmetic, plain_clamp(op.activation, out)), tuple(values))
 
 
-def _operands(
-    site: Site, inputs: Sequence[RowFormat], output: RowFormat, arithmetic: _Arithmetic
-) -> tuple[_Operand, ...]:
-    formats = iter(inputs)
-    return tuple(
-        _constant(name, _prepared(site, i, arithmetic), site)
-        if i in site.constants
-        else _rows(name, site, i, next(formats), output)
-        for i, name in enumerate(_NAMES)
+def _plain_function(op: Binary, dtype: DType, arithmetic: _Arithmetic, limits: tuple[int, int]) -> Function:
+    """Integers that stand for themselves: they wrap around, and are clamped where there is an activation."""
+    text, compute = arithmetic.plain
+    low, high = limits
+    value = text.format(U=unsigned(dtype), T=dtype.c_name)
+    clamped = f"clamp_{dtype.value}" if limits != dtype.limits else ""
+    if clamped:
+        value = f"({value}) < {low} ? {low} : ({value}) > {high} ? {high} : ({value})"
+
+    def meaning(a: int, b: int) -> int:
+        return min(max(wrapped(compute(a, b), dtype), low), high)
+
+    suffix = f"_{op.activation.value}" if clamped else ""
+    return expression_function(
+        f"{op.name}_{dtype.value}{suffix}", dtype, (dtype, dtype), f"({dtype.c_name})({value})", meaning
     )
 
 
-def _rows(name: str, site: Site, position: int, x: RowFormat, y: RowFormat) -> _Operand:
-    buffer = Buffer(name, storage_dtype(site.input(position), x), x.row_elements, Role.ROWS)
-    column = variable("column") * int(x.width == y.width) + x.left
-    channel = variable("c") * int(x.channels == y.channels)
-    same_rows = geometry(site.input(position)).rows == geometry(site.outputs[0]).rows
-    access = RowAccess(stride=int(same_rows), first=0, count=1)
-    return _Operand(buffer, load(buffer, column * x.x_step + channel * x.c_step), access)
+def _zero_points(site: Site, as_prepared: bool) -> tuple[ZeroPoint, ZeroPoint]:
+    first, second = (
+        None if as_prepared and i in site.constants else quant_of(site.input(i)).zero_point for i in range(2)
+    )
+    return first, second
 
 
-def _constant(name: str, data: Array, site: Site) -> _Operand:
-    """Repeated rows, columns and channels are stored once."""
-    g = geometry(site.outputs[0])
-    whole = np.broadcast_to(data, site.outputs[0].shape).reshape(g.rows, g.width, g.channels)
-    for axis in range(3):
-        first = whole.take([0], axis)
-        whole = first if (whole == first).all() else whole
-    rows, width, channels = whole.shape
-    dtype = DType.I32 if whole.dtype == np.int32 else DType.F32
-    buffer = Buffer(name, dtype, whole.size, Role.CONSTANT)
-    place = variable("column") * (channels if width > 1 else 0) + variable("c") * int(channels > 1)
-    per_row = width * channels if rows > 1 else 0
-    return _Operand(buffer, load(buffer, place), data=whole.reshape(-1), per_row=per_row)
-
-
-def _prepared(site: Site, position: int, arithmetic: _Arithmetic) -> Array:
-    is_real = site.input(position).dtype is DType.F32
-    return site.constants[position] if is_real else arithmetic.prepared(site, position)
-
-
-def _zero_points(site: Site) -> tuple[ZeroPoint, ZeroPoint]:
-    first, second = (None if i in site.constants else quant_of(site.input(i)).zero_point for i in range(2))
+def _given(zero_points: tuple[ZeroPoint, ZeroPoint]) -> tuple[int, int]:
+    first, second = zero_points
+    assert first is not None, "only int8 constants are prepared"
+    assert second is not None, "only int8 constants are prepared"
     return first, second
 
 
@@ -158,7 +144,9 @@ def _result(site: Site) -> Result:
 def _sum(sign: str) -> Callable[[Site, tuple[ZeroPoint, ZeroPoint]], Function]:
     def function(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
         parameters = add_parameters(site.input(0), site.input(1), site.outputs[0])
-        return sum_int8(sign, parameters, zero_points, _result(site), site.dsp)
+        if _is_int8(site):
+            return sum_int8(sign, parameters, zero_points, _result(site), site.dsp)
+        return sum_function(sign, parameters, _given(zero_points), _result(site), site.outputs[0].dtype)
 
     return function
 
@@ -177,12 +165,17 @@ def _term(site: Site, position: int) -> Array:
     """A constant operand of a sum, at the scale of the sum."""
     p = add_parameters(site.input(0), site.input(1), site.outputs[0])
     multiplier = (p.first, p.second)[position]
-    return rescaled(site.constants[position], site.input(position), multiplier).astype(np.int32)
+    scaled = rescaled(site.constants[position], site.input(position), multiplier, p.left_shift)
+    return scaled.astype(np.int32)
 
 
 def _product(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
-    multiplier = mul_multiplier(site.input(0), site.input(1), site.outputs[0])
-    return product_int8(multiplier, zero_points, _result(site), site.dsp)
+    op = site.node.op
+    assert isinstance(op, Mul)
+    multiplier = mul_multiplier(site.input(0), site.input(1), site.outputs[0], op.scales_in_single)
+    if _is_int8(site):
+        return product_int8(multiplier, zero_points, _result(site), site.dsp)
+    return product_function(multiplier, _given(zero_points), _result(site), site.outputs[0].dtype)
 
 
 def _factor(site: Site, position: int) -> Array:
@@ -191,15 +184,80 @@ def _factor(site: Site, position: int) -> Array:
     return np.asarray(site.constants[position].astype(np.int32) - zero_point, np.int32)
 
 
+def _quotient(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
+    multiplier = div_multiplier(site.input(0), site.input(1), site.outputs[0])
+    return quotient_function(multiplier, _given(zero_points), _result(site), site.outputs[0].dtype)
+
+
+def _square(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
+    p = square_parameters(site.input(0), site.input(1), site.outputs[0])
+    return square_function(p, _given(zero_points), _result(site), site.outputs[0].dtype)
+
+
+def _sign(sign: str) -> Callable[[Expr, Expr], Expr]:
+    return lambda a, b: BinaryExpr(sign, a, b)
+
+
+def _real(name: str, expression: str, compute: Callable[[Any, Any], Any]) -> Callable[[Expr, Expr], Expr]:
+    function = expression_function(name, DType.F32, (DType.F32, DType.F32), expression, compute)
+    return lambda a, b: Apply(function, (a, b))
+
+
+def _real_quotient(a: float, b: float) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.float32(a) / np.float32(b))
+
+
+def _truncated(a: int, b: int) -> int:
+    return 0 if b == 0 else abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)
+
+
 def _op_kernel(arithmetic: _Arithmetic) -> OpKernel:
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         return _lower(site, inputs, output, arithmetic)
 
-    return OpKernel(wants=_wants, lower=lower, dtypes=frozenset({DType.I8, DType.F32}))
+    return OpKernel(wants=element_wants, lower=lower, dtypes=frozenset(DType) - {DType.U8, DType.BOOL})
 
 
+_SQUARED = "(a - b) * (a - b)"
 KERNELS: Mapping[str, OpKernel] = {
-    "add": _op_kernel(_Arithmetic(_sum("+"), _term, "+", "sum", _sum_of_rows("+"))),
-    "mul": _op_kernel(_Arithmetic(_product, _factor, "*", "product")),
-    "sub": _op_kernel(_Arithmetic(_sum("-"), _term, "-", "difference", _sum_of_rows("-"))),
+    "add": _op_kernel(
+        _Arithmetic(
+            _sum("+"),
+            _sign("+"),
+            ("({T})(({U})a + ({U})b)", lambda a, b: a + b),
+            "sum",
+            _term,
+            _sum_of_rows("+"),
+        )
+    ),
+    "div": _op_kernel(
+        _Arithmetic(
+            _quotient,
+            _real("real_quotient", "a / b", _real_quotient),
+            ("b == 0 ? 0 : b == -1 ? ({T})(0u - ({U})a) : ({T})(a / b)", _truncated),
+            "quotient",
+        )
+    ),
+    "mul": _op_kernel(
+        _Arithmetic(_product, _sign("*"), ("({T})(({U})a * ({U})b)", lambda a, b: a * b), "product", _factor)
+    ),
+    "squared_difference": _op_kernel(
+        _Arithmetic(
+            _square,
+            _real("real_squared_difference", _SQUARED, lambda a, b: (a - b) ** 2),
+            ("({T})((({U})a - ({U})b) * (({U})a - ({U})b))", lambda a, b: (a - b) ** 2),
+            "squared difference",
+        )
+    ),
+    "sub": _op_kernel(
+        _Arithmetic(
+            _sum("-"),
+            _sign("-"),
+            ("({T})(({U})a - ({U})b)", lambda a, b: a - b),
+            "difference",
+            _term,
+            _sum_of_rows("-"),
+        )
+    ),
 }

@@ -85,6 +85,7 @@ class Kernel:
     space: Space | None = None  # None: there is nothing to choose
     point: Point = field(default_factory=dict)  # of that space
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
+    whole: bool = False  # then `proc` runs once, over tensors in one piece
 
     @property
     def procs(self) -> tuple[Proc, ...]:

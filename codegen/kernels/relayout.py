@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aot.ir.graph import Array
 from aot.ir.types import TensorType
 from codegen.formats import storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess
@@ -22,6 +23,22 @@ def relayout(tensor: TensorType, source: RowFormat, target: RowFormat) -> Kernel
         proc=Proc(f"copy_{source.channels}_by_{source.width}", (x, y), (loops,)),
         summary=f"One row copied: {source.width} pixels of {source.channels} channels, as {_said(target)}.",
         access=(RowAccess(stride=1, first=0, count=1),),
+    )
+
+
+def copy_constant(tensor: TensorType, data: Array) -> Kernel:
+    """A result that is the same whatever the inputs are."""
+    x = Buffer("x", tensor.dtype, tensor.elements, Role.CONSTANT)
+    y = Buffer("y", tensor.dtype, tensor.elements, Role.OUTPUT)
+    element = variable("i")
+    return Kernel(
+        schedule="copy",
+        why="its value is known beforehand",
+        proc=Proc("copy", (x, y), (For("i", tensor.elements, (Store(at(y, element), load(x, element)),)),)),
+        summary=f"{tensor.elements} elements copied.",
+        access=(),
+        constants={"x": data.reshape(-1)},
+        whole=True,
     )
 
 

@@ -8,8 +8,12 @@ from types import MappingProxyType
 from codegen.kernels import (
     average_pool2d,
     binary,
+    combine,
+    compare,
     concat,
     conv2d,
+    convert,
+    curve,
     dense,
     depthwise_conv2d,
     lookup,
@@ -20,6 +24,7 @@ from codegen.kernels import (
     real_sums,
     rearrange,
     reduce,
+    select,
     softmax,
     unary,
 )
@@ -29,11 +34,16 @@ from codegen.kernels.kernel import OpKernel
 KERNELS: Mapping[str, OpKernel] = MappingProxyType(
     {
         **binary.KERNELS,
+        **combine.KERNELS,
+        **compare.KERNELS,
         **concat.KERNELS,
+        **convert.KERNELS,
+        **curve.KERNELS,
         **pad.KERNELS,
         **quantize.KERNELS,
         **rearrange.KERNELS,
         **reduce.KERNELS,
+        **select.KERNELS,
         **unary.KERNELS,
         "average_pool2d": by_dtype(average_pool2d.KERNEL, real_pools.AVERAGE_POOL2D),
         "conv2d": by_dtype(conv2d.KERNEL, real_sums.CONV2D),

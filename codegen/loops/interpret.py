@@ -15,6 +15,7 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Cast,
+    Choose,
     Const,
     Declare,
     Element,
@@ -34,6 +35,8 @@ _BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
+    "<": lambda a, b: int(a < b),
+    "==": lambda a, b: int(a == b),
     "min": min,
     "max": max,
 }
@@ -121,6 +124,8 @@ def _value(expr: Expr, frame: Mapping[str, _Window], loops: Mapping[str, int]) -
         case Cast(dtype, value):
             cast: int | float = dtype.numpy.type(_value(value, frame, loops)).item()
             return cast
+        case Choose(condition, yes, no):
+            return _value(yes if _value(condition, frame, loops) else no, frame, loops)
         case Apply(function, arguments):
             result: int | float = function.meaning(*(_value(a, frame, loops) for a in arguments))
             return result

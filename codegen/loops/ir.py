@@ -5,6 +5,7 @@
            | Accumulate(buffer[row][index], value) | Invoke(instruction, windows)
     expr   = Const(value) | Index(affine) | Load(buffer[row][index]) | Element(buffer[index], number)
            | Binary(op, a, b) | Cast(dtype, value) | Apply(function, arguments)
+           | Choose(condition, yes, no)
 
 Buffers are flat; an index is an affine sum of loop variables. A buffer of rows is an array of row
 pointers, so an element of it has a row (which pointer) beside its index: who owns the rows does
@@ -13,7 +14,7 @@ not concern a kernel. Everything is frozen; schedule primitives build new procs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
@@ -101,7 +102,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    op: str  # one of + - * min max
+    op: str  # one of + - * < == min max
     left: Expr
     right: Expr
 
@@ -118,7 +119,16 @@ class Apply:
     arguments: tuple[Expr, ...]
 
 
-Expr = Const | Index | Load | Element | Binary | Cast | Apply
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """One of two values; the other is not computed, so it may be one that does not exist."""
+
+    condition: Expr  # not 0
+    yes: Expr
+    no: Expr
+
+
+Expr = Const | Index | Load | Element | Binary | Cast | Apply | Choose
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +219,40 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
             yield from walk(stmt.body)
 
 
+def parts_of(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions right inside it."""
+    match expr:
+        case Element(_, number):
+            return (number,)
+        case Binary(_, left, right):
+            return (left, right)
+        case Cast(_, value):
+            return (value,)
+        case Apply(_, arguments):
+            return arguments
+        case Choose(condition, yes, no):
+            return (condition, yes, no)
+        case Const() | Index() | Load():
+            return ()
+
+
+def with_parts(expr: Expr, parts: Sequence[Expr]) -> Expr:
+    """The expression with others inside it, in the order of parts_of."""
+    match expr:
+        case Element(place, _):
+            return Element(place, *parts)
+        case Binary(op, _, _):
+            return Binary(op, *parts)
+        case Cast(dtype, _):
+            return Cast(dtype, *parts)
+        case Apply(function, _):
+            return Apply(function, tuple(parts))
+        case Choose():
+            return Choose(*parts)
+        case Const() | Index() | Load():
+            return expr
+
+
 def loads_of(expr: Expr) -> Iterator[Load]:
     """Every load; of an element of a table, the load of the table's beginning."""
     match expr:
@@ -217,30 +261,16 @@ def loads_of(expr: Expr) -> Iterator[Load]:
         case Element(place, number):
             yield Load(place)
             yield from loads_of(number)
-        case Binary(_, left, right):
-            yield from loads_of(left)
-            yield from loads_of(right)
-        case Cast(_, value):
-            yield from loads_of(value)
-        case Apply(_, arguments):
-            for argument in arguments:
-                yield from loads_of(argument)
+        case _:
+            for part in parts_of(expr):
+                yield from loads_of(part)
 
 
 def numbers_of(expr: Expr) -> Iterator[Index]:
-    match expr:
-        case Index():
-            yield expr
-        case Element(_, number):
-            yield from numbers_of(number)
-        case Binary(_, left, right):
-            yield from numbers_of(left)
-            yield from numbers_of(right)
-        case Cast(_, value):
-            yield from numbers_of(value)
-        case Apply(_, arguments):
-            for argument in arguments:
-                yield from numbers_of(argument)
+    if isinstance(expr, Index):
+        yield expr
+    for part in parts_of(expr):
+        yield from numbers_of(part)
 
 
 def indices_of(body: tuple[Stmt, ...]) -> Iterator[tuple[str, Affine]]:
@@ -271,19 +301,8 @@ def map_places(stmt: Stmt, change: Callable[[Place], Place]) -> Stmt:
 
 
 def map_expr_places(expr: Expr, change: Callable[[Place], Place]) -> Expr:
-    match expr:
-        case Load(place):
-            return Load(change(place))
-        case Element(place, number):
-            return Element(change(place), map_expr_places(number, change))
-        case Binary(op, left, right):
-            return Binary(op, map_expr_places(left, change), map_expr_places(right, change))
-        case Cast(dtype, value):
-            return Cast(dtype, map_expr_places(value, change))
-        case Apply(function, arguments):
-            return Apply(function, tuple(map_expr_places(a, change) for a in arguments))
-        case Const() | Index():
-            return expr
+    changed = with_parts(expr, [map_expr_places(part, change) for part in parts_of(expr)])
+    return replace(changed, place=change(changed.place)) if isinstance(changed, Load | Element) else changed
 
 
 def substitute(stmt: Stmt, values: dict[str, Affine]) -> Stmt:
@@ -303,16 +322,6 @@ def map_indices(stmt: Stmt, values: dict[str, Affine]) -> Stmt:
 
 
 def _expr_indices(expr: Expr, values: dict[str, Affine]) -> Expr:
-    match expr:
-        case Index(value):
-            return Index(value.substitute(values))
-        case Element(place, number):
-            return Element(place, _expr_indices(number, values))
-        case Binary(op, left, right):
-            return Binary(op, _expr_indices(left, values), _expr_indices(right, values))
-        case Cast(dtype, value):
-            return Cast(dtype, _expr_indices(value, values))
-        case Apply(function, arguments):
-            return Apply(function, tuple(_expr_indices(a, values) for a in arguments))
-        case Const() | Load():
-            return expr
+    if isinstance(expr, Index):
+        return Index(expr.value.substitute(values))
+    return with_parts(expr, [_expr_indices(part, values) for part in parts_of(expr)])

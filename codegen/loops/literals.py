@@ -12,6 +12,7 @@ from codegen.loops.ir import (
     Binary,
     Buffer,
     Cast,
+    Choose,
     Const,
     Declare,
     Element,
@@ -89,6 +90,8 @@ class _Mapping:
                 return Cast(dtype, self.expr(value))
             case Apply(function, arguments):
                 return Apply(function, tuple(self.expr(a) for a in arguments))
+            case Choose(condition, yes, no):
+                return Choose(self.expr(condition), self.expr(yes), self.expr(no))
             case Index(affine):
                 return Index(self.affine(affine, "number"))
             case Const(int(value)):

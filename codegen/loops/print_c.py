@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from codegen.loops.ir import (
     Binary,
     Buffer,
     Cast,
+    Choose,
     Const,
     Declare,
     Element,
@@ -30,6 +32,7 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     loads_of,
+    parts_of,
     substitute,
     walk,
 )
@@ -259,6 +262,8 @@ def _expr(expr: Expr, names: _Names) -> str:
             return f"({a} {'<' if op == 'min' else '>'} {b} ? {a} : {b})"
         case Binary(op, left, right):
             return f"({_expr(left, names)} {op} {_expr(right, names)})"
+        case Choose(condition, yes, no):
+            return f"({_expr(condition, names)} ? {_expr(yes, names)} : {_expr(no, names)})"
         case Cast(dtype, value):
             return f"({dtype.c_name}){_parenthesised(_expr(value, names))}"
         case Apply(function, arguments):
@@ -267,8 +272,11 @@ def _expr(expr: Expr, names: _Names) -> str:
 
 def _literal(value: int | float) -> str:
     if isinstance(value, float):
-        return f"{value!r}f"
+        text = f"{value!r}f" if math.isfinite(value) else "__builtin_inff()"
+        return f"(-{text.removeprefix('-')})" if value < 0 else text
     text = str(value)
+    if type(value) is int and not -(2**31) <= value < 2**31:
+        text = "INT64_MIN" if value == -(2**63) else f"{value}LL"
     return f"({text})" if text.startswith("-") else text
 
 
@@ -311,14 +319,8 @@ def _functions(body: tuple[Stmt, ...]) -> tuple[Function, ...]:
 
 
 def _applied(expr: Expr) -> list[Function]:
-    match expr:
-        case Apply(function, arguments):
-            return [*(f for a in arguments for f in _applied(a)), function]
-        case Binary(_, left, right):
-            return [*_applied(left), *_applied(right)]
-        case Cast(_, value) | Element(_, value):
-            return _applied(value)
-    return []
+    inside = [function for part in parts_of(expr) for function in _applied(part)]
+    return [*inside, expr.function] if isinstance(expr, Apply) else inside
 
 
 def _instructions(body: tuple[Stmt, ...]) -> tuple[Instruction, ...]:

@@ -14,7 +14,7 @@ from proc_checks import with_needs
 
 from aot.ir.graph import Array
 from aot.ir.types import DType, Quant, TensorType
-from aot.ops.binary import add_parameters
+from aot.ops.pairs import add_parameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
 from aot.ops.softmax import softmax_parameters

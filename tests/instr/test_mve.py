@@ -14,7 +14,7 @@ from proc_checks import proc_check
 
 from aot.ir.graph import Array
 from aot.ir.types import DType
-from aot.ops.binary import AddParameters
+from aot.ops.pairs import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.instr.arithmetic import Result, sum_int8
 from codegen.instr.instruction import Instruction

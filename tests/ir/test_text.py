@@ -152,7 +152,7 @@ def test_the_text_is_as_documented() -> None:
         ),
         (
             '"n" = add(activation=tanh) "x" -> "y": i8[1]',
-            "line 1: tanh is none of none, relu, relu6, relu_n1_to_1 "
+            "line 1: tanh is none of none, relu, relu6, relu_n1_to_1, relu_0_to_1, finite "
             'in: "n" = add(activation=tanh) "x" -> "y": i8[1]',
         ),
     ],

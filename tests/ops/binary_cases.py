@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from op_case import OpCase, Weights, float32, int8, op_case
+from elementwise_shapes import PAIRS
+from op_case import OpCase, Weights, float32, int8, int16, op_case, plain
 
-from aot.ir.types import TensorType
+from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
-from aot.ops.binary import Add, Binary, Mul, Sub
+from aot.ops.binary import Add, Binary, Div, Mul, SquaredDifference, Sub
 
 
 def case(name: str, op: Binary, first: TensorType, second: TensorType, out: TensorType) -> OpCase:
@@ -69,4 +70,25 @@ CASES = (
     *shapes(Add(), int8(scale=0.1, zero_point=3)),
     *shapes(Sub(), int8(scale=0.1, zero_point=3)),
     *shapes(Mul(), int8(scale=0.3, zero_point=3)),
+    *(case(f"{n}_f32", Add(), float32(*a), float32(*b), float32()) for n, (a, b) in PAIRS.items()),
+    *(
+        case(f"{n}_wide", Sub(), int8(*a), int8(*b, scale=0.03), int8(scale=0.1))
+        for n, (a, b) in PAIRS.items()
+    ),
+    *(
+        case("int16", op, int16(3, 7), int16(7, scale=0.0003), int16(scale=0.001))
+        for op in (Add(), Sub(), Mul())
+    ),
+    *(
+        case(dtype.value, op, plain(dtype, 3, 7), plain(dtype, 3, 7), plain(dtype))
+        for dtype in (DType.I8, DType.I16, DType.I32, DType.I64)
+        for op in (Add(), Sub(Activation.RELU6), Mul(), Div(), SquaredDifference())
+    ),
+    case(
+        "int8", SquaredDifference(), int8(1, 3, 4, 5), int8(5, scale=0.02), int8(scale=0.2, zero_point=-100)
+    ),
+    case("int16", SquaredDifference(), int16(4, 5), int16(5, scale=0.0004), int16(scale=0.02)),
+    case("f32", SquaredDifference(), float32(4, 5), float32(4, 1), float32()),
+    case("int8", Div(), int8(1, 3, 4, 5, zero_point=3), int8(5, scale=0.02), int8(scale=0.1, zero_point=-3)),
+    case("f32", Div(Activation.RELU), float32(4, 5), float32(4, 1), float32()),
 )

@@ -32,6 +32,8 @@ class OpCase:
 def random_values(rng: np.random.Generator, tensor: TensorType) -> Array:
     if tensor.dtype is DType.F32:
         return rng.standard_normal(tensor.shape).astype(np.float32)
+    if tensor.dtype is DType.BOOL:
+        return rng.integers(0, 2, tensor.shape).astype(np.bool_)
     low, high = tensor.dtype.limits
     values = rng.integers(low, high + 1, tensor.shape).astype(tensor.dtype.numpy)
     values.flat[0], values.flat[-1] = low, high
@@ -92,3 +94,17 @@ def int32_bias(channels: int, seed: int = 2, largest: int = 5000) -> Weights:
 def float32_weights(*shape: int, seed: int = 3) -> Weights:
     rng = np.random.default_rng(seed)
     return Weights(float32(*shape), (rng.standard_normal(shape) / np.sqrt(np.prod(shape))).astype(np.float32))
+
+
+def int16(*shape: int, scale: float = 0.0005) -> TensorType:
+    return TensorType(DType.I16, shape, Quant((float(np.float32(scale)),), (0,)))
+
+
+def plain(dtype: DType, *shape: int) -> TensorType:
+    """Numbers that stand for themselves."""
+    return TensorType(dtype, shape)
+
+
+def constant_of(array: Array, quant: Quant | None = None) -> Weights:
+    dtype = next(d for d in DType if d.numpy == array.dtype)
+    return Weights(TensorType(dtype, array.shape, quant), array)

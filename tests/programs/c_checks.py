@@ -11,6 +11,7 @@ import numpy as np
 
 from aot.ir.graph import Array
 from boards.load import load_board
+from codegen.instr.real import literal
 from platforms.baremetal import PLATFORM
 from platforms.folder import write_project
 from platforms.project import App, ProjectSource
@@ -113,13 +114,17 @@ def _failures(argv: Sequence[str], checks: Sequence[Check]) -> Mapping[str, int]
 
 def c_array(name: str, data: Array) -> str:
     """A constant array with those values, as weights and rows begin at multiples of four bytes."""
-    c_type = {"float32": "float"}.get(data.dtype.name, f"{data.dtype.name}_t")
+    c_type = {"float32": "float", "bool": "uint8_t"}.get(data.dtype.name, f"{data.dtype.name}_t")
     values = ", ".join(_literal(value) for value in np.asarray(data).reshape(-1).tolist())
     size = max(1, data.size)
     return f"static const {c_type} {name}[{size}] __attribute__((aligned(4))) = {{{values or 0}}};\n"
 
 
 def _literal(value: int | float) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
     if isinstance(value, float):
-        return f"{value!r}f"
+        return f"{value!r}f" if np.isfinite(value) else literal(value)
+    if not -(2**31) <= value < 2**31:
+        return "INT64_MIN" if value == -(2**63) else f"{value}LL"
     return "INT32_MIN" if value == -(2**31) else str(value)

@@ -36,6 +36,8 @@ def samples_of(case: OpCase) -> tuple[Sample, Sample]:
 
 
 def _extremes(values: Array) -> Array:
+    if values.dtype.kind == "b":
+        return ~values
     low, high = (-300.0, 300.0) if values.dtype.kind == "f" else _limits(values)
     return np.where(values < np.median(values), low, high).astype(values.dtype)
 

@@ -42,6 +42,9 @@ def _empty(tensor: Tensor) -> Rows:
 def _run_stage(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
     """Every firing: one row of the result each, or one row of the input each where sums grow."""
     growing = stage.kernel.accumulation
+    if stage.kernel.whole:
+        _run_whole(stage, memory)
+        return
     if growing is None:
         for row in range(lowered.tensors[stage.writes].image_rows):
             run_proc(stage.kernel.proc, _buffers(lowered, stage, stage.kernel.proc, row, memory))
@@ -57,6 +60,20 @@ def _run_stage(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]
         for proc in procs:
             output_row = 0 if proc is growing.finish else row
             run_proc(proc, {**_buffers(lowered, stage, proc, output_row, memory), **sums})
+
+
+def _run_whole(stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
+    """The only firing of a kernel that takes tensors in one piece."""
+    readings = iter(stage.reads)
+    made = np.concatenate(memory[stage.writes])
+    buffers: dict[str, Rows] = {}
+    for param in stage.kernel.proc.params:
+        if param.role is Role.ROWS:
+            buffers[param.name] = [np.concatenate(memory[next(readings).tensor])]
+        else:
+            buffers[param.name] = [made if param.role is Role.OUTPUT else stage.kernel.constants[param.name]]
+    run_proc(stage.kernel.proc, buffers)
+    memory[stage.writes][:] = np.split(made, len(memory[stage.writes]))
 
 
 def _buffers(

@@ -24,6 +24,8 @@ _OPTIONS = {
     BuiltinOptions.AddOptions: Layout("AddOptions", {0: _BYTE}),
     BuiltinOptions.MulOptions: Layout("MulOptions", {0: _BYTE}),
     BuiltinOptions.ConcatenationOptions: Layout("ConcatenationOptions", {0: _INT, 1: _BYTE}),
+    BuiltinOptions.DivOptions: Layout("DivOptions", {0: _BYTE}),
+    BuiltinOptions.GeluOptions: Layout("GeluOptions", {0: _BYTE}),
     BuiltinOptions.LeakyReluOptions: Layout("LeakyReluOptions", {0: _INT}),
     BuiltinOptions.PackOptions: Layout("PackOptions", {0: _INT, 1: _INT}),
     BuiltinOptions.StridedSliceOptions: Layout(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from aot.frontend.tflite.draft import Importer
-from aot.frontend.tflite.importers.arithmetic import import_add, import_mul, import_sub
+from aot.frontend.tflite.importers.arithmetic import ARITHMETIC
 from aot.frontend.tflite.importers.control_flow import CONTROL_FLOW
 from aot.frontend.tflite.importers.convolution import (
     import_conv_2d,
@@ -21,18 +21,16 @@ from aot.frontend.tflite.importers.variables import VARIABLES
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
+        **ARITHMETIC,
         **CONTROL_FLOW,
         **SHAPES,
         **UNARY,
         **VARIABLES,
-        "ADD": import_add,
         "AVERAGE_POOL_2D": import_average_pool_2d,
         "CONV_2D": import_conv_2d,
         "DEPTHWISE_CONV_2D": import_depthwise_conv_2d,
         "FULLY_CONNECTED": import_fully_connected,
         "MAX_POOL_2D": import_max_pool_2d,
         "MEAN": import_mean,
-        "MUL": import_mul,
-        "SUB": import_sub,
     }
 )

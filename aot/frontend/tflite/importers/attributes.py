@@ -150,6 +150,12 @@ def reshaped(draft: Draft, operator: Operator, name: str, shape: tuple[int, ...]
     return view
 
 
+def constant_like(draft: Draft, name: str, shape: tuple[int, ...]) -> str:
+    """The constant under another shape with as many elements."""
+    array = draft.constants[name].reshape(shape)
+    return draft.add_value(name, replace(draft.types[name], shape=shape), array)
+
+
 def value_like(draft: Draft, wish: str, tensor: TensorType, shape: tuple[int, ...]) -> str:
     """A value of the same type but for its shape."""
     return draft.add_value(wish, replace(tensor, shape=shape))

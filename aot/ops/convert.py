@@ -1,0 +1,45 @@
+"""Conversion: the same numbers in another element type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.elementwise import Elementwise
+from aot.ops.op import Constraint, Types, given
+
+
+@dataclass(frozen=True, slots=True)
+class Convert(Elementwise):
+    """Input: x, its stored numbers. Reals are truncated and clamped to the type, integers lose upper bits."""
+
+    name: ClassVar[str] = "convert"
+    elementwise: ClassVar[tuple[int, ...]] = (0,)
+    constraints: ClassVar[tuple[Constraint, ...]] = (limits.input_count(1, 1),)
+    to: DType = DType.F32
+
+    def result_dtype(self, inputs: Types) -> DType:
+        return self.to
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x = given(arrays[0])
+        if x.dtype.kind == "f" and self.to.is_integer:
+            low, high = real_limits(self.to)
+            x = np.clip(np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0), low, high)
+            return (x.astype(np.int64).astype(self.to.numpy),)
+        return (x.astype(self.to.numpy),)
+
+
+def real_limits(dtype: DType) -> tuple[float, float]:
+    """The least and the greatest f32 that is in an integer type."""
+    low, high = dtype.limits
+    top = np.float32(high)
+    return float(low), float(top if int(top) <= high else np.nextafter(top, np.float32(0)))

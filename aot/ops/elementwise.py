@@ -1,0 +1,76 @@
+"""What ops share that compute one result from one element of each operand, repeated where it lacks some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.op import ONE_ROW, ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+
+ANY = tuple(DType)
+
+
+def _repeats(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    try:
+        np.broadcast_shapes(*(given(t).shape for t in inputs))
+    except ValueError:
+        return " and ".join(limits.shape_text(t) for t in inputs)
+    return None
+
+
+SHAPES_FIT = Constraint(
+    "the inputs must have the same shape, or are repeated along the dimensions that they have once or lack",
+    _repeats,
+)
+
+
+def one_type(first: int = 0) -> Constraint:
+    """Of the inputs from one on."""
+
+    def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+        found = [given(t).dtype.value for t in inputs[first:]]
+        return None if len(set(found)) == 1 else " and ".join(found)
+
+    return Constraint("the inputs that are computed with must have the same element type", violation)
+
+
+def one_quantisation(first: int = 0) -> Constraint:
+    """Stored integers are compared or moved as they are."""
+
+    def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+        quants = [t.quant for t in (*(given(i) for i in inputs[first:]), *outputs) if t.quant is not None]
+        scales = {q.scales for q in quants}
+        return (
+            None if len(scales | {q.zero_points for q in quants}) <= 2 else f"there are {len(scales)} scales"
+        )
+
+    return Constraint("inputs and output must have one quantisation", violation)
+
+
+def repeated_row_map(inputs: Types, out: TensorType) -> tuple[Window | None, ...]:
+    """Row by row, or one row again and again, where images meet images."""
+    if any(given(x).rank != 4 for x in inputs) or out.shape[0] != 1:
+        return (None,) * len(inputs)
+    return tuple(ROW_BY_ROW if given(x).shape[1] == out.shape[1] else ONE_ROW for x in inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise(Op):
+    """An op whose result has the shape of its operands, each repeated to it."""
+
+    def result_dtype(self, inputs: Types) -> DType:
+        return given(inputs[-1]).dtype
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        shape = np.broadcast_shapes(*(given(x).shape for x in inputs))
+        return ((self.result_dtype(inputs).value, shape),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=outputs[0].elements)
+
+    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
+        return repeated_row_map(inputs, outputs[0])

@@ -1,0 +1,39 @@
+"""Selection: each element from one tensor or the other, as a third one says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_quantisation, one_type
+from aot.ops.op import Constraint, Op, Types, given
+
+
+def _condition(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    dtype = given(inputs[0]).dtype
+    return None if dtype is DType.BOOL else f"it is {dtype.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Elementwise):
+    """Inputs: condition, x where it holds, y where it does not; stored elements are copied as they are."""
+
+    name: ClassVar[str] = "select"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(3, 3),
+        Constraint("the condition must be bool", _condition),
+        one_type(1),
+        one_quantisation(1),
+        SHAPES_FIT,
+    )
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        return (np.where(given(arrays[0]), given(arrays[1]), given(arrays[2])),)

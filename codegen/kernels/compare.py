@@ -1,0 +1,56 @@
+"""compare: one truth value for two elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from aot.ir.types import DType
+from aot.ops.compare import HOLDS, Compare, Relation, is_rescaled
+from aot.ops.pairs import compare_parameters
+from aot.ops.requant import quant_of
+from codegen.instr.instruction import Function
+from codegen.instr.pairs import comparison_function
+from codegen.instr.plain import expression_function
+from codegen.kernels.elements import element_kernel, element_wants
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.loops.ir import Apply, Expr, Load
+from codegen.model import RowFormat
+
+_SIGNS = {
+    Relation.EQUAL: "==",
+    Relation.NOT_EQUAL: "!=",
+    Relation.LESS: "<",
+    Relation.LESS_EQUAL: "<=",
+    Relation.GREATER: ">",
+    Relation.GREATER_EQUAL: ">=",
+}
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    function = _function(site)
+
+    def result(values: Sequence[Load]) -> Expr:
+        return Apply(function, tuple(values))
+
+    return element_kernel(site, inputs, output, result, "a comparison")
+
+
+def _function(site: Site) -> Function:
+    op, first, second = site.node.op, site.input(0), site.input(1)
+    assert isinstance(op, Compare)
+    sign, holds = _SIGNS[op.relation], _holds(HOLDS[op.relation])
+    if is_rescaled(site.inputs):
+        zero_points = quant_of(first).zero_point, quant_of(second).zero_point
+        return comparison_function(sign, holds, compare_parameters(first, second), zero_points)
+    name = f"is_{op.relation.value}_{first.dtype.value}"
+    return expression_function(name, DType.BOOL, (first.dtype,) * 2, f"a {sign} b", holds)
+
+
+def _holds(relation: Callable[..., Any]) -> Callable[[Any, Any], bool]:
+    return lambda a, b: bool(relation(a, b))
+
+
+KERNELS: Mapping[str, OpKernel] = {
+    "compare": OpKernel(wants=element_wants, lower=_lower, dtypes=frozenset(DType))
+}

@@ -1,0 +1,172 @@
+"""One result from one element of each operand: row by row, or over flat memory where rows do not match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from codegen.formats import Want, geometry, storage_dtype, whole
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.nest import Nest, dense_strides, repeated_strides
+from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.loops.affine import variable
+from codegen.loops.ir import Buffer, Expr, Load, Proc, Role, Stmt, Store, at, load
+from codegen.model import RowFormat
+
+_NAMES = "abde"  # c is the channel
+Prepared = Callable[[Site, int], Array]  # a constant operand as the function takes it
+Result = Callable[[Sequence[Load]], Expr]
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An operand as the nest reads it: rows of a tensor, or a constant in as few elements as it has."""
+
+    buffer: Buffer
+    value: Load
+    access: RowAccess | None = None
+    data: Array | None = None
+    per_row: int = 0  # elements for each row, where rows of the constant differ
+
+
+def as_stored(site: Site, position: int) -> Array:
+    return site.constants[position]
+
+
+def element_wants(site: Site) -> tuple[Want | None, ...]:
+    """Any rows, where rows match; else all operands in one piece."""
+    moving = [i for i in range(len(site.inputs)) if i not in site.constants]
+    return tuple(None if goes_by_rows(site) else whole(site.input(i)) for i in moving)
+
+
+def goes_by_rows(site: Site) -> bool:
+    """Whether each row of the result needs one row of each operand."""
+    out = site.outputs[0]
+    return all(
+        i in site.constants or _rows_match(site.input(i), out) for i in range(len(site.inputs))
+    ) and _has_rows(out)
+
+
+def _has_rows(out: TensorType) -> bool:
+    return out.rank > 0 and out.dtype.bytes <= 4
+
+
+def _rows_match(x: TensorType, out: TensorType) -> bool:
+    shape = (1,) * (out.rank - x.rank) + x.shape
+    if geometry(TensorType(x.dtype, shape)) != geometry(x):
+        return False
+    if out.rank == 4 and out.shape[0] == 1:
+        return True
+    return shape[:-1] == out.shape[:-1] or all(d == 1 for d in shape[:-1])
+
+
+def element_kernel(
+    site: Site,
+    inputs: Sequence[RowFormat],
+    output: RowFormat,
+    result: Result,
+    what: str,
+    prepared: Prepared = as_stored,
+) -> Kernel:
+    """y = result(a, b, ...) for each element."""
+    if not goes_by_rows(site):
+        return _flat(site, result, what, prepared)
+    operands = _row_operands(site, inputs, output, prepared)
+    y = Buffer("y", storage_dtype(site.outputs[0], output), output.row_elements, Role.OUTPUT)
+    body = every_pixel(output, Store(at(y, pixel_element(output)), result([o.value for o in operands])))
+    return _kernel(
+        site,
+        operands,
+        y,
+        (body,),
+        f"{output.channels}_by_{output.width}",
+        f"One row of {what}: {output.width} pixels of {output.channels} channels.",
+    )
+
+
+def _kernel(
+    site: Site,
+    operands: Sequence[_Operand],
+    y: Buffer,
+    body: tuple[Stmt, ...],
+    size: str,
+    summary: str,
+    in_one_piece: bool = False,
+) -> Kernel:
+    return Kernel(
+        schedule="flat" if in_one_piece else "plain",
+        why="rows of the operands do not match" if in_one_piece else "one at a time",
+        proc=Proc(f"{site.node.op.name}_{size}", (*(o.buffer for o in operands), y), body),
+        summary=summary,
+        access=tuple(o.access for o in operands if o.access is not None),
+        constants={o.buffer.name: o.data for o in operands if o.data is not None},
+        row_tables={o.buffer.name: o.per_row for o in operands if o.per_row},
+        whole=in_one_piece,
+    )
+
+
+def _flat(site: Site, result: Result, what: str, prepared: Prepared) -> Kernel:
+    out = site.outputs[0]
+    shapes = [site.input(i).shape for i in range(len(site.inputs))]
+    nest = Nest(out.shape, (*(repeated_strides(s, out.shape) for s in shapes), dense_strides(out.shape)))
+    nest = nest.merged()
+    operands = [_flat_operand(site, i, nest, prepared) for i in range(len(shapes))]
+    y = Buffer("y", out.dtype, out.elements, Role.OUTPUT)
+    store = Store(at(y, nest.element(len(shapes))), result([o.value for o in operands]))
+    sizes = "x".join(map(str, out.shape)) or "1"
+    summary = f"All of {what}: {sizes} elements."
+    return _kernel(site, operands, y, nest.loops(store), sizes, summary, in_one_piece=True)
+
+
+def _flat_operand(site: Site, position: int, nest: Nest, prepared: Prepared) -> _Operand:
+    name, tensor = _NAMES[position], site.input(position)
+    if position in site.constants:
+        data = prepared(site, position).reshape(-1)
+        buffer = Buffer(name, _dtype_of(data), data.size, Role.CONSTANT)
+        return _Operand(buffer, load(buffer, nest.element(position)), data=data)
+    buffer = Buffer(name, tensor.dtype, tensor.elements, Role.ROWS)
+    access = RowAccess(stride=1, first=0, count=1)
+    return _Operand(buffer, load(buffer, nest.element(position)), access)
+
+
+def _row_operands(
+    site: Site, inputs: Sequence[RowFormat], output: RowFormat, prepared: Prepared
+) -> tuple[_Operand, ...]:
+    formats = iter(inputs)
+    return tuple(
+        _constant(name, prepared(site, i), site)
+        if i in site.constants
+        else _rows(name, site, i, next(formats), output)
+        for i, name in enumerate(_NAMES[: len(site.inputs)])
+    )
+
+
+def _rows(name: str, site: Site, position: int, x: RowFormat, y: RowFormat) -> _Operand:
+    buffer = Buffer(name, storage_dtype(site.input(position), x), x.row_elements, Role.ROWS)
+    column = variable("column") * int(x.width == y.width) + x.left
+    channel = variable("c") * int(x.channels == y.channels)
+    same_rows = geometry(site.input(position)).rows == geometry(site.outputs[0]).rows
+    access = RowAccess(stride=int(same_rows), first=0, count=1)
+    return _Operand(buffer, load(buffer, column * x.x_step + channel * x.c_step), access)
+
+
+def _constant(name: str, data: Array, site: Site) -> _Operand:
+    """Repeated rows, columns and channels are stored once."""
+    g = geometry(site.outputs[0])
+    every = np.broadcast_to(data, site.outputs[0].shape).reshape(g.rows, g.width, g.channels)
+    for axis in range(3):
+        first = every.take([0], axis)
+        every = first if (every == first).all() else every
+    rows, width, channels = every.shape
+    buffer = Buffer(name, _dtype_of(every), every.size, Role.CONSTANT)
+    place = variable("column") * (channels if width > 1 else 0) + variable("c") * int(channels > 1)
+    per_row = width * channels if rows > 1 else 0
+    return _Operand(buffer, load(buffer, place), data=every.reshape(-1), per_row=per_row)
+
+
+def _dtype_of(data: Array) -> DType:
+    return next(dtype for dtype in DType if dtype.numpy == data.dtype)
