@@ -6,16 +6,23 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.cases import BOARDS, OPTIMIZED_FOR, OTHERS_NAMES, SHARED
+from benchmarks.cases import BOARDS, OTHERS_NAMES, OTHERS_NAMES_F32, SHARED, goals
 from benchmarks.results import Result
 
 # The core that stands for each board in the others' figures.
-_OTHERS_CORES = {"mps2-an386": "m4", "mps2-an500": "m7", "mps2-an505": "m33", "mps3-an547": "m55"}
+_OTHERS_CORES = {
+    "mps2-an385": "m4",
+    "mps2-an386": "m4",
+    "mps2-an500": "m7",
+    "mps2-an505": "m33",
+    "mps3-an547": "m55",
+}
 _HEAD = (
     "model",
     "instructions",
     "per MAC",
-    "TFLM + CMSIS-NN",
+    "TFLM",
+    "with CMSIS-NN",
     "arena",
     "TFLM's",
     "stack",
@@ -24,14 +31,22 @@ _HEAD = (
 )
 
 
+_NO_DSP = "mps2-an385"
+_FLOAT_BOARD = "mps2-an386"
+_FLOAT_HEAD = ("model", "instructions", "per MAC", "onnx2c")
+
+
 def report(results: Sequence[Result]) -> str:
     others = _others()
     parts = ["# Measured\n", _how(results)]
     for board in BOARDS:
-        for goal in OPTIMIZED_FOR.get(board, ("speed",)):
+        for goal in goals(board):
             rows = [r for r in results if (r.board, r.optimize) == (board, goal)]
             parts.append(f"## {board}, --optimize {goal}\n")
-            parts.append(_table([_row(r, others) for r in rows]))
+            parts.append(_table(_HEAD, [_row(r, others) for r in rows]))
+    real = [r for r in results if r.board == _FLOAT_BOARD and r.model in OTHERS_NAMES_F32]
+    parts.append(f"## {_FLOAT_BOARD}, float32 beside onnx2c\n")
+    parts.append(_table(_FLOAT_HEAD, [_float32_row(r, others) for r in real]))
     return "\n".join(parts)
 
 
@@ -43,8 +58,9 @@ def _how(results: Sequence[Result]) -> str:
         "it), of stack as painted on the board (the timing loop's share in it), of code (a firmware that\n"
         "only runs the model, C library and startup in it, constants not) and of constants.\n\n"
         f"Compiler: {compilers}, with the board's flags.\n\n"
-        "The others' figures are those of TensorFlow Lite Micro of August 2026 with CMSIS-NN, gcc 12.2 -O3,\n"
-        "measured in the same way.\n"
+        "The others' figures are those of TensorFlow Lite Micro of August 2026, gcc 12.2 -O3,\n"
+        "measured in the same way: with its own kernels, and with those of CMSIS-NN. None was measured on\n"
+        "Cortex-M3: beside it stand Cortex-M4's with its own kernels, which use nothing that M3 lacks.\n"
     )
 
 
@@ -58,8 +74,9 @@ def _row(result: Result, others: dict[str, Any]) -> tuple[str, ...]:
     return (
         result.model,
         f"{result.instructions:,}",
-        f"{result.instructions / result.macs:.2f}",
-        _other(others, ("instructions", "tflm_cmsis_nn"), result),
+        f"{result.instructions / result.macs:.2f}" if result.macs else "-",
+        _other(others, ("instructions", "tflm_reference"), result),
+        "-" if result.board == _NO_DSP else _other(others, ("instructions", "tflm_cmsis_nn"), result),
         f"{result.arena_bytes:,}",
         _other(others, ("arena_bytes", "tflm_cmsis_nn"), result),
         f"{result.stack_bytes:,}" if result.stack_bytes is not None else "-",
@@ -68,13 +85,23 @@ def _row(result: Result, others: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
+def _float32_row(result: Result, others: dict[str, Any]) -> tuple[str, ...]:
+    onnx2c = ("instructions", "onnx2c_float", "m4", OTHERS_NAMES_F32[result.model])
+    per_mac = f"{result.instructions / result.macs:.2f}"
+    return result.model, f"{result.instructions:,}", per_mac, _number(others, onnx2c)
+
+
 def _other(others: dict[str, Any], path: tuple[str, ...], result: Result) -> str:
+    return _number(others, (*path, _OTHERS_CORES[result.board], OTHERS_NAMES.get(result.model, "")))
+
+
+def _number(others: dict[str, Any], path: Sequence[str]) -> str:
     found: Any = others
-    for key in (*path, _OTHERS_CORES.get(result.board, ""), OTHERS_NAMES[result.model]):
+    for key in path:
         found = found.get(key) if isinstance(found, dict) else None
     return f"{found:,}" if found is not None else "-"
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    lines = [_HEAD, ("---", *["---:"] * (len(_HEAD) - 1)), *rows]
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ("---", *["---:"] * (len(head) - 1)), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
