@@ -31,7 +31,7 @@ PROGRAMS = {
     EMULATOR: ("qemu-system-arm",),
 }
 
-EXTRAS = {"check": ("test",), "test": ("test", "zig", "unicorn", "oracle", "train", "tune")}
+EXTRAS = {"check": ("test",), "test": ("test", "zig", "unicorn", "oracle", "train", "tune", "exact")}
 
 
 def say(text: str) -> None:

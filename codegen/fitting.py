@@ -78,7 +78,7 @@ class _Lowering:
     def least(self, wide: Sequence[str]) -> Fitted:
         """In as little memory as the planner finds."""
         lowered, request = self._request(wide)
-        return _checked(lowered, request, make_plan(request))
+        return _checked(lowered, request, make_plan(request, self.options.exact))
 
     def within(self, limit: int, wide: Sequence[str]) -> Fitted | None:
         """In at most so much memory."""

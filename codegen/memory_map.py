@@ -73,6 +73,7 @@ class MemoryMap:
     pool_bytes: Mapping[str, int]
     bound_bytes: int  # no placement of these rings in this order can need less
     whole_tensor_bound_bytes: int  # no planner of whole tensors can need less
+    is_least: bool  # proven: no placement of these rings in this order needs less
     buffers: tuple[BufferLife, ...]
 
     @property
@@ -129,6 +130,7 @@ def map_memory(request: PlanRequest, plan: Plan) -> MemoryMap:
         pool_bytes=dict(plan.pool_bytes),
         bound_bytes=plan.bound_bytes,
         whole_tensor_bound_bytes=plan.whole_tensor_bound_bytes,
+        is_least=plan.is_least,
         buffers=tuple(
             _buffer_life(buffer, *(kinds.get(name) or _private_kind(name)), lives[name])
             for name, buffer in plan.buffers.items()

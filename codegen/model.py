@@ -25,6 +25,7 @@ class CompileOptions:
     rounding: Rounding = Rounding.TFLM
     ram_bytes: int | None = None  # the arena may not be larger
     rows: bool = True  # False: whole tensors only, to compare with
+    exact: bool = False  # a solver improves or proves the placement
     stream: bool = False  # the input comes row by row and need not exist as a whole
 
 

@@ -31,6 +31,7 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
         "memory": [budget_facts(budget) for budget in report.budgets],
         "bound_bytes": memory.bound_bytes,
         "whole_tensor_bound_bytes": memory.whole_tensor_bound_bytes,
+        "is_least": memory.is_least,
         "peak": {
             "layer": report.peak.layer.index,
             "name": report.peak.layer.name,

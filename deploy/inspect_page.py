@@ -60,7 +60,11 @@ def _peak(report: Report) -> str:
     if more > 0:
         shown.append(f"      {sum(size for _, size in peak.buffers[_MOST_SHOWN:]):>11,} in {more} more")
     bound = f"whole tensors would need {memory.whole_tensor_bound_bytes:,}"
-    whole = f"the arena takes {memory.arena_bytes:,} bytes; {bound}"
+    above = memory.arena_bytes - memory.bound_bytes
+    least = (
+        "proven least in this order" if memory.is_least else f"{above:,} above what is live, not proven least"
+    )
+    whole = f"the arena takes {memory.arena_bytes:,} bytes, {least}; {bound}"
     return "\n".join([f"peak  {peak.bytes:>11,} bytes in use at {layer_name(report)}", *shown, whole])
 
 

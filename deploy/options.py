@@ -41,7 +41,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_compile_options(parser: argparse.ArgumentParser) -> None:
-    """--ram, --optimize, --rounding, --stream: what deploy.settings.compile_options reads."""
+    """--ram, --optimize, --rounding, --exact, --stream: what deploy.settings.compile_options reads."""
     parser.add_argument("--ram", metavar="BYTES", type=size, help="the arena's limit: 65536, 64K, 1M")
     parser.add_argument(
         "--optimize", choices=("speed", "size", "ram"), default="speed", help="what to spend the others for"
@@ -51,6 +51,11 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         choices=("tflm", "litert-ref"),
         default="tflm",
         help="whose bits to give: TFLite Micro's (the default) or those of LiteRT's reference kernels",
+    )
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="let a solver improve the placement in the arena, or prove that none is smaller",
     )
     parser.add_argument(
         "--stream",

@@ -17,7 +17,9 @@ Choice = TypeVar("Choice", bound=Enum)
 def compile_options(arguments: argparse.Namespace) -> CompileOptions:
     """What deploy.options.add_compile_options added."""
     return replace(
-        make_options(arguments.optimize, arguments.rounding, arguments.ram), stream=arguments.stream
+        make_options(arguments.optimize, arguments.rounding, arguments.ram),
+        exact=arguments.exact,
+        stream=arguments.stream,
     )
 
 

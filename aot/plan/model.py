@@ -117,6 +117,7 @@ class Plan:
     whole_tensor_bound_bytes: int  # no planner of whole tensors can need less
     peak_firing: int  # position in the order where most bytes are live
     peak_buffers: tuple[str, ...] = field(default=())  # what lives there, largest first
+    is_least: bool = False  # proven: no placement of these rings in this order needs less
 
     @property
     def arena_bytes(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from aot.errors import FitError
 from aot.plan.conflicts import forbidden_distances
+from aot.plan.exact import solve_placement
 from aot.plan.firings import Firings, number_firings
 from aot.plan.model import Buffer, Plan, PlanRequest
 from aot.plan.order import Draft, draft_given, search_orders
@@ -27,14 +28,23 @@ class _Placed:
     draft: Draft
     board: Board
     placement: Placement
+    is_proven: bool = False
+
+    @property
+    def is_least(self) -> bool:
+        """Whether it is known that no placement of these rings in this order is smaller."""
+        return self.is_proven or self.cost == (0, self.draft.bound)
 
     @property
     def cost(self) -> tuple[int, int]:
         return self.placement.cost
 
 
-def make_plan(request: PlanRequest) -> Plan:
-    """Deterministic. Raises FitError where the pools are too small, PlanError where the request is absurd."""
+def make_plan(request: PlanRequest, exact: bool = False) -> Plan:
+    """Deterministic. Raises FitError where the pools are too small, PlanError where the request is absurd.
+
+    `exact` lets a solver improve the placement, or prove it, where the search left it above the bound.
+    """
     firings = number_firings(request)
     wholes = order_whole_stages(request)
     quick = [_place(firings, draft_given(firings))]
@@ -43,7 +53,8 @@ def make_plan(request: PlanRequest) -> Plan:
             quick.append(_refine(_place(firings, draft), QUICK))
     quick.sort(key=lambda placed: placed.cost)
     careful = [_refine(placed, CAREFUL) for placed in quick[:REFINED_ORDERS]]
-    return _plan(firings, min(careful, key=lambda placed: placed.cost), wholes)
+    best = min(careful, key=lambda placed: placed.cost)
+    return _plan(firings, _solve(best) if exact and not best.is_least else best, wholes)
 
 
 def find_plan_within(request: PlanRequest, limit: int) -> Plan | None:
@@ -73,6 +84,11 @@ def _refine(placed: _Placed, effort: tuple[int, int], enough: int = 0) -> _Place
     return replace(placed, placement=placement)
 
 
+def _solve(placed: _Placed) -> _Placed:
+    placement, is_proven = solve_placement(placed.board, placed.placement, placed.draft.bound)
+    return replace(placed, placement=placement, is_proven=is_proven)
+
+
 def _plan(firings: Firings, placed: _Placed, wholes: WholeOrder) -> Plan:
     draft, blocks, placement = placed.draft, placed.board.blocks, placed.placement
     pools = firings.request.pools
@@ -88,6 +104,7 @@ def _plan(firings: Firings, placed: _Placed, wholes: WholeOrder) -> Plan:
         buffers=buffers,
         pool_bytes={pool.name: end for pool, end in zip(pools, placement.ends, strict=True)},
         bound_bytes=draft.bound,
+        is_least=placed.is_least,
         whole_tensor_bound_bytes=wholes.peak_bytes if wholes.is_exact else least_whole_peak(firings.request),
         peak_firing=_firing(peak, len(draft.order)),
         peak_buffers=_at(blocks, peak),

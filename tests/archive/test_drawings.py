@@ -19,6 +19,7 @@ MEMORY = MemoryMap(
     pool_bytes={"arena": 1400},
     bound_bytes=1200,
     whole_tensor_bound_bytes=2000,
+    is_least=True,
     buffers=(
         BufferLife("image", "input", "arena", 0, 200, 4, 4, 0, 5, (0, 1, 2, 3), (0, 0, 0, 0), (0, 1, 3, 5)),
         BufferLife(

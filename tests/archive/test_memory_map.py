@@ -54,6 +54,7 @@ PLAN = Plan(
     pool_bytes={"arena": 64},
     bound_bytes=48,
     whole_tensor_bound_bytes=72,
+    is_least=True,
     peak_firing=2,
 )
 

@@ -1,0 +1,95 @@
+"""The exact planner proves the search's placements or improves them, and says which."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from plan_requests import Net, autoencoder
+from random_nets import requests
+from test_place import TIMES, bound_of, make_intervals
+
+from aot.errors import ToolError
+from aot.plan.check import check_plan
+from aot.plan.conflicts import forbidden_distances
+from aot.plan.exact import solve_placement
+from aot.plan.model import Kind, PlanRequest, Pool
+from aot.plan.place import Board, improve
+from aot.plan.planner import make_plan
+
+
+def board_of(seed: int) -> tuple[Board, int]:
+    blocks = make_intervals(seed)[:14]
+    return Board(blocks, forbidden_distances(blocks, (), TIMES), (Pool("arena"),)), bound_of(blocks)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_search_finds_what_the_solver_proves_to_be_least(
+    seed: int, require_package: Callable[..., None]
+) -> None:
+    require_package("highspy")
+    board, bound = board_of(seed)
+    careless = board.fill(range(len(board.blocks)))
+    assert careless is not None
+    searched = improve(board, careless, bound, trials=400)
+    solved, is_proven = solve_placement(board, replace(careless, ends=(careless.ends[0] + 4,)), bound)
+    assert is_proven
+    assert bound <= solved.cost[1] == searched.cost[1]
+
+
+@settings(max_examples=12)
+@given(requests(most_steps=6))
+def test_an_exact_plan_is_right_and_never_larger(request: PlanRequest) -> None:
+    pytest.importorskip("highspy")
+    searched, exact = make_plan(request), make_plan(request, exact=True)
+    check_plan(request, exact)
+    assert exact.arena_bytes <= searched.arena_bytes
+    assert exact.order == searched.order
+    if exact.arena_bytes < searched.arena_bytes:
+        assert not searched.is_least
+
+
+def test_a_placement_at_the_bound_needs_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    plan = make_plan(autoencoder(), exact=True)
+    assert plan.arena_bytes == plan.bound_bytes
+    assert plan.is_least
+
+
+def windows(height: int, *row_bytes: int) -> PlanRequest:
+    """A chain of 3x3 windows: rings move as one, so that not all that is free at a time can be used."""
+    net = Net()
+    x = net.input("x", height, row_bytes[0])
+    for number, size in enumerate(row_bytes[1:]):
+        x = net.window(x, f"t{number}", size, 3, pad=1)
+    net.dense(x, "out", 4, Kind.OUTPUT)
+    return net.request()
+
+
+def test_a_plan_above_the_bound_is_proven_by_the_solver(require_package: Callable[..., None]) -> None:
+    require_package("highspy")
+    plan, exact = make_plan(PROVEN), make_plan(PROVEN, exact=True)
+    assert plan.arena_bytes == exact.arena_bytes > plan.bound_bytes
+    assert (plan.is_least, exact.is_least) == (False, True)
+
+
+def test_a_plan_that_the_search_left_too_large_is_improved(require_package: Callable[..., None]) -> None:
+    require_package("highspy")
+    plan, exact = make_plan(IMPROVED), make_plan(IMPROVED, exact=True)
+    check_plan(IMPROVED, exact)
+    assert exact.arena_bytes < plan.arena_bytes
+    assert exact.is_least
+
+
+def test_without_the_package_the_exact_planner_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    with pytest.raises(ToolError, match="needs the Python package highspy") as raised:
+        make_plan(PROVEN, exact=True)
+    assert raised.value.hint == "pip install 'solder[exact]'"
+
+
+PROVEN = windows(6, 20, 8, 48, 28, 32)
+IMPROVED = windows(8, 36, 32, 32, 36, 40)
