@@ -29,6 +29,8 @@ PROGRAMS = {
     "clang": ("clang",),
     ARM_COMPILER: ("gcc-arm-none-eabi", "libnewlib-arm-none-eabi"),
     EMULATOR: ("qemu-system-arm",),
+    "riscv64-unknown-elf-gcc": ("gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"),
+    "qemu-system-riscv32": ("qemu-system-misc",),
 }
 
 EXTRAS = {"check": ("test",), "test": ("test", "zig", "unicorn", "oracle", "train", "tune", "exact")}

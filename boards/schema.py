@@ -20,6 +20,7 @@ CORES: Mapping[str, frozenset[Feature]] = {
     "cortex-m33": frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}),
     "cortex-m55": frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}),
     "cortex-m85": frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}),
+    "rv32imac": frozenset(),
     "host": frozenset({Feature.UNALIGNED}),
 }
 ROLES = ("flash", "ram")
@@ -218,6 +219,7 @@ PLATFORMS: Mapping[str, Mapping[str, Key]] = {
 RUNNERS: Mapping[str, Mapping[str, Key]] = {
     "exec": {},
     "qemu": {"machine": Key(text)},
+    "qemu-riscv32": {"machine": Key(text)},
     "unicorn": {"cpu": Key(text)},
     "west": {},
     "pyocd": {"target": Key(matching(r"[a-z0-9_.-]+", "a target of pyocd list --targets"))},

@@ -11,13 +11,15 @@ from platforms.base import Platform
 from platforms.layout import PlatformFiles, project_files
 from platforms.project import App, ProjectSource
 from platforms.templates import c_files, filled, template_text
+from platforms.toolchains import machine
 
 SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, above what the model needs
 SERVER_RAM_BYTES = 8192  # variables beside the arena: what must stay free in the fastest memory
 GUARD_BYTES = 0x1_0000  # as startup.c's MPU_RASR_64K
 FREESTANDING_HEADERS = ("math.h", "string.h")
 _SLOT = "-DSOLDER_SLOT"  # RAM is executable on all of these boards
-_BOARD_FILES = ("startup.c", "port.c", "semihosting.c")
+_PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the kind of machine
+_DEFAULT_CC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
 
 
 class Baremetal(Platform):
@@ -30,16 +32,18 @@ class Baremetal(Platform):
         own |= {f"freestanding/{name}": template_text("baremetal", name) for name in FREESTANDING_HEADERS}
         if app is App.RPC:
             own["src/main.c"] = template_text("baremetal", "main_rpc.c")
-            own["src/board/slot.c"] = template_text("baremetal", "slot.c")
-        return project_files(source, board, app, _platform_files(own))
+        return project_files(source, board, app, _platform_files(own, _DEFAULT_CC[machine(board.target)]))
 
 
 def _board_files(board: Board, app: App) -> dict[str, str]:
-    fault = "fault_rpc.c" if app is App.RPC else "fault_standalone.c"
+    processor = _PROCESSOR[machine(board.target)]
+    rpc = {"fault.c": template_text(processor, "fault_rpc.c"), "slot.c": template_text(processor, "slot.c")}
+    standalone = {"fault.c": template_text("baremetal", "fault_standalone.c")}
     return {
         "board.h": filled("baremetal", "board.h.jinja", board=board, guard_bytes=_guard_bytes(board)),
-        **{name: template_text("baremetal", name) for name in _BOARD_FILES},
-        "fault.c": template_text("baremetal", fault),
+        "port.c": template_text("baremetal", "port.c"),
+        **{name: template_text(processor, name) for name in ("startup.c", "ending.c")},
+        **(rpc if app is App.RPC else standalone),
         **_uart_file(board),
     }
 
@@ -94,12 +98,12 @@ def _arena_region(source: ProjectSource, board: Board, stack_bytes: int) -> Regi
     )
 
 
-def _platform_files(files: Mapping[str, str]) -> PlatformFiles:
+def _platform_files(files: Mapping[str, str], default_cc: str) -> PlatformFiles:
     link = ("-T", "board.ld", "-Wl,--gc-sections", "-Wl,-e,Reset_Handler")
     return PlatformFiles(
         platform=Baremetal.name,
         program=Baremetal.program,
-        default_cc="arm-none-eabi-gcc",
+        default_cc=default_cc,
         other_cc="python -m ziglang cc",
         files=files,
         folders={

@@ -35,7 +35,7 @@ class Toolchain:
 class _Candidate:
     name: str
     family: str
-    machine: str  # "arm" or "host"
+    machine: str  # "arm", "riscv" or "host"
     program: str  # "" is the ziglang package of this Python
 
 
@@ -43,12 +43,15 @@ class _Candidate:
 _CANDIDATES = (
     _Candidate("arm-none-eabi-gcc", "gcc", "arm", "arm-none-eabi-gcc"),
     _Candidate("zig", "zig", "arm", ""),
+    _Candidate("riscv64-unknown-elf-gcc", "gcc", "riscv", "riscv64-unknown-elf-gcc"),
+    _Candidate("zig", "zig", "riscv", ""),
     _Candidate("gcc", "gcc", "host", "gcc"),
     _Candidate("clang", "clang", "host", "clang"),
     _Candidate("zig", "zig", "host", ""),
 )
 _WAY_OUT: Mapping[str, str] = {
     "arm": "install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: pip install 'solder[zig]'",
+    "riscv": "install gcc-riscv64-unknown-elf and its picolibc, or: pip install 'solder[zig]'",
     "host": "install gcc or clang, or: pip install 'solder[zig]'",
 }
 
@@ -74,8 +77,19 @@ _CPUS: Mapping[str, _Cpu] = {
 }
 
 
+# Without small data: the linker script has one place for variables.
+_RISCV: Mapping[str, tuple[str, ...]] = {
+    "gcc": (
+        *("-march=rv32imac", "-mabi=ilp32", "-misa-spec=2.2", "-msmall-data-limit=0"),
+        "--specs=picolibc.specs",
+    ),
+    "zig": ("-target", "riscv32-freestanding-none", "-mcpu=generic_rv32+m+a+c+zicsr+zifencei"),
+}
+_MACHINES: Mapping[str, str] = {"host": "host", "rv32imac": "riscv"}
+
+
 def machine(target: Target) -> str:
-    return "host" if target.core == "host" else "arm"
+    return _MACHINES.get(target.core, "arm")
 
 
 def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
@@ -139,6 +153,8 @@ def cpu_flags(target: Target, family: str) -> tuple[str, ...]:
     """The options that make a compiler of that family compile for a core with exactly its features."""
     if target.core == "host":
         return ()
+    if machine(target) == "riscv":
+        return _RISCV[family]
     if target.core not in _CPUS:
         raise ToolError(f"no compiler options are known for {target.core}", hint=f"known: {', '.join(_CPUS)}")
     cpu = _CPUS[target.core]

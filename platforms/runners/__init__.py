@@ -3,5 +3,6 @@
 RUNNERS = {
     "exec": "platforms.runners.exec",
     "qemu": "platforms.runners.qemu",
+    "qemu-riscv32": "platforms.runners.qemu_riscv32",
     "unicorn": "platforms.runners.unicorn_runner",
 }

@@ -21,17 +21,20 @@ def flash_commands(_elf: Path, _board: Board) -> tuple[tuple[str, ...], ...]:
 
 
 def argv(elf: Path, board: Board) -> tuple[str, ...]:
+    return command(PROGRAM, board.runners["qemu"]["machine"], elf, board)
+
+
+def command(program: str, machine: str, elf: Path, board: Board, *more: str) -> tuple[str, ...]:
     """The command line; board time stands still between instructions, so that timing is exact."""
     return (
-        PROGRAM,
-        "-M",
-        board.runners["qemu"]["machine"],
+        program,
+        *("-M", machine),
         *("-nographic", "-monitor", "none"),
         *("-serial", "stdio"),
         *("-semihosting-config", "enable=on,target=native"),
         *_counting(board),
-        "-kernel",
-        str(elf),
+        *more,
+        *("-kernel", str(elf)),
     )
 
 
@@ -43,10 +46,10 @@ def _counting(board: Board) -> tuple[str, ...]:
 
 
 def open_line(elf: Path, board: Board) -> Transport:
-    return _QemuLine(argv(elf, board))
+    return QemuLine(argv(elf, board))
 
 
-class _QemuLine(PipeTransport):
+class QemuLine(PipeTransport):
     """QEMU does not end when its stdin closes, so closing ends it."""
 
     def close(self) -> None:

@@ -7,6 +7,6 @@ void board_fault(const void *frame);
 
 void board_fault(const void *frame)
 {
-    (void)frame; /* in a debugger: r0-r3, r12, lr, pc, psr of the moment of the fault */
+    (void)frame; /* the stack of the moment of the fault: a Cortex-M left r0-r3, r12, lr, pc and psr there */
     board_exit(STATUS_FAULT);
 }

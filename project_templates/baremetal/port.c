@@ -2,9 +2,6 @@
 #include "board.h"
 #include "solder_port.h"
 
-#define AIRCR BOARD_REGISTER(0xE000ED0Cu)
-#define AIRCR_RESET 0x05FA0004u /* the key, and SYSRESETREQ */
-
 void board_init(void)
 {
     uart_init();
@@ -36,12 +33,4 @@ struct solder_stack solder_port_stack(void)
     const struct solder_stack stack = {
         board_stack_low, (uint32_t)board_stack_high - (uint32_t)board_stack_low};
     return stack;
-}
-
-void solder_port_reset(void)
-{
-    __asm__ volatile("dsb" ::: "memory");
-    AIRCR = AIRCR_RESET;
-    for (;;) {
-    }
 }

@@ -163,3 +163,22 @@ def test_bench_tells_instructions_and_stack_of_an_emulated_board(
     assert set(facts) >= {*BENCH_KEYS, "instructions"}
     assert facts["stack_bytes"] > 0
     assert all(layer["instructions"] > 0 for layer in facts["layers"])
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize(
+    ("board", "compiler"),
+    [
+        ("mps2-an383", "arm-none-eabi-gcc"),
+        ("mps2-an521", "arm-none-eabi-gcc"),
+        ("qemu-riscv32", "riscv64-unknown-elf-gcc"),
+    ],
+)
+def test_verify_finds_every_layer_right_on_processors_without_dsp(
+    model: Path, run_deploy: Run, require_tool: Callable[..., None], board: str, compiler: str
+) -> None:
+    require_tool(compiler)
+    outcome = run_deploy("verify", model, "--board", board, "--layers")
+    assert outcome.status == 0, outcome.err
+    assert "equal to the reference in every bit" in outcome.out

@@ -26,14 +26,17 @@ from platforms.transport.base import LineClosedError
 
 HASH = bytes(range(1, 9))
 PATIENCE = Deadlines(hello_s=20.0, run_s=20.0)
-ARM_BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547")
+ARM_BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps2-an521", "mps3-an547")
+UNICORN_BOARDS = ("mps2-an383", *(name for name in ARM_BOARDS if "unicorn" in load_board(name).runners))
 # What a test with this compiler or runner needs, as ("tool" or "package", name).
 NEEDS = {
     "arm-none-eabi-gcc": ("tool", "arm-none-eabi-gcc"),
     "gcc": ("tool", "gcc"),
     "clang": ("tool", "clang"),
+    "riscv64-unknown-elf-gcc": ("tool", "riscv64-unknown-elf-gcc"),
     "zig": ("package", "ziglang"),
     "qemu": ("tool", "qemu-system-arm"),
+    "qemu-riscv32": ("tool", "qemu-system-riscv32"),
     "unicorn": ("package", "unicorn"),
 }
 Need = Callable[..., None]
@@ -121,13 +124,28 @@ def test_a_board_in_qemu_serves_the_model(
 
 @pytest.mark.arm
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
-@pytest.mark.parametrize("name", [name for name in ARM_BOARDS if "unicorn" in load_board(name).runners])
+@pytest.mark.parametrize("name", UNICORN_BOARDS)
 def test_a_board_in_unicorn_serves_the_model(
     tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str
 ) -> None:
     need(compiler, "unicorn")
     board = load_board(name)
     assert run_once(build(tiny, board, compiler), board, "unicorn") == bytes([2, 3, 128, 0])
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("compiler", ["riscv64-unknown-elf-gcc", "zig"])
+def test_a_risc_v_board_serves_the_model_and_counts_instructions(
+    tiny: ProjectSource, build: Builder, need: Need, compiler: str
+) -> None:
+    need(compiler, "qemu-riscv32")
+    board = load_board("qemu-riscv32")
+    firmware = build(tiny, board, compiler)
+    assert run_once(firmware, board) == bytes([2, 3, 128, 0])
+    counted = instructions(firmware, board, "qemu-riscv32")
+    assert len(counted) == 1
+    assert 20 < counted.pop() < 100
 
 
 @pytest.mark.arm
@@ -233,6 +251,7 @@ STANDALONE = (
     ("mps2-an386", "arm-none-eabi-gcc", "qemu"),
     ("mps2-an386", "zig", "unicorn"),
     ("mps3-an547", "arm-none-eabi-gcc", "qemu"),
+    ("qemu-riscv32", "riscv64-unknown-elf-gcc", "qemu-riscv32"),
 )
 
 
@@ -299,6 +318,7 @@ def test_a_standalone_program_that_crashes_ends_with_status_70(
 
 WARNINGS = [("host", name) for name in ("gcc", "clang", "zig")]
 WARNINGS += [(board, name) for board in ("mps2-an386", "mps3-an547") for name in ("arm-none-eabi-gcc", "zig")]
+WARNINGS += [("qemu-riscv32", name) for name in ("riscv64-unknown-elf-gcc", "zig")]
 
 
 @pytest.mark.cc

@@ -31,7 +31,10 @@ BOARDS = (
     ("mps2-an500", "qemu"),
     ("mps2-an505", "unicorn"),
     ("mps3-an547", "qemu"),
+    ("qemu-riscv32", "qemu-riscv32"),
 )
+EMULATORS = {"qemu": "qemu-system-arm", "qemu-riscv32": "qemu-system-riscv32"}
+COMPILERS = {"qemu-riscv32": "riscv64-unknown-elf-gcc"}
 DATA = 4096  # where in the slot the candidates' data lie
 X = bytes(range(40))
 
@@ -65,15 +68,11 @@ class Bench:
 def link(slot: Slot, board_name: str, folder: Path, factor: int = 2) -> tuple[bytes, dict[str, int]]:
     """The candidates, for the slot's address."""
     target = load_board(board_name).target
-    chain = find_toolchain(target, "arm-none-eabi-gcc")
+    chain = find_toolchain(target)
     program = folder / "candidates.elf"
-    where = (
-        "-nostdlib",
-        f"-Wl,-Ttext={slot.address:#x}",
-        "-Wl,-e,multiplies",
-        "-Wl,--build-id=none",
-        "-Wl,--nmagic",
-    )
+    script = folder / "slot.ld"
+    script.write_text(f"SECTIONS {{ . = {slot.address:#x}; .text : {{ *(.text .text.* .rodata*) }} }}")
+    where = ("-nostdlib", "-T", str(script), "-Wl,-e,multiplies", "-Wl,--build-id=none", "-Wl,--nmagic")
     warn = ("-Wall", "-Wno-infinite-recursion", "-Os", "-fno-optimize-sibling-calls")
     compiler = (*chain.argv, *cpu_flags(target, chain.family), *warn, f"-DFACTOR={factor}")
     subprocess.run((*compiler, *where, str(CANDIDATES), "-o", str(program)), check=True)
@@ -116,9 +115,11 @@ def bench(
     tmp_path: Path,
 ) -> Iterator[Bench]:
     name, runner = request.param
-    require_tool("arm-none-eabi-gcc", *(["qemu-system-arm"] if runner == "qemu" else []))
-    if runner == "unicorn":
-        require_package("unicorn")
+    require_tool(COMPILERS.get(name, "arm-none-eabi-gcc"))
+    if runner in EMULATORS:
+        require_tool(EMULATORS[runner])
+    else:
+        require_package(runner)
     built = firmware(name)
     with opened(name, runner, built) as session:
         slot = session.slot()
@@ -154,7 +155,7 @@ def test_the_next_code_in_the_same_place_is_what_runs_then(bench: Bench, tmp_pat
         bench.place()
         timing = bench.session.call(bench.session.load_code(data), Call(entries["multiplies"], DATA))
         assert bench.result() == bytes(factor * x & 0xFF for x in X)
-        assert len(X) < board.counter.instructions(timing.net_ticks[0]) < 10 * len(X)
+        assert len(X) < board.counter.instructions(timing.net_ticks[0]) < 20 * len(X)
 
 
 FAULTS = (
@@ -172,7 +173,7 @@ def test_whatever_goes_wrong_is_named_and_the_board_is_back(bench: Bench) -> Non
         bench.place(variable)
         with pytest.raises(DeviceCrashedError, match=f"during call of loaded code: {fault}") as caught:
             bench.call(name, deadline_s=1.7)
-        if name != "overflows":  # that one leaves no room for the registers
+        if name != "overflows":  # that one may leave no room for the registers
             offset = caught.value.fault.pc - bench.slot.address
             assert 0 <= offset - (bench.entries[name] & ~1) < 16, name
         assert_usable(bench)

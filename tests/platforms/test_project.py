@@ -106,7 +106,7 @@ def test_an_unknown_uart_driver_is_told(tiny: ProjectSource) -> None:
     with pytest.raises(BoardError) as caught:
         files_of(tiny, replace(AN386, uart=replace(AN386.uart, driver="pl011")))
     assert str(caught.value) == (
-        'error: UART driver "pl011" is not known\n  mps2-an386, in [uart]\n  hint: known: cmsdk'
+        'error: UART driver "pl011" is not known\n  mps2-an386, in [uart]\n  hint: known: cmsdk, ns16550'
     )
 
 

@@ -59,7 +59,8 @@ void solder_port_deadline(uint32_t milliseconds)
 /* The last period's end is a fault. */
 __attribute__((naked)) void SysTick_Handler(void)
 {
-    __asm__ volatile("ldr r0, 1f\n"
+    __asm__ volatile(".syntax unified\n"
+                     "ldr r0, 1f\n"
                      "ldr r1, [r0]\n"
                      "subs r1, #1\n"
                      "str r1, [r0]\n"

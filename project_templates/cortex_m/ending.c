@@ -1,5 +1,10 @@
-/* Ends the program through semihosting (Arm's "Semihosting for AArch32 and AArch64"): emulators exit with the status. */
+/* How the program ends: through semihosting (Arm's "Semihosting for AArch32 and AArch64"), at which emulators exit
+   with the status; and how it starts anew. */
 #include "board.h"
+#include "solder_port.h"
+
+#define AIRCR BOARD_REGISTER(0xE000ED0Cu)
+#define AIRCR_RESET 0x05FA0004u /* the key, and SYSRESETREQ */
 
 #define SYS_EXIT_EXTENDED 0x20u
 #define APPLICATION_EXIT 0x20026u
@@ -14,6 +19,14 @@ void board_exit(int32_t status)
                      :
                      : "r"(SYS_EXIT_EXTENDED), "r"(block)
                      : "r0", "r1", "memory");
+    for (;;) {
+    }
+}
+
+void solder_port_reset(void)
+{
+    __asm__ volatile("dsb" ::: "memory");
+    AIRCR = AIRCR_RESET;
     for (;;) {
     }
 }

@@ -96,9 +96,11 @@ void Reset_Handler(void)
 __attribute__((naked)) void Fault_Handler(void)
 {
     __asm__ volatile("mrs r0, msp\n"
-                     "movw r1, #:lower16:board_fault_stack\n"
-                     "movt r1, #:upper16:board_fault_stack\n"
-                     "add r1, r1, #256\n"
+                     "ldr r1, 1f\n"
                      "msr msp, r1\n"
-                     "b board_fault\n");
+                     "ldr r1, 2f\n"
+                     "bx r1\n"
+                     ".balign 4\n"
+                     "1: .word board_fault_stack + 256\n"
+                     "2: .word board_fault\n");
 }

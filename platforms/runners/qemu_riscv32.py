@@ -1,0 +1,30 @@
+"""Runs RISC-V firmware in QEMU, as qemu.py does for Arm."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from boards.board import Board
+from platforms.runners import qemu
+from platforms.transport.base import Transport
+
+PROGRAM = "qemu-system-riscv32"
+
+
+def missing() -> str:
+    return "" if shutil.which(PROGRAM) else f"needs {PROGRAM} (Debian: apt install qemu-system-misc)"
+
+
+def flash_commands(_elf: Path, _board: Board) -> tuple[tuple[str, ...], ...]:
+    return ()
+
+
+def argv(elf: Path, board: Board) -> tuple[str, ...]:
+    """Without a BIOS: the firmware is the first to run."""
+    machine = board.runners["qemu-riscv32"]["machine"]
+    return qemu.command(PROGRAM, machine, elf, board, "-bios", "none")
+
+
+def open_line(elf: Path, board: Board) -> Transport:
+    return qemu.QemuLine(argv(elf, board))

@@ -1,0 +1,70 @@
+/* From power on to main, and from a trap to board_fault: what must happen before C runs. */
+#include <stdint.h>
+
+#include "board.h"
+
+extern uint32_t board_data_high[], board_data_load[];
+extern uint32_t board_arena_low[], board_arena_high[];
+extern uint32_t board_bss_low[], board_bss_high[];
+
+int main(void);
+void Reset_Handler(void);
+void board_start(void);
+void board_trap(void);
+
+/* Its own small stack: the trap may be that the other one is full. */
+uint32_t board_fault_stack[64] __attribute__((section(".noinit"), aligned(16)));
+
+/* Lies first in memory, which is where this processor starts. */
+__attribute__((naked, section(".vectors"))) void Reset_Handler(void)
+{
+    __asm__ volatile("la sp, board_stack_high\n"
+                     "la t0, board_trap\n"
+                     "csrw mtvec, t0\n"
+                     "j board_start\n");
+}
+
+/* A stack that grows too far must trap at once: the memory below it is the program. The rule is locked: it binds
+   machine mode too, until the next reset. */
+static void guard_stack(void)
+{
+    if (BOARD_GUARD_BYTES != 0) {
+        const uint32_t low = (uint32_t)board_stack_low - BOARD_GUARD_BYTES;
+
+        __asm__ volatile("csrw pmpaddr0, %0\n"
+                         "csrw pmpcfg0, %1\n"
+                         :
+                         : "r"(low >> 2 | (BOARD_GUARD_BYTES / 8u - 1u)), "r"(0x98) /* locked, NAPOT, no access */
+                         : "memory");
+    }
+}
+
+static void zero(uint32_t *low, const uint32_t *high)
+{
+    while (low < high) {
+        *low++ = 0;
+    }
+}
+
+void board_start(void)
+{
+    const uint32_t *from = board_data_load;
+
+    for (uint32_t *to = board_data_low; to < board_data_high; to++) {
+        *to = *from++;
+    }
+    zero(board_arena_low, board_arena_high);
+    zero(board_bss_low, board_bss_high);
+    guard_stack();
+    board_init();
+    board_exit(main());
+}
+
+/* Hands the stack pointer and the return address of the moment of the trap to board_fault, on a stack that works. */
+__attribute__((naked, aligned(4))) void board_trap(void)
+{
+    __asm__ volatile("mv a0, sp\n"
+                     "mv a1, ra\n"
+                     "la sp, board_fault_stack + 256\n"
+                     "j board_fault\n");
+}
