@@ -1,4 +1,4 @@
-"""The platform "host": the firmware as a process of this computer, its line a pipe."""
+"""The platform "host": a process of this computer, its line a pipe, a pseudo terminal or TCP."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from platforms.layout import PlatformFiles, project_files
 from platforms.project import App, ProjectSource
 from platforms.templates import template_text
 
+_RPC_FILES = ("fault.c", "host.h", "line.c", "line.h")
+
 
 class Host(Platform):
     name = "host"
@@ -18,7 +20,7 @@ class Host(Platform):
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
         own = {"src/port.c": template_text("host", "port.c")}
         if app is App.RPC:
-            own |= {f"src/{name}": template_text("host", name) for name in ("fault.c", "host.h")}
+            own |= {f"src/{name}": template_text("host", name) for name in _RPC_FILES}
             own["src/main.c"] = template_text("host", "main_rpc.c")
         return project_files(source, board, app, _platform_files(own))
 
@@ -32,6 +34,7 @@ def _platform_files(files: Mapping[str, str]) -> PlatformFiles:
         files=files,
         folders={"src/port.c": "the six functions by which the runtime reaches this computer"},
         compile_flags={"gcc": (), "zig": ("-fno-sanitize=all",)},
+        can_sanitize=True,
         link_flags={"gcc": ("-lm",), "zig": ("-lm",)},
     )
 

@@ -54,6 +54,7 @@ class PlatformFiles:
     compile_flags: Mapping[str, tuple[str, ...]]  # by family, beside the core's
     link_flags: Mapping[str, tuple[str, ...]]  # by family
     link_needs: tuple[str, ...] = ()  # files the linker reads
+    can_sanitize: bool = False  # whether the address and undefined-behaviour sanitizers run there
 
 
 def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -> dict[str, str]:
@@ -70,6 +71,7 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
             default_cc=own.default_cc,
             other_cc=own.other_cc,
             program=own.program,
+            can_sanitize=own.can_sanitize,
             link_needs="".join(f" {file}" for file in own.link_needs),
         ),
         "README.md": _readme(source, board, app, own),

@@ -1,0 +1,9 @@
+/* What the firmware of this computer talks over: its stdin and stdout, or what its arguments say. */
+#ifndef LINE_H
+#define LINE_H
+
+/* No arguments: stdin and stdout. "--pty": a new pseudo terminal, named on stderr. "--tcp PORT": the next connection
+   to this port of this computer; port 0 takes a free one and names it on stderr. Returns 0 when there is a line. */
+int host_open_line(int argc, char **argv);
+
+#endif

@@ -1,0 +1,149 @@
+"""Firmware of this computer over everything that can be its line, and built by make in every way."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from boards.load import load_board
+from platforms.base import platform_of
+from platforms.project import App, ProjectSource
+from platforms.rpc.exchange import Deadlines
+from platforms.rpc.failures import DeviceCrashedError
+from platforms.rpc.session import Session
+from platforms.transport.base import Transport
+from platforms.transport.pipe import PipeTransport
+from platforms.transport.pty import PtyTransport
+from platforms.transport.socket import SocketTransport
+
+pytestmark = pytest.mark.cc
+
+PATIENCE = Deadlines(hello_s=20.0, run_s=20.0)
+
+
+def project(source: ProjectSource, folder: Path) -> Path:
+    board = load_board("host")
+    platform_of(board).generate(source, folder, board, App.RPC)
+    return folder
+
+
+def make(folder: Path, *words: str) -> str:
+    argv = ("make", "-C", str(folder), *words)
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def firmware(crashing: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]) -> Path:
+    require_tool("gcc", "make")
+    make(project(crashing, tmp_path / "p"), "CC=gcc")
+    return tmp_path / "p/build/firmware"
+
+
+@contextmanager
+def started(*argv: str) -> Iterator[str]:
+    """The program with a line of its own; gives the name it says."""
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            yield process.stderr.readline().strip()
+        finally:
+            process.kill()
+
+
+def infer(session: Session, first: int) -> bytes:
+    session.hello()
+    model = session.describe()[0]
+    session.write_input(model, 0, bytes([first, 0, 0, 0]))
+    session.run(model)
+    return session.read_output(model, 0)
+
+
+def assert_serves(line: Transport) -> None:
+    """Also after a crash: a reset keeps the line."""
+    session = Session(line, PATIENCE)
+    try:
+        assert infer(session, 9) == bytes([10, 1, 1, 1])
+        with pytest.raises(DeviceCrashedError, match="memory protection fault"):
+            infer(session, 1)
+        assert infer(session, 7) == bytes([8, 1, 1, 1])
+    finally:
+        session.close()
+
+
+def test_a_pipe_is_a_line(firmware: Path) -> None:
+    assert_serves(PipeTransport([str(firmware)]))
+
+
+def test_a_pseudo_terminal_is_a_line_and_outlives_who_uses_it(firmware: Path) -> None:
+    with started(str(firmware), "--pty") as name:
+        assert_serves(PtyTransport(Path(name)))
+        assert_serves(PtyTransport(Path(name)))
+
+
+def test_tcp_is_a_line(firmware: Path) -> None:
+    with started(str(firmware), "--tcp", "0") as name:
+        host, port = name.split(":")
+        assert_serves(SocketTransport(host, int(port)))
+
+
+class Interrupted(PtyTransport):
+    """Ctrl-C in the middle of the n-th request."""
+
+    def __init__(self, path: Path, request: int) -> None:
+        super().__init__(path)
+        self._left = request
+
+    def write(self, data: bytes, deadline_s: float) -> None:
+        self._left -= 1
+        if self._left == 0:
+            super().write(data[: len(data) // 2], deadline_s)
+            raise KeyboardInterrupt
+        super().write(data, deadline_s)
+
+
+def test_ctrl_c_at_any_request_leaves_the_device_usable(firmware: Path) -> None:
+    with started(str(firmware), "--pty") as name:
+        for request in range(1, 8):  # hello, describe three times, write, run, read
+            session = Session(Interrupted(Path(name), request), PATIENCE)
+            with pytest.raises(KeyboardInterrupt):
+                infer(session, 9)
+            session.close()
+        session = Session(PtyTransport(Path(name)), PATIENCE)
+        assert infer(session, 9) == bytes([10, 1, 1, 1])
+        session.close()
+
+
+def test_other_words_are_told_what_there_is(firmware: Path) -> None:
+    ended = subprocess.run((str(firmware), "--usb"), capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, f"usage: {firmware} [--pty | --tcp PORT]\n")
+
+
+def test_make_with_another_compiler_builds_everything_again(
+    tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc", "clang", "make")
+    folder = project(tiny, tmp_path / "p")
+    assert "gcc" in make(folder, "CC=gcc")
+    assert "@flags" not in make(folder, "CC=gcc")
+    built = make(folder, "CC=clang")
+    assert built.count("clang @flags") == len(list(folder.glob("src/**/*.c"))) + 1
+    assert "@flags" not in make(folder, "CC=clang")
+
+
+def test_make_with_sanitizers_builds_firmware_that_serves(
+    tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc", "make")
+    folder = project(tiny, tmp_path / "p")
+    make(folder, "SANITIZE=1", "CC=gcc")
+    program = folder / "build/sanitize/firmware"
+    assert b"__asan_init" in program.read_bytes()
+    session = Session(PipeTransport([str(program)]), PATIENCE)
+    try:
+        assert infer(session, 9) == bytes([10, 1, 1, 1])
+    finally:
+        session.close()
