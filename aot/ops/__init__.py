@@ -12,9 +12,12 @@ from aot.ops.compare import Compare
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.convert import Convert
+from aot.ops.cumulate import Cumulate
 from aot.ops.curve import Curve
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.fold import Fold, PlaceOf
+from aot.ops.gather import Gather, GatherNd
 from aot.ops.lookup import Lookup
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.op import Op
@@ -26,6 +29,7 @@ from aot.ops.reshape import Reshape
 from aot.ops.select import Select
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
+from aot.ops.update_slice import UpdateSlice
 
 OPS: Mapping[str, type[Op]] = MappingProxyType(
     {
@@ -39,11 +43,15 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Concat,
             Conv2d,
             Convert,
+            Cumulate,
             Curve,
             Dense,
             DepthwiseConv2d,
             Dequantize,
             Div,
+            Fold,
+            Gather,
+            GatherNd,
             HardSwish,
             LeakyRelu,
             Logistic,
@@ -52,6 +60,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Mean,
             Mul,
             Pad,
+            PlaceOf,
             Quantize,
             Rearrange,
             Reshape,
@@ -60,6 +69,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             SquaredDifference,
             Sub,
             Tanh,
+            UpdateSlice,
         )
     }
 )

@@ -16,7 +16,9 @@ from aot.ops.spatial import NO_PADDING, Padding, pad
 def _value(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Pad)
     x = given(inputs[0])
-    low, high = x.dtype.limits if x.dtype.is_integer else (-(2.0**127), 2.0**127)
+    if not x.dtype.is_integer:
+        return None
+    low, high = x.dtype.limits
     return None if low <= op.value <= high and op.value == int(op.value) else f"it is {op.value}"
 
 
@@ -27,10 +29,10 @@ class Pad(Op):
     name: ClassVar[str] = "pad"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.same_dtype_in(*DType),
         limits.rank_is(4),
         limits.BATCH_IS_ONE,
-        Constraint("the value must be a whole number that the element type has", _value),
+        Constraint("the value must be a number that the element type has", _value),
     )
     padding: Padding = NO_PADDING  # (top, bottom), (left, right)
     value: float = 0.0

@@ -76,15 +76,7 @@ def _inside(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return None if low >= 0 and high < x.elements else f"elements {low} to {high} of {x.elements}"
 
 
-def _rows(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Rearrange)
-    x, (y,) = given(inputs[0]), outputs
-    if op.steps(x) is not None or (_is_vector(x) and _is_vector(y)):
-        return None
-    return f"{limits.shape_text(x)} to {limits.shape_text(y)}"
-
-
-def _is_vector(tensor: TensorType) -> bool:
+def is_vector(tensor: TensorType) -> bool:
     return prod(tensor.shape[:-1]) == 1
 
 
@@ -97,7 +89,6 @@ class Rearrange(Op):
         limits.input_count(1, 1),
         Constraint("the element type must stay the same", _dtype),
         Constraint("no element outside the input may be read", _inside),
-        Constraint("each row must come out of one row of an image, or all of one vector be another", _rows),
     )
     shape: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""pad: a row copied together with the margins that the input's rows bring along."""
+"""pad: a row copied together with the margins that its input brings along; or all of it over flat memory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from aot.ir.types import DType
 from aot.ops.pad import Pad
 from codegen.formats import Want, storage_dtype
+from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.nest import Nest, dense_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.affine import variable
-from codegen.loops.ir import Buffer, Proc, Role, Store, at, load
+from codegen.loops.ir import Buffer, Const, For, Proc, Role, Store, at, load
 from codegen.model import RowFormat
 
 
@@ -21,11 +23,15 @@ def _op(site: Site) -> Pad:
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
     (top, bottom), (left, right) = _op(site).padding
+    if not _has_margins(site):
+        return flat_wants(site)
     size, fill = site.input(0).dtype.bytes, int(_op(site).value)
     return (Want(dtype_bytes=size, left=left, right=right, top=top, bottom=bottom, fill=fill),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    if not _has_margins(site):
+        return _flat(site)
     (x,), y, ((top, _), (left, _)) = inputs, output, _op(site).padding
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
@@ -40,5 +46,25 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-_KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))
+def _has_margins(site: Site) -> bool:
+    """Whether rows can hold the value beside their pixels."""
+    value = _op(site).value
+    return (
+        site.input(0).dtype in (DType.I8, DType.I16, DType.F32) and abs(value) < 2**24 and value == int(value)
+    )
+
+
+def _flat(site: Site) -> Kernel:
+    """The value everywhere, then the image."""
+    x, out, ((top, _), (left, _)) = site.input(0), site.outputs[0], _op(site).padding
+    xs, ys = operand(site, 0, "x"), result(site)
+    value = _op(site).value
+    nest = Nest(x.shape, (dense_strides(x.shape), dense_strides(out.shape)))
+    first = (top * out.shape[2] + left) * out.shape[3]
+    fill = Store(at(ys, variable("i")), Const(value if out.dtype is DType.F32 else int(value)))
+    copy = Store(at(ys, nest.element(1) + first), load(xs, nest.element(0)))
+    return flat_kernel(site, (xs,), (For("i", out.elements, (fill,)), *nest.loops(copy)), "a padding")
+
+
+_KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"pad": _KERNEL}

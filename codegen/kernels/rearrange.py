@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aot.ir.types import DType
-from aot.ops.rearrange import Loops, Rearrange
+from aot.ops.rearrange import Loops, Rearrange, is_vector
 from codegen.formats import Want, geometry, storage_dtype
+from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.nest import Nest, dense_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Stmt, Store, at, load
@@ -20,10 +22,14 @@ def _op(site: Site) -> Rearrange:
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
+    if _is_flat(site):
+        return flat_wants(site)
     return (Want(dtype_bytes=site.input(0).dtype.bytes),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    if _is_flat(site):
+        return _flat(site)
     (x,), y, op = inputs, output, _op(site)
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
@@ -44,6 +50,20 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         summary=f"One row rearranged: {y.width} pixels of {y.channels} channels.",
         access=(access,),
     )
+
+
+def _is_flat(site: Site) -> bool:
+    """Whether it goes neither row by row nor from one vector to another."""
+    x, out = site.input(0), site.outputs[0]
+    return _op(site).steps(x) is None and not (is_vector(x) and is_vector(out))
+
+
+def _flat(site: Site) -> Kernel:
+    loops = _op(site).loops.merged()
+    nest = Nest(loops.sizes, (loops.strides, dense_strides(loops.sizes)))
+    xs, ys = operand(site, 0, "x"), result(site)
+    copy = Store(at(ys, nest.element(1)), load(xs, nest.element(0) + loops.offset))
+    return flat_kernel(site, (xs,), nest.loops(copy), "a rearrangement")
 
 
 def _vector(loops: Loops, xs: Buffer, x: RowFormat, ys: Buffer, y: RowFormat) -> Stmt:

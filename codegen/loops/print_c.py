@@ -255,8 +255,9 @@ def _expr(expr: Expr, names: _Names) -> str:
         case Load(place):
             return names.element(place)
         case Element(place, number):
-            base = "" if str(place.index) == "0" else f"{place.index} + "
-            return f"{place.buffer.name}[{base}{_bare(_expr(number, names))}]"
+            text = _expr(number, names)
+            inside = _bare(text) if str(place.index) == "0" else f"{place.index} + {text}"
+            return f"{place.buffer.name}[{inside}]"
         case Binary(("min" | "max") as op, left, right):
             a, b = _expr(left, names), _expr(right, names)
             return f"({a} {'<' if op == 'min' else '>'} {b} ? {a} : {b})"

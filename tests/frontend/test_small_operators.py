@@ -7,7 +7,6 @@ import pytest
 from tflite_builder import ModelBuilder
 from tflite_writer import TensorSpec
 
-from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
 from aot.ir.graph import Graph
 from aot.ir.types import DType
@@ -119,6 +118,5 @@ def test_any_mean_is_one_over_the_rows_or_columns_of_an_image(
     assert mean(shape, axes, result) == [op]
 
 
-def test_axes_that_lie_apart_are_refused() -> None:
-    with pytest.raises(ModelError, match=r"its axes \[0, 2\] must be next to each other"):
-        mean((2, 3, 4), [0, 2], (3,))
+def test_axes_that_lie_apart_are_brought_together_first() -> None:
+    assert [op.name for op in mean((2, 3, 4), [0, 2], (3,))] == ["rearrange", "mean"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from op_case import OpCase, float32, int8, op_case
+import math
 
-from aot.ir.types import TensorType
+from op_case import OpCase, float32, int8, int16, op_case, plain
+
+from aot.ir.types import DType, TensorType
 from aot.ops.pad import Pad
 from aot.ops.spatial import NO_PADDING
 
@@ -20,4 +22,9 @@ CASES = (
     case("nothing", Pad(NO_PADDING, 1.0), int8(1, 2, 2, 2), int8()),
     case("float32", Pad(((1, 0), (2, 1)), 0.0), float32(1, 3, 4, 2), float32()),
     case("float32_value", Pad(((1, 0), (2, 1)), -7.0), float32(1, 3, 4, 2), float32()),
+    case("float32_infinite", Pad(((1, 0), (2, 1)), -math.inf), float32(1, 3, 4, 2), float32()),
+    case("float32_fraction", Pad(((0, 2), (0, 1)), 0.3), float32(1, 3, 4, 2), float32()),
+    case("int16", Pad(((1, 0), (2, 1)), -300.0), int16(1, 3, 4, 2), int16()),
+    case("int32", Pad(((1, 0), (2, 1)), -70000.0), plain(DType.I32, 1, 3, 4, 2), plain(DType.I32)),
+    case("bool", Pad(((1, 0), (2, 1)), 0.0), plain(DType.BOOL, 1, 3, 4, 2), plain(DType.BOOL)),
 )

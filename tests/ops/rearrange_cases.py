@@ -38,4 +38,6 @@ CASES = (
     vector("one_element", int8(1, 9), (), (), 4),
     vector("float32", float32(1, 12), (4, 3), (1, 4)),
     vector("int32", TensorType(DType.I32, (1, 12)), (2, 2), (6, 2), 1),
+    op_case("rearrange_flat", Rearrange((4, 2, 3), (4, 2, 3), (1, 12, 4)), [int8(2, 3, 4)], int8()),
+    op_case("rearrange_tiled", Rearrange((6, 3), (2, 3, 3), (0, 3, 1)), [float32(3, 3)], float32()),
 )

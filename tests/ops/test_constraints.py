@@ -219,7 +219,7 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Pad(((1, 0), (0, 0)), 128.0),
         [X],
         int8(1, 5, 4, 2),
-        "the value must be a whole number that the element type has: it is 128.0",
+        "the value must be a number that the element type has: it is 128.0",
     ),
     "concatenation of nothing": (Concat(1), [], X, "there must be at least one input: it has 0"),
     "concatenation types": (
@@ -251,12 +251,6 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         [int8(1, 3)],
         int8(1, 2),
         "no element outside the input may be read: elements 1 to 3 of 3",
-    ),
-    "rearranged rows": (
-        Rearrange((1, 4, 4, 2), (1, 4, 4, 2), (0, 2, 8, 1)),
-        [X],
-        X,
-        "each row must come out of one row of an image, or all of one vector be another: 1x4x4x2 to 1x4x4x2",
     ),
     "table": (
         Lookup(),

@@ -80,7 +80,7 @@ def dequantised(stored: Array, tensor: TensorType, case: OpCase) -> Array:
 
 
 # Their operands or results are stored integers and nothing else: there is no result in real numbers.
-STORED = ("lookup", "pad", "quantize", "select")
+STORED = ("gather", "gather_nd", "lookup", "pad", "quantize", "select", "update_slice")
 REAL = {name: case for name, case in INT8.items() if case.node.op.name not in STORED}
 
 

@@ -99,6 +99,12 @@ class Draft:
             self.made.add(name)
         return name
 
+    def set_constant(self, operator: Operator, output: str, array: Array) -> None:
+        """The operator's result is known already; its type was declared."""
+        self._check_order(operator, (), output)
+        self.constants[output] = array
+        self.made.add(output)
+
     def add_node(self, operator: Operator, op: Op, inputs: Sequence[str | None], output: str) -> None:
         """A node, after its operands, its op's constraints and its result's declared shape are checked."""
         self._check_order(operator, inputs, output)

@@ -13,8 +13,10 @@ from aot.frontend.tflite.importers.convolution import (
     import_depthwise_conv_2d,
     import_fully_connected,
 )
+from aot.frontend.tflite.importers.gathering import GATHERING
+from aot.frontend.tflite.importers.known import KNOWN
 from aot.frontend.tflite.importers.pooling import import_average_pool_2d, import_max_pool_2d
-from aot.frontend.tflite.importers.reductions import import_mean
+from aot.frontend.tflite.importers.reductions import REDUCTIONS
 from aot.frontend.tflite.importers.shapes import SHAPES
 from aot.frontend.tflite.importers.unary import UNARY
 from aot.frontend.tflite.importers.variables import VARIABLES
@@ -23,6 +25,9 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
         **ARITHMETIC,
         **CONTROL_FLOW,
+        **GATHERING,
+        **KNOWN,
+        **REDUCTIONS,
         **SHAPES,
         **UNARY,
         **VARIABLES,
@@ -31,6 +36,5 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         "DEPTHWISE_CONV_2D": import_depthwise_conv_2d,
         "FULLY_CONNECTED": import_fully_connected,
         "MAX_POOL_2D": import_max_pool_2d,
-        "MEAN": import_mean,
     }
 )

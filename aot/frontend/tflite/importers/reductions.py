@@ -1,34 +1,93 @@
-"""MEAN: any axes next to each other become the rows or the columns of an image."""
+"""Operators that leave fewer elements: MEAN, SUM and its kin, the places of extremes, running sums."""
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
-from aot.frontend.tflite.draft import Draft, Operator
+import tflite
+
+from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.importers.rearranging import dense_strides, rearrange
+from aot.ops.cumulate import Cumulate
+from aot.ops.fold import Fold, Folding, PlaceOf
+from aot.ops.rearrange import Loops
 from aot.ops.reduce import COLUMNS, ROWS, Mean
 
 
-def import_mean(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_mean(draft: Draft, operator: Operator, mode: str) -> None:
+    """Any axes next to each other are the rows or the columns of an image; others are moved to the end."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     axes = read.axes(draft, operator, len(shape))
+    if axes and axes != tuple(range(axes[0], axes[-1] + 1)):
+        x, shape, axes = _moved_last(draft, operator, x, axes)
     if len(shape) == 4 and shape[0] == 1 and axes and set(axes) <= {ROWS, COLUMNS}:
         op = Mean(axes)
     else:
-        shape, op = _as_image(operator, shape, axes), Mean((COLUMNS,))
+        shape, op = _as_image(shape, axes), Mean((COLUMNS,))
     kept = tuple(1 if a in op.axes else d for a, d in enumerate(shape))
     source = read.reshaped(draft, operator, x, shape)
     read.reshaped_result(draft, operator, op, (source,), kept)
 
 
-def _as_image(operator: Operator, shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+def _moved_last(
+    draft: Draft, operator: Operator, x: str, axes: tuple[int, ...]
+) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    stored = draft.types[x]
+    order = [a for a in range(stored.rank) if a not in axes] + list(axes)
+    strides = dense_strides(stored.shape)
+    shape = tuple(stored.shape[a] for a in order)
+    moved = read.value_like(draft, f"{x}/moved", stored, shape)
+    rearrange(draft, operator, x, Loops(shape, tuple(strides[a] for a in order)), moved)
+    return moved, shape, tuple(range(len(shape) - len(axes), len(shape)))
+
+
+def _as_image(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     """[1, what comes before the axes, the axes, what comes after]."""
     if not axes:
         return (1, prod(shape), 1, 1)
     first, last = axes[0], axes[-1]
-    if axes != tuple(range(first, last + 1)):
-        raise operator.fail(
-            f"its axes {list(axes)} must be next to each other", "split the operator into one for each axis"
-        )
     return (1, prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :]))
+
+
+def _import_fold(draft: Draft, operator: Operator, mode: str, by: Folding) -> None:
+    x = read.operand(operator, 0, "the data")
+    shape = draft.types[x].shape
+    op = Fold(by, read.axes(draft, operator, len(shape)))
+    kept = tuple(1 if a in op.axes else d for a, d in enumerate(shape))
+    read.reshaped_result(draft, operator, op, (x,), kept)
+
+
+def _import_place(draft: Draft, operator: Operator, mode: str, by: Folding) -> None:
+    x = read.operand(operator, 0, "the data")
+    shape = draft.types[x].shape
+    axis = read.axis(operator, read.integers(draft, operator, 1, "axis")[0], len(shape))
+    op = PlaceOf(by, axis, draft.types[read.the_output(operator)].dtype)
+    read.reshaped_result(draft, operator, op, (x,), (*shape[:axis], 1, *shape[axis + 1 :]))
+
+
+def _import_cumsum(draft: Draft, operator: Operator, mode: str) -> None:
+    options = operator.options(tflite.CumsumOptions)
+    x = read.operand(operator, 0, "the data")
+    axis = read.axis(operator, read.integers(draft, operator, 1, "axis")[0], draft.types[x].rank)
+    op = Cumulate(axis, bool(options.Exclusive()), bool(options.Reverse()))
+    draft.add_node(operator, op, (x,), read.the_output(operator))
+
+
+_FOLDINGS = {
+    "REDUCE_ALL": Folding.ALL,
+    "REDUCE_ANY": Folding.ANY,
+    "REDUCE_MAX": Folding.MAXIMUM,
+    "REDUCE_MIN": Folding.MINIMUM,
+    "REDUCE_PROD": Folding.PRODUCT,
+    "SUM": Folding.SUM,
+}
+REDUCTIONS: dict[str, Importer] = {
+    **{code: partial(_import_fold, by=by) for code, by in _FOLDINGS.items()},
+    "ARG_MAX": partial(_import_place, by=Folding.MAXIMUM),
+    "ARG_MIN": partial(_import_place, by=Folding.MINIMUM),
+    "CUMSUM": _import_cumsum,
+    "MEAN": _import_mean,
+}

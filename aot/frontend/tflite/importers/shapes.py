@@ -201,24 +201,144 @@ def _pad_one(draft: Draft, operator: Operator, x: str, axis: int, pair: Pair, va
     return read.reshaped(draft, operator, padded, (*tensor.shape[:axis], length, *tensor.shape[axis + 1 :]))
 
 
+def _import_reverse(draft: Draft, operator: Operator, mode: str) -> None:
+    x = read.operand(operator, 0, "the data")
+    shape = draft.types[x].shape
+    turned, strides = read.axes(draft, operator, len(shape)), dense_strides(shape)
+    offset = sum((shape[a] - 1) * strides[a] for a in turned)
+    signed = tuple(-s if a in turned else s for a, s in enumerate(strides))
+    rearrange(draft, operator, x, Loops(shape, signed, offset), read.the_output(operator))
+
+
+def _import_tile(draft: Draft, operator: Operator, mode: str) -> None:
+    x = read.operand(operator, 0, "the data")
+    shape = draft.types[x].shape
+    counts = read.integers(draft, operator, 1, "multiples")
+    if len(counts) != len(shape) or min(counts, default=1) < 1:
+        raise operator.fail(f"multiples {list(counts)} do not fit shape {list(shape)}")
+    sizes = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
+    strides = tuple(n for s in dense_strides(shape) for n in (0, s))
+    rearrange(draft, operator, x, Loops(sizes, strides), read.the_output(operator))
+
+
+def _blocks(operator: Operator, size: int, *dimensions: int) -> int:
+    if size < 1 or any(d % size for d in dimensions):
+        raise operator.fail(f"blocks of {size} do not fit {list(dimensions)}", "the file looks corrupted")
+    return size
+
+
+def _import_depth_to_space(draft: Draft, operator: Operator, mode: str) -> None:
+    x, image = read.image(draft, operator)
+    n, height, width, depth = image.shape
+    side = operator.options(tflite.DepthToSpaceOptions).BlockSize()
+    _blocks(operator, side * side if side > 0 else 0, depth)
+    whole = (n, height, width, side, side, depth // (side * side))
+    _transposed(draft, operator, x, whole, (0, 1, 3, 2, 4, 5))
+
+
+def _import_space_to_depth(draft: Draft, operator: Operator, mode: str) -> None:
+    x, image = read.image(draft, operator)
+    n, height, width, depth = image.shape
+    side = _blocks(operator, operator.options(tflite.SpaceToDepthOptions).BlockSize(), height, width)
+    _transposed(draft, operator, x, (n, height // side, side, width // side, side, depth), (0, 1, 3, 2, 4, 5))
+
+
+def _transposed(
+    draft: Draft, operator: Operator, x: str, shape: tuple[int, ...], order: tuple[int, ...]
+) -> None:
+    strides = dense_strides(shape)
+    loops = Loops(tuple(shape[a] for a in order), tuple(strides[a] for a in order))
+    rearrange(draft, operator, x, loops, read.the_output(operator))
+
+
+def _import_batch_to_space(draft: Draft, operator: Operator, mode: str) -> None:
+    """Blocks of batches side by side, then what hangs over cut off: strides all of it."""
+    x = read.operand(operator, 0, "the data")
+    shape = draft.types[x].shape
+    blocks, crops = (read.integers(draft, operator, i, "blocks and crops") for i in (1, 2))
+    count = len(blocks)
+    if (
+        len(crops) != 2 * count
+        or count >= len(shape)
+        or min(blocks, default=1) < 1
+        or shape[0] % prod(blocks)
+    ):
+        raise operator.fail(f"blocks {list(blocks)}, crops {list(crops)} do not fit shape {list(shape)}")
+    batch = shape[0] // prod(blocks)
+    split = (*blocks, batch, *shape[1:])
+    order = [count, *(n for a in range(count) for n in (count + 1 + a, a)), *range(2 * count + 1, len(split))]
+    whole = (batch, *(b * d for b, d in zip(blocks, shape[1:], strict=False)), *shape[count + 1 :])
+    full = read.value_like(draft, f"{x}/blocks", draft.types[x], whole)
+    strides = dense_strides(split)
+    loops = Loops(tuple(split[a] for a in order), tuple(strides[a] for a in order))
+    rearrange(draft, operator, x, loops, full)
+    sizes = list(whole)
+    offset = 0
+    for a in range(count):
+        sizes[1 + a] -= crops[2 * a] + crops[2 * a + 1]
+        offset += crops[2 * a] * dense_strides(whole)[1 + a]
+    if min(sizes) < 1 or min(crops) < 0:
+        raise operator.fail(f"crops {list(crops)} do not fit {list(whole)}")
+    rearrange(
+        draft, operator, full, Loops(tuple(sizes), dense_strides(whole), offset), read.the_output(operator)
+    )
+
+
+def _import_space_to_batch(draft: Draft, operator: Operator, mode: str) -> None:
+    """Padded to whole blocks, then each place within a block a batch of its own."""
+    x = read.operand(operator, 0, "the data")
+    tensor = draft.types[x]
+    blocks, pads = (read.integers(draft, operator, i, "blocks and padding") for i in (1, 2))
+    count = len(blocks)
+    if (
+        len(pads) != 2 * count
+        or count >= tensor.rank
+        or min(blocks, default=1) < 1
+        or min(pads, default=0) < 0
+    ):
+        raise operator.fail(f"blocks {list(blocks)}, padding {list(pads)} do not fit {list(tensor.shape)}")
+    value = float(quant_of(tensor).zero_point) if tensor.quant is not None else 0.0
+    for a in range(count):
+        pair = (pads[2 * a], pads[2 * a + 1])
+        x = x if pair == (0, 0) else _pad_one(draft, operator, x, 1 + a, pair, value)
+    shape = draft.types[x].shape
+    for block, size in zip(blocks, shape[1:], strict=False):
+        _blocks(operator, block, size)
+    parts = tuple(n for b, d in zip(blocks, shape[1:], strict=False) for n in (d // b, b))
+    split = (shape[0], *parts, *shape[count + 1 :])
+    order = (
+        *(2 + 2 * a for a in range(count)),
+        0,
+        *(1 + 2 * a for a in range(count)),
+        *range(2 * count + 1, len(split)),
+    )
+    _transposed(draft, operator, x, split, order)
+
+
 def _around(shape: tuple[int, ...], axis: int) -> tuple[int, int, int, int]:
     """An image whose columns are that dimension."""
     return (1, prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
 
 
 SHAPES: dict[str, Importer] = {
+    "BATCH_TO_SPACE_ND": _import_batch_to_space,
     "BROADCAST_TO": _import_broadcast_to,
     "CONCATENATION": _import_concatenation,
+    "DEPTH_TO_SPACE": _import_depth_to_space,
     "EXPAND_DIMS": import_reshape,
     "PACK": _import_pack,
     "PAD": _import_pad,
     "PADV2": _import_pad,
     "RESHAPE": import_reshape,
+    "REVERSE_V2": _import_reverse,
     "SLICE": _import_slice,
+    "SPACE_TO_BATCH_ND": _import_space_to_batch,
+    "SPACE_TO_DEPTH": _import_space_to_depth,
     "SPLIT": _import_split,
     "SPLIT_V": _import_split_v,
     "SQUEEZE": import_reshape,
     "STRIDED_SLICE": _import_strided_slice,
+    "TILE": _import_tile,
     "TRANSPOSE": _import_transpose,
     "UNPACK": _import_unpack,
 }

@@ -1,0 +1,105 @@
+"""Operators that pick elements by indices: GATHER and its kin, resizing and mirroring by whole elements."""
+
+from __future__ import annotations
+
+import numpy as np
+import tflite
+
+from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.importers import attributes as read
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops.gather import Gather, GatherNd
+from aot.ops.update_slice import UpdateSlice
+
+
+def _import_gather(draft: Draft, operator: Operator, mode: str) -> None:
+    options = operator.options(tflite.GatherOptions)
+    x, indices = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the indices")
+    rank, batches = draft.types[x].rank, options.BatchDims()
+    op = Gather(
+        read.axis(operator, options.Axis(), rank),
+        read.axis(operator, batches, draft.types[indices].rank) if batches else 0,
+    )
+    draft.add_node(operator, op, (x, indices), read.the_output(operator))
+
+
+def _import_embedding_lookup(draft: Draft, operator: Operator, mode: str) -> None:
+    indices, table = read.operand(operator, 0, "the indices"), read.operand(operator, 1, "the table")
+    draft.add_node(operator, Gather(0), (table, indices), read.the_output(operator))
+
+
+def _import_gather_nd(draft: Draft, operator: Operator, mode: str) -> None:
+    draft.add_node(operator, GatherNd(), operator.inputs, read.the_output(operator))
+
+
+def _import_update_slice(draft: Draft, operator: Operator, mode: str) -> None:
+    draft.add_node(operator, UpdateSlice(), operator.inputs, read.the_output(operator))
+
+
+def gathered(draft: Draft, operator: Operator, x: str, along: dict[int, Array], output: str) -> None:
+    """The elements that constant indices pick along each of some axes; the last gives the output."""
+    axes = sorted(along)
+    for axis in axes:
+        indices = along[axis].astype(np.int32)
+        name = draft.add_value(f"{output}/indices", TensorType(DType.I32, indices.shape), indices)
+        shape = draft.types[x].shape
+        wanted = (*shape[:axis], indices.size, *shape[axis + 1 :])
+        is_last = axis == axes[-1]
+        made = output if is_last else read.value_like(draft, f"{output}/part", draft.types[x], wanted)
+        draft.add_node(operator, Gather(axis), (x, name), made)
+        x = made
+
+
+def _import_mirror_pad(draft: Draft, operator: Operator, mode: str) -> None:
+    x = read.operand(operator, 0, "the data")
+    shape, amounts = draft.types[x].shape, read.integers(draft, operator, 1, "padding")
+    skip = 1 if operator.options(tflite.MirrorPadOptions).Mode() == tflite.MirrorPadMode.REFLECT else 0
+    if len(amounts) != 2 * len(shape) or min(amounts, default=0) < 0:
+        raise operator.fail(f"padding {list(amounts)} does not fit shape {list(shape)}")
+    pairs = {axis: (amounts[2 * axis], amounts[2 * axis + 1]) for axis in range(len(shape))}
+    for axis, pair in pairs.items():
+        if max(pair) > shape[axis] - skip:
+            raise operator.fail(f"padding {list(pair)} is more than {shape[axis]} elements mirror")
+    along = {axis: _mirrored(shape[axis], pair, skip) for axis, pair in pairs.items() if pair != (0, 0)}
+    gathered(draft, operator, x, along or {0: np.arange(shape[0])}, read.the_output(operator))
+
+
+def _mirrored(size: int, pair: tuple[int, int], skip: int) -> Array:
+    """The places of a dimension with those before and after it mirrored, the edge itself left out or not."""
+    places = np.arange(size)
+    before, after = places[skip : skip + pair[0]][::-1], places[: size - skip][::-1][: pair[1]]
+    return np.concatenate((before, places, after))
+
+
+def _import_resize_nearest(draft: Draft, operator: Operator, mode: str) -> None:
+    options = operator.options(tflite.ResizeNearestNeighborOptions)
+    x, x_type = read.image(draft, operator)
+    output = read.the_output(operator)
+    sizes = draft.types[output].shape[1:3]
+    along = {
+        axis: _nearest(x_type.shape[axis], size, options.AlignCorners(), options.HalfPixelCenters())
+        for axis, size in zip((1, 2), sizes, strict=True)
+    }
+    gathered(draft, operator, x, along, output)
+
+
+def _nearest(size: int, wanted: int, align_corners: bool, half_pixels: bool) -> Array:
+    """For each place of the result the nearest in the image, in single precision as the reference."""
+    aligned = align_corners and wanted > 1
+    scale = (
+        np.float32(size - 1) / np.float32(wanted - 1) if aligned else np.float32(size) / np.float32(wanted)
+    )
+    places = (np.arange(wanted).astype(np.float32) + np.float32(0.5 if half_pixels else 0)) * scale
+    chosen = np.floor(places + np.float32(0.5)) if align_corners else np.floor(places)
+    return np.asarray(np.clip(chosen.astype(np.int64), 0, size - 1))
+
+
+GATHERING: dict[str, Importer] = {
+    "DYNAMIC_UPDATE_SLICE": _import_update_slice,
+    "EMBEDDING_LOOKUP": _import_embedding_lookup,
+    "GATHER": _import_gather,
+    "GATHER_ND": _import_gather_nd,
+    "MIRROR_PAD": _import_mirror_pad,
+    "RESIZE_NEAREST_NEIGHBOR": _import_resize_nearest,
+}

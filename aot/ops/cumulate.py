@@ -1,0 +1,69 @@
+"""Running sums along a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.activation import Activation, clamp_integers
+from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.pairs import add_parameters, rescaled
+from aot.ops.requant import multiply_by_quantized_multiplier
+
+_NUMBERS = (DType.I8, DType.I32, DType.I64, DType.F32)
+
+
+def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Cumulate)
+    x = given(inputs[0])
+    return None if 0 <= op.axis < x.rank else f"axis {op.axis} of {limits.shape_text(x)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cumulate(Op):
+    """Input: x. Sums include their own element unless exclusive; from the end if reverse. Integers wrap."""
+
+    name: ClassVar[str] = "cumulate"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        limits.same_dtype_in(*_NUMBERS),
+        limits.INT8_IS_QUANTISED,
+        Constraint("the axis must exist", _axis),
+    )
+    axis: int = 0
+    exclusive: bool = False
+    reverse: bool = False
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x = given(inputs[0])
+        return ((x.dtype.value, x.shape),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x, x_type, (out,) = given(arrays[0]), given(inputs[0]), outputs
+        if x_type.dtype is DType.F32:
+            return (self._sums(x.astype(np.float64)).astype(np.float32),)
+        if x_type.quant is None:
+            return (self._sums(x.astype(np.int64)).astype(out.dtype.numpy),)
+        p = add_parameters(x_type, x_type, out)
+        # The sums live in 32 bits and wrap around there.
+        sums = self._sums(rescaled(x, x_type, p.first, p.left_shift)).astype(np.int32).astype(np.int64)
+        scaled = multiply_by_quantized_multiplier(sums, *p.out)
+        # The only reference there is, TFLite Micro's, leaves out the output's zero point.
+        return (clamp_integers(scaled, Activation.NONE, out),)
+
+    def _sums(self, x: Array) -> Array:
+        turned = np.flip(x, self.axis) if self.reverse else x
+        sums: Array = np.cumsum(turned, axis=self.axis)
+        sums = np.subtract(sums, turned) if self.exclusive else sums
+        return np.flip(sums, self.axis) if self.reverse else sums
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=outputs[0].elements)

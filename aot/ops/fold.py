@@ -1,0 +1,170 @@
+"""Folding: one result for all elements along some dimensions: sums, products, extremes, logic, places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.activation import Activation, clamp_integers
+from aot.ops.elementwise import one_quantisation
+from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
+
+
+class Folding(Enum):
+    """The value is the name in graph text."""
+
+    SUM = "sum"
+    PRODUCT = "product"
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
+    ANY = "any"
+    ALL = "all"
+
+
+_MEANINGS: Mapping[Folding, Callable[..., Any]] = {
+    Folding.SUM: np.sum,
+    Folding.PRODUCT: np.prod,
+    Folding.MAXIMUM: np.max,
+    Folding.MINIMUM: np.min,
+    Folding.ANY: np.any,
+    Folding.ALL: np.all,
+}
+_OF_TRUTH = (Folding.ANY, Folding.ALL)
+_EXTREMES = (Folding.MAXIMUM, Folding.MINIMUM)
+_MOST_BITS = 31
+
+
+def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Fold)
+    x, (y,) = given(inputs[0]), outputs
+    if x.dtype is not y.dtype or (op.by in _OF_TRUTH) != (x.dtype is DType.BOOL):
+        return f"{op.by.value} of {x.dtype.value} gives {y.dtype.value}"
+    return (
+        f"{op.by.value} of quantised {x.dtype.value}"
+        if x.quant is not None and op.by is Folding.PRODUCT
+        else None
+    )
+
+
+def _axes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Fold)
+    rank = given(inputs[0]).rank
+    is_ordered = list(op.axes) == sorted(set(op.axes)) and all(0 <= a < rank for a in op.axes)
+    return None if is_ordered else f"they are {list(op.axes)} of {rank}"
+
+
+def _extreme_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Fold)
+    return one_quantisation().violation(op, inputs, outputs) if op.by in _EXTREMES else None
+
+
+def _sum_fits(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Fold)
+    x, (y,) = given(inputs[0]), outputs
+    if x.quant is None or op.by is not Folding.SUM:
+        return None
+    if y.quant is None or x.quant.is_per_channel or y.quant.is_per_channel:
+        return "not both have one"
+    ratio = x.quant.scale / y.quant.scale
+    bits = (
+        x.dtype.bytes * 8 + 1 + op.count(x).bit_length() + max(0, int(np.log2(ratio)) + 1 if ratio > 0 else 0)
+    )
+    return None if bits <= _MOST_BITS else f"they take {bits} bits"
+
+
+@dataclass(frozen=True, slots=True)
+class Fold(Op):
+    """Input: x; the dimensions that are gone stay as 1. Plain integers wrap around."""
+
+    name: ClassVar[str] = "fold"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        Constraint("any and all are of bool, products of plain numbers, the others of numbers", _elements),
+        Constraint("the axes must exist and be in order", _axes),
+        Constraint("extremes must keep the quantisation", _extreme_scales),
+        Constraint("quantised sums must have a scale and fit 31 bits in the output's steps", _sum_fits),
+    )
+    by: Folding = Folding.SUM
+    axes: tuple[int, ...] = (0,)
+
+    def count(self, x: TensorType) -> int:
+        """How many elements make one result."""
+        return prod(x.shape[a] for a in self.axes)
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x = given(inputs[0])
+        return ((x.dtype.value, tuple(1 if a in self.axes else d for a, d in enumerate(x.shape))),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x, x_type, (out,) = given(arrays[0]), given(inputs[0]), outputs
+        wide = x.astype(np.float64) if x_type.dtype is DType.F32 else x
+        if x_type.dtype.is_integer and self.by in (Folding.SUM, Folding.PRODUCT):
+            wide = x.astype(np.int64)
+        with np.errstate(over="ignore"):
+            results = _MEANINGS[self.by](wide, axis=self.axes, keepdims=True)
+        if x_type.quant is None or self.by is not Folding.SUM:
+            return (np.asarray(results).astype(out.dtype.numpy),)
+        centred = results - quant_of(x_type).zero_point * self.count(x_type)
+        scaled = multiply_by_quantized_multiplier(centred, *sum_multiplier(x_type, out))
+        return (clamp_integers(scaled + quant_of(out).zero_point, Activation.NONE, out),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=given(inputs[0]).elements)
+
+
+def sum_multiplier(x_type: TensorType, out: TensorType) -> tuple[int, int]:
+    """(mult, shift) of a quantised sum."""
+    return quantize_multiplier(quant_of(x_type).scale / quant_of(out).scale)
+
+
+def _place_type(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    dtype = outputs[0].dtype
+    return None if dtype in (DType.I32, DType.I64) else f"it is {dtype.value}"
+
+
+def _place_axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, PlaceOf)
+    x = given(inputs[0])
+    if x.dtype is DType.BOOL:
+        return "the input is bool"
+    return None if 0 <= op.axis < x.rank else f"axis {op.axis} of {limits.shape_text(x)}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOf(Op):
+    """Input: x; where along the axis the first extreme lies. The dimension stays as 1."""
+
+    name: ClassVar[str] = "place_of"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        Constraint("the axis must exist and the input be numbers", _place_axis),
+        Constraint("the output must be i32 or i64", _place_type),
+    )
+    by: Folding = Folding.MAXIMUM
+    axis: int = 0
+    to: DType = DType.I32
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        shape = given(inputs[0]).shape
+        return ((self.to.value, (*shape[: self.axis], 1, *shape[self.axis + 1 :])),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        find = np.argmax if self.by is Folding.MAXIMUM else np.argmin
+        places = np.expand_dims(find(given(arrays[0]), axis=self.axis), self.axis)
+        return (places.astype(self.to.numpy),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=given(inputs[0]).elements)

@@ -1,0 +1,98 @@
+"""cumulate: a sum that grows along one dimension, for each place in the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from zlib import crc32
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.cumulate import Cumulate
+from aot.ops.pairs import add_parameters, rescaled
+from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
+from codegen.instr.instruction import Function
+from codegen.instr.plain import TIMES, expression_function, unsigned, wrapped
+from codegen.instr.requantise import clamp_function
+from codegen.instr.scalar import parenthesised
+from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Apply,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Load,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+from codegen.model import RowFormat
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, x = site.node.op, site.input(0)
+    assert isinstance(op, Cumulate)
+    size, inner = x.shape[op.axis], prod(x.shape[op.axis + 1 :])
+    step = variable("k") * inner
+    along = (size - 1) * inner + step * -1 if op.reverse else step
+    place = variable("outer") * (size * inner) + along + variable("i")
+    xs, ys = operand(site, 0, "x"), result(site)
+    total = Buffer("total", DType.I32 if x.quant is not None else x.dtype, 1, Role.LOCAL)
+    grown = Store(at(total), _sum(site, total, load(xs, place)))
+    stored: Stmt = Store(at(ys, place), _result(site, load(total)))
+    steps = (stored, grown) if op.exclusive else (grown, stored)
+    nothing = Store(at(total), Const(0.0 if x.dtype is DType.F32 else 0))
+    lines: tuple[Stmt, ...] = (Declare(total), nothing, For("k", size, steps))
+    body = For("outer", x.elements // (size * inner), (For("i", inner, lines),))
+    return flat_kernel(site, (xs,), (body,), "running sums")
+
+
+def _sum(site: Site, total: Buffer, element: Load) -> Expr:
+    x = site.input(0)
+    if x.dtype is DType.F32:
+        return Binary("+", load(total), element)
+    u, dtype = unsigned(total.dtype), total.dtype
+    if x.quant is None:
+        name, text = f"sum_of_{dtype.value}", f"({dtype.c_name})(({u})a + ({u})b)"
+        function = expression_function(name, dtype, (dtype, dtype), text, lambda a, b: wrapped(a + b, dtype))
+        return Apply(function, (load(total), element))
+    p = add_parameters(x, x, site.outputs[0])
+    centred = f"(b - {parenthesised(quant_of(x).zero_point)}) * {1 << p.left_shift}"
+    text = f"(int32_t)((uint32_t)a + (uint32_t)times({centred}, {p.first[0]}, {p.first[1]}))"
+
+    def compute(a: int, b: int) -> int:
+        return wrapped(a + int(rescaled(np.asarray(b), x, p.first, p.left_shift)), DType.I32)
+
+    return Apply(_named("grown", dtype, (dtype, x.dtype), text, compute), (load(total), element))
+
+
+def _result(site: Site, total: Load) -> Expr:
+    x, out = site.input(0), site.outputs[0]
+    if x.quant is None:
+        return total
+    p, (low, high) = add_parameters(x, x, out), out.dtype.limits
+
+    def compute(value: int) -> int:
+        return min(max(int(multiply_by_quantized_multiplier(np.int64(value), *p.out)), low), high)
+
+    text = f"({out.dtype.c_name})clamp(times(a, {p.out[0]}, {p.out[1]}), {low}, {high})"
+    return Apply(_named("stored", out.dtype, (DType.I32,), text, compute), (total,))
+
+
+def _named(kind: str, dtype: DType, parameters: Sequence[DType], text: str, compute: object) -> Function:
+    name = f"{kind}_sum_{crc32(text.encode()):08x}"
+    needs = (TIMES, clamp_function())
+    return expression_function(name, dtype, parameters, text, compute, needs=needs)  # type: ignore[arg-type]
+
+
+KERNELS: Mapping[str, OpKernel] = {
+    "cumulate": OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType))
+}

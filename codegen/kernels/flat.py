@@ -1,0 +1,55 @@
+"""What kernels share that go over whole tensors as flat memory, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.ir.types import TensorType
+from codegen.formats import Want, whole
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.loops.ir import Binary, Buffer, Const, Expr, Proc, Role, Stmt
+
+
+def flat_wants(site: Site) -> tuple[Want | None, ...]:
+    """All operands in one piece."""
+    return tuple(whole(site.input(i)) for i in _moving(site))
+
+
+def _moving(site: Site) -> list[int]:
+    return [i for i in range(len(site.inputs)) if i not in site.constants]
+
+
+def operand(site: Site, position: int, name: str) -> Buffer:
+    """An input as one array, wherever it comes from."""
+    tensor = site.input(position)
+    role = Role.CONSTANT if position in site.constants else Role.ROWS
+    return Buffer(name, tensor.dtype, tensor.elements, role)
+
+
+def result(site: Site) -> Buffer:
+    out = site.outputs[0]
+    return Buffer("y", out.dtype, out.elements, Role.OUTPUT)
+
+
+def flat_kernel(site: Site, operands: Sequence[Buffer], body: Sequence[Stmt], what: str) -> Kernel:
+    """`operands` has a buffer for each input, in their order."""
+    sizes = sizes_text(site.outputs[0])
+    return Kernel(
+        schedule="flat",
+        why="over whole tensors",
+        proc=Proc(f"{site.node.op.name}_{sizes}", (*operands, result(site)), tuple(body)),
+        summary=f"All of {what}: {sizes} elements.",
+        access=(RowAccess(stride=1, first=0, count=1),) * len(_moving(site)),
+        constants={operands[i].name: array.reshape(-1) for i, array in site.constants.items()},
+        whole=True,
+    )
+
+
+def sizes_text(tensor: TensorType) -> str:
+    return "x".join(map(str, tensor.shape)) or "1"
+
+
+def within(number: Expr, size: int) -> Expr:
+    """An index, moved to the nearest that exists."""
+    from_front = Binary("max", number, Const(0))
+    return Binary("min", from_front, Const(size - 1))

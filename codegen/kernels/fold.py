@@ -1,0 +1,163 @@
+"""fold, place_of: each result from all its elements, over flat memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from zlib import crc32
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.fold import Fold, Folding, PlaceOf, sum_multiplier
+from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
+from codegen.instr.instruction import Function
+from codegen.instr.plain import TIMES, expression_function, unsigned, wrapped
+from codegen.instr.requantise import clamp_function
+from codegen.instr.scalar import parenthesised
+from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.nest import Nest, dense_strides
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Apply,
+    Binary,
+    Buffer,
+    Choose,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Index,
+    Load,
+    Role,
+    Store,
+    at,
+    load,
+)
+from codegen.model import RowFormat
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, x = site.node.op, site.input(0)
+    assert isinstance(op, Fold)
+    xs, ys = operand(site, 0, "x"), result(site)
+    kept, gone = _nests(x.shape, op.axes)
+    total = Buffer("total", DType.I32 if _is_scaled(site) else x.dtype, 1, Role.LOCAL)
+    first = xs, kept.element(0)
+    is_extreme = op.by in (Folding.MAXIMUM, Folding.MINIMUM)
+    element = load(xs, kept.element(0) + gone.element(0, "k"))
+    one_by_one = Store(at(total), _combined(site, total, element))
+    body = kept.loops(
+        Declare(total),
+        Store(at(total), load(*first) if is_extreme else _nothing(op.by, x.dtype)),
+        *gone.loops(one_by_one, prefix="k"),
+        Store(at(ys, kept.element(1)), _finished(site, load(total))),
+    )
+    return flat_kernel(site, (xs,), body, f"a {op.by.value}")
+
+
+def _nests(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[Nest, Nest]:
+    """The loops over the results, and those over the elements of one."""
+    strides = dense_strides(shape)
+    left = [a for a in range(len(shape)) if a not in axes]
+    sizes = tuple(shape[a] for a in left)
+    kept = Nest(sizes, (tuple(strides[a] for a in left), dense_strides(sizes))).merged()
+    gone = Nest(tuple(shape[a] for a in axes), (tuple(strides[a] for a in axes),)).merged()
+    return kept, gone
+
+
+def _is_scaled(site: Site) -> bool:
+    op = site.node.op
+    assert isinstance(op, Fold)
+    return site.outputs[0].quant is not None and op.by is Folding.SUM
+
+
+def _nothing(by: Folding, dtype: DType) -> Const:
+    one = 1 if by in (Folding.PRODUCT, Folding.ALL) else 0
+    return Const(float(one) if dtype is DType.F32 else one)
+
+
+def _combined(site: Site, total: Buffer, element: Load) -> Expr:
+    op, dtype = site.node.op, total.dtype
+    assert isinstance(op, Fold)
+    match op.by:
+        case Folding.MAXIMUM:
+            return Binary("max", load(total), element)
+        case Folding.MINIMUM:
+            return Binary("min", load(total), element)
+        case Folding.ANY:
+            return Binary("max", load(total), element)
+        case Folding.ALL:
+            return Binary("min", load(total), element)
+    sign = "+" if op.by is Folding.SUM else "*"
+    if dtype is DType.F32 or _is_scaled(site):
+        return Binary(sign, load(total), element)
+    return Apply(_wrapping(sign, dtype), (load(total), element))
+
+
+def _wrapping(sign: str, dtype: DType) -> Function:
+    u, name = unsigned(dtype), {"+": "sum", "*": "product"}[sign]
+
+    def compute(a: int, b: int) -> int:
+        return wrapped(a + b if sign == "+" else a * b, dtype)
+
+    text = f"({dtype.c_name})(({u})a {sign} ({u})b)"
+    return expression_function(f"{name}_of_{dtype.value}", dtype, (dtype, dtype), text, compute)
+
+
+def _finished(site: Site, total: Load) -> Expr:
+    if not _is_scaled(site):
+        return total
+    op, x, out = site.node.op, site.input(0), site.outputs[0]
+    assert isinstance(op, Fold)
+    zero_sum, zero_point = quant_of(x).zero_point * op.count(x), quant_of(out).zero_point
+    (mult, shift), (low, high) = sum_multiplier(x, out), out.dtype.limits
+
+    def compute(value: int) -> int:
+        scaled = int(multiply_by_quantized_multiplier(np.int64(value - zero_sum), mult, shift))
+        return min(max(scaled + zero_point, low), high)
+
+    text = f"times(a - {parenthesised(zero_sum)}, {mult}, {shift}) + {parenthesised(zero_point)}"
+    function = expression_function(
+        f"stored_sum_{crc32(repr((text, out.dtype)).encode()):08x}",
+        out.dtype,
+        (DType.I32,),
+        f"({out.dtype.c_name})clamp({text}, {low}, {high})",
+        compute,
+        needs=(TIMES, clamp_function()),
+    )
+    return Apply(function, (total,))
+
+
+def _lower_place(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, x = site.node.op, site.input(0)
+    assert isinstance(op, PlaceOf)
+    xs, ys = operand(site, 0, "x"), result(site)
+    kept, _ = _nests(x.shape, (op.axis,))
+    stride = dense_strides(x.shape)[op.axis]
+    best, place = Buffer("best", x.dtype, 1, Role.LOCAL), Buffer("place", DType.I32, 1, Role.LOCAL)
+    element = load(xs, kept.element(0) + variable("k") * stride)
+    pair = (load(best), element) if op.by is Folding.MAXIMUM else (element, load(best))
+    is_better = Binary("<", *pair)
+    body = kept.loops(
+        Declare(best),
+        Declare(place),
+        Store(at(best), load(xs, kept.element(0))),
+        Store(at(place), Const(0)),
+        For(
+            "k",
+            x.shape[op.axis],
+            (
+                Store(at(place), Choose(is_better, Index(variable("k")), load(place))),
+                Store(at(best), Choose(is_better, element, load(best))),
+            ),
+        ),
+        Store(at(ys, kept.element(1)), load(place)),
+    )
+    return flat_kernel(site, (xs,), body, f"the places of a {op.by.value}")
+
+
+KERNELS: Mapping[str, OpKernel] = {
+    "fold": OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType)),
+    "place_of": OpKernel(wants=flat_wants, lower=_lower_place, dtypes=frozenset(DType)),
+}

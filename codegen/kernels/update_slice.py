@@ -1,0 +1,59 @@
+"""update_slice: each element from the part where that covers it, else from the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aot.ir.types import DType
+from codegen.kernels.flat import flat_kernel, flat_wants, operand, result, within
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.nest import Nest, dense_strides
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Binary,
+    Buffer,
+    Choose,
+    Const,
+    Declare,
+    Element,
+    Expr,
+    Index,
+    Role,
+    Store,
+    at,
+    load,
+)
+from codegen.model import RowFormat
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    x, part = site.input(0), site.input(1)
+    xs, ps, ns, ys = operand(site, 0, "x"), operand(site, 1, "part"), operand(site, 2, "begins"), result(site)
+    first = Buffer("first", DType.I32, max(1, x.rank), Role.LOCAL)
+    room = [d - p for d, p in zip(x.shape, part.shape, strict=True)]
+    nest = Nest(x.shape, (dense_strides(x.shape),))
+    distances: list[Expr] = [
+        Binary("-", Index(variable(f"i{axis}")), load(first, axis)) for axis in range(x.rank)
+    ]
+    place: Expr = Const(0)
+    for distance, stride in zip(distances, dense_strides(part.shape), strict=True):
+        place = Binary("+", place, Binary("*", distance, Const(stride)))
+    outside = load(xs, nest.element(0))
+    value: Expr = Element(at(ps), place)
+    for distance, size in zip(distances, part.shape, strict=True):
+        value = Choose(
+            Binary("<", distance, Const(0)),
+            outside,
+            Choose(Binary("<", distance, Const(size)), value, outside),
+        )
+    body = (
+        Declare(first),
+        *(Store(at(first, axis), within(load(ns, axis), room[axis] + 1)) for axis in range(x.rank)),
+        *nest.loops(Store(at(ys, nest.element(0)), value)),
+    )
+    return flat_kernel(site, (xs, ps, ns), body, "an update")
+
+
+KERNELS: Mapping[str, OpKernel] = {
+    "update_slice": OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType))
+}

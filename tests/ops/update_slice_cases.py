@@ -1,0 +1,31 @@
+"""Updates: places that are constant or come with the run, some of them outside; a part as large as all."""
+
+from __future__ import annotations
+
+import numpy as np
+from op_case import constant_of, float32, int8, op_case, plain
+
+from aot.ir.types import DType
+from aot.ops.update_slice import UpdateSlice
+
+BEGINS = plain(DType.I32, 2)
+INSIDE, OUTSIDE = constant_of(np.int32([1, 2])), constant_of(np.int32([9, -3]))
+PAIR = [int8(4, 5), int8(2, 3)]
+CASES = (
+    op_case("update_slice_int8", UpdateSlice(), PAIR, int8(), [INSIDE]),
+    op_case(
+        "update_slice_moved",
+        UpdateSlice(),
+        [int8(4, 5), int8(2, 3)],
+        int8(),
+        [constant_of(np.int32([9, -3]))],
+    ),
+    op_case("update_slice_run", UpdateSlice(), [float32(4, 5), float32(1, 2), BEGINS], float32()),
+    op_case("update_slice_all", UpdateSlice(), [int8(4, 5), int8(4, 5), plain(DType.I64, 2)], int8()),
+    op_case(
+        "update_slice_deep",
+        UpdateSlice(),
+        [plain(DType.I64, 2, 3, 2, 2), plain(DType.I64, 1, 2, 2, 1), plain(DType.I32, 4)],
+        plain(DType.I64),
+    ),
+)
