@@ -12,7 +12,7 @@ from aot.ir.types import DType
 from aot.ops.pairs import AddParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.instr.instruction import Function
-from codegen.instr.requantise import clamp_function, doubling_high_mul
+from codegen.instr.requantise import SATURATE, clamp_function, doubling_high_mul
 from codegen.instr.scalar import DIVIDE_BY_POT, parenthesised
 
 
@@ -49,20 +49,14 @@ def sum_int8(
         for operand, zero, multiplier in zip("ab", zero_points, (p.first, p.second), strict=True)
     ]
     said = f" {sign} ".join(o if z is None else f"{o} * {_real(m)}" for o, z, m in terms)
-    scales = "".join(
-        f"    const int32_t scaled_{o} = "
-        f"{_scaled(f'({o} - {parenthesised(z)}) * (1 << {p.left_shift})', m)};\n"
-        for o, z, m in terms
-        if z is not None
-    )
+    scales = [line for o, z, m in terms if z is not None for line in _operand(o, z, m, p.left_shift)]
     total = f" {sign} ".join(o if z is None else f"scaled_{o}" for o, z, _ in terms)
+    body = "".join(f"    {line}\n" for line in (*scales, *_stored(total, p.out, result, dsp)))
     definition = f"""\
 /* {said} in the result's steps, as the reference rounds. */
-static inline int8_t {name}(int32_t a, int32_t b)
+static inline int32_t {name}(int32_t a, int32_t b)
 {{
-{scales}    const int32_t v = {_scaled(total, p.out)};
-    return (int8_t){result.text};
-}}
+{body}}}
 """
 
     def compute(*operands: int) -> int:
@@ -84,13 +78,12 @@ def product_int8(
     first, second = (
         o if z is None else f"({o} - {parenthesised(z)})" for o, z in zip("ab", zero_points, strict=True)
     )
+    body = "".join(f"    {line}\n" for line in _stored(f"{first} * {second}", multiplier, result, dsp))
     definition = f"""\
 /* a * b * {_real(multiplier)} in the result's steps, as the reference rounds. */
-static inline int8_t {name}(int32_t a, int32_t b)
+static inline int32_t {name}(int32_t a, int32_t b)
 {{
-    const int32_t v = {_scaled(f"{first} * {second}", multiplier)};
-    return (int8_t){result.text};
-}}
+{body}}}
 """
 
     def compute(a: int, b: int) -> int:
@@ -101,11 +94,44 @@ static inline int8_t {name}(int32_t a, int32_t b)
 
 
 _SUMS = {"+": "add", "-": "sub"}
+_HALF = 1 << 30  # the multiplier of an operand whose scale is the larger one
+_MOST_RIGHT = 22  # so far a zero point can be added before the shift
+
+
+def _operand(name: str, zero: int, multiplier: Multiplier, left: int) -> list[str]:
+    """C that makes scaled_<name>: a shift where that is exact, else rounded as often as by the reference."""
+    mult, shift = multiplier
+    centred = f"({name} - {parenthesised(zero)})"
+    if mult == _HALF and left - 1 + shift >= 0:
+        return [f"const int32_t scaled_{name} = {centred} * (1 << {left - 1 + shift});"]
+    high = f"doubling_high_mul({centred} * (1 << {left}), {mult})"
+    if shift == 0:
+        return [f"const int32_t scaled_{name} = {high};"]
+    sign = "" if zero == DType.I8.limits[0] else f" + (high_{name} >> 31)"  # nothing is below the least
+    return [
+        f"const int32_t high_{name} = {high};",
+        f"const int32_t scaled_{name} = (high_{name}{sign} + {1 << -shift >> 1}) >> {-shift};",
+    ]
+
+
+def _stored(total: str, multiplier: Multiplier, result: Result, dsp: bool) -> list[str]:
+    """C that returns the result: its zero point is added with half a step, before the shift."""
+    mult, shift = multiplier
+    if not 1 <= -shift <= _MOST_RIGHT:
+        return [f"const int32_t v = {_scaled(total, multiplier)};", f"return {result.text};"]
+    rounding = (1 + 2 * result.zero_point) * (1 << -shift) >> 1
+    sign = " + (v >> 31)" if result.low < result.zero_point else ""  # else what is negative is clamped
+    rounded = f"(v{sign} + {parenthesised(rounding)}) >> {-shift}"
+    full = dsp and (result.low, result.high) == DType.I8.limits
+    clamped = f"saturate_to_int8({rounded})" if full else f"clamp({rounded}, {result.low}, {result.high})"
+    return [f"const int32_t v = doubling_high_mul({total}, {mult});", f"return {clamped};"]
 
 
 def _function(name: str, definition: str, compute: Callable[..., int], dsp: bool) -> Function:
-    needs = (doubling_high_mul(dsp), DIVIDE_BY_POT, clamp_function())
-    return Function(name, DType.I8, definition, compute, (), needs)
+    """Of result I32, so that storing it narrows it once."""
+    helpers = (doubling_high_mul(dsp), DIVIDE_BY_POT, clamp_function(), SATURATE)
+    needs = tuple(f for f in helpers if f"{f.name}(" in definition)
+    return Function(name, DType.I32, definition, compute, (), needs)
 
 
 def _times(value: int, multiplier: Multiplier) -> int:

@@ -141,7 +141,7 @@ static inline int32_t doubling_high_mul_wide(int32_t a, int32_t b)
 )
 
 
-_SATURATE = Function(
+SATURATE = Function(
     "saturate_to_int8",
     DType.I32,
     """\
@@ -204,7 +204,7 @@ def _prepared_meaning(r: Requant) -> Callable[..., int]:
 
 
 def _needs(r: Requant, dsp: bool, *functions: Function) -> tuple[Function, ...]:
-    return (*functions, _SATURATE if dsp and _is_full_range(r) else clamp_function())
+    return (*functions, SATURATE if dsp and _is_full_range(r) else clamp_function())
 
 
 def _clamp(value: str, r: Requant, dsp: bool) -> str:

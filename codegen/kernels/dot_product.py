@@ -49,6 +49,7 @@ GROUP = 4  # products per group of the DSP instruction
 _MOST_PIXELS = 3
 _UNROLLED = 4  # groups, where code and time weigh the same
 _UNROLLED_HOT = 16  # in layers that take much of the time
+_UNROLLED_ROWS = 9  # in those of several kernel rows, which come round soon enough
 _HOT_MACS = 300_000
 
 
@@ -245,7 +246,8 @@ def dsp_tile(p: DotProblem, goal: Optimize, macs: int) -> Tile:
     `macs` of the whole layer say whether unrolling it further is worth the code.
     """
     small = goal is Optimize.SIZE
-    unroll = 1 if small else _UNROLLED_HOT if macs >= _HOT_MACS else _UNROLLED
+    hot = _UNROLLED_HOT if p.kernel_rows == 1 else _UNROLLED_ROWS
+    unroll = 1 if small else hot if macs >= _HOT_MACS else _UNROLLED
     reach = p.x_step * p.x_dtype.bytes
     near = 1 + (LDRD_OFFSET_LIMIT // reach if reach else 0)
     if p.pixels == 1 or near == 1:

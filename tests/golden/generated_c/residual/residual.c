@@ -66,19 +66,14 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
     return clamp((v + (v >> 31) + rounding) >> right, -128, 127);
 }
 
-/* v / 2^exponent, half away from zero; exponent >= 1. */
-static inline int32_t divide_by_pot(int32_t v, int32_t exponent)
-{
-    return (v + (int32_t)((1u << exponent) >> 1) + (v >> 31)) >> exponent;
-}
-
 /* a * 0.5 + b * 0.357143 in the result's steps, as the reference rounds. */
-static inline int8_t add_int8_32ad4a56(int32_t a, int32_t b)
+static inline int32_t add_int8_32ad4a56(int32_t a, int32_t b)
 {
-    const int32_t scaled_a = doubling_high_mul((a - 2) * (1 << 20), 1073741824);
-    const int32_t scaled_b = divide_by_pot(doubling_high_mul((b - 0) * (1 << 20), 1533916908), 1);
-    const int32_t v = divide_by_pot(doubling_high_mul(scaled_a + scaled_b, 1670265000), 19);
-    return (int8_t)clamp(v + (-11), -11, 127);
+    const int32_t scaled_a = (a - 2) * (1 << 19);
+    const int32_t high_b = doubling_high_mul((b - 0) * (1 << 20), 1533916908);
+    const int32_t scaled_b = (high_b + (high_b >> 31) + 1) >> 1;
+    const int32_t v = doubling_high_mul(scaled_a + scaled_b, 1670265000);
+    return clamp((v + (-5505024)) >> 19, -11, 127);
 }
 
 static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
@@ -196,7 +191,7 @@ static KERNEL void add_4_by_8(
 {
     for (int32_t column = 0; column < 8; ++column) {
         for (int32_t c = 0; c < 4; ++c) {
-            y[c + column * 4] = add_int8_32ad4a56(a[c + column * 4], b[c + column * 4]);
+            y[c + column * 4] = (int8_t)add_int8_32ad4a56(a[c + column * 4], b[c + column * 4]);
         }
     }
 }
