@@ -78,6 +78,24 @@ def emit_sources(
     }
 
 
+_FILLED = {8: "int8_t", 16: "int16_t", 32: "float"}
+
+
+def _fill_between(bits: int, c_type: str) -> str:
+    return f"""\
+/* The margins that planes share: `elements` after each plane, planes `step` apart. */
+static inline void fill_between_{bits}(
+    {c_type} *row, uint32_t planes, uint32_t step, uint32_t elements, {c_type} value)
+{{
+    for ({c_type} *const end = row + planes * step; row != end; row += step) {{
+        for (uint32_t i = 0; i < elements; ++i) {{
+            row[i] = value;
+        }}
+    }}
+}}
+"""
+
+
 FILLS = {
     "fill_8": """\
 static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
@@ -101,18 +119,7 @@ static inline void fill_32(float *row, uint32_t elements, float value)
     }
 }
 """,
-    "fill_between_8": """\
-/* The margins that planes share: `elements` after each plane, planes `step` apart. */
-static inline void fill_between_8(
-    int8_t *row, uint32_t planes, uint32_t step, uint32_t elements, int8_t value)
-{
-    for (int8_t *const end = row + planes * step; row != end; row += step) {
-        for (uint32_t i = 0; i < elements; ++i) {
-            row[i] = value;
-        }
-    }
-}
-""",
+    **{f"fill_between_{bits}": _fill_between(bits, c_type) for bits, c_type in _FILLED.items()},
 }
 
 

@@ -99,6 +99,7 @@ class DepthwiseRows:
     pitch: int  # pixels from one channel to the next
     y_step: int  # bytes from one output to the next
     y_channel_step: int
+    is_small: bool = False  # a loop even where outputs are few
 
     @property
     def name(self) -> str:
@@ -144,7 +145,7 @@ def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
 
 
 def _definition(name: str, tile: DepthwiseRows, r: Requant) -> str:
-    unrolled = tile.outputs <= _UNROLLED
+    unrolled = tile.outputs <= _UNROLLED and not tile.is_small
     every = range(tile.channels)
     lines = [
         f"/* {tile.outputs} outputs of {tile.channels} channels, a lane for each channel. */",

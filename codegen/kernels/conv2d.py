@@ -60,7 +60,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     space: Space | None = None
     point: Point = {}
     if site.mve:
-        scheduled = schedule_mve(problem, tail.requant)
+        scheduled = schedule_mve(problem, tail.requant, site.optimize)
         schedule, why = "helium", "2 x 4 sums per tile, 8-bit rows in place"
     elif site.dsp:
         space = dsp_space(problem, site.optimize, site.macs)

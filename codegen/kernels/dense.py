@@ -129,7 +129,7 @@ class _Made:
 
 def _schedule(site: Site, problem: DotProblem, requant: Requant | None) -> _Made:
     if site.mve:
-        return _Made("helium", schedule_mve(problem, requant))
+        return _Made("helium", schedule_mve(problem, requant, site.optimize))
     if site.dsp:
         space = dsp_space(problem, site.optimize, site.macs)
         point = space.chosen(site.tuned)

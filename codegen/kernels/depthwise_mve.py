@@ -15,6 +15,7 @@ from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import given
+from aot.target import Optimize
 from codegen.formats import Order, Want
 from codegen.instr.mve_depthwise import (
     CHUNK,
@@ -105,8 +106,10 @@ def lower_proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Pro
     proc = privatize(proc, ("start", "scale", "shift"), "j")
     counts = sorted({min(_QUAD, channels), *(n % _QUAD for n in blocks)} - {0})
     loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]
+    small = site.optimize is Optimize.SIZE
     tiles = [
-        DepthwiseRows(n, rows, columns, shape.stride, y.width, x.c_step, y.x_step, y.c_step) for n in counts
+        DepthwiseRows(n, rows, columns, shape.stride, y.width, x.c_step, y.x_step, y.c_step, small)
+        for n in counts
     ]
     return tensorize(proc, "j", [*loads, *(depthwise_rows(t, tail.requant) for t in tiles)])
 

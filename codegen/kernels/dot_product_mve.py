@@ -14,6 +14,7 @@ from itertools import product
 
 from aot.ir.types import DType
 from aot.ops.op import given
+from aot.target import Optimize
 from codegen.instr.mve import LANES, READ_AHEAD, DotTile, dot
 from codegen.instr.mve_requantise import (
     RequantTile,
@@ -147,17 +148,21 @@ def _copied(p: DotProblem, x: Buffer, windows: Buffer, first: Affine, count: int
     return For("i", count, (For("r", p.kernel_rows, (For("k", p.length, (copy,)),)),))
 
 
-def schedule_mve(p: DotProblem, requant: Requant | None) -> ScheduledDot:
+def schedule_mve(p: DotProblem, requant: Requant | None, goal: Optimize) -> ScheduledDot:
     """`requant` None: sums are added to 32-bit sums in memory."""
+    straight = 0 if goal is Optimize.SIZE else _UNROLLED_PAIRS
     if not is_thin(p):
-        return _scheduled(nest(p, requant), p, requant, p.x_aligned)
+        return _scheduled(nest(p, requant), p, requant, p.x_aligned, straight)
     size = min(p.pixels, _WINDOWS)
     copies = [copy_windows(n, p.kernel_rows, p.length, p.x_step) for n in (size, p.pixels % size) if n]
     proc = tensorize(nest_of_thin_rows(p, requant), "i", copies)
-    return _scheduled(proc, _one_row(p), requant, aligned=False)
+    return _scheduled(proc, _one_row(p), requant, False, straight)
 
 
-def _scheduled(proc: Proc, p: DotProblem, requant: Requant | None, aligned: bool) -> ScheduledDot:
+def _scheduled(
+    proc: Proc, p: DotProblem, requant: Requant | None, aligned: bool, straight: int
+) -> ScheduledDot:
+    """`straight`: up to so many pairs of pixels are written out."""
     proc = _tiled(proc, p, requant)
     order = ("ob", "ob_rest", "r", "t", "step", "oi", "lane", "k", "k_rest")
     proc, packing = pack(proc, "w", order, valid=variable("lane"), limit=LANES)
@@ -175,7 +180,7 @@ def _scheduled(proc: Proc, p: DotProblem, requant: Requant | None, aligned: bool
     proc = tensorize(proc, "xi", [*dots, *stores])
     loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]
     proc = tensorize(proc, "oi", loads)
-    return ScheduledDot(unroll(proc, "xb") if 1 < p.pixels // PIXELS <= _UNROLLED_PAIRS else proc, packing)
+    return ScheduledDot(unroll(proc, "xb") if 1 < p.pixels // PIXELS <= straight else proc, packing)
 
 
 def _tiled(proc: Proc, p: DotProblem, requant: Requant | None) -> Proc:
