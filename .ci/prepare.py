@@ -33,7 +33,10 @@ PROGRAMS = {
     "qemu-system-riscv32": ("qemu-system-misc",),
 }
 
-EXTRAS = {"check": ("test",), "test": ("test", "zig", "unicorn", "oracle", "train", "tune", "exact")}
+EXTRAS = {
+    "check": ("test",),
+    "test": ("test", "zig", "unicorn", "oracle", "train", "tune", "exact", "farm"),
+}
 
 
 def say(text: str) -> None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from aot.target import Target
 from boards.load import load_board
 from codegen.compile import compile_model
 from codegen.model import Rounding
+from codegen.tuning_records import read_records
 from deploy.cache import cached
 from deploy.compiling import Compiled, compile_for
 from deploy.device import LineChoices, open_device
@@ -27,10 +29,12 @@ from deploy.measure import Meter, Spread, run_series, spread
 from deploy.samples import RANDOM_SAMPLES, Samples, make_samples, random_samples
 from deploy.settings import chosen, make_options
 from deploy.tensors import Slot, graph_slots, remote_slots
+from deploy.tuning import TuneChoices, Tuning, tune_model
 from deploy.verifying import Verdict, verify_model
 from platforms.shared_library import HostModel
 from platforms.shared_library import build as build_library
 from platforms.toolchains import find_toolchain
+from platforms.tuning.search import OnTrial, keep_silent
 
 Inputs = Mapping[str, Array] | Sequence[Array] | Array
 _HOST = Target("host", pointer_bytes=8)
@@ -80,12 +84,14 @@ def compile(
     ram_bytes: int | None = None,
     optimize: str = "speed",
     rounding: str = "tflm",
+    tuning_records: str | Path | None = None,
 ) -> Compiled:
     """C sources with a static memory plan for a board. `save(path)` writes the archive.
 
     Raises ModelError for what cannot be compiled, FitError for what has no room.
     """
-    return compile_for(_path(model), load_board(board), make_options(optimize, rounding, ram_bytes))
+    known = read_records(Path(tuning_records)) if tuning_records is not None else ()
+    return compile_for(_path(model), load_board(board), make_options(optimize, rounding, ram_bytes), known)
 
 
 def run(
@@ -135,6 +141,24 @@ def verify(
     compiled = compile_for(path, load_board(board), make_options("speed", rounding, None))
     slots = graph_slots(compiled.model.graph, compiled.model.graph.inputs)
     return verify_model(path, compiled, _samples(inputs, slots), layers, toolchain, LineChoices(runner))
+
+
+def tune(
+    model: str | Path | Model,
+    board: str,
+    records: str | Path,
+    trials: int = 300,
+    tuner: str = "ga",
+    on_trial: OnTrial = keep_silent,
+    **choices: Any,
+) -> Tuning:
+    """Measures the model's kernels with other knobs on the board; every trial is kept in `records`.
+
+    `on_trial(progress, record)` is called after each. More `choices`: fields of deploy.tuning.TuneChoices.
+    """
+    options = make_options("speed", model.rounding if isinstance(model, Model) else "tflm", None)
+    how = TuneChoices(trials=trials, tuner=tuner, **choices)
+    return tune_model(_path(model), load_board(board), options, how, Path(records), lambda _: on_trial)
 
 
 def inspect(model: str | Path | Model | Compiled, board: str | None = None) -> Inspection:

@@ -27,8 +27,11 @@ from deploy.reach import platform_for
 from deploy.samples import random_samples
 from deploy.tensors import graph_slots
 from deploy.version import tool_version
+from platforms.runners.runner import choose_runner, runner_named
 from platforms.toolchains import find_toolchain
+from platforms.tuning.farm import FarmBench
 from platforms.tuning.image_bench import ImageBench
+from platforms.tuning.loaded_bench import LoadedBench
 from platforms.tuning.loop_features import features
 from platforms.tuning.record_file import RecordFile
 from platforms.tuning.search import Limits, OnTrial, Progress, Setting, prior_points, resume, search
@@ -52,6 +55,8 @@ class TuneChoices:
     seed: int = 0
     toolchain: str | None = None
     runner: str | None = None
+    place: str = "auto"  # where candidates go: "ram", "image"
+    farm: str | None = None  # the address of one; None: a board of this machine
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,12 @@ def tune_model(
 
 
 def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
-    return ImageBench(
+    """Where starting firmware costs nothing, as in an emulator, an image is the quicker way."""
+    if choices.farm is not None:
+        return FarmBench(board, choices.farm, choices.measure)
+    starts_free = not runner_named(choose_runner(board, choices.runner)).flash_commands(folder, board)
+    in_image = choices.place == "image" or (choices.place == "auto" and starts_free)
+    return (ImageBench if in_image else LoadedBench)(
         board,
         platform_for(board),
         folder,

@@ -11,7 +11,7 @@ from codegen.kernels.knobs import point_text
 from codegen.tuning_records import TuningRecord
 from deploy.console import table
 from deploy.tuning import Tuning
-from platforms.tuning.search import OnTrial, Progress
+from platforms.tuning.search import OnTrial, Progress, keep_silent
 
 HEADS = ("", "task", "layers", "share", "space", "tried", "failed", "default", "best", "gain", "knobs")
 _EVERY_S = 0.25  # so often the live table changes
@@ -53,17 +53,13 @@ def text(tuning: Tuning) -> str:
 def live(trials: int) -> Iterator[Callable[[Tuning], OnTrial]]:
     """On stderr while the block runs, where that is a terminal."""
     if not sys.stderr.isatty():
-        yield lambda _tuning: _quiet
+        yield lambda _tuning: keep_silent
         return
     from rich.console import Console
     from rich.live import Live
 
     with Live(console=Console(stderr=True), refresh_per_second=4, transient=True) as screen:
         yield lambda tuning: _Screen(tuning, trials, screen.update)
-
-
-def _quiet(_progress: Progress, _record: TuningRecord) -> None:
-    """Nobody looks."""
 
 
 class _Screen:

@@ -23,14 +23,16 @@ from codegen.instr import dsp_depthwise
 from codegen.instr.dsp_depthwise import DepthwiseRow, depthwise_row
 from codegen.kernels import depthwise_mve
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants, requantised
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, Declare, For, Proc, Role, Store, at, load
-from codegen.loops.schedule import partition, privatize, split, unroll
+from codegen.loops.schedule import partition, privatize, split, unroll, unroll_by
 from codegen.loops.tensorize import tensorize
 from codegen.model import RowFormat
 
 _BLOCK = 64  # sums on the stack at a time
+DSP_KNOBS = (Knob("block", (16, 32, _BLOCK, 128)), Knob("stores", (1, 2, 4)))  # stores written out
 _UNROLLED_TAPS = 3
 _UNROLLED_STORES = 6  # of a row so short that its loop would cost more than its code
 
@@ -67,12 +69,17 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
     proc = _nest(site, inputs[0], output, tail)
     weights = filters.reshape(-1)
+    space: Space | None = None
+    point: Point = {}
     if depthwise_mve.serves_site(site):
         proc = depthwise_mve.lower_proc(site, inputs[0], output, tail)
         weights = depthwise_mve.packed_weights(w)
         schedule, why = "helium", "rows of planes interleaved, a window in one vector"
     elif _is_dsp_row(site):
-        proc = _schedule_dsp_row(proc, output.width, op.stride[1], site.optimize is Optimize.SIZE)
+        space = _dsp_space(proc.name, output.width)
+        point = space.chosen(site.tuned)
+        small = site.optimize is Optimize.SIZE
+        proc = _schedule_dsp_row(proc, output.width, op.stride[1], small, point)
         weights = np.append(weights, np.zeros(dsp_depthwise.READ_AHEAD, np.int8))
         schedule, why = "smlad", "3x3 windows along planes, nine weights in five registers"
     else:
@@ -90,6 +97,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         ),
         access=(RowAccess(op.stride[0], -op.padding[0][0], w.shape[0], op.dilation[0]),),
         constants={"w": weights, **tail.tables},
+        space=space,
+        point=point,
     )
 
 
@@ -117,9 +126,20 @@ def _nest(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     return Proc(name, (xs, ys, w, *channel.tables), (For("c", x.channels, (filters,)),))
 
 
-def _schedule_dsp_row(proc: Proc, width: int, stride: int, small: bool) -> Proc:
+def _dsp_space(name: str, width: int) -> Space:
+    """Blocks that cut the row into as many parts are the same; a short row is written out as it is."""
+
+    def is_another(point: Point) -> bool:
+        parts = -(-width // point["block"])
+        is_new = all(-(-width // b) != parts for b in DSP_KNOBS[0].values if b < point["block"])
+        return is_new and (point["stores"] == 1 or -(-width // parts) > _UNROLLED_STORES)
+
+    return Space(f"{name} planes", DSP_KNOBS, {"block": _BLOCK, "stores": 1}, is_another)
+
+
+def _schedule_dsp_row(proc: Proc, width: int, stride: int, small: bool, point: Point) -> Proc:
     """A block of sums by one instruction, then all of them requantised."""
-    blocks = -(-width // _BLOCK)
+    blocks = -(-width // point["block"])
     size = -(-width // blocks)
     whole, rest = divmod(width, size)
     if rest:
@@ -128,7 +148,9 @@ def _schedule_dsp_row(proc: Proc, width: int, stride: int, small: bool) -> Proc:
     proc = privatize(proc, ("sum",), "output", together=2)
     rows = [DepthwiseRow(n, stride, small) for n in (size, rest) if n]
     proc = tensorize(proc, "output", [depthwise_row(r) for r in rows])
-    return unroll(proc, "output") if size <= _UNROLLED_STORES and not small else proc
+    if size <= _UNROLLED_STORES and not small:
+        return unroll(proc, "output")
+    return unroll_by(proc, "output", point["stores"])
 
 
 KERNEL = OpKernel(wants=_wants, lower=_lower)

@@ -42,7 +42,7 @@ from codegen.loops.ir import (
     load,
 )
 from codegen.loops.pack import Packing, pack
-from codegen.loops.schedule import pad_reduction, partition, privatize, reorder, split, unroll
+from codegen.loops.schedule import pad_reduction, partition, privatize, reorder, split, unroll, unroll_by
 from codegen.loops.tensorize import tensorize
 
 GROUP = 4  # products per group of the DSP instruction
@@ -51,6 +51,7 @@ _UNROLLED = 4  # groups, where code and time weigh the same
 _UNROLLED_HOT = 16  # in layers that take much of the time
 _UNROLLED_ROWS = 9  # in those of several kernel rows, which come round soon enough
 _HOT_MACS = 300_000
+_MOST_WRITTEN_OUT = 48  # groups of one kernel: some four kilobytes of code
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class Tile:
     channels: int
     unroll: int = 1
     weight_bits: int = 8  # 16: twice the flash, and no widening in the loop
+    blocks: int = 1  # tiles along the row that are written out one after the other
 
     @property
     def point(self) -> Point:
@@ -102,6 +104,7 @@ DSP_KNOBS = (
     Knob("channels", (1, 2, 3, 4, 5, 6)),
     Knob("unroll", UNROLLS),
     Knob("weight_bits", (8, 16)),
+    Knob("blocks", (1, 2, 3)),
 )
 PLAIN_KNOBS = (Knob("pixels", (1, 2, 3, 4)), Knob("channels", (1, 2, 3, 4)))
 
@@ -197,8 +200,10 @@ def schedule_dsp(p: DotProblem, tile: Tile, goal: Optimize) -> ScheduledDot:
         for i, j in shapes
     ]
     if p.kernel_rows > 1 == p.taps and p.kernel_rows * groups <= tile.unroll:
-        return ScheduledDot(tensorize(proc, "r", [dot_rows(t, p.kernel_rows) for t in tiles]), packing)
-    return ScheduledDot(tensorize(proc, "group", [dot(t) for t in tiles]), packing)
+        proc = tensorize(proc, "r", [dot_rows(t, p.kernel_rows) for t in tiles])
+    else:
+        proc = tensorize(proc, "group", [dot(t) for t in tiles])
+    return ScheduledDot(unroll_by(proc, "xb", tile.blocks), packing)
 
 
 def task_of(p: DotProblem) -> str:
@@ -225,6 +230,8 @@ def _is_possible(p: DotProblem, tile: Point) -> bool:
         and tile["channels"] <= most_channels
         and reach <= LDRD_OFFSET_LIMIT
         and tile["unroll"] in _different_unrolls(p)
+        and tile["blocks"] <= p.pixels // tile["pixels"]
+        and (tile["blocks"] == 1 or tile["unroll"] * tile["blocks"] <= _MOST_WRITTEN_OUT)
     )
 
 

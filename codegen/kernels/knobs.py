@@ -52,5 +52,13 @@ class Space:
         return found if self.holds(found) else self.default
 
 
+UNROLL_KNOB = Knob("unroll", (1, 2, 4, 8))
+
+
+def unroll_space(task: str, extent: int) -> Space:
+    """Of a loop that may be written out several times per turn."""
+    return Space(task, (UNROLL_KNOB,), {"unroll": 1}, lambda point: extent % point["unroll"] == 0)
+
+
 def point_text(point: Point) -> str:
     return ", ".join(f"{name} {value}" for name, value in point.items())

@@ -9,6 +9,7 @@ from aot.ops.activation import integer_clamp
 from codegen.formats import Want, storage_dtype
 from codegen.instr.scalar import clamp_to
 from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.knobs import unroll_space
 from codegen.kernels.pooling import (
     pool_access,
     pool_of,
@@ -19,6 +20,7 @@ from codegen.kernels.pooling import (
 )
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, Const, Declare, For, Proc, Role, Store, at, load
+from codegen.loops.schedule import unroll_by
 from codegen.model import RowFormat
 
 _LEAST = -128
@@ -42,12 +44,16 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         Store(at(ys, result_element(y)), Apply(clamp_to(low, high), (load(most),))),
     )
     loops = For("column", y.width, (For("c", y.channels, body),))
+    name = f"max_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}"
+    space = unroll_space(f"{name} {site.outputs[0].dtype.value}", y.channels)
+    point = space.chosen(site.tuned)
+    proc = unroll_by(scheduled_pool(Proc(name, (xs, ys), (loops,)), op), "c", point["unroll"])
     return Kernel(
         schedule="plain",
-        why="the only one",
-        proc=scheduled_pool(
-            Proc(f"max_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}", (xs, ys), (loops,)), op
-        ),
+        why="each result by itself",
+        proc=proc,
+        space=space,
+        point=point,
         summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.width} pixels of {y.channels} channels.",
         access=pool_access(site),
     )

@@ -104,6 +104,13 @@ def unroll(proc: Proc, var: str) -> Proc:
     return _change_loops(proc, var, lambda loop: (replace(loop, unrolled=True),))
 
 
+def unroll_by(proc: Proc, var: str, times: int) -> Proc:
+    """Write the loop's body out so many times per turn."""
+    if times == 1:
+        return proc
+    return unroll(split(proc, var, times, f"{var}_by_{times}", f"{var}_one"), f"{var}_one")
+
+
 def privatize(proc: Proc, locals_: Sequence[str], var: str, together: int = 1) -> Proc:
     """Give each value of the loop its own copy of local buffers; run the statements one after another.
 

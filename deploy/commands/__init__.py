@@ -13,4 +13,6 @@ COMMANDS = {
     "verify": "compares a board's outputs with the reference, bit by bit",
     "bench": "measures models on boards: time, RAM, flash",
     "tune": "searches faster knobs for a model's kernels on a board",
+    "farm": "offers this machine's boards to tuning runs elsewhere",
+    "records": "what tuning has found: best, stats, merge, plot",
 }

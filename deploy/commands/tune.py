@@ -42,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", metavar="S", type=float, default=10.0, help="seconds after which a candidate hangs"
     )
+    parser.add_argument(
+        "--place",
+        choices=("auto", "ram", "image"),
+        default="auto",
+        help="candidates go into the RAM of running firmware, or many into one image",
+    )
+    parser.add_argument("--farm", metavar="ADDRESS", help="measure on the boards of deploy farm")
     parser.add_argument("--prior", metavar="FILE", type=Path, help="records of other models or boards")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="other chances")
     options.add_compile_options(parser)
@@ -83,6 +90,8 @@ def _choices(arguments: argparse.Namespace) -> TuneChoices:
         seed=arguments.seed,
         toolchain=arguments.toolchain,
         runner=arguments.runner,
+        place=arguments.place,
+        farm=arguments.farm,
     )
 
 

@@ -12,6 +12,7 @@ from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.loops.ir import Buffer, Role
 from platforms.templates import filled
 from platforms.tuning.tasks import Experiment, Task
+from platforms.tuning.trial import MeasureChoices
 
 GUARD_BYTES = 64
 GUARD = 0xA5
@@ -74,19 +75,45 @@ def candidates_text(task: Task, experiment: Experiment, places: Places, kernels:
     )
 
 
-def tuning_header(
-    experiment: Experiment, places: Places, numbers: Sequence[int], number: int, warm_up: int
-) -> str:
-    return filled("tuning", "tuning.h.jinja", **_values(experiment, places, numbers, number, warm_up))
+@dataclass(frozen=True)
+class Batch:
+    """Candidates as C, with all that measuring them takes: plain data that may go to another machine."""
+
+    parts: tuple[str, ...]  # C files
+    count: int
+    header: str
+    models: str
+    experiment: Experiment
+    places: Places
 
 
-def models_text(experiment: Experiment, numbers: Sequence[int]) -> str:
-    blank = ", ".join(str(byte) for byte in experiment.fill)
-    return filled("tuning", "models.c.jinja", numbers=numbers, blank_row=blank)
+def batch_of(
+    task: Task, experiment: Experiment, kernels: Sequence[Kernel], choices: MeasureChoices, parts: int
+) -> Batch:
+    """In so many C files: that many compilers can work on it."""
+    places = places_of(experiment, max((_state_bytes(k) for k in kernels), default=0))
+    # Kernels that store their weights alike share a file, so that these are compiled once.
+    by_packing = sorted(range(len(kernels)), key=lambda n: list(kernels[n].point.items())[::-1])
+    share = -(-len(kernels) // parts) or 1
+    dealt = [by_packing[first : first + share] for first in range(0, len(kernels), share)]
+    texts = (candidates_text(task, experiment, places, {n: kernels[n] for n in part}) for part in dealt)
+    values = _values(experiment, places, range(len(kernels)), choices)
+    return Batch(
+        parts=tuple(texts),
+        count=len(kernels),
+        header=filled("tuning", "tuning.h.jinja", **values),
+        models=filled("tuning", "models.c.jinja", numbers=range(len(kernels))),
+        experiment=experiment,
+        places=places,
+    )
+
+
+def _state_bytes(kernel: Kernel) -> int:
+    return kernel.accumulation.bytes if kernel.accumulation is not None else 0
 
 
 def _values(
-    experiment: Experiment, places: Places, numbers: Sequence[int], number: int, warm_up: int
+    experiment: Experiment, places: Places, numbers: Sequence[int], choices: MeasureChoices
 ) -> dict[str, Any]:
     return {
         "input_bytes": places.input_bytes,
@@ -96,9 +123,10 @@ def _values(
         "output_bytes": places.output_bytes,
         "row_bytes": len(experiment.fill),
         "arena_bytes": places.arena_bytes,
-        "number": number,
-        "warm_up": warm_up,
+        "number": choices.number,
+        "warm_up": choices.warm_up,
         "numbers": numbers,
+        "blank_row": ", ".join(str(byte) for byte in experiment.fill),
     }
 
 

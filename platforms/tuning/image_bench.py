@@ -18,13 +18,13 @@ from aot.errors import DeployError, DeviceError, ToolError
 from boards.board import Board
 from platforms.base import Firmware, Platform
 from platforms.rpc.exchange import Deadlines
-from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, DeviceSilentError
 from platforms.rpc.messages import LayerProfile, RemoteModel, RemoteTensor
 from platforms.rpc.session import Session
-from platforms.tuning.candidates import GUARD, GUARD_BYTES, Places, input_bytes, places_of
+from platforms.tuning.candidates import GUARD, GUARD_BYTES, Batch, Places, batch_of, input_bytes
+from platforms.tuning.lost import HELLO_S, outcome_of
 from platforms.tuning.tasks import Experiment, Task
-from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome
-from platforms.tuning.workshop import Workshop
+from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome, halved
+from platforms.tuning.workshop import JOBS, Workshop
 
 _IN_AN_IMAGE = 48
 _LAYERS = 4
@@ -59,38 +59,22 @@ class ImageBench:
 
     def _image(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
         begun = time.perf_counter()
-        state_bytes = max((_state_bytes(c) for c in candidates), default=0)
-        places = places_of(experiment, state_bytes)
+        batch = batch_of(task, experiment, [c.kernel for c in candidates], self.choices, JOBS)
         try:
-            kernels = {n: c.kernel for n, c in enumerate(candidates)}
-            firmware = self.workshop.build(task, experiment, places, kernels, self.choices)
+            firmware = self.workshop.build(batch)
         except ToolError as error:
-            return self._halves(task, experiment, candidates, error)
-        trials = _Trials(self, firmware, experiment, places)
-        try:
-            outcomes = [trials.measure(number) for number in range(len(candidates))]
-        finally:
-            trials.close()
+            return halved(candidates, error.where, lambda part: self._image(task, experiment, part))
+        outcomes = self.run(firmware, batch)
         share = (time.perf_counter() - begun) / len(candidates)
         return [replace(outcome, seconds=share) for outcome in outcomes]
 
-    def _halves(
-        self, task: Task, experiment: Experiment, candidates: Sequence[Candidate], error: ToolError
-    ) -> list[Outcome]:
-        """Finds the candidates that do not build."""
-        if len(candidates) == 1:
-            return [Outcome(failure=Failure.BUILD, detail=error.where)]
-        middle = len(candidates) // 2
-        return [
-            outcome
-            for part in (candidates[:middle], candidates[middle:])
-            for outcome in self._image(task, experiment, part)
-        ]
-
-
-def _state_bytes(candidate: Candidate) -> int:
-    accumulation = candidate.kernel.accumulation
-    return accumulation.bytes if accumulation is not None else 0
+    def run(self, firmware: Firmware, batch: Batch) -> list[Outcome]:
+        """Measures what is built."""
+        trials = _Trials(self, firmware, batch)
+        try:
+            return [trials.measure(number) for number in range(batch.count)]
+        finally:
+            trials.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +94,9 @@ class _Expected:
 class _Trials:
     """The candidates of one image, one after the other; a board that was lost is started again."""
 
-    def __init__(self, bench: ImageBench, firmware: Firmware, experiment: Experiment, places: Places) -> None:
-        self._bench, self._firmware, self._places = bench, firmware, places
+    def __init__(self, bench: ImageBench, firmware: Firmware, batch: Batch) -> None:
+        self._bench, self._firmware, self._places = bench, firmware, batch.places
+        experiment, places = batch.experiment, batch.places
         self._inputs = input_bytes(experiment, places)
         guards = bytes([GUARD]) * (2 * GUARD_BYTES)
         self._expected = _Expected(
@@ -122,11 +107,12 @@ class _Trials:
     def measure(self, number: int) -> Outcome:
         ticks = []
         for _ in range(self._bench.choices.repeat):
+            session = self._ready()  # outside: a board that does not start is no candidate's fault
             try:
-                layers = self._ready().profile(_candidate(number, self._places), ())
+                layers = session.profile(_candidate(number, self._places), ())
             except DeviceError as error:
                 self.close()
-                return _lost(error)
+                return outcome_of(error)
             failure = self._expected.failure(layers)
             if failure is not None:
                 self.close()  # its memory is not to be trusted any more
@@ -145,8 +131,7 @@ class _Trials:
         if self._session is None:
             bench = self._bench
             line = bench.platform.open_line(self._firmware, bench.board, bench.runner)
-            deadlines = Deadlines(answer_s=bench.choices.timeout_s, run_s=bench.choices.timeout_s)
-            self._session = Session(line, deadlines)
+            self._session = Session(line, Deadlines(hello_s=HELLO_S, run_s=bench.choices.timeout_s))
             self._session.hello()
             self._session.write_input(_loader(self._places), 0, self._inputs)
         return self._session
@@ -159,12 +144,3 @@ def _loader(places: Places) -> RemoteModel:
 
 def _candidate(number: int, places: Places) -> RemoteModel:
     return RemoteModel(number + 1, f"candidate {number}", b"", places.arena_bytes, _LAYERS)
-
-
-def _lost(error: DeviceError) -> Outcome:
-    if isinstance(error, DeviceSilentError):
-        return Outcome(failure=Failure.HANG)
-    if isinstance(error, DeviceCrashedError):
-        return Outcome(failure=Failure.CRASH, detail=str(error.fault))
-    reset = isinstance(error, DeviceResetError)
-    return Outcome(failure=Failure.CRASH, detail="the board started anew" if reset else error.what)

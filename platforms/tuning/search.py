@@ -86,6 +86,10 @@ class Keeper(Protocol):
 OnTrial = Callable[[Progress, TuningRecord], None]
 
 
+def keep_silent(_progress: Progress, _record: TuningRecord) -> None:
+    """For callers that do not follow the trials."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     trials: int  # over all tasks, those of earlier runs not counted

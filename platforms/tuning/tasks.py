@@ -64,8 +64,9 @@ def tasks_of(graph: Graph, target: Target, options: CompileOptions) -> tuple[tup
     lowered = fit_graph(graph, target, options).lowered
     by_name: dict[str, list[LoweredStage]] = {}
     for stage in lowered.stages:
-        if stage.kernel.space is not None and len(stage.kernel.space.points) > 1:
-            by_name.setdefault(stage.kernel.space.task, []).append(stage)
+        space = stage.kernel.space
+        if space is not None and not stage.kernel.whole and len(space.points) > 1:
+            by_name.setdefault(space.task, []).append(stage)
     tasks = [_task(stages, lowered, graph) for stages in by_name.values()]
     return tuple(sorted(tasks, key=lambda task: -task.work)), lowered
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -54,6 +54,16 @@ class MeasureChoices:
     repeat: int = 1  # of which the median counts
     warm_up: int = 1  # runs before, which fill caches
     timeout_s: float = 10.0  # of one candidate
+
+
+def halved(
+    candidates: Sequence[Candidate], reason: str, measure: Callable[[Sequence[Candidate]], list[Outcome]]
+) -> list[Outcome]:
+    """After a batch that did not build: finds the candidates to blame by building parts of it."""
+    if len(candidates) == 1:
+        return [Outcome(failure=Failure.BUILD, detail=reason)]
+    middle = len(candidates) // 2
+    return [*measure(candidates[:middle]), *measure(candidates[middle:])]
 
 
 class Bench(Protocol):

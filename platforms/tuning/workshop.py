@@ -6,20 +6,27 @@ import hashlib
 import json
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from aot.errors import ToolError
 from boards.board import Board
-from codegen.kernels.kernel import Kernel
 from platforms.base import Firmware, Platform
-from platforms.build import build_folder, compile_argv, link_argv, object_of, project_sources
+from platforms.build import (
+    build_folder,
+    compile_argv,
+    flags_family,
+    link_argv,
+    object_of,
+    project_sources,
+)
+from platforms.elf import image, symbols
 from platforms.project import App, ProjectSource
+from platforms.templates import template_text
 from platforms.toolchains import Toolchain, find_toolchain
-from platforms.tuning.candidates import Places, candidates_text, models_text, tuning_header
-from platforms.tuning.tasks import Experiment, Task
-from platforms.tuning.trial import MeasureChoices
+from platforms.tuning.candidates import Batch
 
 JOBS = 2
 _PROFILED = True  # the layer hook is what times a candidate
@@ -27,6 +34,9 @@ _STACK_BYTES = 8192
 _MODEL_FLAGS = ("-std=c99", "-O2")
 _PARTS = "src/model/candidates_"
 _MODELS = "src/models.c"
+_HEADER = "src/tuning.h"
+_BLANK = f"{_PARTS}blank.c"
+_MESSAGE = 200  # characters of a compiler's complaint
 
 
 class Workshop:
@@ -40,91 +50,107 @@ class Workshop:
         self.platform = platform
         self._arena_bytes = 0
 
-    def build(
-        self,
-        task: Task,
-        experiment: Experiment,
-        places: Places,
-        kernels: Mapping[int, Kernel],
-        choices: MeasureChoices,
-    ) -> Firmware:
-        """Firmware with all of the kernels. Raises ToolError where one of them does not build."""
-        self._prepare(places)
-        header = tuning_header(experiment, places, list(kernels), choices.number, choices.warm_up)
-        parts = [part for part in (dict(list(kernels.items())[n::JOBS]) for n in range(JOBS)) if part]
-        texts = {f"{_PARTS}{n}.c": candidates_text(task, experiment, places, p) for n, p in enumerate(parts)}
-        texts[_MODELS] = models_text(experiment, list(kernels))
-        (self.folder / "src/tuning.h").write_text(header)
-        for old in self.folder.glob(f"{_PARTS}*.c"):
-            old.unlink()
-        for name, text in texts.items():
+    def build(self, batch: Batch) -> Firmware:
+        """Firmware with all of the candidates. Raises ToolError where one of them does not build."""
+        self._prepare(batch.places.arena_bytes)
+        names = self._compile_candidates(batch)
+        self._compile(_MODELS)
+        return self._linked([*self._runtime(), _MODELS, *names])
+
+    def loadable(self, batch: Batch, address: int) -> tuple[bytes, Mapping[str, int]]:
+        """Code for that address, and where in it each function begins. Raises ToolError."""
+        objects = [object_of(name, _PROFILED) for name in self._compile_candidates(batch)]
+        program = self.folder / build_folder(_PROFILED) / "loadable.elf"
+        cpu = f"@flags/{flags_family(self.toolchain)}/cpu"
+        place = (f"-Wl,-Ttext={address:#x}", "-Wl,-e,blank", "-Wl,--build-id=none", "-Wl,--nmagic")
+        self._run((*self.toolchain.argv, cpu, *objects, "-nostartfiles", *place, "-o", str(program)))
+        first, code = image(program)
+        entries = {s.name: s.address - address for s in symbols(program) if s.kind == "STT_FUNC"}
+        return bytes(first - address) + code, entries
+
+    def _compile_candidates(self, batch: Batch) -> list[str]:
+        """As many files at once as there are compilers."""
+        (self.folder / _HEADER).write_text(batch.header)
+        (self.folder / _MODELS).write_text(batch.models)
+        names = [f"{_PARTS}{n}.c" for n in range(len(batch.parts))]
+        for name, text in zip(names, batch.parts, strict=True):
             (self.folder / name).write_text(text)
         with ThreadPoolExecutor(JOBS) as pool:
-            list(pool.map(lambda name: self._compile(name, header + texts[name]), texts))
-        elf = self.folder / build_folder(_PROFILED) / self.platform.program
-        self._run(link_argv(self.toolchain, self._sources(), self.platform.program, _PROFILED))
+            list(pool.map(self._compile, names))
+        return [*names, self._compile_blank()]
+
+    def _compile_blank(self) -> str:
+        """What runs before each candidate."""
+        (self.folder / _BLANK).write_text(template_text("tuning", "blank.c"))
+        self._compile(_BLANK)
+        return _BLANK
+
+    def _linked(self, sources: Sequence[str]) -> Firmware:
+        program = self.platform.program
+        self._run(link_argv(self.toolchain, sources, program, _PROFILED))
+        elf = self.folder / build_folder(_PROFILED) / program
         return Firmware(elf, self.folder, self.toolchain, _PROFILED)
 
-    def _sources(self) -> tuple[str, ...]:
-        return project_sources(self.folder)
+    def _runtime(self) -> list[str]:
+        return [s for s in project_sources(self.folder) if s != _MODELS and not s.startswith(_PARTS)]
 
-    def _prepare(self, places: Places) -> None:
+    def _prepare(self, arena_bytes: int) -> None:
         """The project and its runtime, once; again only for an arena that may lie elsewhere."""
-        if self.folder.exists() and places.arena_bytes <= self._arena_bytes:
+        if self.folder.exists() and arena_bytes <= self._arena_bytes:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._arena_bytes = places.arena_bytes
-        self.platform.generate(self._source(places), self.folder, self.board, App.RPC)
+        self._arena_bytes = arena_bytes
+        self.platform.generate(_source(arena_bytes), self.folder, self.board, App.RPC)
         (self.folder / _PARTS).parent.mkdir(exist_ok=True)
-        runtime = [s for s in self._sources() if s != _MODELS]
-        for source in (*runtime, _MODELS, f"{_PARTS}0.c"):
+        for source in (*self._runtime(), _MODELS, f"{_PARTS}0.c"):
             (self.folder / object_of(source, _PROFILED)).parent.mkdir(parents=True, exist_ok=True)
         with ThreadPoolExecutor(JOBS) as pool:
-            list(pool.map(lambda s: self._run(compile_argv(self.toolchain, s, _PROFILED)), runtime))
+            list(pool.map(lambda s: self._run(compile_argv(self.toolchain, s, _PROFILED)), self._runtime()))
 
-    def _source(self, places: Places) -> ProjectSource:
-        """A project without a model: its place is taken by the candidates."""
-        return ProjectSource(
-            name="tuning",
-            sources={},
-            headers={},
-            arena_bytes=places.arena_bytes,
-            is_streamed=False,
-            keeps_state=False,
-            stack_bytes=_STACK_BYTES,
-            inputs=(),
-            outputs=(),
-            c_flags=_MODEL_FLAGS,
-            model_hash="",
-            tool_version="",
-        )
-
-    def _compile(self, source: str, content: str) -> None:
+    def _compile(self, source: str) -> None:
         """By content where objects are kept: the same candidates are compiled once."""
         argv = compile_argv(self.toolchain, source, _PROFILED)
         made = self.folder / object_of(source, _PROFILED)
-        kept = self._kept(argv, content)
+        kept = self._kept(argv, source)
         if kept is not None and kept.is_file():
             shutil.copyfile(kept, made)
             return
         self._run(argv)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            beside = kept.with_suffix(f".{id(made)}")
+            beside = Path(tempfile.mkstemp(dir=kept.parent)[1])
             shutil.copyfile(made, beside)
             beside.replace(kept)
 
-    def _kept(self, argv: Sequence[str], content: str) -> Path | None:
+    def _kept(self, argv: Sequence[str], source: str) -> Path | None:
         if self.objects is None:
             return None
         flags = [(self.folder / word[1:]).read_text() for word in argv if word.startswith("@")]
-        known = json.dumps([argv, flags, self.toolchain.version, content])
+        texts = [(self.folder / name).read_text() for name in (source, _HEADER)]
+        known = json.dumps([argv, flags, self.toolchain.version, texts])
         return self.objects / f"{hashlib.sha256(known.encode()).hexdigest()[:32]}.o"
 
     def _run(self, argv: Sequence[str]) -> None:
-        done = subprocess.run(
-            argv, cwd=self.folder, capture_output=True, text=True, errors="replace", check=False
-        )
+        done = subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
+            lines = done.stderr.splitlines()
+            first = next((line for line in lines if "error" in line), done.stderr[:_MESSAGE])
             raise ToolError(f"the compiler failed with exit status {done.returncode}", first)
+
+
+def _source(arena_bytes: int) -> ProjectSource:
+    """A project without a model: its place is taken by the candidates."""
+    return ProjectSource(
+        name="tuning",
+        sources={},
+        headers={},
+        arena_bytes=arena_bytes,
+        is_streamed=False,
+        keeps_state=False,
+        stack_bytes=_STACK_BYTES,
+        inputs=(),
+        outputs=(),
+        c_flags=_MODEL_FLAGS,
+        model_hash="",
+        tool_version="",
+    )

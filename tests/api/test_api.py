@@ -16,7 +16,7 @@ import deploy
 from aot.errors import FitError, InputError
 
 IMAGES = np.random.default_rng(0).integers(-128, 128, (3, 1, 8, 8, 1)).astype(np.int8)
-NAMES = {"DeployError", "Model", "Run", "compile", "in_process", "inspect", "load", "run", "verify"}
+NAMES = {"DeployError", "Model", "Run", "compile", "in_process", "inspect", "load", "run", "tune", "verify"}
 
 
 @pytest.fixture

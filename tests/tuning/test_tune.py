@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import deploy
 import deploy.demo
 from codegen.tuning_records import read_records
 
@@ -46,11 +48,37 @@ def test_a_run_is_taken_up_again_and_the_best_is_compiled(
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     path = tmp_path / "digits.jsonl"
     words = ("tune", DIGITS, *M4, "-o", path, "--tuner", "ga", "--json")
-    for trials in (10, 20):
-        assert run_deploy(*words, "--trials", trials).status == 0
+    for trials, place in ((10, "ram"), (20, "image")):
+        assert run_deploy(*words, "--trials", trials, "--place", place).status == 0
     records = read_records(path)
     assert len({record.key for record in records}) == len(records) == 30
     assert not [record.error for record in records if record.error]
     assert all(record.default_cost for record in records)
     compiled = run_deploy("compile", DIGITS, *M4, "-o", tmp_path / "a.tar", "--tuning-records", path)
     assert "tuned" in compiled.out
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_python_tunes_in_five_lines(
+    own_folders: None, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    seen = []
+    records = tmp_path / "digits.jsonl"
+    tuning = deploy.tune(
+        DIGITS,
+        "mps2-an386",
+        records,
+        trials=16,
+        tasks="1",
+        on_trial=lambda _, record: seen.append(record.cost),
+    )
+    compiled = deploy.compile(DIGITS, "mps2-an386", tuning_records=records)
+    inputs = np.random.default_rng(1).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8)
+    outputs = deploy.run(compiled, inputs).outputs.values()
+    expected = deploy.load(DIGITS).run([inputs]).values()
+    assert len(seen) == 16
+    assert tuning.speedup >= 1
+    assert all(np.array_equal(a, b) for a, b in zip(outputs, expected, strict=True))

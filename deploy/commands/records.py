@@ -1,0 +1,111 @@
+"""deploy records: what tuning has found: the best of each task, statistics, files as one, a drawing."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from aot.errors import InputError, OutputError
+from codegen.tuning_records import TuningRecord, read_records
+from deploy import options
+from deploy.console import print_result, table
+from deploy.records_plot import plot_html, plot_svg
+from platforms.tuning.record_file import merged
+from platforms.tuning.record_stats import TaskStats, best_text, task_stats
+
+EXAMPLE = """
+deploy records best kws.jsonl
+deploy records merge a.jsonl b.jsonl -o both.jsonl
+deploy records plot kws.jsonl -o kws.svg
+"""
+_VERBS = ("best", "stats", "merge", "plot")
+_PLOTS = {".svg": plot_svg, ".html": plot_html}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("verb", choices=_VERBS, help="what to do with them")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", type=Path, help="records, as deploy tune wrote them"
+    )
+    parser.add_argument("-o", metavar="OUT", dest="out", type=Path, help="merge: .jsonl; plot: .svg or .html")
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    records = merged([read_records(path) for path in arguments.files])
+    if arguments.verb in ("merge", "plot"):
+        out = _named(arguments)
+        text = _lines(records) if arguments.verb == "merge" else _plot(records, out)
+        _write(out, text)
+        print_result(
+            arguments.json, {"file": str(out), "records": len(records)}, f"{out}: {len(records)} records"
+        )
+        return
+    stats = task_stats(records)
+    shown = _best(stats) if arguments.verb == "best" else _stats(stats)
+    print_result(arguments.json, [_facts(each) for each in stats], shown)
+
+
+def _named(arguments: argparse.Namespace) -> Path:
+    if arguments.out is None:
+        raise InputError(f"deploy records {arguments.verb} needs a file to write", hint="-o OUT")
+    path: Path = arguments.out
+    return path
+
+
+def _lines(records: tuple[TuningRecord, ...]) -> str:
+    return "".join(record.as_line() for record in records)
+
+
+def _plot(records: tuple[TuningRecord, ...], out: Path) -> str:
+    if out.suffix not in _PLOTS:
+        raise OutputError(f'a plot is a .svg or .html file, not "{out.suffix}"', str(out))
+    return _PLOTS[out.suffix](task_stats(records))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise OutputError(f"the file cannot be written: {error.strerror}", str(path)) from error
+
+
+def _best(stats: tuple[TaskStats, ...]) -> str:
+    heads = ("task", "core", "board", "default", "best", "gain", "knobs")
+    rows = [
+        (s.task, s.core, s.board, _number(s.default), _number(s.best), s.gain_text, best_text(s))
+        for s in stats
+    ]
+    return table(heads, rows)
+
+
+def _stats(stats: tuple[TaskStats, ...]) -> str:
+    heads = ("task", "core", "board", "trials", "failed", "trials/s", "best at trial", "why they failed")
+    return table(heads, [_stats_row(each) for each in stats])
+
+
+def _stats_row(s: TaskStats) -> tuple[str, ...]:
+    counts = (str(s.trials), str(s.failed), f"{s.trials_per_s:.1f}", str(s.best_at or "-"))
+    return (s.task, s.core, s.board, *counts, "; ".join(f"{n} {why}" for why, n in s.failures))
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _facts(s: TaskStats) -> dict[str, Any]:
+    return {
+        "task": s.task,
+        "core": s.core,
+        "board": s.board,
+        "compiler": s.compiler,
+        "trials": s.trials,
+        "failed": s.failed,
+        "failures": dict(s.failures),
+        "default_cost": s.default,
+        "best_cost": s.best,
+        "best": dict(s.knobs) if s.knobs is not None else None,
+        "best_at": s.best_at,
+        "trials_per_s": round(s.trials_per_s, 2),
+    }

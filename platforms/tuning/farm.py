@@ -1,0 +1,128 @@
+"""A farm of boards on Dask distributed: boards are resources of workers, candidates go to whichever is free.
+
+Dask decides who does what and repeats what a worker that died had under way; a job that brings down one
+worker after the other is given up, which costs its own trials only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+from aot.errors import BoardError, DeviceError, ToolError
+from boards.board import Board
+from platforms.tuning import farm_jobs
+from platforms.tuning.candidates import batch_of
+from platforms.tuning.tasks import Experiment, Task
+from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome, halved
+
+_IN_A_JOB = 4  # candidates: what is lost, at most, with a board
+_CONNECT_S = 10.0
+
+
+def resource_of(board: str) -> str:
+    """What workers with such a board have one of."""
+    return f"board:{board}"
+
+
+class FarmBench:
+    """Boards of one kind, wherever they are."""
+
+    def __init__(self, board: Board, address: str, choices: MeasureChoices) -> None:
+        self.board, self.choices = board, choices
+        self._client = _client(address)
+        self._require_board(address)
+
+    @property
+    def boards(self) -> int:
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return sum(int(w["resources"].get(resource_of(self.board.name), 0)) for w in workers)
+
+    def measure(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
+        begun = time.perf_counter()
+        parts = [candidates[n : n + _IN_A_JOB] for n in range(0, len(candidates), _IN_A_JOB)]
+        jobs = [self._submit(task, experiment, part) for part in parts]
+        outcomes = [
+            o for part, job in zip(parts, jobs, strict=True) for o in self._taken(task, experiment, part, job)
+        ]
+        share = (time.perf_counter() - begun) / max(1, len(candidates))
+        return [replace(outcome, seconds=share) for outcome in outcomes]
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _submit(self, task: Task, experiment: Experiment, part: Sequence[Candidate]) -> Any:
+        batch = batch_of(task, experiment, [c.kernel for c in part], self.choices, 1)
+        name, submit = self.board.name, self._client.submit
+        program = submit(farm_jobs.build, name, batch, self.choices, pure=False)
+        wanted = {resource_of(name): 1}
+        return submit(farm_jobs.measure, name, program, batch, self.choices, pure=False, resources=wanted)
+
+    def _taken(
+        self, task: Task, experiment: Experiment, part: Sequence[Candidate], job: Any
+    ) -> list[Outcome]:
+        from distributed import KilledWorker
+
+        try:
+            result = job.result()
+        except KilledWorker:
+            return [Outcome(failure=Failure.CRASH, detail="it brought down its workers")] * len(part)
+        except DeviceError as error:
+            return [Outcome(failure=Failure.CRASH, detail=error.what)] * len(part)
+        if isinstance(result, str):
+            return halved(part, result, lambda some: self.measure(task, experiment, some))
+        outcomes: list[Outcome] = result
+        return outcomes
+
+    def _require_board(self, address: str) -> None:
+        """A job for a resource that no worker has would wait for ever."""
+        if self.boards:
+            return
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        has = sorted({name for w in workers for name in w["resources"]})
+        self.close()
+        raise BoardError(
+            f'the farm has no board "{self.board.name}"',
+            f"{address} has {', '.join(has) or 'no boards'}",
+            f"deploy farm start --board {self.board.name} on a machine that has one",
+        )
+
+
+@contextmanager
+def farm(board: Board, boards: int, host: str, port: int) -> Iterator[Any]:
+    """A scheduler and a worker for each board, until the block ends. Gives the cluster."""
+    _require_dask()
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=boards,
+        threads_per_worker=1,
+        processes=True,
+        host=host,
+        scheduler_port=port,
+        dashboard_address=None,
+        resources={resource_of(board.name): 1},
+        silence_logs=50,
+    ) as cluster:
+        yield cluster
+
+
+def _client(address: str) -> Any:
+    _require_dask()
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise DeviceError(
+            "the farm does not answer", f"{address}: {error}", "deploy farm start shows its address"
+        ) from None
+
+
+def _require_dask() -> None:
+    if find_spec("distributed") is None:
+        raise ToolError("a farm needs the Python package distributed", hint="pip install 'solder[farm]'")

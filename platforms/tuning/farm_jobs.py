@@ -1,0 +1,40 @@
+"""What the workers of a farm do: build a batch anywhere, measure it where there is a board."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+
+from aot.errors import ToolError
+from boards.load import load_board
+from platforms.base import Firmware, platform_of
+from platforms.tuning.candidates import Batch
+from platforms.tuning.image_bench import ImageBench
+from platforms.tuning.trial import MeasureChoices, Outcome
+
+
+def build(board: str, batch: Batch, choices: MeasureChoices) -> bytes | str:
+    """The program; or what the compiler said."""
+    try:
+        return _bench(board, choices).workshop.build(batch).elf.read_bytes()
+    except ToolError as error:
+        return error.where or error.what
+
+
+def measure(board: str, program: bytes | str, batch: Batch, choices: MeasureChoices) -> list[Outcome] | str:
+    """Outcomes of a program that was built, on the board of this worker."""
+    if isinstance(program, str):
+        return program
+    bench = _bench(board, choices)
+    with tempfile.TemporaryDirectory(prefix="solder-farm-") as folder:
+        elf = Path(folder) / "firmware.elf"
+        elf.write_bytes(program)
+        return bench.run(Firmware(elf, Path(folder), bench.workshop.toolchain, profile=True), batch)
+
+
+@functools.cache
+def _bench(name: str, choices: MeasureChoices) -> ImageBench:
+    """One for each worker process, which does one job at a time."""
+    board = load_board(name)
+    return ImageBench(board, platform_of(board), Path(tempfile.mkdtemp(prefix="solder-farm-")), choices)

@@ -1,0 +1,21 @@
+"""What a board that was lost during a trial says of the candidate."""
+
+from __future__ import annotations
+
+from aot.errors import DeviceError
+from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, DeviceSilentError
+from platforms.rpc.protocol import Fault
+from platforms.tuning.trial import Failure, Outcome
+
+HELLO_S = 60.0  # a board that has to be waited for is no failure of a candidate
+_BY_CAUSE = {Fault.WATCHDOG: Failure.HANG, Fault.OVERWRITTEN: Failure.CORRUPTION}
+
+
+def outcome_of(error: DeviceError) -> Outcome:
+    if isinstance(error, DeviceSilentError):
+        return Outcome(failure=Failure.HANG)
+    if isinstance(error, DeviceCrashedError):
+        failure = _BY_CAUSE.get(Fault(error.fault.cause), Failure.CRASH)
+        return Outcome(failure=failure, detail=str(error.fault) if failure is Failure.CRASH else "")
+    reset = isinstance(error, DeviceResetError)
+    return Outcome(failure=Failure.CRASH, detail="the board started anew" if reset else error.what)

@@ -1,0 +1,91 @@
+"""deploy records: the best, statistics, merging and drawings of tuning records."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codegen.tuning_records import TuningRecord, read_records
+
+
+def _record(task: str, pixels: int, cost: int | None, error: str = "", board: str = "b") -> TuningRecord:
+    return TuningRecord(
+        task,
+        "cortex-m4",
+        {"pixels": pixels},
+        cost,
+        100,
+        error,
+        "gcc",
+        board,
+        "instructions",
+        0.5,
+        "1",
+        "2026",
+    )
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    path = tmp_path / "r.jsonl"
+    lines = (
+        _record("a<b i8", 1, 100),
+        _record("a<b i8", 2, 80),
+        _record("a<b i8", 3, None, "crashed: pc 0x0"),
+        _record("c i8", 1, 100),
+    )
+    path.write_text("".join(line.as_line() for line in lines))
+    return path
+
+
+def test_the_best_of_each_task(records: Path, run_deploy: Callable[..., Any]) -> None:
+    outcome = run_deploy("records", "best", records)
+    assert outcome.out == (
+        "task    core       board  default  best   gain  knobs\n"
+        "a<b i8  cortex-m4  b          100    80  20.0%  pixels 2\n"
+        "c i8    cortex-m4  b          100   100   0.0%  pixels 1\n"
+    )
+
+
+def test_failures_are_counted_by_reason(records: Path, run_deploy: Callable[..., Any]) -> None:
+    first, _ = json.loads(run_deploy("records", "stats", records, "--json").out)
+    assert (first["trials"], first["failures"], first["best_at"]) == (3, {"crashed": 1}, 2)
+    assert "1 crashed" in run_deploy("records", "stats", records).out
+
+
+def test_files_are_merged_into_one_without_repetition(
+    records: Path, run_deploy: Callable[..., Any], tmp_path: Path
+) -> None:
+    other, both = tmp_path / "other.jsonl", tmp_path / "both.jsonl"
+    other.write_text(_record("c i8", 1, 100).as_line() + _record("c i8", 1, 90, board="d").as_line())
+    outcome = run_deploy("records", "merge", records, other, "-o", both)
+    assert outcome.out == f"{both}: 5 records\n"
+    assert len(read_records(both)) == 5
+
+
+@pytest.mark.parametrize("name", ["plot.svg", "plot.html"])
+def test_a_plot_has_a_curve_for_each_task(
+    name: str, records: Path, run_deploy: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert run_deploy("records", "plot", records, "-o", tmp_path / name).status == 0
+    text = (tmp_path / name).read_text()
+    drawing = ET.fromstring(text[text.index("<svg") :])
+    assert len(drawing.findall(".//{*}polyline")) == 2
+    assert "80 of 100 instructions" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(("merge",), "needs a file to write"), (("plot", "-o", "x.png"), 'a .svg or .html file, not ".png"')],
+)
+def test_what_is_missing_is_said(
+    words: tuple[str, ...], says: str, records: Path, run_deploy: Callable[..., Any]
+) -> None:
+    verb, *rest = words
+    outcome = run_deploy("records", verb, records, *rest)
+    assert (outcome.status, says in outcome.err) == (1, True)

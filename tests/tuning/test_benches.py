@@ -1,0 +1,112 @@
+"""Candidates are measured on an emulated board, in an image or loaded; a bad one costs only itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import deploy.demo
+from aot.frontend.load import load_model
+from aot.passes.pipeline import run_pipeline
+from boards.load import load_board
+from codegen.instr.instruction import Instruction
+from codegen.kernels.kernel import Kernel
+from codegen.loops.ir import Invoke
+from codegen.model import CompileOptions
+from platforms.base import platform_of
+from platforms.tuning.image_bench import ImageBench
+from platforms.tuning.loaded_bench import LoadedBench
+from platforms.tuning.tasks import Experiment, Task, experiment_of, tasks_of
+from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome
+
+DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
+BOARD = load_board("mps2-an386")
+CHOICES = MeasureChoices(number=2, repeat=3, timeout_s=5.0)
+BENCHES = {"image": ImageBench, "loaded": LoadedBench}
+
+pytestmark = [pytest.mark.arm, pytest.mark.qemu, pytest.mark.slow]
+
+
+@dataclass(frozen=True)
+class Trial:
+    task: Task
+    experiment: Experiment
+
+    @property
+    def good(self) -> Kernel:
+        return self.task.kernel(self.task.space.default)
+
+    def spoiled(self, c: str, after: bool = False) -> Kernel:
+        """The good kernel with a piece of C before it, or after."""
+        bad = (Invoke(Instruction("bad", (), (), c.replace("{", "{{").replace("}", "}}"), ""), ()),)
+        body = self.good.proc.body
+        return replace(self.good, proc=replace(self.good.proc, body=body + bad if after else bad + body))
+
+
+@pytest.fixture(scope="module")
+def trial() -> Trial:
+    graph = run_pipeline(load_model(DIGITS, "tflm"))
+    tasks, lowered = tasks_of(graph, BOARD.target, CompileOptions())
+    rng = np.random.default_rng(4)
+    inputs = {v: rng.integers(-128, 128, graph.types[v].shape).astype(np.int8) for v in graph.inputs}
+    return Trial(tasks[0], experiment_of(tasks[0], lowered, graph, inputs))
+
+
+@pytest.fixture
+def measure(
+    trial: Trial, require_tool: Callable[..., None], tmp_path: Path
+) -> Callable[[str, Sequence[Kernel]], list[Outcome]]:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+
+    def run(name: str, kernels: Sequence[Kernel]) -> list[Outcome]:
+        bench = BENCHES[name](BOARD, platform_of(BOARD), tmp_path, CHOICES)
+        try:
+            return bench.measure(trial.task, trial.experiment, [Candidate({}, k) for k in kernels])
+        finally:
+            bench.close()
+
+    return run
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_every_bad_candidate_is_named_and_the_good_ones_are_measured(
+    name: str, trial: Trial, measure: Callable[[str, Sequence[Kernel]], list[Outcome]]
+) -> None:
+    bad = {
+        Failure.CRASH: trial.spoiled("*(volatile uint32_t *)0xF0000000u = 1;"),
+        Failure.HANG: trial.spoiled('for (;;) { __asm__ volatile("nop"); }'),
+        Failure.CORRUPTION: trial.spoiled("((volatile int8_t *)y)[-4] = 1;"),
+        Failure.WRONG: trial.spoiled("((volatile int8_t *)y)[0] ^= 1;", after=True),
+        Failure.BUILD: trial.spoiled("not C at all;"),
+    }
+    kernels = [trial.good, *(kernel for each in bad.values() for kernel in (each, trial.good))]
+    outcomes = measure(name, kernels)
+    assert [outcome.failure for outcome in outcomes[1::2]] == list(bad)
+    good = [outcome.ticks for outcome in outcomes[::2]]
+    assert all(len(ticks) == CHOICES.repeat for ticks in good)
+    counts = {BOARD.counter.instructions(t) for ticks in good for t in ticks}
+    assert max(counts) - min(counts) <= 2  # of some thousands: the same code, called from other places
+
+
+def test_code_that_writes_into_the_firmware_is_caught(
+    trial: Trial, measure: Callable[[str, Sequence[Kernel]], list[Outcome]]
+) -> None:
+    eats = trial.spoiled(
+        "for (uint32_t at = 0x20003000u; at < 0x20003100u; at += 4) { *(volatile uint32_t *)at ^= 0x55u; }"
+    )
+    eaten, good = measure("loaded", [eats, trial.good])
+    assert eaten.failure in (Failure.CORRUPTION, Failure.CRASH)
+    assert good.ticks
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_every_point_of_a_space_computes_the_same(
+    name: str, trial: Trial, measure: Callable[[str, Sequence[Kernel]], list[Outcome]]
+) -> None:
+    points = trial.task.space.points[:: 4 if name == "image" else 12]
+    outcomes = measure(name, [trial.task.kernel(point) for point in points])
+    assert [outcome.error for outcome in outcomes] == [""] * len(points)
