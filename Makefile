@@ -34,3 +34,5 @@ bench:  ## measure every case again; read the difference before committing it
 	$(PYTHON) .ci/prepare.py check
 	$(RUN) benchmarks measure
 	$(RUN) benchmarks report > benchmarks/results.md
+	$(RUN) benchmarks measure-memory
+	$(RUN) benchmarks memory > benchmarks/memory.md

@@ -1,4 +1,4 @@
-"""python -m benchmarks measure|report|faults: measure the cases, print them, try the faults of the line."""
+"""python -m benchmarks COMMAND: measure the cases, print them, try memory, orders and the line's faults."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from benchmarks.branching import FAMILIES
 from benchmarks.cases import all_cases
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
 from benchmarks.measure import measure
+from benchmarks.memory import measure_memory, read_memory, shared_models, write_memory
+from benchmarks.memory_report import memory_report
+from benchmarks.orders import HEAD as HEAD_OF_ORDERS
+from benchmarks.orders import order_row
 from benchmarks.report import report
 from benchmarks.results import read_results, write_results
 
@@ -28,6 +33,21 @@ def _report() -> None:
     sys.stdout.write(report(read_results()))
 
 
+def _measure_memory() -> None:
+    with ProcessPoolExecutor() as pool:
+        write_memory(result for result in pool.map(measure_memory, shared_models()) if result)
+
+
+def _memory() -> None:
+    sys.stdout.write(memory_report(read_memory()))
+
+
+def _orders() -> None:
+    sys.stdout.write(HEAD_OF_ORDERS)
+    for family in FAMILIES:
+        sys.stdout.write(order_row(family))
+
+
 def _faults() -> None:
     sys.stdout.write("\n".join(HEAD) + "\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -37,7 +57,14 @@ def _faults() -> None:
             sys.stdout.flush()
 
 
-COMMANDS = {"measure": _measure, "report": _report, "faults": _faults}
+COMMANDS = {
+    "measure": _measure,
+    "report": _report,
+    "measure-memory": _measure_memory,
+    "memory": _memory,
+    "orders": _orders,
+    "faults": _faults,
+}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]]()

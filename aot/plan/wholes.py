@@ -57,9 +57,9 @@ class _Path:
         return tuple(reversed(found))
 
 
-def order_whole_stages(request: PlanRequest) -> WholeOrder:
+def order_whole_stages(request: PlanRequest, most_sets: int = EXACT_SETS) -> WholeOrder:
     graph = _graph(request)
-    path = _exact(graph)
+    path = _exact(graph, most_sets)
     if path is not None:
         return WholeOrder(path.stages(), path.peak, True)
     path = _beam(graph)
@@ -126,13 +126,13 @@ def _steps(graph: _Graph, path: _Path) -> Iterator[_Path]:
     yield from found
 
 
-def _exact(graph: _Graph) -> _Path | None:
+def _exact(graph: _Graph, most_sets: int) -> _Path | None:
     everything = (1 << len(graph.before)) - 1
     start = _start(graph)
     queue = [(start.rank, start)]
     seen: set[int] = set()
     queued: dict[int, tuple[int, ...]] = {}
-    while queue and len(seen) <= EXACT_SETS:
+    while queue and len(seen) < most_sets:
         path = heapq.heappop(queue)[1]
         if path.done == everything:
             return path

@@ -1,0 +1,81 @@
+"""Rows save memory and cost next to nothing: what is committed of every shared model, one measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aot.target import Optimize
+from benchmarks.memory import BOARD, Goal, MemoryResult, beside_bytes, measure_goal, read_memory
+from benchmarks.memory_report import memory_report
+from boards.load import load_board
+from codegen.compile import compile_model
+from codegen.model import CompileOptions
+
+# The bars: bytes of arena with --optimize ram.
+BARS = {
+    "tiny_ic_resnet8_int8": 17_000,
+    "tiny_kws_dscnn_int8": 7_500,
+    "tiny_vww_mbv1_int8": 38_500,
+    "tiny_ad_fc_int8": 900,
+    "tflm_person_detect_int8": 22_000,
+    "tflm_micro_speech_int8": 4_500,
+    "cfu_mbv2_160_035_int8": 125_000,
+}
+MORE_INSTRUCTIONS = 0.05
+# Layers of a few bytes, where it is the table of the order that costs.
+TINY_LAYERS = ("coral_split_concat_uint8",)
+RESULTS = {result.model: result for result in read_memory()}
+
+
+def goals(result: MemoryResult) -> tuple[Goal, Goal]:
+    return result.ram, result.speed
+
+
+@pytest.mark.parametrize("name", sorted(BARS))
+def test_the_bars_hold(name: str) -> None:
+    result = RESULTS[name]
+    assert result.ram.arena_bytes <= BARS[name]
+    assert all((goal.run_stack_bytes or 0) <= 1024 for goal in goals(result))
+
+
+def test_rows_cost_less_than_five_percent() -> None:
+    costs = {
+        n: max(g.more_instructions for g in goals(r)) for n, r in RESULTS.items() if n not in TINY_LAYERS
+    }
+    assert {name: cost for name, cost in costs.items() if cost > MORE_INSTRUCTIONS} == {}
+
+
+def test_rows_never_need_more_than_whole_tensors() -> None:
+    larger = [n for n, r in RESULTS.items() if any(g.arena_bytes > g.whole_arena_bytes for g in goals(r))]
+    assert larger == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(RESULTS))
+def test_ram_is_never_above_speed_nor_speed_above_the_bound_and_what_lies_beside(
+    name: str, shared_dir: Path
+) -> None:
+    path, target = shared_dir / "models" / name / "model.tflite", load_board(BOARD).target
+    ram, speed = (compile_model(path, target, CompileOptions(g)) for g in (Optimize.RAM, Optimize.SPEED))
+    assert ram.plan.arena_bytes <= speed.plan.arena_bytes
+    assert speed.plan.arena_bytes <= speed.plan.whole_tensor_bound_bytes + beside_bytes(speed)
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_rows_cost_next_to_nothing_when_measured_again(
+    shared_dir: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    path = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
+    goal = measure_goal(path, load_board(BOARD), Optimize.RAM)
+    assert goal.arena_bytes < goal.whole_arena_bytes / 2
+    assert goal.more_instructions < MORE_INSTRUCTIONS
+
+
+def test_the_report_shows_every_model() -> None:
+    text = memory_report(tuple(RESULTS.values()))
+    assert all(f"| {name} |" in text for name in RESULTS)
