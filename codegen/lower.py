@@ -183,7 +183,8 @@ class _Lowering:
         site, op_kernel = self.sites[node.name], KERNELS[node.op.name]
         activations = [v for v in node.reads if v not in self.graph.constants]
         wants = zip(activations, self.wants[node.name], strict=True)
-        sources = [self._source(v, want, op_kernel.takes_rows) for v, want in wants]
+        takes_rows = op_kernel.takes_rows and op_kernel.takes_rows_at(site)
+        sources = [self._source(v, want, takes_rows) for v, want in wants]
         (made,) = node.outputs
         in_one_piece = any(want is not None and want.whole for want in self.wants[node.name])
         tensor = self._fixed(made, self._kind(made), True) if in_one_piece else self._made(made)
@@ -277,8 +278,11 @@ class _Lowering:
         return any(view in self.graph.kept or not self._goes_by_rows(view) for view in views)
 
     def _goes_by_rows(self, view: str) -> bool:
-        readers = [node.op.name for node in self.graph.readers[view] if node.op.name != _VIEW]
-        return self._is_flattened(view) and all(KERNELS[name].takes_rows for name in readers)
+        if not self._is_flattened(view):
+            return False
+        readers = [node for node in self.graph.readers[view] if node.op.name != _VIEW]
+        kernels = [(KERNELS[node.op.name], self.sites[node.name]) for node in readers]
+        return all(kernel.takes_rows and kernel.takes_rows_at(site) for kernel, site in kernels)
 
     def _deliver(self, value: str) -> None:
         """An output that is a view, or an input passed through, is copied to where the caller wants it."""

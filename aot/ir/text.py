@@ -18,7 +18,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from enum import Enum
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
@@ -254,6 +254,7 @@ def _parse_op(line: Line) -> Op:
 
 
 def _parse_attribute(line: Line, hint: Any) -> Any:
+    hint = next((kind for kind in get_args(hint) if kind is not type(None)), hint)  # X | None is read as X
     if isinstance(hint, type) and issubclass(hint, Enum):
         word = line.take()
         try:

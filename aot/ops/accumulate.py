@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import TensorType
 from aot.ops.activation import Activation, clamp_integers, clamp_reals
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from aot.ops.rounding import RequantRounding
 
-# Sums of products of 9-bit and 8-bit integers are below 2**53 for any layer that fits in memory,
+# Sums of products of integers of 16 bits at most are below 2**53 for any layer that fits in memory,
 # so double-precision BLAS gives them exactly; for float32 models it is the best reference there is.
 Reals = npt.NDArray[np.float64]
 Multipliers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
@@ -20,7 +20,7 @@ Multipliers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 def centred(x: Array, x_type: TensorType) -> Reals:
     """The input as real numbers: for integers in steps of the scale, counted from the zero point."""
     reals = x.astype(np.float64)
-    return reals - quant_of(x_type).zero_point if x_type.dtype is DType.I8 else reals
+    return reals - quant_of(x_type).zero_point if x_type.dtype.is_integer else reals
 
 
 def with_bias(sums: Reals, bias: Array | None) -> Reals:
@@ -34,7 +34,7 @@ def finish_integers(
     activation: Activation,
     rounding: RequantRounding,
 ) -> Array:
-    """The stored int8 results of accumulators whose last axis is the output channel."""
+    """The stored results of accumulators whose last axis is the output channel."""
     mult, shift = (m.astype(np.int64) for m in multipliers)
     scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), mult, shift, rounding)
     return clamp_integers(scaled + quant_of(out_type).zero_point, activation, out_type)

@@ -87,25 +87,56 @@ def _window_fits(op: Op, inputs: Types, outputs: Outputs) -> str | None:
 WINDOW_FITS = Constraint("the window must fit into the padded image", _window_fits)
 
 
+_INTEGERS = (DType.I8, DType.I16)  # of data and weights
+
+
+def _sum_types(op: Op, inputs: Types, outputs: Outputs) -> str | None:
+    x, y = inputs[0], outputs[0]
+    if x is None or (x.dtype in _INTEGERS and y.dtype in _INTEGERS) or x.dtype is y.dtype is DType.F32:
+        return None
+    return f"they are {x.dtype.value}, {y.dtype.value}"
+
+
+SUM_TYPES = Constraint("input and output elements must both be integers (i8 or i16) or both f32", _sum_types)
+
+
+def _integers_quantised(op: Op, inputs: Types, outputs: Outputs) -> str | None:
+    for name, tensor in (("input", inputs[0]), ("output", outputs[0])):
+        if tensor is not None and tensor.dtype in _INTEGERS and (fact := _one_scale(tensor)) is not None:
+            return f"the {name} has {fact}"
+    return None
+
+
+def _one_scale(tensor: TensorType) -> str | None:
+    if tensor.quant is None:
+        return "no quantisation"
+    return f"{len(tensor.quant.scales)} scales" if tensor.quant.is_per_channel else None
+
+
+INTEGERS_ARE_QUANTISED = Constraint(
+    "i8 and i16 inputs and outputs must be quantised with one scale and one zero point", _integers_quantised
+)
+
+
 def _weights(op: Op, inputs: Types, outputs: Outputs) -> str | None:
     x, w = inputs[0], inputs[1]
-    if x is None or w is None or w.dtype is x.dtype:
+    if x is None or w is None or w.dtype is x.dtype or {x.dtype, w.dtype} <= set(_INTEGERS):
         return None
     return f"the input is {x.dtype.value}, the weights are {w.dtype.value}"
 
 
-WEIGHTS_LIKE_INPUT = Constraint("weights must have the input's element type", _weights)
+WEIGHTS_LIKE_INPUT = Constraint("weights must be i8 or i16 where the input is, else f32", _weights)
 
 
 def _bias(op: Op, inputs: Types, outputs: Outputs) -> str | None:
     x, b = inputs[0], inputs[2] if len(inputs) > 2 else None
     if x is None or b is None:
         return None
-    wanted = DType.I32 if x.dtype is DType.I8 else x.dtype
-    return None if b.dtype is wanted else f"the input is {x.dtype.value}, the bias is {b.dtype.value}"
+    wanted = (DType.I32, DType.I64) if x.dtype in _INTEGERS else (x.dtype,)
+    return None if b.dtype in wanted else f"the input is {x.dtype.value}, the bias is {b.dtype.value}"
 
 
-BIAS_FITS_INPUT = Constraint("the bias must be i32 for i8 inputs and f32 for f32 inputs", _bias)
+BIAS_FITS_INPUT = Constraint("the bias must be i32 or i64 for integer inputs and f32 for f32 inputs", _bias)
 
 
 def bias_per_channel(channel_axis: int) -> Constraint:
@@ -125,7 +156,7 @@ def weights_are_symmetric(channel_axis: int) -> Constraint:
 
     def violation(op: Op, inputs: Types, outputs: Outputs) -> str | None:
         w = inputs[1]
-        if w is None or w.dtype is not DType.I8:
+        if w is None or w.dtype not in _INTEGERS:
             return None
         if w.quant is None:
             return "they have no quantisation"
@@ -136,7 +167,8 @@ def weights_are_symmetric(channel_axis: int) -> Constraint:
         return None
 
     return Constraint(
-        "i8 weights must have zero point 0 and one scale, or one scale for each output channel", violation
+        "i8 and i16 weights must have zero point 0 and one scale, or one scale for each output channel",
+        violation,
     )
 
 

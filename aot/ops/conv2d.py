@@ -35,14 +35,14 @@ class Conv2d(Op):
     name: ClassVar[str] = "conv2d"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(2, 3),
-        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.SUM_TYPES,
         limits.WEIGHTS_LIKE_INPUT,
         limits.BIAS_FITS_INPUT,
         limits.rank_is(4),
         limits.BATCH_IS_ONE,
         Constraint("weights must be 4-d and have as many channels as the input (no groups)", _channels),
         limits.WINDOW_FITS,
-        limits.INT8_IS_QUANTISED,
+        limits.INTEGERS_ARE_QUANTISED,
         limits.bias_per_channel(channel_axis=0),
         limits.weights_are_symmetric(channel_axis=0),
         limits.RESCALE_FITS,
@@ -52,6 +52,7 @@ class Conv2d(Op):
     padding: Padding = NO_PADDING  # (top, bottom), (left, right)
     activation: Activation = Activation.NONE
     rounding: RequantRounding = RequantRounding.DOUBLE
+    result: DType | None = None  # where it is another than the input's
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x, w = given(inputs[0]), given(inputs[1])
@@ -59,7 +60,7 @@ class Conv2d(Op):
         o, kernel_rows, kernel_columns, _ = w.shape
         rows = output_size(height, kernel_rows, self.stride[0], self.dilation[0], self.padding[0])
         columns = output_size(width, kernel_columns, self.stride[1], self.dilation[1], self.padding[1])
-        return ((x.dtype.value, (n, rows, columns, o)),)
+        return (((self.result or x.dtype).value, (n, rows, columns, o)),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]

@@ -34,22 +34,23 @@ class Dense(Op):
     name: ClassVar[str] = "dense"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(2, 3),
-        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.SUM_TYPES,
         limits.WEIGHTS_LIKE_INPUT,
         limits.BIAS_FITS_INPUT,
         limits.rank_is(2),
         Constraint("weights must be 2-d with rows as long as the input's", _depth),
-        limits.INT8_IS_QUANTISED,
+        limits.INTEGERS_ARE_QUANTISED,
         limits.bias_per_channel(channel_axis=0),
         limits.weights_are_symmetric(channel_axis=0),
         limits.RESCALE_FITS,
     )
     activation: Activation = Activation.NONE
     rounding: RequantRounding = RequantRounding.DOUBLE
+    result: DType | None = None  # where it is another than the input's
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x, w = given(inputs[0]), given(inputs[1])
-        return ((x.dtype.value, (x.shape[0], w.shape[0])),)
+        return (((self.result or x.dtype).value, (x.shape[0], w.shape[0])),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]

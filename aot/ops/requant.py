@@ -1,7 +1,8 @@
 """Requantisation: real multipliers as integers, and what multiplying by them means, bit for bit.
 
 A multiplier m is held as (mult, shift): m ~= mult / 2**31 * 2**shift, with mult in [2**30, 2**31).
-All functions take and give int64 arrays whose values fit in 32 bits, and are exact.
+All functions take and give int64 arrays whose values fit in 32 bits (in 47 where the multiplier is reduced),
+and are exact.
 """
 
 from __future__ import annotations
@@ -62,7 +63,20 @@ def _multiply_rounding_once(x: Ints, mult: Ints, shift: Ints) -> Ints:
     return scaled
 
 
+def _multiply_reduced(x: Ints, mult: Ints, shift: Ints) -> Ints:
+    total_shift = 15 - shift
+    scaled: Ints = (x * reduced_multiplier(mult) + (np.int64(1) << (total_shift - 1))) >> total_shift
+    return scaled
+
+
+def reduced_multiplier(mult: Ints) -> Ints:
+    """The 16 bits of a multiplier by which a sum of 64 bits is multiplied."""
+    reduced: Ints = np.where(mult < 0x7FFF0000, (mult + (1 << 15)) >> 16, 0x7FFF)
+    return reduced
+
+
 _MULTIPLY = {
+    RequantRounding.REDUCED: _multiply_reduced,
     RequantRounding.DOUBLE: _multiply_rounding_twice,
     RequantRounding.SINGLE: _multiply_rounding_once,
 }

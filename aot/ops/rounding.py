@@ -11,6 +11,7 @@ class RequantRounding(Enum):
 
     DOUBLE = "double"  # rounding high multiply to 31 bits, then a rounding shift: two roundings
     SINGLE = "single"  # one 64-bit product, one rounding shift
+    REDUCED = "reduced"  # a 64-bit accumulator, the multiplier cut to 16 bits, one rounding shift
 
 
 MODES = ("tflm", "litert-ref")
@@ -37,6 +38,16 @@ def scales_in_single(op_name: str, mode: str) -> bool:
     return mode in _SCALES_IN_SINGLE.get(op_name, frozenset())
 
 
+# Of i16 inputs. Depthwise convolutions always have 64-bit sums; the others where their bias has.
+_WIDE_SUMS = frozenset({"depthwise_conv2d"})
+
+
 def rounding_of(op_name: str, mode: str) -> RequantRounding:
     """The rounding of an op that requantises, in mode 'tflm' or 'litert-ref'."""
     return ROUNDING[op_name][mode]
+
+
+def rounding_of_i16(op_name: str, bias_is_wide: bool) -> RequantRounding:
+    """The rounding of an op on i16 inputs, the same in both modes."""
+    wide = bias_is_wide or op_name in _WIDE_SUMS
+    return RequantRounding.REDUCED if wide else RequantRounding.DOUBLE

@@ -83,7 +83,7 @@ class _Cutter:
         folded = cut.astype(np.int64).sum(axis=taps) @ self._steps(node, columns)
         if bias is not None:
             stored = self._graph.constants[bias][rows].astype(np.int64)
-            return self._constant(bias, (stored + folded).astype(np.int32), rows)
+            return self._constant(bias, (stored + folded).astype(self._graph.constants[bias].dtype), rows)
         if not folded.any():
             return None
         name = self._fresh(f"{node.name}/bias")

@@ -33,7 +33,10 @@ def _rewritten(node: Node, graph: Graph) -> Graph:
     name = fresh_name(f"{old}/filters-first", graph.types)
     weights: Array = np.ascontiguousarray(graph.constants[old].transpose(2, 0, 1)[..., np.newaxis])
     tensor = TensorType(stored.dtype, weights.shape, _filters_first(stored.quant))
-    op = Conv2d(node.op.stride, node.op.dilation, node.op.padding, node.op.activation, node.op.rounding)
+    old_op = node.op
+    op = Conv2d(
+        old_op.stride, old_op.dilation, old_op.padding, old_op.activation, old_op.rounding, old_op.result
+    )
     conv = replace(node, op=op, inputs=(node.inputs[0], name, *node.inputs[2:]))
     nodes = [conv if other is node else other for other in graph.nodes]
     return graph.with_nodes(nodes, types={name: tensor}, constants={name: weights})

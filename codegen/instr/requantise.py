@@ -31,6 +31,8 @@ class Requant:
     rounding: RequantRounding
     rights: tuple[int, int]  # least and greatest right shift over the channels; negative: shifts left
     sum_fits_30_bits: bool
+    dtype: DType = DType.I8  # of what is stored
+    sum_dtype: DType = DType.I32
 
     @property
     def is_plain(self) -> bool:
@@ -67,11 +69,14 @@ class ToInt8:
 
     prepare: Function | None
     store: Function  # (sum, mult, right) -> int8, or (sum, mult, right, prepared) -> int8
+    sum_dtype: DType = DType.I32
 
 
 def to_int8(requant: Requant, dsp: bool) -> ToInt8:
     if requant.rounding is RequantRounding.SINGLE:
         return ToInt8(None, _rounding_once(requant))
+    if requant.rounding is RequantRounding.REDUCED:
+        return ToInt8(None, _reduced(requant), requant.sum_dtype)
     if requant.is_plain:
         return ToInt8(_rounding_term(requant), _right_shift_only(requant, dsp))
     return ToInt8(None, _any_shift(requant))
@@ -93,7 +98,7 @@ static inline int32_t {name}(int32_t right)
 
 def _right_shift_only(r: Requant, dsp: bool) -> Function:
     sign_matters = r.low < r.zero_point
-    name = f"to_int8{_clamp_suffix(r)}" + ("" if sign_matters else "_relu")
+    name = f"to_{_stored(r)}{_clamp_suffix(r)}" + ("" if sign_matters else "_relu")
     rounded = "v + (v >> 31) + rounding" if sign_matters else "v + rounding"
     definition = f"""\
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; {r.low} .. {r.high}. */
@@ -109,11 +114,11 @@ static inline int32_t {name}(int32_t sum, int32_t mult, int32_t right, int32_t r
 
 
 def _any_shift(r: Requant) -> Function:
-    name = f"to_int8{_suffix(r)}_any_shift"
+    name = f"to_{_stored(r)}{_suffix(r)}_any_shift"
     definition = f"""\
 /* sum * 2^left * mult / 2^31 / 2^right, each rounded as the reference does, {_said(r)};
    left is -right where right < 0. */
-static inline int8_t {name}(int32_t sum, int32_t mult, int32_t right)
+static inline {r.dtype.c_name} {name}(int32_t sum, int32_t mult, int32_t right)
 {{
     const int32_t left = right < 0 ? -right : 0;
     const int32_t shift = right < 0 ? 0 : right;
@@ -121,10 +126,10 @@ static inline int8_t {name}(int32_t sum, int32_t mult, int32_t right)
     const uint32_t mask = (1u << shift) - 1u;
     const int32_t half = (int32_t)(mask >> 1) + (v < 0);
     const int32_t rounded = (v >> shift) + ((int32_t)((uint32_t)v & mask) > half);
-    return (int8_t){_clamp_any("rounded", r)};
+    return ({r.dtype.c_name}){_clamp_any("rounded", r)};
 }}
 """
-    return Function(name, DType.I8, definition, _meaning(r), (), (_WIDE, clamp_function()))
+    return Function(name, r.dtype, definition, _meaning(r), (), (_WIDE, clamp_function()))
 
 
 _WIDE = Function(
@@ -157,17 +162,39 @@ static inline int32_t saturate_to_int8(int32_t v)
 
 
 def _rounding_once(r: Requant) -> Function:
-    name = f"to_int8{_suffix(r)}_once"
+    name = f"to_{_stored(r)}{_suffix(r)}_once"
+    far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
     definition = f"""\
 /* sum * mult / 2^(31 + right), rounded once, half up, {_said(r)}. */
-static inline int8_t {name}(int32_t sum, int32_t mult, int32_t right)
+static inline {r.dtype.c_name} {name}(int32_t sum, int32_t mult, int32_t right)
 {{
     const int64_t v = ((int64_t)sum * mult + ((int64_t)1 << (30 + right))) >> (31 + right);
-    const int32_t near = v < -256 ? -256 : v > 256 ? 256 : (int32_t)v;
-    return (int8_t){_clamp_any("near", r)};
+    const int32_t near = v < -{far} ? -{far} : v > {far} ? {far} : (int32_t)v;
+    return ({r.dtype.c_name}){_clamp_any("near", r)};
 }}
 """
-    return Function(name, DType.I8, definition, _meaning(r), (), (clamp_function(),))
+    return Function(name, r.dtype, definition, _meaning(r), (), (clamp_function(),))
+
+
+def _reduced(r: Requant) -> Function:
+    wide = "_wide" if r.sum_dtype is DType.I64 else ""
+    name = f"to_{_stored(r)}{_suffix(r)}_reduced{wide}"
+    far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
+    definition = f"""\
+/* sum * mult / 2^(15 + right), mult of 16 bits, rounded once, half up, {_said(r)}. */
+static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, int32_t right)
+{{
+    const int64_t v = ((int64_t)sum * mult + ((int64_t)1 << (14 + right))) >> (15 + right);
+    const int32_t near = v < -{far} ? -{far} : v > {far} ? {far} : (int32_t)v;
+    return ({r.dtype.c_name}){_clamp_any("near", r)};
+}}
+"""
+
+    def compute(total: int, mult: int, right: int) -> int:
+        scaled = (total * mult + (1 << (14 + right))) >> (15 + right)
+        return min(max(scaled + r.zero_point, r.low), r.high)
+
+    return Function(name, r.dtype, definition, compute, (), (clamp_function(),))
 
 
 def clamp_function() -> Function:
@@ -204,11 +231,11 @@ def _prepared_meaning(r: Requant) -> Callable[..., int]:
 
 
 def _needs(r: Requant, dsp: bool, *functions: Function) -> tuple[Function, ...]:
-    return (*functions, SATURATE if dsp and _is_full_range(r) else clamp_function())
+    return (*functions, SATURATE if dsp and _saturates(r) else clamp_function())
 
 
 def _clamp(value: str, r: Requant, dsp: bool) -> str:
-    if dsp and _is_full_range(r):
+    if dsp and _saturates(r):
         return f"saturate_to_int8({value})"
     return f"clamp({value}, {r.low}, {r.high})"
 
@@ -218,8 +245,16 @@ def _clamp_any(value: str, r: Requant) -> str:
     return f"(clamp({value}, {r.low - r.zero_point}, {r.high - r.zero_point}) + {_number(r.zero_point)})"
 
 
+def _saturates(r: Requant) -> bool:
+    return r.dtype is DType.I8 and _is_full_range(r)
+
+
+def _stored(r: Requant) -> str:
+    return f"int{8 * r.dtype.bytes}"
+
+
 def _is_full_range(r: Requant) -> bool:
-    return (r.low, r.high) == (-128, 127)
+    return (r.low, r.high) == r.dtype.limits
 
 
 def _clamp_suffix(r: Requant) -> str:

@@ -23,4 +23,8 @@ def by_dtype(integers: OpKernel, reals: OpKernel) -> OpKernel:
         return chosen(site).lower(site, inputs, output)
 
     assert integers.takes_rows == reals.takes_rows, "who looks at rows is decided by the op"
-    return OpKernel(wants, lower, integers.takes_rows, integers.dtypes | reals.dtypes)
+
+    def takes_rows_at(site: Site) -> bool:
+        return chosen(site).takes_rows_at(site)
+
+    return OpKernel(wants, lower, integers.takes_rows, takes_rows_at, integers.dtypes | reals.dtypes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aot.ir.graph import Array
-from aot.ir.types import TensorType
+from aot.ir.types import DType, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.requant import conv_requant
 from codegen.formats import Want, storage_dtype
@@ -34,7 +34,8 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
     """Rows of pixels with the padding inside; 16 bits wide where SMLAD reads them and memory allows."""
     op = _op(site)
     (top, bottom), (left, right) = op.padding
-    widened = site.dsp and site.wide and not site.mve
+    smlad = site.dsp and not (site.mve and site.are_bytes)
+    widened = site.input(0).dtype is DType.I16 or (smlad and site.wide)
     return (
         Want(
             dtype_bytes=2 if widened else 1,
@@ -42,7 +43,7 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
             right=right,
             top=top,
             bottom=bottom,
-            slack=-_tap_length(op, site.constants[1]) % GROUP if site.dsp and not site.mve else 0,
+            slack=-_tap_length(op, site.constants[1]) % GROUP if smlad else 0,
         ),
     )
 
@@ -59,10 +60,10 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     problem = _problem(site, inputs[0], output, tail)
     space: Space | None = None
     point: Point = {}
-    if site.mve:
+    if site.mve and site.are_bytes:
         scheduled = schedule_mve(problem, tail.requant, site.optimize)
         schedule, why = "helium", "2 x 4 sums per tile, 8-bit rows in place"
-    elif site.dsp:
+    elif site.dsp and problem.sum_dtype is DType.I32:
         space = dsp_space(problem, site.optimize, site.macs)
         point = space.chosen(site.tuned)
         scheduled = schedule_dsp(problem, Tile(**point), site.optimize)
@@ -115,6 +116,8 @@ def _problem(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> DotPr
         y_pixel_step=y.x_step,
         y_channel_step=y.c_step,
         to_int8=tail.to_int8,
+        w_dtype=site.input(1).dtype,
+        sum_dtype=tail.to_int8.sum_dtype,
     )
 
 
@@ -126,4 +129,4 @@ def _summary(op: Conv2d, x: TensorType, w: Array, y: TensorType) -> str:
     )
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower)
+KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))

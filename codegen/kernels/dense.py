@@ -39,11 +39,16 @@ def _op(site: Site) -> Dense:
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
-    if site.mve:
+    if site.mve and site.are_bytes:
         return (Want(),)
-    widened = site.dsp and site.wide
+    widened = site.input(0).dtype is DType.I16 or (site.dsp and site.wide)
     depth = site.constants[1].shape[1]
     return (Want(dtype_bytes=2 if widened else 1, slack=-depth % GROUP if site.dsp else 0),)
+
+
+def _sums_fit_32_bits(site: Site) -> bool:
+    """The arena is aligned for sums of 32 bits."""
+    return _tail(site).to_int8.sum_dtype is DType.I32
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -114,6 +119,8 @@ def _problem(site: Site, x: RowFormat, y: RowFormat, tail: Requantised | None, l
         y_pixel_step=y.x_step if tail is not None else 0,
         y_channel_step=y.c_step if tail is not None else 1,
         to_int8=tail.to_int8 if tail is not None else None,
+        w_dtype=site.input(1).dtype,
+        sum_dtype=tail.to_int8.sum_dtype if tail is not None else DType.I32,
     )
 
 
@@ -128,9 +135,9 @@ class _Made:
 
 
 def _schedule(site: Site, problem: DotProblem, requant: Requant | None) -> _Made:
-    if site.mve:
+    if site.mve and site.are_bytes:
         return _Made("helium", schedule_mve(problem, requant, site.optimize))
-    if site.dsp:
+    if site.dsp and problem.sum_dtype is DType.I32:
         space = dsp_space(problem, site.optimize, site.macs)
         point = space.chosen(site.tuned)
         return _Made("smlad", schedule_dsp(problem, Tile(**point), site.optimize), space, point)
@@ -157,4 +164,10 @@ def _finish(site: Site, y: RowFormat, tail: Requantised) -> Proc:
     return Proc(f"dense_finish_{channels}", (sums, ys, *channel.tables), (For("o", channels, body),))
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower, takes_rows=True)
+KERNEL = OpKernel(
+    wants=_wants,
+    lower=_lower,
+    dtypes=frozenset({DType.I8, DType.I16}),
+    takes_rows=True,
+    takes_rows_at=_sums_fit_32_bits,
+)

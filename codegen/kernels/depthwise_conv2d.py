@@ -46,7 +46,7 @@ def _is_dsp_row(site: Site) -> bool:
     op, (rows, columns, _) = _op(site), site.constants[1].shape
     square = rows == columns == dsp_depthwise.KERNEL
     plain = op.multiplier == 1 and op.dilation[1] == 1 and op.stride[1] in dsp_depthwise.STRIDES
-    return site.dsp and square and plain
+    return site.dsp and square and plain and site.are_bytes
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
@@ -56,7 +56,7 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
     (top, bottom), (left, right) = _op(site).padding
     if _is_dsp_row(site):
         return (Want(Order.PLANES, 1, left, right, top, bottom, slack=dsp_depthwise.READ_AHEAD),)
-    return (Want(Order.PIXELS, 1, left, right, top, bottom),)
+    return (Want(Order.PIXELS, site.input(0).dtype.bytes, left, right, top, bottom),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -106,8 +106,8 @@ def _nest(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     op, (kernel_rows, kernel_columns, channels) = _op(site), site.constants[1].shape
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, kernel_rows)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
-    w = Buffer("w", DType.I8, channels * kernel_rows * kernel_columns, Role.CONSTANT)
-    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    w = Buffer("w", site.input(1).dtype, channels * kernel_rows * kernel_columns, Role.CONSTANT)
+    total = Buffer("sum", tail.to_int8.sum_dtype, 1, Role.LOCAL)
     c, m, column, row, tap = (variable(v) for v in ("c", "m", "column", "r", "t"))
     out_channel = c * op.multiplier + m
     channel = channel_constants(tail.to_int8, channels, out_channel)
@@ -153,4 +153,4 @@ def _schedule_dsp_row(proc: Proc, width: int, stride: int, small: bool, point: P
     return unroll_by(proc, "output", point["stores"])
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower)
+KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))

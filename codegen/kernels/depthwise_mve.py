@@ -58,7 +58,8 @@ def serves_site(site: Site) -> bool:
     op = site.node.op
     assert isinstance(op, DepthwiseConv2d)
     rows, columns, _ = site.constants[1].shape
-    return site.mve and op.multiplier == 1 and op.dilation[1] == 1 and rows <= PIXEL and columns <= COLUMNS
+    fits = site.mve and site.are_bytes
+    return fits and op.multiplier == 1 and op.dilation[1] == 1 and rows <= PIXEL and columns <= COLUMNS
 
 
 def wants(op: DepthwiseConv2d) -> Want:

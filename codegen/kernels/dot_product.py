@@ -75,6 +75,8 @@ class DotProblem:
     y_pixel_step: int
     y_channel_step: int
     to_int8: ToInt8 | None  # None: sums are added to 32-bit sums in memory
+    w_dtype: DType = DType.I8  # I16: weights that do not fit 8 bits
+    sum_dtype: DType = DType.I32
 
     @property
     def x_aligned(self) -> bool:
@@ -120,12 +122,12 @@ class ScheduledDot:
         return packed.astype(np.int16) if self.proc.param("w").dtype is DType.I16 else packed
 
 
-def nest(p: DotProblem, w_dtype: DType = DType.I8) -> Proc:
+def nest(p: DotProblem, w_dtype: DType) -> Proc:
     """The loop nest before any schedule."""
     x = Buffer("x", p.x_dtype, p.x_elements, Role.ROWS, p.kernel_rows)
     depth = p.kernel_rows * p.taps * p.length
     w = Buffer("w", w_dtype, p.channels * depth, Role.CONSTANT)
-    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    total = Buffer("sum", p.sum_dtype, 1, Role.LOCAL)
     o, column, row, tap, k = (variable(v) for v in ("o", "column", "r", "t", "k"))
     window = column * p.x_step + tap * p.tap_step + k + p.x_first
     weight = o * depth + row * (p.taps * p.length) + tap * p.length + k
@@ -167,7 +169,7 @@ def _ends(p: DotProblem) -> _Ends:
 
 def schedule_plain(p: DotProblem, tile: Tile) -> ScheduledDot:
     """For cores without SIMD: a small register tile, so that each load serves two products."""
-    proc = _tiled(nest(p), p, tile)
+    proc = _tiled(nest(p, p.w_dtype), p, tile)
     for outer in ("oi", "xi"):
         for inner in ("r", "t", "k"):
             proc = reorder(proc, outer, inner)
@@ -180,7 +182,7 @@ def schedule_dsp(p: DotProblem, tile: Tile, goal: Optimize) -> ScheduledDot:
     Where code shall be small, tiles are written for any shape, so that layers can share them.
     """
     is_general = goal is Optimize.SIZE and tile.pixels < _MOST_PIXELS
-    w_dtype = DType.I16 if tile.weight_bits == 16 else DType.I8
+    w_dtype = DType.I16 if tile.weight_bits == 16 else p.w_dtype
     proc = pad_reduction(nest(p, w_dtype), "k", GROUP, zeros="w")
     groups = -(-p.length // GROUP)
     proc = split(proc, "k", GROUP, "group", "k4")

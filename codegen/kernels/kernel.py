@@ -37,6 +37,11 @@ class Site:
         return self.node.op.cost(self.inputs, self.outputs).macs
 
     @property
+    def are_bytes(self) -> bool:
+        """Whether data, weights and results are all i8: what most instructions are for."""
+        return {self.input(0).dtype, self.input(1).dtype, self.outputs[0].dtype} == {DType.I8}
+
+    @property
     def mve(self) -> bool:
         return self.target.has(Feature.MVE)
 
@@ -101,5 +106,6 @@ class OpKernel:
 
     wants: Callable[[Site], tuple[Want | None, ...]]  # one per activation; None: any format will do
     lower: Callable[[Site, Sequence[RowFormat], RowFormat], Kernel]
-    takes_rows: bool = False  # can read a flattened image by the rows of the image
+    takes_rows: bool = False  # can read a flattened image by the rows of the image ...
+    takes_rows_at: Callable[[Site], bool] = lambda site: True  # ... at a node for which this holds
     dtypes: frozenset[DType] = frozenset({DType.I8})  # that inputs and outputs may have

@@ -10,7 +10,7 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation, integer_clamp
-from aot.ops.requant import quant_of
+from aot.ops.requant import INT32_MAX, quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
 from codegen.instr.requantise import Requant, ToInt8, to_int8
 from codegen.loops.affine import Affine
@@ -53,8 +53,8 @@ class ChannelConstants:
 
 def channel_constants(to_int8: ToInt8, channels: int, channel: Affine) -> ChannelConstants:
     """For a nest that makes a channel's sums and stores them."""
-    bias = Buffer("bias", DType.I32, channels, Role.CONSTANT)
-    start = Buffer("start", DType.I32, 1, Role.LOCAL)
+    bias = Buffer("bias", to_int8.sum_dtype, channels, Role.CONSTANT)
+    start = Buffer("start", to_int8.sum_dtype, 1, Role.LOCAL)
     begin = (Declare(start), Store(at(start), load(bias, channel)))
     c = scale_constants(to_int8, channels, channel)
     return replace(
@@ -90,7 +90,11 @@ def requantised(
 ) -> Requantised:
     """For weights whose first axis is the output channel."""
     start = folded_bias(weights, bias, quant_of(x_type).zero_point)
+    largest = largest_sum(weights, start, -x_type.dtype.limits[0])
+    sum_dtype = DType.I32 if largest <= INT32_MAX else DType.I64
     mult, shift = multipliers
+    if rounding is RequantRounding.REDUCED:
+        mult = reduced_multiplier(mult.astype(np.int64))
     right = -shift.astype(np.int64)
     low, high = integer_clamp(activation, out_type)
     requant = Requant(
@@ -99,8 +103,11 @@ def requantised(
         high=high,
         rounding=rounding,
         rights=(int(right.min()), int(right.max())),
-        sum_fits_30_bits=largest_sum(weights, start) < 1 << 30,
+        sum_fits_30_bits=largest < 1 << 30,
+        dtype=out_type.dtype,
+        sum_dtype=sum_dtype if rounding is RequantRounding.REDUCED else DType.I32,
     )
+    start = start.astype(requant.sum_dtype.numpy)
     return Requantised(start, mult.astype(np.int32), right.astype(np.int8), requant, to_int8(requant, dsp))
 
 
@@ -108,10 +115,10 @@ def folded_bias(weights: Array, bias: Array | None, zero_point: int) -> Array:
     """bias[o] - zero_point * sum(w[o]): the input's zero point leaves the inner loop."""
     flat = weights.reshape(weights.shape[0], -1).astype(np.int64)
     start = np.zeros(len(flat), np.int64) if bias is None else bias.astype(np.int64)
-    return np.asarray(start - zero_point * flat.sum(axis=1), np.int32)
+    return np.asarray(start - zero_point * flat.sum(axis=1), np.int64)
 
 
-def largest_sum(weights: Array, bias: Array) -> int:
-    """A bound on |sum| at any moment, for stored int8 inputs (the zero point is in the bias)."""
+def largest_sum(weights: Array, bias: Array, largest_input: int) -> int:
+    """A bound on |sum| at any moment, for inputs as they are stored (the zero point is in the bias)."""
     flat = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64))
-    return int((flat.sum(axis=1) * 128 + np.abs(bias.astype(np.int64))).max())
+    return int((flat.sum(axis=1) * largest_input + np.abs(bias.astype(np.int64))).max())

@@ -86,7 +86,7 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: tensor(0, dtype="float16"),
         "error: element type FLOAT16 is not supported\n"
         '  tensor 0 "image" (net.tflite)\n'
-        "  hint: supported: BOOL, FLOAT32, INT16, INT32, INT64, INT8, UINT8",
+        "  hint: supported: BOOL, FLOAT32, INT16, INT32, INT4, INT64, INT8, UINT8",
     ),
     "scale": (
         lambda: tensor(0, scales=(float("nan"),)),
@@ -173,8 +173,8 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "a limit of the op": (
         lambda: tensor(1, scales=(0.1,), zero_points=(3,)),
-        "error: i8 weights must have zero point 0 and one scale, or one scale for each output channel: "
-        f"zero point 3\n{AT_CONV}\n  hint: docs/ops.md lists what each operator supports",
+        "error: i8 and i16 weights must have zero point 0 and one scale, or one scale for each output "
+        f"channel: zero point 3\n{AT_CONV}\n  hint: docs/ops.md lists what each operator supports",
     ),
     "length of the bias": (
         lambda: tensor(2, shape=(3,), data=np.zeros(3, np.int32), scales=(), zero_points=()),

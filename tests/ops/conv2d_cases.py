@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from op_case import OpCase, Weights, float32, float32_weights, int8, int8_weights, int32_bias, op_case
+from op_case import (
+    OpCase,
+    Weights,
+    float32,
+    float32_weights,
+    int8,
+    int8_weights,
+    int32_bias,
+    op_case,
+    wide,
+    wide_bias,
+    wide_weights,
+)
 
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
@@ -60,6 +72,34 @@ CASES = (
     case("saturating", Conv2d(), int8(1, 4, 4, 4), (4, 3, 3), int8(scale=0.001)),
     case("multiplier_above_one", Conv2d(), int8(1, 4, 4, 1, scale=40.0), (4, 1, 1), int8(scale=0.002)),
     case("single_rounding", Conv2d(rounding=RequantRounding.SINGLE), int8(1, 4, 4, 8), (4, 3, 3)),
+    op_case(
+        "conv2d_i16",
+        Conv2d(padding=SAME3),
+        [wide(int8(1, 6, 7, 3))],
+        wide(OUT),
+        [int8_weights(4, 3, 3, 3, axis=0), int32_bias(4)],
+    ),
+    op_case(
+        "conv2d_i16_wide_sums",
+        Conv2d(stride=(1, 2), activation=Activation.RELU, rounding=RequantRounding.REDUCED),
+        [wide(int8(1, 5, 7, 8))],
+        wide(OUT),
+        [int8_weights(5, 3, 3, 8, axis=0), wide_bias(5)],
+    ),
+    op_case(
+        "conv2d_i16_reduced",
+        Conv2d(rounding=RequantRounding.REDUCED),
+        [wide(int8(1, 3, 3, 16))],
+        wide(OUT),
+        [int8_weights(6, 1, 1, 16, axis=0), None],
+    ),
+    op_case(
+        "conv2d_wide_weights",
+        Conv2d(padding=SAME3),
+        [int8(1, 4, 5, 6, zero_point=9)],
+        OUT,
+        [wide_weights(3, 3, 3, 6), int32_bias(3)],
+    ),
     op_case(
         "conv2d_float32",
         Conv2d(stride=(2, 1), padding=SAME3, activation=Activation.RELU),

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from op_case import OpCase, Weights, float32, float32_weights, int8, int8_weights, int32_bias, op_case
+from op_case import (
+    OpCase,
+    Weights,
+    float32,
+    float32_weights,
+    int8,
+    int8_weights,
+    int32_bias,
+    op_case,
+    wide,
+    wide_bias,
+)
 
-from aot.ir.types import TensorType
+from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.dense import Dense
 from aot.ops.rounding import RequantRounding
@@ -29,6 +40,20 @@ CASES = (
     case("per_channel", Dense(), int8(1, 20), 6, per_channel=True),
     case("no_bias", Dense(), int8(1, 20, zero_point=5), 6, bias=False),
     case("relu", Dense(activation=Activation.RELU), int8(1, 20, zero_point=5), 6),
+    op_case(
+        "dense_i16",
+        Dense(rounding=RequantRounding.REDUCED),
+        [wide(int8(2, 33))],
+        wide(OUT),
+        [int8_weights(9, 33), wide_bias(9)],
+    ),
+    op_case(
+        "dense_i8_to_i16",
+        Dense(result=DType.I16),
+        [int8(1, 40, zero_point=-7)],
+        wide(OUT),
+        [int8_weights(8, 40), None],
+    ),
     op_case(
         "dense_float32", Dense(), [float32(2, 9)], float32(), [float32_weights(4, 9), float32_weights(4)]
     ),

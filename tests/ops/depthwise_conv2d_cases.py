@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from op_case import OpCase, Weights, float32, float32_weights, int8, int8_weights, int32_bias, op_case
+from op_case import (
+    OpCase,
+    Weights,
+    float32,
+    float32_weights,
+    int8,
+    int8_weights,
+    int32_bias,
+    op_case,
+    wide,
+    wide_bias,
+    wide_weights,
+)
 
-from aot.ir.types import TensorType
+from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.rounding import RequantRounding
 
 OUT = int8(scale=0.03, zero_point=-7)
 SAME3 = ((1, 1), (1, 1))
@@ -47,6 +60,20 @@ CASES = (
         DepthwiseConv2d(activation=Activation.RELU6),
         int8(1, 4, 4, 4),
         out=int8(scale=0.03, zero_point=-128),
+    ),
+    op_case(
+        "depthwise_i16",
+        DepthwiseConv2d(padding=SAME3, rounding=RequantRounding.REDUCED),
+        [wide(int8(1, 5, 6, 4))],
+        wide(OUT),
+        [int8_weights(3, 3, 4, axis=2), wide_bias(4)],
+    ),
+    op_case(
+        "depthwise_i16_to_i8",
+        DepthwiseConv2d(multiplier=2, result=DType.I8),
+        [wide(int8(1, 6, 1, 3))],
+        OUT,
+        [wide_weights(6, 1, 6), int32_bias(6)],
     ),
     op_case(
         "depthwise_float32",

@@ -44,6 +44,21 @@ def int8(*shape: int, scale: float = 0.05, zero_point: int = 0) -> TensorType:
     return TensorType(DType.I8, shape, Quant((float(np.float32(scale)),), (zero_point,)))
 
 
+def wide(tensor: TensorType) -> TensorType:
+    """The same with elements of 16 bits, symmetric, in steps so fine that it reaches as far."""
+    assert tensor.quant is not None
+    quant = Quant(
+        tuple(float(np.float32(s / 256)) for s in tensor.quant.scales), (0,) * len(tensor.quant.scales)
+    )
+    return TensorType(DType.I16, tensor.shape, quant)
+
+
+def wide_bias(channels: int) -> Weights:
+    """Of 64 bits, beyond what 32 hold."""
+    narrow = int32_bias(channels).array.astype(np.int64)
+    return Weights(TensorType(DType.I64, (channels,)), narrow * 300 + (narrow[:1] % 3) * 2**33)
+
+
 def float32(*shape: int) -> TensorType:
     return TensorType(DType.F32, shape)
 
@@ -89,6 +104,14 @@ def int32_bias(channels: int, seed: int = 2, largest: int = 5000) -> Weights:
     rng = np.random.default_rng(seed)
     values = rng.integers(-largest, largest + 1, channels).astype(np.int32)
     return Weights(TensorType(DType.I32, (channels,)), values)
+
+
+def wide_weights(*shape: int) -> Weights:
+    """Weights of nine bits, as unsigned ones are when they are counted from their zero point."""
+    rng = np.random.default_rng(6)
+    scale = float(np.float32(1 / (0.05 * 74 * 147 * np.sqrt(np.prod(shape[1:])))))
+    tensor = TensorType(DType.I16, shape, Quant((scale,), (0,)))
+    return Weights(tensor, rng.integers(-255, 256, shape).astype(np.int16))
 
 
 def float32_weights(*shape: int, seed: int = 3) -> Weights:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 import tflite
 
 from aot.errors import ModelError
@@ -14,6 +15,7 @@ from aot.ir.graph import Array
 from aot.ir.types import DType, Quant, TensorType
 
 DTYPES = {
+    tflite.TensorType.INT4: DType.I8,  # constants only: unpacked when they are read
     tflite.TensorType.INT8: DType.I8,
     tflite.TensorType.UINT8: DType.U8,
     tflite.TensorType.INT16: DType.I16,
@@ -125,8 +127,15 @@ class _Reader:
                 "convert the model so that constants are inside",
             )
         # Buffer 0 means "no data" by convention, as does an empty one.
+        is_packed = tensor.Type() == tflite.TensorType.INT4
         if index == 0 or buffer.DataLength() == 0:
+            if is_packed:
+                raise self.fail(
+                    "4-bit values are supported as constants only", "convert with 8-bit activations"
+                )
             return None
+        if is_packed:
+            return self._unpacked(buffer.DataAsNumpy().astype(np.uint8), tensor_type)
         if buffer.DataLength() != tensor_type.bytes:
             raise self.fail(
                 f"its buffer {index} has {buffer.DataLength():,} bytes, "
@@ -135,3 +144,13 @@ class _Reader:
         stored = tensor_type.dtype.numpy.newbyteorder("<")
         raw = buffer.DataAsNumpy().tobytes()
         return np.frombuffer(raw, stored).astype(tensor_type.dtype.numpy).reshape(tensor_type.shape)
+
+    def _unpacked(self, data: npt.NDArray[np.uint8], tensor_type: TensorType) -> Array:
+        """Two values to a byte, the first in its low half."""
+        count = tensor_type.elements
+        if data.size != (count + 1) // 2:
+            raise self.fail(
+                f"its buffer has {data.size:,} bytes, {count:,} values of 4 bits need {(count + 1) // 2:,}"
+            )
+        halves = np.stack([data & 15, data >> 4], axis=1).reshape(-1)[:count]
+        return ((halves.astype(np.int8) ^ 8) - 8).astype(np.int8).reshape(tensor_type.shape)

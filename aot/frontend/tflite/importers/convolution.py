@@ -8,12 +8,13 @@ import tflite
 
 from aot.frontend.tflite.draft import Draft, Operator
 from aot.frontend.tflite.importers import attributes as read
-from aot.ir.types import Quant
+from aot.frontend.tflite.importers.batches import by_images
+from aot.ir.types import DType, Quant
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.reshape import Reshape
-from aot.ops.rounding import rounding_of
+from aot.ops.rounding import RequantRounding, rounding_of, rounding_of_i16
 
 
 def import_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
@@ -23,15 +24,16 @@ def import_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
     channels, rows, columns, _ = draft.types[w].shape
     stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
     dilation = read.at_least_one(operator, "dilation", (options.DilationHFactor(), options.DilationWFactor()))
+    bias = read.constant_bias(draft, operator, channels)
     op = Conv2d(
         stride=stride,
         dilation=dilation,
         padding=read.padding(operator, options.Padding(), x_type, (rows, columns), stride, dilation),
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=rounding_of(Conv2d.name, mode),
+        rounding=_rounding(draft, Conv2d.name, mode, x, bias),
+        result=_result(draft, operator, x),
     )
-    bias = read.constant_bias(draft, operator, channels)
-    draft.add_node(operator, op, (x, w, bias), read.the_output(operator))
+    by_images(draft, operator, op, x, (w, bias))
 
 
 def import_depthwise_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
@@ -41,16 +43,17 @@ def import_depthwise_conv_2d(draft: Draft, operator: Operator, mode: str) -> Non
     rows, columns, channels = draft.types[w].shape
     stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
     dilation = read.at_least_one(operator, "dilation", (options.DilationHFactor(), options.DilationWFactor()))
+    bias = read.constant_bias(draft, operator, channels)
     op = DepthwiseConv2d(
         stride=stride,
         dilation=dilation,
         padding=read.padding(operator, options.Padding(), x_type, (rows, columns), stride, dilation),
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=rounding_of(DepthwiseConv2d.name, mode),
+        rounding=_rounding(draft, DepthwiseConv2d.name, mode, x, bias),
         multiplier=channels // x_type.shape[3],
+        result=_result(draft, operator, x),
     )
-    bias = read.constant_bias(draft, operator, channels)
-    draft.add_node(operator, op, (x, w, bias), read.the_output(operator))
+    by_images(draft, operator, op, x, (w, bias))
 
 
 def _depthwise_weights(draft: Draft, operator: Operator) -> str:
@@ -73,13 +76,26 @@ def import_fully_connected(draft: Draft, operator: Operator, mode: str) -> None:
     x = read.operand(operator, 0, "the vector")
     w = read.constant_weights(draft, operator, rank=2)
     outputs, depth = draft.types[w].shape
+    bias = read.constant_bias(draft, operator, outputs)
     op = Dense(
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=rounding_of(Dense.name, mode),
+        rounding=_rounding(draft, Dense.name, mode, x, bias),
+        result=_result(draft, operator, x),
     )
-    bias = read.constant_bias(draft, operator, outputs)
     rows = _as_rows(draft, operator, x, depth)
     _add_dense(draft, operator, op, (rows, w, bias), outputs)
+
+
+def _rounding(draft: Draft, op_name: str, mode: str, x: str, bias: str | None) -> RequantRounding:
+    if draft.types[x].dtype is not DType.I16:
+        return rounding_of(op_name, mode)
+    return rounding_of_i16(op_name, bias is not None and draft.types[bias].dtype is DType.I64)
+
+
+def _result(draft: Draft, operator: Operator, x: str) -> DType | None:
+    """The result's element type where it is not the input's."""
+    dtype = draft.types[read.the_output(operator)].dtype
+    return None if dtype is draft.types[x].dtype else dtype
 
 
 def _as_rows(draft: Draft, operator: Operator, x: str, depth: int) -> str:

@@ -1,0 +1,92 @@
+"""Weights of four bits are unpacked, batches are taken apart, 16-bit inputs choose their rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tflite
+from tflite_builder import ModelBuilder
+from tflite_writer import TensorSpec
+
+from aot.errors import ModelError
+from aot.frontend.tflite.read import read_tflite
+from aot.interpret import run_graph
+from aot.ir.graph import Graph
+from aot.ir.types import DType
+from aot.ir.verify import verify
+from aot.ops.dense import Dense
+from aot.ops.rounding import RequantRounding
+
+
+def read(data: bytes) -> Graph:
+    graph = read_tflite(data, "net.tflite")
+    verify(graph)
+    return graph
+
+
+def four_bits(data: list[int], elements: int) -> bytes:
+    """A model whose constant claims to hold packed elements; the bytes are as given."""
+    build = ModelBuilder()
+    x = build.input("x", (1, elements))
+    w = TensorSpec("w", (1, elements), "int4", (0.1,), (0,), 0, np.array(data, np.uint8))
+    build.tensors["w"] = w
+    y = TensorSpec("y", (1, 1), "int8", (0.5,), (0,))
+    return build.finish(build.operator("FULLY_CONNECTED", 4, (x, "w", None), [y], "FullyConnectedOptions"))
+
+
+def test_four_bits_are_unpacked_the_low_half_first() -> None:
+    graph = read(four_bits([0xF1, 0x87, 0x0E], 5))
+    (w,) = graph.constants.values()
+    assert (w.dtype, w.tolist()) == (np.int8, [[1, -1, 7, -8, -2]])
+
+
+def test_too_few_bytes_of_four_bit_values_are_told() -> None:
+    with pytest.raises(ModelError) as caught:
+        read(four_bits([0xF1, 0x87], 5))
+    assert caught.value.what == "its buffer has 2 bytes, 5 values of 4 bits need 3"
+
+
+def test_four_bit_activations_are_refused() -> None:
+    build = ModelBuilder()
+    x = build.input("x", (1, 4), dtype="int4")
+    y = TensorSpec("y", (1, 4), "int4", (0.5,), (0,))
+    with pytest.raises(ModelError) as caught:
+        read(build.finish(build.operator("RELU", 1, (x,), [y])))
+    assert caught.value.what == "4-bit values are supported as constants only"
+
+
+@pytest.mark.parametrize(
+    ("bias", "rounding"), [("int32", RequantRounding.DOUBLE), ("int64", RequantRounding.REDUCED)]
+)
+def test_the_bias_of_16_bit_inputs_says_how_wide_sums_are(bias: str, rounding: RequantRounding) -> None:
+    build = ModelBuilder()
+    x = build.input("x", (1, 4), dtype="int16")
+    w = build.constant("w", np.ones((2, 4), np.int8), [0.1])
+    b = build.constant("b", np.ones(2, np.dtype(bias)))
+    y = TensorSpec("y", (1, 2), "int16", (0.5,), (0,))
+    build.operator("FULLY_CONNECTED", 4, (x, w, b), [y], "FullyConnectedOptions")
+    (node,) = read(build.finish("y")).nodes
+    assert node.op == Dense(rounding=rounding)
+
+
+def test_a_batch_of_images_is_taken_one_by_one() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.integers(-128, 128, (3, 5, 5, 2)).astype(np.int8)
+    w = rng.integers(-128, 128, (4, 3, 3, 2)).astype(np.int8)
+
+    def model(images: int) -> Graph:
+        build = ModelBuilder()
+        source = build.input("x", (images, 5, 5, 2), scale=0.1)
+        weights = build.constant("w", w, [0.01])
+        y = TensorSpec("y", (images, 5, 5, 4), "int8", (0.2,), (3,))
+        fields = {"Padding": tflite.Padding.SAME, "StrideH": 1, "StrideW": 1}
+        fields |= {"DilationHFactor": 1, "DilationWFactor": 1}
+        build.operator("CONV_2D", 3, (source, weights, None), [y], "Conv2DOptions", **fields)
+        return read(build.finish("y"))
+
+    alone = np.concatenate([run_graph(model(1), {"x": image[np.newaxis]})["y"] for image in x])
+    assert np.array_equal(run_graph(model(3), {"x": x})["y"], alone)
+
+
+def test_no_value_of_four_bits_is_left() -> None:
+    assert {t.dtype for t in read(four_bits([0x11], 2)).types.values()} == {DType.I8}
