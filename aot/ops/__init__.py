@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.binary import Add, Div, Mul, SquaredDifference, Sub
 from aot.ops.combine import Combine
 from aot.ops.compare import Compare
@@ -37,6 +38,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
         for op in (
             Add,
             AveragePool2d,
+            BatchMatmul,
             Clamp,
             Combine,
             Compare,

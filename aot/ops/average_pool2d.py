@@ -35,6 +35,8 @@ class AveragePool2d(Pool2d):
         limits.QUANTISATION_IS_KEPT,
     )
 
+    is_unsigned: bool = False  # rounded as the mean of the integers plus 128 would be: halves up
+
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
@@ -43,12 +45,19 @@ class AveragePool2d(Pool2d):
         sums = self._sums(x.astype(np.float64))
         if out_type.dtype is DType.F32:
             return (clamp_reals(sums / counts, self.activation),)
-        means = rounded_mean(sums.astype(np.int64), counts.astype(np.int64))
+        rounded = mean_halves_up if self.is_unsigned else rounded_mean
+        means = rounded(sums.astype(np.int64), counts.astype(np.int64))
         return (clamp_integers(means, self.activation, out_type),)
 
     def _sums(self, x: Reals) -> Reals:
         windows = patches(pad(x, self.padding, 0), self.size, self.stride, (1, 1))
         return np.asarray(windows.sum(axis=(4, 5)), np.float64)
+
+
+def mean_halves_up(sums: Ints, counts: Ints) -> Ints:
+    """sums / counts rounded half up."""
+    means: Ints = (sums + counts // 2) // counts
+    return means
 
 
 def rounded_mean(sums: Ints, counts: Ints) -> Ints:

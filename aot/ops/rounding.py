@@ -21,6 +21,7 @@ MODES = ("tflm", "litert-ref")
 _DOUBLE = MappingProxyType({"tflm": RequantRounding.DOUBLE, "litert-ref": RequantRounding.DOUBLE})
 ROUNDING = MappingProxyType(
     {
+        "batch_matmul": _DOUBLE,
         "conv2d": _DOUBLE,
         "depthwise_conv2d": _DOUBLE,
         "dense": MappingProxyType({"tflm": RequantRounding.DOUBLE, "litert-ref": RequantRounding.SINGLE}),

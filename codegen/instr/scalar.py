@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.average_pool2d import rounded_mean
+from aot.ops.average_pool2d import mean_halves_up, rounded_mean
 from aot.ops.requant import rounding_divide_by_pot
 from codegen.instr.instruction import Function
 from codegen.instr.requantise import clamp_function
@@ -29,36 +29,52 @@ def parenthesised(value: int) -> str:
     return f"({value})" if value < 0 else str(value)
 
 
-def mean_of(count: int) -> Function:
-    """f(sum) -> sum / count, half away from zero."""
+def mean_of(count: int, halves_up: bool = False) -> Function:
+    """f(sum) -> sum / count, half away from zero or half up."""
+    name, said = _mean_name(f"mean_of_{count}", halves_up)
     definition = f"""\
-/* sum / {count}, half away from zero. */
-static inline int32_t mean_of_{count}(int32_t sum)
+/* sum / {count}, {said}. */
+static inline int32_t {name}(int32_t sum)
 {{
-    return (sum >= 0 ? sum + {count // 2} : sum - {count // 2}) / {count};
+    return {_mean_text(str(count), str(count // 2), halves_up)};
 }}
 """
+    rounded = mean_halves_up if halves_up else rounded_mean
 
     def compute(total: int) -> int:
-        return int(rounded_mean(np.asarray(total, np.int64), np.asarray(count, np.int64)))
+        return int(rounded(np.asarray(total, np.int64), np.asarray(count, np.int64)))
 
-    return Function(f"mean_of_{count}", DType.I32, definition, compute)
+    return Function(name, DType.I32, definition, compute)
 
 
-def mean_of_counted() -> Function:
-    """f(sum, count) -> sum / count, half away from zero."""
-    definition = """\
-/* sum / count, half away from zero. */
-static inline int32_t mean(int32_t sum, int32_t count)
-{
-    return (sum >= 0 ? sum + count / 2 : sum - count / 2) / count;
-}
+def mean_of_counted(halves_up: bool = False) -> Function:
+    """f(sum, count) -> sum / count, half away from zero or half up."""
+    name, said = _mean_name("mean", halves_up)
+    definition = f"""\
+/* sum / count, {said}. */
+static inline int32_t {name}(int32_t sum, int32_t count)
+{{
+    return {_mean_text("count", "count / 2", halves_up)};
+}}
 """
+    rounded = mean_halves_up if halves_up else rounded_mean
 
     def compute(total: int, count: int) -> int:
-        return int(rounded_mean(np.asarray(total, np.int64), np.asarray(count, np.int64)))
+        return int(rounded(np.asarray(total, np.int64), np.asarray(count, np.int64)))
 
-    return Function("mean", DType.I32, definition, compute)
+    return Function(name, DType.I32, definition, compute)
+
+
+def _mean_name(name: str, halves_up: bool) -> tuple[str, str]:
+    return (
+        (f"{name}_halves_up", "half up; |sum| <= 128 * count") if halves_up else (name, "half away from zero")
+    )
+
+
+def _mean_text(count: str, half: str, halves_up: bool) -> str:
+    if halves_up:
+        return f"(sum + 128 * {count} + {half}) / {count} - 128"
+    return f"(sum >= 0 ? sum + {half} : sum - {half}) / {count}"
 
 
 def clamp_to(low: int, high: int) -> Function:

@@ -9,6 +9,7 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.activation import integer_clamp
+from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.spatial import NO_PADDING, pad, patches
 from codegen.formats import Want, geometry, storage_dtype
 from codegen.instr.instruction import Function
@@ -55,9 +56,9 @@ def _by_windows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     total = Buffer("sum", DType.I32, 1, Role.LOCAL)
     mean: Expr
     if even:
-        mean = Apply(mean_of(int(counts.flat[0])), (load(total),))
+        mean = Apply(mean_of(int(counts.flat[0]), _halves_up(site)), (load(total),))
     else:
-        mean = Apply(mean_of_counted(), (load(total), load(count, variable("column"))))
+        mean = Apply(mean_of_counted(_halves_up(site)), (load(total), load(count, variable("column"))))
     element = load(xs, window_element(op, x), variable("r"))
     body = (
         Declare(total),
@@ -83,7 +84,7 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     op, elements = pool_of(site), y.width * y.channels
     xs, ys = _x(site, x, 1), _y(site, y)
     sums = Buffer("sums", DType.I32, elements, Role.STATE)
-    mean = Apply(mean_of(op.size[0] * op.size[1]), (load(sums, _sum_of(y)),))
+    mean = Apply(mean_of(op.size[0] * op.size[1], _halves_up(site)), (load(sums, _sum_of(y)),))
     taps = For("t", op.size[1], (Accumulate(at(sums, _sum_of(y)), load(xs, window_element(op, x))),))
     name = f"average_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}"
     add = Proc(f"{name}_add", (xs, sums), (_every(y, taps),))
@@ -129,6 +130,11 @@ def _x(site: Site, x: RowFormat, rows: int) -> Buffer:
 
 def _y(site: Site, y: RowFormat) -> Buffer:
     return Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+
+
+def _halves_up(site: Site) -> bool:
+    op = site.node.op
+    return isinstance(op, AveragePool2d) and op.is_unsigned
 
 
 def _clamp(site: Site) -> Function:

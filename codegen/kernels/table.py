@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from codegen.kernels import (
     average_pool2d,
+    batch_matmul,
     binary,
     combine,
     compare,
@@ -54,6 +55,7 @@ KERNELS: Mapping[str, OpKernel] = MappingProxyType(
         **unary.KERNELS,
         **update_slice.KERNELS,
         "average_pool2d": by_dtype(average_pool2d.KERNEL, real_pools.AVERAGE_POOL2D),
+        "batch_matmul": batch_matmul.KERNEL,
         "conv2d": by_dtype(conv2d.KERNEL, real_sums.CONV2D),
         "dense": by_dtype(dense.KERNEL, real_sums.DENSE),
         "depthwise_conv2d": by_dtype(depthwise_conv2d.KERNEL, real_sums.DEPTHWISE_CONV2D),

@@ -18,6 +18,8 @@ from codegen.model import CompiledModel, CompileOptions, Rounding, TensorInfo
 from platforms.shared_library import build
 
 MODELS = (
+    "coral_mbv1_025_128_uint8",
+    "coral_split_concat_uint8",
     "cfu_mbv2_160_035_int8",
     "ml_micro_kws_m_int8",
     "mww_alexa_v1_int8",
@@ -39,6 +41,7 @@ MODELS = (
 )
 FLOAT32 = (
     "aeq_mnist_f32",
+    "aeq_sdpa_composite_f32",
     "ml_cifar10_f32",
     "sl_autoencoder_conv_f32",
     "tflm_hello_world_f32",

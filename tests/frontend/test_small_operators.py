@@ -9,7 +9,6 @@ from tflite_writer import TensorSpec
 
 from aot.frontend.tflite.read import read_tflite
 from aot.ir.graph import Graph
-from aot.ir.types import DType
 from aot.ir.verify import verify
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, Mul, Sub
@@ -37,7 +36,7 @@ UNARY: dict[str, tuple[str, dict[str, float], str, str, tuple[float, int], Op]] 
     "LOGISTIC": ("", {}, "int8", "int8", (1 / 256, -128), Logistic()),
     "TANH": ("", {}, "int8", "int8", (1 / 128, 0), Tanh()),
     "HARD_SWISH": ("", {}, "int8", "int8", (0.5, 3), HardSwish()),
-    "QUANTIZE": ("", {}, "float32", "uint8", (0.5, 3), Quantize(DType.U8)),
+    "QUANTIZE": ("", {}, "float32", "int8", (0.5, 3), Quantize()),
     "DEQUANTIZE": ("", {}, "int8", "float32", (0.5, 3), Dequantize()),
 }
 

@@ -51,13 +51,14 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Dense(),
         [float32(1, 8), int8(2, 8)],
         float32(1, 2),
-        "weights must have the input's element type: the input is f32, the weights are i8",
+        "weights must be i8 or i16 where the input is, else f32: the input is f32, the weights are i8",
     ),
     "bias": (
         Conv2d(),
         [X, W, int8(3)],
         Y,
-        "the bias must be i32 for i8 inputs and f32 for f32 inputs: the input is i8, the bias is i8",
+        "the bias must be i32 or i64 for integer inputs and f32 for f32 inputs: "
+        "the input is i8, the bias is i8",
     ),
     "bias length": (
         Conv2d(),
@@ -102,13 +103,14 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Conv2d(),
         [X, int8(3, 3, 3, 2, zero_point=4)],
         Y,
-        "i8 weights must have zero point 0 and one scale, or one scale for each output channel: zero point 4",
+        "i8 and i16 weights must have zero point 0 and one scale, or one scale for each output channel: "
+        "zero point 4",
     ),
     "axis of weights": (
         Conv2d(),
         [X, per_channel(3, 3, 3, 2, axis=3)],
         Y,
-        "i8 weights must have zero point 0 and one scale, or one scale for each output channel: "
+        "i8 and i16 weights must have zero point 0 and one scale, or one scale for each output channel: "
         "scales along dimension 3 of shape 3x3x3x2",
     ),
     "rescale": (

@@ -84,10 +84,24 @@ def test_a_multiplier_is_within_half_a_unit_of_its_31_bits(real: float) -> None:
 
 
 @given(st.integers(-(2**24), 2**24), st.floats(2.0**-20, 0.999))
-@pytest.mark.parametrize("rounding", RequantRounding)
+@pytest.mark.parametrize("rounding", [RequantRounding.DOUBLE, RequantRounding.SINGLE])
 def test_a_product_is_within_one_of_the_real_product(rounding: RequantRounding, x: int, real: float) -> None:
     got = multiply_by_quantized_multiplier(np.array([x], np.int64), *quantize_multiplier(real), rounding)
     assert abs(one(got) - x * real) <= 1
+
+
+@given(st.integers(-(2**46), 2**46), st.floats(2.0**-20, 0.999))
+def test_a_reduced_multiplier_keeps_sixteen_bits(x: int, real: float) -> None:
+    mult, shift = quantize_multiplier(real)
+    got = multiply_by_quantized_multiplier(np.array([x], np.int64), mult, shift, RequantRounding.REDUCED)
+    assert abs(one(got) - x * real) <= 1 + abs(x * real) * 2.0**-15
+
+
+def test_a_reduced_multiplier_rounds_half_up() -> None:
+    products = multiply_by_quantized_multiplier(
+        np.array([-3, -1, 1, 3], np.int64), 2**30, 0, RequantRounding.REDUCED
+    )
+    assert products.tolist() == [-1, 0, 1, 2]
 
 
 def test_rounding_once_and_twice_differ_where_the_first_rounding_makes_a_tie() -> None:

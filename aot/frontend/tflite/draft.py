@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from aot.ir.graph import Array, Graph, Node, State
 from aot.ir.types import TensorType
 from aot.ops.constraints import violations
 from aot.ops.op import Op
+from aot.ops.quantize import Quantize
 
 Options = TypeVar("Options")
 
@@ -87,6 +88,7 @@ class Draft:
     value_names: Names = field(default_factory=Names)
     handles: dict[str, str] = field(default_factory=dict)  # value of a resource -> variable
     variables: dict[str, Variable] = field(default_factory=dict)
+    unsigned: set[str] = field(default_factory=set)  # values that the file has as unsigned integers
     _known: dict[str, Array | None] = field(default_factory=dict)
     is_initialising: bool = False  # inside a subgraph that runs once, before the first run
 
@@ -123,6 +125,12 @@ class Draft:
         self.made.add(output)
         self.nodes.append(Node(name, op, tuple(inputs), (output,), operator.origin))
 
+    def convert(self, source: str, made: str, label: str) -> None:
+        """A change of element type that the file has no operator for."""
+        op = Quantize(self.types[made].dtype)
+        self.made.add(made)
+        self.nodes.append(Node(self.node_names.unique(label), op, (source,), (made,)))
+
     def _check_order(self, operator: Operator, inputs: Sequence[str | None], output: str) -> None:
         for name in inputs:
             if name is not None and name not in self.made:
@@ -132,6 +140,19 @@ class Draft:
                 )
         if output in self.made:
             raise operator.fail(f'it writes "{output}", which is already an input, a constant or a result')
+
+    def add_state(self, wish: str, shape: tuple[int, ...]) -> str:
+        """What an operator keeps by itself from run to run, seen under that shape; zeros at first."""
+        variable = Variable()
+        name = self.add_value(f"{wish}/state", replace(self.types[wish], shape=shape))
+        self.made.add(name)
+        variable.state = variable.now = name
+        self.variables[name] = variable
+        return name
+
+    def keep_state(self, state: str, value: str) -> None:
+        """What the state of an operator holds in the next run."""
+        self.variables[state].now = value
 
     def known(self, value: str) -> Array | None:
         """What a value holds whatever the inputs are, or None."""

@@ -40,6 +40,14 @@ _OPTIONS = {
     ),
     BuiltinOptions.UnpackOptions: Layout("UnpackOptions", {0: _INT, 1: _INT}),
     BuiltinOptions.SubOptions: Layout("SubOptions", {0: _BYTE}),
+    BuiltinOptions.SVDFOptions: Layout("SVDFOptions", {0: _INT, 1: _BYTE}),
+    BuiltinOptions.TransposeConvOptions: Layout(
+        "TransposeConvOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _BYTE}
+    ),
+    BuiltinOptions.BatchMatMulOptions: Layout("BatchMatMulOptions", {0: _BYTE, 1: _BYTE}),
+    BuiltinOptions.UnidirectionalSequenceLSTMOptions: Layout(
+        "UnidirectionalSequenceLSTMOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _BYTE}
+    ),
     BuiltinOptions.VarHandleOptions: Layout("VarHandleOptions", {0: _BYTES, 1: _BYTES}),
     BuiltinOptions.CallOnceOptions: Layout("CallOnceOptions", {0: _INT}),
     BuiltinOptions.CallOptions: Layout("CallOptions", {0: _INT}),

@@ -88,11 +88,17 @@ class Part:
             raise self.file.fail(f"the model has no {which}", "export it with inputs and outputs")
         return indices
 
+    def inputs_of(self, number: int) -> tuple[int, ...]:
+        """Tensor indices of an operator's inputs; those that no importer reads count as absent."""
+        unread = _UNREAD.get(self.code(number), ())
+        indices = self.indices(self.table.Operators(number), "inputs")
+        return tuple(-1 if n in unread else index for n, index in enumerate(indices))
+
     def used_tensors(self) -> list[int]:
         used = {*self.interface("inputs"), *self.interface("outputs")}
         for number in range(self.operator_count):
             operator = self.table.Operators(number)
-            used.update(self.indices(operator, "inputs"), self.indices(operator, "outputs"))
+            used.update(self.inputs_of(number), self.indices(operator, "outputs"))
         return sorted(used - {-1})
 
     def label(self, index: int) -> str:
@@ -134,6 +140,8 @@ def operator_options(table: tflite.Operator, options_class: type[Options]) -> Op
     return options
 
 
+# TRANSPOSE_CONV says the shape of its result twice, and some writers leave this one empty.
+_UNREAD: dict[str, tuple[int, ...]] = {"TRANSPOSE_CONV": (0,)}
 # Operator -> the options that name its subgraphs.
 _CALLS: dict[str, tuple[type, tuple[str, ...]]] = {
     "CALL": (tflite.CallOptions, ("Subgraph",)),

@@ -12,6 +12,7 @@ from aot.frontend.tflite.flatbuffer import MAX_SHARING
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.frontend.tflite.model_file import ModelFile, Part, short_name
 from aot.frontend.tflite.tensors import read_tensor, tensor_name
+from aot.frontend.tflite.unsigned import is_unsigned, signed
 
 _WITHOUT_OUTPUT = ("ASSIGN_VARIABLE", "CALL_ONCE")
 _MOST_NODES = 50_000
@@ -25,15 +26,33 @@ class SubgraphReader:
         self._rounding = rounding
         self._constants: dict[tuple[int, int], str] = {}
         self._constant_bytes = 0
+        self._outside: dict[str, str] = {}  # of unsigned inputs and outputs: the signed value -> the file's
         self._open: list[int] = []  # subgraphs being read, the outermost first
 
     def read_main(self, draft: Draft, part: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the model's inputs and outputs."""
         names = self._add_tensors(draft, part, {})
-        inputs = tuple(names[i] for i in part.interface("inputs"))
-        draft.made.update(inputs)
+        inputs = tuple(self._given(draft, names[i]) for i in part.interface("inputs"))
         self._read_operators(draft, part, names)
-        return inputs, tuple(names[i] for i in part.interface("outputs"))
+        return inputs, tuple(self._delivered(draft, names[i]) for i in part.interface("outputs"))
+
+    def _given(self, draft: Draft, name: str) -> str:
+        """The model's input: of the element type that the file says, whatever the operators read."""
+        draft.made.add(name)
+        if name not in self._outside:
+            return name
+        outside = self._outside[name]
+        draft.made.add(outside)
+        draft.convert(outside, name, f"{outside}/signed")
+        return outside
+
+    def _delivered(self, draft: Draft, name: str) -> str:
+        if name not in self._outside or name not in draft.made:
+            return name
+        outside = self._outside[name]
+        if outside not in draft.made:
+            draft.convert(name, outside, f"{outside}/unsigned")
+        return outside
 
     def _read_called(
         self, draft: Draft, operator: Operator, number: int, values: Sequence[str]
@@ -80,7 +99,16 @@ class SubgraphReader:
         if stored.Type() == tflite.TensorType.RESOURCE:
             return draft.value_names.unique(wish)
         tensor = read_tensor(self._file.model, stored, index, self._file.name)
+        unsigned = is_unsigned(tensor.type)
+        if unsigned and is_interface:
+            outside = draft.add_value(wish, tensor.type)
+            wish = f"{wish}/signed"
+        tensor = signed(tensor) if unsigned else tensor
         name = draft.add_value(wish, tensor.type, tensor.data)
+        if unsigned:
+            draft.unsigned.add(name)
+        if unsigned and is_interface:
+            self._outside[name] = outside
         if tensor.data is not None:
             self._constants[part.number, index] = name
             self._count_constant(tensor.data.nbytes)
@@ -100,7 +128,7 @@ class SubgraphReader:
             index=number,
             code=code,
             label=part.label(outputs[0]) if outputs else "",
-            inputs=tuple(None if i == -1 else names[i] for i in part.indices(table, "inputs")),
+            inputs=tuple(None if i == -1 else names[i] for i in part.inputs_of(number)),
             outputs=tuple(names[i] for i in outputs),
             table=table,
             file_name=self._file.name,

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from aot.frontend.tflite.draft import Importer
 from aot.frontend.tflite.importers.arithmetic import ARITHMETIC
+from aot.frontend.tflite.importers.batch_matmul import import_batch_matmul
 from aot.frontend.tflite.importers.control_flow import CONTROL_FLOW
 from aot.frontend.tflite.importers.convolution import (
     import_conv_2d,
@@ -18,6 +19,8 @@ from aot.frontend.tflite.importers.known import KNOWN
 from aot.frontend.tflite.importers.pooling import import_average_pool_2d, import_max_pool_2d
 from aot.frontend.tflite.importers.reductions import REDUCTIONS
 from aot.frontend.tflite.importers.shapes import SHAPES
+from aot.frontend.tflite.importers.svdf import import_svdf
+from aot.frontend.tflite.importers.transpose_conv import import_transpose_conv
 from aot.frontend.tflite.importers.unary import UNARY
 from aot.frontend.tflite.importers.variables import VARIABLES
 
@@ -32,9 +35,12 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **UNARY,
         **VARIABLES,
         "AVERAGE_POOL_2D": import_average_pool_2d,
+        "BATCH_MATMUL": import_batch_matmul,
         "CONV_2D": import_conv_2d,
         "DEPTHWISE_CONV_2D": import_depthwise_conv_2d,
         "FULLY_CONNECTED": import_fully_connected,
         "MAX_POOL_2D": import_max_pool_2d,
+        "SVDF": import_svdf,
+        "TRANSPOSE_CONV": import_transpose_conv,
     }
 )

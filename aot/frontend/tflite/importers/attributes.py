@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import tflite
 
 from aot.frontend.tflite.draft import Draft, Operator
-from aot.ir.types import TensorType
+from aot.frontend.tflite.unsigned import centred_weights
+from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.op import Op
 from aot.ops.reshape import Reshape
@@ -91,17 +93,40 @@ def constant(draft: Draft, operator: Operator, number: int, what: str) -> str:
     return name
 
 
-def constant_weights(draft: Draft, operator: Operator, rank: int) -> str:
+def constant_weights(draft: Draft, operator: Operator, rank: int, met: int = 0) -> str:
+    """The weights as ops take them; `met` is the number of the input that they meet."""
     name = constant(draft, operator, 1, "weights")
     with_rank(draft, operator, name, rank)
-    return name
+    if draft.types[operand(operator, met, "the data")].dtype is DType.F32:
+        return _as_reals(draft, name)
+    if name not in draft.unsigned:
+        return name
+    tensor, data = centred_weights(draft.types[name], draft.constants[name])
+    return draft.add_value(f"{name}/centred", tensor, data)
 
 
-def constant_bias(draft: Draft, operator: Operator, channels: int) -> str | None:
+def _as_reals(draft: Draft, name: str) -> str:
+    """Quantised weights of a layer on real numbers: the numbers they stand for, sums are of real numbers too.
+
+    LiteRT rounds the layer's input to 8 bits as well, each of its kernels in another way; this is what all of
+    them come near to.
+    """
+    tensor, data = draft.types[name], draft.constants[name]
+    if tensor.quant is None:
+        return name
+    shape = [1] * tensor.rank
+    if tensor.quant.axis is not None:
+        shape[tensor.quant.axis] = -1
+    scales, zeros = (np.array(v).reshape(shape) for v in (tensor.quant.scales, tensor.quant.zero_points))
+    reals = ((data.astype(np.float64) - zeros) * scales).astype(np.float32)
+    return draft.add_value(f"{name}/reals", TensorType(DType.F32, tensor.shape), reals)
+
+
+def constant_bias(draft: Draft, operator: Operator, channels: int, number: int = 2) -> str | None:
     """The name of the bias, if there is one, with one element for each output channel."""
-    if optional_operand(operator, 2) is None:
+    if optional_operand(operator, number) is None:
         return None
-    name = constant(draft, operator, 2, "bias")
+    name = constant(draft, operator, number, "bias")
     stored = draft.types[name]
     if stored.elements != channels:
         raise operator.fail(

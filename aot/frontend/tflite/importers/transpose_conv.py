@@ -1,0 +1,107 @@
+"""TRANSPOSE_CONV: zeros between the pixels, then a convolution with the kernel turned around."""
+
+from __future__ import annotations
+
+import numpy as np
+import tflite
+
+from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.importers.batches import by_images
+from aot.ir.types import DType
+from aot.ops.conv2d import Conv2d
+from aot.ops.pad import Pad
+from aot.ops.rearrange import Rearrange
+from aot.ops.requant import quant_of
+from aot.ops.rounding import rounding_of, rounding_of_i16
+from aot.ops.spatial import Pair, same_padding
+
+
+def import_transpose_conv(draft: Draft, operator: Operator, mode: str) -> None:
+    options = operator.options(tflite.TransposeConvOptions)
+    x = read.operand(operator, 2, "the image")
+    x_type = read.with_rank(draft, operator, x, 4)
+    weights = read.constant_weights(draft, operator, rank=4, met=2)
+    channels, rows, columns, _ = draft.types[weights].shape
+    stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
+    output = draft.types[read.the_output(operator)]
+    if output.rank != 4:
+        raise operator.fail(f"its result has {output.rank} dimensions, not 4")
+    bias = read.constant_bias(draft, operator, channels, 3)
+    sizes, paddings = [], []
+    for axis, (kernel, step) in enumerate(zip((rows, columns), stride, strict=True), start=1):
+        # The padding of the convolution that this one undoes.
+        same = options.Padding() == tflite.Padding.SAME
+        before = same_padding(output.shape[axis], kernel, step, 1)[0] if same else 0
+        size, padding = _spread(x_type.shape[axis], output.shape[axis], kernel, step, before)
+        sizes.append(size)
+        paddings.append(padding)
+    if min(min(pair) for pair in paddings) < 0:
+        raise operator.fail(
+            f"a result of {output.shape[1]}x{output.shape[2]} does not fit its kernel and strides"
+        )
+    spread = _with_zeros_between(draft, operator, x, stride, (sizes[0], sizes[1]))
+    is_wide = x_type.dtype is DType.I16
+    wide_bias = bias is not None and draft.types[bias].dtype is DType.I64
+    op = Conv2d(
+        padding=(paddings[0], paddings[1]),
+        activation=read.activation(operator, options.FusedActivationFunction()),
+        rounding=rounding_of_i16(Conv2d.name, wide_bias) if is_wide else rounding_of(Conv2d.name, mode),
+    )
+    by_images(draft, operator, op, spread, (_turned(draft, weights), bias))
+
+
+def _spread(length: int, wanted: int, kernel: int, step: int, before: int) -> tuple[int, Pair]:
+    """How long the image is with zeros between its pixels, and the padding around it."""
+    first = kernel - 1 - before
+    for size in (length * step, (length - 1) * step + 1):  # with zeros behind the last pixel, or without
+        last = wanted + kernel - 1 - size - first
+        if last >= 0:
+            break
+    return size, (first, last)
+
+
+def _turned(draft: Draft, weights: str) -> str:
+    array = np.ascontiguousarray(draft.constants[weights][:, ::-1, ::-1])
+    return draft.add_value(f"{weights}/turned", draft.types[weights], array)
+
+
+def _with_zeros_between(draft: Draft, operator: Operator, x: str, stride: Pair, sizes: Pair) -> str:
+    """By columns and then by rows: each pixel, or row, becomes the first of `stride`."""
+    batch, height, width, channels = draft.types[x].shape
+    fill = 0.0 if draft.types[x].quant is None else float(quant_of(draft.types[x]).zero_point)
+    name = x
+    if stride[1] > 1:
+        rows = batch * height * width
+        name = _padded(draft, operator, name, (rows, 1, channels), stride[1], fill)
+    name = read.reshaped(draft, operator, name, (batch, height, width * stride[1], channels))
+    name = _cut(draft, operator, name, 2, sizes[1])
+    if stride[0] > 1:
+        row = sizes[1] * channels
+        name = _padded(draft, operator, name, (batch * height, 1, row), stride[0], fill)
+    name = read.reshaped(draft, operator, name, (batch, height * stride[0], sizes[1], channels))
+    return _cut(draft, operator, name, 1, sizes[0])
+
+
+def _padded(
+    draft: Draft, operator: Operator, name: str, seen: tuple[int, int, int], columns: int, fill: float
+) -> str:
+    source = read.reshaped(draft, operator, name, (1, *seen))
+    whole = (1, seen[0], columns, seen[2])
+    padded = read.value_like(draft, f"{name}/spread", draft.types[name], whole)
+    draft.add_node(operator, Pad(((0, 0), (0, columns - 1)), fill), (source,), padded)
+    return padded
+
+
+def _cut(draft: Draft, operator: Operator, name: str, axis: int, size: int) -> str:
+    """Only the first of a dimension: what lies behind them is zeros."""
+    tensor = draft.types[name]
+    if tensor.shape[axis] == size:
+        return name
+    if tensor.shape[0] != 1:
+        raise operator.fail("a batch of images whose result ends with its last pixel is not supported")
+    shape = tuple(size if a == axis else d for a, d in enumerate(tensor.shape))
+    strides = tuple(int(np.prod(tensor.shape[a + 1 :])) for a in range(4))
+    cut = read.value_like(draft, f"{name}/cut", tensor, shape)
+    draft.add_node(operator, Rearrange(shape, shape, strides), (name,), cut)
+    return cut

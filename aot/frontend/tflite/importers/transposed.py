@@ -1,0 +1,18 @@
+"""Constants in another order of their dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from aot.frontend.tflite.draft import Draft
+
+Shape = tuple[int, ...]
+
+
+def transposed_constant(draft: Draft, name: str, seen: Shape, order: Shape, shape: Shape) -> str:
+    """The constant seen under one shape, its dimensions put in order, then under another shape."""
+    array = draft.constants[name].reshape(seen).transpose(order).reshape(shape)
+    tensor = replace(draft.types[name], shape=shape)
+    return draft.add_value(f"{name}/ordered", tensor, np.ascontiguousarray(array))

@@ -1,0 +1,44 @@
+"""Unsigned quantised tensors become signed ones: elements and zero points 128 less, of the same meaning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from aot.frontend.tflite.tensors import Tensor
+from aot.ir.graph import Array
+from aot.ir.types import DType, Quant, TensorType
+
+_OFFSET = 128
+
+
+def is_unsigned(tensor: TensorType) -> bool:
+    """Whether it is quantised; unsigned numbers that stand for themselves are left alone."""
+    return tensor.dtype is DType.U8 and tensor.quant is not None
+
+
+def signed(tensor: Tensor) -> Tensor:
+    data = None if tensor.data is None else (tensor.data.astype(np.int16) - _OFFSET).astype(np.int8)
+    return replace(tensor, type=signed_type(tensor.type), data=data)
+
+
+def signed_type(tensor: TensorType) -> TensorType:
+    assert tensor.quant is not None
+    zero_points = tuple(zero_point - _OFFSET for zero_point in tensor.quant.zero_points)
+    return TensorType(DType.I8, tensor.shape, Quant(tensor.quant.scales, zero_points, tensor.quant.axis))
+
+
+def centred_weights(weights: TensorType, data: Array) -> tuple[TensorType, Array]:
+    """Counted from their zero points, in 16 bits where 8 do not hold them all."""
+    quant = weights.quant
+    assert quant is not None
+    shape = [1] * weights.rank
+    if quant.axis is not None:
+        shape[quant.axis] = -1
+    centred = data.astype(np.int16) - np.array(quant.zero_points, np.int16).reshape(shape)
+    low, high = DType.I8.limits
+    fits = bool(centred.min() >= low and centred.max() <= high)
+    dtype = DType.I8 if fits else DType.I16
+    symmetric = Quant(quant.scales, (0,) * len(quant.scales), quant.axis)
+    return TensorType(dtype, weights.shape, symmetric), centred.astype(dtype.numpy)

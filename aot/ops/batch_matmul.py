@@ -1,0 +1,100 @@
+"""Products of matrices that are both computed in the run, one pair after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.accumulate import Multipliers, centred, finish_integers
+from aot.ops.activation import Activation
+from aot.ops.op import ONE_ROW, ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+from aot.ops.requant import conv_requant
+from aot.ops.rounding import RequantRounding
+
+
+def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, BatchMatmul)
+    x, y = given(inputs[0]), given(inputs[1])
+    fact = f"{limits.shape_text(x)} and {limits.shape_text(y)}"
+    if x.rank != 4 or y.rank != 4 or x.shape[0] != 1 or y.shape[0] != 1:
+        return fact
+    fits = op.sizes(x)[2] == op.sizes_of_second(y)[1]
+    return None if fits and len({x.shape[1], y.shape[1]} - {1}) <= 1 else fact
+
+
+def _second(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    second = given(inputs[1])
+    if second.dtype is DType.F32:
+        return None
+    if second.quant is None or second.quant.is_per_channel:
+        return "it has not one scale"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMatmul(Op):
+    """Inputs: x [1, pairs or 1, M, K], y [1, pairs or 1, K, N]; either may be stored transposed."""
+
+    name: ClassVar[str] = "batch_matmul"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(2, 2),
+        limits.SUM_TYPES,
+        limits.WEIGHTS_LIKE_INPUT,
+        Constraint("matrices must fit and there must be as many of both, or one of one of them", _shapes),
+        limits.INTEGERS_ARE_QUANTISED,
+        Constraint("the second operand must be quantised with one scale and one zero point", _second),
+        limits.RESCALE_FITS,
+    )
+    x_transposed: bool = False
+    y_transposed: bool = False
+    rounding: RequantRounding = RequantRounding.DOUBLE
+    result: DType | None = None  # where it is another than the input's
+
+    def sizes(self, x: TensorType) -> tuple[int, int, int]:
+        """(pairs, M, K) of the first operand."""
+        _, pairs, *matrix = x.shape
+        m, k = reversed(matrix) if self.x_transposed else matrix
+        return pairs, m, k
+
+    def sizes_of_second(self, y: TensorType) -> tuple[int, int, int]:
+        """(pairs, K, N)."""
+        _, pairs, *matrix = y.shape
+        k, n = reversed(matrix) if self.y_transposed else matrix
+        return pairs, k, n
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x, y = given(inputs[0]), given(inputs[1])
+        (first, m, _), (second, _, n) = self.sizes(x), self.sizes_of_second(y)
+        return (((self.result or x.dtype).value, (1, max(first, second), m, n)),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        types, (out,) = [given(t) for t in inputs], outputs
+        x, y = (centred(given(a), t) for a, t in zip(arrays, types, strict=True))
+        x = x.swapaxes(2, 3) if self.x_transposed else x
+        y = y.swapaxes(2, 3) if self.y_transposed else y
+        sums = x @ y
+        if out.dtype is DType.F32:
+            return (sums.astype(np.float32),)
+        multipliers = product_requant(types[0], types[1], out)
+        return (finish_integers(sums, multipliers, out, Activation.NONE, self.rounding),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        results = outputs[0].elements
+        return Cost(macs=results * self.sizes(given(inputs[0]))[2], elementwise=results)
+
+    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
+        pairs = outputs[0].shape[1]
+        return tuple(ROW_BY_ROW if given(t).shape[1] == pairs else ONE_ROW for t in inputs)
+
+
+def product_requant(x: TensorType, y: TensorType, out: TensorType) -> Multipliers:
+    """(mult, shift) of a product of matrices, one of each."""
+    return conv_requant(x, y, out, 1)
