@@ -20,6 +20,7 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.fold import Fold, PlaceOf
 from aot.ops.gather import Gather, GatherNd
 from aot.ops.lookup import Lookup
+from aot.ops.lstm import Lstm
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.op import Op
 from aot.ops.pad import Pad
@@ -58,6 +59,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             LeakyRelu,
             Logistic,
             Lookup,
+            Lstm,
             MaxPool2d,
             Mean,
             Mul,

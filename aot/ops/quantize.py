@@ -14,8 +14,8 @@ from aot.ops import constraints as limits
 from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
-_INTEGERS = (DType.I8, DType.U8)
-_MAX_RESCALE = 2.0**20  # nine bits times that still fit in 32
+_INTEGERS = (DType.I8, DType.U8, DType.I16)
+_MAX_RESCALE = 2.0**14  # seventeen bits times that still fit in 32
 
 
 def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -44,7 +44,7 @@ def _rescale(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None
     return f"it is {x.quant.scale / y.quant.scale:.3g} times as large"
 
 
-_IS_QUANTISED = Constraint("i8 and u8 tensors must have one scale and one zero point", _quantised)
+_IS_QUANTISED = Constraint("i8, u8 and i16 tensors must have one scale and one zero point", _quantised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Quantize(_Conversion):
         limits.input_count(1, 1),
         _dtypes((DType.F32, *_INTEGERS), _INTEGERS),
         _IS_QUANTISED,
-        Constraint("the input scale must be less than 2**20 times the output scale", _rescale),
+        Constraint("the input scale must be less than 2**14 times the output scale", _rescale),
     )
     to: DType = DType.I8
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from aot.ir.types import DType
 from aot.ops.requant import quant_of
 from codegen.instr.real import quantise_real, real_of
+from codegen.instr.rescale import requantise
 from codegen.kernels.elementwise import applied, wants_anything
 from codegen.kernels.kernel import Kernel, OpKernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
@@ -17,14 +18,17 @@ def _quantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
     table, (out,) = site_table(site), site.outputs
     if table is not None:
         return lookup_kernel(site, table, inputs[0], output)
-    return applied(site, quantise_real(quant_of(out), out.dtype), inputs[0], output, "quantised")
+    function = quantise_real(quant_of(out), out.dtype)
+    if site.input(0).dtype is not DType.F32:
+        function = requantise(quant_of(site.input(0)), quant_of(out), out.dtype)
+    return applied(site, function, inputs[0], output, "quantised")
 
 
 def _dequantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     return applied(site, real_of(quant_of(site.input(0))), inputs[0], output, "as real numbers")
 
 
-_DTYPES = frozenset({DType.I8, DType.U8, DType.F32})
+_DTYPES = frozenset({DType.I8, DType.U8, DType.I16, DType.F32})
 KERNELS: Mapping[str, OpKernel] = {
     "dequantize": OpKernel(wants=wants_anything, lower=_dequantize, dtypes=_DTYPES),
     "quantize": OpKernel(wants=wants_anything, lower=_quantize, dtypes=_DTYPES),

@@ -21,6 +21,7 @@ from codegen.kernels import (
     fold,
     gather,
     lookup,
+    lstm,
     max_pool2d,
     pad,
     quantize,
@@ -60,6 +61,7 @@ KERNELS: Mapping[str, OpKernel] = MappingProxyType(
         "dense": by_dtype(dense.KERNEL, real_sums.DENSE),
         "depthwise_conv2d": by_dtype(depthwise_conv2d.KERNEL, real_sums.DEPTHWISE_CONV2D),
         "lookup": lookup.KERNEL,
+        "lstm": lstm.KERNEL,
         "max_pool2d": by_dtype(max_pool2d.KERNEL, real_pools.MAX_POOL2D),
         "softmax": by_dtype(softmax.KERNEL, real_pools.SOFTMAX),
     }

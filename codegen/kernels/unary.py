@@ -36,9 +36,9 @@ def _real_function(op: Op) -> Function:
                 name, f"v > 0.0f ? v : v * {literal(slope)}", lambda v: v if v > 0 else v * slope
             )
         case Logistic():
-            return real_function("real_logistic", "1.0f / (1.0f + expf(-v))", _logistic, includes=("math.h",))
+            return LOGISTIC
         case Tanh():
-            return real_function("real_tanh", "tanhf(v)", math.tanh, includes=("math.h",))
+            return TANH
         case HardSwish():
             clamped = "(v < -3.0f ? 0.0f : v > 3.0f ? 6.0f : v + 3.0f)"
             return real_function(
@@ -49,6 +49,10 @@ def _real_function(op: Op) -> Function:
 
 def _logistic(v: float) -> float:
     return 1 / (1 + math.exp(-max(v, -700.0)))
+
+
+LOGISTIC = real_function("real_logistic", "1.0f / (1.0f + expf(-v))", _logistic, includes=("math.h",))
+TANH = real_function("real_tanh", "tanhf(v)", math.tanh, includes=("math.h",))
 
 
 _KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))

@@ -30,6 +30,7 @@ MODELS = (
     "te_vww_int8",
     "tflm_hello_world_int8",
     "tflm_micro_speech_int8",
+    "tflm_mnist_lstm_int8",
     "tflm_person_detect_int8",
     "tiny_ad_fc_int8",
     "tiny_ic_resnet8_int8",
@@ -46,6 +47,7 @@ FLOAT32 = (
     "sl_autoencoder_conv_f32",
     "tflm_hello_world_f32",
     "tflm_magic_wand_f32",
+    "tflm_mnist_lstm_f32",
     "tiny_kws_dscnn_f32",
     "tmx_mnist_valid_f32",
 )

@@ -143,8 +143,8 @@ def test_the_text_is_as_documented() -> None:
             'line 1: constant "c" is external and was not given in: constant "c": i8[2] = external',
         ),
         (
-            '"n" = lstm() "x" -> "y": i8[1]',
-            f'line 1: lstm is not an op ({", ".join(sorted(OPS))}) in: "n" = lstm() "x" -> "y": i8[1]',
+            '"n" = gru() "x" -> "y": i8[1]',
+            f'line 1: gru is not an op ({", ".join(sorted(OPS))}) in: "n" = gru() "x" -> "y": i8[1]',
         ),
         (
             '"n" = add(size=1) "x" -> "y": i8[1]',

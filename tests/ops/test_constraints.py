@@ -8,6 +8,7 @@ from op_case import float32, int8
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.binary import Add, Mul
 from aot.ops.concat import Concat
 from aot.ops.constraints import violations
@@ -15,6 +16,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.lookup import Lookup
+from aot.ops.lstm import Lstm
 from aot.ops.op import Op
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
@@ -186,22 +188,41 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         "an i8 output must have scale 1/256 and zero point -128: it has scale 0.05, zero point 0",
     ),
     "conversion": (
-        Quantize(DType.I16),
+        Quantize(DType.I32),
         [float32(4)],
-        TensorType(DType.I16, (4,)),
-        "elements must be f32 or i8 or u8 and become i8 or u8: f32 would become i16",
+        TensorType(DType.I32, (4,)),
+        "elements must be f32 or i8 or u8 or i16 and become i8 or u8 or i16: f32 would become i32",
     ),
     "conversion quantisation": (
         Dequantize(),
         [TensorType(DType.I8, (4,))],
         float32(4),
-        "i8 and u8 tensors must have one scale and one zero point: the input has no scales",
+        "i8, u8 and i16 tensors must have one scale and one zero point: the input has no scales",
     ),
     "conversion scales": (
         Quantize(),
         [int8(4, scale=1e5)],
         int8(4, scale=0.01),
-        "the input scale must be less than 2**20 times the output scale: it is 1e+07 times as large",
+        "the input scale must be less than 2**14 times the output scale: it is 1e+07 times as large",
+    ),
+    "matrices": (
+        BatchMatmul(),
+        [int8(1, 2, 3, 4), int8(1, 3, 4, 2)],
+        int8(1, 3, 3, 2),
+        "matrices must fit and there must be as many of both, or one of one of them: 1x2x3x4 and 1x3x4x2",
+    ),
+    "lstm types": (
+        Lstm(),
+        [int8(1, 2), int8(1, 1), int8(1, 1), int8(4, 2), int8(4, 1), int8(4)],
+        int8(1, 2),
+        "all must be f32, or data i8 or i16, weights i8 and the cell i16: i8, i8, i8, i8, i8",
+    ),
+    "lstm shapes": (
+        Lstm(2),
+        [float32(1, 2), float32(1, 1), float32(1, 1), float32(4, 2), float32(4, 1), float32(4)],
+        float32(1, 3),
+        "weights, states and biases must fit the units and the input: "
+        "(1, 2), (1, 1), (1, 1), (4, 2), (4, 1), (4,)",
     ),
     "mean axes": (Mean((3,)), [X], X, "the axes must be rows, columns or both: they are [3]"),
     "mean scale": (

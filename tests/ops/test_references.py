@@ -48,7 +48,9 @@ def test_costs_count_every_result(case: OpCase) -> None:
     cost = node.op.cost(case.graph.input_types(node), case.graph.output_types(node))
     is_free = node.op.name == "reshape"
     assert is_free or cost.elementwise >= case.graph.types["y"].elements
-    assert (cost.macs > 0) == (node.op.name in ("batch_matmul", "conv2d", "depthwise_conv2d", "dense"))
+    assert (cost.macs > 0) == (
+        node.op.name in ("batch_matmul", "conv2d", "depthwise_conv2d", "dense", "lstm")
+    )
 
 
 def in_reals(case: OpCase, inputs: dict[str, Array]) -> Array:

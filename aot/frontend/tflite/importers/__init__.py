@@ -16,6 +16,7 @@ from aot.frontend.tflite.importers.convolution import (
 )
 from aot.frontend.tflite.importers.gathering import GATHERING
 from aot.frontend.tflite.importers.known import KNOWN
+from aot.frontend.tflite.importers.lstm import import_lstm
 from aot.frontend.tflite.importers.pooling import import_average_pool_2d, import_max_pool_2d
 from aot.frontend.tflite.importers.reductions import REDUCTIONS
 from aot.frontend.tflite.importers.shapes import SHAPES
@@ -42,5 +43,6 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         "MAX_POOL_2D": import_max_pool_2d,
         "SVDF": import_svdf,
         "TRANSPOSE_CONV": import_transpose_conv,
+        "UNIDIRECTIONAL_SEQUENCE_LSTM": import_lstm,
     }
 )
