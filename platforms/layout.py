@@ -82,8 +82,8 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
 
 def _model_files(source: ProjectSource, app: App) -> dict[str, str]:
     """The model; its description only where a server asks for it."""
-    leave_out = f"{source.name}_describe.c" if app is App.STANDALONE else ""
-    return {name: text for name, text in {**source.headers, **source.sources}.items() if name != leave_out}
+    leave_out = {f"{model}_describe.c" for model in source.models} if app is App.STANDALONE else set()
+    return {n: text for n, text in {**source.headers, **source.sources}.items() if n not in leave_out}
 
 
 def _runtime_files(app: App) -> dict[str, str]:
@@ -101,12 +101,15 @@ def _app_files(source: ProjectSource, app: App) -> dict[str, str]:
             build_id=_build_id(source),
             arena_bytes=source.arena_bytes,
             is_streamed=source.is_streamed,
+            models=source.models,
             **names,
         )
         return {"src/models.c": text}
     tensors = {
         "is_streamed": source.is_streamed,
         "keeps_state": source.keeps_state,
+        "is_shared": bool(source.beside),
+        "arena_bytes": source.arena_bytes,
         "inputs": [_for_main(source, tensor) for tensor in source.inputs],
         "outputs": [_for_main(source, tensor) for tensor in source.outputs],
     }

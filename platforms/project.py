@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
+from aot.errors import InputError
 from codegen.archive import Archive
 from codegen.facts import ModelFacts
 from codegen.model import TensorInfo
@@ -43,6 +44,38 @@ class ProjectSource:
     c_flags: tuple[str, ...]  # how the model's own files want to be compiled
     model_hash: str  # hex
     tool_version: str
+    beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return self.name, *self.beside
+
+
+def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> ProjectSource:
+    """One firmware of several models; the arena is the largest of theirs. Raises InputError."""
+    names = [source.name for source in (first, *others)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f'two of the models are called "{twice}": their C names would be the same',
+            hint="a model is called as its file: rename one and compile it again",
+        )
+    foreign = next((source for source in others if source.c_flags != first.c_flags), None)
+    if foreign is not None:
+        raise InputError(
+            f"{first.name} wants to be compiled with {' '.join(first.c_flags)}, "
+            f"{foreign.name} with {' '.join(foreign.c_flags)}",
+            hint="compile all of them with --optimize size, or none",
+        )
+    sources = (first, *others)
+    return replace(
+        first,
+        sources={name: text for source in sources for name, text in source.sources.items()},
+        headers={name: text for source in sources for name, text in source.headers.items()},
+        arena_bytes=max(source.arena_bytes for source in sources),
+        stack_bytes=max(source.stack_bytes for source in sources),
+        beside=tuple(names[1:]),
+    )
 
 
 def project_source(archive: Archive) -> ProjectSource:

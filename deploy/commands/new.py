@@ -12,7 +12,7 @@ from deploy import options
 from deploy.console import print_result
 from deploy.firmware import archive_source
 from deploy.reach import platform_for
-from platforms.project import App
+from platforms.project import App, share_firmware
 
 EXAMPLE = """
 deploy new kws.tar kws-firmware --board mps2-an386
@@ -30,23 +30,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=App.RPC.value,
         help="rpc serves the model over the line (the default); standalone is a start for your own program",
     )
+    parser.add_argument(
+        "--with",
+        metavar="OUT.tar",
+        dest="others",
+        type=Path,
+        nargs="+",
+        default=(),
+        help="archives of further models for the same firmware; they share one arena, the largest",
+    )
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    archive = read_archive(arguments.archive)
+    archive, *others = (read_archive(path) for path in (arguments.archive, *arguments.others))
     board = load_board(arguments.board)
     platform = platform_for(board, arguments.platform)
-    platform.generate(archive_source(archive, board), arguments.directory, board, App(arguments.app))
+    source = share_firmware(archive_source(archive, board), [archive_source(o, board) for o in others])
+    platform.generate(source, arguments.directory, board, App(arguments.app))
     facts = {
         "directory": str(arguments.directory),
         "model": archive.name,
+        "models": source.models,
         "board": board.name,
         "platform": platform.name,
         "app": arguments.app,
     }
     text = (
-        f"{arguments.directory}: {archive.name} for {board.name}, "
+        f"{arguments.directory}: {', '.join(source.models)} for {board.name}, "
         f"platform {platform.name}, app {arguments.app}\n"
         f"  next: deploy build {shlex.quote(str(arguments.directory))}"
     )

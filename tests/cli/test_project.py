@@ -49,6 +49,19 @@ def test_what_comes_next_can_be_pasted_into_a_shell(archive: Path, tmp_path: Pat
 
 
 @pytest.mark.cc
+def test_new_puts_several_models_into_one_firmware(
+    model: Path, archive: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    second = model.rename(tmp_path / "second.tflite")
+    run_deploy("compile", second, "--board", "host", "-o", tmp_path / "b.tar")
+    words = ("new", archive, tmp_path / "p", "--board", "host", "--with", tmp_path / "b.tar")
+    assert run_deploy(*words).out.startswith(f"{tmp_path / 'p'}: tiny, second for host")
+    assert "&tiny_model,\n    &second_model,\n" in (tmp_path / "p" / "src" / "models.c").read_text()
+    assert run_deploy("build", tmp_path / "p").status == 0
+
+
+@pytest.mark.cc
 def test_build_dry_run_prints_command_lines_that_build_it(project: Path, run_deploy: Run) -> None:
     out = run_deploy("build", project, "--dry-run").out
     assert not (project / "build").exists()
