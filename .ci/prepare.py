@@ -35,7 +35,7 @@ PROGRAMS = {
 
 EXTRAS = {
     "check": ("test",),
-    "test": ("test", "zig", "unicorn", "oracle", "train", "tune", "exact", "farm"),
+    "test": ("test", "zig", "unicorn", "oracle", "train", "tune", "exact", "farm", "quantize"),
 }
 
 

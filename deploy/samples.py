@@ -31,7 +31,7 @@ class Samples:
 
 def read_samples(path: Path, slots: Sequence[Slot]) -> Samples:
     """The samples in an .npz file whose keys are input names, or input_0, input_1, ..."""
-    return make_samples(_read_npz(path), slots, path.name)
+    return make_samples(read_arrays(path), slots, path.name)
 
 
 def make_samples(arrays: Mapping[str, Array], slots: Sequence[Slot], where: str) -> Samples:
@@ -64,7 +64,8 @@ def _random(slot: Slot, rng: np.random.Generator) -> Array:
     return rng.standard_normal(slot.shape).astype(slot.dtype)
 
 
-def _read_npz(path: Path) -> dict[str, Array]:
+def read_arrays(path: Path) -> dict[str, Array]:
+    """All arrays of an .npz file. Raises InputError."""
     try:
         with path.open("rb") as file:
             return _arrays(np.load(file, allow_pickle=False), path)

@@ -1,0 +1,48 @@
+"""Calibration data: samples a model was made for, and what each of them is where that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from aot.errors import InputError
+from aot.ir.graph import Array
+from deploy.samples import make_samples, read_arrays
+from deploy.tensors import Slot
+
+LABELS = "labels"  # the key beside those of the inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Each sample as the model takes it, and its class if the file has labels."""
+
+    samples: tuple[Mapping[str, Array], ...]
+    labels: Array | None
+
+
+def read_calibration(path: Path, slots: tuple[Slot, ...]) -> Calibration:
+    """The samples in an .npz file; a first axis of N counts them, also in place of the model's batch of 1."""
+    arrays = read_arrays(path)
+    labels = arrays.pop(LABELS, None)
+    by_name = {slot.name: slot for slot in slots} | {f"input_{i}": slot for i, slot in enumerate(slots)}
+    batched = {key: _with_batch_axis(array, by_name.get(key)) for key, array in arrays.items()}
+    samples = make_samples(batched, slots, path.name).each
+    if labels is not None and labels.shape != (len(samples),):
+        raise InputError(
+            f'"{LABELS}" has shape {list(labels.shape)}, there are {len(samples)} samples',
+            path.name,
+            "one class number for each sample, or no labels at all",
+        )
+    names = [slot.name for slot in slots]
+    return Calibration(tuple(dict(zip(names, sample, strict=True)) for sample in samples), labels)
+
+
+def _with_batch_axis(array: Array, slot: Slot | None) -> Array:
+    """[N, ...] where the model takes [1, ...] is a series of N."""
+    if slot is None or slot.shape[:1] != (1,) or array.shape[1:] != slot.shape[1:]:
+        return array
+    return np.expand_dims(array, 1)

@@ -1,0 +1,99 @@
+"""deploy quantize: a float ONNX model and samples become an int8 model, and what it cost is said."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from aot.errors import OutputError
+from deploy import options
+from deploy.calibration import LABELS, read_calibration
+from deploy.console import print_result, table
+from deploy.files import write_whole
+from deploy.quantizing import METHODS, Quantized, model_slots, quantize
+
+EXAMPLE = """
+deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
+"""
+_SUFFIX = ".onnx"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL.onnx", type=Path, help="a float model")
+    parser.add_argument(
+        "--data",
+        metavar="CALIB.npz",
+        type=Path,
+        required=True,
+        help=f'samples by input name, the first axis counts them; "{LABELS}" holds their classes if known',
+    )
+    parser.add_argument("-o", metavar="INT8.onnx", dest="output", type=Path, required=True, help="to write")
+    parser.add_argument(
+        "--method", choices=tuple(METHODS), default="minmax", help="how ranges are chosen from the samples"
+    )
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    _require_onnx_name(arguments.output)
+    slots = model_slots(arguments.model)
+    calibration = read_calibration(arguments.data, slots)
+    made = quantize(arguments.model, calibration, arguments.method)
+    write_whole(arguments.output, made.data)
+    print_result(
+        arguments.json,
+        _facts(made, arguments.output),
+        _text(made, arguments.output, len(calibration.samples), arguments.method),
+    )
+
+
+def _require_onnx_name(path: Path) -> None:
+    if path.suffix != _SUFFIX:
+        raise OutputError(
+            f"the int8 model is written as ONNX, not as {path.suffix or 'a file without a suffix'}",
+            str(path),
+            f"-o {path.with_suffix(_SUFFIX)}; deploy compiles it to the same integer kernels",
+        )
+
+
+def _facts(made: Quantized, path: Path) -> dict[str, object]:
+    return {
+        "model": str(path),
+        "bytes": len(made.data),
+        "float_bytes": made.float_bytes,
+        "same_class": made.same_class,
+        "float_right": made.float_right,
+        "int8_right": made.int8_right,
+        "layers": [asdict(layer) for layer in made.layers],
+    }
+
+
+def _text(made: Quantized, path: Path, samples: int, method: str) -> str:
+    rows = [
+        (
+            layer.value,
+            layer.op,
+            f"{layer.signal_to_noise_db:.1f}",
+            f"{layer.largest:.4g}",
+            f"{layer.largest_of_range:.2%}",
+        )
+        for layer in made.layers
+    ]
+    heads = ("value", "op", "signal to noise, dB", "largest error", "of its range")
+    return "\n".join(
+        (
+            f"{path}: int8, {samples} samples, {method}; {made.float_bytes:,} -> {len(made.data):,} bytes",
+            "",
+            table(heads, rows),
+            "",
+            f"same class as float  {made.same_class:.1%} of the samples",
+            *_right(made),
+        )
+    )
+
+
+def _right(made: Quantized) -> tuple[str, ...]:
+    if made.float_right is None or made.int8_right is None:
+        return ()
+    return (f"right, float         {made.float_right:.1%}", f"right, int8          {made.int8_right:.1%}")

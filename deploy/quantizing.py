@@ -1,0 +1,224 @@
+"""Float ONNX models become int8 ones by ONNX Runtime's static quantiser, with a report of what it cost.
+
+Weights get a scale for each channel and are symmetric, activations get one scale and a zero point: what the
+integer kernels take. The quantiser and the runtime that calibrates are kept by others; here they are asked,
+and their answer is measured.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aot.errors import ModelError, ToolError
+from aot.frontend.onnx.float_model import float_model
+from aot.frontend.onnx.vector_biases import with_vector_biases
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from deploy.calibration import Calibration
+from deploy.tensors import Slot
+
+METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
+_ORT_TYPES = {"tensor(float)": DType.F32, "tensor(int32)": DType.I32, "tensor(int64)": DType.I64}
+_MOST_COMPARED = 32  # samples whose every activation is kept in memory
+_LEAST_OPSET = 13  # before it, a quantised tensor has one scale
+_ERRORS_ONLY = 3  # of ONNX Runtime's levels
+
+
+@dataclass(frozen=True, slots=True)
+class LayerError:
+    """How far one activation of the int8 model is from the float one."""
+
+    value: str
+    op: str
+    signal_to_noise_db: float
+    largest: float
+    largest_of_range: float  # 0..1
+
+
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """An int8 model and what it cost."""
+
+    data: bytes
+    float_bytes: int
+    layers: tuple[LayerError, ...]
+    same_class: float  # share of the samples
+    float_right: float | None  # share, where there are labels
+    int8_right: float | None
+
+
+def model_slots(path: Path) -> tuple[Slot, ...]:
+    """What a float ONNX model takes; a batch that is not fixed counts as 1."""
+    with _sessions() as open_session:
+        session = open_session(path)
+    return tuple(_slot(entry, path) for entry in session.get_inputs())
+
+
+def quantize(path: Path, calibration: Calibration, method: str) -> Quantized:
+    """Raises ModelError where the model cannot be read, ToolError where ONNX Runtime is missing or fails."""
+    with tempfile.TemporaryDirectory() as name, _sessions() as open_session:
+        prepared, int8 = Path(name) / "float.onnx", Path(name) / "int8.onnx"
+        _quantize_file(path, prepared, int8, calibration, method)
+        layers = _layer_errors(prepared, int8, calibration.samples[:_MOST_COMPARED], Path(name))
+        real = _classes(open_session(prepared), calibration.samples)
+        integer = _classes(open_session(int8), calibration.samples)
+        return Quantized(
+            int8.read_bytes(),
+            prepared.stat().st_size,
+            layers,
+            float((real == integer).mean()),
+            _share_right(real, calibration.labels),
+            _share_right(integer, calibration.labels),
+        )
+
+
+@contextmanager
+def _sessions() -> Iterator[Any]:
+    """A function that opens a model file for running. ONNX Runtime's complaints become ours."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise ToolError(
+            "quantising needs ONNX Runtime, which is not installed", "", "pip install 'solder[quantize]'"
+        ) from None
+
+    def open_session(path: Path) -> Any:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = _ERRORS_ONLY
+        try:
+            return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # its exceptions share no base class
+            raise ModelError("ONNX Runtime cannot read the model", path.name, _first_line(error)) from None
+
+    yield open_session
+
+
+def _slot(entry: Any, path: Path) -> Slot:
+    if entry.type not in _ORT_TYPES:
+        raise ModelError(
+            f'input "{entry.name}" is a {entry.type}', path.name, f"one of {_listed(_ORT_TYPES)}"
+        )
+    unknown = [dim for dim in entry.shape[1:] if not isinstance(dim, int)]
+    if unknown:
+        raise ModelError(
+            f'input "{entry.name}" has shape {entry.shape}: only the first dimension may be open',
+            path.name,
+            "export the model with fixed shapes",
+        )
+    batch = tuple(dim if isinstance(dim, int) else 1 for dim in entry.shape)
+    return Slot(entry.name, _ORT_TYPES[entry.type], batch)
+
+
+def _quantize_file(path: Path, prepared: Path, int8: Path, calibration: Calibration, method: str) -> None:
+    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    newer = prepared.with_name("newer.onnx")
+    newer.write_bytes(float_model(path.read_bytes(), _LEAST_OPSET, path.name))
+    with _quiet(), _failures_named(path):
+        # Folds batch normalisations into convolutions, as an int8 model cannot do that later.
+        quant_pre_process(str(newer), str(prepared), skip_symbolic_shape=True)
+        prepared.write_bytes(with_vector_biases(prepared.read_bytes()))
+        quantize_static(
+            str(prepared),
+            str(int8),
+            _reader(calibration.samples),
+            quant_format=QuantFormat.QDQ,
+            per_channel=True,
+            activation_type=QuantType.QInt8,
+            weight_type=QuantType.QInt8,
+            calibrate_method=CalibrationMethod[METHODS[method]],
+        )
+
+
+def _layer_errors(
+    prepared: Path, int8: Path, samples: Sequence[Mapping[str, Array]], folder: Path
+) -> tuple[LayerError, ...]:
+    from onnxruntime.quantization import qdq_loss_debug as debug
+    from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
+
+    with _quiet():
+        values = []
+        for model in (prepared, int8):
+            watched = folder / f"watched_{model.name}"
+            debug.modify_model_output_intermediate_tensors(str(model), str(watched))
+            values.append(debug.collect_activations(str(watched), _reader(samples)))
+        matched = debug.create_activation_matching(values[1], values[0])
+        nodes = load_model_with_shape_infer(prepared).graph.node
+    ops = {value: node.op_type for node in nodes for value in node.output}
+    pairs = ((value, op, matched.get(value)) for value, op in ops.items())
+    return tuple(_layer_error(value, op, pair) for value, op, pair in pairs if pair and "float" in pair)
+
+
+def _layer_error(value: str, op: str, pair: Mapping[str, Sequence[Array]]) -> LayerError:
+    real = np.concatenate([np.ravel(part) for part in pair["float"]]).astype(np.float64)
+    found = np.concatenate([np.ravel(part) for part in pair["post_qdq"]]).astype(np.float64)
+    noise = float(((real - found) ** 2).sum())
+    signal = float((real**2).sum())
+    largest = float(np.abs(real - found).max())
+    extent = float(real.max() - real.min())
+    decibels = 10 * np.log10(signal / noise) if noise and signal else float("inf")
+    return LayerError(value, op, float(decibels), largest, largest / extent if extent else 0.0)
+
+
+def _classes(session: Any, samples: Sequence[Mapping[str, Array]]) -> Array:
+    """The place of the largest number in the first output, for each sample."""
+    return np.array([int(np.argmax(session.run(None, dict(sample))[0])) for sample in samples])
+
+
+def _share_right(classes: Array, labels: Array | None) -> float | None:
+    return None if labels is None else float((classes == labels).mean())
+
+
+def _reader(samples: Sequence[Mapping[str, Array]]) -> Any:
+    """The samples as the calibrator asks for them: one by one, then None; and once more from the start."""
+    from onnxruntime.quantization import CalibrationDataReader
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]  # its base has no types
+        def __init__(self) -> None:
+            self.rewind()
+
+        def get_next(self) -> dict[str, Array] | None:
+            return next(self._left, None)
+
+        def rewind(self) -> None:
+            self._left: Iterator[dict[str, Array]] = iter([dict(sample) for sample in samples])
+
+    return Reader()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The quantiser prints, and writes advice to the root logger that speaks of its own options."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logging.disable(before)
+
+
+@contextmanager
+def _failures_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # whatever it is, it speaks of this model
+        raise ToolError("ONNX Runtime's quantiser failed", path.name, _first_line(error)) from error
+
+
+def _first_line(error: Exception) -> str:
+    return f"it says: {(str(error) or type(error).__name__).splitlines()[0]}"
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,155 @@
+"""deploy quantize: a float ONNX model becomes int8, and the report says what that cost."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+SAMPLES = 24
+Deploy = Callable[..., Any]
+
+
+def small_net(path: Path, opset: int = 13, shape: tuple[int | str, ...] = ("n", 2, 8, 8)) -> Path:
+    """A convolution with batch normalisation, a pool over the image, a classifier of three."""
+    rng = np.random.default_rng(3)
+    constants = {
+        "w": rng.normal(size=(6, 2, 3, 3)),
+        "gamma": rng.uniform(0.5, 2, 6),
+        "beta": rng.normal(size=6),
+        "mean": rng.normal(size=6),
+        "variance": rng.uniform(0.5, 2, 6),
+        "dense": rng.normal(size=(6, 3)),
+        "bias": rng.normal(size=(1, 3)),
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["conv"], pads=[1, 1, 1, 1]),
+        helper.make_node("BatchNormalization", ["conv", "gamma", "beta", "mean", "variance"], ["norm"]),
+        helper.make_node("Relu", ["norm"], ["relu"]),
+        helper.make_node("GlobalAveragePool", ["relu"], ["pool"]),
+        helper.make_node("Flatten", ["pool"], ["flat"]),
+        helper.make_node("Gemm", ["flat", "dense", "bias"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value.astype(np.float32), name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=7)
+    onnx.save(model, path)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _needs_onnxruntime(require_package: Callable[..., None]) -> None:
+    require_package("onnxruntime")
+
+
+@pytest.fixture
+def float_model(tmp_path: Path) -> Path:
+    return small_net(tmp_path / "small.onnx")
+
+
+def images() -> np.ndarray[Any, Any]:
+    return np.random.default_rng(4).normal(size=(SAMPLES, 2, 8, 8)).astype(np.float32)
+
+
+def classes(model: Path) -> np.ndarray[Any, Any]:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    return np.array([session.run(None, {"x": image[None]})[0].argmax() for image in images()])
+
+
+@pytest.fixture
+def data(tmp_path: Path, float_model: Path) -> Path:
+    path = tmp_path / "calib.npz"
+    np.savez(path, x=images(), labels=classes(float_model))
+    return path
+
+
+@pytest.mark.parametrize("method", ["minmax", "percentile", "entropy"])
+def test_an_int8_model_is_written_and_its_layers_are_compared(
+    method: str, float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
+) -> None:
+    out = tmp_path / "int8.onnx"
+    said = run_deploy("quantize", float_model, "--data", data, "-o", out, "--method", method, "--json")
+    assert said.status == 0, said.err
+    facts = json.loads(said.out)
+    assert [layer["op"] for layer in facts["layers"]] == ["Relu", "GlobalAveragePool", "Flatten", "Gemm"]
+    assert all(layer["signal_to_noise_db"] > 10 for layer in facts["layers"])
+    assert facts["float_right"] == 1.0
+    assert facts["int8_right"] == float((classes(out) == np.load(data)["labels"]).mean())
+
+
+def test_weights_have_a_scale_for_each_channel(
+    float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
+) -> None:
+    out = tmp_path / "int8.onnx"
+    assert run_deploy("quantize", float_model, "--data", data, "-o", out).status == 0
+    constants = {c.name: numpy_helper.to_array(c) for c in onnx.load(out).graph.initializer}
+    weights = {name: value for name, value in constants.items() if value.shape == (6, 2, 3, 3)}
+    ((name, value),) = weights.items()
+    assert value.dtype == np.int8
+    assert constants[name.replace("_quantized", "_scale")].shape == (6,)
+
+
+def test_an_old_model_is_lifted_to_an_opset_that_knows_channels(
+    data: Path, tmp_path: Path, run_deploy: Deploy
+) -> None:
+    old = small_net(tmp_path / "old.onnx", opset=9)
+    said = run_deploy("quantize", old, "--data", data, "-o", tmp_path / "int8.onnx")
+    assert said.status == 0, said.err
+    assert "same class as float  " in said.out
+    assert "right, int8          " in said.out
+
+
+def test_a_quantised_model_is_not_quantised_again(
+    float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
+) -> None:
+    out = tmp_path / "int8.onnx"
+    run_deploy("quantize", float_model, "--data", data, "-o", out)
+    said = run_deploy("quantize", out, "--data", data, "-o", tmp_path / "again.onnx")
+    assert said.status == 1
+    assert said.err.startswith("error: the model is quantised already: it has a ")
+    assert "hint: deploy compile takes it as it is" in said.err
+
+
+def test_labels_must_be_as_many_as_samples(float_model: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+    data = tmp_path / "calib.npz"
+    np.savez(data, x=images(), labels=np.zeros(5))
+    said = run_deploy("quantize", float_model, "--data", data, "-o", tmp_path / "int8.onnx")
+    assert said.status == 1
+    assert f'error: "labels" has shape [5], there are {SAMPLES} samples\n  calib.npz\n' in said.err
+
+
+def test_only_the_batch_may_be_open(data: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+    open_model = small_net(tmp_path / "open.onnx", shape=("n", 2, "h", 8))
+    said = run_deploy("quantize", open_model, "--data", data, "-o", tmp_path / "int8.onnx")
+    assert said.status == 1
+    assert "only the first dimension may be open\n  open.onnx\n" in said.err
+
+
+def test_another_format_is_refused_before_anything_is_read(tmp_path: Path, run_deploy: Deploy) -> None:
+    said = run_deploy("quantize", tmp_path / "none.onnx", "--data", tmp_path / "none.npz", "-o", "a.tflite")
+    assert said.status == 1
+    assert "error: the int8 model is written as ONNX, not as .tflite\n" in said.err
+    assert "hint: -o a.onnx" in said.err
+
+
+def test_a_missing_runtime_is_named_with_the_way_to_get_it(
+    float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    said = run_deploy("quantize", float_model, "--data", data, "-o", tmp_path / "int8.onnx")
+    assert said.status == 1
+    assert "hint: pip install 'solder[quantize]'" in said.err
