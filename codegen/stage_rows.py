@@ -55,12 +55,20 @@ def _accumulating_stage(
 ) -> Stage:
     """A firing for each row of the input; the last one writes the result."""
     (reading,), out = stage.reads, tensors[stage.writes]
-    top = tensors[reading.tensor].format.top
-    firings = [Firing((Rows(top + row, top + row + 1),), (NO_ROWS,)) for row in range(accumulation.rows)]
+    tensor = tensors[reading.tensor]
+    firings = [Firing((_row_added(reading, row, tensor),), (NO_ROWS,)) for row in range(accumulation.rows)]
     firings[-1] = Firing(firings[-1].reads, (Rows(0, out.rows),))
     return Stage(
         stage.name, (reading.tensor,), (stage.writes,), tuple(firings), state_bytes=accumulation.bytes
     )
+
+
+def _row_added(reading: Reading, row: int, tensor: Tensor) -> Rows:
+    """The rows of the tensor that hold a row of the input as the stage sees it."""
+    if reading.view is None:
+        return Rows(tensor.format.top + row, tensor.format.top + row + 1)
+    view_bytes, row_bytes = reading.view.row_bytes, tensor.format.row_bytes
+    return Rows(row * view_bytes // row_bytes, -(-(row + 1) * view_bytes // row_bytes))
 
 
 def _merged(stage: LoweredStage, name: str, row: int, tensors: Mapping[str, Tensor]) -> Rows:

@@ -8,17 +8,17 @@ from aot.errors import ModelError
 from aot.ir.graph import Graph
 
 _TFLITE_IDENTIFIER = b"TFL3"
+_ONNX_BEGINNING = b"\x08"  # the tag of the format's version, which comes first
 _FROM_KERAS = "convert it: tf.lite.TFLiteConverter.from_keras_model(model).convert() writes a .tflite file"
-_FROM_TORCH = "convert it to TFLite with the litert-torch package"
-_CONVERT_TO_TFLITE = {
+_FROM_TORCH = 'export it to ONNX: torch.onnx.export(model, example_input, "model.onnx")'
+_CONVERT = {
     ".h5": _FROM_KERAS,
     ".keras": _FROM_KERAS,
-    ".onnx": "convert it to TFLite with the onnx2tf package: onnx2tf -i {name}",
     ".pb": "convert it: tf.lite.TFLiteConverter.from_saved_model(folder).convert() writes a .tflite file",
     ".pt": _FROM_TORCH,
     ".pth": _FROM_TORCH,
 }
-_OTHERWISE = "give a .tflite file"
+_OTHERWISE = "give a .tflite or .onnx file"
 
 
 def load_model(path: Path, rounding: str = "tflm") -> Graph:
@@ -32,7 +32,12 @@ def parse_model(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
         from aot.frontend.tflite.read import read_tflite  # `deploy --help` must not load the schema
 
         return read_tflite(data, file_name, rounding)
-    hint = _CONVERT_TO_TFLITE.get(Path(file_name).suffix.lower(), _OTHERWISE)
+    suffix = Path(file_name).suffix.lower()
+    if suffix == ".onnx" or (data[:1] == _ONNX_BEGINNING and suffix not in _CONVERT):
+        from aot.frontend.onnx.read import read_onnx
+
+        return read_onnx(data, file_name, rounding)
+    hint = _CONVERT.get(Path(file_name).suffix.lower(), _OTHERWISE)
     raise ModelError(_what_it_is(data), file_name, hint.format(name=file_name))
 
 
@@ -50,4 +55,4 @@ def read_file(path: Path) -> bytes:
 def _what_it_is(data: bytes) -> str:
     if not data:
         return "the file is empty"
-    return f"this is not a TFLite model ({len(data):,} bytes, no TFL3 identifier); this version reads TFLite"
+    return f"this is neither a TFLite nor an ONNX model ({len(data):,} bytes)"

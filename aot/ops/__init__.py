@@ -11,6 +11,7 @@ from aot.ops.binary import Add, Div, Mul, SquaredDifference, Sub
 from aot.ops.combine import Combine
 from aot.ops.compare import Compare
 from aot.ops.concat import Concat
+from aot.ops.contract import Contract
 from aot.ops.conv2d import Conv2d
 from aot.ops.convert import Convert
 from aot.ops.cumulate import Cumulate
@@ -22,6 +23,7 @@ from aot.ops.gather import Gather, GatherNd
 from aot.ops.lookup import Lookup
 from aot.ops.lstm import Lstm
 from aot.ops.max_pool2d import MaxPool2d
+from aot.ops.narrow import Narrow
 from aot.ops.op import Op
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
@@ -44,6 +46,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Combine,
             Compare,
             Concat,
+            Contract,
             Conv2d,
             Convert,
             Cumulate,
@@ -63,6 +66,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             MaxPool2d,
             Mean,
             Mul,
+            Narrow,
             Pad,
             PlaceOf,
             Quantize,

@@ -18,6 +18,7 @@ from codegen.loops.ir import Buffer, Expr, Load, Proc, Role, Stmt, Store, at, lo
 from codegen.model import RowFormat
 
 _NAMES = "abde"  # c is the channel
+_MOST_VECTORS = 64
 Prepared = Callable[[Site, int], Array]  # a constant operand as the function takes it
 Result = Callable[[Sequence[Load]], Expr]
 
@@ -52,7 +53,9 @@ def goes_by_rows(site: Site) -> bool:
 
 
 def _has_rows(out: TensorType) -> bool:
-    return out.rank > 0 and out.dtype.bytes <= 4
+    """Images, and what has few enough vectors that an order of them all is not a waste."""
+    is_image = out.rank == 4 and out.shape[0] == 1
+    return out.rank > 0 and out.dtype.bytes <= 4 and (is_image or geometry(out).rows <= _MOST_VECTORS)
 
 
 def _rows_match(x: TensorType, out: TensorType) -> bool:

@@ -37,18 +37,20 @@ def two_unsupported_operators(path: Path) -> None:
 MISTAKES: dict[str, tuple[Callable[[Path], object], str]] = {
     "text": (
         lambda path: path.write_text("not a model", encoding="utf-8"),
-        "error: this is not a TFLite model (11 bytes, no TFL3 identifier); this version reads TFLite\n"
+        "error: this is neither a TFLite nor an ONNX model (11 bytes)\n"
         "  net.tflite\n"
-        "  hint: give a .tflite file\n",
+        "  hint: give a .tflite or .onnx file\n",
     ),
     "empty": (
         lambda path: path.write_bytes(b""),
-        "error: the file is empty\n  net.tflite\n  hint: give a .tflite file\n",
+        "error: the file is empty\n  net.tflite\n  hint: give a .tflite or .onnx file\n",
     ),
     "missing": (lambda path: None, "error: the model file does not exist\n  FOLDER/net.tflite\n"),
     "folder": (
         lambda path: path.mkdir(),
-        "error: a model file is needed, this is a folder\n  FOLDER/net.tflite\n  hint: give a .tflite file\n",
+        "error: a model file is needed, this is a folder\n"
+        "  FOLDER/net.tflite\n"
+        "  hint: give a .tflite or .onnx file\n",
     ),
     "truncated": (
         truncated,

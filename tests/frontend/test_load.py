@@ -1,4 +1,4 @@
-"""What is not a TFLite file is refused with a text that says what to do."""
+"""What is no model file is refused with a text that says what to do."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from aot.errors import ModelError
 from aot.frontend.load import load_model
 
 KERAS = "convert it: tf.lite.TFLiteConverter.from_keras_model(model).convert() writes a .tflite file"
-TORCH = "convert it to TFLite with the litert-torch package"
+TORCH = 'export it to ONNX: torch.onnx.export(model, example_input, "model.onnx")'
 
 
 @pytest.mark.parametrize(
     ("file_name", "hint"),
     [
-        ("net.onnx", "convert it to TFLite with the onnx2tf package: onnx2tf -i net.onnx"),
         ("net.pt", TORCH),
         ("net.keras", KERAS),
         ("net.H5", KERAS),
@@ -25,18 +24,18 @@ TORCH = "convert it to TFLite with the litert-torch package"
             "net.pb",
             "convert it: tf.lite.TFLiteConverter.from_saved_model(folder).convert() writes a .tflite file",
         ),
-        ("net.tflite", "give a .tflite file"),
+        ("net.tflite", "give a .tflite or .onnx file"),
     ],
 )
-def test_another_format_is_told_how_to_become_tflite(tmp_path: Path, file_name: str, hint: str) -> None:
+def test_another_format_is_told_how_to_become_one_that_is_read(
+    tmp_path: Path, file_name: str, hint: str
+) -> None:
     path = tmp_path / file_name
     path.write_bytes(b"something else")
     with pytest.raises(ModelError) as caught:
         load_model(path)
     assert str(caught.value) == (
-        "error: this is not a TFLite model (14 bytes, no TFL3 identifier); this version reads TFLite\n"
-        f"  {file_name}\n"
-        f"  hint: {hint}"
+        f"error: this is neither a TFLite nor an ONNX model (14 bytes)\n  {file_name}\n  hint: {hint}"
     )
 
 
@@ -45,7 +44,7 @@ def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
     path.write_bytes(b"")
     with pytest.raises(ModelError) as caught:
         load_model(path)
-    assert str(caught.value) == "error: the file is empty\n  net.tflite\n  hint: give a .tflite file"
+    assert str(caught.value) == "error: the file is empty\n  net.tflite\n  hint: give a .tflite or .onnx file"
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -58,7 +57,7 @@ def test_a_folder_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         load_model(tmp_path)
     assert str(caught.value) == (
-        f"error: a model file is needed, this is a folder\n  {tmp_path}\n  hint: give a .tflite file"
+        f"error: a model file is needed, this is a folder\n  {tmp_path}\n  hint: give a .tflite or .onnx file"
     )
 
 

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from aot.frontend.tflite.importers import IMPORTERS
+from aot.frontend.onnx.importers import IMPORTERS as ONNX
+from aot.frontend.tflite.importers import IMPORTERS as TFLITE
 from aot.ops import OPS
 from aot.ops.op import Op
 
@@ -22,7 +23,10 @@ and `f32`. Integer results are those of the reference in every bit; real ones di
 
 def ops_page() -> str:
     sections = [section(name, op) for name, op in sorted(OPS.items())]
-    return "\n".join([INTRODUCTION, *sections, "\n".join(tflite_section())]) + "\n"
+    return (
+        "\n".join([INTRODUCTION, *sections, "\n".join(tflite_section()), "", "\n".join(onnx_section())])
+        + "\n"
+    )
 
 
 def section(name: str, op: type[Op]) -> str:
@@ -33,7 +37,16 @@ def section(name: str, op: type[Op]) -> str:
 
 def tflite_section() -> Iterator[str]:
     yield "## TFLite's operators\n"
-    yield "Those that are read: " + ", ".join(f"`{code}`" for code in sorted(IMPORTERS)) + "."
+    yield "Those that are read: " + ", ".join(f"`{code}`" for code in sorted(TFLITE)) + "."
+
+
+def onnx_section() -> Iterator[str]:
+    yield "## ONNX's operators\n"
+    names = ", ".join(f"`{name}`" for name in sorted(ONNX))
+    yield f"Those that are read, of operator sets 7 and later: {names}."
+    yield "Others are read where ONNX itself, or the file, defines them by these (functions)."
+    yield "float64, float16, bfloat16 and narrower reals are computed in f32, rounded where the file casts."
+    yield "uint16 is kept in i32, uint32 and uint64 (below 2**63) in i64, integers below 8 bits in 8."
 
 
 def test_the_page_of_ops_is_current(repo_root: Path, generated: Callable[[Path, str], None]) -> None:

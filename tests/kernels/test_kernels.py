@@ -29,7 +29,18 @@ ON_BOARD = [*((op_name, "speed") for op_name in KERNELS), *((n, "ram") for n in 
 TARGETS = {"plain": PLAIN, "dsp": DSP, "mve": MVE}
 WITH_VECTORS = ("add", "average_pool2d", "conv2d", "dense", "depthwise_conv2d", "sub")
 # One rounding for each result, or none.
-EXACT_ON_REALS = ("add", "clamp", "concat", "dequantize", "leaky_relu", "mul", "pad", "rearrange", "sub")
+EXACT_ON_REALS = (
+    "add",
+    "clamp",
+    "concat",
+    "dequantize",
+    "leaky_relu",
+    "mul",
+    "narrow",
+    "pad",
+    "rearrange",
+    "sub",
+)
 
 
 def written_cases(op_name: str) -> list[OpCase]:

@@ -49,7 +49,7 @@ def test_costs_count_every_result(case: OpCase) -> None:
     is_free = node.op.name == "reshape"
     assert is_free or cost.elementwise >= case.graph.types["y"].elements
     assert (cost.macs > 0) == (
-        node.op.name in ("batch_matmul", "conv2d", "depthwise_conv2d", "dense", "lstm")
+        node.op.name in ("batch_matmul", "contract", "conv2d", "depthwise_conv2d", "dense", "lstm")
     )
 
 

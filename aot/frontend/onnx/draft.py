@@ -1,0 +1,187 @@
+"""The graph while an ONNX file is being read: nodes over constants are computed at once, types inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+
+from aot.errors import ModelError
+from aot.frontend.onnx.strides import dense_strides, rearrangement
+from aot.ir.graph import Array, Graph, Node
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops.constraints import violations
+from aot.ops.op import Op
+from aot.ops.rearrange import Loops
+from aot.ops.reshape import Reshape
+
+MAX_NODES = 20_000  # unrolled loops count
+_SEE_OPS = "docs/ops.md lists what each operator supports"
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of the file: its name in the graph, and in which order its dimensions are stored there.
+
+    Stored dimension i is the file's dimension order[i]. A transposition changes only the order; elements
+    move where an op needs them in another, which in a chain of convolutions is nowhere inside.
+    """
+
+    name: str
+    order: Order
+    element: int  # ONNX's element type
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the file a node is, for errors and origins."""
+
+    label: str
+    origin: str
+    file_name: str
+
+    def fail(self, what: str, hint: str = "") -> ModelError:
+        return ModelError(what, f"at {self.origin} ({self.file_name})", hint)
+
+
+@dataclass
+class Draft:
+    """What has been read so far."""
+
+    file_name: str
+    types: dict[str, TensorType] = field(default_factory=dict)
+    constants: dict[str, Array] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _node_names: set[str] = field(default_factory=set)
+    _moved: dict[tuple[str, Order, Order], str] = field(default_factory=dict)
+
+    def add_input(self, name: str, tensor: TensorType) -> None:
+        self.types[name] = tensor
+
+    def constant(self, array: Array, wish: str, quant: Quant | None = None) -> str:
+        name = self._fresh(wish, self.types)
+        self.types[name] = TensorType(DType(_DTYPE_OF[array.dtype.name]), array.shape, quant)
+        self.constants[name] = array
+        return name
+
+    def apply(self, place: Place, op: Op, inputs: Sequence[str | None], quant: Quant | None = None) -> str:
+        """The name of the op's result; its constraints are checked first."""
+        types = [None if name is None else self.types[name] for name in inputs]
+        ((dtype, shape),) = op.infer(types)
+        result = TensorType(DType(dtype), shape, quant)
+        if 0 in shape:
+            raise place.fail(f"a tensor of shape {list(shape)} has no elements", "leave it out of the model")
+        for violation in violations(op, types, (result,)):
+            raise place.fail(violation, _SEE_OPS)
+        if all(name is None or name in self.constants for name in inputs):
+            arrays = [None if name is None else self.constants[name] for name in inputs]
+            with np.errstate(all="ignore"):
+                (array,) = op.reference(arrays, types, (result,))
+            return self.constant(np.ascontiguousarray(array).reshape(shape), place.label, quant)
+        name = self._fresh(place.label, self.types)
+        self.types[name] = result
+        if len(self.nodes) >= MAX_NODES:
+            raise place.fail(f"the model has more than {MAX_NODES:,} operations, unrolled loops counted")
+        node_name = self._fresh(place.label, self._node_names)
+        self._node_names.add(node_name)
+        self.nodes.append(Node(node_name, op, tuple(inputs), (name,), place.origin))
+        return name
+
+    def reshaped(self, place: Place, name: str, shape: Sequence[int]) -> str:
+        """The same elements under another shape, without a copy."""
+        tensor, shape = self.types[name], tuple(shape)
+        if tensor.shape == shape:
+            return name
+        if prod(shape) != tensor.elements:
+            raise place.fail(f"shape {list(tensor.shape)} cannot become {list(shape)}")
+        return self.apply(place, Reshape(shape), (name,), tensor.quant)
+
+    def picked(self, place: Place, name: str, loops: Loops, shape: Sequence[int]) -> str:
+        """The elements that the loops pick out of a tensor, under a shape."""
+        if 0 in shape:
+            raise place.fail(f"a tensor of shape {list(shape)} has no elements", "leave it out of the model")
+        tensor = self.types[name]
+        step = rearrangement(tensor, loops, tuple(shape))
+        if step is None:
+            return self.reshaped(place, name, shape)
+        source = self.reshaped(place, name, step.source)
+        return self.reshaped(place, self.apply(place, step.op, (source,), tensor.quant), shape)
+
+    def stored(self, place: Place, value: Value, order: Order | None = None) -> str:
+        """The value's name with its dimensions in this order, by default the file's."""
+        order = tuple(range(len(value.order))) if order is None else order
+        if order == value.order:
+            return value.name
+        key = value.name, value.order, order
+        if key not in self._moved:
+            self._moved[key] = self._transposed(place, value, order)
+        return self._moved[key]
+
+    def _transposed(self, place: Place, value: Value, order: Order) -> str:
+        shape = self.types[value.name].shape
+        strides = dense_strides(shape)
+        axes = [value.order.index(dimension) for dimension in order]
+        loops = Loops(tuple(shape[a] for a in axes), tuple(strides[a] for a in axes))
+        return self.picked(place, value.name, loops, loops.sizes)
+
+    def shape(self, value: Value) -> tuple[int, ...]:
+        """With the dimensions in the file's order."""
+        stored = self.types[value.name].shape
+        return tuple(stored[value.order.index(dimension)] for dimension in range(len(stored)))
+
+    def array(self, value: Value) -> Array | None:
+        """The elements of a constant, with the dimensions in the file's order."""
+        data = self.constants.get(value.name)
+        if data is None:
+            return None
+        turned: Array = data.transpose([value.order.index(d) for d in range(len(value.order))])
+        return turned
+
+    def graph(self, name: str, inputs: Sequence[str], outputs: Mapping[str, str]) -> Graph:
+        """`outputs` gives for each output's name the value it is."""
+        for wish, made in outputs.items():
+            self._name_output(wish, made, inputs, outputs)
+        whole = Graph(name, tuple(inputs), tuple(outputs), tuple(self.nodes), self.types, self.constants)
+        return whole.with_nodes(whole.nodes)
+
+    def _name_output(self, wish: str, made: str, inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
+        if made == wish:
+            return
+        if wish in self.types:
+            self._rename(wish, self._fresh(wish, self.types))
+        if made in self.constants:
+            self.types[wish], self.constants[wish] = self.types[made], self.constants[made]
+        elif made in inputs or made in outputs or sum(m == made for m in outputs.values()) > 1:
+            tensor = self.types[wish] = self.types[made]
+            node_name = self._fresh(wish, self._node_names)
+            self._node_names.add(node_name)
+            self.nodes.append(Node(node_name, Reshape(tensor.shape), (made,), (wish,)))
+        else:
+            self._rename(made, wish)
+
+    def _rename(self, old: str, new: str) -> None:
+        self.types[new] = self.types.pop(old)
+        if old in self.constants:
+            self.constants[new] = self.constants.pop(old)
+        self.nodes = [
+            replace(
+                node,
+                inputs=tuple(new if v == old else v for v in node.inputs),
+                outputs=tuple(new if v == old else v for v in node.outputs),
+            )
+            for node in self.nodes
+        ]
+
+    def _fresh(self, wish: str, taken: Mapping[str, object] | set[str]) -> str:
+        name = wish
+        while name in taken:
+            self._numbers[wish] = self._numbers.get(wish, 1) + 1
+            name = f"{wish}#{self._numbers[wish]}"
+        return name
+
+
+_DTYPE_OF = {dtype.numpy.name: dtype.value for dtype in DType}

@@ -1,0 +1,35 @@
+"""How each ONNX operator becomes nodes: the operators that have an importer; others may be functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from aot.frontend.onnx.importers.control import CONTROL
+from aot.frontend.onnx.importers.convolution import CONVOLUTION
+from aot.frontend.onnx.importers.elementwise import ELEMENTWISE
+from aot.frontend.onnx.importers.indexing import INDEXING
+from aot.frontend.onnx.importers.moving import MOVING
+from aot.frontend.onnx.importers.normalising import NORMALISING
+from aot.frontend.onnx.importers.padding import PADDING
+from aot.frontend.onnx.importers.pooling import POOLING
+from aot.frontend.onnx.importers.products import PRODUCTS
+from aot.frontend.onnx.importers.recurrent import RECURRENT
+from aot.frontend.onnx.importers.reductions import REDUCTIONS
+from aot.frontend.onnx.operation import Importer
+
+IMPORTERS: Mapping[str, Importer] = MappingProxyType(
+    {
+        **CONTROL,
+        **CONVOLUTION,
+        **ELEMENTWISE,
+        **INDEXING,
+        **MOVING,
+        **NORMALISING,
+        **PADDING,
+        **POOLING,
+        **PRODUCTS,
+        **RECURRENT,
+        **REDUCTIONS,
+    }
+)

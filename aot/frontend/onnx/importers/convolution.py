@@ -1,0 +1,180 @@
+"""Convolutions over any number of dimensions, with weights that are constant or computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.padding import dilated, padded
+from aot.frontend.onnx.importers.windows import Windows, read_windows
+from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.strides import dense_strides
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from aot.ops.contract import Contract
+from aot.ops.conv2d import Conv2d
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+
+_CHANNELS_LAST = (0, 2, 3, 1)
+_REPEATS_PERHAPS = "get or export the file again"
+
+
+def _conv(node: Operator) -> Value:
+    x, w, b = node.operand(0), node.operand(1), node.optional(2)
+    group = node.integer("group", 1)
+    _check_channels(node, x, w, group)
+    windows = read_windows(node, node.shape(x)[2:], node.shape(w)[2:])
+    return convolved(node, x, w, b, group, windows)
+
+
+def _check_channels(node: Operator, x: Value, w: Value, group: int) -> None:
+    x_shape, w_shape = node.shape(x), node.shape(w)
+    if len(x_shape) != len(w_shape) or len(x_shape) < 3:
+        raise node.fail(f"weights {list(w_shape)} do not fit an input of shape {list(x_shape)}")
+    if group < 1 or w_shape[1] * group != x_shape[1] or w_shape[0] % group:
+        raise node.fail(f"{group} groups of weights {list(w_shape)} do not fit {x_shape[1]} channels")
+
+
+def convolved(node: Operator, x: Value, w: Value, b: Value | None, group: int, windows: Windows) -> Value:
+    """Images, or what can be seen as one, by their own ops; all else as sums of products."""
+    weights, bias = node.draft.array(w), None if b is None else node.draft.array(b)
+    shape = node.shape(x)
+    constant = weights is not None and (b is None or bias is not None)
+    depthwise = group == shape[1]
+    if (
+        constant
+        and weights is not None
+        and shape[0] == 1
+        and len(shape) <= 4
+        and (group == 1 or depthwise)
+        and node.dtype(x) is DType.F32
+    ):
+        return _image(node, x, weights, bias, depthwise, windows)
+    return _sums(node, x, w, b, group, windows)
+
+
+def _image(
+    node: Operator, x: Value, weights: Array, bias: Array | None, depthwise: bool, windows: Windows
+) -> Value:
+    is_line = weights.ndim == 3
+    if is_line:  # an image of one row
+        weights, windows = weights[:, :, np.newaxis], windows.as_image()
+    image = as_image(node, x)
+    attributes = (windows.stride_pair, windows.dilation_pair, windows.padding_pairs)
+    label = node.place.label
+    b = None if bias is None else node.draft.constant(np.ascontiguousarray(bias), f"{label}/bias")
+    if depthwise:
+        multiplier = weights.shape[0] // node.shape(x)[1]
+        filters = np.ascontiguousarray(weights[:, 0].transpose(1, 2, 0))
+        op = DepthwiseConv2d(*attributes, multiplier=multiplier)
+    else:
+        filters = np.ascontiguousarray(weights.transpose(0, 2, 3, 1))
+        op = Conv2d(*attributes)  # type: ignore[assignment]
+    made = node.apply(op, image, node.draft.constant(filters, f"{label}/weights"), b)
+    return from_image(node, made, is_line, x.element)
+
+
+def as_image(node: Operator, x: Value) -> str:
+    """[1, rows, columns, channels]; a line is an image of one row."""
+    if len(x.order) == 4:
+        return node.draft.stored(node.place, x, _CHANNELS_LAST)
+    name = node.draft.stored(node.place, x, (0, 2, 1))
+    n, columns, channels = node.draft.types[name].shape
+    return node.reshaped(name, (n, 1, columns, channels))
+
+
+def from_image(node: Operator, name: str, is_line: bool, element: int) -> Value:
+    if not is_line:
+        return Value(name, _CHANNELS_LAST, element)
+    n, _, columns, channels = node.draft.types[name].shape
+    return Value(node.reshaped(name, (n, columns, channels)), (0, 2, 1), element)
+
+
+def _sums(node: Operator, x: Value, w: Value, b: Value | None, group: int, windows: Windows) -> Value:
+    image = padded(node, node.plain(x), [(0, 0), (0, 0), *windows.padding], 0.0)
+    name = sums_of_windows(node, image, node.plain(w), group, windows)
+    result = node.value(name, x.element)
+    if b is None:
+        return result
+    ones = (1,) * (len(node.shape(x)) - 2)
+    channels = node.value(node.reshaped(node.plain(b), (*node.shape(b), *ones)), b.element)
+    return node.do("Add", result, channels)
+
+
+def sums_of_windows(node: Operator, image: str, w: str, group: int, windows: Windows) -> str:
+    """image [N, C, ...] is padded already; w is [O, C / group, ...]."""
+    shape, w_shape = node.draft.types[image].shape, node.draft.types[w].shape
+    steps, w_steps = dense_strides(shape), dense_strides(w_shape)
+    outputs = windows.output_sizes(shape[2:])
+    each = w_shape[0] // group
+    sizes = (shape[0], group, each, *outputs, *w_shape[1:])
+    spots = tuple(s * t for s, t in zip(windows.strides, steps[2:], strict=True))
+    taps = tuple(d * t for d, t in zip(windows.dilations, steps[2:], strict=True))
+    image_strides = (steps[0], w_shape[1] * steps[1], 0, *spots, steps[1], *taps)
+    w_strides = (0, each * w_steps[0], w_steps[0], *(0,) * len(outputs), *w_steps[1:])
+    op = Contract((shape[0], w_shape[0], *outputs), sizes, len(w_shape) - 1, image_strides, w_strides)
+    return node.apply(op, image, w)
+
+
+def _conv_transpose(node: Operator) -> Value:
+    """A convolution of the image with zeros between its pixels, under the weights turned round."""
+    x, w, b = node.operand(0), node.operand(1), node.optional(2)
+    group = node.integer("group", 1)
+    shape, w_shape = node.shape(x), node.shape(w)
+    if len(shape) != len(w_shape) or group < 1 or shape[1] != w_shape[0] or w_shape[0] % group:
+        raise node.fail(f"{group} groups of weights {list(w_shape)} do not fit shape {list(shape)}")
+    plan = _transposed_plan(node, shape[2:], w_shape[2:])
+    image = dilated(node, node.plain(x), plan.strides)
+    image_value = node.value(padded(node, image, [(0, 0), (0, 0), *plan.padding], 0.0), x.element)
+    windows = Windows(w_shape[2:], (1,) * len(plan.strides), plan.dilations, ((0, 0),) * len(plan.strides))
+    return convolved(node, image_value, _turned(node, w, group), b, group, windows)
+
+
+@dataclass(frozen=True)
+class _Transposed:
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    padding: list[tuple[int, int]]  # may be negative
+
+
+def _transposed_plan(node: Operator, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> _Transposed:
+    count = len(sizes)
+    strides = node.integers("strides", (1,) * count)
+    dilations = node.integers("dilations", (1,) * count)
+    extra = node.integers("output_padding", (0,) * count)
+    wanted = node.integers("output_shape", ()) or None
+    pads = node.integers("pads", (0,) * 2 * count)
+    auto = node.text("auto_pad", "NOTSET")
+    if not len(strides) == len(dilations) == len(extra) == len(pads) // 2 == count or min(strides) < 1:
+        raise node.fail("its attributes do not fit the input", _REPEATS_PERHAPS)
+    padding = []
+    for axis in range(count):
+        reach = (kernel[axis] - 1) * dilations[axis]
+        full = (sizes[axis] - 1) * strides[axis] + extra[axis] + reach + 1
+        begin, end = pads[axis], pads[count + axis]
+        length = wanted[axis] if wanted else sizes[axis] * strides[axis] if auto.startswith("SAME") else None
+        if length is not None:
+            total = full - length
+            small, large = total // 2, total - total // 2
+            begin, end = (small, large) if auto == "SAME_UPPER" else (large, small)
+        padding.append((reach - begin, reach - end + extra[axis]))
+    return _Transposed(strides, dilations, padding)
+
+
+def _turned(node: Operator, w: Value, group: int) -> Value:
+    """[I, O / group, ...] becomes [O, I / group, ...], every filter backwards."""
+    from aot.ops.rearrange import Loops
+
+    shape = node.shape(w)
+    each, outputs, kernel = shape[0] // group, shape[1], shape[2:]
+    steps = dense_strides(shape)
+    sizes = (group, outputs, each, *kernel)
+    strides = (each * steps[0], steps[1], steps[0], *(-s for s in steps[2:]))
+    offset = sum((k - 1) * s for k, s in zip(kernel, steps[2:], strict=True))
+    name = node.picked(node.plain(w), Loops(sizes, strides, offset), (group * outputs, each, *kernel))
+    return node.value(name, w.element)
+
+
+CONVOLUTION: dict[str, Importer] = {"Conv": _conv, "ConvTranspose": _conv_transpose}

@@ -1,0 +1,298 @@
+"""Operators on elements at the same place, operands repeated where they are smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from onnx import TensorProto
+
+from aot.frontend.onnx.draft import Order, Value
+from aot.frontend.onnx.elements import BITS, NARROW, stored_type
+from aot.frontend.onnx.operation import Importer, Operator
+from aot.ir.types import DType
+from aot.ops import curve as curves
+from aot.ops.activation import Activation
+from aot.ops.binary import Add, Div, Mul, Sub
+from aot.ops.combine import Combination, Combine
+from aot.ops.compare import Compare, Relation
+from aot.ops.convert import Convert
+from aot.ops.curve import Curve
+from aot.ops.narrow import Beyond
+from aot.ops.op import Op
+from aot.ops.select import Select
+from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
+
+F = curves.Function
+
+
+def combined(node: Operator, op: Op, values: list[Value], element: int) -> Value:
+    """One op over values, all stored in the order of the first that has the result's rank."""
+    shape = _broadcast(node, values)
+    order = _common_order(node, values, shape)
+    names = [_aligned(node, value, order) for value in values]
+    return Value(node.apply(op, *names), order, element)
+
+
+def _broadcast(node: Operator, values: list[Value]) -> tuple[int, ...]:
+    shapes = [node.shape(v) for v in values]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise node.fail(f"shapes {', '.join(str(list(s)) for s in shapes)} do not fit each other") from None
+
+
+def _common_order(node: Operator, values: list[Value], shape: tuple[int, ...]) -> Order:
+    """Of the largest operand that is computed: then the fewest elements move."""
+    whole = [v for v in values if len(v.order) == len(shape)]
+    moving = [v for v in whole if v.name not in node.draft.constants] or whole
+    if not moving:
+        return tuple(range(len(shape)))
+    return max(moving, key=lambda v: node.draft.types[v.name].elements).order
+
+
+def _aligned(node: Operator, value: Value, order: Order) -> str:
+    """Its name with as many dimensions as the result, in its order."""
+    missing = len(order) - len(value.order)
+    if missing == 0:
+        return node.draft.stored(node.place, value, order)
+    shape = (1,) * missing + node.shape(value)
+    if node.draft.types[value.name].elements == 1:
+        return node.reshaped(value.name, (1,) * len(order))
+    ranked = node.value(node.reshaped(node.plain(value), shape), value.element)
+    return node.draft.stored(node.place, ranked, order)
+
+
+def _curved(node: Operator, op: Op) -> Value:
+    x = node.operand(0)
+    return Value(node.apply(op, x.name), x.order, x.element)
+
+
+def unary(make: Callable[[Operator], Op]) -> Importer:
+    def import_it(node: Operator) -> Value:
+        return _curved(node, make(node))
+
+    return import_it
+
+
+def binary(op: Op) -> Importer:
+    def import_it(node: Operator) -> Value:
+        first, second = node.operand(0), node.operand(1)
+        return in_range(node, combined(node, op, [first, second], first.element))
+
+    return import_it
+
+
+def chained(op: Op) -> Importer:
+    """Of one operand or more."""
+
+    def import_it(node: Operator) -> Value:
+        result = node.operand(0)
+        for position in range(1, len(node.operands)):
+            result = combined(node, op, [result, node.operand(position)], result.element)
+        return result
+
+    return import_it
+
+
+def _mean(node: Operator) -> Value:
+    count = node.number(1 / len(node.operands), node.operand(0).element)
+    return node.do("Mul", node.do("Sum", *node.operands), count)
+
+
+def _clip(node: Operator) -> Value:
+    """Where the limits are an activation's, the clamp goes into the op before."""
+    low, high = (_limit(node, i, name) for i, name in ((1, "min"), (2, "max")))
+    limits = _ACTIVATIONS.get((_number(node, low), _number(node, high)))
+    x = node.operand(0)
+    if limits is not None and x.element == 1:
+        return Value(node.apply(Clamp(limits), x.name), x.order, x.element)
+    raised = x if low is None else node.do("Max", x, low)
+    return raised if high is None else node.do("Min", raised, high)
+
+
+def _limit(node: Operator, position: int, name: str) -> Value | None:
+    if node.has_attribute(name):
+        return node.number(node.real(name), node.operand(0).element)
+    return node.optional(position)
+
+
+def _number(node: Operator, value: Value | None) -> float | None:
+    """What a constant limit is; NaN, which equals nothing, where it is computed."""
+    array = None if value is None else node.draft.array(value)
+    if array is None:
+        return None if value is None else float("nan")
+    return float(array.reshape(-1)[0])
+
+
+_ACTIVATIONS: dict[tuple[float | None, float | None], Activation] = {
+    (0.0, None): Activation.RELU,
+    (0.0, 6.0): Activation.RELU6,
+    (-1.0, 1.0): Activation.RELU_N1_TO_1,
+}
+
+
+def _compared(relation: Relation) -> Importer:
+    def import_it(node: Operator) -> Value:
+        return combined(node, Compare(relation), [node.operand(0), node.operand(1)], TensorProto.BOOL)
+
+    return import_it
+
+
+def _where(node: Operator) -> Value:
+    condition, x, y = (node.operand(i) for i in range(3))
+    return combined(node, Select(), [condition, x, y], x.element)
+
+
+def _cast(node: Operator) -> Value:
+    return cast(node, node.operand(0), node.integer("to"), bool(node.integer("saturate", 1)))
+
+
+def _cast_like(node: Operator) -> Value:
+    return cast(node, node.operand(0), node.operand(1).element, bool(node.integer("saturate", 1)))
+
+
+def cast(node: Operator, x: Value, element: int, saturate: bool = True) -> Value:
+    """Reals are truncated; what an integer type has no room for keeps its lower bits."""
+    to = stored_type(element, f"at {node.place.origin}")
+    if element in NARROW and x.element != element:
+        return _narrowed(node, cast(node, x, TensorProto.FLOAT), element, saturate)
+    if element in BITS and node.dtype(x) is DType.F32:
+        return in_range(node, Value(cast(node, x, TensorProto.INT32).name, x.order, element))
+    name = x.name if node.dtype(x) is to else node.apply(Convert(to), x.name)
+    return in_range(node, Value(name, x.order, element)) if x.element != element else x
+
+
+def _narrowed(node: Operator, x: Value, element: int, saturate: bool) -> Value:
+    op = NARROW[element]
+    if saturate and element not in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
+        op = replace(op, beyond=Beyond.LARGEST)
+    return Value(node.apply(op, x.name), x.order, element)
+
+
+def in_range(node: Operator, x: Value) -> Value:
+    """Where an integer is kept in a wider one: the bits that it has."""
+    if x.element not in BITS:
+        return x
+    bits, has_sign = BITS[x.element]
+    to = stored_type(x.element, "")
+    name = x.name
+    if has_sign:
+        dtype = node.draft.types[name].dtype
+        wide = name if dtype is DType.I32 else node.apply(Convert(DType.I32), name)
+        amount = node.draft.constant(np.full((1,) * len(x.order), 32 - bits, np.int32), "bits")
+        shifted = node.apply(Combine(Combination.SHIFT_LEFT), wide, amount)
+        name = node.apply(Combine(Combination.SHIFT_RIGHT), shifted, amount)
+    else:
+        dtype = node.draft.types[name].dtype
+        ones = np.full((1,) * len(x.order), (1 << bits) - 1).astype(dtype.numpy)
+        name = node.apply(Combine(Combination.AND), name, node.draft.constant(ones, "bits"))
+    if node.draft.types[name].dtype is not to:
+        name = node.apply(Convert(to), name)
+    return Value(name, x.order, x.element)
+
+
+def _bit_shift(node: Operator) -> Value:
+    """By more bits than there are, nothing is left but the sign."""
+    x, by = node.operand(0), node.operand(1)
+    left = node.text("direction") == "LEFT"
+    op = Combine(Combination.SHIFT_LEFT if left else Combination.SHIFT_RIGHT)
+    bits = BITS[x.element][0] if x.element in BITS else node.dtype(x).bytes * 8
+    known = node.draft.array(by)
+    shifted = in_range(node, combined(node, op, [x, by], x.element))
+    if known is not None and 0 <= int(known.min()) <= int(known.max()) < bits:
+        return shifted
+    nothing = node.number(0, x.element)
+    inside = node.do(
+        "And", node.do("GreaterOrEqual", by, nothing), node.do("Less", by, node.number(bits, x.element))
+    )
+    gone = (
+        nothing
+        if left
+        else node.do("Where", node.do("Less", x, nothing), node.number(-1, x.element), nothing)
+    )
+    return node.do("Where", inside, shifted, gone)
+
+
+def _mod(node: Operator) -> Value:
+    by = Combination.REMAINDER if node.integer("fmod", 0) else Combination.FLOOR_MOD
+    return combined(node, Combine(by), [node.operand(0), node.operand(1)], node.operand(0).element)
+
+
+def _pow(node: Operator) -> Value:
+    """In real numbers: integers up to 2**24 are exact there."""
+    x, y = node.operand(0), node.operand(1)
+    if node.dtype(x) is DType.F32 and node.dtype(y) is DType.F32:
+        return combined(node, Combine(Combination.POWER), [x, y], x.element)
+    reals = [v if node.dtype(v) is DType.F32 else cast(node, v, TensorProto.FLOAT) for v in (x, y)]
+    return cast(node, combined(node, Combine(Combination.POWER), reals, TensorProto.FLOAT), x.element)
+
+
+def _curve(of: F) -> Importer:
+    return unary(lambda node: Curve(of))
+
+
+ELEMENTWISE: Mapping[str, Importer] = {
+    "Abs": _curve(F.ABS),
+    "Acos": _curve(F.ACOS),
+    "Acosh": _curve(F.ACOSH),
+    "Add": binary(Add()),
+    "And": binary(Combine(Combination.AND)),
+    "Asin": _curve(F.ASIN),
+    "Asinh": _curve(F.ASINH),
+    "Atan": _curve(F.ATAN),
+    "Atanh": _curve(F.ATANH),
+    "BitShift": _bit_shift,
+    "BitwiseAnd": binary(Combine(Combination.AND)),
+    "BitwiseNot": lambda node: in_range(node, _curved(node, Curve(F.NOT))),
+    "BitwiseOr": binary(Combine(Combination.OR)),
+    "BitwiseXor": binary(Combine(Combination.XOR)),
+    "Cast": _cast,
+    "CastLike": _cast_like,
+    "Ceil": _curve(F.CEIL),
+    "Clip": _clip,
+    "Cos": _curve(F.COS),
+    "Cosh": _curve(F.COSH),
+    "Div": binary(Div()),
+    "Elu": unary(lambda node: Curve(F.ELU, node.real("alpha", 1.0))),
+    "Equal": _compared(Relation.EQUAL),
+    "Erf": _curve(F.ERF),
+    "Exp": _curve(F.EXP),
+    "Floor": _curve(F.FLOOR),
+    "Gelu": unary(
+        lambda node: Curve(F.GELU_BY_TANH if node.text("approximate", "none") == "tanh" else F.GELU)
+    ),
+    "Greater": _compared(Relation.GREATER),
+    "GreaterOrEqual": _compared(Relation.GREATER_EQUAL),
+    "HardSwish": unary(lambda node: HardSwish()),
+    "LeakyRelu": unary(lambda node: LeakyRelu(node.real("alpha", 0.01))),
+    "Less": _compared(Relation.LESS),
+    "LessOrEqual": _compared(Relation.LESS_EQUAL),
+    "Log": _curve(F.LOG),
+    "Max": chained(Combine(Combination.MAXIMUM)),
+    "Mean": _mean,
+    "Min": chained(Combine(Combination.MINIMUM)),
+    "Mod": _mod,
+    "Mul": binary(Mul()),
+    "Neg": _curve(F.NEGATE),
+    "Not": _curve(F.NOT),
+    "Or": binary(Combine(Combination.OR)),
+    "Pow": _pow,
+    "Reciprocal": _curve(F.RECIPROCAL),
+    "Relu": unary(lambda node: Clamp(Activation.RELU)),
+    "Round": _curve(F.ROUND),
+    "Sigmoid": unary(lambda node: Logistic()),
+    "Sign": _curve(F.SIGN),
+    "Sin": _curve(F.SIN),
+    "Sinh": _curve(F.SINH),
+    "Softplus": _curve(F.SOFTPLUS),
+    "Softsign": _curve(F.SOFTSIGN),
+    "Sqrt": _curve(F.SQRT),
+    "Sub": binary(Sub()),
+    "Sum": chained(Add()),
+    "Tan": _curve(F.TAN),
+    "Tanh": unary(lambda node: Tanh()),
+    "Where": _where,
+    "Xor": binary(Combine(Combination.XOR)),
+}

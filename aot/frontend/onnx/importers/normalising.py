@@ -1,0 +1,89 @@
+"""Normalisations, as sums and products: a batch's with constant statistics goes into the layer before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.operation import Importer, Operator
+from aot.ir.graph import Array
+
+
+def _batch_normalization(node: Operator) -> Value:
+    x = node.operand(0)
+    if node.integer("training_mode", 0) or node.result_count > 1:
+        raise node.fail("training is not supported", "export the model for inference: model.eval()")
+    epsilon = node.real("epsilon", 1e-5)
+    parts = [node.draft.array(node.operand(i)) for i in range(1, 5)]
+    if any(part is None for part in parts):
+        return _computed(node, x, epsilon)
+    scale, bias, mean, variance = (p.astype(np.float64) for p in parts if p is not None)
+    with np.errstate(all="ignore"):
+        factor = scale / np.sqrt(variance + epsilon)
+    offset = bias - mean * factor
+    return node.do("Add", node.do("Mul", x, _per_channel(node, x, factor)), _per_channel(node, x, offset))
+
+
+def _per_channel(node: Operator, x: Value, values: Array) -> Value:
+    rank = len(x.order)
+    if rank < 2 or values.shape != (node.shape(x)[1],):
+        raise node.fail(f"{list(values.shape)} numbers do not fit shape {list(node.shape(x))}")
+    return node.number(values.reshape(-1, *(1,) * (rank - 2)), x.element)
+
+
+def _computed(node: Operator, x: Value, epsilon: float) -> Value:
+    scale, bias, mean, variance = (_channels(node, x, node.operand(i)) for i in range(1, 5))
+    root = node.do("Sqrt", node.do("Add", variance, node.number(epsilon, x.element)))
+    centred = node.do("Sub", x, mean)
+    return node.do("Add", node.do("Mul", node.do("Div", centred, root), scale), bias)
+
+
+def _channels(node: Operator, x: Value, values: Value) -> Value:
+    shape = (*node.shape(values), *(1,) * (len(x.order) - 2))
+    return node.value(node.reshaped(node.plain(values), shape), values.element)
+
+
+def _instance_normalization(node: Operator) -> Value:
+    x = node.operand(0)
+    axes = node.number(range(2, len(x.order)), 7)
+    mean = node.do("ReduceMean", x, axes, keepdims=1)
+    centred = node.do("Sub", x, mean)
+    variance = node.do("ReduceMean", node.do("Mul", centred, centred), axes, keepdims=1)
+    epsilon = node.number(node.real("epsilon", 1e-5), x.element)
+    normal = node.do("Div", centred, node.do("Sqrt", node.do("Add", variance, epsilon)))
+    scale, bias = (_channels(node, x, node.operand(i)) for i in (1, 2))
+    return node.do("Add", node.do("Mul", normal, scale), bias)
+
+
+def _lrn(node: Operator) -> Value:
+    """x / (bias + alpha / size * sum of squares of the channels nearby) ** beta"""
+    x, size = node.operand(0), node.integer("size")
+    channels = node.shape(x)[1]
+    near = np.zeros((channels, channels))
+    for c in range(channels):
+        near[c, max(0, c - (size - 1) // 2) : c + -(-(size - 1) // 2) + 1] = 1
+    last = [0, *range(2, len(x.order)), 1]
+    squares = node.do("Transpose", node.do("Mul", x, x), perm=last)
+    sums = node.do("MatMul", squares, node.number(near.T, x.element))
+    sums = node.do("Transpose", sums, perm=[last.index(a) for a in range(len(last))])
+    scaled = node.do("Mul", sums, node.number(node.real("alpha", 1e-4) / size, x.element))
+    based = node.do("Add", scaled, node.number(node.real("bias", 1.0), x.element))
+    return node.do("Div", x, node.do("Pow", based, node.number(node.real("beta", 0.75), x.element)))
+
+
+def _lp_normalization(node: Operator) -> Value:
+    """x / its norm; 0 where the norm is 0."""
+    x, p = node.operand(0), node.integer("p", 2)
+    axes = node.number([node.integer("axis", -1)], 7)
+    norm = node.do("ReduceL1" if p == 1 else "ReduceL2", x, axes, keepdims=1)
+    nothing = node.number(0, x.element)
+    quotient = node.do("Div", x, norm)
+    return node.do("Where", node.do("Equal", norm, nothing), nothing, quotient)
+
+
+NORMALISING: dict[str, Importer] = {
+    "BatchNormalization": _batch_normalization,
+    "InstanceNormalization": _instance_normalization,
+    "LRN": _lrn,
+    "LpNormalization": _lp_normalization,
+}

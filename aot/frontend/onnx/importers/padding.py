@@ -1,0 +1,129 @@
+"""Pad: constants, reflections, edges and turns around any dimension; zeros between elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.moving import concatenated
+from aot.frontend.onnx.operation import Importer, Operator
+from aot.ops.pad import Pad
+from aot.ops.spatial import Pair
+
+
+def padded(node: Operator, name: str, pairs: Sequence[Pair], value: float) -> str:
+    """With margins of a value around each dimension; negative margins cut off."""
+    for axis, (before, after) in enumerate(pairs):
+        length = node.draft.types[name].shape[axis]
+        first, last = max(0, -before), length - max(0, -after)
+        if (first, last) != (0, length):
+            name = node.sliced(name, axis, range(first, last))
+    margins = [(max(0, before), max(0, after)) for before, after in pairs]
+    shape = node.draft.types[name].shape
+    if len(shape) == 4 and shape[0] == 1 and margins[0] == margins[3] == (0, 0):
+        if margins[1] == margins[2] == (0, 0):
+            return name
+        return node.apply(Pad((margins[1], margins[2]), value), name)
+    for axis, pair in enumerate(margins):
+        if pair != (0, 0):
+            name = _padded_one(node, name, axis, pair, value)
+    return name
+
+
+def _padded_one(node: Operator, name: str, axis: int, pair: Pair, value: float) -> str:
+    """As the columns of an image."""
+    shape = node.draft.types[name].shape
+    image = (1, prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
+    made = node.apply(Pad(((0, 0), pair), value), node.reshaped(name, image))
+    return node.reshaped(made, (*shape[:axis], shape[axis] + sum(pair), *shape[axis + 1 :]))
+
+
+def dilated(node: Operator, name: str, strides: Sequence[int]) -> str:
+    """Zeros between the elements of the last dimensions, as many as the strides leave room for."""
+    shape = node.draft.types[name].shape
+    for axis, stride in enumerate(strides, start=len(shape) - len(strides)):
+        if stride == 1:
+            continue
+        shape = node.draft.types[name].shape
+        apart = node.reshaped(name, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+        wide = _padded_one(node, apart, axis + 1, (0, stride - 1), 0.0)
+        joined = node.reshaped(wide, (*shape[:axis], shape[axis] * stride, *shape[axis + 1 :]))
+        name = node.sliced(joined, axis, range((shape[axis] - 1) * stride + 1))
+    return name
+
+
+def _pad(node: Operator) -> Value:
+    x, mode = node.operand(0), node.text("mode", "constant")
+    rank = len(x.order)
+    pads = node.known_integers(1, "padding") if node.has(1) else node.integers("pads")
+    axes = node.known_integers(3, "axes") if node.has(3) else tuple(range(rank))
+    if len(pads) != 2 * len(axes):
+        raise node.fail(f"padding {list(pads)} does not fit {len(axes)} dimensions")
+    pairs = [(0, 0)] * rank
+    for number, axis in enumerate(axes):
+        pairs[node.axis(axis, rank)] = (pads[number], pads[len(axes) + number])
+    if mode == "constant":
+        stored = [pairs[dimension] for dimension in x.order]
+        return Value(padded(node, x.name, stored, _value(node)), x.order, x.element)
+    if mode not in _TURNS:
+        raise node.fail(f'mode "{mode}" is not known')
+    for axis, pair in enumerate(pairs):
+        x = _turned(node, x, axis, pair, mode)
+    return x
+
+
+def _value(node: Operator) -> float:
+    if node.has(2):
+        return node.known_scalar(2, "value")
+    return node.real("value", 0.0)
+
+
+def _reflected(size: int, before: int, after: int) -> list[int]:
+    period = max(1, 2 * size - 2)
+    places = [i % period for i in range(-before, size + after)]
+    return [p if p < size else period - p for p in places]
+
+
+def _edge(size: int, before: int, after: int) -> list[int]:
+    return [min(max(i, 0), size - 1) for i in range(-before, size + after)]
+
+
+def _wrapped(size: int, before: int, after: int) -> list[int]:
+    return [i % size for i in range(-before, size + after)]
+
+
+_TURNS = {"reflect": _reflected, "edge": _edge, "wrap": _wrapped}
+
+
+def _turned(node: Operator, x: Value, axis: int, pair: Pair, mode: str) -> Value:
+    """The elements of one dimension again in another order, run by run."""
+    if pair == (0, 0):
+        return x
+    places = _TURNS[mode](node.shape(x)[axis], *pair)
+    stored = x.order.index(axis)
+    runs = _runs(places)
+    parts = [Value(node.sliced(x.name, stored, run), x.order, x.element) for run in runs]
+    return parts[0] if len(parts) == 1 else concatenated(node, parts, axis)
+
+
+def _runs(places: list[int]) -> list[range]:
+    """Stretches of even steps."""
+    runs: list[range] = []
+    start = 0
+    while start < len(places):
+        stop = start + 1
+        step = (
+            places[stop] - places[start]
+            if stop < len(places) and abs(places[stop] - places[start]) == 1
+            else 1
+        )
+        while stop < len(places) and places[stop] - places[stop - 1] == step:
+            stop += 1
+        first, count = places[start], stop - start
+        runs.append(range(first, first + count * step, step))
+        start = stop
+    return runs
+
+
+PADDING: dict[str, Importer] = {"Pad": _pad}

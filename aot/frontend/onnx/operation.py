@@ -1,0 +1,212 @@
+"""One node of the file as its importer sees it: operands, attributes, and the means to build its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import onnx
+from onnx import NodeProto, TensorProto
+
+from aot.errors import DeployError, ModelError
+from aot.frontend.onnx.draft import Draft, Order, Place, Value
+from aot.frontend.onnx.elements import array_of, element_name, stored_type
+from aot.frontend.onnx.strides import dense_strides
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from aot.ops.op import Op
+from aot.ops.rearrange import Loops
+
+
+class NeedsValueError(ModelError):
+    """An importer has to know the elements of a value that is computed or given when the model runs."""
+
+    def __init__(self, error: DeployError, graph_input: str | None) -> None:
+        super().__init__(error.what, error.where, error.hint)
+        self.graph_input = graph_input  # the model's input, where it is one
+
+
+class Runner(Protocol):
+    """What runs other nodes on behalf of one: expansions and unrolled bodies."""
+
+    def run(self, node: NodeProto, operands: Sequence[Value | None], place: Place) -> tuple[Value, ...]: ...
+    def run_graph(
+        self, graph: onnx.GraphProto, operands: Sequence[Value], place: Place
+    ) -> tuple[Value, ...]: ...
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A node with its operands; `version` is that of its operator set."""
+
+    proto: NodeProto
+    version: int
+    operands: tuple[Value | None, ...]
+    draft: Draft
+    place: Place
+    runner: Runner
+    mode: str  # of rounding
+
+    def fail(self, what: str, hint: str = "") -> ModelError:
+        return self.place.fail(what, hint)
+
+    def has(self, position: int) -> bool:
+        return position < len(self.operands) and self.operands[position] is not None
+
+    def operand(self, position: int) -> Value:
+        value = self.operands[position] if position < len(self.operands) else None
+        if value is None:
+            raise self.fail(f"input {position} is missing", "get or export the file again")
+        return value
+
+    def optional(self, position: int) -> Value | None:
+        return self.operand(position) if self.has(position) else None
+
+    @property
+    def result_count(self) -> int:
+        return len(self.proto.output)
+
+    def shape(self, value: Value) -> tuple[int, ...]:
+        return self.draft.shape(value)
+
+    def dtype(self, value: Value) -> DType:
+        return self.draft.types[value.name].dtype
+
+    # Attributes
+
+    def has_attribute(self, name: str) -> bool:
+        return any(a.name == name for a in self.proto.attribute)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        return int(self._attribute(name, onnx.AttributeProto.INT, default, "an integer"))
+
+    def real(self, name: str, default: float | None = None) -> float:
+        return float(self._attribute(name, onnx.AttributeProto.FLOAT, default, "a number"))
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self._attribute(name, onnx.AttributeProto.STRING, default, "a text")
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+    def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        return tuple(self._attribute(name, onnx.AttributeProto.INTS, default, "a list of integers"))
+
+    def reals(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
+        return tuple(self._attribute(name, onnx.AttributeProto.FLOATS, default, "a list of numbers"))
+
+    def graph(self, name: str) -> onnx.GraphProto:
+        found: onnx.GraphProto = self._attribute(name, onnx.AttributeProto.GRAPH, None, "a graph")
+        return found
+
+    def tensor(self, name: str) -> TensorProto:
+        found: TensorProto = self._attribute(name, onnx.AttributeProto.TENSOR, None, "a tensor")
+        return found
+
+    def _attribute(self, name: str, kind: int, default: object, what: str) -> Any:
+        for attribute in self.proto.attribute:
+            if attribute.name == name:
+                if attribute.type != kind:
+                    raise self.fail(f"its attribute {name} must be {what}", "get or export the file again")
+                return onnx.helper.get_attribute_value(attribute)
+        if default is None:
+            raise self.fail(f"it has no attribute {name}", "get or export the file again")
+        return default
+
+    # Constant operands
+
+    def known(self, position: int, what: str) -> Array:
+        """The elements of an operand that must not depend on the run."""
+        return self.known_value(self.operand(position), what)
+
+    def known_value(self, value: Value, what: str) -> Array:
+        array = self.draft.array(value)
+        if array is not None:
+            return array
+        error = self.fail(
+            f'its {what} "{value.name}" must be known when the model is compiled',
+            f"fix it: --value {value.name}=..." if self._is_input(value) else "export the model without it",
+        )
+        raise NeedsValueError(error, value.name if self._is_input(value) else None)
+
+    def _is_input(self, value: Value) -> bool:
+        return all(value.name not in node.outputs for node in self.draft.nodes)
+
+    def known_integers(self, position: int, what: str) -> tuple[int, ...]:
+        return tuple(int(v) for v in self.known(position, what).reshape(-1))
+
+    def known_scalar(self, position: int, what: str) -> float:
+        array = self.known(position, what)
+        if array.size != 1:
+            raise self.fail(f"its {what} must be one number, it has shape {list(array.shape)}")
+        return float(array.reshape(-1)[0])
+
+    def axes(self, position: int, name: str = "axes") -> tuple[int, ...] | None:
+        """From the attribute (older operator sets) or the operand; None where neither is there."""
+        if self.has(position):
+            return self.known_integers(position, name)
+        return self.integers(name) if self.has_attribute(name) else None
+
+    def axis(self, number: int, rank: int) -> int:
+        if not -rank <= number < rank:
+            raise self.fail(f"axis {number} is not one of {rank}")
+        return number % rank
+
+    # Results
+
+    def value(self, name: str, element: int, order: Order | None = None) -> Value:
+        rank = self.draft.types[name].rank
+        return Value(name, tuple(range(rank)) if order is None else order, element)
+
+    def plain(self, value: Value) -> str:
+        """Its name with its dimensions in the file's order."""
+        return self.draft.stored(self.place, value)
+
+    def apply(self, op: Op, *inputs: str | None) -> str:
+        return self.draft.apply(self.place, op, inputs)
+
+    def reshaped(self, name: str, shape: Sequence[int]) -> str:
+        return self.draft.reshaped(self.place, name, shape)
+
+    def picked(self, name: str, loops: Loops, shape: Sequence[int]) -> str:
+        return self.draft.picked(self.place, name, loops, shape)
+
+    def sliced(self, name: str, axis: int, chosen: range) -> str:
+        """A range of one dimension, backwards and repeated (step 0) ones too."""
+        shape = self.draft.types[name].shape
+        strides = list(dense_strides(shape))
+        offset = chosen.start * strides[axis]
+        strides[axis] *= chosen.step
+        sizes = (*shape[:axis], len(chosen), *shape[axis + 1 :])
+        return self.picked(name, Loops(sizes, tuple(strides), offset), sizes)
+
+    def repeated(self, name: str, shape: Sequence[int]) -> str:
+        """Dimensions of 1 repeated to a shape."""
+        own, shape = self.draft.types[name].shape, tuple(shape)
+        ranked = (1,) * (len(shape) - len(own)) + own
+        if len(ranked) != len(shape) or any(a not in (1, b) for a, b in zip(ranked, shape, strict=True)):
+            raise self.fail(f"shape {list(own)} cannot be repeated to {list(shape)}")
+        strides = dense_strides(ranked)
+        steps = tuple(0 if a == 1 else s for a, s in zip(ranked, strides, strict=True))
+        return self.picked(name, Loops(shape, steps), shape)
+
+    def number(self, value: float | int | Sequence[int] | Array, element: int) -> Value:
+        """A constant of an element type of ONNX."""
+        array = np.asarray(value).astype(stored_type(element, self.place.file_name).numpy)
+        return self.value(self.draft.constant(array, f"{self.place.label}/constant"), element)
+
+    def do(self, op_type: str, *operands: Value | None, **attributes: object) -> Value:
+        """The first result of another operator, as it would be in the same file."""
+        node = onnx.helper.make_node(op_type, [""] * len(operands), ["made"], **attributes)
+        return self.runner.run(node, operands, self.place)[0]
+
+    def constant_from(self, tensor: TensorProto) -> Value:
+        array = array_of(tensor, f"at {self.place.origin} ({self.place.file_name})")
+        return self.value(self.draft.constant(array, self.place.label), tensor.data_type)
+
+    def element_name(self, value: Value) -> str:
+        return element_name(value.element)
+
+
+Results = Value | Sequence[Value]
+Importer = Callable[[Operator], Results]

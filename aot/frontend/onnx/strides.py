@@ -1,0 +1,43 @@
+"""Elements picked by strides, in the cheapest form: a view, row by row, or one vector out of another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from aot.ir.types import TensorType
+from aot.ops.rearrange import Loops, Rearrange, row_steps
+
+
+def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """How far apart neighbours along each dimension lie in a flat tensor."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A rearrangement, of a tensor seen in a shape."""
+
+    op: Rearrange
+    source: tuple[int, ...]
+
+
+def rearrangement(tensor: TensorType, loops: Loops, shape: tuple[int, ...]) -> Step | None:
+    """What picks the elements into `shape`; None where the tensor needs only be seen in that shape."""
+    merged = loops.merged()
+    if merged.offset == 0 and prod(shape) == tensor.elements and merged.strides in ((), (1,)):
+        return None
+    if shape == loops.sizes and _by_rows(tensor, loops):
+        return Step(Rearrange(shape, loops.sizes, loops.strides, loops.offset), tensor.shape)
+    flat = Rearrange((1, prod(shape)), merged.sizes, merged.strides, merged.offset)
+    return Step(flat, (1, tensor.elements))
+
+
+def _by_rows(source: TensorType, loops: Loops) -> bool:
+    if source.rank != 4 or source.shape[0] != 1:
+        return False
+    return row_steps(loops, source.shape[2] * source.shape[3]) is not None

@@ -1,0 +1,82 @@
+"""contract: loops over the result, and in them the loops that are summed over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.ir.types import DType
+from aot.ops.contract import Contract
+from codegen.formats import Want, whole
+from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.nest import Nest, dense_strides
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    Buffer,
+    Cast,
+    Const,
+    Declare,
+    Expr,
+    Proc,
+    Role,
+    Store,
+    at,
+    load,
+)
+from codegen.model import RowFormat
+
+
+def _wants(site: Site) -> tuple[Want | None, ...]:
+    return tuple(whole(site.input(i)) for i in range(2) if i not in site.constants)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op = site.node.op
+    assert isinstance(op, Contract)
+    out, kept = site.outputs[0], len(op.sizes) - op.summed
+    sizes, strides = op.sizes, (op.strides1, op.strides2)
+    outer = Nest(sizes[:kept], (*(s[:kept] for s in strides), dense_strides(sizes[:kept]))).merged()
+    inner = Nest(sizes[kept:], tuple(s[kept:] for s in strides)).merged()
+    operands = [_buffer(site, i) for i in range(2)]
+    wide = DType.I64 if site.input(0).dtype is DType.I32 else out.dtype
+    total = Buffer("sum", wide, 1, Role.LOCAL)
+    y = Buffer("y", out.dtype, out.elements, Role.OUTPUT)
+    elements: list[Expr] = [
+        _wide(load(b, outer.element(i) + inner.element(i, "k")), b.dtype) for i, b in enumerate(operands)
+    ]
+    body = (
+        Declare(total),
+        Store(at(total), Const(0.0 if out.dtype is DType.F32 else 0)),
+        *inner.loops(Accumulate(at(total), Binary("*", *elements)), prefix="k"),
+        Store(at(y, outer.element(2)), load(total)),
+    )
+    return Kernel(
+        schedule="sums",
+        why="for any strides",
+        proc=Proc(f"contract_{out.elements}", (*operands, y), outer.loops(*body)),
+        summary=f"{out.elements} sums of {inner_steps(inner)} products.",
+        access=(RowAccess(stride=1, first=0, count=1),) * (2 - len(site.constants)),
+        constants={operands[i].name: data.reshape(-1) for i, data in site.constants.items()},
+        whole=True,
+    )
+
+
+def inner_steps(nest: Nest) -> int:
+    steps = 1
+    for size in nest.sizes:
+        steps *= size
+    return steps
+
+
+def _buffer(site: Site, position: int) -> Buffer:
+    tensor = site.input(position)
+    role = Role.CONSTANT if position in site.constants else Role.ROWS
+    return Buffer("ab"[position], tensor.dtype, tensor.elements, role)
+
+
+def _wide(element: Expr, dtype: DType) -> Expr:
+    """Products of 32-bit integers need 64 bits."""
+    return Cast(DType.I64, element) if dtype is DType.I32 else element
+
+
+KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset(DType))

@@ -1,0 +1,61 @@
+"""narrow: scaled so that the last bit that is kept is 1, rounded, and scaled back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from aot.ir.types import DType, TensorType
+from aot.ops.narrow import Narrow
+from codegen.instr.instruction import Function
+from codegen.instr.real import literal
+from codegen.kernels.elements import element_kernel, element_wants
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.loops.ir import Apply, Expr, Load
+from codegen.model import RowFormat
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op = site.node.op
+    assert isinstance(op, Narrow)
+    function = _function(op)
+
+    def result(values: Sequence[Load]) -> Expr:
+        return Apply(function, tuple(values))
+
+    return element_kernel(site, inputs, output, result, f"numbers of {op.mantissa_bits + 1} bits")
+
+
+def _function(op: Narrow) -> Function:
+    name = f"narrow_{crc32(repr(op).encode()):08x}"
+    definition = f"""\
+/* a with {op.mantissa_bits} bits after its first, none less than 2^{op.least_exponent - op.mantissa_bits}. */
+static inline float {name}(float a)
+{{
+    int exponent = 0;
+    int step;
+    float near;
+    if (a != a) {{
+        return {"a" if op.has_nan else "0.0f"};
+    }}
+    (void)frexpf(a, &exponent);
+    step = (exponent > {op.least_exponent} ? exponent - 1 : {op.least_exponent}) - {op.mantissa_bits};
+    near = ldexpf(rintf(ldexpf(a, -step)), step);
+    return fabsf(near) > {literal(op.largest)} ? copysignf({literal(op.outside)}, a) : near;
+}}
+"""
+    return Function(name, DType.F32, definition, _meaning(op), ("math.h",))
+
+
+def _meaning(op: Narrow) -> Callable[[Any], Any]:
+    def compute(value: Any) -> Any:
+        one = TensorType(DType.F32, (1,))
+        return op.reference([np.asarray([value], np.float32)], (one,), (one,))[0][0].item()
+
+    return compute
+
+
+KERNEL = OpKernel(wants=element_wants, lower=_lower, dtypes=frozenset({DType.F32}))

@@ -1,0 +1,166 @@
+"""ONNX files: layouts, names, folded shapes, functions, and what is said of models that are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from aot.errors import ModelError
+from aot.frontend.onnx.read import read_onnx
+from aot.interpret import run_graph
+from aot.ir.graph import Array, Graph
+from aot.passes.pipeline import run_pipeline
+
+
+def info(name: str, *shape: int | str, element: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, element, shape)
+
+
+def file_of(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Sequence[str],
+    opset: int = 17,
+    **constants: Array,
+) -> bytes:
+    initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    results = [onnx.ValueInfoProto(name=name) for name in outputs]
+    graph = helper.make_graph(nodes, "net", inputs, results, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    data: bytes = model.SerializeToString()
+    return data
+
+
+def ops(graph: Graph) -> list[str]:
+    return [node.op.name for node in run_pipeline(graph).nodes]
+
+
+def weights(*shape: int) -> Array:
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+
+
+def test_a_chain_of_convolutions_moves_elements_at_its_edges_only() -> None:
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w2"], ["c"]),
+        helper.make_node("Add", ["c", "c"], ["d"]),
+        helper.make_node("Concat", ["d", "c"], ["y"], axis=1),
+    ]
+    data = file_of(nodes, [info("x", 1, 3, 6, 6)], ["y"], w1=weights(4, 3, 3, 3), w2=weights(2, 4, 1, 1))
+    found = ops(read_onnx(data, "net.onnx"))
+    assert found.count("rearrange") == 2
+    assert [found.index("rearrange"), found[::-1].index("rearrange")] == [1, 1]
+
+
+def test_results_equal_those_of_the_definition() -> None:
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], strides=[2, 2]),
+        helper.make_node("GlobalAveragePool", ["a"], ["p"]),
+        helper.make_node("Flatten", ["p"], ["y"]),
+    ]
+    w = weights(4, 3, 3, 3)
+    graph = read_onnx(file_of(nodes, [info("x", 1, 3, 7, 7)], ["y"], w=w), "net.onnx")
+    x = weights(1, 3, 7, 7)
+    windows = np.lib.stride_tricks.sliding_window_view(x[0], (3, 3), (1, 2))[:, ::2, ::2]
+    wanted = np.einsum("ihwkl,oikl->ohw", windows, w).mean(axis=(1, 2))
+    assert np.allclose(run_graph(graph, {"x": x})["y"], wanted[np.newaxis], atol=1e-5)
+
+
+def test_shapes_that_are_computed_from_shapes_are_folded() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "zero"], ["n"]),
+        helper.make_node("Unsqueeze", ["n", "axes"], ["u"]),
+        helper.make_node("Concat", ["u", "rest"], ["shape"], axis=0),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    constants = {"zero": np.int64(0), "axes": np.int64([0]), "rest": np.int64([-1])}
+    nodes[1:2] = [
+        helper.make_node("Slice", ["s", "axes", "one"], ["m"]),
+        helper.make_node("Squeeze", ["m", "axes"], ["n"]),
+    ]
+    del constants["zero"]
+    data = file_of(nodes, [info("x", 2, 3, 4)], ["y"], one=np.int64([1]), **constants)
+    graph = read_onnx(data, "net.onnx")
+    assert ops(graph) == ["reshape"]
+    assert graph.types["y"].shape == (2, 12)
+
+
+def test_a_size_that_is_not_known_can_be_given() -> None:
+    data = file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", "batch", 5)], ["y"])
+    assert read_onnx(data, "net.onnx", shapes={"x": (3, 5)}).types["y"].shape == (3, 5)
+
+
+def test_an_operator_without_an_importer_is_expanded_by_its_function() -> None:
+    data = file_of([helper.make_node("Celu", ["x"], ["y"], alpha=2.0)], [info("x", 4)], ["y"])
+    x = np.float32([-2, -0.5, 0, 3])
+    made = run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"]
+    assert np.allclose(made, np.maximum(x, 0) + np.minimum(0, 2 * np.expm1(x / 2)), atol=1e-6)
+
+
+MISTAKES = {
+    "no protocol buffer": (
+        b"\x08\x07garbage",
+        "error: this is not an ONNX model: 9 bytes that are no protocol buffer of one\n"
+        "  net.onnx\n"
+        "  hint: get or export the file again",
+    ),
+    "an open size": (
+        file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", "batch", 5)], ["y"]),
+        'error: input "x" has the shape [batch, 5], all its sizes must be known\n'
+        "  net.onnx\n"
+        "  hint: give them: --shape x=1,5",
+    ),
+    "an old operator set": (
+        file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", 5)], ["y"], opset=6),
+        "error: the model uses operator set 6, sets 7 to "
+        f"{onnx.defs.onnx_opset_version()} are supported\n"
+        "  net.onnx\n"
+        "  hint: onnx.version_converter.convert_version(model, 17) changes it",
+    ),
+    "a value that nothing makes": (
+        file_of([helper.make_node("Relu", ["z"], ["y"])], [info("x", 5)], ["y"]),
+        'error: it reads "z", which no earlier node, input or constant provides\n'
+        '  at Relu #0 "y" (net.onnx)\n'
+        "  hint: nodes must be stored in the order in which they run",
+    ),
+    "texts": (
+        file_of([helper.make_node("Identity", ["x"], ["y"])], [info("x", 5, element=8)], ["y"]),
+        "error: string elements are not supported",
+    ),
+    "axes that are computed": (
+        file_of(
+            [helper.make_node("ReduceSum", ["x", "axes"], ["y"])],
+            [info("x", 5), info("axes", 1, element=7)],
+            ["y"],
+        ),
+        'error: its axes "axes" must be known when the model is compiled\n'
+        '  at ReduceSum #0 "y" (net.onnx)\n'
+        "  hint: fix it: --value axes=...",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_with_its_place_and_the_way_out(mistake: str) -> None:
+    data, text = MISTAKES[mistake]
+    with pytest.raises(ModelError) as caught:
+        read_onnx(data, "net.onnx")
+    assert str(caught.value).startswith(text)
+
+
+def test_all_operators_that_are_not_supported_are_named_at_once() -> None:
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["a"]),
+        helper.make_node("Unique", ["x"], ["b"]),
+        helper.make_node("NonZero", ["x"], ["c"]),
+    ]
+    with pytest.raises(ModelError) as caught:
+        read_onnx(file_of(nodes, [info("x", 5)], ["a", "b", "c"]), "net.onnx")
+    assert caught.value.what == "ONNX operators NonZero, Unique are not supported"
+    assert caught.value.where == 'net.onnx\nNonZero: node 0 "a", node 2 "c"\nUnique: node 1 "b"'

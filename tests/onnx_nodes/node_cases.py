@@ -1,0 +1,105 @@
+"""The node tests that the `onnx` package brings: a model of few nodes, inputs, outputs, tolerances each."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aot.frontend.onnx.operation import NeedsValueError
+from aot.frontend.onnx.read import read_onnx
+from aot.ir.graph import Array, Graph
+
+
+@dataclass(frozen=True)
+class NodeCase:
+    name: str
+    operator: str  # what the case is counted under
+    file: bytes
+    inputs: tuple[Any, ...]  # by the model's inputs, in order
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    outputs: tuple[Any, ...]
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The case as a graph; `fixed` are the inputs that were given when it was compiled."""
+
+    case: NodeCase
+    graph: Graph
+    fixed: tuple[str, ...]
+
+
+def node_cases(expanded: bool = False) -> list[NodeCase]:
+    """The base cases, or those with functions written out."""
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # overflows that the package's cases are made of
+        cases = load_model_tests(kind="node")
+    return [_case(c) for c in cases if ("expanded" in c.name) == expanded]
+
+
+def _case(case: Any) -> NodeCase:
+    graph = case.model.graph
+    inputs, outputs = case.data_sets[0]
+    operators = [n.op_type for n in graph.node if n.op_type != "Constant"] or ["Constant"]
+    return NodeCase(
+        case.name,
+        operators[0],
+        case.model.SerializeToString(),
+        tuple(inputs),
+        tuple(i.name for i in graph.input),
+        tuple(o.name for o in graph.output),
+        tuple(outputs),
+        case.rtol,
+        case.atol,
+    )
+
+
+def imported(case: NodeCase) -> Imported:
+    """Inputs that an importer has to know (axes, shapes, counts) are fixed to the case's."""
+    fixed: dict[str, Array] = {}
+    given = dict(zip(case.input_names, case.inputs, strict=False))
+    shapes = {n: x.shape for n, x in given.items() if isinstance(x, np.ndarray)}
+    while True:
+        try:
+            sizes = {n: s for n, s in shapes.items() if n not in fixed}
+            graph = read_onnx(case.file, f"{case.name}.onnx", shapes=sizes, values=fixed)
+            return Imported(case, graph, tuple(fixed))
+        except NeedsValueError as error:
+            if error.graph_input is None or error.graph_input in fixed:
+                raise
+            fixed[error.graph_input] = given[error.graph_input]
+
+
+def samples(found: Imported) -> tuple[dict[str, Array], list[tuple[str, Array]]]:
+    """Inputs and expected outputs, in the element types of the graph."""
+    given = dict(zip(found.case.input_names, found.case.inputs, strict=False))
+    graph = found.graph
+    inputs = {n: _stored(given[n], graph.types[n].dtype.numpy) for n in graph.inputs}
+    wanted = dict(zip(found.case.output_names, found.case.outputs, strict=False))
+    return inputs, [(n, _stored(wanted[n], graph.types[n].dtype.numpy)) for n in graph.outputs]
+
+
+def _stored(array: Any, dtype: np.dtype[Any]) -> Array:
+    if hasattr(array, "data_type"):  # element types that NumPy lacks come as the file has them
+        from onnx.numpy_helper import to_array
+
+        array = to_array(array)
+    with np.errstate(all="ignore"):
+        return np.asarray(array).astype(dtype)
+
+
+def is_right(made: Array, wanted: Array, case: NodeCase) -> bool:
+    """Integers in every bit, real numbers as near as the case says."""
+    if made.shape != wanted.shape:
+        return False
+    if made.dtype.kind != "f":
+        return np.array_equal(made, wanted)
+    return bool(np.allclose(made, wanted, case.rtol, case.atol, equal_nan=True))

@@ -1,0 +1,24 @@
+"""The node tests of ONNX as C on this computer: none is wrong, and those refused say why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from node_cases import node_cases
+from node_run import RIGHT, WRONG, run_cases
+
+LEAST_RIGHT = 860
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_no_node_test_is_wrong_and_most_are_right(
+    tmp_path: Path, require_tool: Callable[..., None], require_package: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    require_package("onnx")
+    outcomes = run_cases(node_cases(), tmp_path)
+    assert [(o.case.name, o.why) for o in outcomes if o.verdict == WRONG] == []
+    assert len([o for o in outcomes if o.verdict == RIGHT]) >= LEAST_RIGHT
