@@ -35,7 +35,8 @@ def _does_not_fit(report: Report, board: Board, budget: Budget) -> FitError:
         hint += "\n--optimize ram needs less of it"
     return FitError(
         f"the model needs {budget.needed_bytes:,} bytes of {role}, "
-        f"{region.name} of {board.name} has {region.bytes:,}",
+        f"{region.name} of {board.name} has {region.bytes:,}: "
+        f"{budget.needed_bytes - region.bytes:,} too few",
         "\n".join(where),
         hint,
     )

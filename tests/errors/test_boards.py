@@ -51,11 +51,11 @@ def test_too_little_ram_is_told_in_bytes_with_the_layer_of_the_peak(
     largest = ", ".join(f"{name} {size:,}" for name, size in list(peak["buffers"].items())[:3])
     words = ("compile", model, "--board", small_board(ram_bytes=100), "-o", tmp_path / "out.tar")
     assert complaint(*words) == (
-        f"error: the model needs {arena + stack:,} bytes of RAM, RAM of small has 100\n"
+        f"error: the model needs {arena + stack:,} bytes of RAM, RAM of small has 100: "
+        f"{arena + stack - 100:,} too few\n"
         f"  needed: arena, inputs and outputs in it {arena:,}, stack, estimated {stack:,}\n"
         f"  peak at layer {peak['layer']}, {peak['origin'] or peak['name']}: {largest} bytes\n"
         "  hint: deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
-        "        --optimize ram needs less of it\n"
     )
     assert not (tmp_path / "out.tar").exists()
 
@@ -67,7 +67,8 @@ def test_too_little_flash_is_told_in_bytes(
     constants, code = facts["constants_bytes"], facts["code_bytes_estimate"]
     words = ("compile", model, "--board", small_board(flash_bytes=1000), "-o", tmp_path / "out.tar")
     assert complaint(*words) == (
-        f"error: the model needs {constants + code:,} bytes of flash, FLASH of small has 1,000\n"
+        f"error: the model needs {constants + code:,} bytes of flash, FLASH of small has 1,000: "
+        f"{constants + code - 1000:,} too few\n"
         f"  needed: constants {constants:,}, code, estimated {code:,}\n"
         "  hint: deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
     )
