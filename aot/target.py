@@ -48,6 +48,11 @@ class Target:
         return feature in self.features
 
     @property
+    def constant_space(self) -> str:
+        """The C address space of constants, where a plain load does not reach the flash: AVR's."""
+        return "__flash" if self.core == "avr" else ""
+
+    @property
     def ram_bytes(self) -> int:
         return sum(r.bytes for r in self.regions if r.role == "ram")
 

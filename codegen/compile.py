@@ -54,13 +54,13 @@ def compile_graph(
     graph = run_pipeline(graph)
     fitted = fit_graph(graph, target, options, tuned)
     lowered, plan = fitted.lowered, replace(fitted.plan, whole_tensor_bound_bytes=bound)
-    library = kernel_library(lowered.stages, lifts=options.optimize is Optimize.SIZE)
+    library = kernel_library(lowered.stages, options.optimize is Optimize.SIZE, target.constant_space)
     states = state_infos(name, graph.states, plan)
     constants = collect_constants(name, lowered.stages, states)
     names = unique_identifiers(lowered.tensors, "tensor")
     inputs = _interface(graph, graph.inputs, lowered, plan, names)
     outputs = _interface(graph, graph.outputs, lowered, plan, names)
-    printer = RunPrinter(lowered, plan, library.calls, constants, names, name)
+    printer = RunPrinter(lowered, plan, library.calls, constants, names, name, target.constant_space)
     run = printer.print()
     sources = emit_sources(
         name,
@@ -74,6 +74,7 @@ def compile_graph(
         library,
         run,
         constants,
+        target.constant_space,
     )
     return CompiledModel(
         name=name,
@@ -91,7 +92,7 @@ def compile_graph(
         constants_bytes=constants.bytes,
         code_bytes_estimate=estimate_code_bytes(library, run, plan),
         stack_bytes_estimate=estimate_stack_bytes(library, len(lowered.stages)),
-        c_flags=("-std=c99", *_FLAGS[options.optimize.value]),
+        c_flags=("-std=gnu99" if target.constant_space else "-std=c99", *_FLAGS[options.optimize.value]),
         parameters=constants.arrays,
     )
 

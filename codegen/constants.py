@@ -56,13 +56,18 @@ def collect_constants(
     return Constants(arrays, tuple(names))
 
 
-def declaration(name: str, data: Array) -> str:
-    return f"extern const {_C_TYPES[data.dtype.name]} {name}[{data.size}];"
+def constant(space: str) -> str:
+    """How the type of something in that address space of constants begins."""
+    return f"const {space} " if space else "const "
 
 
-def definition(name: str, data: Array) -> str:
+def declaration(name: str, data: Array, space: str) -> str:
+    return f"extern {constant(space)}{_C_TYPES[data.dtype.name]} {name}[{data.size}];"
+
+
+def definition(name: str, data: Array, space: str) -> str:
     """Aligned to a word, because kernels read weights by words."""
-    head = f"CONSTANT const {_C_TYPES[data.dtype.name]} {name}[{data.size}] = {{"
+    head = f"CONSTANT {constant(space)}{_C_TYPES[data.dtype.name]} {name}[{data.size}] = {{"
     return "\n".join([head, *_lines(data), "};"])
 
 

@@ -29,8 +29,9 @@ def emit_sources(
     library: KernelLibrary,
     run: RunText,
     constants: Constants,
+    space: str,
 ) -> Mapping[str, str]:
-    """File name -> text."""
+    """File name -> text. `space` is the address space of C that constants are in."""
     common = {
         "name": name,
         "prefix": name.upper(),
@@ -47,12 +48,17 @@ def emit_sources(
         "tensors": [_tensor_context(t, arena_bytes) for t in (*inputs, *outputs)],
         "hash": ", ".join(f"0x{model_hash[i : i + 2]}" for i in range(0, 16, 2)),
         "layer_count": len(run.layers),
+        "dialect": f"C99 with {space}" if space else "Portable C99",
         "stream": run.stream,
         "state_bytes": sum(state.initial.nbytes for state in states),
-        "resets": [state.reset for state in states],
+        "resets": [state.reset(space) for state in states],
         "line_arena_bytes": max([arena_bytes, *(t.arena_offset + t.bytes for t in (*inputs, *outputs))]),
     }
-    wanted = (("fill_8" in run.fills or bool(states), "string.h"), (run.stream is not None, "stdbool.h"))
+    wanted = (
+        ("fill_8" in run.fills or bool(states), "string.h"),
+        (run.stream is not None, "stdbool.h"),
+        (bool(space and states), "avr/pgmspace.h"),
+    )
     includes = sorted({*library.includes, *(name for is_wanted, name in wanted if is_wanted)})
     model = {
         "includes": includes,
@@ -66,8 +72,8 @@ def emit_sources(
         "null_checks": _null_checks(() if run.stream is not None else inputs, outputs, run.stream is None),
     }
     weights = {
-        "declarations": [declaration(n, a) for n, a in constants.arrays.items()],
-        "definitions": [definition(n, a) for n, a in constants.arrays.items()],
+        "declarations": [declaration(n, a, space) for n, a in constants.arrays.items()],
+        "definitions": [definition(n, a, space) for n, a in constants.arrays.items()],
     }
     return {
         f"{name}.h": _render("model.h.j2", common),

@@ -40,8 +40,11 @@ class _User:
     summary: str
 
 
-def kernel_library(stages: Sequence[LoweredStage], lifts: bool) -> KernelLibrary:
-    """One function for equal kernels; where it `lifts`, one for those that are equal but for literals."""
+def kernel_library(stages: Sequence[LoweredStage], lifts: bool, space: str) -> KernelLibrary:
+    """One function for equal kernels; where it `lifts`, one for those that are equal but for literals.
+
+    `space` is the address space of C that constants are in.
+    """
     families: dict[Hashable, dict[_User, str]] = {}  # what is common -> those who have it, their first names
     users = [[_user(stage, proc) for proc in stage.kernel.procs] for stage in stages]
     for stage, mine in zip(stages, users, strict=True):
@@ -52,7 +55,7 @@ def kernel_library(stages: Sequence[LoweredStage], lifts: bool) -> KernelLibrary
     printed, procs, taken = [], [], set[str]()
     for family in families.values():
         name = _free_name(_common_name(tuple(family.values())), taken)
-        made, proc, shared = _family(name, tuple(family))
+        made, proc, shared = _family(name, tuple(family), space)
         printed.append(made)
         procs.append(proc)
         functions |= zip(family, shared, strict=True)
@@ -65,13 +68,15 @@ def _user(stage: LoweredStage, proc: Proc) -> _User:
     return _User(replace(proc, name="", body=expand_unrolled(proc.body)), stage.kernel.summary)
 
 
-def _family(name: str, users: Sequence[_User]) -> tuple[PrintedProc, Proc, tuple[SharedKernel, ...]]:
+def _family(
+    name: str, users: Sequence[_User], space: str
+) -> tuple[PrintedProc, Proc, tuple[SharedKernel, ...]]:
     """The function of some kernels of one shape, and what each of them calls it with."""
     lifted = lift([user.proc for user in users])
     others = len({user.summary for user in users}) - 1
     summary = users[0].summary + (f" Also for {others} of other numbers." if others else "")
     proc = replace(lifted.proc, name=name)
-    printed = print_expanded(proc, summary, _c_types(lifted.numbers))
+    printed = print_expanded(proc, summary, _c_types(lifted.numbers), space)
     used = [{n: numbers[n] for n in printed.numbers} for numbers in lifted.numbers]
     return printed, proc, tuple(SharedKernel(name, printed.params, numbers) for numbers in used)
 

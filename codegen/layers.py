@@ -51,6 +51,7 @@ class RunPrinter:
         constants: Constants,
         names: Mapping[str, str],
         model: str,
+        space: str,
     ) -> None:
         self.lowered = lowered
         self.plan = plan
@@ -58,6 +59,7 @@ class RunPrinter:
         self.constants = constants
         self.names = names  # tensor -> C identifier
         self.model = model
+        self.space = space  # of constants
         self.fills: set[str] = set()
 
     def print(self) -> RunText:
@@ -303,9 +305,9 @@ class RunPrinter:
     def _order(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         receiver = self.lowered.receiver
         if receiver is None:
-            return ordered_runs(self.plan.order)
+            return ordered_runs(self.plan.order, self.space)
         rows = self.lowered.tensors[self.lowered.stages[receiver].writes].image_rows
-        return (streamed_order(self.plan.order, receiver, rows, self.model),), ()
+        return (streamed_order(self.plan.order, receiver, rows, self.model, self.space),), ()
 
 
 def _fill(fmt: RowFormat) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from codegen.constants import constant
+
 _LINE = 100
 
 
@@ -19,7 +21,7 @@ def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
     return parts
 
 
-def ordered_runs(order: Sequence[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def ordered_runs(order: Sequence[int], space: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(tables with their dispatchers, statements of the run): loops where one layer runs by itself."""
     tables: list[str] = []
     body: list[str] = []
@@ -28,15 +30,15 @@ def ordered_runs(order: Sequence[int]) -> tuple[tuple[str, ...], tuple[str, ...]
             body += _repeat(part[0], len(part))
         else:
             body.append(f"    run_order_{len(tables)}(&run);")
-            tables.append(f"{_table(len(tables), part)}\n\n{_dispatcher(len(tables), part)}")
+            tables.append(f"{_table(len(tables), part, space)}\n\n{_dispatcher(len(tables), part)}")
     return tuple(tables), tuple(body)
 
 
-def streamed_order(order: Sequence[int], receiver: int, rows: int, model: str) -> str:
+def streamed_order(order: Sequence[int], receiver: int, rows: int, model: str, space: str) -> str:
     """The whole order in one table; it stops where a row is due that has not been pushed."""
     return "\n".join(
         [
-            _table(0, order),
+            _table(0, order, space),
             "",
             "/* Goes on until the next row of the input is due or all is done; true when all is done. */",
             "static LAYER bool run_until_a_row_is_due(",
@@ -78,7 +80,7 @@ def _repeat(stage: int, firings: int) -> list[str]:
     ]
 
 
-def _table(number: int, part: Sequence[int]) -> str:
+def _table(number: int, part: Sequence[int], space: str) -> str:
     lines, line = [], "   "
     for stage in part:
         text = f" {stage},"
@@ -87,7 +89,7 @@ def _table(number: int, part: Sequence[int]) -> str:
             line = "   "
         line += text
     return "\n".join(
-        [f"static const {_table_type(part)} order_{number}[{len(part)}] = {{", *lines, line, "};"]
+        [f"static {constant(space)}{_table_type(part)} order_{number}[{len(part)}] = {{", *lines, line, "};"]
     )
 
 

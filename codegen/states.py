@@ -19,13 +19,13 @@ class StateInfo:
     initial: Array
     constant: str | None  # C name of its beginning; None where all its bytes are alike
 
-    @property
-    def reset(self) -> str:
-        """The C statement that begins it."""
+    def reset(self, space: str) -> str:
+        """The C statement that begins it; constants are in that address space."""
         place, size = f"bytes + {self.arena_offset}u", self.initial.nbytes
         said = f"/* {comment_text(self.name)} */"
         if self.constant is not None:
-            return f"memcpy({place}, {self.constant}, {size}u); {said}"
+            copy = "memcpy_P" if space else "memcpy"  # avr-libc's, from flash
+            return f"{copy}({place}, {self.constant}, {size}u); {said}"
         return f"memset({place}, {_bytes(self.initial)[0]}, {size}u); {said}"
 
 

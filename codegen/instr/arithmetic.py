@@ -103,8 +103,8 @@ def _operand(name: str, zero: int, multiplier: Multiplier, left: int) -> list[st
     mult, shift = multiplier
     centred = f"({name} - {parenthesised(zero)})"
     if mult == _HALF and left - 1 + shift >= 0:
-        return [f"const int32_t scaled_{name} = {centred} * (1 << {left - 1 + shift});"]
-    high = f"doubling_high_mul({centred} * (1 << {left}), {mult})"
+        return [f"const int32_t scaled_{name} = {centred} * (INT32_C(1) << {left - 1 + shift});"]
+    high = f"doubling_high_mul({centred} * (INT32_C(1) << {left}), {mult})"
     if shift == 0:
         return [f"const int32_t scaled_{name} = {high};"]
     sign = "" if zero == DType.I8.limits[0] else f" + (high_{name} >> 31)"  # nothing is below the least
@@ -140,7 +140,7 @@ def _times(value: int, multiplier: Multiplier) -> int:
 
 def _scaled(value: str, multiplier: Multiplier) -> str:
     mult, shift = multiplier
-    operand = f"({value}) * (1 << {shift})" if shift > 0 else value
+    operand = f"({value}) * (INT32_C(1) << {shift})" if shift > 0 else value
     high = f"doubling_high_mul({operand}, {mult})"
     return f"divide_by_pot({high}, {-shift})" if shift < 0 else high
 

@@ -15,7 +15,7 @@ _TEXT = """\
 /* round(a * b / 2^31), half up. */
 static inline int64_t fraction_times(int64_t a, int64_t b)
 {
-    return (a * b + (1 << 30)) >> 31;
+    return (a * b + (INT32_C(1) << 30)) >> 31;
 }
 
 /* 2^20 / sqrt(x), x >= 1: Newton-Raphson steps with three integer bits. */
@@ -25,19 +25,19 @@ static inline int32_t inverse_root(int32_t x)
         return times(1, INT32_MAX, 20);
     }
     int32_t shift = -11;
-    while (x >= (1 << 29)) {
+    while (x >= (INT32_C(1) << 29)) {
         x /= 4;
         --shift;
     }
-    while (x < (1 << 27)) {
+    while (x < (INT32_C(1) << 27)) {
         x *= 4;
         ++shift;
     }
     const int64_t half = ((int64_t)(x >> 1) + 1) >> 1;
-    int64_t root = 1 << 28;
+    int64_t root = INT32_C(1) << 28;
     for (int32_t step = 0; step < 5; ++step) {
         const int64_t cube = fraction_times(fraction_times(root, root), root) * 64;
-        root = (fraction_times((1 << 28) + (1 << 27), root) - fraction_times(half, cube)) * 8;
+        root = (fraction_times((INT32_C(1) << 28) + (INT32_C(1) << 27), root) - fraction_times(half, cube)) * 8;
     }
     root = fraction_times(root, 1518500250);
     return times(1, (int32_t)root, shift + 20);

@@ -24,7 +24,7 @@ def mean_int8(p: MeanParameters, zero_sum: int, zero_point: int) -> Function:
 /* (sum - {zero_sum}) * {p.mult} / 2^31 * 2^({p.shift}), rounded after each division as the reference does. */
 static inline int8_t {name}(int32_t sum)
 {{
-    const int32_t v = (int32_t)(((int64_t)({shifted}) * {p.mult} + (1 << 30)) >> 31);
+    const int32_t v = (int32_t)(((int64_t)({shifted}) * {p.mult} + (INT32_C(1) << 30)) >> 31);
     return (int8_t)clamp({mean} + {parenthesised(zero_point)}, -128, 127);
 }}
 """

@@ -101,12 +101,12 @@ _LEADING = """\
 static inline int32_t one_over_one_plus(int32_t x)
 {
     const int32_t half = (int32_t)(((int64_t)x + INT32_MAX + 1) >> 1);
-    int64_t y = 1515870810 + (((int64_t)half * -1010580540 + (1 << 30)) >> 31);
+    int64_t y = 1515870810 + (((int64_t)half * -1010580540 + (INT32_C(1) << 30)) >> 31);
     for (int32_t step = 0; step < 3; ++step) {
         const int64_t error = ((int64_t)1 << 29) - ((half * y + (1 << 30)) >> 31);
-        y += ((y * error + (1 << 30)) >> 31) * 4;
+        y += ((y * error + (INT32_C(1) << 30)) >> 31) * 4;
     }
-    return y >= (1 << 30) ? INT32_MAX : (int32_t)(y * 2);
+    return y >= (INT32_C(1) << 30) ? INT32_MAX : (int32_t)(y * 2);
 }
 """
 
@@ -142,7 +142,7 @@ static inline int32_t quotient(int32_t a, int32_t b, int32_t mult, int32_t shift
     }
     const int32_t inverse = one_over_one_plus((int32_t)((divisor << zeros) - 0x80000000u));
     const int64_t shifted = (int64_t)numerator * ((int64_t)1 << headroom);
-    const int32_t unscaled = (int32_t)((shifted * inverse + (1 << 30)) >> 31);
+    const int32_t unscaled = (int32_t)((shifted * inverse + (INT32_C(1) << 30)) >> 31);
     return times(unscaled, mult, shift + zeros + 1 - 32 - headroom);
 }
 """,

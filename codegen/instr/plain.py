@@ -22,7 +22,7 @@ TIMES = Function(
 static inline int32_t times(int32_t v, int32_t mult, int32_t shift)
 {
     const int32_t shifted = shift > 0 ? (int32_t)((uint32_t)v << shift) : v;
-    const int64_t high = ((int64_t)shifted * mult + (1 << 30)) >> 31;
+    const int64_t high = ((int64_t)shifted * mult + (INT32_C(1) << 30)) >> 31;
     if (shift >= 0) {
         return (int32_t)high;
     }

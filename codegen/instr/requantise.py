@@ -57,7 +57,7 @@ static inline int32_t doubling_high_mul(int32_t a, int32_t b)
 /* round(a * b / 2^31), half up. */
 static inline int32_t doubling_high_mul(int32_t a, int32_t b)
 {
-    return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
+    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
 }
 """
     return Function("doubling_high_mul", DType.I32, definition, lambda a, b: (a * b + (1 << 30)) >> 31)
@@ -90,7 +90,7 @@ def _rounding_term(r: Requant) -> Function:
 /* Half a step and the zero point {r.zero_point}, at the scale before the last shift; right >= 1. */
 static inline int32_t {name}(int32_t right)
 {{
-    return {_number(twice)} * (1 << right) >> 1;
+    return {_number(twice)} * (INT32_C(1) << right) >> 1;
 }}
 """
     return Function(name, DType.I32, definition, lambda right: twice * (1 << right) >> 1)
@@ -123,7 +123,7 @@ static inline {r.dtype.c_name} {name}(int32_t sum, int32_t mult, int32_t right)
     const int32_t left = right < 0 ? -right : 0;
     const int32_t shift = right < 0 ? 0 : right;
     const int32_t v = doubling_high_mul_wide((int32_t)((uint32_t)sum << left), mult);
-    const uint32_t mask = (1u << shift) - 1u;
+    const uint32_t mask = (UINT32_C(1) << shift) - 1u;
     const int32_t half = (int32_t)(mask >> 1) + (v < 0);
     const int32_t rounded = (v >> shift) + ((int32_t)((uint32_t)v & mask) > half);
     return ({r.dtype.c_name}){_clamp_any("rounded", r)};
@@ -139,7 +139,7 @@ _WIDE = Function(
 /* round(a * b / 2^31), half up, for any a and b > 0. */
 static inline int32_t doubling_high_mul_wide(int32_t a, int32_t b)
 {
-    return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
+    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
 }
 """,
     lambda a, b: (a * b + (1 << 30)) >> 31,

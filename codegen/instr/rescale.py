@@ -26,7 +26,7 @@ def requantise(source: Quant, result: Quant, dtype: DType) -> Function:
 /* (v - {source.zero_point}) * {factor:.6g} + {result.zero_point}, within {low} .. {high}. */
 static inline {dtype.c_name} {name}(int32_t v)
 {{
-    const int32_t high = (int32_t)(((int64_t)({shifted}) * {mult} + (1 << 30)) >> 31);
+    const int32_t high = (int32_t)(((int64_t)({shifted}) * {mult} + (INT32_C(1) << 30)) >> 31);
     return ({dtype.c_name})clamp({rounded} + {parenthesised(result.zero_point)}, {low}, {high});
 }}
 """

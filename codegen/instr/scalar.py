@@ -17,7 +17,7 @@ DIVIDE_BY_POT = Function(
 /* v / 2^exponent, half away from zero; exponent >= 1. */
 static inline int32_t divide_by_pot(int32_t v, int32_t exponent)
 {
-    return (v + (int32_t)((1u << exponent) >> 1) + (v >> 31)) >> exponent;
+    return (v + (int32_t)((UINT32_C(1) << exponent) >> 1) + (v >> 31)) >> exponent;
 }
 """,
     lambda v, exponent: int(rounding_divide_by_pot(np.int64(v), exponent)),

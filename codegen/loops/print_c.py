@@ -53,13 +53,14 @@ class PrintedProc:
     instructions: tuple[Instruction, ...]
 
 
-def print_proc(proc: Proc, comment: str) -> PrintedProc:
+def print_proc(proc: Proc, comment: str, space: str = "") -> PrintedProc:
     """The proc as `static void name(...)`, with what it uses."""
-    return print_expanded(replace(proc, body=expand_unrolled(proc.body)), comment, {})
+    return print_expanded(replace(proc, body=expand_unrolled(proc.body)), comment, {}, space)
 
 
-def print_expanded(proc: Proc, comment: str, numbers: Mapping[str, DType]) -> PrintedProc:
-    """A proc whose loops are written out; literals in it that are called `numbers` come from a struct."""
+def print_expanded(proc: Proc, comment: str, numbers: Mapping[str, DType], space: str) -> PrintedProc:
+    """A proc whose loops are written out; literals in it that are called `numbers` come from a struct,
+    constants lie in that address space of C."""
     body = proc.body
     names = _Names(register_buffers(body), _windows_with(body, _VECTOR))
     used = {p.buffer.name for p in _places(body)}
@@ -68,7 +69,7 @@ def print_expanded(proc: Proc, comment: str, numbers: Mapping[str, DType]) -> Pr
     words = set(_WORDS.findall("\n".join(printed)))
     shown = tuple(name for name in numbers if name in words)
     lines = _struct(proc.name, {name: numbers[name] for name in shown})
-    lines += [f"/* {comment} */", *_signature(proc.name, params, shown), "{"]
+    lines += [f"/* {comment} */", *_signature(proc.name, params, shown, space), "{"]
     lines += [f"    const int32_t {name} = shape->{name};" for name in shown]
     lines += [*printed, "}"]
     return PrintedProc("\n".join(lines) + "\n", params, shown, _functions(body), _instructions(body))
@@ -173,16 +174,18 @@ def _places(body: tuple[Stmt, ...]) -> list[Place]:
     return found
 
 
-def _signature(name: str, params: Sequence[Buffer], numbers: Sequence[str]) -> list[str]:
-    given = [_parameter(p) for p in params]
+def _signature(name: str, params: Sequence[Buffer], numbers: Sequence[str], space: str) -> list[str]:
+    given = [_parameter(p, space) for p in params]
     given += [f"const {shape_struct(name)} *restrict shape"] if numbers else []
     *most, last = given
     return [f"static KERNEL void {name}(", *(f"    {text}," for text in most), f"    {last})"]
 
 
-def _parameter(buffer: Buffer) -> str:
+def _parameter(buffer: Buffer, space: str) -> str:
     c_type = buffer.dtype.c_name
     match buffer.role:
+        case Role.CONSTANT if space:
+            return f"const {space} {c_type} *restrict {buffer.name}"
         case Role.ROWS if buffer.rows > 1:
             return f"const {c_type} *const {buffer.name}[{buffer.rows}]"
         case Role.ROWS | Role.INPUT | Role.CONSTANT:

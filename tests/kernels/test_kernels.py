@@ -1,4 +1,4 @@
-"""Every kernel equals its op's reference in every bit: as a loop nest, as C here, on an M4 and an M55."""
+"""Every kernel equals its op's reference in every bit: as a loop nest, as C here, on M4, M55 and AVR."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from avr_checks import AVR, failure_on_avr
 from awkward import LARGE, awkward_cases, work
 from c_checks import failures_on_board, failures_on_host
 from model_checks import DSP, MVE, OPTIONS, PLAIN, case_checks, samples_of
@@ -24,6 +25,7 @@ from codegen.lower import lower_graph
 
 IN_LOOPS, IN_LOOPS_MACS = 4, 1500  # a product takes the interpreter some microseconds
 IN_C, IN_C_MACS = 24, 20_000
+ON_AVR, ON_AVR_MACS = 1, 4000  # and as many of those written: each case is a program of its own
 # Where memory is to be saved, some kernels read narrower rows.
 ON_BOARD = [*((op_name, "speed") for op_name in KERNELS), *((n, "ram") for n in ("conv2d", "dense"))]
 TARGETS = {"plain": PLAIN, "dsp": DSP, "mve": MVE}
@@ -113,3 +115,17 @@ def test_mve_c_equals_the_reference(op_name: str, require_tool: Callable[..., No
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     checks = case_checks(all_cases(op_name), MVE, "speed")
     assert failures_on_board(checks, tmp_path / "checks", "mps3-an547") == {}
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("op_name", KERNELS)
+def test_kernels_in_c_equal_their_reference_where_an_int_has_16_bits(
+    op_name: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]
+) -> None:
+    require_tool("avr-gcc", "simavr", "gcc")
+    machine = tmp_path_factory.getbasetemp() / "simavr_machine"
+    written = [case for case in written_cases(op_name) if work(case) <= ON_AVR_MACS]
+    cases = [*written[:ON_AVR], *awkward_cases(op_name, ON_AVR, ON_AVR_MACS)]
+    for number, check in enumerate(case_checks(cases, AVR, "speed")):
+        assert failure_on_avr(check, tmp_path / str(number), machine) == "", check.name

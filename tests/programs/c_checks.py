@@ -36,7 +36,7 @@ class Check:
 def failures_on_host(checks: Sequence[Check], directory: Path, compiler: str = "gcc") -> Mapping[str, int]:
     """Name -> number of each check that fails. What a sanitizer finds fails with its report."""
     directory.mkdir(parents=True, exist_ok=True)
-    files = {**_files(checks), "host.c": _device("host.c"), **_headers(checks)}
+    files = {**check_files(checks), "host.c": device_file("host.c")}
     for name, text in files.items():
         (directory / name).write_text(text, encoding="utf-8")
     sources = [name for name in files if name.endswith(".c")]
@@ -58,6 +58,7 @@ def failures_on_board(
         arena_bytes=0,
         is_streamed=False,
         keeps_state=False,
+        constants_bytes=0,
         stack_bytes=4096,
         inputs=(),
         outputs=(),
@@ -65,11 +66,16 @@ def failures_on_board(
         model_hash="0" * 64,
         tool_version="test",
     )
-    files = {**PLATFORM.files(source, board, App.STANDALONE), "src/model/board.c": _device("board.c")}
+    files = {**PLATFORM.files(source, board, App.STANDALONE), "src/model/board.c": device_file("board.c")}
     del files["src/main.c"]
     write_project(directory, files)
     elf = PLATFORM.build(directory, board).elf
     return _failures(qemu.argv(elf, board), checks)
+
+
+def check_files(checks: Sequence[Check]) -> dict[str, str]:
+    """Everything of a program of checks but what the machine supplies."""
+    return {**_files(checks), **_headers(checks)}
 
 
 def _files(checks: Sequence[Check]) -> dict[str, str]:
@@ -78,7 +84,7 @@ def _files(checks: Sequence[Check]) -> dict[str, str]:
         f"check_{i}.c": f'#define CHECK check_{i}\n#include "check.h"\nuint32_t CHECK(void);\n{check.text}'
         for i, check in enumerate(checks)
     }
-    return {**files, "table.c": _table(checks), "main.c": _device("main.c")}
+    return {**files, "table.c": _table(checks), "main.c": device_file("main.c")}
 
 
 def _table(checks: Sequence[Check]) -> str:
@@ -93,12 +99,12 @@ def _headers(checks: Sequence[Check]) -> dict[str, str]:
     included = {name: text for check in checks for name, text in check.files.items()}
     return {
         **included,
-        "check.h": _device("check.h"),
+        "check.h": device_file("check.h"),
         "solder_model.h": template_text("common", "solder_model.h"),
     }
 
 
-def _device(name: str) -> str:
+def device_file(name: str) -> str:
     return (DEVICE / name).read_text(encoding="utf-8")
 
 

@@ -32,13 +32,13 @@ struct run {
 /* Half a step and the zero point -128, at the scale before the last shift; right >= 1. */
 static inline int32_t rounding_zero_m128(int32_t right)
 {
-    return (-255) * (1 << right) >> 1;
+    return (-255) * (INT32_C(1) << right) >> 1;
 }
 
 /* round(a * b / 2^31), half up. */
 static inline int32_t doubling_high_mul(int32_t a, int32_t b)
 {
-    return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
+    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
 }
 
 static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
@@ -67,7 +67,7 @@ static inline int8_t clamp_m128_127(int32_t v)
 /* Half a step and the zero point 0, at the scale before the last shift; right >= 1. */
 static inline int32_t rounding_zero_0(int32_t right)
 {
-    return 1 * (1 << right) >> 1;
+    return 1 * (INT32_C(1) << right) >> 1;
 }
 
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -128 .. 127. */
@@ -80,15 +80,15 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
 /* v / 2^exponent, half away from zero; exponent >= 1. */
 static inline int32_t round_shift(int32_t v, int32_t exponent)
 {
-    const int32_t rest = (int32_t)((uint32_t)v & ((1u << exponent) - 1u));
-    const int32_t half = (int32_t)(((1u << exponent) - 1u) >> 1) + (v < 0);
+    const int32_t rest = (int32_t)((uint32_t)v & ((UINT32_C(1) << exponent) - 1u));
+    const int32_t half = (int32_t)(((UINT32_C(1) << exponent) - 1u) >> 1) + (v < 0);
     return (v >> exponent) + (rest > half);
 }
 
 /* a * b of two fractions of 2^31, half up; not both -2^31. */
 static inline int32_t fixed_mul(int32_t a, int32_t b)
 {
-    return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
+    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
 }
 
 /* exp(x) as a fraction of 2^31, for x <= 0 in units of 2^-26: a polynomial for the part below a
@@ -98,10 +98,10 @@ static int32_t exp_of_negative(int32_t x)
     static const int32_t exp_of_power[7] = {
         1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242,
     };
-    const int32_t quarter = 1 << 24;
+    const int32_t quarter = INT32_C(1) << 24;
     const int32_t part = (int32_t)((uint32_t)x & (uint32_t)(quarter - 1)) - quarter;
     const int32_t rest = part - x;
-    const int32_t t = (int32_t)((uint32_t)part << 5) + (1 << 28);
+    const int32_t t = (int32_t)((uint32_t)part << 5) + (INT32_C(1) << 28);
     const int32_t t2 = fixed_mul(t, t);
     const int32_t higher = round_shift(
         fixed_mul(round_shift(fixed_mul(t2, t2), 2) + fixed_mul(t2, t), 715827883) + t2, 1);
@@ -111,7 +111,7 @@ static int32_t exp_of_negative(int32_t x)
         return INT32_MAX;
     }
     for (n = 0; n < 7; ++n) {
-        if (rest & (1 << (24 + n))) {
+        if (rest & (INT32_C(1) << (24 + n))) {
             result = fixed_mul(result, exp_of_power[n]);
         }
     }
@@ -149,7 +149,7 @@ static int32_t reciprocal(int32_t sum)
     int32_t x = 1515870810 + fixed_mul(half, -1010580540);
     int32_t step;
     for (step = 0; step < 3; ++step) {
-        x += fixed_mul(x, (1 << 29) - fixed_mul(half, x)) * 4;
+        x += fixed_mul(x, (INT32_C(1) << 29) - fixed_mul(half, x)) * 4;
     }
     return x > INT32_MAX / 2 ? INT32_MAX : x * 2;
 }

@@ -31,7 +31,7 @@ struct run {
 /* Half a step and the zero point -20, at the scale before the last shift; right >= 1. */
 static inline int32_t rounding_zero_m20(int32_t right)
 {
-    return (-39) * (1 << right) >> 1;
+    return (-39) * (INT32_C(1) << right) >> 1;
 }
 
 /* round(a * b / 2^31), half up; |a| < 2^30. */

@@ -32,7 +32,7 @@ struct run {
 /* Half a step and the zero point -128, at the scale before the last shift; right >= 1. */
 static inline int32_t rounding_zero_m128(int32_t right)
 {
-    return (-255) * (1 << right) >> 1;
+    return (-255) * (INT32_C(1) << right) >> 1;
 }
 
 /* round(a * b / 2^31), half up; |a| < 2^30. */
@@ -144,7 +144,7 @@ static inline void depthwise_3x3_stride_1(
 /* Half a step and the zero point 7, at the scale before the last shift; right >= 1. */
 static inline int32_t rounding_zero_7(int32_t right)
 {
-    return 15 * (1 << right) >> 1;
+    return 15 * (INT32_C(1) << right) >> 1;
 }
 
 static inline int32_t saturate_to_int8(int32_t v)

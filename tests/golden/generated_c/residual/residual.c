@@ -32,13 +32,13 @@ struct run {
 /* Half a step and the zero point -128, at the scale before the last shift; right >= 1. */
 static inline int32_t rounding_zero_m128(int32_t right)
 {
-    return (-255) * (1 << right) >> 1;
+    return (-255) * (INT32_C(1) << right) >> 1;
 }
 
 /* round(a * b / 2^31), half up. */
 static inline int32_t doubling_high_mul(int32_t a, int32_t b)
 {
-    return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
+    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
 }
 
 static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
@@ -56,7 +56,7 @@ static inline int32_t to_int8_relu(int32_t sum, int32_t mult, int32_t right, int
 /* Half a step and the zero point 2, at the scale before the last shift; right >= 1. */
 static inline int32_t rounding_zero_2(int32_t right)
 {
-    return 5 * (1 << right) >> 1;
+    return 5 * (INT32_C(1) << right) >> 1;
 }
 
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -128 .. 127. */

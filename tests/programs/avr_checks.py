@@ -1,0 +1,47 @@
+"""Checks written in C, run on an AVR in simavr: an int of 16 bits, constants in a space of their own."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from c_checks import Check, check_files, device_file
+
+from aot.target import Target
+from platforms.runners.simavr import build_machine
+
+AVR = Target("avr", pointer_bytes=2)
+TIMEOUT_S = 60
+LAST_RAM_ADDRESS = 0xFFFF  # more RAM than any such chip has: the checks' wanted values lie there too
+COMPILE = (
+    *("avr-gcc", "-std=gnu99", "-mmcu=atmega2560", "-Os", "-Wall", "-Wextra", "-Werror"),
+    *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"),
+    *("-Wl,--defsym=__DATA_REGION_LENGTH__=0xfd00", f"-Wl,--defsym=__stack={LAST_RAM_ADDRESS}"),
+)
+
+
+def failure_on_avr(check: Check, directory: Path, machine: Path) -> str:
+    """What the check says where it fails; "" where all is right. One program each: memory is short."""
+    directory.mkdir(parents=True, exist_ok=True)
+    files = {**check_files([check]), "avr.c": device_file("avr.c")}
+    for name, text in files.items():
+        (directory / name).write_text(text, encoding="utf-8")
+    sources = [name for name in files if name.endswith(".c")]
+    argv = [*COMPILE, *sources, "-lm", "-o", "check.elf"]
+    built = subprocess.run(argv, cwd=directory, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    build_machine(machine)
+    said = _run(machine, directory / "check.elf")
+    return "" if said == f"{check.name} 0\n" else said
+
+
+def _run(machine: Path, elf: Path) -> str:
+    """What the program prints. Its input stays open: the end of it would end the simulator."""
+    argv = [str(machine), "atmega2560", "16000000", str(elf), hex(LAST_RAM_ADDRESS)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            process.wait(TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        return process.stdout.read()
