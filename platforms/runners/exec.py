@@ -13,10 +13,6 @@ def missing() -> str:
     return ""
 
 
-def flash_commands(_elf: Path, _board: Board) -> tuple[tuple[str, ...], ...]:
-    return ()
-
-
 def argv(elf: Path, _board: Board) -> tuple[str, ...]:
     return (str(elf.resolve()),)
 

@@ -16,10 +16,6 @@ def missing() -> str:
     return "" if shutil.which(PROGRAM) else f"needs {PROGRAM} (Debian: apt install qemu-system-arm)"
 
 
-def flash_commands(_elf: Path, _board: Board) -> tuple[tuple[str, ...], ...]:
-    return ()
-
-
 def argv(elf: Path, board: Board) -> tuple[str, ...]:
     return command(PROGRAM, board.runners["qemu"]["machine"], elf, board)
 

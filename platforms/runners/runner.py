@@ -2,34 +2,66 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from shlex import join
 from typing import Protocol, cast
 
 from aot.errors import BoardError, ToolError, did_you_mean
 from boards.board import Board
-from platforms.runners import RUNNERS
+from platforms.runners import EMULATORS, FLASHERS, RUNNERS
 from platforms.transport.base import Transport
+
+Argv = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which of several equal boards is meant. Nothing said: the only one there is."""
+
+    serial: str | None = None  # the serial number on the USB of the board, or of its debug probe
+    port: str | None = None  # the serial port, such as /dev/ttyACM0
+
+
+ANYWHERE = Where()
 
 
 class Runner(Protocol):
-    """What a module of the table offers."""
+    """What every module of the tables offers."""
 
     def missing(self) -> str:
         """What this machine lacks for it and how to get that; "" when nothing."""
 
-    def flash_commands(self, elf: Path, board: Board) -> tuple[tuple[str, ...], ...]:
-        """What puts the program on the board; nothing where it is loaded when it starts."""
 
-    def argv(self, elf: Path, board: Board) -> tuple[str, ...]:
+class Emulator(Runner, Protocol):
+    def argv(self, elf: Path, board: Board) -> Argv:
         """The command line that runs it, its serial port on stdin and stdout."""
 
     def open_line(self, elf: Path, board: Board) -> Transport:
         """Starts the firmware and connects to its serial port."""
 
 
+class Flasher(Runner, Protocol):
+    def flash_commands(self, elf: Path, board: Board, where: Where) -> tuple[Argv, ...]:
+        """What writes the program to the board and starts it. Pure but for looking which boards are there."""
+
+
 def runner_named(name: str) -> Runner:
     return cast(Runner, import_module(RUNNERS[name]))
+
+
+def emulator_named(name: str) -> Emulator:
+    return cast(Emulator, import_module(EMULATORS[name]))
+
+
+def flash_commands(name: str, elf: Path, board: Board, where: Where = ANYWHERE) -> tuple[Argv, ...]:
+    """Nothing where an emulator loads the program when it starts."""
+    if name in EMULATORS:
+        return ()
+    return cast(Flasher, import_module(FLASHERS[name])).flash_commands(elf, board, where)
 
 
 def choose_runner(board: Board, wanted: str | None = None) -> str:
@@ -51,6 +83,32 @@ def choose_runner(board: Board, wanted: str | None = None) -> str:
     return usable
 
 
-def open_line(elf: Path, board: Board, wanted: str | None = None) -> Transport:
-    """Starts the firmware on the chosen runner."""
-    return runner_named(choose_runner(board, wanted)).open_line(elf, board)
+def choose_dry(board: Board, wanted: str | None = None) -> str:
+    """As choose_runner, but a runner that cannot run here will do: nothing is run."""
+    try:
+        return choose_runner(board, wanted)
+    except ToolError:
+        return wanted or next(iter(board.runners))
+
+
+def open_line(elf: Path, board: Board, wanted: str | None = None, where: Where = ANYWHERE) -> Transport:
+    """Starts the firmware on the chosen runner, or writes it to the board and opens its serial port."""
+    name = choose_runner(board, wanted)
+    if name in EMULATORS:
+        return emulator_named(name).open_line(elf, board)
+    from platforms.transport.ports import open_port_of
+
+    run_all(flash_commands(name, elf, board, where))
+    return open_port_of(board, where.serial, where.port)
+
+
+def run_all(commands: Sequence[Argv]) -> None:
+    """What the programs print goes to stderr: stdout is for the result."""
+    for argv in commands:
+        done = subprocess.run(argv, stdout=2, check=False)
+        if done.returncode != 0:
+            raise ToolError(
+                f"{argv[0]} failed with exit status {done.returncode}",
+                join(argv),
+                "is the board connected and powered, and does no other program use it?",
+            )

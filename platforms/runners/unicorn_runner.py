@@ -17,10 +17,6 @@ def missing() -> str:
     return "" if find_spec("unicorn") else "needs the Python package unicorn (pip install 'solder[unicorn]')"
 
 
-def flash_commands(_elf: Path, _board: Board) -> tuple[tuple[str, ...], ...]:
-    return ()
-
-
 def argv(elf: Path, board: Board) -> tuple[str, ...]:
     """A process of its own, a program on a pipe like QEMU; it is told the board's facts, not its name."""
     counter, uart = board.counter, board.uart

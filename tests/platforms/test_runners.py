@@ -10,8 +10,8 @@ import pytest
 
 from aot.errors import BoardError, ToolError
 from boards.load import load_board
-from platforms.runners import RUNNERS, exec, qemu, unicorn_runner
-from platforms.runners.runner import choose_runner, runner_named
+from platforms.runners import EMULATORS, exec, qemu, simavr, unicorn_runner
+from platforms.runners.runner import choose_runner, flash_commands
 
 ELF = Path("/p/build/firmware.elf")
 AN386 = load_board("mps2-an386")
@@ -55,9 +55,18 @@ def test_the_host_runs_its_program_by_its_whole_path() -> None:
     assert exec.argv(Path("build/firmware"), load_board("host")) == (str(Path.cwd() / "build/firmware"),)
 
 
-@pytest.mark.parametrize("name", RUNNERS)
+@pytest.mark.parametrize("name", EMULATORS)
 def test_nothing_is_flashed_where_the_program_is_loaded_at_its_start(name: str) -> None:
-    assert runner_named(name).flash_commands(ELF, AN386) == ()
+    assert flash_commands(name, ELF, AN386) == ()
+
+
+def test_simavr_is_told_the_chip_and_its_clock() -> None:
+    assert simavr.argv(ELF, load_board("arduino-mega")) == (
+        "/p/build/simavr_machine",
+        "atmega2560",
+        "16000000",
+        str(ELF),
+    )
 
 
 def test_qemu_goes_before_unicorn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,29 @@
+"""Writes an AVR's flash with avrdude, through the bootloader of an Arduino or a programmer."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from boards.board import Board
+from platforms.runners.runner import Argv, Where
+from platforms.transport.ports import find_port
+
+PROGRAM = "avrdude"
+
+
+def missing() -> str:
+    return "" if shutil.which(PROGRAM) else "needs avrdude (Debian: apt install avrdude)"
+
+
+def flash_commands(elf: Path, board: Board, where: Where) -> tuple[Argv, ...]:
+    """The bootloader cannot erase the chip and need not: it erases each page that it writes (-D)."""
+    settings = board.runners["avrdude"]
+    port = find_port(board, where.serial, where.port)
+    hex_file = elf.with_suffix(".hex")  # the Arduino tools make it beside the ELF file
+    return (
+        (
+            *(PROGRAM, "-p", board.mcu.lower(), "-c", settings["programmer"], "-P", port),
+            *("-b", str(settings["baud"]), "-D", "-U", f"flash:w:{hex_file}:i"),
+        ),
+    )

@@ -1,0 +1,21 @@
+"""Writes an RP2040 or RP2350 with picotool, over the USB of its bootloader."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from boards.board import Board
+from platforms.runners.runner import Argv, Where
+
+PROGRAM = "picotool"
+
+
+def missing() -> str:
+    return "" if shutil.which(PROGRAM) else "needs picotool (github.com/raspberrypi/picotool)"
+
+
+def flash_commands(elf: Path, _board: Board, where: Where) -> tuple[Argv, ...]:
+    """-f asks firmware that runs to enter the bootloader; where the board cannot, BOOTSEL does."""
+    board = ("--ser", where.serial) if where.serial else ()
+    return ((PROGRAM, "load", *board, "-f", "-x", str(elf), "-t", "elf"),)

@@ -1,0 +1,53 @@
+"""Writes firmware by copying a UF2 file to the drive that a board's bootloader shows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from aot.errors import ToolError
+from boards.board import Board
+from platforms.runners.runner import Argv, Where
+
+INFO = "INFO_UF2.TXT"  # on every such drive, with a line Board-ID
+PLACES = ("/media", "/run/media", "/Volumes")
+DEPTH = 3  # /run/media/USER/DRIVE
+
+
+def missing() -> str:
+    return ""
+
+
+def flash_commands(elf: Path, board: Board, _where: Where) -> tuple[Argv, ...]:
+    """The copy is made by this Python, which every system has alike."""
+    wanted = board.runners["uf2"]["board_id"]
+    drive = find_drive(wanted, drives())
+    copy = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
+    return ((sys.executable, "-c", copy, str(elf.with_suffix(".uf2")), str(drive / "NEW.UF2")),)
+
+
+def find_drive(board_id: str, found: Iterable[tuple[Path, str]]) -> Path:
+    """The drive whose bootloader says that it is this board's."""
+    found = tuple(found)
+    for drive, said in found:
+        if said == board_id or said.startswith(f"{board_id}-"):
+            return drive
+    raise ToolError(
+        f"no drive of a bootloader {board_id} is mounted",
+        "\n".join(f"{drive}: {said}" for drive, said in found) or f"looked in {', '.join(PLACES)}",
+        "start the bootloader: press reset twice, or hold BOOTSEL while connecting the board",
+    )
+
+
+def drives() -> Iterator[tuple[Path, str]]:
+    """Each mounted drive of a UF2 bootloader, and the Board-ID it tells."""
+    for place in PLACES:
+        for depth in range(1, DEPTH):
+            for info in sorted(Path(place).glob("/".join(["*"] * depth) + f"/{INFO}")):
+                yield info.parent, board_id_of(info.read_text(encoding="utf-8", errors="replace"))
+
+
+def board_id_of(info: str) -> str:
+    lines = (line.partition(":") for line in info.splitlines())
+    return next((value.strip() for key, _, value in lines if key.strip() == "Board-ID"), "")

@@ -1,0 +1,35 @@
+"""Writes Zephyr's firmware with `west flash`: Zephyr knows the programmer of each of its boards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from boards.board import Board
+from platforms.runners.runner import Argv, Where
+
+# The option by which each of Zephyr's own runners takes a probe's serial number.
+SERIAL_OPTION = {
+    "jlink": "--dev-id",
+    "nrfjprog": "--dev-id",
+    "nrfutil": "--dev-id",
+    "pyocd": "--dev-id",
+    "openocd": "--serial",
+    "stm32cubeprogrammer": "--dev-id",
+}
+
+
+def missing() -> str:
+    if not shutil.which("west"):
+        return "needs west, Zephyr's tool (pip install west), and Zephyr's tree"
+    has_tree = bool(os.environ.get("ZEPHYR_BASE"))
+    return "" if has_tree else "needs ZEPHYR_BASE in the environment: where Zephyr's tree is"
+
+
+def flash_commands(elf: Path, board: Board, where: Where) -> tuple[Argv, ...]:
+    runner = board.runners["west"].get("runner")
+    chosen = ("--runner", runner) if runner else ()
+    option = SERIAL_OPTION.get(runner or "", "--dev-id")
+    serial = (option, where.serial) if where.serial else ()
+    return (("west", "flash", "--build-dir", str(elf.parent.parent), *chosen, *serial),)

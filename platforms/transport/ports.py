@@ -1,0 +1,72 @@
+"""Finds a board's serial port by its USB ids and serial number."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from serial.tools import list_ports
+
+from boards.board import Board
+from platforms.transport.base import LineBusyError, LineClosedError, Transport
+from platforms.transport.serial_port import SerialTransport
+
+DEFAULT_BAUD = 115_200
+APPEARS_S = 8.0  # how long a board may take to come back on the USB after it was written
+_AGAIN_S = 0.2
+_CONSOLE_ROLES = ("probe", "application")  # a bootloader's port speaks another language
+
+
+@dataclass(frozen=True, slots=True)
+class UsbPort:
+    """A serial port behind a USB device."""
+
+    device: str  # /dev/ttyACM0, COM3
+    vid: int
+    pid: int
+    serial: str
+
+
+def usb_ports() -> tuple[UsbPort, ...]:
+    found = (p for p in list_ports.comports() if p.vid is not None and p.pid is not None)
+    return tuple(sorted((UsbPort(p.device, p.vid, p.pid, p.serial_number or "") for p in found), key=str))
+
+
+def port_of(board: Board, ports: Iterable[UsbPort], serial: str | None) -> str:
+    """The one port that is this board's, by its USB ids, or where it is given by the serial number."""
+    known = {(usb.vid, usb.pid) for usb in board.usb if usb.role in _CONSOLE_ROLES}
+    ports = tuple(ports)
+    fitting = [p for p in ports if (p.serial == serial if serial else (p.vid, p.pid) in known)]
+    if len(fitting) == 1:
+        return fitting[0].device
+    if fitting:
+        raise LineBusyError(
+            f"{len(fitting)} boards could be meant by {board.name}",
+            "\n".join(f"{p.device}: serial number {p.serial or 'none'}" for p in fitting),
+            "say which: --serial NUMBER, or --port PORT",
+        )
+    wanted = f" with serial number {serial}" if serial else ""
+    raise LineClosedError(
+        f"no serial port of {board.name}{wanted} was found",
+        "\n".join(f"{p.device}: {p.vid:04x}:{p.pid:04x}, serial number {p.serial or 'none'}" for p in ports)
+        or "there is no USB serial port at all",
+        "connect the board, or say where it is: --port PORT",
+    )
+
+
+def find_port(board: Board, serial: str | None, port: str | None) -> str:
+    return port or port_of(board, usb_ports(), serial)
+
+
+def open_port_of(board: Board, serial: str | None, port: str | None) -> Transport:
+    """Opens it, with patience: a board that was just written may have left the USB for a moment."""
+    give_up_at = time.monotonic() + APPEARS_S
+    baud = board.console.baud if board.console else DEFAULT_BAUD
+    while True:
+        try:
+            return SerialTransport(find_port(board, serial, port), baud)
+        except LineClosedError:
+            if time.monotonic() >= give_up_at:
+                raise
+            time.sleep(_AGAIN_S)

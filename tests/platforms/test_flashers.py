@@ -1,0 +1,194 @@
+"""The exact command lines that write firmware to real boards; nothing is started and no board is needed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aot.errors import ToolError
+from boards.board import Board
+from boards.load import all_boards, load_board
+from platforms.runners import FLASHERS
+from platforms.runners.runner import Where, choose_dry, choose_runner, flash_commands, runner_named
+from platforms.runners.uf2 import board_id_of, find_drive
+from platforms.transport.base import LineBusyError, LineClosedError
+from platforms.transport.ports import UsbPort, port_of
+
+ELF = Path("/p/build/zephyr/zephyr.elf")
+UNO = load_board("arduino-uno")
+
+
+def with_runner(name: str, board: Board, **settings: object) -> Board:
+    return replace(board, runners={name: settings})
+
+
+# (runner, board, its settings, which of several, command line)
+COMMANDS = [
+    ("west", "nrf52840dk", {}, Where(), "west flash --build-dir /p/build"),
+    ("west", "nrf52840dk", {}, Where("683"), "west flash --build-dir /p/build --dev-id 683"),
+    (
+        "west",
+        "nucleo-f746zg",
+        {"runner": "openocd"},
+        Where("066F"),
+        "west flash --build-dir /p/build --runner openocd --serial 066F",
+    ),
+    (
+        "pyocd",
+        "nrf52840dk",
+        {"target": "nrf52840"},
+        Where(),
+        "pyocd flash --target nrf52840 --format elf /p/build/zephyr/zephyr.elf",
+    ),
+    (
+        "pyocd",
+        "nrf52840dk",
+        {"target": "nrf52840"},
+        Where("0683"),
+        "pyocd flash --target nrf52840 --uid 0683 --format elf /p/build/zephyr/zephyr.elf",
+    ),
+    (
+        "openocd",
+        "nucleo-f446re",
+        {"scripts": ["interface/stlink.cfg", "target/stm32f4x.cfg"]},
+        Where("066F"),
+        "openocd -f interface/stlink.cfg -f target/stm32f4x.cfg -c adapter serial 066F "
+        "-c program {/p/build/zephyr/zephyr.elf} verify reset exit",
+    ),
+    (
+        "arduino-cli",
+        "arduino-uno",
+        {},
+        Where(port="/dev/ttyACM1"),
+        "arduino-cli upload --fqbn arduino:avr:uno --port /dev/ttyACM1 --input-dir /p/build/zephyr",
+    ),
+    (
+        "avrdude",
+        "arduino-uno",
+        {"programmer": "arduino", "baud": 115200},
+        Where(port="/dev/ttyACM1"),
+        "avrdude -p atmega328p -c arduino -P /dev/ttyACM1 -b 115200 -D "
+        "-U flash:w:/p/build/zephyr/zephyr.hex:i",
+    ),
+    (
+        "esptool",
+        "arduino-uno",
+        {"chip": "esp32s3", "baud": 921600, "offset": 0x1000},
+        Where(port="COM3"),
+        "esptool --chip esp32s3 --port COM3 --baud 921600 write-flash 0x1000 /p/build/zephyr/zephyr.bin",
+    ),
+    ("picotool", "rpi-pico", {}, Where(), "picotool load -f -x /p/build/zephyr/zephyr.elf -t elf"),
+    (
+        "picotool",
+        "rpi-pico",
+        {},
+        Where("E66"),
+        "picotool load --ser E66 -f -x /p/build/zephyr/zephyr.elf -t elf",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "board", "settings", "where", "wanted"), COMMANDS)
+def test_a_runner_writes_with_this_command_line(
+    name: str, board: str, settings: dict[str, object], where: Where, wanted: str
+) -> None:
+    (argv,) = flash_commands(name, ELF, with_runner(name, load_board(board), **settings), where)
+    assert " ".join(argv) == wanted
+
+
+def test_every_flasher_but_the_copy_is_in_the_table_above() -> None:
+    assert {name for name, *_ in COMMANDS} == set(FLASHERS) - {"uf2"}
+
+
+def test_a_target_in_a_pack_is_installed_before_it_is_used() -> None:
+    board = with_runner("pyocd", load_board("nrf54l15dk"), target="nrf54l", pack=True)
+    install, _ = flash_commands("pyocd", ELF, board)
+    assert install == ("pyocd", "pack", "install", "nrf54l")
+
+
+def test_uf2_is_copied_to_the_drive_of_the_boards_bootloader(monkeypatch: pytest.MonkeyPatch) -> None:
+    drives = [(Path("/media/A"), "RPI-RP2"), (Path("/media/B"), "nRF52840-SeeedXiao-v1")]
+    monkeypatch.setattr("platforms.runners.uf2.drives", lambda: drives)
+    (argv,) = flash_commands("uf2", ELF, with_runner("uf2", UNO, board_id="nRF52840-SeeedXiao"))
+    assert argv[0] == sys.executable
+    assert argv[3:] == ("/p/build/zephyr/zephyr.uf2", "/media/B/NEW.UF2")
+
+
+def test_a_drive_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(ToolError) as caught:
+        find_drive("RPI-RP2", [(Path("/media/B"), "SAMD51J19A")])
+    assert str(caught.value) == (
+        "error: no drive of a bootloader RPI-RP2 is mounted\n"
+        "  /media/B: SAMD51J19A\n"
+        "  hint: start the bootloader: press reset twice, or hold BOOTSEL while connecting the board"
+    )
+
+
+def test_a_drives_board_id_is_read_from_its_info() -> None:
+    assert board_id_of("UF2 Bootloader v3.0\nModel: Raspberry Pi RP2\nBoard-ID: RPI-RP2\n") == "RPI-RP2"
+    assert board_id_of("") == ""
+
+
+ONE = UsbPort("/dev/ttyACM0", 0x2341, 0x0043, "A1")
+TWO = UsbPort("/dev/ttyACM1", 0x2341, 0x0043, "B2")
+OTHER = UsbPort("/dev/ttyUSB0", 0x0403, 0x6001, "C3")
+
+
+def test_the_only_board_with_the_boards_ids_is_taken() -> None:
+    assert port_of(UNO, [OTHER, ONE], None) == "/dev/ttyACM0"
+
+
+def test_of_equal_boards_the_serial_number_says_which() -> None:
+    assert port_of(UNO, [ONE, TWO], "B2") == "/dev/ttyACM1"
+
+
+def test_a_serial_number_is_enough_for_a_board_behind_another_adapter() -> None:
+    assert port_of(UNO, [ONE, OTHER], "C3") == "/dev/ttyUSB0"
+
+
+def test_equal_boards_without_a_choice_are_listed() -> None:
+    with pytest.raises(LineBusyError) as caught:
+        port_of(UNO, [ONE, TWO], None)
+    assert str(caught.value) == (
+        "error: 2 boards could be meant by arduino-uno\n"
+        "  /dev/ttyACM0: serial number A1\n"
+        "  /dev/ttyACM1: serial number B2\n"
+        "  hint: say which: --serial NUMBER, or --port PORT"
+    )
+
+
+def test_a_board_that_is_not_there_is_told_with_the_ports_that_are() -> None:
+    with pytest.raises(LineClosedError) as caught:
+        port_of(UNO, [OTHER], "Z9")
+    assert str(caught.value) == (
+        "error: no serial port of arduino-uno with serial number Z9 was found\n"
+        "  /dev/ttyUSB0: 0403:6001, serial number C3\n"
+        "  hint: connect the board, or say where it is: --port PORT"
+    )
+
+
+@pytest.mark.parametrize("name", [*FLASHERS])
+def test_a_missing_program_says_where_to_get_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _program: None)
+    said = runner_named(name).missing()
+    assert name == "uf2" or (said.startswith("needs ") and said.endswith(")")) or "Zephyr's tree" in said
+
+
+def test_a_dry_run_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _program: None)
+    board = load_board("nucleo-f446re")
+    with pytest.raises(ToolError):
+        choose_runner(board)
+    assert choose_dry(board) == next(iter(board.runners))
+    assert choose_dry(board, "openocd") == "openocd"
+
+
+@pytest.mark.parametrize(
+    "board", [b for b in all_boards() if "arduino-cli" in b.runners], ids=lambda b: b.name
+)
+def test_every_arduino_board_has_an_upload_command(board: Board) -> None:
+    (argv,) = flash_commands("arduino-cli", ELF, board, Where(port="P"))
+    assert argv[3] == board.platforms["arduino"]["fqbn"]
