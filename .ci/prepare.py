@@ -31,6 +31,9 @@ PROGRAMS = {
     EMULATOR: ("qemu-system-arm",),
     "riscv64-unknown-elf-gcc": ("gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"),
     "qemu-system-riscv32": ("qemu-system-misc",),
+    "avr-gcc": ("gcc-avr", "avr-libc"),
+    "arduino-builder": ("arduino-builder", "arduino-core-avr"),
+    "simavr": ("simavr", "libsimavr-dev", "libelf-dev"),
 }
 
 EXTRAS = {

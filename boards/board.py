@@ -34,7 +34,7 @@ class Counter:
 
     # "register": a free-running register at `address`; "dwt": the core's own cycle counter, which must be
     # switched on (DWT_CYCCNT at 0xE0001004); "systick": the core's SysTick timer, which the firmware must
-    # extend; "clock": the host's clock
+    # extend; "timer1": an AVR's 16-bit timer 1 at the core's clock, likewise; "clock": the host's clock
     driver: str
     hz: int
     bits: int

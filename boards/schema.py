@@ -21,6 +21,7 @@ CORES: Mapping[str, frozenset[Feature]] = {
     "cortex-m55": frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}),
     "cortex-m85": frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}),
     "rv32imac": frozenset(),
+    "avr": frozenset(),
     "host": frozenset({Feature.UNALIGNED}),
 }
 ROLES = ("flash", "ram")
@@ -114,6 +115,12 @@ def one_of(legal: tuple[str, ...]) -> Read:
     return read
 
 
+def boolean(value: Any, name: str, place: Place) -> bool:
+    if not isinstance(value, bool):
+        raise _bad(name, "true or false", value, place)
+    return value
+
+
 def power_of_two(value: Any, name: str, place: Place) -> int:
     if not isinstance(value, int) or value < 1 or value & (value - 1):
         raise _bad(name, "a power of two", value, place)
@@ -204,7 +211,7 @@ USB = {
     "role": Key(one_of(USB_ROLES)),
 }
 COUNTER = {
-    "driver": Key(one_of(("register", "dwt", "systick", "clock"))),
+    "driver": Key(one_of(("register", "dwt", "systick", "timer1", "clock"))),
     "hz": Key(at_least(1)),
     "bits": Key(at_least(1)),
     "address": Key(at_least(0), None),
@@ -221,10 +228,17 @@ RUNNERS: Mapping[str, Mapping[str, Key]] = {
     "qemu": {"machine": Key(text)},
     "qemu-riscv32": {"machine": Key(text)},
     "unicorn": {"cpu": Key(text)},
-    "west": {},
-    "pyocd": {"target": Key(matching(r"[a-z0-9_.-]+", "a target of pyocd list --targets"))},
+    "simavr": {},
+    "west": {"runner": Key(text, "")},
+    "pyocd": {
+        "target": Key(matching(r"[a-z0-9_.-]+", "a target of pyocd list --targets")),
+        "pack": Key(boolean, False),
+    },
     "openocd": {"scripts": Key(texts)},
     "arduino-cli": {},
+    "avrdude": {"programmer": Key(text), "baud": Key(at_least(1))},
+    "esptool": {"chip": Key(text), "baud": Key(at_least(1)), "offset": Key(at_least(0))},
+    "picotool": {},
     "uf2": {"board_id": Key(text)},
 }
 BOARD = {

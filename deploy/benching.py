@@ -13,11 +13,11 @@ from boards.board import Board
 from codegen.model import CompileOptions, LayerInfo
 from deploy.compiling import Compiled, compile_for
 from deploy.device import Device, LineChoices, open_device
-from deploy.firmware import BuildChoices, Ready, build_source, model_source
+from deploy.firmware import BuildChoices, build_source, model_source
 from deploy.measure import Meter, run_series
 from deploy.samples import Samples, random_samples
 from deploy.tensors import remote_slots
-from platforms.elf import constant_names, sizes
+from platforms.elf import sizes
 from platforms.project import App
 from platforms.stack_depth import run_stack
 
@@ -136,11 +136,7 @@ def _ignore(_doing: str) -> None:
 def _code_bytes(compiled: Compiled, board: Board, toolchain: str | None) -> int:
     """Of a firmware that only runs the model: startup code and the C library's share are in it."""
     ready = build_source(model_source(compiled.model), board, BuildChoices(toolchain), App.STANDALONE)
-    return sizes(ready.firmware.elf, constant_names(_weights_object(ready))).code
-
-
-def _weights_object(ready: Ready) -> Path:
-    return ready.firmware.elf.parent / "model" / f"{ready.model_name}_weights.o"
+    return sizes(ready.firmware.elf, compiled.model.parameters).code
 
 
 def _layer_costs(compiled: Compiled, board: Board, choices: BenchChoices) -> tuple[LayerCost, ...]:

@@ -13,6 +13,7 @@ from deploy.firmware import Ready
 from platforms.elf import place_at
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
+from platforms.runners.runner import ANYWHERE, Where
 from platforms.transport.base import Transport
 from platforms.transport.trace import TraceTransport
 
@@ -22,6 +23,7 @@ class LineChoices:
     """What the user may say about reaching the board."""
 
     runner: str | None = None
+    where: Where = ANYWHERE
     trace: Path | None = None  # every packet is written there
 
 
@@ -37,7 +39,7 @@ class Device:
 def open_device(ready: Ready, choices: LineChoices) -> Iterator[Device]:
     """Starts the firmware, greets it and finds the model in it."""
     with ExitStack() as stack:
-        line = ready.platform.open_line(ready.firmware, ready.board, choices.runner)
+        line = ready.platform.open_line(ready.firmware, ready.board, choices.runner, choices.where)
         stack.callback(line.close)
         elf = ready.firmware.elf
         session = Session(

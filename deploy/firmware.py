@@ -24,7 +24,6 @@ from deploy.tensors import Slot, slot_of
 from platforms.base import Firmware, Platform
 from platforms.folder import is_project, read_project
 from platforms.project import App, ProjectSource, project_source, source_of
-from platforms.toolchains import find_toolchain
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +101,15 @@ def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app
         platform.generate(source, folder, board, app)
         build_project(platform, folder, board, choices)
 
-    place = cached(f"{source.name}-{_key(files, board, choices)}", make)
+    place = cached(f"{source.name}-{_key(files, platform, board, choices)}", make)
     return Ready(
         build_project(platform, place, board, choices), platform, board, source.name, source.model_hash
     )
 
 
-def _key(files: Mapping[str, str], board: Board, choices: BuildChoices) -> str:
+def _key(files: Mapping[str, str], platform: Platform, board: Board, choices: BuildChoices) -> str:
     """Names everything that decides what the firmware will be."""
-    toolchain = find_toolchain(board.target, choices.toolchain)
+    toolchain = platform.toolchain(board, choices.toolchain)
     content = (sorted(files.items()), toolchain.argv, toolchain.version, choices.profile)
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
@@ -149,7 +148,7 @@ def project_board(directory: Path, board_name: str | None = None) -> tuple[Board
 def build_project(platform: Platform, directory: Path, board: Board, choices: BuildChoices) -> Firmware:
     """Firmware in the project's own build folder."""
     commands = platform.commands(directory, board, choices.toolchain, choices.profile)
-    with progress("building", len(commands.compile) + 1) as bar:
+    with progress("building", len(commands.all)) as bar:
         return platform.build(
             directory, board, choices.toolchain, choices.profile, lambda argv: bar.step(Path(argv[-1]).name)
         )

@@ -76,9 +76,18 @@ def add_runner(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_where(parser: argparse.ArgumentParser) -> None:
+    """--serial and --port: which of several boards."""
+    parser.add_argument(
+        "--serial", metavar="NUMBER", help="the board, or its debug probe, with this serial number on the USB"
+    )
+    parser.add_argument("--port", metavar="PORT", help="the board's serial port, such as /dev/ttyACM0")
+
+
 def add_line(parser: argparse.ArgumentParser) -> None:
-    """--runner and --trace: how the board is reached."""
+    """--runner, --serial, --port and --trace: how the board is reached."""
     add_runner(parser)
+    add_where(parser)
     parser.add_argument(
         "--trace", metavar="FILE", type=Path, help="write every packet on the line to this file"
     )

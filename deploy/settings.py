@@ -10,6 +10,8 @@ from typing import TypeVar
 from aot.errors import InputError, did_you_mean
 from aot.target import Optimize
 from codegen.model import CompileOptions, Rounding
+from deploy.device import LineChoices
+from platforms.runners.runner import Where
 
 Choice = TypeVar("Choice", bound=Enum)
 
@@ -21,6 +23,12 @@ def compile_options(arguments: argparse.Namespace) -> CompileOptions:
         exact=arguments.exact,
         stream=arguments.stream,
     )
+
+
+def line_choices(arguments: argparse.Namespace) -> LineChoices:
+    """What deploy.options.add_line added."""
+    where = Where(arguments.serial, arguments.port)
+    return LineChoices(arguments.runner, where, arguments.trace)
 
 
 def make_options(optimize: str, rounding: str, ram_bytes: int | None) -> CompileOptions:

@@ -23,11 +23,12 @@ from codegen.model import CompileOptions
 from codegen.tuning_records import TuningRecord, read_records
 from deploy.cache import cache_folder
 from deploy.measure import Meter
-from deploy.reach import platform_for
 from deploy.samples import random_samples
 from deploy.tensors import graph_slots
 from deploy.version import tool_version
-from platforms.runners.runner import choose_runner, runner_named
+from platforms.base import compiler_platform_of
+from platforms.runners import EMULATORS
+from platforms.runners.runner import choose_runner
 from platforms.toolchains import find_toolchain
 from platforms.tuning.farm import FarmBench
 from platforms.tuning.image_bench import ImageBench
@@ -116,11 +117,11 @@ def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
     """Where starting firmware costs nothing, as in an emulator, an image is the quicker way."""
     if choices.farm is not None:
         return FarmBench(board, choices.farm, choices.measure)
-    starts_free = not runner_named(choose_runner(board, choices.runner)).flash_commands(folder, board)
+    starts_free = choose_runner(board, choices.runner) in EMULATORS
     in_image = choices.place == "image" or (choices.place == "auto" and starts_free)
     return (ImageBench if in_image else LoadedBench)(
         board,
-        platform_for(board),
+        compiler_platform_of(board),
         folder,
         choices.measure,
         choices.toolchain,

@@ -3,4 +3,5 @@
 PLATFORMS = {
     "host": "platforms.host",
     "baremetal": "platforms.baremetal",
+    "arduino": "platforms.arduino",
 }

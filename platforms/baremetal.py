@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from aot.errors import BoardError, FitError
 from aot.target import Region
 from boards.board import Board
-from platforms.base import Platform
+from platforms.base import CompilerPlatform
 from platforms.layout import PlatformFiles, project_files
 from platforms.project import App, ProjectSource
 from platforms.templates import c_files, filled, template_text
@@ -22,9 +22,9 @@ _PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the ki
 _DEFAULT_CC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
 
 
-class Baremetal(Platform):
+class Baremetal(CompilerPlatform):
     name = "baremetal"
-    program = "firmware.elf"
+    program_name = "firmware.elf"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
         own = {f"src/board/{name}": text for name, text in _board_files(board, app).items()}
@@ -102,7 +102,7 @@ def _platform_files(files: Mapping[str, str], default_cc: str) -> PlatformFiles:
     link = ("-T", "board.ld", "-Wl,--gc-sections", "-Wl,-e,Reset_Handler")
     return PlatformFiles(
         platform=Baremetal.name,
-        program=Baremetal.program,
+        program=Baremetal.program_name,
         default_cc=default_cc,
         other_cc="python -m ziglang cc",
         files=files,

@@ -11,10 +11,10 @@ from pathlib import Path
 from aot.errors import BoardError, did_you_mean
 from boards.board import Board
 from platforms import PLATFORMS
-from platforms.build import Commands, OnCommand, build_commands, build_project, keep_quiet
+from platforms.build import Commands, OnCommand, build_commands, build_folder, build_project, keep_quiet
 from platforms.folder import write_project
 from platforms.project import App, ProjectSource
-from platforms.runners.runner import open_line
+from platforms.runners.runner import ANYWHERE, Where, open_line
 from platforms.toolchains import Toolchain, find_toolchain
 from platforms.transport.base import Transport
 
@@ -31,7 +31,6 @@ class Firmware:
 
 class Platform(ABC):
     name: str
-    program: str  # the built file's name
 
     @abstractmethod
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
@@ -41,11 +40,53 @@ class Platform(ABC):
         """Writes the project; the directory must be new or empty."""
         write_project(directory, self.files(source, board, app))
 
+    @abstractmethod
+    def toolchain(self, board: Board, prefer: str | None = None) -> Toolchain:
+        """What builds for the board: the preferred tool, or the first found; ToolError if there is none."""
+
+    @abstractmethod
+    def program(self, directory: Path, profile: bool = False) -> Path:
+        """Where build() puts the program of the project there."""
+
+    @abstractmethod
     def commands(
         self, directory: Path, board: Board, prefer: str | None = None, profile: bool = False
     ) -> Commands:
-        """What build() would run."""
-        return build_commands(directory, find_toolchain(board.target, prefer), self.program, profile)
+        """What build() would run, in the project's folder."""
+
+    @abstractmethod
+    def build(
+        self,
+        directory: Path,
+        board: Board,
+        prefer: str | None = None,
+        profile: bool = False,
+        on_command: OnCommand = keep_quiet,
+    ) -> Firmware:
+        """Makes the program of the project there with the preferred tool, or the first found."""
+
+    def open_line(
+        self, firmware: Firmware, board: Board, runner: str | None = None, where: Where = ANYWHERE
+    ) -> Transport:
+        """Starts the firmware on that runner, or the first usable one of the board, and connects to it."""
+        return open_line(firmware.elf, board, runner, where)
+
+
+class CompilerPlatform(Platform):
+    """A platform without a build system of its own: the compiler is called directly."""
+
+    program_name: str
+
+    def toolchain(self, board: Board, prefer: str | None = None) -> Toolchain:
+        return find_toolchain(board.target, prefer)
+
+    def program(self, directory: Path, profile: bool = False) -> Path:
+        return directory / build_folder(profile) / self.program_name
+
+    def commands(
+        self, directory: Path, board: Board, prefer: str | None = None, profile: bool = False
+    ) -> Commands:
+        return build_commands(directory, self.toolchain(board, prefer), self.program_name, profile)
 
     def build(
         self,
@@ -55,14 +96,9 @@ class Platform(ABC):
         profile: bool = False,
         on_command: OnCommand = keep_quiet,
     ) -> Firmware:
-        """Compiles and links the project there with the preferred compiler, or the first found."""
-        toolchain = find_toolchain(board.target, prefer)
-        elf = build_project(directory, toolchain, self.program, profile, on_command)
+        toolchain = self.toolchain(board, prefer)
+        elf = build_project(directory, toolchain, self.program_name, profile, on_command)
         return Firmware(elf, directory, toolchain, profile)
-
-    def open_line(self, firmware: Firmware, board: Board, runner: str | None = None) -> Transport:
-        """Starts the firmware on that runner, or the first usable one of the board, and connects to it."""
-        return open_line(firmware.elf, board, runner)
 
 
 def platform_of(board: Board, name: str | None = None) -> Platform:
@@ -75,3 +111,16 @@ def platform_of(board: Board, name: str | None = None) -> Platform:
         )
     platform: Platform = import_module(PLATFORMS[name]).PLATFORM
     return platform
+
+
+def compiler_platform_of(board: Board) -> CompilerPlatform:
+    """The first platform of the board whose firmware is compiled file by file, as tuning does."""
+    known = [platform_of(board, name) for name in board.platforms if name in PLATFORMS]
+    found = next((platform for platform in known if isinstance(platform, CompilerPlatform)), None)
+    if found is None:
+        raise BoardError(
+            f"kernels cannot be tuned on {board.name}",
+            f"platforms: {', '.join(board.platforms) or 'none'}",
+            "tune on an emulated board with the same core: its records serve this board too",
+        )
+    return found

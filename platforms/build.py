@@ -38,8 +38,12 @@ def keep_quiet(_argv: Sequence[str]) -> None:
 class Commands:
     """The command lines of one build."""
 
-    compile: tuple[tuple[str, ...], ...]
-    link: tuple[str, ...]
+    finish: tuple[tuple[str, ...], ...]  # one after the other, such as the linker's
+    compile: tuple[tuple[str, ...], ...] = ()  # before those, in any order
+
+    @property
+    def all(self) -> tuple[tuple[str, ...], ...]:
+        return (*self.compile, *self.finish)
 
 
 def project_sources(directory: Path) -> tuple[str, ...]:
@@ -80,8 +84,8 @@ def build_commands(directory: Path, toolchain: Toolchain, program: str, profile:
     """What a build of the project would run, in its folder."""
     sources = project_sources(directory)
     return Commands(
-        tuple(compile_argv(toolchain, source, profile) for source in sources),
-        link_argv(toolchain, sources, program, profile),
+        compile=tuple(compile_argv(toolchain, source, profile) for source in sources),
+        finish=(link_argv(toolchain, sources, program, profile),),
     )
 
 
@@ -90,17 +94,25 @@ def build_project(
 ) -> Path:
     """Builds it all when anything has changed since the last time; returns the program's path."""
     output = directory / build_folder(profile) / program
-    stamp = _Stamp(output.with_name(f"{program}.built"), _content(directory, toolchain, profile))
-    if output.is_file() and stamp.is_current():
-        return output
     commands = build_commands(directory, toolchain, program, profile)
     for argv in commands.compile:
         (directory / argv[-1]).parent.mkdir(parents=True, exist_ok=True)
+    run_when_changed(output, directory, commands, toolchain, on_command)
+    return output
+
+
+def run_when_changed(
+    output: Path, directory: Path, commands: Commands, toolchain: Toolchain, on_command: OnCommand
+) -> None:
+    """Runs the commands that make `output` unless it is there and nothing has changed."""
+    stamp = _Stamp(output.with_name(f"{output.name}.built"), _content(output, directory, toolchain))
+    if output.is_file() and stamp.is_current():
+        return
     with ThreadPoolExecutor(JOBS) as pool:
         list(pool.map(lambda argv: _run(argv, directory, on_command), commands.compile))
-    _run(commands.link, directory, on_command)
+    for argv in commands.finish:
+        _run(argv, directory, on_command)
     stamp.write()
-    return output
 
 
 class _Stamp:
@@ -116,18 +128,23 @@ class _Stamp:
         self._path.write_text(self._content, encoding="utf-8")
 
 
-def _content(directory: Path, toolchain: Toolchain, profile: bool) -> str:
+def _content(output: Path, directory: Path, toolchain: Toolchain) -> str:
     """A digest of everything that decides what the program will be."""
-    digest = hashlib.sha256(json.dumps([toolchain.argv, toolchain.version, profile]).encode())
+    digest = hashlib.sha256(
+        json.dumps([toolchain.argv, toolchain.version, str(output.relative_to(directory))]).encode()
+    )
     for path in _inputs(directory):
         digest.update(path.relative_to(directory).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
 def _inputs(directory: Path) -> Iterator[Path]:
-    for folder in ("src", "flags"):
-        yield from sorted(path for path in (directory / folder).rglob("*") if path.is_file())
-    yield from sorted(directory.glob("*.ld"))
+    """All files of the project but what is built."""
+    for entry in sorted(directory.iterdir()):
+        if entry.is_dir() and entry.name != "build":
+            yield from sorted(path for path in entry.rglob("*") if path.is_file())
+        elif entry.is_file():
+            yield entry
 
 
 def _run(argv: Sequence[str], directory: Path, on_command: OnCommand) -> None:

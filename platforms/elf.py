@@ -62,11 +62,6 @@ def sizes(program: Path, constants: Iterable[str] = ()) -> Sizes:
     return Sizes(code - held, held, data, zeroed)
 
 
-def constant_names(weights_object: Path) -> tuple[str, ...]:
-    """The names of the model's constants: every object the compiled <model>_weights.c defines."""
-    return tuple(symbol.name for symbol in symbols(weights_object) if symbol.kind == "STT_OBJECT")
-
-
 def symbols(program: Path) -> tuple[Symbol, ...]:
     with program.open("rb") as file:
         return tuple(_symbols(_open(file, program)))

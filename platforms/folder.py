@@ -23,7 +23,6 @@ class ProjectInfo:
     platform: str
     board: str
     app: App
-    program: str
     model_hash: str
 
 
@@ -94,7 +93,6 @@ def _info(facts: Any, file: Path) -> ProjectInfo:
             platform=str(facts["platform"]),
             board=str(facts["board"]),
             app=App(facts["app"]),
-            program=str(facts["program"]),
             model_hash=str(facts["model_hash"]),
         )
     except (KeyError, ValueError) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boards.board import Board
-from platforms.base import Platform
+from platforms.base import CompilerPlatform
 from platforms.layout import PlatformFiles, project_files
 from platforms.project import App, ProjectSource
 from platforms.templates import template_text
@@ -13,9 +13,9 @@ from platforms.templates import template_text
 _RPC_FILES = ("fault.c", "host.h", "line.c", "line.h")
 
 
-class Host(Platform):
+class Host(CompilerPlatform):
     name = "host"
-    program = "firmware"
+    program_name = "firmware"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
         own = {"src/port.c": template_text("host", "port.c")}
@@ -28,7 +28,7 @@ class Host(Platform):
 def _platform_files(files: Mapping[str, str]) -> PlatformFiles:
     return PlatformFiles(
         platform=Host.name,
-        program=Host.program,
+        program=Host.program_name,
         default_cc="cc",
         other_cc="python -m ziglang cc",
         files=files,

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from boards.board import Board
 from platforms.project import App, ProjectSource, ProjectTensor
@@ -60,8 +61,8 @@ class PlatformFiles:
 def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -> dict[str, str]:
     """Every file of a project: path -> text."""
     return {
-        **{f"src/model/{name}": text for name, text in _model_files(source, app).items()},
-        **{f"src/runtime/{name}": text for name, text in _runtime_files(app).items()},
+        **{f"src/model/{name}": text for name, text in model_files(source, app).items()},
+        **{f"src/runtime/{name}": text for name, text in runtime_files(app).items()},
         **_app_files(source, app),
         **own.files,
         **_flag_files(source, board, own),
@@ -76,36 +77,47 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
         ),
         "README.md": _readme(source, board, app, own),
         ".gitignore": "build/\n",
-        PROJECT_FILE: _project_json(source, board, app, own),
+        PROJECT_FILE: project_json(source, board, app, own.platform),
     }
 
 
-def _model_files(source: ProjectSource, app: App) -> dict[str, str]:
+def model_files(source: ProjectSource, app: App) -> dict[str, str]:
     """The model; its description only where a server asks for it."""
     leave_out = {f"{model}_describe.c" for model in source.models} if app is App.STANDALONE else set()
     return {n: text for n, text in {**source.headers, **source.sources}.items() if n not in leave_out}
 
 
-def _runtime_files(app: App) -> dict[str, str]:
+def runtime_files(app: App) -> dict[str, str]:
+    """The server, or the two headers that a program of one's own may need of it."""
     if app is App.STANDALONE:
         return {name: template_text("common", name) for name in STANDALONE_HEADERS}
     return dict(c_files("common"))
 
 
 def _app_files(source: ProjectSource, app: App) -> dict[str, str]:
-    names = {"name": source.name, "macro": source.name.upper()}
     if app is App.RPC:
-        text = filled(
-            "project",
-            "models.c.jinja",
-            build_id=_build_id(source),
-            arena_bytes=source.arena_bytes,
-            is_streamed=source.is_streamed,
-            models=source.models,
-            **names,
-        )
-        return {"src/models.c": text}
-    tensors = {
+        return {"src/models.c": model_table(source)}
+    names = {"name": source.name, "macro": source.name.upper()}
+    return {"src/main.c": filled("project", "main_standalone.c.jinja", **names, **tensor_words(source))}
+
+
+def model_table(source: ProjectSource) -> str:
+    """models.c, which the server asks for the models."""
+    return filled(
+        "project",
+        "models.c.jinja",
+        name=source.name,
+        macro=source.name.upper(),
+        build_id=_build_id(source),
+        arena_bytes=source.arena_bytes,
+        is_streamed=source.is_streamed,
+        models=source.models,
+    )
+
+
+def tensor_words(source: ProjectSource) -> dict[str, Any]:
+    """Inputs and outputs for a program that calls the model."""
+    return {
         "is_streamed": source.is_streamed,
         "keeps_state": source.keeps_state,
         "is_shared": bool(source.beside),
@@ -113,7 +125,6 @@ def _app_files(source: ProjectSource, app: App) -> dict[str, str]:
         "inputs": [_for_main(source, tensor) for tensor in source.inputs],
         "outputs": [_for_main(source, tensor) for tensor in source.outputs],
     }
-    return {"src/main.c": filled("project", "main_standalone.c.jinja", **names, **tensors)}
 
 
 def _for_main(source: ProjectSource, tensor: ProjectTensor) -> dict[str, str | int]:
@@ -121,6 +132,7 @@ def _for_main(source: ProjectSource, tensor: ProjectTensor) -> dict[str, str | i
     real = tensor.c_type == "float"
     return {
         "c_name": tensor.c_name,
+        "variable": f"tensor_{tensor.c_name}",  # the user's name may be taken
         "c_type": tensor.c_type,
         "elements": tensor.elements,
         "offset": f"{source.name}_{tensor.c_name}_OFFSET".upper(),
@@ -168,14 +180,14 @@ def _readme(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -
     )
 
 
-def _project_json(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -> str:
+def project_json(source: ProjectSource, board: Board, app: App, platform: str) -> str:
+    """What the folder says of itself to `deploy`."""
     facts = {
         "format": PROJECT_FORMAT,
         "name": source.name,
-        "platform": own.platform,
+        "platform": platform,
         "board": board.name,
         "app": app.value,
-        "program": own.program,
         "model_hash": source.model_hash,
         "made_by": f"solder {source.tool_version}",
     }

@@ -38,6 +38,7 @@ class ProjectSource:
     arena_bytes: int  # on the line: with a streamed input as a whole
     is_streamed: bool
     keeps_state: bool  # from run to run, in the arena
+    constants_bytes: int
     stack_bytes: int  # estimated need of <model>_run
     inputs: tuple[ProjectTensor, ...]
     outputs: tuple[ProjectTensor, ...]
@@ -92,6 +93,7 @@ def source_of(facts: ModelFacts, files: Mapping[str, str]) -> ProjectSource:
         arena_bytes=facts.line_arena_bytes,
         is_streamed=facts.line_arena_bytes > facts.arena_bytes,
         keeps_state=facts.keeps_state,
+        constants_bytes=facts.constants_bytes,
         stack_bytes=facts.stack_bytes_estimate,
         inputs=tuple(_tensor(tensor) for tensor in facts.inputs),
         outputs=tuple(_tensor(tensor) for tensor in facts.outputs),

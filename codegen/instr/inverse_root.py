@@ -37,7 +37,8 @@ static inline int32_t inverse_root(int32_t x)
     int64_t root = INT32_C(1) << 28;
     for (int32_t step = 0; step < 5; ++step) {
         const int64_t cube = fraction_times(fraction_times(root, root), root) * 64;
-        root = (fraction_times((INT32_C(1) << 28) + (INT32_C(1) << 27), root) - fraction_times(half, cube)) * 8;
+        const int64_t one_and_a_half = (INT32_C(1) << 28) + (INT32_C(1) << 27);
+        root = (fraction_times(one_and_a_half, root) - fraction_times(half, cube)) * 8;
     }
     root = fraction_times(root, 1518500250);
     return times(1, (int32_t)root, shift + 20);

@@ -44,7 +44,7 @@ static inline int32_t sigmoid_16(int32_t v)
         const int32_t entry = sigmoid_entry(step);
         result = (entry << 9) + (size & 0x1FF) * (sigmoid_entry(step + 1) - entry);
     }
-    return (scaled >= 0 ? result + (INT32_C(1) << 9) : (INT32_C(1) << 25) - result + (INT32_C(1) << 9) - 1) >> 10;
+    return (scaled >= 0 ? result + 512 : 33554432 - result + 512 - 1) >> 10; /* 2^9, 2^25 */
 }
 """,
     lambda v: int(sigmoid_16(np.int64(v))),
@@ -68,7 +68,7 @@ static inline int32_t {name}(int32_t v)
         const int32_t entry = sigmoid_entry(step);
         result = (entry << 8) + (size & 0xFF) * (sigmoid_entry(step + 1) - entry);
     }}
-    return (scaled >= 0 ? result - (INT32_C(1) << 23) + (INT32_C(1) << 7) : (INT32_C(1) << 23) - result + (INT32_C(1) << 7) - 1) >> 8;
+    return (scaled >= 0 ? result - 8388608 + 128 : 8388608 - result + 128 - 1) >> 8; /* 2^23, 2^7 */
 }}
 """
     return Function(

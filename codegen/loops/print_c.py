@@ -58,7 +58,7 @@ def print_proc(proc: Proc, comment: str, space: str = "") -> PrintedProc:
     return print_expanded(replace(proc, body=expand_unrolled(proc.body)), comment, {}, space)
 
 
-def print_expanded(proc: Proc, comment: str, numbers: Mapping[str, DType], space: str) -> PrintedProc:
+def print_expanded(proc: Proc, comment: str, numbers: Mapping[str, DType], space: str = "") -> PrintedProc:
     """A proc whose loops are written out; literals in it that are called `numbers` come from a struct,
     constants lie in that address space of C."""
     body = proc.body

@@ -10,9 +10,8 @@ from boards.load import load_board
 from deploy import options
 from deploy.benching import BenchChoices, Cost, measure_cost
 from deploy.console import print_result, progress, table
-from deploy.device import LineChoices
 from deploy.measure import Meter
-from deploy.settings import compile_options
+from deploy.settings import compile_options, line_choices
 
 EXAMPLE = """
 deploy bench kws.tflite vww.tflite --board mps2-an386 --json
@@ -55,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     boards = [load_board(name) for name in arguments.board]
-    line = LineChoices(arguments.runner, arguments.trace)
+    line = line_choices(arguments)
     choices = BenchChoices(
         compile_options(arguments), arguments.toolchain, line, arguments.repeat, arguments.layers
     )

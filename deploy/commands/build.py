@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
     board, platform = project_board(arguments.directory)
     if arguments.dry_run:
         commands = platform.commands(arguments.directory, board, arguments.toolchain)
-        lines = [shlex.join(argv) for argv in (*commands.compile, commands.link)]
+        lines = [shlex.join(argv) for argv in commands.all]
         folder = shlex.quote(str(arguments.directory))
         print_result(
             arguments.json, {"folder": folder, "commands": lines}, "\n".join([f"cd {folder}", *lines])

@@ -12,11 +12,12 @@ from boards.board import Board
 from boards.load import all_boards
 from deploy import options
 from deploy.console import print_result, table
-from deploy.reach import can_be_reached
+from deploy.reach import can_be_reached, platform_for
 from deploy.version import tool_version
+from platforms.arduino_tools import WAY_OUT, found_tools
 from platforms.runners import RUNNERS
 from platforms.runners.runner import choose_runner, runner_named
-from platforms.toolchains import all_found, find_toolchain
+from platforms.toolchains import all_found
 
 _OTHERS = "For every other board of deploy boards, models can be compiled and inspected."
 EXAMPLE = """
@@ -28,7 +29,7 @@ deploy doctor
 class Program:
     """A compiler or runner, on this machine or missing."""
 
-    kind: str  # "compiler" or "runner"
+    kind: str  # "compiler", "builder" or "runner"
     name: str
     found: bool
     says: str  # its version, or how to get it
@@ -64,6 +65,9 @@ def _compilers() -> list[Program]:
     return [
         Program("compiler", name, chain is not None, chain.version if chain else "not found")
         for name, chain in all_found()
+    ] + [
+        Program("builder", name, bool(version), version or f"not found: {WAY_OUT.splitlines()[0]}")
+        for name, version in found_tools().items()
     ]
 
 
@@ -73,7 +77,7 @@ def _runners() -> list[Program]:
 
 
 def _ability(board: Board) -> Ability:
-    compiler, no_compiler = _tried(lambda: find_toolchain(board.target).name)
+    compiler, no_compiler = _tried(lambda: platform_for(board).toolchain(board).name)
     runner, no_runner = _tried(lambda: choose_runner(board))
     return Ability(board.name, compiler, runner, "; ".join(filter(None, (no_compiler, no_runner))))
 

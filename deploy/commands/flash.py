@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import subprocess
-from collections.abc import Sequence
+from pathlib import Path
 
-from aot.errors import ToolError
+from boards.board import Board
 from deploy import options
 from deploy.console import print_result
 from deploy.firmware import BuildChoices, build_project, project_board
-from platforms.build import build_folder
-from platforms.runners.runner import choose_runner, runner_named
+from platforms.runners.runner import Where, choose_dry, choose_runner, emulator_named, flash_commands, run_all
 
 EXAMPLE = """
 deploy flash kws-firmware --dry-run
@@ -23,34 +21,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_project(parser)
     options.add_toolchain(parser)
     options.add_runner(parser)
+    options.add_where(parser)
     options.add_dry_run(parser)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     board, platform = project_board(arguments.directory)
-    name = choose_runner(board, arguments.runner)
-    runner = runner_named(name)
-    elf = arguments.directory / build_folder(profile=False) / platform.program
+    choose = choose_dry if arguments.dry_run else choose_runner
+    name = choose(board, arguments.runner)
+    elf = platform.program(arguments.directory)
     if not arguments.dry_run:
         elf = build_project(platform, arguments.directory, board, BuildChoices(arguments.toolchain)).elf
-    commands = runner.flash_commands(elf, board)
+    commands = flash_commands(name, elf, board, Where(arguments.serial, arguments.port))
     if not arguments.dry_run:
-        for argv in commands:
-            _run(argv)
+        run_all(commands)
     lines = [shlex.join(argv) for argv in commands]
     facts = {"firmware": str(elf), "runner": name, "commands": lines, "dry_run": arguments.dry_run}
-    start = shlex.join(runner.argv(elf, board))
-    text = "\n".join(lines) or f"nothing to write: {name} loads {elf} when it starts\n  {start}"
-    print_result(arguments.json, facts, text)
+    print_result(arguments.json, facts, "\n".join(lines) or _loads_itself(name, elf, board))
 
 
-def _run(argv: Sequence[str]) -> None:
-    """What the program prints goes to stderr: stdout is for the result."""
-    done = subprocess.run(argv, stdout=2, check=False)
-    if done.returncode != 0:
-        raise ToolError(
-            f"{argv[0]} failed with exit status {done.returncode}",
-            shlex.join(argv),
-            "is the board connected and powered, and does no other program use it?",
-        )
+def _loads_itself(emulator: str, elf: Path, board: Board) -> str:
+    start = shlex.join(emulator_named(emulator).argv(elf, board))
+    return f"nothing to write: {emulator} loads {elf} when it starts\n  {start}"

@@ -11,6 +11,7 @@ from deploy.firmware import BuildChoices, build_project, project_board
 from platforms.folder import read_project
 from platforms.project import App
 from platforms.rpc.frame import Decoder
+from platforms.runners.runner import Where
 from platforms.transport.base import LineClosedError, Transport
 from platforms.transport.trace import describe
 
@@ -25,13 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_project(parser)
     options.add_toolchain(parser)
     options.add_runner(parser)
+    options.add_where(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     board, platform = project_board(arguments.directory)
     firmware = build_project(platform, arguments.directory, board, BuildChoices(arguments.toolchain))
     show = _show_packets() if read_project(arguments.directory).app is App.RPC else _show_text
-    line = platform.open_line(firmware, board, arguments.runner)
+    line = platform.open_line(firmware, board, arguments.runner, Where(arguments.serial, arguments.port))
     print(f"{line.name} is connected; Ctrl-C ends", file=sys.stderr)
     try:
         _copy(line, show)

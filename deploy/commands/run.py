@@ -8,12 +8,12 @@ from typing import Any
 
 from deploy import options
 from deploy.console import print_result, progress, table
-from deploy.device import LineChoices, open_device
+from deploy.device import open_device
 from deploy.firmware import BuildChoices, Ready, build, prepare
 from deploy.measure import Measured, Meter, run_series, spread
 from deploy.results import require_results_place, write_results
 from deploy.samples import Samples, read_samples
-from deploy.settings import compile_options
+from deploy.settings import compile_options, line_choices
 from deploy.tensors import remote_slots
 
 EXAMPLE = """
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     if prepared.inputs is not None:
         read_samples(arguments.inputs, prepared.inputs)  # complains before anything is built
     ready = build(prepared, BuildChoices(arguments.toolchain))
-    with open_device(ready, LineChoices(arguments.runner, arguments.trace)) as device:
+    with open_device(ready, line_choices(arguments)) as device:
         samples = read_samples(arguments.inputs, remote_slots(device.model.inputs))
         with progress("running", len(samples) * arguments.repeat) as bar:
             measured = run_series(device, samples, arguments.repeat, bar.step)

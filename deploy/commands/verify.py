@@ -9,9 +9,8 @@ from boards.load import load_board
 from deploy import options
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
-from deploy.device import LineChoices
 from deploy.samples import RANDOM_SAMPLES, Samples, random_samples, read_samples
-from deploy.settings import compile_options
+from deploy.settings import compile_options, line_choices
 from deploy.tensors import graph_slots
 from deploy.verifying import verify_model
 
@@ -41,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     compiled = compile_for(arguments.model, load_board(arguments.board), compile_options(arguments))
     samples = _samples(arguments.inputs, compiled)
-    line = LineChoices(arguments.runner, arguments.trace)
+    line = line_choices(arguments)
     verdict = verify_model(arguments.model, compiled, samples, arguments.layers, arguments.toolchain, line)
     print_result(arguments.json, verdict.as_json(), str(verdict))
     verdict.require_equal()

@@ -10,6 +10,7 @@ CRC_BYTES = 4
 WRITE_HEADER_BYTES = 6  # model u8, tensor u8, offset u32, before the data of a write
 LOAD_HEADER_BYTES = 4  # offset u32, before the data of a load
 PAYLOAD_BYTES = 1024 + WRITE_HEADER_BYTES  # by default; a small device takes less and says so
+SMALL_PAYLOAD_BYTES = 64 + WRITE_HEADER_BYTES
 REQUEST_LIMIT = 0x40  # requests are numbered below it
 REPLY_BIT = 0x80  # a reply's kind is its request's with this bit
 NO_FAULT = 0

@@ -46,8 +46,10 @@ def protocol_header() -> str:
         "/* The protocol's numbers. Generated from platforms/rpc/protocol.py; do not edit. */",
         "#ifndef SOLDER_PROTOCOL_H\n#define SOLDER_PROTOCOL_H\n",
         "".join(f"#define SOLDER_{name} {getattr(protocol, name)}u\n" for name in NUMBERS),
-        "/* The longest payload of a request; a small device defines less. */\n#ifndef SOLDER_PAYLOAD_BYTES\n"
-        f"#define SOLDER_PAYLOAD_BYTES {protocol.PAYLOAD_BYTES}u\n#endif\n",
+        "/* The longest payload of a request; a small device takes less. */\n#ifndef SOLDER_PAYLOAD_BYTES\n"
+        "#ifdef __AVR__ /* 2 KB of RAM in all */\n"
+        f"#define SOLDER_PAYLOAD_BYTES {protocol.SMALL_PAYLOAD_BYTES}u\n#else\n"
+        f"#define SOLDER_PAYLOAD_BYTES {protocol.PAYLOAD_BYTES}u\n#endif\n#endif\n",
         *(_enum(*row) for row in ENUMS),
         "#endif",
     ]

@@ -16,10 +16,6 @@ def missing() -> str:
     return "" if shutil.which(PROGRAM) else f"needs {PROGRAM} (Debian: apt install qemu-system-misc)"
 
 
-def flash_commands(_elf: Path, _board: Board) -> tuple[tuple[str, ...], ...]:
-    return ()
-
-
 def argv(elf: Path, board: Board) -> tuple[str, ...]:
     """Without a BIOS: the firmware is the first to run."""
     machine = board.runners["qemu-riscv32"]["machine"]

@@ -56,7 +56,7 @@ def input_bytes(experiment: Experiment, places: Places) -> bytes:
 def candidates_text(task: Task, experiment: Experiment, places: Places, kernels: Mapping[int, Kernel]) -> str:
     """A C file with `candidate_<number>` for every kernel."""
     stages = [replace(task.stage, kernel=kernel) for kernel in kernels.values()]
-    library, constants = kernel_library(stages, lifts=False), collect_constants("tuning", stages)
+    library, constants = kernel_library(stages, False, ""), collect_constants("tuning", stages)
     printers = [
         _CandidatePrinter(kernel, experiment, places, names)
         for kernel, names in zip(kernels.values(), constants.names, strict=True)
@@ -65,7 +65,7 @@ def candidates_text(task: Task, experiment: Experiment, places: Places, kernels:
         "tuning",
         "candidates.c.jinja",
         includes=library.includes,
-        constants=[definition(name, data) for name, data in constants.arrays.items()],
+        constants=[definition(name, data, "") for name, data in constants.arrays.items()],
         helpers=library.helpers,
         kernels=library.kernels,
         candidates=[

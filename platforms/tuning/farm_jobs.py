@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aot.errors import ToolError
 from boards.load import load_board
-from platforms.base import Firmware, platform_of
+from platforms.base import Firmware, compiler_platform_of
 from platforms.tuning.candidates import Batch
 from platforms.tuning.image_bench import ImageBench
 from platforms.tuning.trial import MeasureChoices, Outcome
@@ -37,4 +37,6 @@ def measure(board: str, program: bytes | str, batch: Batch, choices: MeasureChoi
 def _bench(name: str, choices: MeasureChoices) -> ImageBench:
     """One for each worker process, which does one job at a time."""
     board = load_board(name)
-    return ImageBench(board, platform_of(board), Path(tempfile.mkdtemp(prefix="solder-farm-")), choices)
+    return ImageBench(
+        board, compiler_platform_of(board), Path(tempfile.mkdtemp(prefix="solder-farm-")), choices
+    )

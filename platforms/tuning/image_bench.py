@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aot.errors import DeployError, DeviceError, ToolError
 from boards.board import Board
-from platforms.base import Firmware, Platform
+from platforms.base import CompilerPlatform, Firmware
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.messages import LayerProfile, RemoteModel, RemoteTensor
 from platforms.rpc.session import Session
@@ -38,7 +38,7 @@ class ImageBench:
     def __init__(
         self,
         board: Board,
-        platform: Platform,
+        platform: CompilerPlatform,
         folder: Path,
         choices: MeasureChoices,
         prefer: str | None = None,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aot.errors import DeployError, DeviceError, ToolError
 from boards.board import Board
-from platforms.base import Firmware, Platform
+from platforms.base import CompilerPlatform, Firmware
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.messages import Call, Code, Slot
 from platforms.rpc.session import Session
@@ -35,7 +35,7 @@ class LoadedBench:
     def __init__(
         self,
         board: Board,
-        platform: Platform,
+        platform: CompilerPlatform,
         folder: Path,
         choices: MeasureChoices,
         prefer: str | None = None,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aot.errors import ToolError
 from boards.board import Board
-from platforms.base import Firmware, Platform
+from platforms.base import CompilerPlatform, Firmware
 from platforms.build import (
     build_folder,
     compile_argv,
@@ -43,7 +43,7 @@ class Workshop:
     """One folder with a project, whose candidates change from batch to batch."""
 
     def __init__(
-        self, board: Board, platform: Platform, folder: Path, prefer: str | None, objects: Path | None
+        self, board: Board, platform: CompilerPlatform, folder: Path, prefer: str | None, objects: Path | None
     ) -> None:
         self.board, self.folder, self.objects = board, folder / "project", objects
         self.toolchain: Toolchain = find_toolchain(board.target, prefer)
@@ -86,7 +86,7 @@ class Workshop:
         return _BLANK
 
     def _linked(self, sources: Sequence[str]) -> Firmware:
-        program = self.platform.program
+        program = self.platform.program_name
         self._run(link_argv(self.toolchain, sources, program, _PROFILED))
         elf = self.folder / build_folder(_PROFILED) / program
         return Firmware(elf, self.folder, self.toolchain, _PROFILED)
@@ -147,6 +147,7 @@ def _source(arena_bytes: int) -> ProjectSource:
         arena_bytes=arena_bytes,
         is_streamed=False,
         keeps_state=False,
+        constants_bytes=0,
         stack_bytes=_STACK_BYTES,
         inputs=(),
         outputs=(),

@@ -13,9 +13,13 @@
 #define SOLDER_MOST_REPEATS 32u
 #define SOLDER_MOST_HASHES 8u
 
-/* The longest payload of a request; a small device defines less. */
+/* The longest payload of a request; a small device takes less. */
 #ifndef SOLDER_PAYLOAD_BYTES
+#ifdef __AVR__ /* 2 KB of RAM in all */
+#define SOLDER_PAYLOAD_BYTES 70u
+#else
 #define SOLDER_PAYLOAD_BYTES 1030u
+#endif
 #endif
 
 /* What the host can ask for. */

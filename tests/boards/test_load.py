@@ -161,7 +161,7 @@ MISTAKES = (
         ("cortex-m4", "cortex-m44"),
         'error: core "cortex-m44" is not known - did you mean "cortex-m4"?\n  FILE\n'
         "  hint: known: cortex-m0plus, cortex-m3, cortex-m4, cortex-m7, cortex-m33, cortex-m55, cortex-m85, "
-        "rv32imac, host",
+        "rv32imac, avr, host",
     ),
     ("a foreign feature", ('"fpu"]', '"mve"]'), "error: a cortex-m4 has no mve\n  FILE"),
     (
@@ -174,7 +174,8 @@ MISTAKES = (
         "an unknown runner",
         ("[runners.qemu]", "[runners.qemuu]"),
         'error: runner "qemuu" is not known - did you mean "qemu"?\n  FILE, in [runners]\n'
-        "  hint: known: exec, qemu, qemu-riscv32, unicorn, west, pyocd, openocd, arduino-cli, uf2",
+        "  hint: known: exec, qemu, qemu-riscv32, unicorn, simavr, west, pyocd, openocd, arduino-cli, "
+        "avrdude, esptool, picotool, uf2",
     ),
     (
         "overlapping regions",

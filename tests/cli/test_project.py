@@ -98,7 +98,8 @@ def test_flash_runs_what_the_runner_says_but_not_dry(
     project: Path, tmp_path: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = tmp_path / "flashed"
-    monkeypatch.setattr("platforms.runners.exec.flash_commands", lambda _elf, _board: (("touch", str(mark)),))
+    touch = (("touch", str(mark)),)
+    monkeypatch.setattr("deploy.commands.flash.flash_commands", lambda _name, _elf, _board, _where: touch)
     assert run_deploy("flash", project, "--dry-run").out == f"touch {mark}\n"
     assert not mark.exists()
     assert not (project / "build").exists()

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 ARM = {"gcc", "clang", "arm-none-eabi-gcc", "qemu-system-arm"}
-EVERYTHING = ARM | {"riscv64-unknown-elf-gcc", "qemu-system-riscv32"}
+EVERYTHING = ARM | {"riscv64-unknown-elf-gcc", "qemu-system-riscv32", "avr-gcc", "arduino-builder", "simavr"}
 
 
 @pytest.fixture(scope="module")

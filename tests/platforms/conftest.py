@@ -46,6 +46,7 @@ def tiny() -> ProjectSource:
         arena_bytes=8,
         is_streamed=False,
         keeps_state=False,
+        constants_bytes=0,
         stack_bytes=64,
         inputs=(ProjectTensor("x", "int8_t", 4),),
         outputs=(ProjectTensor("y", "int8_t", 4),),

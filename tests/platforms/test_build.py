@@ -40,7 +40,7 @@ def test_every_source_is_compiled_with_the_options_of_its_purpose(project: Path)
         "gcc @flags/gcc/cpu @flags/compile @flags/model -c src/model/tiny.c -o build/model/tiny.o",
         "gcc @flags/gcc/cpu @flags/compile @flags/rest -c src/runtime/solder.c -o build/runtime/solder.o",
     ]
-    assert " ".join(commands.link) == (
+    assert " ".join(*commands.finish) == (
         "gcc @flags/gcc/cpu build/main.o build/model/tiny.o build/runtime/solder.o "
         "@flags/gcc/link -o build/firmware"
     )
@@ -52,7 +52,7 @@ def test_a_profile_build_has_the_hook_and_a_folder_of_its_own(project: Path) -> 
         "python -m ziglang cc @flags/zig/cpu @flags/compile -DSOLDER_LAYER_HOOK @flags/rest "
         "-c src/main.c -o build/profile/main.o"
     )
-    assert commands.link[-1] == "build/profile/firmware"
+    assert commands.finish[0][-1] == "build/profile/firmware"
 
 
 def test_nothing_is_built_twice_until_something_changes(project: Path) -> None:

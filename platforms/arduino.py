@@ -1,0 +1,160 @@
+"""The platform "arduino": a library for the Arduino tools, with a sketch that uses the model or serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from aot.errors import FitError
+from boards.board import Board
+from platforms.arduino_tools import ArduinoTool, find_arduino_tool
+from platforms.base import Firmware, Platform
+from platforms.build import Commands, OnCommand, build_folder, keep_quiet, run_when_changed
+from platforms.folder import read_project
+from platforms.layout import model_files, model_table, project_json, runtime_files, tensor_words
+from platforms.project import App, ProjectSource
+from platforms.templates import filled, template_text
+from platforms.toolchains import Toolchain
+
+DEFAULT_BAUD = 115_200
+NEAR_FLASH_BYTES = 0xF000  # what 16-bit addresses reach of an AVR's flash, without the core's own tables
+SKETCHES = {App.RPC: "server", App.STANDALONE: "once"}
+_PURPOSE = {
+    App.RPC: "The firmware answers `deploy run`, `verify` and `bench` over the serial port.",
+    App.STANDALONE: "It is a start for a program of your own.",
+}
+_TRY_IT = {
+    App.RPC: "deploy run . --inputs IN.npz --output OUT.npz",
+    App.STANDALONE: "deploy monitor .  # shows what it prints",
+}
+
+
+class Arduino(Platform):
+    name = "arduino"
+
+    def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
+        _require_near_flash(source, board)
+        own = {**model_files(source, app), **(_server_files(source, board) if app is App.RPC else {})}
+        return {
+            **{f"src/{name}": text for name, text in own.items()},
+            **_sketches(source, board, app),
+            "library.properties": _properties(source, board),
+            "README.md": _readme(source, board, app),
+            ".gitignore": "build/\n",
+            "project.json": project_json(source, board, app, self.name),
+        }
+
+    def toolchain(self, board: Board, prefer: str | None = None) -> Toolchain:
+        return find_arduino_tool(prefer).toolchain
+
+    def program(self, directory: Path, profile: bool = False) -> Path:
+        sketch = SKETCHES[read_project(directory).app]
+        return directory / build_folder(profile) / f"{sketch}.ino.elf"
+
+    def commands(
+        self, directory: Path, board: Board, prefer: str | None = None, profile: bool = False
+    ) -> Commands:
+        return _commands(find_arduino_tool(prefer), directory, board, profile)
+
+    def build(
+        self,
+        directory: Path,
+        board: Board,
+        prefer: str | None = None,
+        profile: bool = False,
+        on_command: OnCommand = keep_quiet,
+    ) -> Firmware:
+        tool = find_arduino_tool(prefer)
+        commands = _commands(tool, directory, board, profile)
+        program = self.program(directory, profile)
+        run_when_changed(program, directory, commands, tool.toolchain, on_command)
+        return Firmware(program, directory, tool.toolchain, profile)
+
+
+def _commands(tool: ArduinoTool, directory: Path, board: Board, profile: bool) -> Commands:
+    info = read_project(directory)
+    sketch = f"examples/{SKETCHES[info.app]}"
+    build = (directory / build_folder(profile)).resolve()  # arduino-builder takes no relative one
+    return tool.commands(info.name, board.platforms["arduino"]["fqbn"], sketch, str(build), profile)
+
+
+def _require_near_flash(source: ProjectSource, board: Board) -> None:
+    if board.target.constant_space and source.constants_bytes > NEAR_FLASH_BYTES:
+        raise FitError(
+            f"the constants of {source.name} take {source.constants_bytes:,} bytes, "
+            f"an AVR's 16-bit addresses reach {NEAR_FLASH_BYTES:,} of its flash",
+            board.name,
+            "a smaller model, or a board with a 32-bit core",
+        )
+
+
+def _server_files(source: ProjectSource, board: Board) -> dict[str, str]:
+    return {
+        **runtime_files(App.RPC),
+        "models.c": model_table(source),
+        "port.h": template_text("arduino", "port.h"),
+        "port_serial.cpp": template_text("arduino", "port_serial.cpp"),
+        **_chip_file(board),
+    }
+
+
+def _chip_file(board: Board) -> dict[str, str]:
+    if board.core == "avr":
+        return {"port_avr.c": template_text("arduino", "port_avr.c")}
+    return {"port_cortex_m.c": filled("arduino", "port_cortex_m.c.jinja", board=board)}
+
+
+def _sketches(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
+    """How the model is called, and where it is served, that sketch too."""
+    baud = board.console.baud if board.console else DEFAULT_BAUD
+    names = {"name": source.name, "macro": source.name.upper(), "baud": baud}
+    once = filled("arduino", "once.ino.jinja", **names, **tensor_words(source))
+    sketches = {"examples/once/once.ino": once}
+    if app is App.RPC:
+        sketches["examples/server/server.ino"] = filled("arduino", "server.ino.jinja", **names)
+    return sketches
+
+
+def _properties(source: ProjectSource, board: Board) -> str:
+    return filled(
+        "arduino",
+        "library.properties.jinja",
+        name=source.name,
+        tool_version=source.tool_version,
+        arena_bytes=source.arena_bytes,
+        architecture=board.platforms["arduino"]["fqbn"].split(":")[1],
+    )
+
+
+def _readme(source: ProjectSource, board: Board, app: App) -> str:
+    fqbn = board.platforms["arduino"]["fqbn"]
+    sketch = SKETCHES[app]
+    return filled(
+        "arduino",
+        "README.md.jinja",
+        name=source.name,
+        macro=source.name.upper(),
+        board=board,
+        purpose=_PURPOSE[app],
+        says_sketches="two sketches" if app is App.RPC else "a sketch",
+        build=f"arduino-cli compile --fqbn {fqbn} --library . --build-path build examples/{sketch}",
+        try_it=_TRY_IT[app],
+        in_flash=", which stay in flash (`__flash`)" if board.target.constant_space else "",
+        places=_places(board, app),
+        arena_bytes=source.arena_bytes,
+    )
+
+
+def _places(board: Board, app: App) -> list[tuple[str, str]]:
+    once = ("examples/once/", "calls the model once a second and prints its outputs; yours to change")
+    if app is App.STANDALONE:
+        return [once]
+    return [
+        once,
+        ("examples/server/", "serves the model over the serial port"),
+        ("src/solder_*.c", "the server: frames, session, requests"),
+        ("src/port_*", f"how it reaches the serial port and the counter of {board.mcu}"),
+    ]
+
+
+PLATFORM = Arduino()

@@ -1,0 +1,25 @@
+/* The device runtime's line on an Arduino: the port that sketches call Serial. */
+#include <Arduino.h>
+
+extern "C" {
+#include "solder_port.h"
+}
+
+uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
+{
+    uint32_t count = 0;
+
+    while (Serial.available() == 0) {
+        yield(); /* some cores run their USB there */
+    }
+    while (count < capacity && Serial.available() > 0) {
+        buffer[count++] = (uint8_t)Serial.read();
+    }
+    return count;
+}
+
+void solder_port_write(const uint8_t *bytes, uint32_t count)
+{
+    Serial.write(bytes, count);
+    Serial.flush();
+}

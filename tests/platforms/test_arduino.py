@@ -1,0 +1,164 @@
+"""The Arduino platform: a library and its sketches, built by Debian's tools and run on AVRs in simavr."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_models import TINY
+
+from aot.errors import BoardError, FitError, ToolError
+from aot.frontend.load import load_model
+from aot.interpret import run_graph
+from boards.load import all_boards, load_board
+from platforms.arduino import PLATFORM
+from platforms.arduino_tools import builder_commands, cli_commands, find_arduino_tool
+from platforms.base import compiler_platform_of
+from platforms.project import App, ProjectSource
+
+Run = Callable[..., Any]
+UNO = load_board("arduino-uno")
+BOARDS = [board for board in all_boards() if "arduino" in board.platforms]
+
+
+@pytest.fixture
+def avr_tools(require_tool: Callable[..., None]) -> None:
+    require_tool("arduino-builder", "avr-gcc", "simavr", "gcc")
+
+
+def test_a_project_is_a_library_as_the_arduino_tools_know_it(tiny: ProjectSource) -> None:
+    files = PLATFORM.files(tiny, UNO, App.RPC)
+    properties = dict(line.split("=", 1) for line in files["library.properties"].splitlines())
+    assert properties["name"] == "tiny"
+    assert properties["architectures"] == "avr"
+    assert properties["includes"] == "tiny.h"
+    assert "#include <tiny.h>" in files["examples/once/once.ino"]
+    assert "solder_server_run();" in files["examples/server/server.ino"]
+    assert all(name.count("/") == 1 for name in files if name.startswith("src/"))
+
+
+def test_a_library_without_the_server_holds_the_model_and_nothing_else(tiny: ProjectSource) -> None:
+    files = PLATFORM.files(tiny, UNO, App.STANDALONE)
+    assert {name for name in files if name.startswith(("src/", "examples/"))} == {
+        *("src/tiny.c", "src/tiny.h", "src/tiny_weights.c", "src/tiny_weights.h"),
+        "examples/once/once.ino",
+    }
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_every_arduino_board_has_a_port(board: Any, tiny: ProjectSource) -> None:
+    files = PLATFORM.files(tiny, board, App.RPC)
+    chip = "src/port_avr.c" if board.core == "avr" else "src/port_cortex_m.c"
+    assert "solder_port_ticks" in files[chip]
+    assert board.platforms["arduino"]["fqbn"] in files["README.md"]
+
+
+def test_constants_beyond_16_bits_of_address_are_refused(tiny: ProjectSource) -> None:
+    with pytest.raises(FitError) as caught:
+        PLATFORM.files(replace(tiny, constants_bytes=70_000), UNO, App.RPC)
+    assert str(caught.value) == (
+        "error: the constants of tiny take 70,000 bytes, "
+        "an AVR's 16-bit addresses reach 61,440 of its flash\n"
+        "  arduino-uno\n"
+        "  hint: a smaller model, or a board with a 32-bit core"
+    )
+
+
+def test_arduino_cli_builds_the_sketch_with_this_library() -> None:
+    (argv,) = cli_commands("kws", "arduino:avr:uno", "examples/server", "/p/build", profile=True).all
+    assert " ".join(argv) == (
+        "arduino-cli compile --fqbn arduino:avr:uno --library . --build-path /p/build "
+        "--build-property compiler.c.extra_flags=-DSOLDER_LAYER_HOOK examples/server"
+    )
+
+
+def test_arduino_builder_finds_this_library_among_libraries() -> None:
+    folders, link, build = builder_commands("kws", "arduino:avr:uno", "examples/once", "/p/build", False).all
+    assert folders == ("mkdir", "-p", "build/sketchbook", "/p/build")
+    assert link == ("ln", "-sfn", "../..", "build/sketchbook/kws")
+    assert " ".join(build) == (
+        "arduino-builder -compile -hardware /usr/share/arduino/hardware -hardware /usr/share/arduino-builder "
+        "-tools /usr/share/arduino/hardware -fqbn arduino:avr:uno -libraries build/sketchbook "
+        "-build-path /p/build -prefs compiler.cpp.extra_flags=-DDECIMAL_DIG=__DECIMAL_DIG__ "
+        "examples/once/once.ino"
+    )
+
+
+def test_no_tool_at_all_is_told_with_the_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _program: None)
+    with pytest.raises(ToolError) as caught:
+        find_arduino_tool()
+    assert str(caught.value) == (
+        "error: no program that builds sketches was found\n"
+        "  looked for arduino-cli, arduino-builder\n"
+        "  hint: arduino-cli is at arduino.github.io/arduino-cli; "
+        "then: arduino-cli core install PACKAGE:ARCHITECTURE\n"
+        "        for AVR on Debian: apt install arduino-builder arduino-core-avr"
+    )
+
+
+def test_tuning_on_an_arduino_is_refused_with_the_way_out() -> None:
+    with pytest.raises(BoardError) as caught:
+        compiler_platform_of(UNO)
+    assert str(caught.value) == (
+        "error: kernels cannot be tuned on arduino-uno\n"
+        "  platforms: arduino\n"
+        "  hint: tune on an emulated board with the same core: its records serve this board too"
+    )
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("board", "model", "ram_bytes"), [("arduino-uno", "dense", 2048), ("arduino-mega", "classifier", 8192)]
+)
+def test_a_model_runs_on_an_avr_bit_for_bit(
+    board: str, model: str, ram_bytes: int, tmp_path: Path, run_deploy: Run, avr_tools: None
+) -> None:
+    file = tmp_path / f"{model}.tflite"
+    file.write_bytes(TINY[model]())
+    graph = load_model(file)
+    (name,) = graph.inputs
+    series = np.random.default_rng(3).integers(-128, 128, (4, *graph.types[name].shape), dtype=np.int8)
+    np.savez(tmp_path / "in.npz", input_0=series)
+    words = ("--board", board, "--inputs", tmp_path / "in.npz", "--output", tmp_path / "out.npz", "--json")
+    outcome = run_deploy("run", file, *words)
+    assert outcome.status == 0, outcome.err
+    wanted = [next(iter(run_graph(graph, {name: sample}).values())) for sample in series]
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["output_0"], np.stack(wanted))
+    cycles = json.loads(outcome.out)["cycles"]
+    assert 1_000 < cycles["min"] <= cycles["max"] < 10_000_000
+
+    layers = json.loads(run_deploy("verify", file, "--board", board, "--layers", "--json").out)
+    assert layers["equal"] is True
+
+    (bench,) = json.loads(run_deploy("bench", file, "--board", board, "--json").out)
+    assert 0 < bench["stack_bytes"] < ram_bytes / 2
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_the_sketch_prints_the_outputs(tmp_path: Path, run_deploy: Run, avr_tools: None) -> None:
+    """The example for people, once around its loop."""
+    from platforms.runners import simavr
+
+    file = tmp_path / "dense.tflite"
+    file.write_bytes(TINY["dense"]())
+    graph = load_model(file)
+    (name,) = graph.inputs
+    run_deploy("compile", file, "--board", UNO.name, "-o", tmp_path / "dense.tar")
+    run_deploy("new", tmp_path / "dense.tar", tmp_path / "p", "--board", UNO.name, "--app", "standalone")
+    firmware = PLATFORM.build(tmp_path / "p", UNO)
+    line = simavr.open_line(firmware.elf, UNO)
+    printed = b""
+    while not printed.endswith(b"\n"):
+        printed += line.read(200, 10.0)
+    line.close()
+    zeros = {name: np.zeros(graph.types[name].shape, np.int8)}
+    wanted = next(iter(run_graph(graph, zeros).values())).reshape(-1).tolist()
+    assert [int(word) for word in printed.split(b":")[1].split()] == wanted
