@@ -229,6 +229,7 @@ RUNNERS: Mapping[str, Mapping[str, Key]] = {
     "qemu-riscv32": {"machine": Key(text)},
     "unicorn": {"cpu": Key(text)},
     "simavr": {},
+    "native-sim": {},
     "west": {"runner": Key(text, "")},
     "pyocd": {
         "target": Key(matching(r"[a-z0-9_.-]+", "a target of pyocd list --targets")),

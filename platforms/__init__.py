@@ -4,4 +4,5 @@ PLATFORMS = {
     "host": "platforms.host",
     "baremetal": "platforms.baremetal",
     "arduino": "platforms.arduino",
+    "zephyr": "platforms.zephyr",
 }

@@ -63,7 +63,7 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
     return {
         **{f"src/model/{name}": text for name, text in model_files(source, app).items()},
         **{f"src/runtime/{name}": text for name, text in runtime_files(app).items()},
-        **_app_files(source, app),
+        **app_files(source, app),
         **own.files,
         **_flag_files(source, board, own),
         "Makefile": filled(
@@ -94,7 +94,8 @@ def runtime_files(app: App) -> dict[str, str]:
     return dict(c_files("common"))
 
 
-def _app_files(source: ProjectSource, app: App) -> dict[str, str]:
+def app_files(source: ProjectSource, app: App) -> dict[str, str]:
+    """The table of models that the server asks for, or the program that calls the model."""
     if app is App.RPC:
         return {"src/models.c": model_table(source)}
     names = {"name": source.name, "macro": source.name.upper()}

@@ -7,6 +7,7 @@ EMULATORS = {
     "qemu-riscv32": "platforms.runners.qemu_riscv32",
     "unicorn": "platforms.runners.unicorn_runner",
     "simavr": "platforms.runners.simavr",
+    "native-sim": "platforms.runners.native_sim",
 }
 # Each has `missing()` and `flash_commands(elf, board, at)`.
 FLASHERS = {

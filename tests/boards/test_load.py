@@ -174,8 +174,8 @@ MISTAKES = (
         "an unknown runner",
         ("[runners.qemu]", "[runners.qemuu]"),
         'error: runner "qemuu" is not known - did you mean "qemu"?\n  FILE, in [runners]\n'
-        "  hint: known: exec, qemu, qemu-riscv32, unicorn, simavr, west, pyocd, openocd, arduino-cli, "
-        "avrdude, esptool, picotool, uf2",
+        "  hint: known: exec, qemu, qemu-riscv32, unicorn, simavr, native-sim, west, pyocd, openocd, "
+        "arduino-cli, avrdude, esptool, picotool, uf2",
     ),
     (
         "overlapping regions",

@@ -69,8 +69,8 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
 /* a * 0.5 + b * 0.357143 in the result's steps, as the reference rounds. */
 static inline int32_t add_int8_32ad4a56(int32_t a, int32_t b)
 {
-    const int32_t scaled_a = (a - 2) * (1 << 19);
-    const int32_t high_b = doubling_high_mul((b - 0) * (1 << 20), 1533916908);
+    const int32_t scaled_a = (a - 2) * (INT32_C(1) << 19);
+    const int32_t high_b = doubling_high_mul((b - 0) * (INT32_C(1) << 20), 1533916908);
     const int32_t scaled_b = (high_b + (high_b >> 31) + 1) >> 1;
     const int32_t v = doubling_high_mul(scaled_a + scaled_b, 1670265000);
     return clamp((v + (-5505024)) >> 19, -11, 127);

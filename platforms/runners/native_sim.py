@@ -1,0 +1,61 @@
+"""Runs Zephyr's native_sim: a process whose UART is a pseudo terminal that it names when it starts."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import IO
+
+from boards.board import Board
+from platforms.transport.base import LineClosedError, Transport
+from platforms.transport.pty import PtyTransport
+
+_NAMED = re.compile(rb"pseudotty: (\S+)")
+
+
+def missing() -> str:
+    return ""
+
+
+def argv(elf: Path, _board: Board) -> tuple[str, ...]:
+    return (str(elf.resolve()),)
+
+
+def open_line(elf: Path, board: Board) -> Transport:
+    return NativeSimLine(argv(elf, board))
+
+
+class NativeSimLine(PtyTransport):
+    """The line ends with its process, and the process with its line."""
+
+    def __init__(self, argv: tuple[str, ...]) -> None:
+        self._process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert self._process.stdout is not None
+        self._stdout = self._process.stdout
+        try:
+            super().__init__(_terminal(self._stdout, argv))
+        except BaseException:
+            self._end()
+            raise
+        self.name = Path(argv[0]).name
+
+    def close(self) -> None:
+        super().close()
+        self._end()
+
+    def _end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._stdout.close()
+
+
+def _terminal(stdout: IO[bytes], argv: tuple[str, ...]) -> Path:
+    """The terminal's name, from what the process says first."""
+    said = b""
+    for line in stdout:
+        said += line
+        if named := _NAMED.search(line):
+            return Path(named[1].decode())
+    raise LineClosedError("native_sim ended and named no terminal", f"{shlex.join(argv)}\n{said.decode()}")

@@ -1,0 +1,183 @@
+"""The platform "zephyr": an out-of-tree application, and in it the model as a module for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from aot.target import Feature
+from boards.board import Board
+from platforms.base import Firmware, Platform
+from platforms.build import Commands, OnCommand, build_folder, keep_quiet, run_when_changed
+from platforms.layout import app_files, model_files, project_json, runtime_files
+from platforms.project import App, ProjectSource
+from platforms.templates import filled, template_text
+from platforms.toolchains import Toolchain
+from platforms.zephyr_tools import find_west
+
+SERVER_STACK_BYTES = 2048  # the server's calls and an interrupt's frame, above what the model needs
+HOOK_HEADER = "solder_model.h"  # what the model includes when it is built to report its layers
+NATIVE_PROGRAM, PROGRAM = "zephyr.exe", "zephyr.elf"
+_PURPOSE = {
+    App.RPC: "Serves the model over the console's UART: `deploy run`, `verify` and `bench` talk to it.",
+    App.STANDALONE: "Runs the model once and prints its outputs: a start for a program of your own.",
+}
+_TRY_IT = {
+    App.RPC: "deploy run . --inputs IN.npz --output OUT.npz",
+    App.STANDALONE: "deploy monitor .  # shows what it prints",
+}
+
+
+class Zephyr(Platform):
+    name = "zephyr"
+
+    def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
+        return {
+            **_application(source, board, app),
+            **{f"model/{name}": text for name, text in _module(source, app).items()},
+            "README.md": _readme(source, board, app),
+            ".gitignore": "build/\n",
+            "project.json": project_json(source, board, app, self.name),
+        }
+
+    def toolchain(self, board: Board, prefer: str | None = None) -> Toolchain:
+        return find_west(prefer)
+
+    def program(self, directory: Path, profile: bool = False) -> Path:
+        folder = directory / build_folder(profile) / "zephyr"
+        native = folder / NATIVE_PROGRAM
+        return native if native.is_file() else folder / PROGRAM
+
+    def commands(
+        self, directory: Path, board: Board, prefer: str | None = None, profile: bool = False
+    ) -> Commands:
+        return Commands((west_build(_zephyr_board(board), build_folder(profile), profile),))
+
+    def build(
+        self,
+        directory: Path,
+        board: Board,
+        prefer: str | None = None,
+        profile: bool = False,
+        on_command: OnCommand = keep_quiet,
+    ) -> Firmware:
+        west, commands = find_west(prefer), self.commands(directory, board, prefer, profile)
+        output = directory / build_folder(profile) / "zephyr" / _program_name(board)
+        run_when_changed(output, directory, commands, west, on_command)
+        return Firmware(output, directory, west, profile)
+
+
+def west_build(board: str, build: str, profile: bool) -> tuple[str, ...]:
+    """It runs in the project's folder; a build folder that came from elsewhere is made anew."""
+    hook = ("--", "-DCONFIG_SOLDER_LAYER_HOOK=y") if profile else ()
+    return ("west", "build", "--pristine", "always", "--board", board, "--build-dir", build, ".", *hook)
+
+
+def _zephyr_board(board: Board) -> str:
+    return board.platforms["zephyr"]["board"]
+
+
+def _is_native(board: Board) -> bool:
+    """Zephyr as a process of this computer."""
+    return board.core == "host"
+
+
+def _program_name(board: Board) -> str:
+    return NATIVE_PROGRAM if _is_native(board) else PROGRAM
+
+
+def _option(source: ProjectSource) -> str:
+    return f"MODEL_{source.name.upper()}"
+
+
+def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
+    names = {"name": source.name, "option": _option(source)}
+    return {
+        **{f"src/runtime/{name}": text for name, text in runtime_files(app).items() if name != HOOK_HEADER},
+        **{f"src/{name}": text for name, text in model_files(source, app).items() if _describes(name)},
+        **app_files(source, app),
+        **({"src/main.c": template_text("zephyr", "main_rpc.c")} if app is App.RPC else {}),
+        **({"src/fault.c": _fault(board)} if app is App.RPC else {}),
+        "src/port.c": _port(board),
+        "src/port.h": template_text("zephyr", "port.h"),
+        "CMakeLists.txt": filled(
+            "zephyr", "CMakeLists.txt.jinja", zephyr_board=_zephyr_board(board), **names
+        ),
+        "Kconfig": template_text("zephyr", "Kconfig.app"),
+        "prj.conf": filled(
+            "zephyr", "prj.conf.jinja", title=board.title, settings=_settings(source, board), **names
+        ),
+    }
+
+
+def _port(board: Board) -> str:
+    own = {"dwt": "and the core's cycle counter", "register": "and a counter of the chip"}
+    says = own.get(board.counter.driver, "and the kernel's cycle counter")
+    return filled(
+        "zephyr", "port.c.jinja", counter=board.counter, counter_says=says, is_native=_is_native(board)
+    )
+
+
+def _fault(board: Board) -> str:
+    return filled("zephyr", "fault.c.jinja", is_arm=board.core.startswith("cortex-"))
+
+
+def _settings(source: ProjectSource, board: Board) -> list[tuple[str, list[str]]]:
+    """Why, and the lines of prj.conf for it."""
+    stack_bytes = SERVER_STACK_BYTES + source.stack_bytes
+    settings = [
+        (
+            "The console's UART is the line: nothing else may speak there.",
+            ["CONFIG_SERIAL=y", "CONFIG_UART_CONSOLE=n", "CONFIG_PRINTK=n", "CONFIG_BOOT_BANNER=n"],
+        ),
+        ("The model runs on the main thread.", [f"CONFIG_MAIN_STACK_SIZE={(stack_bytes + 63) // 64 * 64}"]),
+        ("How much of that stack is used can be asked for.", ["CONFIG_THREAD_STACK_INFO=y"]),
+        ("A reset on request, and after a fault.", ["CONFIG_REBOOT=y"]),
+    ]
+    if Feature.FPU in board.features:
+        settings.append(("Real numbers are computed in hardware.", ["CONFIG_FPU=y"]))
+    return settings
+
+
+def _describes(file: str) -> bool:
+    """Whether that file tells the server of the model: it is no part of the module."""
+    return file.endswith("_describe.c")
+
+
+def _module(source: ProjectSource, app: App) -> dict[str, str]:
+    """A Zephyr module that needs nothing of Solder, and of the application only its switch."""
+    files = {name: text for name, text in model_files(source, app).items() if not _describes(name)}
+    files[HOOK_HEADER] = runtime_files(app)[HOOK_HEADER]
+    names = {"name": source.name, "option": _option(source), "arena_bytes": source.arena_bytes}
+    public = {HOOK_HEADER, *(f"{model}.h" for model in source.models)}
+    places = {name: f"include/{name}" if name in public else f"src/{name}" for name in files}
+    sources = sorted(place for place in places.values() if place.endswith(".c"))
+    flags = " ".join(flag for flag in source.c_flags if not flag.startswith("-std="))  # Zephyr's own is newer
+    return {
+        **{places[name]: text for name, text in files.items()},
+        "zephyr/module.yml": filled("zephyr", "module.yml.jinja", **names),
+        "CMakeLists.txt": filled(
+            "zephyr", "module_CMakeLists.txt.jinja", sources=sources, flags=flags, **names
+        ),
+        "Kconfig": filled("zephyr", "module_Kconfig.jinja", **names),
+    }
+
+
+def _readme(source: ProjectSource, board: Board, app: App) -> str:
+    build = " ".join(west_build(_zephyr_board(board), "build", profile=False)[:2])
+    return filled(
+        "zephyr",
+        "README.md.jinja",
+        name=source.name,
+        macro=source.name.upper(),
+        option=_option(source),
+        board=board,
+        purpose=_PURPOSE[app],
+        build=f"{build} -b {_zephyr_board(board)}",
+        try_it=_TRY_IT[app],
+        serves=app is App.RPC,
+        arena_bytes=source.arena_bytes,
+    )
+
+
+PLATFORM = Zephyr()

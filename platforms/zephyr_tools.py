@@ -1,0 +1,47 @@
+"""Finds west, which builds and flashes Zephyr applications, and Zephyr's tree."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from aot.errors import ToolError
+from platforms.toolchains import Toolchain
+
+BASE_VARIABLE = "ZEPHYR_BASE"
+OLDEST = (3, 7)
+WAY_OUT = (
+    "pip install west; get Zephyr 3.7 or newer and a toolchain: docs.zephyrproject.org, Getting Started\n"
+    f"and say where the tree is: export {BASE_VARIABLE}=.../zephyr"
+)
+
+
+def find_west(prefer: str | None = None) -> Toolchain:
+    """west, with the version of the tree that it builds with; the compiler is Zephyr's business."""
+    if prefer not in (None, "west"):
+        what = f'toolchain "{prefer}" does not build Zephyr applications'
+        raise ToolError(what, hint="known for Zephyr: west")
+    west, base = shutil.which("west"), os.environ.get(BASE_VARIABLE)
+    if west is None or not base:
+        lacks = "west was not found" if west is None else f"{BASE_VARIABLE} is not set"
+        raise ToolError("Zephyr applications cannot be built here", lacks, WAY_OUT)
+    version = tree_version(Path(base))
+    if version < OLDEST:
+        shown = ".".join(map(str, version))
+        raise ToolError(f"Zephyr {shown} is older than 3.7, the oldest that is supported", base, WAY_OUT)
+    variant = os.environ.get("ZEPHYR_TOOLCHAIN_VARIANT", "the Zephyr SDK")
+    return Toolchain("west", "zephyr", (west,), f"Zephyr {'.'.join(map(str, version))} at {base}, {variant}")
+
+
+def tree_version(base: Path) -> tuple[int, ...]:
+    """Of a Zephyr tree, such as (3, 7, 1); compared as numbers: 4.10 is newer than 4.9."""
+    try:
+        text = (base / "VERSION").read_text(encoding="utf-8")
+    except OSError as error:
+        raise ToolError(
+            "there is no Zephyr tree", str(base), f"{BASE_VARIABLE} says that there is one"
+        ) from error
+    found = dict(re.findall(r"^(\w+) *= *(\d+)", text, re.MULTILINE))
+    return tuple(int(found.get(part, 0)) for part in ("VERSION_MAJOR", "VERSION_MINOR", "PATCHLEVEL"))

@@ -1,0 +1,148 @@
+"""The Zephyr platform: an application and a module; built and run where a Zephyr tree is at hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_models import TINY
+
+from aot.errors import ToolError
+from aot.frontend.load import load_model
+from aot.interpret import run_graph
+from boards.board import Board
+from boards.load import all_boards, load_board
+from platforms.project import App, ProjectSource
+from platforms.zephyr import PLATFORM, west_build
+from platforms.zephyr_tools import find_west, tree_version
+
+Run = Callable[..., Any]
+Golden = Callable[[str, str], None]
+BOARDS = [board for board in all_boards() if "zephyr" in board.platforms]
+AN385 = load_board("mps2-an385")
+# Made from the templates alone; the rest of a project is the runtime and the model.
+OWN_FILES = ("CMakeLists.txt", "prj.conf", "README.md", "src/port.c", "src/fault.c", "src/main.c", "Kconfig")
+MODULE_FILES = ("CMakeLists.txt", "Kconfig", "zephyr/module.yml")
+
+
+@pytest.fixture
+def zephyr_tree() -> None:
+    """A tree is in no package registry: these tests run where somebody has one, in CI too."""
+    if not os.environ.get("ZEPHYR_BASE"):
+        pytest.skip("needs Zephyr's tree: ZEPHYR_BASE is not set")
+
+
+@pytest.mark.parametrize("name", [*OWN_FILES, *(f"model/{name}" for name in MODULE_FILES)])
+def test_a_project_is_as_a_person_would_write_it(tiny: ProjectSource, golden: Golden, name: str) -> None:
+    golden(name.replace("/", "_"), PLATFORM.files(tiny, load_board("nrf52840dk"), App.RPC)[name])
+
+
+def test_the_module_holds_the_model_and_nothing_of_the_server(tiny: ProjectSource) -> None:
+    files = PLATFORM.files(tiny, AN385, App.RPC)
+    assert {name for name in files if name.startswith("model/")} == {
+        *("model/CMakeLists.txt", "model/Kconfig", "model/zephyr/module.yml"),
+        *("model/include/tiny.h", "model/include/solder_model.h"),
+        *("model/src/tiny.c", "model/src/tiny_weights.c", "model/src/tiny_weights.h"),
+    }
+    assert "src/tiny_describe.c" in files
+
+
+def test_a_standalone_application_holds_no_server(tiny: ProjectSource) -> None:
+    files = PLATFORM.files(tiny, AN385, App.STANDALONE)
+    assert {name for name in files if name.startswith("src/")} == {
+        *("src/main.c", "src/port.c", "src/port.h", "src/runtime/solder_port.h"),
+    }
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_every_zephyr_board_gives_an_application(tiny: ProjectSource, board: Board) -> None:
+    files = PLATFORM.files(tiny, board, App.RPC)
+    assert f"west build -b {board.platforms['zephyr']['board']}" in files["README.md"]
+    assert "solder_port_ticks" in files["src/port.c"]
+
+
+def test_west_builds_with_this_command_line() -> None:
+    assert " ".join(west_build("mps2/an385", "build", profile=False)) == (
+        "west build --pristine always --board mps2/an385 --build-dir build ."
+    )
+    assert " ".join(west_build("mps2/an385", "build/profile", profile=True)).endswith(
+        " --build-dir build/profile . -- -DCONFIG_SOLDER_LAYER_HOOK=y"
+    )
+
+
+def a_tree(folder: Path, major: int, minor: int) -> Path:
+    (folder / "VERSION").write_text(f"VERSION_MAJOR = {major}\nVERSION_MINOR = {minor}\nPATCHLEVEL = 1\n")
+    return folder
+
+
+def test_versions_are_compared_as_numbers(tmp_path: Path) -> None:
+    assert tree_version(a_tree(tmp_path, 4, 10)) > (4, 9) > (3, 7)
+
+
+def test_a_tree_that_is_too_old_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setenv("ZEPHYR_BASE", str(a_tree(tmp_path, 3, 6)))
+    with pytest.raises(ToolError, match=r"Zephyr 3\.6\.1 is older than 3\.7, the oldest that is supported"):
+        find_west()
+
+
+def test_no_tree_is_told_with_the_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
+    with pytest.raises(ToolError) as caught:
+        find_west()
+    assert str(caught.value) == (
+        "error: Zephyr applications cannot be built here\n"
+        "  ZEPHYR_BASE is not set\n"
+        "  hint: pip install west; get Zephyr 3.7 or newer and a toolchain: "
+        "docs.zephyrproject.org, Getting Started\n"
+        "        and say where the tree is: export ZEPHYR_BASE=.../zephyr"
+    )
+
+
+EMULATED = ("mps2-an385", "mps2-an521", "mps3-an547", "qemu-cortex-m3", "native-sim")
+
+
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EMULATED)
+def test_a_model_runs_under_zephyr_bit_for_bit(
+    name: str, tmp_path: Path, run_deploy: Run, zephyr_tree: None, require_tool: Callable[..., None]
+) -> None:
+    require_tool("west", "ninja", "qemu-system-arm")
+    file = tmp_path / "residual.tflite"
+    file.write_bytes(TINY["residual"]())
+    graph = load_model(file)
+    (given,) = graph.inputs
+    series = np.random.default_rng(5).integers(-128, 128, (4, *graph.types[given].shape), dtype=np.int8)
+    np.savez(tmp_path / "in.npz", input_0=series)
+    project, archive = tmp_path / "p", tmp_path / "m.tar"
+    assert run_deploy("compile", file, "--board", name, "-o", archive).status == 0
+    assert run_deploy("new", archive, project, "--board", name, "--platform", "zephyr").status == 0
+    words = ("run", project, "--inputs", tmp_path / "in.npz", "--output", tmp_path / "out.npz")
+    outcome = run_deploy(*words)
+    assert outcome.status == 0, outcome.err
+    wanted = [next(iter(run_graph(graph, {given: sample}).values())) for sample in series]
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["output_0"], np.stack(wanted))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nrf52840dk", "nucleo-f446re", "nucleo-f746zg"])
+def test_firmware_for_a_real_board_is_built(
+    name: str, tmp_path: Path, run_deploy: Run, zephyr_tree: None, require_tool: Callable[..., None]
+) -> None:
+    require_tool("west", "ninja")
+    file = tmp_path / "dense.tflite"
+    file.write_bytes(TINY["dense"]())
+    assert run_deploy("compile", file, "--board", name, "-o", tmp_path / "m.tar").status == 0
+    words = ("new", tmp_path / "m.tar", tmp_path / "p", "--board", name, "--platform", "zephyr")
+    assert run_deploy(*words).status == 0
+    outcome = run_deploy("build", tmp_path / "p")
+    assert outcome.status == 0, outcome.err
+    assert run_deploy("flash", tmp_path / "p", "--runner", "west", "--dry-run").out == (
+        f"west flash --build-dir {tmp_path / 'p/build'}\n"
+    )
