@@ -33,7 +33,8 @@ from codegen.model import RowFormat
 
 _BLOCK = 64  # sums on the stack at a time
 DSP_KNOBS = (Knob("block", (16, 32, _BLOCK, 128)), Knob("stores", (1, 2, 4)))  # stores written out
-_UNROLLED_TAPS = 3
+_UNROLLED_TAPS = 9  # of a kernel row; of a column, where it has but one
+_UNROLLED_SMALL = 3  # where code shall be small
 _UNROLLED_STORES = 6  # of a row so short that its loop would cost more than its code
 
 
@@ -83,7 +84,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         weights = np.append(weights, np.zeros(dsp_depthwise.READ_AHEAD, np.int8))
         schedule, why = "smlad", "3x3 windows along planes, nine weights in five registers"
     else:
-        proc = unroll(proc, "t") if w.shape[1] <= _UNROLLED_TAPS else proc
+        proc = _schedule_plain(proc, w.shape[0], w.shape[1], site.optimize is Optimize.SIZE)
         schedule, why = "plain", "one output at a time"
     kernel = f"{w.shape[0]}x{w.shape[1]}"
     strides = f", stride {op.stride[0]}x{op.stride[1]}" if op.stride != (1, 1) else ""
@@ -135,6 +136,13 @@ def _dsp_space(name: str, width: int) -> Space:
         return is_new and (point["stores"] == 1 or -(-width // parts) > _UNROLLED_STORES)
 
     return Space(f"{name} planes", DSP_KNOBS, {"block": _BLOCK, "stores": 1}, is_another)
+
+
+def _schedule_plain(proc: Proc, rows: int, columns: int, small: bool) -> Proc:
+    """A kernel row's taps one after the other: a loop around a product costs more than the product."""
+    most = _UNROLLED_SMALL if small else _UNROLLED_TAPS
+    proc = unroll(proc, "t") if columns <= most else proc
+    return unroll(proc, "r") if columns == 1 and rows <= most else proc
 
 
 def _schedule_dsp_row(proc: Proc, width: int, stride: int, small: bool, point: Point) -> Proc:
