@@ -112,6 +112,11 @@ class Clamp(Unary):
         return np.clip(results, *integer_clamp(self.activation, out))
 
 
+def _wide_quant(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    found = [t.quant for t in (given(inputs[0]), *outputs) if t.dtype is DType.I16]
+    return None if all(q is not None and not q.is_per_channel for q in found) else "not each has one"
+
+
 def _alpha(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, LeakyRelu)
     return None if 0 <= op.alpha < 2**10 else f"it is {op.alpha}"
@@ -123,26 +128,33 @@ class LeakyRelu(Unary):
 
     name: ClassVar[str] = "leaky_relu"
     constraints: ClassVar[tuple[Constraint, ...]] = (
-        *_SHARED,
+        limits.input_count(1, 1),
+        limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
+        limits.INT8_IS_QUANTISED,
+        Constraint("i16 inputs and outputs must be quantised with one scale", _wide_quant),
         Constraint("alpha must lie between 0 and 1024", _alpha),
         rescale_below(2.0**10, "2**10"),
     )
     alpha: float = 0.0
+    scales_in_single: bool = False  # whether their quotient is computed in single precision
 
     def on_reals(self, x: Floats) -> Floats:
         return np.where(x > 0, x, x * np.float32(self.alpha))
 
     def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
-        # The reference divides in single precision.
-        scale, step = np.float32(quant_of(x_type).scale), np.float32(quant_of(out).scale)
-        positive = quantize_multiplier(float(scale / step))
-        negative = quantize_multiplier(float(scale * np.float32(self.alpha) / step))
+        positive, negative = self.multipliers(x_type, out)
         results = np.where(
             x >= 0,
             multiply_by_quantized_multiplier(x, *positive),
             multiply_by_quantized_multiplier(x, *negative),
         )
         return results + quant_of(out).zero_point
+
+    def multipliers(self, x_type: TensorType, out: TensorType) -> tuple[tuple[int, int], tuple[int, int]]:
+        """(mult, shift) above 0 and below."""
+        real = np.float32 if self.scales_in_single else np.float64
+        scale, step, alpha = real(quant_of(x_type).scale), real(quant_of(out).scale), real(self.alpha)
+        return quantize_multiplier(float(scale / step)), quantize_multiplier(float(scale * alpha / step))
 
 
 def _curve_scale(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:

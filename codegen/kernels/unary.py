@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from zlib import crc32
 
 import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.op import Op
+from aot.ops.requant import quant_of
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 from codegen.instr.instruction import Function
+from codegen.instr.plain import TIMES, expression_function
 from codegen.instr.real import clamp_real, literal, real_function
+from codegen.instr.requantise import clamp_function
+from codegen.instr.scalar import parenthesised
 from codegen.kernels.elementwise import applied, wants_anything
 from codegen.kernels.kernel import Kernel, OpKernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
@@ -22,7 +28,29 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     table = site_table(site)
     if table is not None:
         return lookup_kernel(site, table, inputs[0], output)
-    return applied(site, _real_function(site.node.op), inputs[0], output, f"of {site.node.op.name}")
+    op = site.node.op
+    wide = isinstance(op, LeakyRelu) and site.outputs[0].dtype is DType.I16
+    function = _wide_leaky(site) if wide else _real_function(op)
+    return applied(site, function, inputs[0], output, f"of {op.name}")
+
+
+def _wide_leaky(site: Site) -> Function:
+    """Sixteen bits are too many for a table."""
+    op, x, out = site.node.op, site.input(0), site.outputs[0]
+    assert isinstance(op, LeakyRelu)
+    zero, zero_point, (low, high) = quant_of(x).zero_point, quant_of(out).zero_point, out.dtype.limits
+    (above, above_shift), (below, below_shift) = op.multipliers(x, out)
+    centred = f"(a - {parenthesised(zero)})" if zero else "a"
+    scaled = (
+        f"times({centred}, {centred} < 0 ? {below} : {above}, {centred} < 0 ? {below_shift} : {above_shift})"
+    )
+    text = f"({out.dtype.c_name})clamp({scaled} + {parenthesised(zero_point)}, {low}, {high})"
+
+    def compute(value: int) -> int:
+        return int(op.reference([np.asarray([value], np.int16)], (x,), (out,))[0][0])
+
+    name = f"leaky_{out.dtype.value}_{crc32(text.encode()):08x}"
+    return expression_function(name, out.dtype, (DType.I32,), text, compute, needs=(TIMES, clamp_function()))
 
 
 def _real_function(op: Op) -> Function:
@@ -56,4 +84,7 @@ TANH = real_function("real_tanh", "tanhf(v)", math.tanh, includes=("math.h",))
 
 
 _KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))
-KERNELS: Mapping[str, OpKernel] = {op.name: _KERNEL for op in (Clamp, HardSwish, LeakyRelu, Logistic, Tanh)}
+KERNELS: Mapping[str, OpKernel] = {
+    **{op.name: _KERNEL for op in (Clamp, HardSwish, Logistic, Tanh)},
+    LeakyRelu.name: replace(_KERNEL, dtypes=_KERNEL.dtypes | {DType.I16}),
+}

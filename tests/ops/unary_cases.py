@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from op_case import OpCase, float32, int8, op_case
+from op_case import OpCase, float32, int8, int16, op_case
 
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
@@ -27,6 +27,7 @@ CASES = (
     case("slope", LeakyRelu(0.1), int8(*IMAGE, zero_point=5), int8(scale=0.04, zero_point=-100)),
     case("steep", LeakyRelu(3.0), int8(*VECTOR), int8(scale=0.4, zero_point=2)),
     case("float32", LeakyRelu(0.25), float32(*IMAGE), float32()),
+    case("int16", LeakyRelu(0.3), int16(3, 9), int16(scale=0.0004)),
     case("usual", Logistic(), int8(*VECTOR, scale=0.06, zero_point=4), FROM_0_TO_1),
     case("fine", Logistic(), int8(*IMAGE, scale=0.001), FROM_0_TO_1),
     case("coarse", Logistic(), int8(*VECTOR, scale=2.0, zero_point=-7), FROM_0_TO_1),

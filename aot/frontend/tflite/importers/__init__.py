@@ -8,6 +8,7 @@ from types import MappingProxyType
 from aot.frontend.tflite.draft import Importer
 from aot.frontend.tflite.importers.arithmetic import ARITHMETIC
 from aot.frontend.tflite.importers.batch_matmul import import_batch_matmul
+from aot.frontend.tflite.importers.composed import COMPOSED
 from aot.frontend.tflite.importers.control_flow import CONTROL_FLOW
 from aot.frontend.tflite.importers.convolution import (
     import_conv_2d,
@@ -28,6 +29,7 @@ from aot.frontend.tflite.importers.variables import VARIABLES
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
         **ARITHMETIC,
+        **COMPOSED,
         **CONTROL_FLOW,
         **GATHERING,
         **KNOWN,

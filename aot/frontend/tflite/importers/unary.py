@@ -13,6 +13,7 @@ from aot.ops.convert import Convert
 from aot.ops.curve import Curve, Function
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.rounding import scales_in_single
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 
@@ -26,7 +27,8 @@ def _without_attributes(op: Op) -> Importer:
 
 def _import_leaky_relu(draft: Draft, operator: Operator, mode: str) -> None:
     alpha = float(operator.options(tflite.LeakyReluOptions).Alpha())
-    draft.add_node(operator, LeakyRelu(alpha), operator.inputs, read.the_output(operator))
+    op = LeakyRelu(alpha, scales_in_single(LeakyRelu.name, mode))
+    draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 
 
 def _import_quantize(draft: Draft, operator: Operator, mode: str) -> None:
