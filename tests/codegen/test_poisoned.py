@@ -1,0 +1,75 @@
+"""Outputs do not change when everything that a plan calls free is filled with garbage after each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from model_checks import OPTIONS, PLAIN
+from poisoned import Poisoned
+from tiny_models import TINY
+
+from aot.interpret import run_graph
+from aot.target import Target
+from codegen.compile import compile_model
+from codegen.model import CompiledModel
+
+SHARED = (
+    ("tiny_kws_dscnn_int8", "ram"),
+    ("tiny_kws_dscnn_int8", "speed"),
+    ("tiny_ic_resnet8_int8", "ram"),
+    ("tiny_vww_mbv1_int8", "ram"),
+    ("tflm_micro_speech_int8", "ram"),
+)
+
+
+def same(model: CompiledModel, poisoned: Poisoned, seed: int) -> bool:
+    chance = np.random.default_rng(seed)
+    sample = {t.name: chance.integers(-128, 128, t.type.shape).astype(np.int8) for t in model.inputs}
+    wanted = run_graph(model.graph, sample)
+    made = poisoned.run(sample)
+    return all(np.array_equal(made[name], wanted[name]) for name in wanted)
+
+
+def poisoned_model(path: Path, target: Target, options: str, folder: Path, hasty: bool = False) -> bool:
+    model = compile_model(path, target, OPTIONS[options])
+    poisoned = Poisoned(model, folder, hasty)
+    right = same(model, poisoned, 0)
+    assert poisoned.poisoned_bytes > 0
+    return right
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.tflite"
+    path.write_bytes(TINY["classifier"]())
+    return path
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("options", ["ram", "speed", "whole_tensors"])
+def test_garbage_in_free_memory_changes_nothing(
+    options: str, tiny: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    assert poisoned_model(tiny, PLAIN, options, tmp_path / "c")
+
+
+@pytest.mark.cc
+def test_garbage_one_firing_too_early_is_noticed(
+    tiny: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    assert not poisoned_model(tiny, PLAIN, "ram", tmp_path / "c", hasty=True)
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "options"), SHARED)
+def test_garbage_in_free_memory_changes_nothing_in_third_party_models(
+    name: str, options: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    assert poisoned_model(shared_dir / "models" / name / "model.tflite", PLAIN, options, tmp_path / "c")
