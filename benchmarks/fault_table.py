@@ -100,7 +100,14 @@ def build_devices(folder: Path) -> dict[str, tuple[str, ...]]:
         (old / file.name).write_text(text.replace(f"{VERSION}1u", f"{VERSION}0u"), encoding="utf-8")
     for name, runtime in (("device", RUNTIME), ("old", old)):
         sources = [DEVICE / "port.c", DEVICE / "models.c", *sorted(runtime.glob("*.c"))]
-        flags = ("-std=c99", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+        flags = (
+            "-std=c99",
+            "-g",
+            "-O1",
+            "-fsanitize=address,undefined",
+            "-fno-sanitize-recover=all",
+            "-DSOLDER_RATE",
+        )
         argv = ("gcc", *flags, f"-I{runtime}", *map(str, sources), "-o", str(folder / name))
         subprocess.run(argv, check=True)
     return {name: (str(folder / name),) for name in ("device", "old")}

@@ -46,6 +46,7 @@ def open_device(ready: Ready, choices: LineChoices) -> Iterator[Device]:
             _traced(line, choices.trace, stack), on_log=_show_log, locate=lambda pc: place_at(elf, pc)
         )
         session.hello()
+        session.raise_rate()
         yield Device(session, session.find_model(ready.model_name, bytes.fromhex(ready.model_hash)))
 
 

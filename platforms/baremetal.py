@@ -17,7 +17,7 @@ SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, ab
 SERVER_RAM_BYTES = 8192  # variables beside the arena: what must stay free in the fastest memory
 GUARD_BYTES = 0x1_0000  # as startup.c's MPU_RASR_64K
 FREESTANDING_HEADERS = ("math.h", "string.h")
-_SLOT = "-DSOLDER_SLOT"  # RAM is executable on all of these boards
+_ABILITIES = ("-DSOLDER_SLOT", "-DSOLDER_RATE")  # RAM is executable on all of these boards
 _PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the kind of machine
 _DEFAULT_CC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
 
@@ -37,7 +37,11 @@ class Baremetal(CompilerPlatform):
 
 def _board_files(board: Board, app: App) -> dict[str, str]:
     processor = _PROCESSOR[machine(board.target)]
-    rpc = {"fault.c": template_text(processor, "fault_rpc.c"), "slot.c": template_text(processor, "slot.c")}
+    rpc = {
+        "fault.c": template_text(processor, "fault_rpc.c"),
+        "slot.c": template_text(processor, "slot.c"),
+        "rate.c": template_text("baremetal", "rate.c"),
+    }
     standalone = {"fault.c": template_text("baremetal", "fault_standalone.c")}
     return {
         "board.h": filled("baremetal", "board.h.jinja", board=board, guard_bytes=_guard_bytes(board)),
@@ -111,7 +115,7 @@ def _platform_files(files: Mapping[str, str], default_cc: str) -> PlatformFiles:
             "board.ld": "what lies where in memory",
             "freestanding/": "headers for compilers that come without a C library",
         },
-        compile_flags={"gcc": (_SLOT,), "zig": (_SLOT, "-Ifreestanding", "-fno-sanitize=all")},
+        compile_flags={"gcc": _ABILITIES, "zig": (*_ABILITIES, "-Ifreestanding", "-fno-sanitize=all")},
         link_flags={"gcc": ("-nostartfiles", *link, "-Wl,-Map=build/firmware.map", "-lm"), "zig": link},
         link_needs=("board.ld",),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from platforms.rpc import failures, messages
@@ -17,6 +17,8 @@ from platforms.transport.base import Clock, Transport
 
 T = TypeVar("T")
 DEFAULT_DEADLINES = Deadlines()
+FASTER = (2_000_000, 1_000_000, 921_600, 460_800, 230_400)
+RATE_S = 0.3  # for an answer at a new rate
 
 
 def drop_log(_line: str) -> None:
@@ -78,6 +80,32 @@ class Conversation:
                 return self._exchange.ask(request, effort)
             except DeviceBooted:  # it has just started: the hello may have come too early
                 continue
+
+    def raise_rate(self, rates: Sequence[int] = FASTER) -> int:
+        """Changes to the first of these rates that both ends understand, if any; returns the one in use."""
+        line = self._exchange.line
+        if line.bits_per_second and self._greeted().can_change_rate:
+            for rate in rates:
+                if rate > line.bits_per_second and self._takes_rate(rate):
+                    break
+        return line.bits_per_second
+
+    def _takes_rate(self, rate: int) -> bool:
+        line = self._exchange.line
+        try:
+            self._request(Message.RATE, messages.pack_rate(rate), "change of rate")
+        except failures.RequestRefusedError:
+            return False
+        try:
+            if line.set_rate(rate):
+                question, effort = self._next(Message.STATS, b""), self._exchange.begin("stats", RATE_S)
+                self._exchange.ask(question, effort)
+                return line.bits_per_second == rate
+        except failures.DeviceSilentError:
+            pass
+        self._exchange.take_first_rate()
+        self.hello()  # at the first rate: what the device has heard since is damage, and takes it back too
+        return False
 
     def _greeted(self) -> Hello:
         assert self._hello is not None, "a session starts with hello()"

@@ -15,6 +15,10 @@ READ_BYTES = 4096
 GARBAGE_BYTES = 256  # of what is no frame, kept for the message
 PROMPT_RETRIES = 16  # so often is a request sent again at once after damage; more is endless noise
 QUIET_S = 0.002  # after that, only when no byte has come for so long
+# So often and so long is a request sent at a raised rate; then the first one is tried again.
+RATE_TRIES, RATE_S = 3, 1.0
+# Damaged frames, as zeros are zeros at any rate: a device left at a raised rate gives it up at eight of them.
+WAKE = b"\0U" * 7
 BITS_PER_BYTE = 10  # on a serial line: start, eight, stop
 
 
@@ -44,6 +48,7 @@ class Effort:
     operation: str
     deadline_s: float
     give_up_at: float
+    began_at: float
     retry_s: float
     tries: int = 0
     damaged: int = 0
@@ -71,9 +76,12 @@ class Exchange:
         self._clock = clock
         self._on_log = on_log
         self._decoder = Decoder()
+        self._first_rate = line.bits_per_second
 
     def begin(self, operation: str, deadline_s: float) -> Effort:
-        return Effort(operation, deadline_s, self._clock() + deadline_s, self.deadlines.retry_s)
+        return Effort(
+            operation, deadline_s, self._clock() + deadline_s, self._clock(), self.deadlines.retry_s
+        )
 
     def ask(self, request: Packet, effort: Effort) -> Packet:
         """The reply; raises DeviceSilentError when none comes in time, DeviceBooted when it starts anew."""
@@ -86,12 +94,20 @@ class Exchange:
         """The reply, however often it takes to ask; None as soon as something on the line is damaged."""
         frame = encode_frame(request.pack())
         while True:
-            self.line.write(frame, self.deadlines.answer_s)
+            is_first = self.line.bits_per_second == self._first_rate != 0
+            self.line.write(WAKE + frame if is_first and effort.tries > 0 else frame, self.deadlines.answer_s)
             effort.tries += 1
+            if effort.tries > RATE_TRIES and self._clock() > effort.began_at + RATE_S:
+                self.take_first_rate()
             heard = self._listen(request, effort, line_s(self.line, len(frame)))
             if heard.reply is not None or heard.damaged:
                 return heard.reply
             effort.retry_s = min(2 * effort.retry_s, self.deadlines.retry_most_s)
+
+    def take_first_rate(self) -> None:
+        """The device starts with it, and goes back to it when it hears nothing but damage."""
+        if self.line.bits_per_second != self._first_rate:
+            self.line.set_rate(self._first_rate)
 
     def _listen(self, request: Packet, effort: Effort, sending_s: float) -> Heard:
         """Until there is a reply, or it is time to ask again: after a while, or after damage."""

@@ -79,6 +79,10 @@ class Hello:
         return bool(self.capabilities & Capability.PROFILE)
 
     @property
+    def can_change_rate(self) -> bool:
+        return bool(self.capabilities & Capability.RATE)
+
+    @property
     def can_load(self) -> bool:
         """Whether code can be loaded and called."""
         return bool(self.capabilities & Capability.SLOT)
@@ -283,6 +287,10 @@ def unpack_code(payload: bytes) -> int:
     """The model's own error code, which leads the replies of failed runs."""
     (code,) = Fields(payload).take("i")
     return int(code)
+
+
+def pack_rate(bits_per_second: int) -> bytes:
+    return struct.pack("<I", bits_per_second)
 
 
 def unpack_slot(payload: bytes) -> Slot:

@@ -35,6 +35,7 @@ class Message(IntEnum):
     FETCH = 0x0C
     CHECK = 0x0D
     CALL = 0x0E
+    RATE = 0x0F
 
 
 class Notice(IntEnum):
@@ -102,6 +103,7 @@ class Capability(IntEnum):
 
     PROFILE = 1
     SLOT = 2
+    RATE = 4
 
 
 STATUS_MEANING = {

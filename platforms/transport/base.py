@@ -37,6 +37,10 @@ class Transport(ABC):
     def write(self, data: bytes, deadline_s: float) -> None:
         """Sends all; raises LineStuckError when that takes longer, LineClosedError when nobody is there."""
 
+    def set_rate(self, _bits_per_second: int) -> bool:
+        """Changes the line's rate from here on; whether it can be done. Most lines have none."""
+        return False
+
     @abstractmethod
     def close(self) -> None:
         """Gives the line free. Closing twice is fine; nothing else may follow."""

@@ -57,6 +57,14 @@ class SerialTransport(Transport):
         except (serial.SerialException, OSError) as error:
             raise self._closed() from error
 
+    def set_rate(self, bits_per_second: int) -> bool:
+        try:
+            self._port.baudrate = bits_per_second
+        except (ValueError, serial.SerialException, OSError):  # not with this adapter
+            return False
+        self.bits_per_second = bits_per_second
+        return True
+
     def close(self) -> None:
         if self._is_open:
             self._is_open = False

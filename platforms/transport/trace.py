@@ -31,6 +31,11 @@ class TraceTransport(Transport):
         self._note("->", data)
         self._line.write(data, deadline_s)
 
+    def set_rate(self, bits_per_second: int) -> bool:
+        changed = self._line.set_rate(bits_per_second)
+        self.bits_per_second = self._line.bits_per_second
+        return changed
+
     def close(self) -> None:
         self._line.close()
 

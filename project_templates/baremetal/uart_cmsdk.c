@@ -11,9 +11,14 @@
 #define CTRL_TX_ENABLE 1u
 #define CTRL_RX_ENABLE 2u
 
+void uart_set_rate(uint32_t bits_per_second)
+{
+    BAUDDIV = BOARD_UART_CLOCK_HZ / bits_per_second;
+}
+
 void uart_init(void)
 {
-    BAUDDIV = BOARD_UART_CLOCK_HZ / BOARD_UART_BAUD;
+    uart_set_rate(BOARD_UART_BAUD);
     CTRL = CTRL_TX_ENABLE | CTRL_RX_ENABLE;
     /* A byte from before is nobody's. And QEMU looks for input again only after a read, not after enabling:
        without one, what the host sent early may lie there for seconds. */

@@ -13,14 +13,20 @@
 #define DIVISOR_ACCESS 0x80u
 #define STATE_RECEIVED 0x01u
 #define STATE_ROOM_TO_SEND 0x20u
-#define DIVISOR (BOARD_UART_CLOCK_HZ / (16u * BOARD_UART_BAUD))
+
+void uart_set_rate(uint32_t bits_per_second)
+{
+    const uint32_t divisor = BOARD_UART_CLOCK_HZ / (16u * bits_per_second);
+
+    LINE_CONTROL = EIGHT_BITS | DIVISOR_ACCESS;
+    DATA = (uint8_t)divisor;
+    DIVISOR_HIGH = (uint8_t)(divisor >> 8);
+    LINE_CONTROL = EIGHT_BITS;
+}
 
 void uart_init(void)
 {
-    LINE_CONTROL = EIGHT_BITS | DIVISOR_ACCESS;
-    DATA = (uint8_t)DIVISOR;
-    DIVISOR_HIGH = (uint8_t)(DIVISOR >> 8);
-    LINE_CONTROL = EIGHT_BITS;
+    uart_set_rate(BOARD_UART_BAUD);
     FIFO = FIFO_ON_AND_EMPTY;
 }
 

@@ -37,7 +37,8 @@ enum solder_message {
     SOLDER_MESSAGE_LOAD = 11,
     SOLDER_MESSAGE_FETCH = 12,
     SOLDER_MESSAGE_CHECK = 13,
-    SOLDER_MESSAGE_CALL = 14
+    SOLDER_MESSAGE_CALL = 14,
+    SOLDER_MESSAGE_RATE = 15
 };
 
 /* What the device says without having been asked. */
@@ -98,7 +99,8 @@ enum solder_fault_cause {
 /* Bits of hello's capabilities. */
 enum solder_capability {
     SOLDER_CAPABILITY_PROFILE = 1,
-    SOLDER_CAPABILITY_SLOT = 2
+    SOLDER_CAPABILITY_SLOT = 2,
+    SOLDER_CAPABILITY_RATE = 4
 };
 
 #endif

@@ -10,6 +10,7 @@
 #include "solder_measure.h"
 #include "solder_port.h"
 #include "solder_profile.h"
+#include "solder_rate.h"
 #include "solder_session.h"
 #include "solder_slot.h"
 
@@ -27,6 +28,11 @@
 #define CAN_LOAD SOLDER_CAPABILITY_SLOT
 #else
 #define CAN_LOAD 0u
+#endif
+#ifdef SOLDER_RATE
+#define CAN_RATE SOLDER_CAPABILITY_RATE
+#else
+#define CAN_RATE 0u
 #endif
 
 static uint32_t boot_nonce;
@@ -65,7 +71,7 @@ static uint8_t hello(const uint8_t *payload, uint32_t count, struct solder_reply
     solder_reply32(reply, boot_nonce);
     solder_reply32(reply, solder_kept.boots);
     solder_reply16(reply, SOLDER_PAYLOAD_BYTES);
-    solder_reply16(reply, CAN_PROFILE | CAN_LOAD);
+    solder_reply16(reply, CAN_PROFILE | CAN_LOAD | CAN_RATE);
     solder_reply32(reply, solder_arena_bytes);
     reply_fault(reply);
     solder_reply16(reply, solder_model_count);
@@ -248,6 +254,17 @@ struct message {
     uint32_t most_bytes;
 };
 
+#ifndef SOLDER_RATE
+static uint8_t no_rate(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    (void)payload;
+    (void)count;
+    (void)reply;
+    return SOLDER_NOT_BUILT;
+}
+#define solder_rate_change no_rate
+#endif
+
 static const struct message messages[] = {
     [SOLDER_MESSAGE_HELLO] = {hello, 2, SOLDER_PAYLOAD_BYTES},
     [SOLDER_MESSAGE_DESCRIBE] = {describe, 3, 3},
@@ -258,6 +275,7 @@ static const struct message messages[] = {
     [SOLDER_MESSAGE_PROFILE] = {profile, 3, 3},
     [SOLDER_MESSAGE_STATS] = {stats, 0, 0},
     [SOLDER_MESSAGE_RESET] = {reset, 1, 1},
+    [SOLDER_MESSAGE_RATE] = {solder_rate_change, 4, 4},
 #ifdef SOLDER_SLOT
     [SOLDER_MESSAGE_SLOT] = {solder_slot_describe, 0, 0},
     [SOLDER_MESSAGE_LOAD] = {solder_slot_load, SOLDER_LOAD_HEADER_BYTES, SOLDER_PAYLOAD_BYTES},

@@ -7,6 +7,7 @@
 #include "solder_bytes.h"
 #include "solder_frame.h"
 #include "solder_port.h"
+#include "solder_rate.h"
 
 struct header {
     uint8_t kind;
@@ -142,6 +143,11 @@ void solder_session_receive(const uint8_t *bytes, uint32_t count, solder_handler
 {
     for (uint32_t i = 0; i < count; i++) {
         const enum solder_decoded decoded = solder_decode(&decoder, bytes[i]);
+#ifdef SOLDER_RATE
+        if (decoded != SOLDER_DECODED_NOTHING) {
+            solder_rate_heard(decoded == SOLDER_DECODED_PACKET);
+        }
+#endif
         if (decoded == SOLDER_DECODED_PACKET) {
             receive_packet(handle);
         } else if (decoded == SOLDER_DECODED_DAMAGE) {

@@ -142,7 +142,7 @@ uint8_t solder_slot_call(const uint8_t *payload, uint32_t count, struct solder_r
                               solder_get32(payload + 12), solder_get32(payload + 16), solder_get16(payload + 20),
                               payload[22],                payload[23]};
     (void)count;
-    if (!within(&slot, call.entry, 1) || !within(&slot, call.argument, 0) || !within(&slot, 0, call.code_bytes) ||
+    if (call.entry >= slot.bytes || call.argument > slot.bytes || call.code_bytes > slot.bytes ||
         call.repeat > SOLDER_MOST_REPEATS) {
         return SOLDER_OUT_OF_RANGE;
     }

@@ -54,7 +54,7 @@ def compile_c(
 @pytest.fixture(scope="session")
 def device(compile_c: Compile) -> Path:
     """The test firmware: device/port.c and device/models.c."""
-    return compile_c("device", [DEVICE / "port.c", DEVICE / "models.c"])
+    return compile_c("device", [DEVICE / "port.c", DEVICE / "models.c"], "-DSOLDER_RATE")
 
 
 Connect = Callable[..., Session]

@@ -19,7 +19,7 @@ def test_the_runtime_fits_its_budget(repo_root: Path, require_tool, tmp_path: Pa
     sources = sorted((repo_root / "project_templates" / "common").glob("*.c"))
     flags = (
         f"-std=c99 -mcpu=cortex-m4 -mthumb {optimize} -Wall -Wextra -Wconversion -Werror -DSOLDER_LAYER_HOOK"
-        " -DSOLDER_SLOT"
+        " -DSOLDER_SLOT -DSOLDER_RATE"
     )
     subprocess.run(["arm-none-eabi-gcc", *flags.split(), "-c", *map(str, sources)], cwd=tmp_path, check=True)
     objects = sorted(str(path) for path in tmp_path.glob("*.o"))

@@ -1,7 +1,10 @@
 /* The port for tests: a host process whose "power" is its environment.
 
    RESET_AT_BYTE=n      resets when n bytes have been received since power on, once
-   KEPT=hex             what SOLDER_NOINIT memory holds after a reset */
+   KEPT=hex             what SOLDER_NOINIT memory holds after a reset
+   BROKEN_RATE=n        does not understand this rate, though it takes it
+
+   A line at a rate that the other end does not have turns bytes into others: each rate has its own key. */
 #define _POSIX_C_SOURCE 200809L
 #include "solder_port.h"
 
@@ -12,6 +15,7 @@
 #include <unistd.h>
 
 #include "solder_fault.h"
+#include "solder_rate.h"
 #include "solder_server.h"
 
 #define STACK_BYTES 65536u
@@ -19,6 +23,27 @@
 static long reset_at_byte = -1;
 static long received;
 static uintptr_t stack_top;
+static uint8_t rate_key;
+
+/* Zeros look like zeros at any rate. */
+static uint8_t shifted(uint8_t byte, uint32_t by)
+{
+    return byte == 0 ? 0 : (uint8_t)((byte - 1u + by) % 255u + 1u);
+}
+
+uint32_t solder_port_most_rate(void)
+{
+    return 1000000u;
+}
+
+void solder_port_set_rate(uint32_t bits_per_second)
+{
+    const char *broken = getenv("BROKEN_RATE");
+    rate_key = (uint8_t)(bits_per_second / 1000u % 255u);
+    if (broken != NULL && (uint32_t)atol(broken) == bits_per_second) {
+        rate_key = (uint8_t)((rate_key + 85u) % 255u);
+    }
+}
 
 uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
 {
@@ -26,6 +51,9 @@ uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
     const ssize_t count = read(STDIN_FILENO, buffer, wanted);
     if (count <= 0) {
         return 0;
+    }
+    for (ssize_t i = 0; i < count; i++) {
+        buffer[i] = shifted(buffer[i], 255u - rate_key);
     }
     received += count;
     if (received == reset_at_byte) {
@@ -36,13 +64,16 @@ uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
 
 void solder_port_write(const uint8_t *bytes, uint32_t count)
 {
-    while (count > 0) {
-        const ssize_t sent = write(STDOUT_FILENO, bytes, count);
+    uint8_t coded[64];
+    for (uint32_t i = 0; i < count; i++) {
+        coded[i] = shifted(bytes[i], rate_key);
+    }
+    for (uint32_t done = 0; done < count;) {
+        const ssize_t sent = write(STDOUT_FILENO, coded + done, count - done);
         if (sent <= 0) {
             _exit(1);
         }
-        bytes += sent;
-        count -= (uint32_t)sent;
+        done += (uint32_t)sent;
     }
 }
 
