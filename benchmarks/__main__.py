@@ -17,6 +17,7 @@ from benchmarks.orders import HEAD as HEAD_OF_ORDERS
 from benchmarks.orders import order_row
 from benchmarks.report import report
 from benchmarks.results import read_results, write_results
+from benchmarks.tuning import report as tuning_report
 
 
 def _measure() -> None:
@@ -57,6 +58,10 @@ def _faults() -> None:
             sys.stdout.flush()
 
 
+def _tuning() -> None:
+    sys.stdout.write(f"{tuning_report()}\n")
+
+
 COMMANDS = {
     "measure": _measure,
     "report": _report,
@@ -64,6 +69,7 @@ COMMANDS = {
     "memory": _memory,
     "orders": _orders,
     "faults": _faults,
+    "tuning": _tuning,
 }
 
 if __name__ == "__main__":

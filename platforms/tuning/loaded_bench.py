@@ -65,7 +65,7 @@ class LoadedBench:
         if self._session is None:
             assert self._firmware is not None
             line = self.platform.open_line(self._firmware, self.board, self.runner)
-            self._session = Session(line, Deadlines(hello_s=HELLO_S, run_s=3 * self.choices.timeout_s))
+            self._session = Session(line, Deadlines(HELLO_S, HELLO_S, run_s=3 * self.choices.timeout_s))
             self._session.hello()
         return self._session
 

@@ -6,9 +6,9 @@ from codegen.kernels.knobs import Space
 from platforms.tuning.tuners.tuner import FeaturesOf, Key, Tuner, key_of
 
 POPULATION = 50
-_STRANGERS = 12  # points by chance before there are parents: children are better even of few
-_RIVALS = 3  # of which the best becomes a parent
-_MUTATES = 0.3
+_STRANGERS = 8  # points by chance before there are parents: children are better even of few
+_RIVALS = 4  # of which the best becomes a parent
+_MUTATES = 0.5
 _TRIES = 20  # for a child that was not measured yet
 
 
