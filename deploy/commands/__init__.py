@@ -4,6 +4,7 @@ COMMANDS = {
     "compile": "a model file becomes an archive of C sources",
     "quantize": "a float ONNX model becomes an int8 one, with samples of its inputs",
     "inspect": "what a model holds, and whether it fits a board",
+    "ops": "the operators that are supported, in which element types",
     "boards": "the boards that are known, and what is known of them",
     "doctor": "the compilers and emulators on this machine",
     "new": "an archive becomes a project folder for a board",

@@ -1,14 +1,16 @@
 """Runs suites of one-operator cases as compiled C: each is right, refused with a reason, or wrong.
 
-`python tests/suites/suite_run.py [WORD ...]` prints a table of all, or of those whose names hold a word.
+`python tests/suites/suite_run.py [WORD ...]` prints a table of all, or of those whose names hold a word;
+with --json it prints what deploy/suite_counts.json holds.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,8 +78,8 @@ def _checked(job: _Job, host: HostModel) -> Outcome:
     return Outcome(job.case, job.mode, RIGHT)
 
 
-def table(outcomes: Iterable[Outcome]) -> str:
-    """Counts of cases for each operator, and the sum."""
+def counts_of(outcomes: Iterable[Outcome]) -> dict[str, Counter[str]]:
+    """Operator -> how many cases ended how."""
     worst: dict[SuiteCase, str] = {}
     for outcome in outcomes:
         known = worst.get(outcome.case, RIGHT)
@@ -85,17 +87,35 @@ def table(outcomes: Iterable[Outcome]) -> str:
     counts: dict[str, Counter[str]] = {}
     for case, verdict in worst.items():
         counts.setdefault(case.operator, Counter())[verdict] += 1
-    counts = {**dict(sorted(counts.items())), "all": Counter(worst.values())}
+    return dict(sorted(counts.items()))
+
+
+def counts_text(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """What `deploy ops` shows, as it is stored in deploy/suite_counts.json."""
+    kept = {
+        op: {verdict: found.get(verdict, 0) for verdict in (RIGHT, REFUSED)} for op, found in counts.items()
+    }
+    return json.dumps(kept, indent=1) + "\n"
+
+
+def table(outcomes: Iterable[Outcome]) -> str:
+    """Counts of cases for each operator, and the sum."""
+    counts = counts_of(outcomes)
+    counts = {**counts, "all": sum(counts.values(), Counter())}
     lines = [f"{'operator':32}{RIGHT:>8}{REFUSED:>9}{WRONG:>7}"]
     lines += [f"{op:32}{c[RIGHT]:8}{c[REFUSED]:9}{c[WRONG]:7}" for op, c in counts.items()]
     return "\n".join(lines)
 
 
 def main(words: list[str]) -> None:
+    as_json, words = "--json" in words, [w for w in words if w != "--json"]
     shared = Path(__file__).resolve().parents[3] / "shared"
     cases = [c for c in suite_cases(shared) if not words or any(w in f"{c.suite}/{c.name}" for w in words)]
     with tempfile.TemporaryDirectory() as folder:
         outcomes = run_suite(cases, Path(folder))
+    if as_json:
+        sys.stdout.write(counts_text(counts_of(outcomes)))
+        return
     lines = [f"{o.verdict} {o.case.suite}/{o.case.name} {o.mode}: {o.why}" for o in outcomes if o.why]
     sys.stdout.write("\n".join([*lines, table(outcomes), ""]))
 

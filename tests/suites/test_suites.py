@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from suite_cases import is_right, suite_cases
-from suite_run import REFUSED, WRONG, run_suite
+from suite_run import REFUSED, RIGHT, WRONG, counts_of, run_suite
+
+from deploy.op_facts import suite_counts
 
 REFUSED_AT_MOST = 33  # outcomes; some cases have two
 
@@ -22,6 +24,9 @@ def test_no_case_is_wrong_and_few_are_refused(
     outcomes = run_suite(suite_cases(shared_dir), tmp_path)
     assert [(o.case.name, o.mode, o.why) for o in outcomes if o.verdict == WRONG] == []
     assert len([o for o in outcomes if o.verdict == REFUSED]) <= REFUSED_AT_MOST
+    counts = counts_of(outcomes)
+    fewer = {op: stored for op, stored in suite_counts().items() if counts[op][RIGHT] < stored[RIGHT]}
+    assert not fewer, "deploy ops promises more"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,23 @@
+"""deploy ops says what the tables hold, for people and for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from aot.frontend.tflite.importers import IMPORTERS
+from aot.ops import OPS
+
+
+def test_every_op_and_every_operator_has_a_line(run_deploy: Callable[..., Any]) -> None:
+    words = {line.split()[0] for line in run_deploy("ops").out.splitlines() if line}
+    assert set(OPS) | set(IMPORTERS) <= words
+
+
+def test_json_has_the_limits_and_the_counts(run_deploy: Callable[..., Any]) -> None:
+    facts = json.loads(run_deploy("ops", "--json").out)
+    dense = next(op for op in facts["ops"] if op["name"] == "dense")
+    assert dense["rounding"] == {"tflm": "double", "litert-ref": "single"}
+    floor = next(o for o in facts["formats"]["tflite"] if o["operator"] == "FLOOR")
+    assert floor == {"operator": "FLOOR", "right": 2, "refused": 0}
