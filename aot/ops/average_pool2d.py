@@ -26,12 +26,12 @@ class AveragePool2d(Pool2d):
     name: ClassVar[str] = "average_pool2d"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
         limits.rank_is(4),
         limits.BATCH_IS_ONE,
         limits.WINDOW_FITS,
         WINDOW_SEES_PIXELS,
-        limits.INT8_IS_QUANTISED,
+        limits.INTEGERS_ARE_QUANTISED,
         limits.QUANTISATION_IS_KEPT,
     )
 

@@ -15,12 +15,13 @@ from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 _INTEGERS = (DType.I8, DType.U8, DType.I16)
+_ALL = (*_INTEGERS, DType.I32)
 _MAX_RESCALE = 2.0**14  # seventeen bits times that still fit in 32
 
 
 def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     for name, tensor in (("input", given(inputs[0])), ("output", outputs[0])):
-        if tensor.dtype in _INTEGERS and (tensor.quant is None or tensor.quant.is_per_channel):
+        if tensor.dtype in _ALL and (tensor.quant is None or tensor.quant.is_per_channel):
             return f"the {name} has {'no' if tensor.quant is None else len(tensor.quant.scales)} scales"
     return None
 
@@ -39,12 +40,14 @@ def _listed(dtypes: tuple[DType, ...]) -> str:
 
 def _rescale(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x, (y,) = given(inputs[0]), outputs
-    if x.quant is None or y.quant is None or x.quant.scale / y.quant.scale < _MAX_RESCALE:
+    if x.quant is None or y.quant is None:
+        return None
+    if x.quant.scale / y.quant.scale < (1 if x.dtype is DType.I32 else _MAX_RESCALE):
         return None
     return f"it is {x.quant.scale / y.quant.scale:.3g} times as large"
 
 
-_IS_QUANTISED = Constraint("i8, u8 and i16 tensors must have one scale and one zero point", _quantised)
+_IS_QUANTISED = Constraint("integer tensors must have one scale and one zero point", _quantised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,11 @@ class Quantize(_Conversion):
     name: ClassVar[str] = "quantize"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        _dtypes((DType.F32, *_INTEGERS), _INTEGERS),
+        _dtypes((DType.F32, *_ALL), _ALL),
         _IS_QUANTISED,
-        Constraint("the input scale must be less than 2**14 times the output scale", _rescale),
+        Constraint(
+            "the input scale must be less than 2**14 times the output scale, of i32 less than it", _rescale
+        ),
     )
     to: DType = DType.I8
 

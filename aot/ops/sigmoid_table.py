@@ -21,9 +21,9 @@ SIGMOID_TABLE = (*(_entry(i) for i in range(255)), 65535)
 _TABLE = np.array(SIGMOID_TABLE, np.int64)
 
 
-def sigmoid_16(x: Ints) -> Ints:
-    """Of x with 12 bits behind the point, as a fraction of 2**15."""
-    scaled = x * 3
+def sigmoid_16(x: Ints, multiplier: int = 3, right: int = 0) -> Ints:
+    """Of x * multiplier / 2**right / 3 with 12 bits behind the point, as a fraction of 2**15."""
+    scaled = _scaled(x, multiplier, right)
     magnitude = np.abs(scaled)
     step = np.minimum(magnitude >> 9, 254)
     line = (_TABLE[step] << 9) + (magnitude & 0x1FF) * (_TABLE[step + 1] - _TABLE[step])
@@ -34,8 +34,7 @@ def sigmoid_16(x: Ints) -> Ints:
 
 def tanh_16(x: Ints, multiplier: int = 3, right: int = 0) -> Ints:
     """Of x * multiplier / 2**right / 3 with 12 bits behind the point, as a fraction of 2**15."""
-    rounding = 1 << (right - 1) if right > 0 else 0
-    scaled = (x * multiplier + rounding) >> right
+    scaled = _scaled(x, multiplier, right)
     magnitude = np.abs(scaled)
     step = np.minimum(magnitude >> 8, 254)
     line = (_TABLE[step] << 8) + (magnitude & 0xFF) * (_TABLE[step + 1] - _TABLE[step])
@@ -43,3 +42,9 @@ def tanh_16(x: Ints, multiplier: int = 3, right: int = 0) -> Ints:
     half = 1 << 23
     either: Ints = np.where(scaled >= 0, result - half + (1 << 7), -result + half + (1 << 7) - 1)
     return either >> 8
+
+
+def _scaled(x: Ints, multiplier: int, right: int) -> Ints:
+    rounding = 1 << (right - 1) if right > 0 else 0
+    scaled: Ints = (x * multiplier + rounding) >> right
+    return scaled

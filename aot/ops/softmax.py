@@ -64,7 +64,8 @@ def exp_table(x_type: TensorType, beta: float) -> npt.NDArray[np.int32]:
 
 def _probabilities(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     (y,) = outputs
-    if y.quant is None or (y.quant.zero_point == -128 and abs(y.quant.scale * 256 - 1) <= 1e-3):
+    steps, least = 1 << (8 * y.dtype.bytes), 0 if y.dtype is DType.F32 else y.dtype.limits[0]
+    if y.quant is None or (y.quant.zero_point == least and abs(y.quant.scale * steps - 1) <= 1e-3):
         return None
     return f"scale {y.quant.scale:.6g}, zero point {y.quant.zero_point}"
 
@@ -84,6 +85,12 @@ def _length(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return f"there are {x.shape[-1]}"
 
 
+def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    found = given(inputs[0]).dtype, outputs[0].dtype
+    possible = ((DType.F32, DType.F32), (DType.I8, DType.I8), (DType.I8, DType.I16))
+    return None if found in possible else " become ".join(d.value for d in found)
+
+
 @dataclass(frozen=True, slots=True)
 class Softmax(Op):
     """Input: x of any rank."""
@@ -91,17 +98,21 @@ class Softmax(Op):
     name: ClassVar[str] = "softmax"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        limits.same_dtype_in(DType.I8, DType.F32),
-        limits.INT8_IS_QUANTISED,
+        Constraint("elements must be f32, or i8 that become i8 or i16", _dtypes),
+        limits.INTEGERS_ARE_QUANTISED,
         Constraint(f"an i8 input must have at most {MOST_ELEMENTS} elements along the last axis", _length),
         Constraint("beta * input scale must be at least 2**-26 for i8 inputs", _resolution),
-        Constraint("an i8 output must have scale 1/256 and zero point -128", _probabilities),
+        Constraint(
+            "an i8 output must have scale 1/256 and zero point -128, an i16 output 1/65536 and -32768",
+            _probabilities,
+        ),
     )
     beta: float = 1.0
+    result: DType | None = None  # where it is another than the input's
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x = given(inputs[0])
-        return ((x.dtype.value, x.shape),)
+        return (((self.result or x.dtype).value, x.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
@@ -111,15 +122,19 @@ class Softmax(Op):
         if x_type.dtype is DType.F32:
             exps = np.exp(-self.beta * below)
             return ((exps / exps.sum(axis=-1, keepdims=True)).astype(np.float32),)
-        return (_integer_softmax(exp_table(x_type, self.beta)[below.astype(np.int64)].astype(np.int64)),)
+        exps = exp_table(x_type, self.beta)[below.astype(np.int64)].astype(np.int64)
+        return (_integer_softmax(exps, outputs[0].dtype),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
 
 
-def _integer_softmax(exps: Ints) -> npt.NDArray[np.int8]:
-    """The int8 results for exponentials with no integer bits."""
+def _integer_softmax(exps: Ints, dtype: DType) -> Array:
+    """The stored results for exponentials with no integer bits."""
     sums = rounding_divide_by_pot(exps, SUM_INTEGER_BITS).sum(axis=-1, keepdims=True)
     scale, bits = reciprocal(sums, SUM_INTEGER_BITS)
-    shares = rounding_divide_by_pot(saturating_rounding_doubling_high_mul(exps, scale), bits + 31 - 8)
-    return np.clip(shares - 128, -128, 127).astype(np.int8)
+    shares = rounding_divide_by_pot(
+        saturating_rounding_doubling_high_mul(exps, scale), bits + 31 - 8 * dtype.bytes
+    )
+    low, high = dtype.limits
+    return np.clip(shares + low, low, high).astype(dtype.numpy)

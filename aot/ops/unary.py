@@ -24,6 +24,7 @@ from aot.ops.requant import (
     quantize_multiplier,
     rounding_divide_by_pot,
 )
+from aot.ops.sigmoid_table import sigmoid_16, tanh_16
 
 Floats = npt.NDArray[np.float32]
 _INTEGER_BITS = 4  # of the argument of the fixed-point curves
@@ -68,6 +69,13 @@ _SHARED = (
     limits.input_count(1, 1),
     limits.same_dtype_in(DType.I8, DType.F32),
     limits.INT8_IS_QUANTISED,
+)
+
+
+_ON_16 = (
+    limits.input_count(1, 1),
+    limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
+    limits.INTEGERS_ARE_QUANTISED,
 )
 
 
@@ -159,7 +167,7 @@ class LeakyRelu(Unary):
 
 def _curve_scale(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = given(inputs[0])
-    if x.quant is None or 2.0**-27 <= x.quant.scale < 2.0**3:
+    if x.quant is None or x.dtype is not DType.I8 or 2.0**-27 <= x.quant.scale < 2.0**3:
         return None
     return f"it is {x.quant.scale:.3g}"
 
@@ -167,16 +175,43 @@ def _curve_scale(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | 
 _CURVE_SCALE = Constraint("the scale of an i8 input must lie between 2**-27 and 8", _curve_scale)
 
 
-def output_is(scale: float, zero_point: int, text: str) -> Constraint:
+def output_is(scale: float, zero_point: int, text: str, dtype: DType = DType.I8) -> Constraint:
     def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
         quant = outputs[0].quant
-        if quant is None:
+        if quant is None or outputs[0].dtype is not dtype:
             return None
         if quant.zero_point == zero_point and math.isclose(quant.scale, scale, rel_tol=1e-3):
             return None
         return f"it has scale {quant.scale:.6g}, zero point {quant.zero_point}"
 
-    return Constraint(f"an i8 output must have scale {text} and zero point {zero_point}", violation)
+    rule = f"an {dtype.value} output must have scale {text} and zero point {zero_point}"
+    return Constraint(rule, violation)
+
+
+def _curve_of_16(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x = given(inputs[0])
+    if x.quant is None or x.dtype is not DType.I16:
+        return None
+    fits = x.quant.zero_point == 0 and 2.0**-28 <= x.quant.scale < 2.0**-4
+    return None if fits else f"it has scale {x.quant.scale:.3g}, zero point {x.quant.zero_point}"
+
+
+_CURVES = (
+    *_ON_16,
+    _CURVE_SCALE,
+    Constraint("an i16 input must have zero point 0 and a scale between 2**-28 and 1/16", _curve_of_16),
+    output_is(2.0**-15, 0, "2**-15", DType.I16),
+)
+
+
+def argument_16(scale: float) -> tuple[int, int]:
+    """(multiplier, right shift): from an i16 input to three times its real number with 12 bits."""
+    if scale == 2.0**-12:
+        return 3, 0
+    real, right = scale * 4096.0 * 3.0, 0
+    while real <= 32767.0 / 2.0 and right <= 30:
+        right, real = right + 1, real * 2.0
+    return int(real), right
 
 
 def _curve(x: Ints, of_fixed_point: Ints, radius: int) -> Ints:
@@ -199,8 +234,7 @@ class Logistic(Unary):
 
     name: ClassVar[str] = "logistic"
     constraints: ClassVar[tuple[Constraint, ...]] = (
-        *_SHARED,
-        _CURVE_SCALE,
+        *_CURVES,
         output_is(1 / 256, -128, "1/256"),
     )
 
@@ -209,6 +243,8 @@ class Logistic(Unary):
             return np.asarray(np.float32(1) / (np.float32(1) + np.exp(-x)), np.float32)
 
     def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
+        if x_type.dtype is DType.I16:
+            return sigmoid_16(x, *argument_16(quant_of(x_type).scale))
         raw, radius = _argument(x, x_type)
         return _curve(x, rounding_divide_by_pot(logistic(raw), 23) - 128, radius)
 
@@ -218,12 +254,14 @@ class Tanh(Unary):
     """tanh(x)."""
 
     name: ClassVar[str] = "tanh"
-    constraints: ClassVar[tuple[Constraint, ...]] = (*_SHARED, _CURVE_SCALE, output_is(1 / 128, 0, "1/128"))
+    constraints: ClassVar[tuple[Constraint, ...]] = (*_CURVES, output_is(1 / 128, 0, "1/128"))
 
     def on_reals(self, x: Floats) -> Floats:
         return np.tanh(x)
 
     def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
+        if x_type.dtype is DType.I16:
+            return tanh_16(x, *argument_16(quant_of(x_type).scale))
         raw, radius = _argument(x, x_type)
         return _curve(x, rounding_divide_by_pot(tanh(raw), 24), radius)
 

@@ -19,9 +19,13 @@ def whole_tensor_bound(graph: Graph) -> int:
 
 def _whole_request(graph: Graph) -> PlanRequest:
     roots: dict[str, str] = {}
+    constants = set(graph.constants)  # and what is computed of nothing else
     stages = []
     for node in graph.nodes:
-        reads = tuple(dict.fromkeys(roots.get(v, v) for v in node.reads if v not in graph.constants))
+        reads = tuple(dict.fromkeys(roots.get(v, v) for v in node.reads if v not in constants))
+        if not reads:
+            constants.update(node.outputs)
+            continue
         if node.op.name == _VIEW:
             roots[node.outputs[0]] = reads[0]
             continue

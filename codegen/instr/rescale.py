@@ -22,12 +22,15 @@ def requantise(source: Quant, result: Quant, dtype: DType) -> Function:
     shifted = f"{centred} * {1 << shift}" if shift > 0 else centred
     rounded = f"divide_by_pot(high, {-shift})" if shift < 0 else "high"
     factor = source.scale / result.scale
+    stored = f"{rounded} + {parenthesised(result.zero_point)}"
+    if dtype is not DType.I32:
+        stored = f"clamp({stored}, {low}, {high})"
     definition = f"""\
 /* (v - {source.zero_point}) * {factor:.6g} + {result.zero_point}, within {low} .. {high}. */
 static inline {dtype.c_name} {name}(int32_t v)
 {{
     const int32_t high = (int32_t)(((int64_t)({shifted}) * {mult} + (INT32_C(1) << 30)) >> 31);
-    return ({dtype.c_name})clamp({rounded} + {parenthesised(result.zero_point)}, {low}, {high});
+    return ({dtype.c_name}){stored if dtype is not DType.I32 else f"({stored})"};
 }}
 """
 

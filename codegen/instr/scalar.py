@@ -77,13 +77,14 @@ def _mean_text(count: str, half: str, halves_up: bool) -> str:
     return f"(sum >= 0 ? sum + {half} : sum - {half}) / {count}"
 
 
-def clamp_to(low: int, high: int) -> Function:
-    """f(v) -> v within low .. high, as int8."""
-    name = f"clamp_{low}_{high}".replace("-", "m")
+def clamp_to(low: int, high: int, dtype: DType = DType.I8) -> Function:
+    """f(v) -> v within low .. high, as an integer of that type."""
+    suffix = "" if dtype is DType.I8 else f"_{dtype.value}"
+    name = f"clamp_{low}_{high}{suffix}".replace("-", "m")
     definition = f"""\
-static inline int8_t {name}(int32_t v)
+static inline {dtype.c_name} {name}(int32_t v)
 {{
-    return (int8_t)clamp(v, {parenthesised(low)}, {parenthesised(high)});
+    return ({dtype.c_name})clamp(v, {parenthesised(low)}, {parenthesised(high)});
 }}
 """
-    return Function(name, DType.I8, definition, lambda v: min(max(v, low), high), (), (clamp_function(),))
+    return Function(name, dtype, definition, lambda v: min(max(v, low), high), (), (clamp_function(),))

@@ -29,27 +29,29 @@ static inline int32_t sigmoid_entry(int32_t i)
     lambda i: SIGMOID_TABLE[i],
 )
 
-SIGMOID_16 = Function(
-    "sigmoid_16",
-    DType.I32,
-    """\
-/* 1 / (1 + exp(-v)) as a fraction of 2^15, v with 12 bits behind the point. */
-static inline int32_t sigmoid_16(int32_t v)
-{
-    const int32_t scaled = v * 3;
+
+def sigmoid_of(multiplier: int, right: int) -> Function:
+    """f(v) -> sigmoid as a fraction of 2**15, of v * multiplier / 2**right / 3 with 12 bits of fraction."""
+    name = f"sigmoid_16_times_{multiplier}_right_{right}"
+    rounding = f" + {1 << (right - 1)}" if right else ""
+    definition = f"""\
+/* 1 / (1 + exp(-t)) as a fraction of 2^15, t = v * {multiplier} / 2^{right} / 3 with 12 bits of fraction. */
+static inline int32_t {name}(int32_t v)
+{{
+    const int32_t scaled = (v * {multiplier}{rounding}) >> {right};
     const int32_t size = scaled < 0 ? -scaled : scaled;
     const int32_t step = size >> 9;
     int32_t result = 0x7FFF << 10;
-    if (step < 255) {
+    if (step < 255) {{
         const int32_t entry = sigmoid_entry(step);
         result = (entry << 9) + (size & 0x1FF) * (sigmoid_entry(step + 1) - entry);
-    }
+    }}
     return (scaled >= 0 ? result + 512 : 33554432 - result + 512 - 1) >> 10; /* 2^9, 2^25 */
-}
-""",
-    lambda v: int(sigmoid_16(np.int64(v))),
-    needs=(_ENTRY,),
-)
+}}
+"""
+    return Function(
+        name, DType.I32, definition, lambda v: int(sigmoid_16(np.int64(v), multiplier, right)), (), (_ENTRY,)
+    )
 
 
 def tanh_of(multiplier: int, right: int) -> Function:

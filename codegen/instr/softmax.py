@@ -148,23 +148,25 @@ static int32_t reciprocal(int32_t sum)
 )
 
 
-def share(p: SoftmaxParameters) -> Function:
-    """f(x - max, reciprocal, bits) -> the stored probability, scale 1/256 and zero point -128."""
-    exp, name = exp_of_difference(p), f"share_{_suffix(p)}"
+def share(p: SoftmaxParameters, dtype: DType = DType.I8) -> Function:
+    """f(x - max, reciprocal, bits) -> the stored probability: all steps of the type from 0 to 1."""
+    wide = "" if dtype is DType.I8 else f"_{dtype.value}"
+    exp, name = exp_of_difference(p), f"share_{_suffix(p)}{wide}"
+    (low, high), shift = dtype.limits, 31 - 8 * dtype.bytes
     definition = f"""\
-static inline int8_t {name}(int32_t difference, int32_t reciprocal_of_sum, int32_t bits)
+static inline {dtype.c_name} {name}(int32_t difference, int32_t reciprocal_of_sum, int32_t bits)
 {{
     const int32_t product = fixed_mul(reciprocal_of_sum, {exp.name}(difference));
-    const int32_t v = bits + 23 > 31 ? 0 : round_shift(product, bits + 23); /* else nothing is left */
-    return (int8_t)(v > 255 ? 127 : v - 128);
+    const int32_t v = bits + {shift} > 31 ? 0 : round_shift(product, bits + {shift}); /* nothing left */
+    return ({dtype.c_name})(v > {high - low} ? {high} : v - {-low});
 }}
 """
 
     def compute(difference: int, scale: int, bits: int) -> int:
         product = saturating_rounding_doubling_high_mul(np.int64(scale), np.int64(exp.meaning(difference)))
-        return min(int(rounding_divide_by_pot(product, bits + 23)) - 128, 127)
+        return min(int(rounding_divide_by_pot(product, bits + shift)) + low, high)
 
-    return Function(name, DType.I8, definition, compute, (), (_HIGH_MUL, _ROUND_SHIFT, exp))
+    return Function(name, dtype, definition, compute, (), (_HIGH_MUL, _ROUND_SHIFT, exp))
 
 
 def _suffix(p: SoftmaxParameters) -> str:

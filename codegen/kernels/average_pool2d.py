@@ -93,7 +93,9 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     return Kernel(
         schedule="by-rows",
         why=f"the {op.size[0]} rows of the image are added as they come",
-        proc=_in_vectors(add, y.channels, op.size[1], x) if site.mve else scheduled_pool(add, op),
+        proc=_in_vectors(add, y.channels, op.size[1], x)
+        if site.mve and site.input(0).dtype is DType.I8
+        else scheduled_pool(add, op),
         summary=f"Means of {op.size[0]}x{op.size[1]}, {y.width} pixels of {y.channels} channels.",
         access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(
@@ -138,7 +140,7 @@ def _halves_up(site: Site) -> bool:
 
 
 def _clamp(site: Site) -> Function:
-    return clamp_to(*integer_clamp(pool_of(site).activation, site.outputs[0]))
+    return clamp_to(*integer_clamp(pool_of(site).activation, site.outputs[0]), site.outputs[0].dtype)
 
 
 def _counts(site: Site) -> Array:
@@ -148,4 +150,4 @@ def _counts(site: Site) -> Array:
     return np.asarray(patches(ones, op.size, op.stride, (1, 1)).sum(axis=(4, 5)))[0, :, :, 0]
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower)
+KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))

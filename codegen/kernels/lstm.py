@@ -21,7 +21,7 @@ from aot.ops.rounding import RequantRounding
 from codegen.formats import Want, storage_dtype
 from codegen.instr.instruction import Function
 from codegen.instr.requantise import Requant, clamp_function, to_int8
-from codegen.instr.sigmoid_16 import SIGMOID_16, tanh_of
+from codegen.instr.sigmoid_16 import sigmoid_of, tanh_of
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.unary import LOGISTIC, TANH
 from codegen.loops.affine import Affine, variable
@@ -171,7 +171,7 @@ class _Nest:
             for total, (mult, shift) in zip(sums, (p.from_input, p.from_hidden), strict=True)
         ]
         total = Apply(clamp_function(), (Binary("+", *scaled), Const(_FULL[0]), Const(_FULL[1])))
-        return Apply(tanh_of(3, 0) if gate == _CELL else SIGMOID_16, (total,))
+        return Apply(tanh_of(3, 0) if gate == _CELL else sigmoid_of(3, 0), (total,))
 
     def _parameters(self) -> LstmParameters:
         return _op(self.site).parameters(self.site.inputs)

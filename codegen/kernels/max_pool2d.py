@@ -23,11 +23,13 @@ from codegen.loops.ir import Apply, Binary, Buffer, Const, Declare, For, Proc, R
 from codegen.loops.schedule import unroll_by
 from codegen.model import RowFormat
 
-_LEAST = -128
+
+def _least(site: Site) -> int:
+    return site.input(0).dtype.limits[0]
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
-    return pool_wants(site, neutral=_LEAST)
+    return pool_wants(site, neutral=_least(site))
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -39,9 +41,9 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     larger = Binary("max", load(most), load(xs, window_element(op, x), variable("r")))
     body = (
         Declare(most),
-        Store(at(most), Const(_LEAST)),
+        Store(at(most), Const(_least(site))),
         For("r", op.size[0], (For("t", op.size[1], (Store(at(most), larger),)),)),
-        Store(at(ys, result_element(y)), Apply(clamp_to(low, high), (load(most),))),
+        Store(at(ys, result_element(y)), Apply(clamp_to(low, high, site.outputs[0].dtype), (load(most),))),
     )
     loops = For("column", y.width, (For("c", y.channels, body),))
     name = f"max_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}"
@@ -59,4 +61,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower)
+KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))

@@ -23,7 +23,8 @@ def pool_wants(site: Site, neutral: int) -> tuple[Want | None, ...]:
     (top, bottom), (left, right) = pool_of(site).padding
     if not any((top, bottom, left, right)):
         return (None,)
-    return (Want(left=left, right=right, top=top, bottom=bottom, fill=neutral),)
+    size = site.input(0).dtype.bytes
+    return (Want(dtype_bytes=size, left=left, right=right, top=top, bottom=bottom, fill=neutral),)
 
 
 def pool_access(site: Site) -> tuple[RowAccess, ...]:

@@ -28,7 +28,7 @@ def _dequantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> K
     return applied(site, real_of(quant_of(site.input(0))), inputs[0], output, "as real numbers")
 
 
-_DTYPES = frozenset({DType.I8, DType.U8, DType.I16, DType.F32})
+_DTYPES = frozenset({DType.I8, DType.U8, DType.I16, DType.I32, DType.F32})
 KERNELS: Mapping[str, OpKernel] = {
     "dequantize": OpKernel(wants=wants_anything, lower=_dequantize, dtypes=_DTYPES),
     "quantize": OpKernel(wants=wants_anything, lower=_quantize, dtypes=_DTYPES),

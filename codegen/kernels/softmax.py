@@ -54,7 +54,7 @@ def _nest(site: Site, x: RowFormat, y: RowFormat) -> Proc:
     element = load(xs, (column + x.left) * x.x_step + k * x.c_step)
     first = load(xs, (column + x.left) * x.x_step)
     below = Binary("-", element, load(most))
-    result = Apply(share(parameters), (below, load(scale), load(bits)))
+    result = Apply(share(parameters, site.outputs[0].dtype), (below, load(scale), load(bits)))
     body = (
         Declare(most),
         Store(at(most), first),
@@ -71,4 +71,4 @@ def _nest(site: Site, x: RowFormat, y: RowFormat) -> Proc:
     return Proc(f"softmax_{x.channels}_by_{x.width}", (xs, ys), (For("column", x.width, body),))
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower)
+KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
 
-from aot.ir.types import DType
+from aot.ir.types import DType, TensorType
 from aot.ops.op import Op
 from aot.ops.requant import quant_of
-from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
+from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh, argument_16
 from codegen.instr.instruction import Function
 from codegen.instr.plain import TIMES, expression_function
 from codegen.instr.real import clamp_real, literal, real_function
 from codegen.instr.requantise import clamp_function
 from codegen.instr.scalar import parenthesised
+from codegen.instr.sigmoid_16 import sigmoid_of, tanh_of
 from codegen.kernels.elementwise import applied, wants_anything
 from codegen.kernels.kernel import Kernel, OpKernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
@@ -28,16 +28,25 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     table = site_table(site)
     if table is not None:
         return lookup_kernel(site, table, inputs[0], output)
-    op = site.node.op
-    wide = isinstance(op, LeakyRelu) and site.outputs[0].dtype is DType.I16
-    function = _wide_leaky(site) if wide else _real_function(op)
-    return applied(site, function, inputs[0], output, f"of {op.name}")
+    is_real = site.input(0).dtype is DType.F32
+    function = _real_function(site.node.op) if is_real else _wide_function(site)
+    return applied(site, function, inputs[0], output, f"of {site.node.op.name}")
 
 
-def _wide_leaky(site: Site) -> Function:
+def _wide_function(site: Site) -> Function:
     """Sixteen bits are too many for a table."""
-    op, x, out = site.node.op, site.input(0), site.outputs[0]
-    assert isinstance(op, LeakyRelu)
+    op, x = site.node.op, site.input(0)
+    match op:
+        case LeakyRelu():
+            return _wide_leaky(op, x, site.outputs[0])
+        case Logistic():
+            return sigmoid_of(*argument_16(quant_of(x).scale))
+        case Tanh():
+            return tanh_of(*argument_16(quant_of(x).scale))
+    raise AssertionError(f"{op.name} has no function of 16-bit integers")
+
+
+def _wide_leaky(op: LeakyRelu, x: TensorType, out: TensorType) -> Function:
     zero, zero_point, (low, high) = quant_of(x).zero_point, quant_of(out).zero_point, out.dtype.limits
     (above, above_shift), (below, below_shift) = op.multipliers(x, out)
     centred = f"(a - {parenthesised(zero)})" if zero else "a"
@@ -57,7 +66,7 @@ def _real_function(op: Op) -> Function:
     match op:
         case Clamp(activation):
             return clamp_real(activation)
-        case LeakyRelu(alpha):
+        case LeakyRelu(alpha, _):
             slope = float(np.float32(alpha))
             name = "real_leaky_" + "".join(c if c.isalnum() else "_" for c in literal(slope))
             return real_function(
@@ -84,7 +93,8 @@ TANH = real_function("real_tanh", "tanhf(v)", math.tanh, includes=("math.h",))
 
 
 _KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))
+_WIDE = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.I16, DType.F32}))
 KERNELS: Mapping[str, OpKernel] = {
-    **{op.name: _KERNEL for op in (Clamp, HardSwish, Logistic, Tanh)},
-    LeakyRelu.name: replace(_KERNEL, dtypes=_KERNEL.dtypes | {DType.I16}),
+    **{op.name: _KERNEL for op in (Clamp, HardSwish)},
+    **{op.name: _WIDE for op in (LeakyRelu, Logistic, Tanh)},
 }

@@ -29,6 +29,7 @@ MODELS = (
     "sl_kws_alexa_int8",
     "te_vww_int8",
     "tflm_hello_world_int8",
+    "tflm_kw_scrambled_16x8",
     "tflm_micro_speech_int8",
     "tflm_mnist_lstm_int8",
     "tflm_person_detect_int8",

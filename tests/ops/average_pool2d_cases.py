@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from op_case import OpCase, float32, int8, op_case
+from op_case import OpCase, float32, int8, op_case, wide
 
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
@@ -20,5 +20,8 @@ CASES = (
     case("same", AveragePool2d((3, 3), (2, 2), ((1, 1), (0, 1))), int8(1, 5, 6, 4, zero_point=-9)),
     case("one_pixel", AveragePool2d((1, 1), (2, 2)), int8(1, 3, 3, 1)),
     case("relu", AveragePool2d(activation=Activation.RELU), int8(1, 4, 4, 3, zero_point=-20)),
+    case("i16", AveragePool2d((3, 2), (1, 2), ((1, 1), (1, 0))), wide(int8(1, 5, 5, 3))),
+    case("i16_whole_image", AveragePool2d((5, 4), (5, 4)), wide(int8(1, 5, 4, 3))),
+    case("unsigned", AveragePool2d((3, 2), (1, 2), ((1, 1), (1, 0)), is_unsigned=True), int8(1, 5, 5, 3)),
     case("float32", AveragePool2d((3, 2), (1, 2), ((1, 1), (1, 0))), float32(1, 5, 5, 3)),
 )

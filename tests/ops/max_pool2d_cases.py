@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from op_case import OpCase, float32, int8, op_case
+from op_case import OpCase, float32, int8, op_case, wide
 
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
@@ -19,5 +19,6 @@ CASES = (
     case("overlapping", MaxPool2d((3, 3), (1, 1)), int8(1, 5, 6, 4)),
     case("same", MaxPool2d((3, 3), (2, 2), ((1, 1), (0, 1))), int8(1, 5, 6, 4, zero_point=-9)),
     case("relu6", MaxPool2d(activation=Activation.RELU6), int8(1, 4, 4, 3, scale=0.1, zero_point=-20)),
+    case("i16", MaxPool2d((2, 3), (1, 1), ((1, 0), (1, 1))), wide(int8(1, 4, 5, 3))),
     case("float32", MaxPool2d((3, 2), (1, 2), ((1, 1), (1, 0))), float32(1, 5, 5, 3)),
 )

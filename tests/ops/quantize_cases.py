@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from op_case import OpCase, float32, int8, op_case
+from op_case import OpCase, float32, int8, op_case, wide
 
-from aot.ir.types import DType, TensorType
+from aot.ir.types import DType, Quant, TensorType
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
 
@@ -31,6 +31,17 @@ CASES = (
     case("unsigned", Quantize(), uint8(*IMAGE, zero_point=128), int8()),
     case("to_unsigned", Quantize(DType.U8), int8(*IMAGE, zero_point=3), uint8(scale=0.06, zero_point=120)),
     case("one", Quantize(), float32(1, 1), int8()),
+    case("i16_to_i8", Quantize(), wide(int8(*IMAGE)), int8(scale=0.04, zero_point=-9)),
+    case("i8_to_i16", Quantize(DType.I16), int8(*VECTOR, zero_point=4), wide(int8(scale=0.03))),
+    case(
+        "i16_to_i32",
+        Quantize(DType.I32),
+        wide(int8(*VECTOR)),
+        TensorType(DType.I32, (), Quant((1e-6,), (0,))),
+    ),
+    case("i32_to_i16", Quantize(DType.I16), TensorType(DType.I32, IMAGE, Quant((1e-9,), (0,))), wide(int8())),
+    case("real_to_i16", Quantize(DType.I16), float32(*IMAGE), wide(int8())),
+    case("i16", Dequantize(), wide(int8(*VECTOR)), float32()),
     case("vector", Dequantize(), int8(*VECTOR, zero_point=4), float32()),
     case("unsigned", Dequantize(), uint8(*IMAGE, scale=0.0037, zero_point=4), float32()),
 )

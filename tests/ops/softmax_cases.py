@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from op_case import OpCase, float32, int8, op_case
 
-from aot.ir.types import TensorType
+from aot.ir.types import DType, Quant, TensorType
 from aot.ops.softmax import Softmax
 
 OUT = int8(scale=1 / 256, zero_point=-128)
@@ -24,5 +24,11 @@ CASES = (
     case("beta", Softmax(beta=0.25), int8(1, 10, scale=0.2)),
     case("three_rows", Softmax(), int8(3, 5, scale=0.1)),
     case("image", Softmax(), int8(1, 2, 2, 4, scale=0.1)),
+    op_case(
+        "softmax_to_i16",
+        Softmax(result=DType.I16),
+        [int8(2, 9, scale=0.1, zero_point=3)],
+        TensorType(DType.I16, (), Quant((2.0**-16,), (-(2**15),))),
+    ),
     op_case("softmax_float32", Softmax(), [float32(2, 6)], float32()),
 )

@@ -42,12 +42,12 @@ def per_channel(*shape: int, axis: int, zero_point: int = 0) -> TensorType:
 CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
     "count": (Conv2d(), [X], Y, "there must be 2 to 3 inputs and one output: it has 1"),
     "weights absent": (Conv2d(), [X, None, B], Y, "there must be 2 to 3 inputs and one output: it has 3"),
-    "dtype": (Softmax(), [U8], U8, "input and output elements must both be i8 or f32: they are u8, u8"),
+    "dtype": (Softmax(), [U8], U8, "elements must be f32, or i8 that become i8 or i16: u8 become u8"),
     "mixed": (
         Softmax(),
         [X],
         float32(1),
-        "input and output elements must both be i8 or f32: they are i8, f32",
+        "elements must be f32, or i8 that become i8 or i16: i8 become f32",
     ),
     "hybrid": (
         Dense(),
@@ -92,14 +92,15 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         AveragePool2d(),
         [PLAIN],
         PLAIN,
-        "i8 inputs and outputs must be quantised with one scale and one zero point: "
+        "i8 and i16 inputs and outputs must be quantised with one scale and one zero point: "
         "the input has no quantisation",
     ),
     "many scales": (
         AveragePool2d(),
         [per_channel(1, 4, 4, 2, axis=3)],
         int8(1, 2, 2, 2),
-        "i8 inputs and outputs must be quantised with one scale and one zero point: the input has 2 scales",
+        "i8 and i16 inputs and outputs must be quantised with one scale and one zero point: "
+        "the input has 2 scales",
     ),
     "asymmetric weights": (
         Conv2d(),
@@ -188,22 +189,24 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         "an i8 output must have scale 1/256 and zero point -128: it has scale 0.05, zero point 0",
     ),
     "conversion": (
-        Quantize(DType.I32),
+        Quantize(DType.I64),
         [float32(4)],
-        TensorType(DType.I32, (4,)),
-        "elements must be f32 or i8 or u8 or i16 and become i8 or u8 or i16: f32 would become i32",
+        TensorType(DType.I64, (4,)),
+        "elements must be f32 or i8 or u8 or i16 or i32 and become i8 or u8 or i16 or i32: "
+        "f32 would become i64",
     ),
     "conversion quantisation": (
         Dequantize(),
         [TensorType(DType.I8, (4,))],
         float32(4),
-        "i8, u8 and i16 tensors must have one scale and one zero point: the input has no scales",
+        "integer tensors must have one scale and one zero point: the input has no scales",
     ),
     "conversion scales": (
         Quantize(),
         [int8(4, scale=1e5)],
         int8(4, scale=0.01),
-        "the input scale must be less than 2**14 times the output scale: it is 1e+07 times as large",
+        "the input scale must be less than 2**14 times the output scale, of i32 less than it: "
+        "it is 1e+07 times as large",
     ),
     "matrices": (
         BatchMatmul(),
@@ -316,7 +319,8 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Softmax(),
         [int8(1, 4)],
         int8(1, 4),
-        "an i8 output must have scale 1/256 and zero point -128: scale 0.05, zero point 0",
+        "an i8 output must have scale 1/256 and zero point -128, an i16 output 1/65536 and -32768: "
+        "scale 0.05, zero point 0",
     ),
     "length": (
         Softmax(),

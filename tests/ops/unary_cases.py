@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from op_case import OpCase, float32, int8, int16, op_case
+from op_case import OpCase, float32, int8, int16, op_case, wide
 
-from aot.ir.types import TensorType
+from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh, Unary
 
 IMAGE, VECTOR = (1, 4, 5, 3), (3, 40)
 FROM_0_TO_1, FROM_M1_TO_1 = int8(scale=1 / 256, zero_point=-128), int8(scale=1 / 128)
+
+FROM_0_TO_1_WIDE = TensorType(DType.I16, (), Quant((2.0**-15,), (0,)))
+Q12 = TensorType(DType.I16, (3, 40), Quant((2.0**-12,), (0,)))
 
 
 def case(name: str, op: Unary, x: TensorType, out: TensorType) -> OpCase:
@@ -34,6 +37,10 @@ CASES = (
     case("usual", Tanh(), int8(*VECTOR, scale=0.03, zero_point=4), FROM_M1_TO_1),
     case("fine", Tanh(), int8(*IMAGE, scale=0.001), FROM_M1_TO_1),
     case("coarse", Tanh(), int8(*VECTOR, scale=2.0, zero_point=-7), FROM_M1_TO_1),
+    case("i16", Logistic(), Q12, FROM_0_TO_1_WIDE),
+    case("i16_any_scale", Logistic(), wide(int8(*IMAGE)), FROM_0_TO_1_WIDE),
+    case("i16", Tanh(), Q12, FROM_0_TO_1_WIDE),
+    case("i16_any_scale", Tanh(), wide(int8(*IMAGE)), FROM_0_TO_1_WIDE),
     case("usual", HardSwish(), int8(*VECTOR, scale=0.06, zero_point=4), int8(scale=0.05, zero_point=-100)),
     case("fine", HardSwish(), int8(*IMAGE, scale=0.004), int8(scale=0.003)),
     case("coarse", HardSwish(), int8(*VECTOR, scale=0.3), int8(scale=0.25, zero_point=-3)),

@@ -51,7 +51,10 @@ def _import_softmax(draft: Draft, operator: Operator, mode: str) -> None:
     beta = float(operator.options(tflite.SoftmaxOptions).Beta())
     if not (math.isfinite(beta) and beta > 0):
         raise operator.fail(f"beta {beta} must be positive", "get or convert the file again")
-    draft.add_node(operator, Softmax(beta), operator.inputs, read.the_output(operator))
+    output = read.the_output(operator)
+    dtype = draft.types[output].dtype
+    result = None if dtype is draft.types[read.operand(operator, 0, "the data")].dtype else dtype
+    draft.add_node(operator, Softmax(beta, result), operator.inputs, output)
 
 
 _CURVES = {
