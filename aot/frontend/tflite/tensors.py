@@ -47,7 +47,12 @@ def read_tensor(model: tflite.Model, tensor: tflite.Tensor, index: int, file_nam
 def tensor_name(tensor: tflite.Tensor, index: int) -> str:
     """The name in the file, or one by number where it has none."""
     stored: bytes = tensor.Name() or b""
-    return stored.decode("utf-8", "replace") or f"tensor_{index}"
+    return printable(stored.decode("utf-8", "replace")) or f"tensor_{index}"
+
+
+def printable(text: str) -> str:
+    """Without characters that would command the terminal on which the name is shown."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,10 @@ def _import_op(draft: Draft, operator: Operator, mode: str, op: Op) -> None:
     output = read.the_output(operator)
     whole = draft.types[output].shape
     inputs = tuple(None if n is None else _of_rank(draft, operator, n, whole) for n in operator.inputs)
+    ranks = [draft.types[name].rank for name in inputs if name is not None]
+    if whole == () and max(ranks, default=0) > 0:  # one element, with more dimensions than are declared
+        read.reshaped_result(draft, operator, op, inputs, (1,) * max(ranks))
+        return
     draft.add_node(operator, op, inputs, output)
 
 
