@@ -35,7 +35,7 @@ def compile_model(
     path: Path, target: Target, options: CompileOptions, tuned: Mapping[str, Point] = NOT_TUNED
 ) -> CompiledModel:
     """Compile a model file. Raises ModelError or FitError."""
-    graph = load_model(path, options.rounding.value)
+    graph = load_model(path, options.rounding.value, options.given)
     model_hash = hashlib.sha256(path.read_bytes()).hexdigest()
     return compile_graph(graph, target, options, path.name, model_hash, model_name(path), tuned)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from aot.frontend.given import NOTHING_GIVEN, Given
 from aot.ir.graph import Array, Graph
 from aot.ir.types import TensorType
 from aot.plan.model import Plan, PlanRequest
@@ -27,6 +28,7 @@ class CompileOptions:
     rows: bool = True  # False: whole tensors only, to compare with
     exact: bool = False  # a solver improves or proves the placement
     stream: bool = False  # the input comes row by row and need not exist as a whole
+    given: Given = NOTHING_GIVEN  # what the user says of the inputs
 
 
 @dataclass(frozen=True, slots=True)

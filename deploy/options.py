@@ -16,6 +16,27 @@ def size(text: str) -> int:
     return int(digits) * _UNITS[unit]
 
 
+def named_sizes(text: str) -> tuple[str, tuple[int, ...]]:
+    """x=1,3,32,32"""
+    name, _, sizes = text.rpartition("=")
+    parts = sizes.split(",")
+    if not name or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an input with its sizes, such as x=1,3,32,32")
+    return name, tuple(int(part) for part in parts)
+
+
+def named_numbers(text: str) -> tuple[str, tuple[float, ...]]:
+    """axes=0,1"""
+    name, _, numbers = text.rpartition("=")
+    try:
+        found = tuple(float(part) for part in numbers.split(","))
+    except ValueError:
+        found = ()
+    if not name or not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an input with its value, such as axes=0,1")
+    return name, found
+
+
 def count(text: str) -> int:
     """A number of times: 1 or more."""
     if not text.isdecimal() or int(text) < 1:
@@ -24,7 +45,7 @@ def count(text: str) -> int:
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", type=Path, help="a .tflite file")
+    parser.add_argument("model", metavar="MODEL", type=Path, help="a .tflite or .onnx file")
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +62,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_compile_options(parser: argparse.ArgumentParser) -> None:
-    """--ram, --optimize, --rounding, --exact, --stream: what deploy.settings.compile_options reads."""
+    """What deploy.settings.compile_options reads: from --ram to --value."""
     parser.add_argument("--ram", metavar="BYTES", type=size, help="the arena's limit: 65536, 64K, 1M")
     parser.add_argument(
         "--optimize", choices=("speed", "size", "ram"), default="speed", help="what to spend the others for"
@@ -61,6 +82,23 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         "--stream",
         action="store_true",
         help="take the input row by row: it need not exist as a whole",
+    )
+
+    parser.add_argument(
+        "--shape",
+        metavar="INPUT=SIZES",
+        type=named_sizes,
+        action="append",
+        default=[],
+        help="an input's sizes, where an ONNX file leaves them open: x=1,3,32,32",
+    )
+    parser.add_argument(
+        "--value",
+        metavar="INPUT=NUMBERS",
+        type=named_numbers,
+        action="append",
+        default=[],
+        help="a fixed value for an input of an ONNX file that other shapes depend on: axes=0,1",
     )
 
 

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TypeVar
 
 from aot.errors import InputError, did_you_mean
+from aot.frontend.given import Given
 from aot.target import Optimize
 from codegen.model import CompileOptions, Rounding
 from deploy.device import LineChoices
@@ -22,6 +23,7 @@ def compile_options(arguments: argparse.Namespace) -> CompileOptions:
         make_options(arguments.optimize, arguments.rounding, arguments.ram),
         exact=arguments.exact,
         stream=arguments.stream,
+        given=Given(dict(arguments.shape), dict(arguments.value)),
     )
 
 

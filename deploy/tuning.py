@@ -78,7 +78,7 @@ def begin(
     path: Path, board: Board, options: CompileOptions, choices: TuneChoices, records: Sequence[TuningRecord]
 ) -> Tuning:
     """The tasks that were asked for, as far as the records have come."""
-    graph = run_pipeline(load_model(path, options.rounding.value))
+    graph = run_pipeline(load_model(path, options.rounding.value, options.given))
     tasks, lowered = tasks_of(graph, board.target, options)
     setting = _setting(board, choices)
     prior = read_records(choices.prior) if choices.prior is not None else ()

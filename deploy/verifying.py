@@ -88,7 +88,7 @@ def verify_model(
 ) -> Verdict:
     """Outputs are compared with the model as it stands in its file; layers with what was compiled from it."""
     model = compiled.model
-    graph = load_model(path, model.options.rounding.value)
+    graph = load_model(path, model.options.rounding.value, model.options.given)
     ready = build(prepare_compiled(compiled), BuildChoices(toolchain, profile=layers))
     with open_device(ready, line) as device:
         with progress("running", len(samples)) as bar:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from aot.errors import ModelError
+from aot.frontend.given import NOTHING_GIVEN, Given
 from aot.ir.graph import Graph
 
 _TFLITE_IDENTIFIER = b"TFL3"
@@ -21,14 +24,18 @@ _CONVERT = {
 _OTHERWISE = "give a .tflite or .onnx file"
 
 
-def load_model(path: Path, rounding: str = "tflm") -> Graph:
+def load_model(path: Path, rounding: str = "tflm", given: Given = NOTHING_GIVEN) -> Graph:
     """The model in a file as a graph that keeps every rule. `rounding` is a mode of aot.ops.rounding."""
-    return parse_model(read_file(path), path.name, rounding)
+    return parse_model(read_file(path), path.name, rounding, given)
 
 
-def parse_model(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
+def parse_model(data: bytes, file_name: str, rounding: str = "tflm", given: Given = NOTHING_GIVEN) -> Graph:
     """The model in a file's bytes; the format is told by the content, not by the name."""
     if data[4:8] == _TFLITE_IDENTIFIER:
+        if given != NOTHING_GIVEN:
+            raise ModelError(
+                "shapes and values of inputs are given to ONNX models", file_name, "a .tflite file has them"
+            )
         from aot.frontend.tflite.read import read_tflite  # `deploy --help` must not load the schema
 
         return read_tflite(data, file_name, rounding)
@@ -36,7 +43,8 @@ def parse_model(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
     if suffix == ".onnx" or (data[:1] == _ONNX_BEGINNING and suffix not in _CONVERT):
         from aot.frontend.onnx.read import read_onnx
 
-        return read_onnx(data, file_name, rounding)
+        values = {name: np.asarray(numbers) for name, numbers in given.values.items()}
+        return read_onnx(data, file_name, rounding, given.shapes, values)
     hint = _CONVERT.get(Path(file_name).suffix.lower(), _OTHERWISE)
     raise ModelError(_what_it_is(data), file_name, hint.format(name=file_name))
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from aot.errors import ModelError
+from aot.errors import DeployError, ModelError
+from aot.frontend.given import Given
+from aot.frontend.load import load_model
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
 from aot.ir.graph import Array, Graph
@@ -164,3 +168,40 @@ def test_all_operators_that_are_not_supported_are_named_at_once() -> None:
         read_onnx(file_of(nodes, [info("x", 5)], ["a", "b", "c"]), "net.onnx")
     assert caught.value.what == "ONNX operators NonZero, Unique are not supported"
     assert caught.value.where == 'net.onnx\nNonZero: node 0 "a", node 2 "c"\nUnique: node 1 "b"'
+
+
+def test_an_input_can_be_fixed_and_is_none_any_more(tmp_path: Path) -> None:
+    nodes = [helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)]
+    path = tmp_path / "net.onnx"
+    path.write_bytes(file_of(nodes, [info("x", "n", 3), info("axes", 1, element=7)], ["y"]))
+    given = Given(shapes={"x": (2, 3)}, values={"axes": (1.0,)})
+    graph = load_model(path, given=given)
+    assert graph.inputs == ("x",)
+    assert run_graph(graph, {"x": np.ones((2, 3), np.float32)})["y"].tolist() == [3, 3]
+
+
+def test_a_shape_for_an_input_that_does_not_exist_is_refused() -> None:
+    data = file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", 5)], ["y"])
+    with pytest.raises(ModelError) as caught:
+        read_onnx(data, "net.onnx", shapes={"z": (5,)})
+    assert str(caught.value) == 'error: there is no input "z"\n  net.onnx\n  hint: inputs: x'
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_broken_file_is_refused_or_read(seed: int) -> None:
+    """Bits are flipped and ends cut off: whatever comes out, it is an error of the user's or a graph."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("MaxPool", ["a"], ["b"], kernel_shape=[2, 2]),
+        helper.make_node("Reshape", ["b", "shape"], ["c"]),
+        helper.make_node("Softmax", ["c"], ["y"], axis=1),
+    ]
+    constants = {"w": weights(2, 1, 3, 3), "shape": np.int64([1, -1])}
+    data = file_of(nodes, [info("x", 1, 1, 4, 4)], ["y"], **constants)
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        broken = bytearray(data[: rng.integers(1, len(data) + 1)] if rng.random() < 0.2 else data)
+        for place in rng.integers(0, len(broken), rng.integers(1, 4)):
+            broken[place] ^= 1 << int(rng.integers(8))
+        with contextlib.suppress(DeployError):
+            read_onnx(bytes(broken), "net.onnx")

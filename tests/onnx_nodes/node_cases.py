@@ -66,7 +66,7 @@ def imported(case: NodeCase) -> Imported:
     """Inputs that an importer has to know (axes, shapes, counts) are fixed to the case's."""
     fixed: dict[str, Array] = {}
     given = dict(zip(case.input_names, case.inputs, strict=False))
-    shapes = {n: x.shape for n, x in given.items() if isinstance(x, np.ndarray)}
+    shapes = {n: tuple(x.dims) if hasattr(x, "dims") else np.shape(x) for n, x in given.items()}
     while True:
         try:
             sizes = {n: s for n, s in shapes.items() if n not in fixed}
@@ -75,7 +75,7 @@ def imported(case: NodeCase) -> Imported:
         except NeedsValueError as error:
             if error.graph_input is None or error.graph_input in fixed:
                 raise
-            fixed[error.graph_input] = given[error.graph_input]
+            fixed[error.graph_input] = _array(given[error.graph_input])
 
 
 def samples(found: Imported) -> tuple[dict[str, Array], list[tuple[str, Array]]]:
@@ -87,13 +87,19 @@ def samples(found: Imported) -> tuple[dict[str, Array], list[tuple[str, Array]]]
     return inputs, [(n, _stored(wanted[n], graph.types[n].dtype.numpy)) for n in graph.outputs]
 
 
-def _stored(array: Any, dtype: np.dtype[Any]) -> Array:
-    if hasattr(array, "data_type"):  # element types that NumPy lacks come as the file has them
-        from onnx.numpy_helper import to_array
+def _array(given: Any) -> Array:
+    """Element types that NumPy lacks come as a file has them."""
+    if not hasattr(given, "data_type"):
+        return np.asarray(given)
+    from onnx.numpy_helper import to_array
 
-        array = to_array(array)
+    array: Array = to_array(given)
+    return array
+
+
+def _stored(given: Any, dtype: np.dtype[Any]) -> Array:
     with np.errstate(all="ignore"):
-        return np.asarray(array).astype(dtype)
+        return _array(given).astype(dtype)
 
 
 def is_right(made: Array, wanted: Array, case: NodeCase) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
+import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
@@ -44,7 +45,22 @@ def read_onnx(
         ) from None
     if not model.graph.node and not model.graph.output:
         raise ModelError("the file holds no graph, so there is no model in it", file_name, _AGAIN)
-    return _Reader(model, file_name, rounding).graph(shapes, values)
+    try:
+        return _Reader(model, file_name, rounding).graph(shapes, values)
+    except ModelError:
+        raise
+    except Exception:
+        _refuse_invalid(model, file_name)
+        raise
+
+
+def _refuse_invalid(model: ModelProto, file_name: str) -> None:
+    """A file may break rules that no importer looks at: then ONNX's own checker says which."""
+    try:
+        onnx.checker.check_model(model)
+    except Exception as error:  # of several kinds, for names that are no text too
+        reason = (str(error).strip() or "no reason given").splitlines()[0]
+        raise ModelError(f"the file breaks ONNX's rules: {reason}", file_name, _AGAIN) from None
 
 
 class _Reader:
@@ -152,22 +168,39 @@ class _Reader:
             element = info.type.tensor_type.elem_type
             dtype = stored_type(element, f'input "{info.name}" ({self.file_name})')
             if info.name in values:
-                array = values[info.name].astype(dtype.numpy)
+                array = self._fixed(info, values[info.name].astype(dtype.numpy))
                 name = self.draft.constant(array, info.name)
                 self.scopes[0][info.name] = _plain(name, array.ndim, element)
                 continue
             shape = self._input_shape(info, shapes)
+            if 0 in shape:  # there is only one such tensor, so nobody has to give it
+                name = self.draft.constant(np.zeros(shape, dtype.numpy), info.name)
+                self.scopes[0][info.name] = _plain(name, len(shape), element)
+                continue
             self.draft.add_input(info.name, TensorType(dtype, shape))
             self.scopes[0][info.name] = _plain(info.name, len(shape), element)
             inputs.append(info.name)
         return tuple(inputs)
+
+    def _fixed(self, info: onnx.ValueInfoProto, array: Array) -> Array:
+        """A value in the shape that the file declares, where it does."""
+        tensor = info.type.tensor_type
+        sizes = [d.dim_value if d.WhichOneof("value") == "dim_value" else -1 for d in tensor.shape.dim]
+        if not tensor.HasField("shape") or sizes.count(-1) > 1 or array.ndim not in (0, 1):
+            return array
+        try:
+            return array.reshape(sizes)
+        except ValueError:
+            raise self._fail(
+                f'{array.size} numbers are given for input "{info.name}" of shape [{_dims(tensor)}]', ""
+            ) from None
 
     def _input_shape(self, info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[int, ...]:
         tensor = info.type.tensor_type
         declared = [d.dim_value if d.WhichOneof("value") == "dim_value" else None for d in tensor.shape.dim]
         given = shapes.get(info.name)
         if given is None:
-            known = tuple(d for d in declared if d is not None and d > 0)
+            known = tuple(d for d in declared if d is not None and d >= 0)
             if not tensor.HasField("shape") or len(known) != len(declared):
                 raise self._fail(
                     f'input "{info.name}" has the shape [{_dims(tensor)}], all its sizes must be known',

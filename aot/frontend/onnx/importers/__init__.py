@@ -8,14 +8,17 @@ from types import MappingProxyType
 from aot.frontend.onnx.importers.control import CONTROL
 from aot.frontend.onnx.importers.convolution import CONVOLUTION
 from aot.frontend.onnx.importers.elementwise import ELEMENTWISE
+from aot.frontend.onnx.importers.gathering import GATHERING
 from aot.frontend.onnx.importers.indexing import INDEXING
 from aot.frontend.onnx.importers.moving import MOVING
 from aot.frontend.onnx.importers.normalising import NORMALISING
 from aot.frontend.onnx.importers.padding import PADDING
 from aot.frontend.onnx.importers.pooling import POOLING
 from aot.frontend.onnx.importers.products import PRODUCTS
+from aot.frontend.onnx.importers.quantising import QUANTISING
 from aot.frontend.onnx.importers.recurrent import RECURRENT
 from aot.frontend.onnx.importers.reductions import REDUCTIONS
+from aot.frontend.onnx.importers.resizing import RESIZING
 from aot.frontend.onnx.operation import Importer
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
@@ -24,6 +27,9 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **CONVOLUTION,
         **ELEMENTWISE,
         **INDEXING,
+        **RESIZING,
+        **QUANTISING,
+        **GATHERING,
         **MOVING,
         **NORMALISING,
         **PADDING,
