@@ -40,7 +40,9 @@ def _why(model: CompiledModel) -> str:
 def test_the_fastest_record_of_the_core_is_used(tmp_path: Path) -> None:
     lines = (_line(cost=90), _line(cost=80, pixels=2, unroll=1), _line(core="cortex-m7", cost=1, pixels=3))
     model = _compiled(tmp_path, *lines)
-    assert _why(model).startswith("tuned: pixels 2, channels 2, unroll 1, weight_bits 8; 2 x 2 sums per tile")
+    assert _why(model).startswith(
+        "tuned: pixels 2, channels 2, unroll 1, weight_bits 8, blocks 1; 2 x 2 sums per tile"
+    )
     assert model.sources["digits.c"] != _compiled(tmp_path).sources["digits.c"]
 
 
