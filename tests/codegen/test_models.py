@@ -10,6 +10,7 @@ import pytest
 from c_checks import failures_on_board
 from model_checks import DSP, OPTIONS, PLAIN, check_of, state_check
 
+from aot.errors import ModelError
 from aot.frontend.load import load_model
 from aot.ir.graph import Array
 from aot.target import Target
@@ -44,7 +45,11 @@ MODELS = (
 FLOAT32 = (
     "aeq_mnist_f32",
     "aeq_sdpa_composite_f32",
+    "aeq_toy_transformer_kv_f32",
     "ml_cifar10_f32",
+    "ml_lstm_unrolled_f32",
+    "ml_reduce_max_multi",
+    "ml_text_class_f32",
     "sl_autoencoder_conv_f32",
     "tflm_hello_world_f32",
     "tflm_magic_wand_f32",
@@ -52,6 +57,14 @@ FLOAT32 = (
     "tiny_kws_dscnn_f32",
     "tmx_mnist_valid_f32",
 )
+# Weights of 8 bits, activations of real numbers: LiteRT's own kernels differ by up to 5 % of the largest.
+HYBRID = {"dtln_1_hybrid": 0.05}
+# What keeps a model from being read, as its error says it.
+REFUSED = {
+    "aeq_mnist_mixed": "there must be 2 inputs and one output: it has 1",  # its file calls QUANTIZE an ADD
+    "ml_detpost_static": "TFLite operator CUSTOM TFLite_Detection_PostProcess is not supported",
+    "tflm_audio_preproc_f32": "TFLite operators CUSTOM SignalEnergy, ",
+}
 ON_BOARD = 2  # samples
 
 Samples = list[dict[str, Array]]
@@ -99,11 +112,18 @@ def test_a_model_on_this_computer_gives_its_golden_outputs(
         assert all(np.array_equal(made[tensor], outputs[tensor]) for tensor in outputs)
 
 
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_model_that_is_not_read_says_why(name: str, shared_dir: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        load_model(shared_dir / "models" / name / "model.tflite")
+    assert caught.value.what.startswith(REFUSED[name])
+
+
 @pytest.mark.cc
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FLOAT32)
-def test_a_float32_model_on_this_computer_is_near_its_golden_outputs(
-    name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+@pytest.mark.parametrize(("name", "tolerance"), [*((name, 1e-5) for name in FLOAT32), *HYBRID.items()])
+def test_a_model_of_real_numbers_on_this_computer_is_near_its_golden_outputs(
+    name: str, tolerance: float, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("gcc")
     folder = shared_dir / "models" / name
@@ -112,7 +132,7 @@ def test_a_float32_model_on_this_computer_is_near_its_golden_outputs(
     for sample, outputs in zip(*golden_of(folder, model), strict=True):
         made = host.run(sample)
         for tensor, wanted in outputs.items():
-            assert np.abs(made[tensor] - wanted).max() <= 1e-5 * np.abs(wanted).max()
+            assert np.abs(made[tensor] - wanted).max() <= tolerance * np.abs(wanted).max()
 
 
 @pytest.mark.cc
