@@ -41,7 +41,7 @@ static inline int32_t {name}(int32_t v)
     const int32_t scaled = (v * {multiplier}{rounding}) >> {right};
     const int32_t size = scaled < 0 ? -scaled : scaled;
     const int32_t step = size >> 9;
-    int32_t result = 0x7FFF << 10;
+    int32_t result = INT32_C(0x7FFF) << 10;
     if (step < 255) {{
         const int32_t entry = sigmoid_entry(step);
         result = (entry << 9) + (size & 0x1FF) * (sigmoid_entry(step + 1) - entry);
@@ -65,7 +65,7 @@ static inline int32_t {name}(int32_t v)
     const int32_t scaled = (v * {multiplier}{rounding}) >> {right};
     const int32_t size = scaled < 0 ? -scaled : scaled;
     const int32_t step = size >> 8;
-    int32_t result = 0xFFFF << 8;
+    int32_t result = INT32_C(0xFFFF) << 8;
     if (step < 255) {{
         const int32_t entry = sigmoid_entry(step);
         result = (entry << 8) + (size & 0xFF) * (sigmoid_entry(step + 1) - entry);

@@ -265,13 +265,20 @@ def _expr(expr: Expr, names: _Names) -> str:
             a, b = _expr(left, names), _expr(right, names)
             return f"({a} {'<' if op == 'min' else '>'} {b} ? {a} : {b})"
         case Binary(op, left, right):
-            return f"({_expr(left, names)} {op} {_expr(right, names)})"
+            wide = "(int32_t)" if _overflows_16_bits(left, right) else ""
+            return f"({wide}{_expr(left, names)} {op} {_expr(right, names)})"
         case Choose(condition, yes, no):
             return f"({_expr(condition, names)} ? {_expr(yes, names)} : {_expr(no, names)})"
         case Cast(dtype, value):
             return f"({dtype.c_name}){_parenthesised(_expr(value, names))}"
         case Apply(function, arguments):
             return f"{function.name}({', '.join(_bare(_expr(a, names)) for a in arguments)})"
+
+
+def _overflows_16_bits(left: Expr, right: Expr) -> bool:
+    """Whether C would compute with operands of 16 bits as int, which on some processors has no more."""
+    types = {_type_of(left), _type_of(right)}
+    return DType.I16 in types and types <= {DType.I16, DType.I8, DType.U8}
 
 
 def _literal(value: int | float) -> str:
