@@ -49,7 +49,7 @@ GROUP = 4  # products per group of the DSP instruction
 _MOST_PIXELS = 3
 _UNROLLED = 4  # groups, where code and time weigh the same
 _UNROLLED_HOT = 16  # in layers that take much of the time
-_UNROLLED_ROWS = 9  # in those of several kernel rows, which come round soon enough
+_UNROLLED_ROWS = 10  # in those of several kernel rows, which come round soon enough
 _HOT_MACS = 300_000
 _MOST_WRITTEN_OUT = 48  # groups of one kernel: some four kilobytes of code
 
