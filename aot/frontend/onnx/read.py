@@ -256,6 +256,11 @@ class _Reader:
         body = body_of(node, self.versions[-1], self._types(operands))
         if body is None:
             raise place.fail(f"ONNX operator {node.op_type} is not supported", "docs/ops.md lists them")
+        if any(v is not None and v.element == onnx.TensorProto.BFLOAT16 for v in operands):
+            raise place.fail(
+                f"{node.op_type} of bfloat16 is not supported: each of its steps would have to be rounded",
+                "export the model in float32",
+            )
         return self._run_body(body, operands, place)
 
     def _types(self, operands: Sequence[Value | None]) -> list[onnx.TypeProto]:
