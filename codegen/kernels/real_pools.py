@@ -141,8 +141,8 @@ def _softmax(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     element, first = load(xs, pixel_element(x)), load(xs, pixel_element(x).substitute({"c": 0}))
     result = load(ys, pixel_element(y))
     below = Binary("*", Binary("-", element, load(most)), Const(float(np.float32(op.beta))))
-    exp = real_function("real_exp", "expf(v)", lambda v: float(np.exp(v)), ("math.h",))
-    inverse = real_function("real_inverse", "1.0f / v", lambda v: 1 / v)
+    exp = real_function("softmax_exp", "expf(v)", lambda v: float(np.exp(v)), ("math.h",))
+    inverse = real_function("softmax_share", "1.0f / v", lambda v: 1 / v)
     body = (
         Declare(most),
         Store(at(most), first),

@@ -157,7 +157,7 @@ static int32_t reciprocal(int32_t sum)
 static inline int8_t share_1717986944_22(int32_t difference, int32_t reciprocal_of_sum, int32_t bits)
 {
     const int32_t product = fixed_mul(reciprocal_of_sum, exp_of_difference_1717986944_22(difference));
-    const int32_t v = bits + 23 > 31 ? 0 : round_shift(product, bits + 23); /* else nothing is left */
+    const int32_t v = bits + 23 > 31 ? 0 : round_shift(product, bits + 23); /* nothing left */
     return (int8_t)(v > 255 ? 127 : v - 128);
 }
 
