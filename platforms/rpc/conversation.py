@@ -18,7 +18,6 @@ from platforms.transport.base import Clock, Transport
 T = TypeVar("T")
 DEFAULT_DEADLINES = Deadlines()
 FASTER = (2_000_000, 1_000_000, 921_600, 460_800, 230_400)
-RATE_S = 0.3  # for an answer at a new rate
 
 
 def drop_log(_line: str) -> None:
@@ -98,7 +97,10 @@ class Conversation:
             return False
         try:
             if line.set_rate(rate):
-                question, effort = self._next(Message.STATS, b""), self._exchange.begin("stats", RATE_S)
+                question, effort = (
+                    self._next(Message.STATS, b""),
+                    self._exchange.begin("stats", self._deadlines.rate_s),
+                )
                 self._exchange.ask(question, effort)
                 return line.bits_per_second == rate
         except failures.DeviceSilentError:

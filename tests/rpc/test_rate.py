@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cc
 PLUS_ONE, MOODY = 0, 2
 RESETS = 4  # a mood
 FIRST, FAST, FASTEST = 115_200, 460_800, 921_600
-PATIENT = Deadlines(hello_s=30, answer_s=30, run_s=30, retry_s=0.03, retry_most_s=0.2)
+PATIENT = Deadlines(hello_s=30, answer_s=30, run_s=30, rate_s=30, retry_s=0.03, retry_most_s=0.2)
 
 
 class RatedLine(Transport):
