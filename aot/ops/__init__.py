@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.batch_matmul import BatchMatmul
-from aot.ops.binary import Add, Div, Mul, SquaredDifference, Sub
+from aot.ops.binary import Add, Div, Mul, Prelu, SquaredDifference, Sub
 from aot.ops.combine import Combine
 from aot.ops.compare import Compare
 from aot.ops.concat import Concat
@@ -69,6 +69,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Narrow,
             Pad,
             PlaceOf,
+            Prelu,
             Quantize,
             Rearrange,
             Reshape,

@@ -21,6 +21,7 @@ from aot.ops.pairs import (
     add_parameters,
     div_multiplier,
     mul_multiplier,
+    prelu_multipliers,
     quotients,
     rescaled,
     square_parameters,
@@ -60,6 +61,13 @@ def _sum_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
     return None if 2 * ratio < 1 << LEFT_SHIFT[x1.dtype] else f"it is {ratio:.3g} times as large"
 
 
+def _branch_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x, (y,) = given(inputs[0]), outputs
+    if x.quant is None or y.quant is None or x.quant.scale / y.quant.scale < _MAX_PRODUCT_RESCALE:
+        return None
+    return f"it is {x.quant.scale / y.quant.scale:.3g} times as large"
+
+
 def _product_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x1, x2, (y,) = given(inputs[0]), given(inputs[1]), outputs
     if x1.quant is None or x2.quant is None or y.quant is None:
@@ -77,6 +85,9 @@ _SHARED = (
         "which is 0 for i16",
         _quantised,
     ),
+)
+_PRODUCT_SCALES_FIT = Constraint(
+    "the product of the input scales must be below 2**13 times the output scale", _product_scales
 )
 _SUM_SCALES_FIT = Constraint(
     "the larger input scale must be less than 2**19 times the output scale (i16: 2**14 times)", _sum_scales
@@ -177,9 +188,7 @@ class Mul(Binary):
     name: ClassVar[str] = "mul"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         *_SHARED,
-        Constraint(
-            "the product of the input scales must be below 2**13 times the output scale", _product_scales
-        ),
+        _PRODUCT_SCALES_FIT,
         SHAPES_FIT,
     )
     scales_in_single: bool = False  # whether their product is computed in single precision
@@ -196,6 +205,37 @@ class Mul(Binary):
         )
         multiplier = mul_multiplier(*types, out, self.scales_in_single)
         return multiply_by_quantized_multiplier(first * second, *multiplier)
+
+
+@dataclass(frozen=True, slots=True)
+class Prelu(Binary):
+    """x1 where it is not negative, else x1 * x2."""
+
+    name: ClassVar[str] = "prelu"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        *_SHARED,
+        Constraint("the scale of the first input must be below 2**13 times the output scale", _branch_scales),
+        _PRODUCT_SCALES_FIT,
+        SHAPES_FIT,
+    )
+    scales_in_single: bool = False  # whether their products and quotients are computed in single precision
+
+    def on_reals(self, x1: Floats, x2: Floats) -> Floats:
+        return np.where(x1 >= 0, x1, x1 * x2)
+
+    def on_plain(self, x1: Ints, x2: Ints) -> Ints:
+        return np.where(x1 >= 0, x1, x1 * x2)
+
+    def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
+        first, second = (
+            x.astype(np.int64) - quant_of(t).zero_point for x, t in zip(arrays, types, strict=True)
+        )
+        positive, negative = prelu_multipliers(*types, out, self.scales_in_single)
+        return np.where(
+            first >= 0,
+            multiply_by_quantized_multiplier(first, *positive),
+            multiply_by_quantized_multiplier(first * second, *negative),
+        )
 
 
 def _div_types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:

@@ -70,6 +70,16 @@ def mul_multiplier(
     return quantize_multiplier(quant_of(x1_type).scale * quant_of(x2_type).scale / quant_of(out_type).scale)
 
 
+def prelu_multipliers(
+    x1_type: TensorType, x2_type: TensorType, out_type: TensorType, scales_in_single: bool
+) -> tuple[Multiplier, Multiplier]:
+    """(mult, shift) of x1 alone, and of the product."""
+    real = np.float32 if scales_in_single else np.float64
+    alone = float(real(quant_of(x1_type).scale) / real(quant_of(out_type).scale))
+    product = mul_multiplier(x1_type, x2_type, out_type, scales_in_single)
+    return quantize_multiplier(alone), product
+
+
 def div_multiplier(x1_type: TensorType, x2_type: TensorType, out_type: TensorType) -> Multiplier:
     """(mult, shift) of a quotient."""
     return quantize_multiplier(quant_of(x1_type).scale / (quant_of(x2_type).scale * quant_of(out_type).scale))

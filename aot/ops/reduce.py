@@ -27,7 +27,7 @@ class MeanParameters:
 
 
 def mean_parameters(x_type: TensorType, out_type: TensorType, count: int) -> MeanParameters:
-    """The rescaling of an int8 mean, with the division by the count in it, in integers as the reference."""
+    """The rescaling of an integer mean, with the division by the count in it, as the reference has it."""
     mult, shift = quantize_multiplier(quant_of(x_type).scale / quant_of(out_type).scale)
     spare = max(0, min(count.bit_length() - 1, 32, 31 + shift))
     return MeanParameters((mult << spare) // count, shift - spare)
@@ -38,13 +38,15 @@ def _axes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return None if op.axes in ((ROWS,), (COLUMNS,), (ROWS, COLUMNS)) else f"they are {list(op.axes)}"
 
 
-_MAX_COUNT = 1 << 22  # of nine-bit numbers, so that sums stay below 2**31
+# Of numbers of nine and seventeen bits, so that sums stay below 2**31.
+_MAX_COUNT = {DType.I8: 1 << 22, DType.I16: 1 << 14, DType.F32: 1 << 22}
 
 
 def _count(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Mean)
-    count = op.count(given(inputs[0]))
-    return None if count <= _MAX_COUNT else f"there are {count}"
+    x = given(inputs[0])
+    count = op.count(x)
+    return None if count <= _MAX_COUNT[x.dtype] else f"there are {count}"
 
 
 def _shift(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -63,12 +65,12 @@ class Mean(Op):
     name: ClassVar[str] = "mean"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
         limits.rank_is(4),
         limits.BATCH_IS_ONE,
-        limits.INT8_IS_QUANTISED,
+        limits.INTEGERS_ARE_QUANTISED,
         Constraint("the axes must be rows, columns or both", _axes),
-        Constraint("a mean must be of at most 2**22 elements", _count),
+        Constraint("a mean must be of at most 2**22 elements (i16: 2**14)", _count),
         Constraint(
             "the input scale must be more than 2**-20 and less than the count of elements times the "
             "output scale",

@@ -32,7 +32,11 @@ ROUNDING = MappingProxyType(
 # LiteRT multiplies the scales of these in single precision, TFLite Micro in double: a multiplier that
 # differs in its last bits moves a result that lies between two steps.
 _SCALES_IN_SINGLE = MappingProxyType(
-    {"mul": frozenset({"litert-ref"}), "leaky_relu": frozenset({"litert-ref"})}
+    {
+        "mul": frozenset({"litert-ref"}),
+        "leaky_relu": frozenset({"litert-ref"}),
+        "prelu": frozenset({"litert-ref"}),
+    }
 )
 
 

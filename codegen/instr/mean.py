@@ -1,4 +1,4 @@
-"""The end of an int8 mean: from a sum to the stored result."""
+"""The end of an integer mean: from a sum to the stored result."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from codegen.instr.requantise import clamp_function
 from codegen.instr.scalar import DIVIDE_BY_POT, parenthesised
 
 
-def mean_int8(p: MeanParameters, zero_sum: int, zero_point: int) -> Function:
+def stored_mean(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType) -> Function:
     """f(sum) -> the stored mean; `zero_sum` is what the sum of nothing but zero points would be."""
-    name = f"mean_int8_{crc32(repr((p, zero_sum, zero_point)).encode()):08x}"
+    low, high = dtype.limits
+    name = f"mean_int{8 * dtype.bytes}_{crc32(repr((p, zero_sum, zero_point)).encode()):08x}"
     centred = f"sum - {parenthesised(zero_sum)}"
     shifted = f"({centred}) * {1 << p.shift}" if p.shift > 0 else f"({centred})"
     mean = f"divide_by_pot(v, {-p.shift})" if p.shift < 0 else "v"
     definition = f"""\
 /* (sum - {zero_sum}) * {p.mult} / 2^31 * 2^({p.shift}), rounded after each division as the reference does. */
-static inline int8_t {name}(int32_t sum)
+static inline {dtype.c_name} {name}(int32_t sum)
 {{
     const int32_t v = (int32_t)(((int64_t)({shifted}) * {p.mult} + (INT32_C(1) << 30)) >> 31);
-    return (int8_t)clamp({mean} + {parenthesised(zero_point)}, -128, 127);
+    return ({dtype.c_name})clamp({mean} + {parenthesised(zero_point)}, {low}, {high});
 }}
 """
 
     def compute(total: int) -> int:
         mean = multiply_by_quantized_multiplier(np.int64(total - zero_sum), p.mult, p.shift)
-        return min(max(int(mean) + zero_point, -128), 127)
+        return min(max(int(mean) + zero_point, low), high)
 
-    return Function(name, DType.I8, definition, compute, (), (DIVIDE_BY_POT, clamp_function()))
+    return Function(name, dtype, definition, compute, (), (DIVIDE_BY_POT, clamp_function()))

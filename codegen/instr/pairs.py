@@ -64,6 +64,24 @@ def product_function(m: Multiplier, zero_points: ZeroPoints, result: Result, dty
     return _stored(name, "a * b in the result's steps", "", final, result, dtype, compute)
 
 
+def prelu_function(
+    branches: tuple[Multiplier, Multiplier], zero_points: ZeroPoints, result: Result, dtype: DType
+) -> Function:
+    """f(a, b) -> the stored a, or a * b where a is negative; a multiplier for each."""
+    (first, second), (positive, negative) = _centred_texts(zero_points), branches
+
+    def compute(a: int, b: int) -> int:
+        x, slope = a - zero_points[0], b - zero_points[1]
+        return result.of(_times(x, positive) if x >= 0 else _times(x * slope, negative))
+
+    name = _name("prelu", dtype, branches, zero_points, result)
+    alone = f"times({first}, {positive[0]}, {positive[1]})"
+    product = f"times({first} * {second}, {negative[0]}, {negative[1]})"
+    final = f"{first} >= 0 ? {alone} : {product}"
+    says = "a, or a * b where a is negative, in the result's steps"
+    return _stored(name, says, "", final, result, dtype, compute)
+
+
 def quotient_function(m: Multiplier, zero_points: ZeroPoints, result: Result, dtype: DType) -> Function:
     """f(a, b) -> the stored a / b."""
     first, second = _centred_texts(zero_points)

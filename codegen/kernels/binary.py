@@ -11,13 +11,26 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.activation import Activation, integer_clamp, plain_clamp
-from aot.ops.binary import Binary, Mul
-from aot.ops.pairs import add_parameters, div_multiplier, mul_multiplier, rescaled, square_parameters
+from aot.ops.binary import Binary, Mul, Prelu
+from aot.ops.pairs import (
+    add_parameters,
+    div_multiplier,
+    mul_multiplier,
+    prelu_multipliers,
+    rescaled,
+    square_parameters,
+)
 from aot.ops.requant import quant_of
 from codegen.instr.arithmetic import Result, ZeroPoint, product_int8, sum_int8
 from codegen.instr.instruction import Function, Instruction
 from codegen.instr.mve_sum import sum_row
-from codegen.instr.pairs import product_function, quotient_function, square_function, sum_function
+from codegen.instr.pairs import (
+    prelu_function,
+    product_function,
+    quotient_function,
+    square_function,
+    sum_function,
+)
 from codegen.instr.plain import expression_function, unsigned, wrapped
 from codegen.instr.real import clamp_real
 from codegen.kernels.elements import element_kernel, element_wants
@@ -189,6 +202,13 @@ def _quotient(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
     return quotient_function(multiplier, _given(zero_points), _result(site), site.outputs[0].dtype)
 
 
+def _prelu(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
+    op, out = site.node.op, site.outputs[0]
+    assert isinstance(op, Prelu)
+    branches = prelu_multipliers(site.input(0), site.input(1), out, op.scales_in_single)
+    return prelu_function(branches, _given(zero_points), _result(site), out.dtype)
+
+
 def _square(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
     p = square_parameters(site.input(0), site.input(1), site.outputs[0])
     return square_function(p, _given(zero_points), _result(site), site.outputs[0].dtype)
@@ -210,6 +230,10 @@ def _real_quotient(a: float, b: float) -> float:
 
 def _truncated(a: int, b: int) -> int:
     return 0 if b == 0 else abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)
+
+
+def _sloped(a: Any, b: Any) -> Any:
+    return a if a >= 0 else a * b
 
 
 def _op_kernel(arithmetic: _Arithmetic) -> OpKernel:
@@ -241,6 +265,14 @@ KERNELS: Mapping[str, OpKernel] = {
     ),
     "mul": _op_kernel(
         _Arithmetic(_product, _sign("*"), ("({T})(({U})a * ({U})b)", lambda a, b: a * b), "product", _factor)
+    ),
+    "prelu": _op_kernel(
+        _Arithmetic(
+            _prelu,
+            _real("real_prelu", "a >= 0.0f ? a : a * b", _sloped),
+            ("a >= 0 ? a : ({T})(({U})a * ({U})b)", _sloped),
+            "parametric relu",
+        )
     ),
     "squared_difference": _op_kernel(
         _Arithmetic(

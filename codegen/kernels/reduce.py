@@ -9,7 +9,7 @@ from aot.ops.reduce import COLUMNS, ROWS, Mean, mean_parameters
 from aot.ops.requant import quant_of
 from codegen.formats import geometry, storage_dtype
 from codegen.instr.instruction import Function
-from codegen.instr.mean import mean_int8
+from codegen.instr.mean import stored_mean
 from codegen.instr.real import literal, real_function
 from codegen.kernels.elementwise import wants_anything
 from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
@@ -105,8 +105,9 @@ def _mean(site: Site) -> Function:
     x, (out,), count = site.input(0), site.outputs, _op(site).count(site.input(0))
     if out.dtype is DType.F32:
         return real_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
-    return mean_int8(mean_parameters(x, out, count), quant_of(x).zero_point * count, quant_of(out).zero_point)
+    zero_sum = quant_of(x).zero_point * count
+    return stored_mean(mean_parameters(x, out, count), zero_sum, quant_of(out).zero_point, out.dtype)
 
 
-_KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))
+_KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.I16, DType.F32}))
 KERNELS: Mapping[str, OpKernel] = {"mean": _KERNEL}

@@ -59,3 +59,70 @@ def test_integers_are_refused_with_the_way_out(code: str) -> None:
         read_tflite(build.finish(y), "composed.tflite", "tflm")
     assert refusal.value.what == "it is supported on f32, not on i8"
     assert refusal.value.hint == "convert this part of the model as float"
+
+
+def quantised_sum(term_count: int, scale: float, zero_point: int) -> tuple[list[Array], Array]:
+    """Terms of all stored values, and their ADD_N in steps of 0.3."""
+    build, random = ModelBuilder(), np.random.default_rng(6)
+    terms = [build.input(f"x{i}", (1, 256), scale, zero_point) for i in range(term_count)]
+    result = TensorSpec("y", (1, 256), "int8", (0.3,), (-7,))
+    graph = read_tflite(
+        build.finish(build.operator("ADD_N", 2, tuple(terms), [result])), "sum.tflite", "tflm"
+    )
+    arrays = [random.permutation(256).astype(np.uint8).view(np.int8)[None] for _ in terms]
+    return arrays, run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))["y"]
+
+
+@pytest.mark.parametrize("term_count", [2, 3, 15])
+@pytest.mark.parametrize("zero_point", [0, 5])
+def test_a_quantised_sum_of_many_is_rounded_once(term_count: int, zero_point: int) -> None:
+    terms, y = quantised_sum(term_count, 0.11, zero_point)
+    total = np.sum([t.astype(np.int64) for t in terms], axis=0) - (term_count + 1) * zero_point
+    exact = total * (float(np.float32(0.11)) / float(np.float32(0.3))) - 7
+    assert np.abs(y - np.clip(exact, -128, 127)).max() < 0.5 + 1e-6
+
+
+def test_more_terms_than_fit_in_32_bits_are_refused() -> None:
+    with pytest.raises(ModelError) as refusal:
+        quantised_sum(16, 0.11, 0)
+    assert refusal.value.what == "a sum of 16 quantised terms of i8, 1 quantisations"
+    assert refusal.value.hint == "up to 15 terms of i8 with one quantisation are supported"
+
+
+def repeated_shape(first: list[int], second: list[int]) -> list[int]:
+    """What BROADCAST_ARGS makes of two shapes."""
+    build, given, shapes = ModelBuilder(), {"a": np.float32(first), "b": np.float32(second)}, []
+    for name, array in given.items():
+        x = build.input(name, array.shape, dtype="float32")
+        shapes.append(build.operator("CAST", 1, (x,), [TensorSpec(f"{name}s", array.shape, "int32")]))
+    y = build.operator("BROADCAST_ARGS", 1, tuple(shapes), [TensorSpec("y", (len(first),), "int32")])
+    made = run_graph(read_tflite(build.finish(y), "shapes.tflite", "tflm"), given)["y"]
+    return [int(size) for size in made]
+
+
+def test_two_shapes_become_the_one_that_both_are_repeated_to() -> None:
+    assert repeated_shape([1, 5, 1, 7], [3, 1, 1, 7]) == [3, 5, 1, 7]
+
+
+def test_shapes_of_two_lengths_are_refused() -> None:
+    with pytest.raises(ModelError) as refusal:
+        repeated_shape([1, 5, 1, 7], [5, 1, 7])
+    assert refusal.value.what == "shapes of [4] and [3] dimensions are not supported"
+
+
+def test_slopes_of_8_bits_go_with_data_of_16() -> None:
+    build = ModelBuilder()
+    x = build.input("x", (1, 4), 0.5, 0, "int16")
+    slopes = build.constant("slopes", np.int8([[2, -2, 1, 3]]), (0.25,))
+    y = build.operator("PRELU", 1, (x, slopes), [TensorSpec("y", (1, 4), "int16", (0.5,), (0,))])
+    graph = read_tflite(build.finish(y), "prelu.tflite", "tflm")
+    made = run_graph(graph, {"x": np.int16([[-100, -100, 100, -8]])})["y"]
+    assert made.tolist() == [[-50, 50, 100, -6]]
+
+
+def test_a_reshape_to_a_scalar_may_name_an_empty_shape() -> None:
+    build = ModelBuilder()
+    x, shape = build.input("x", (1, 1), dtype="float32"), build.constant("shape", np.zeros((0,), np.int32))
+    y = build.operator("RESHAPE", 1, (x, shape), [TensorSpec("y", (), "float32")])
+    graph = read_tflite(build.finish(y), "scalar.tflite", "tflm")
+    assert run_graph(graph, {"x": np.float32([[3]])})["y"] == 3

@@ -10,7 +10,7 @@ from op_case import OpCase, Weights, float32, int8, int16, op_case, plain
 
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
-from aot.ops.binary import Add, Binary, Div, Mul, SquaredDifference, Sub
+from aot.ops.binary import Add, Binary, Div, Mul, Prelu, SquaredDifference, Sub
 
 
 def case(name: str, op: Binary, first: TensorType, second: TensorType, out: TensorType) -> OpCase:
@@ -82,7 +82,7 @@ CASES = (
     *(
         case(dtype.value, op, plain(dtype, 3, 7), plain(dtype, 3, 7), plain(dtype))
         for dtype in (DType.I8, DType.I16, DType.I32, DType.I64)
-        for op in (Add(), Sub(Activation.RELU6), Mul(), Div(), SquaredDifference())
+        for op in (Add(), Sub(Activation.RELU6), Mul(), Div(), SquaredDifference(), Prelu())
     ),
     case(
         "int8", SquaredDifference(), int8(1, 3, 4, 5), int8(5, scale=0.02), int8(scale=0.2, zero_point=-100)
@@ -91,4 +91,11 @@ CASES = (
     case("f32", SquaredDifference(), float32(4, 5), float32(4, 1), float32()),
     case("int8", Div(), int8(1, 3, 4, 5, zero_point=3), int8(5, scale=0.02), int8(scale=0.1, zero_point=-3)),
     case("f32", Div(Activation.RELU), float32(4, 5), float32(4, 1), float32()),
+    case("int8", Prelu(), int8(1, 4, 5, 3, zero_point=7), int8(1, 1, 1, 3, zero_point=-5), int8(scale=0.3)),
+    op_case(
+        "prelu_constant", Prelu(), [int8(1, 4, 5, 3)], int8(scale=0.3), [constant(int8(3, zero_point=4))]
+    ),
+    case("in_single", Prelu(scales_in_single=True), int8(4, 5), int8(5, scale=0.02), int8(scale=0.07)),
+    case("int16", Prelu(), int16(4, 5), int16(5, scale=0.0004), int16(scale=0.0002)),
+    case("f32", Prelu(), float32(4, 5), float32(5), float32()),
 )

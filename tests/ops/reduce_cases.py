@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from op_case import OpCase, int8, op_case
+from op_case import OpCase, int8, int16, op_case
 
 from aot.ir.types import TensorType
 from aot.ops.reduce import COLUMNS, ROWS, Mean
@@ -20,5 +20,7 @@ CASES = (
     case("columns", Mean((COLUMNS,)), int8(1, 4, 5, 3, zero_point=4), int8(scale=0.03)),
     case("one_pixel", Mean(), int8(1, 1, 1, 7), int8(scale=0.06, zero_point=1)),
     case("one_row", Mean(), int8(1, 1, 9, 2), int8(scale=0.02)),
+    case("int16", Mean(), int16(1, 4, 5, 3), int16(scale=0.0007)),
+    case("int16_columns", Mean((COLUMNS,)), int16(1, 4, 7, 3), int16(scale=0.00021)),
     case("saturating", Mean(), int8(1, 1, 2, 30), int8(scale=0.04)),
 )

@@ -239,7 +239,7 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Mean(),
         [int8(1, 2049, 2048, 1)],
         int8(1, 1, 1, 1),
-        "a mean must be of at most 2**22 elements: there are 4196352",
+        "a mean must be of at most 2**22 elements (i16: 2**14): there are 4196352",
     ),
     "padding value": (
         Pad(((1, 0), (0, 0)), 128.0),

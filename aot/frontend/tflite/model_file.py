@@ -92,7 +92,14 @@ class Part:
         """Tensor indices of an operator's inputs; those that no importer reads count as absent."""
         unread = _UNREAD.get(self.code(number), ())
         indices = self.indices(self.table.Operators(number), "inputs")
-        return tuple(-1 if n in unread else index for n, index in enumerate(indices))
+        indices = tuple(-1 if n in unread else index for n, index in enumerate(indices))
+        return self._without_empty_shape(indices) if self.code(number) == "RESHAPE" else indices
+
+    def _without_empty_shape(self, indices: tuple[int, ...]) -> tuple[int, ...]:
+        """A RESHAPE to a scalar names a shape of no elements, which says no more than the result does."""
+        shapes = [self.table.Tensors(i) for i in indices[1:] if i != -1]
+        is_empty = any(s.ShapeLength() == 1 and s.Shape(0) == 0 for s in shapes)
+        return indices[:1] if is_empty else indices
 
     def used_tensors(self) -> list[int]:
         used = {*self.interface("inputs"), *self.interface("outputs")}

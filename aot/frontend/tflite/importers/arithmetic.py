@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import tflite
 
 from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
-from aot.ir.types import DType
+from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
-from aot.ops.binary import Add, Binary, Div, Mul, SquaredDifference, Sub
+from aot.ops.binary import Add, Binary, Div, Mul, Prelu, SquaredDifference, Sub
 from aot.ops.combine import Combination, Combine
 from aot.ops.compare import Compare, Relation
+from aot.ops.convert import Convert
 from aot.ops.op import Op
+from aot.ops.quantize import Quantize
+from aot.ops.requant import quant_of
 from aot.ops.rounding import scales_in_single
 from aot.ops.select import Select
 
@@ -39,6 +44,17 @@ def _import_mul(draft: Draft, operator: Operator, mode: str) -> None:
     number = operator.options(tflite.MulOptions).FusedActivationFunction()
     op = Mul(read.activation(operator, number), scales_in_single(Mul.name, mode))
     _import_op(draft, operator, mode, op)
+
+
+def _import_prelu(draft: Draft, operator: Operator, mode: str) -> None:
+    """Slopes of i8 under data of i16 are widened: they are the same integers."""
+    x, slopes = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the slopes")
+    dtype, stored = draft.types[x].dtype, draft.types[slopes]
+    if (dtype, stored.dtype) == (DType.I16, DType.I8) and slopes in draft.constants:
+        wide = draft.constants[slopes].astype(np.int16)
+        slopes = draft.add_value(slopes, replace(stored, dtype=DType.I16), wide)
+    op = Prelu(scales_in_single=scales_in_single(Prelu.name, mode))
+    _import_op(draft, replace(operator, inputs=(x, slopes)), mode, op)
 
 
 def _import_op(draft: Draft, operator: Operator, mode: str, op: Op) -> None:
@@ -67,17 +83,72 @@ def _import_add_n(draft: Draft, operator: Operator, mode: str) -> None:
     """Sums of two, one after the other."""
     names = [read.operand(operator, i, "a term") for i in range(len(operator.inputs))]
     output = read.the_output(operator)
-    if len(names) < 2 or draft.types[output].quant is not None:
-        raise operator.fail(
-            f"a sum of {len(names)} terms of {draft.types[output].dtype.value} is not supported",
-            "quantised sums of two terms and ADD are supported",
-        )
+    declared = draft.types[output]
+    if len(names) < 2:
+        raise operator.fail(f"a sum of {len(names)} terms is not supported", "sums of two or more are")
+    if declared.quant is not None:
+        _import_quantised_sum(draft, operator, names)
+        return
+    total = _summed(draft, operator, names[:-1], declared)
+    draft.add_node(operator, Add(), (total, names[-1]), output)
+
+
+def _summed(draft: Draft, operator: Operator, names: list[str], tensor: TensorType) -> str:
+    """The sum of one or more values of that type."""
     total = names[0]
-    for name in names[1:-1]:
-        partial_sum = read.value_like(draft, f"{output}/sum", draft.types[output], draft.types[output].shape)
+    for name in names[1:]:
+        partial_sum = read.value_like(draft, f"{operator.label}/sum", tensor, tensor.shape)
         draft.add_node(operator, Add(), (total, name), partial_sum)
         total = partial_sum
-    draft.add_node(operator, Add(), (total, names[-1]), output)
+    return total
+
+
+def _import_quantised_sum(draft: Draft, operator: Operator, names: list[str]) -> None:
+    """Stored integers are added, and rounded once; the reference takes off one zero point too many."""
+    output = read.the_output(operator)
+    terms, declared = [draft.types[name] for name in names], draft.types[output]
+    quants = {(t.dtype, t.quant) for t in terms}
+    if len(quants) > 1 or terms[0].dtype is not DType.I8 or len(names) > _MOST_TERMS:
+        raise operator.fail(
+            f"a sum of {len(names)} quantised terms of {terms[0].dtype.value}, {len(quants)} quantisations",
+            f"up to {_MOST_TERMS} terms of i8 with one quantisation are supported",
+        )
+    quant, plain = quant_of(terms[0]), TensorType(DType.I32, declared.shape)
+    total = _summed(draft, operator, [_widened(draft, operator, name) for name in names], plain)
+    zero_point = (len(names) + 1) * quant.zero_point << _FINER_BITS
+    finer = Quant((quant.scale / (1 << _FINER_BITS),), (zero_point,))
+    steps = draft.add_value(f"{operator.label}/steps", replace(plain, quant=finer))
+    bits = np.full((1,) * plain.rank, _FINER_BITS, np.int32)
+    by = draft.add_value(f"{operator.label}/bits", TensorType(DType.I32, bits.shape), bits)
+    draft.add_node(operator, Combine(Combination.SHIFT_LEFT), (total, by), steps)
+    draft.add_node(operator, Quantize(declared.dtype), (steps,), output)
+
+
+def _widened(draft: Draft, operator: Operator, name: str) -> str:
+    """The stored integers in 32 bits."""
+    wide = draft.add_value(f"{operator.label}/wide", TensorType(DType.I32, draft.types[name].shape))
+    draft.add_node(operator, Convert(DType.I32), (name,), wide)
+    return wide
+
+
+def _import_broadcast_args(draft: Draft, operator: Operator, mode: str) -> None:
+    """The shape that two shapes are repeated to: the second's dimension where the first has 1."""
+    first, second = read.operand(operator, 0, "a shape"), read.operand(operator, 1, "a shape")
+    stored, other = draft.types[first], draft.types[second]
+    if stored.shape != other.shape or not stored.dtype.is_integer:
+        raise operator.fail(
+            f"shapes of {list(stored.shape)} and {list(other.shape)} dimensions are not supported",
+            "both must have as many dimensions",
+        )
+    one = np.ones((1,) * stored.rank, stored.dtype.numpy)
+    ones = draft.add_value(f"{operator.label}/one", TensorType(stored.dtype, one.shape), one)
+    is_one = draft.add_value(f"{operator.label}/is_one", TensorType(DType.BOOL, stored.shape))
+    draft.add_node(operator, Compare(Relation.EQUAL), (first, ones), is_one)
+    draft.add_node(operator, Select(), (is_one, second, first), read.the_output(operator))
+
+
+_FINER_BITS = 19  # by which a quantised sum of many is finer than its terms
+_MOST_TERMS = 15  # whose sum still fits in 32 bits
 
 
 def _plain(op: Op) -> Importer:
@@ -109,8 +180,10 @@ ARITHMETIC: dict[str, Importer] = {
     **{code: _plain(Compare(relation)) for code, relation in _RELATIONS.items()},
     "ADD": partial(_import_fused, op_class=Add, options=tflite.AddOptions),
     "ADD_N": _import_add_n,
+    "BROADCAST_ARGS": _import_broadcast_args,
     "DIV": _import_div,
     "MUL": _import_mul,
+    "PRELU": _import_prelu,
     "SELECT": _plain(Select()),
     "SELECT_V2": _plain(Select()),
     "SQUARED_DIFFERENCE": _plain(SquaredDifference()),

@@ -13,12 +13,10 @@ from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.binary import Add, Mul, Sub
 from aot.ops.combine import Combination, Combine
-from aot.ops.compare import Compare, Relation
 from aot.ops.curve import Curve, Function
 from aot.ops.fold import Fold, Folding
 from aot.ops.gather import Gather
 from aot.ops.op import Op
-from aot.ops.select import Select
 from aot.ops.unary import Clamp
 
 _LEAST_NORM = 1e-6  # what the squares under a norm add up to at least
@@ -89,15 +87,6 @@ def _import_l2_pool(draft: Draft, operator: Operator, mode: str) -> None:
     draft.add_node(operator, Clamp(activation), (roots,), output)
 
 
-def _import_prelu(draft: Draft, operator: Operator, mode: str) -> None:
-    """x where it is positive, else alpha * x"""
-    x, alpha = _reals(draft, operator), read.operand(operator, 1, "the slopes")
-    nothing = _number(draft, operator, np.zeros((1,) * draft.types[x].rank))
-    is_positive = _made(draft, operator, Compare(Relation.GREATER_EQUAL), x, nothing)
-    scaled = _made(draft, operator, Mul(), x, alpha)
-    draft.add_node(operator, Select(), (is_positive, x, scaled), read.the_output(operator))
-
-
 def _import_resize_bilinear(draft: Draft, operator: Operator, mode: str) -> None:
     """Between two rows, then between two columns."""
     options, x = operator.options(tflite.ResizeBilinearOptions), _reals(draft, operator)
@@ -139,6 +128,5 @@ COMPOSED: dict[str, Importer] = {
     "L2_NORMALIZATION": _import_l2_normalization,
     "L2_POOL_2D": _import_l2_pool,
     "LOG_SOFTMAX": _import_log_softmax,
-    "PRELU": _import_prelu,
     "RESIZE_BILINEAR": _import_resize_bilinear,
 }
