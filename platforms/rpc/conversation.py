@@ -97,11 +97,8 @@ class Conversation:
             return False
         try:
             if line.set_rate(rate):
-                question, effort = (
-                    self._next(Message.STATS, b""),
-                    self._exchange.begin("stats", self._deadlines.rate_s),
-                )
-                self._exchange.ask(question, effort)
+                effort = self._exchange.begin("stats", self._deadlines.rate_s)
+                self._exchange.ask(self._next(Message.STATS, b""), effort)
                 return line.bits_per_second == rate
         except failures.DeviceSilentError:
             pass

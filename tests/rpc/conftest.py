@@ -15,7 +15,7 @@ from platforms.transport.pipe import PipeTransport
 
 DEVICE = Path(__file__).parent / "device"
 # Short waits between repetitions, long deadlines: a slow machine delays a test and does not fail it.
-PATIENT = Deadlines(hello_s=30, answer_s=30, run_s=30, rate_s=2, retry_s=0.03, retry_most_s=0.2)
+PATIENT = Deadlines(hello_s=30, answer_s=30, run_s=30, retry_s=0.03, retry_most_s=0.2)
 
 Compile = Callable[..., Path]
 

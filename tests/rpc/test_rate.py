@@ -18,7 +18,8 @@ pytestmark = pytest.mark.cc
 PLUS_ONE, MOODY = 0, 2
 RESETS = 4  # a mood
 FIRST, FAST, FASTEST = 115_200, 460_800, 921_600
-PATIENT = Deadlines(hello_s=30, answer_s=30, run_s=30, rate_s=30, retry_s=0.03, retry_most_s=0.2)
+# A request sent again though it was heard is damage at the new rate: not too soon, then.
+PATIENT = Deadlines(hello_s=30, answer_s=30, run_s=30, rate_s=6, retry_s=2.5, retry_most_s=2.5)
 
 
 class RatedLine(Transport):
@@ -74,7 +75,9 @@ def infer(session: Session) -> bytes:
     ],
 )
 def test_both_ends_take_the_fastest_rate_they_share(connect: Connect, most: int, broken: int, taken: int):
-    session = connect(wrap=lambda line: RatedLine(line, most), environment={"BROKEN_RATE": str(broken)})
+    session = connect(
+        wrap=lambda line: RatedLine(line, most), environment={"BROKEN_RATE": str(broken)}, deadlines=PATIENT
+    )
     session.hello()
     assert session.raise_rate((2_000_000, FASTEST, FAST)) == taken
     assert infer(session) == b"\2\3\4\5"
@@ -98,7 +101,7 @@ def test_the_next_program_finds_the_device_though_it_was_left_at_another_rate(de
 
 
 def test_a_device_that_starts_anew_at_its_first_rate_is_noticed(connect: Connect):
-    session = connect(wrap=RatedLine)
+    session = connect(wrap=RatedLine, deadlines=PATIENT)
     session.hello()
     assert session.raise_rate((FASTEST,)) == FASTEST
     model = session.describe()[MOODY]
