@@ -53,7 +53,7 @@ def _require_onnx_name(path: Path) -> None:
         raise OutputError(
             f"the int8 model is written as ONNX, not as {path.suffix or 'a file without a suffix'}",
             str(path),
-            f"-o {path.with_suffix(_SUFFIX)}; deploy compiles it to the same integer kernels",
+            f"-o {path.with_suffix(_SUFFIX)}",
         )
 
 
