@@ -91,6 +91,9 @@ class Conversation:
 
     def _takes_rate(self, rate: int) -> bool:
         line = self._exchange.line
+        # Answered, it leaves no notice of earlier damage under way: for one of those the change would be sent
+        # again, and the copy be damage at the new rate.
+        self._request(Message.STATS, b"", "stats")
         try:
             self._request(Message.RATE, messages.pack_rate(rate), "change of rate")
         except failures.RequestRefusedError:

@@ -94,9 +94,10 @@ class Exchange:
     def attempt(self, request: Packet, effort: Effort) -> Packet | None:
         """The reply, however often it takes to ask; None as soon as something on the line is damaged."""
         frame = encode_frame(request.pack())
+        is_silent = False  # only then: a device that hears us answers to each damaged frame
         while True:
             is_first = self.line.bits_per_second == self._first_rate != 0
-            self.line.write(WAKE + frame if is_first and effort.tries > 0 else frame, self.deadlines.answer_s)
+            self.line.write(WAKE + frame if is_first and is_silent else frame, self.deadlines.answer_s)
             effort.tries += 1
             if effort.tries > RATE_TRIES and self._clock() > effort.began_at + RATE_S:
                 self.take_first_rate()
@@ -104,6 +105,7 @@ class Exchange:
             if heard.reply is not None or heard.damaged:
                 return heard.reply
             effort.retry_s = min(2 * effort.retry_s, self.deadlines.retry_most_s)
+            is_silent = True
 
     def take_first_rate(self) -> None:
         """The device starts with it, and goes back to it when it hears nothing but damage."""
