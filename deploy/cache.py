@@ -6,12 +6,14 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from aot.errors import OutputError
 
 MOST_KEPT = 30  # the least recently used go first
+IN_USE_S = 3600.0  # since its last use a folder may still be built or run in, by this process or another
 
 
 def cache_folder() -> Path:
@@ -65,8 +67,10 @@ def _move(partial: Path, place: Path) -> None:
 def _forget_oldest(folder: Path) -> None:
     """Only folders that were complete: one in the making belongs to another process."""
     kept = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    idle_since = time.time() - IN_USE_S
     for old in sorted(kept, key=_used_at, reverse=True)[MOST_KEPT:]:
-        shutil.rmtree(old, ignore_errors=True)
+        if _used_at(old) < idle_since:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _used_at(place: Path) -> float:

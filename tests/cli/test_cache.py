@@ -58,6 +58,12 @@ def test_the_least_recently_used_folders_go_first() -> None:
     assert kept == {"new", *(str(number) for number in range(MOST_KEPT) if number != 1)}
 
 
+def test_a_folder_that_may_be_in_use_stays_however_many_there_are() -> None:
+    for number in range(MOST_KEPT + 2):
+        cached(str(number), fill)
+    assert len(list(cache_folder().iterdir())) == MOST_KEPT + 2
+
+
 def test_another_process_may_forget_a_folder_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgotten_before(place: Path) -> None:
         monkeypatch.undo()
