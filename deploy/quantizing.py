@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from aot.errors import ModelError, ToolError
+from aot.frontend.load import read_file
 from aot.frontend.onnx.float_model import float_model
 from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.graph import Array
@@ -58,6 +59,7 @@ class Quantized:
 
 def model_slots(path: Path) -> tuple[Slot, ...]:
     """What a float ONNX model takes; a batch that is not fixed counts as 1."""
+    read_file(path)  # says what is wrong with a path in our words
     with _sessions() as open_session:
         session = open_session(path)
     return tuple(_slot(entry, path) for entry in session.get_inputs())

@@ -167,10 +167,10 @@ def _tuner(task: Task, choices: TuneChoices) -> Tuner:
 def _chosen(tasks: Sequence[Task], wanted: str) -> tuple[Task, ...]:
     if not wanted:
         return tuple(tasks)
-    return tuple(tasks[number - 1] for number in _numbers(wanted, len(tasks)))
+    return tuple(tasks[number - 1] for number in task_numbers(wanted, len(tasks)))
 
 
-def _numbers(text: str, most: int) -> list[int]:
+def task_numbers(text: str, most: int) -> list[int]:
     """1,3-5 as numbers from 1 to `most`, in order."""
     found: set[int] = set()
     for part in text.split(","):
@@ -179,6 +179,8 @@ def _numbers(text: str, most: int) -> list[int]:
             raise InputError(
                 f'tasks "{text}" are no numbers such as 1,3-5', hint=f"there are tasks 1 to {most}"
             )
+        if int(last or first) < int(first):
+            raise InputError(f'tasks "{text}": {part} counts downwards', hint=f"write {last}-{first}")
         found.update(range(int(first), int(last or first) + 1))
     outside = sorted(n for n in found if not 1 <= n <= most)
     if outside:

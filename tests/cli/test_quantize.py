@@ -139,6 +139,11 @@ def test_only_the_batch_may_be_open(data: Path, tmp_path: Path, run_deploy: Depl
     assert "only the first dimension may be open\n  open.onnx\n" in said.err
 
 
+def test_a_missing_model_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
+    said = run_deploy("quantize", tmp_path / "none.onnx", "--data", tmp_path / "none.npz", "-o", "a.onnx")
+    assert (said.status, said.err) == (1, f"error: the model file does not exist\n  {tmp_path}/none.onnx\n")
+
+
 def test_another_format_is_refused_before_anything_is_read(tmp_path: Path, run_deploy: Deploy) -> None:
     said = run_deploy("quantize", tmp_path / "none.onnx", "--data", tmp_path / "none.npz", "-o", "a.tflite")
     assert said.status == 1
