@@ -12,7 +12,7 @@ from aot.ir.types import DType
 from aot.ops.pairs import AddParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.instr.instruction import Function
-from codegen.instr.requantise import SATURATE, clamp_function, doubling_high_mul
+from codegen.instr.requantise import SATURATE, clamp_function, doubling_high_mul, doubling_high_mul_add
 from codegen.instr.scalar import DIVIDE_BY_POT, parenthesised
 
 
@@ -104,14 +104,13 @@ def _operand(name: str, zero: int, multiplier: Multiplier, left: int) -> list[st
     centred = f"({name} - {parenthesised(zero)})"
     if mult == _HALF and left - 1 + shift >= 0:
         return [f"const int32_t scaled_{name} = {centred} * (INT32_C(1) << {left - 1 + shift});"]
-    high = f"doubling_high_mul({centred} * (INT32_C(1) << {left}), {mult})"
+    steps = f"{centred} * (INT32_C(1) << {left})"
     if shift == 0:
-        return [f"const int32_t scaled_{name} = {high};"]
-    sign = "" if zero == DType.I8.limits[0] else f" + (high_{name} >> 31)"  # nothing is below the least
-    return [
-        f"const int32_t high_{name} = {high};",
-        f"const int32_t scaled_{name} = (high_{name}{sign} + {1 << -shift >> 1}) >> {-shift};",
-    ]
+        return [f"const int32_t scaled_{name} = doubling_high_mul({steps}, {mult});"]
+    high = f"doubling_high_mul_add({steps}, {mult}, {1 << -shift >> 1})"
+    if zero == DType.I8.limits[0]:  # nothing is below the least
+        return [f"const int32_t scaled_{name} = {high} >> {-shift};"]
+    return [f"const int32_t scaled_{name} = ({high} + ({centred} >> 31)) >> {-shift};"]
 
 
 def _stored(total: str, multiplier: Multiplier, result: Result, dsp: bool) -> list[str]:
@@ -120,16 +119,21 @@ def _stored(total: str, multiplier: Multiplier, result: Result, dsp: bool) -> li
     if not 1 <= -shift <= _MOST_RIGHT:
         return [f"const int32_t v = {_scaled(total, multiplier)};", f"return {result.text};"]
     rounding = (1 + 2 * result.zero_point) * (1 << -shift) >> 1
-    sign = " + (v >> 31)" if result.low < result.zero_point else ""  # else what is negative is clamped
-    rounded = f"(v{sign} + {parenthesised(rounding)}) >> {-shift}"
+    sign_matters = result.low < result.zero_point  # else what is negative is clamped
+    rounded = f"{'(v + (total >> 31))' if sign_matters else 'v'} >> {-shift}"
     full = dsp and (result.low, result.high) == DType.I8.limits
     clamped = f"saturate_to_int8({rounded})" if full else f"clamp({rounded}, {result.low}, {result.high})"
-    return [f"const int32_t v = doubling_high_mul({total}, {mult});", f"return {clamped};"]
+    return [
+        f"const int32_t total = {total};",
+        f"const int32_t v = doubling_high_mul_add(total, {mult}, {rounding});",
+        f"return {clamped};",
+    ]
 
 
 def _function(name: str, definition: str, compute: Callable[..., int], dsp: bool) -> Function:
     """Of result I32, so that storing it narrows it once."""
-    helpers = (doubling_high_mul(dsp), DIVIDE_BY_POT, clamp_function(), SATURATE)
+    multiplications = (doubling_high_mul(dsp), doubling_high_mul_add(dsp))
+    helpers = (*multiplications, DIVIDE_BY_POT, clamp_function(), SATURATE)
     needs = tuple(f for f in helpers if f"{f.name}(" in definition)
     return Function(name, DType.I32, definition, compute, (), needs)
 

@@ -1,10 +1,11 @@
 """Requantisation as scalar functions: an accumulator becomes a stored int8, exactly, in few instructions.
 
 The reference rounds twice: v = round(sum * mult / 2**31), half up, then v / 2**right, half away from
-zero, then adds the zero point and clamps. Three facts make it cheap without changing a bit:
-- with |sum| < 2**30 the first rounding is one SMMULR of the doubled sum;
+zero, then adds the zero point and clamps. Four facts make it cheap without changing a bit:
+- with |sum| < 2**30 the first rounding is one SMMULR of the doubled sum, and SMMLAR adds to it;
 - half away from zero is (v + half - (v < 0)) >> right for right >= 1, and where the clamp cuts off
   everything below the zero point, the sign does not matter;
+- the sum's sign will do for that of v, which can differ only where v is 0: half - 1 is nothing, too;
 - the zero point can be added before the shift, as zero_point << right, in the same constant as half.
 """
 
@@ -63,6 +64,30 @@ static inline int32_t doubling_high_mul(int32_t a, int32_t b)
     return Function("doubling_high_mul", DType.I32, definition, lambda a, b: (a * b + (1 << 30)) >> 31)
 
 
+def doubling_high_mul_add(dsp: bool) -> Function:
+    """round(a * b / 2**31) + c, half up, for |a| < 2**30."""
+    if dsp:
+        result = """\
+    int32_t result;
+    __asm__("smmlar %0, %1, %2, %3" : "=r"(result) : "r"(a * 2), "r"(b), "r"(c));
+    return result;
+"""
+    else:
+        result = """\
+    const int64_t rounding = c * (INT64_C(1) << 32) + (INT64_C(1) << 31);
+    return (int32_t)(((int64_t)(a * 2) * b + rounding) >> 32);
+"""
+    definition = f"""\
+/* round(a * b / 2^31) + c, half up; |a| < 2^30. */
+static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
+{{
+{result}}}
+"""
+    return Function(
+        "doubling_high_mul_add", DType.I32, definition, lambda a, b, c: ((a * b + (1 << 30)) >> 31) + c
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ToInt8:
     """How sums become stored values: `prepare(right)` once per channel, `store` for every sum."""
@@ -99,17 +124,17 @@ static inline int32_t {name}(int32_t right)
 def _right_shift_only(r: Requant, dsp: bool) -> Function:
     sign_matters = r.low < r.zero_point
     name = f"to_{_stored(r)}{_clamp_suffix(r)}" + ("" if sign_matters else "_relu")
-    rounded = "v + (v >> 31) + rounding" if sign_matters else "v + rounding"
+    rounded = "(v + (sum >> 31))" if sign_matters else "v"
     definition = f"""\
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; {r.low} .. {r.high}. */
 static inline int32_t {name}(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {{
-    const int32_t v = doubling_high_mul(sum, mult);
-    return {_clamp(f"({rounded}) >> right", r, dsp)};
+    const int32_t v = doubling_high_mul_add(sum, mult, rounding);
+    return {_clamp(f"{rounded} >> right", r, dsp)};
 }}
 """
     return Function(
-        name, DType.I32, definition, _prepared_meaning(r), (), _needs(r, dsp, doubling_high_mul(dsp))
+        name, DType.I32, definition, _prepared_meaning(r), (), _needs(r, dsp, doubling_high_mul_add(dsp))
     )
 
 
@@ -225,7 +250,7 @@ def _prepared_meaning(r: Requant) -> Callable[..., int]:
 
     def compute(total: int, mult: int, right: int, rounding: int) -> int:
         v = (total * mult + (1 << 30)) >> 31
-        return min(max((v - sign * (v < 0) + rounding) >> right, r.low), r.high)
+        return min(max((v + rounding - sign * (total < 0)) >> right, r.low), r.high)
 
     return compute
 

@@ -20,7 +20,13 @@ from aot.ops.rounding import RequantRounding
 from aot.ops.softmax import softmax_parameters
 from codegen.instr import arithmetic, scalar, softmax
 from codegen.instr.instruction import Function
-from codegen.instr.requantise import Requant, clamp_function, doubling_high_mul, to_int8
+from codegen.instr.requantise import (
+    Requant,
+    clamp_function,
+    doubling_high_mul,
+    doubling_high_mul_add,
+    to_int8,
+)
 
 COUNT = 400
 RNG = np.random.default_rng(7)
@@ -213,6 +219,8 @@ def softmax_trials() -> Iterator[Trial]:
 def other_trials(dsp: bool) -> Iterator[Trial]:
     yield trial("clamp", clamp_function(), rows(within(*INT32), np.full(COUNT, -100), np.full(COUNT, 7)))
     yield trial("doubling_high_mul", doubling_high_mul(dsp), rows(within(*INT30), within(*MULT)))
+    added = rows(within(*INT30), within(*MULT), within(*INT30))
+    yield trial("doubling_high_mul_add", doubling_high_mul_add(dsp), added)
     yield trial(
         "divide_by_pot", scalar.DIVIDE_BY_POT, rows(within(-(2**29), 2**29), RNG.integers(1, 30, COUNT))
     )

@@ -35,10 +35,11 @@ static inline int32_t rounding_zero_m128(int32_t right)
     return (-255) * (INT32_C(1) << right) >> 1;
 }
 
-/* round(a * b / 2^31), half up. */
-static inline int32_t doubling_high_mul(int32_t a, int32_t b)
+/* round(a * b / 2^31) + c, half up; |a| < 2^30. */
+static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
 {
-    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
+    const int64_t rounding = c * (INT64_C(1) << 32) + (INT64_C(1) << 31);
+    return (int32_t)(((int64_t)(a * 2) * b + rounding) >> 32);
 }
 
 static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
@@ -49,8 +50,8 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -128 .. 127. */
 static inline int32_t to_int8_relu(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {
-    const int32_t v = doubling_high_mul(sum, mult);
-    return clamp((v + rounding) >> right, -128, 127);
+    const int32_t v = doubling_high_mul_add(sum, mult, rounding);
+    return clamp(v >> right, -128, 127);
 }
 
 /* sum / 16, half away from zero. */
@@ -73,8 +74,8 @@ static inline int32_t rounding_zero_0(int32_t right)
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -128 .. 127. */
 static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {
-    const int32_t v = doubling_high_mul(sum, mult);
-    return clamp((v + (v >> 31) + rounding) >> right, -128, 127);
+    const int32_t v = doubling_high_mul_add(sum, mult, rounding);
+    return clamp((v + (sum >> 31)) >> right, -128, 127);
 }
 
 /* v / 2^exponent, half away from zero; exponent >= 1. */

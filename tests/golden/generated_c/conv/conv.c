@@ -34,11 +34,11 @@ static inline int32_t rounding_zero_m20(int32_t right)
     return (-39) * (INT32_C(1) << right) >> 1;
 }
 
-/* round(a * b / 2^31), half up; |a| < 2^30. */
-static inline int32_t doubling_high_mul(int32_t a, int32_t b)
+/* round(a * b / 2^31) + c, half up; |a| < 2^30. */
+static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
 {
     int32_t result;
-    __asm__("smmulr %0, %1, %2" : "=r"(result) : "r"(a * 2), "r"(b));
+    __asm__("smmlar %0, %1, %2, %3" : "=r"(result) : "r"(a * 2), "r"(b), "r"(c));
     return result;
 }
 
@@ -50,8 +50,8 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -20 .. 127. */
 static inline int32_t to_int8_m20_127_relu(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {
-    const int32_t v = doubling_high_mul(sum, mult);
-    return clamp((v + rounding) >> right, -20, 127);
+    const int32_t v = doubling_high_mul_add(sum, mult, rounding);
+    return clamp(v >> right, -20, 127);
 }
 
 #define DOT_2X2_I16_STEP3_UNALIGNED_3_ONCE_STEP \

@@ -35,10 +35,11 @@ static inline int32_t rounding_zero_m128(int32_t right)
     return (-255) * (INT32_C(1) << right) >> 1;
 }
 
-/* round(a * b / 2^31), half up. */
-static inline int32_t doubling_high_mul(int32_t a, int32_t b)
+/* round(a * b / 2^31) + c, half up; |a| < 2^30. */
+static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
 {
-    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
+    const int64_t rounding = c * (INT64_C(1) << 32) + (INT64_C(1) << 31);
+    return (int32_t)(((int64_t)(a * 2) * b + rounding) >> 32);
 }
 
 static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
@@ -49,8 +50,8 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -128 .. 127. */
 static inline int32_t to_int8_relu(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {
-    const int32_t v = doubling_high_mul(sum, mult);
-    return clamp((v + rounding) >> right, -128, 127);
+    const int32_t v = doubling_high_mul_add(sum, mult, rounding);
+    return clamp(v >> right, -128, 127);
 }
 
 /* Half a step and the zero point 2, at the scale before the last shift; right >= 1. */
@@ -62,18 +63,18 @@ static inline int32_t rounding_zero_2(int32_t right)
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -128 .. 127. */
 static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {
-    const int32_t v = doubling_high_mul(sum, mult);
-    return clamp((v + (v >> 31) + rounding) >> right, -128, 127);
+    const int32_t v = doubling_high_mul_add(sum, mult, rounding);
+    return clamp((v + (sum >> 31)) >> right, -128, 127);
 }
 
 /* a * 0.5 + b * 0.357143 in the result's steps, as the reference rounds. */
 static inline int32_t add_int8_32ad4a56(int32_t a, int32_t b)
 {
     const int32_t scaled_a = (a - 2) * (INT32_C(1) << 19);
-    const int32_t high_b = doubling_high_mul((b - 0) * (INT32_C(1) << 20), 1533916908);
-    const int32_t scaled_b = (high_b + (high_b >> 31) + 1) >> 1;
-    const int32_t v = doubling_high_mul(scaled_a + scaled_b, 1670265000);
-    return clamp((v + (-5505024)) >> 19, -11, 127);
+    const int32_t scaled_b = (doubling_high_mul_add((b - 0) * (INT32_C(1) << 20), 1533916908, 1) + ((b - 0) >> 31)) >> 1;
+    const int32_t total = scaled_a + scaled_b;
+    const int32_t v = doubling_high_mul_add(total, 1670265000, -5505024);
+    return clamp(v >> 19, -11, 127);
 }
 
 static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
