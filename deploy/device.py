@@ -11,6 +11,7 @@ from pathlib import Path
 from aot.errors import OutputError
 from deploy.firmware import Ready
 from platforms.elf import place_at
+from platforms.patience import RUN_S, deadlines_for
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
 from platforms.runners.runner import ANYWHERE, Where
@@ -25,6 +26,7 @@ class LineChoices:
     runner: str | None = None
     where: Where = ANYWHERE
     trace: Path | None = None  # every packet is written there
+    run_s: float = RUN_S  # what one run may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,15 @@ def open_device(ready: Ready, choices: LineChoices) -> Iterator[Device]:
         stack.callback(line.close)
         elf = ready.firmware.elf
         session = Session(
-            _traced(line, choices.trace, stack), on_log=_show_log, locate=lambda pc: place_at(elf, pc)
+            _traced(line, choices.trace, stack),
+            deadlines=deadlines_for(line, choices.run_s),
+            on_log=_show_log,
+            locate=lambda pc: place_at(elf, pc),
+            expected=ready.expected,
         )
         session.hello()
         session.raise_rate()
-        yield Device(session, session.find_model(ready.model_name, bytes.fromhex(ready.model_hash)))
+        yield Device(session, session.find_model(ready.expected))
 
 
 def _traced(line: Transport, trace: Path | None, stack: ExitStack) -> Transport:

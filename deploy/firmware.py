@@ -22,19 +22,23 @@ from deploy.fit import require_core
 from deploy.reach import platform_for
 from deploy.tensors import Slot, slot_of
 from platforms.base import Firmware, Platform
-from platforms.folder import is_project, read_project
+from platforms.folder import ProjectInfo, is_project, read_project
 from platforms.project import App, ProjectSource, project_source, source_of
+from platforms.rpc.messages import Expected
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Firmware that only needs to be started, and the model it must hold."""
+    """Firmware that only needs to be started, and what it must say of itself."""
 
     firmware: Firmware
     platform: Platform
     board: Board
-    model_name: str
-    model_hash: str
+    expected: Expected
+
+    @property
+    def model_name(self) -> str:
+        return self.expected.model
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +106,8 @@ def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app
         build_project(platform, folder, board, choices)
 
     place = cached(f"{source.name}-{_key(files, platform, board, choices)}", make)
-    return Ready(
-        build_project(platform, place, board, choices), platform, board, source.name, source.model_hash
-    )
+    firmware = build_project(platform, place, board, choices)
+    return Ready(firmware, platform, board, _expected(read_project(place)))
 
 
 def _key(files: Mapping[str, str], platform: Platform, board: Board, choices: BuildChoices) -> str:
@@ -123,9 +126,12 @@ def _build_project(directory: Path, board: Board, choices: BuildChoices) -> Read
             "deploy new --app rpc makes one that does; deploy monitor shows what this one prints",
         )
     platform = platform_for(board, info.platform)
-    return Ready(
-        build_project(platform, directory, board, choices), platform, board, info.name, info.model_hash
-    )
+    firmware = build_project(platform, directory, board, choices)
+    return Ready(firmware, platform, board, _expected(info))
+
+
+def _expected(info: ProjectInfo) -> Expected:
+    return Expected(info.name, bytes.fromhex(info.model_hash), info.build_id)
 
 
 def project_board(directory: Path, board_name: str | None = None) -> tuple[Board, Platform]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
+
+from platforms.patience import RUN_S
 
 _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
 
@@ -42,6 +45,17 @@ def count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """A stretch of time: more than none, and not for ever."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, such as 120 or 0.5")
+    return found
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -108,9 +122,11 @@ def add_toolchain(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_runner(parser: argparse.ArgumentParser) -> None:
+def add_runner(parser: argparse.ArgumentParser, or_none: str = "") -> None:
     parser.add_argument(
-        "--runner", metavar="NAME", help="what runs the firmware; else the board's first found here"
+        "--runner",
+        metavar="NAME",
+        help=f"what runs the firmware; else the board's first found here{or_none}",
     )
 
 
@@ -119,15 +135,29 @@ def add_where(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--serial", metavar="NUMBER", help="the board, or its debug probe, with this serial number on the USB"
     )
-    parser.add_argument("--port", metavar="PORT", help="the board's serial port, such as /dev/ttyACM0")
+    parser.add_argument(
+        "--port", metavar="PORT", help="its line: /dev/ttyACM0, COM3, a pseudo terminal, tcp://HOST:PORT"
+    )
+
+
+def add_reach(parser: argparse.ArgumentParser) -> None:
+    """--runner, --serial and --port, where firmware may run already."""
+    add_runner(parser, "; attach: it runs already")
+    add_where(parser)
 
 
 def add_line(parser: argparse.ArgumentParser) -> None:
-    """--runner, --serial, --port and --trace: how the board is reached."""
-    add_runner(parser)
-    add_where(parser)
+    """--runner, --serial, --port, --trace and --deadline: how the board is reached."""
+    add_reach(parser)
     parser.add_argument(
         "--trace", metavar="FILE", type=Path, help="write every packet on the line to this file"
+    )
+    parser.add_argument(
+        "--deadline",
+        metavar="SECONDS",
+        type=seconds,
+        default=RUN_S,
+        help=f"what one run may take, {RUN_S:g} if not said",
     )
 
 

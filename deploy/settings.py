@@ -30,7 +30,7 @@ def compile_options(arguments: argparse.Namespace) -> CompileOptions:
 def line_choices(arguments: argparse.Namespace) -> LineChoices:
     """What deploy.options.add_line added."""
     where = Where(arguments.serial, arguments.port)
-    return LineChoices(arguments.runner, where, arguments.trace)
+    return LineChoices(arguments.runner, where, arguments.trace, arguments.deadline)
 
 
 def make_options(optimize: str, rounding: str, ram_bytes: int | None) -> CompileOptions:

@@ -24,6 +24,7 @@ class ProjectInfo:
     board: str
     app: App
     model_hash: str
+    build_id: str  # as the firmware tells it on the line; "" in projects that do not say it
 
 
 def write_project(directory: Path, files: Mapping[str, str]) -> None:
@@ -94,6 +95,7 @@ def _info(facts: Any, file: Path) -> ProjectInfo:
             board=str(facts["board"]),
             app=App(facts["app"]),
             model_hash=str(facts["model_hash"]),
+            build_id=str(facts.get("build_id", "")),
         )
     except (KeyError, ValueError) as error:
         raise OutputError(f"{PROJECT_FILE} is damaged: {error}", str(file)) from error

@@ -15,11 +15,13 @@ from typing import Any
 
 from boards.board import Board
 from platforms.project import App, ProjectSource, ProjectTensor
+from platforms.rpc.protocol import MOST_BUILD_ID
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import cpu_flags
 
 PROJECT_FILE = "project.json"
 PROJECT_FORMAT = 1
+_BUILD_DIGITS = 16
 STANDALONE_HEADERS = ("solder_model.h", "solder_port.h")
 _COMPILE = (
     "-std=c99",
@@ -109,7 +111,7 @@ def model_table(source: ProjectSource) -> str:
         "models.c.jinja",
         name=source.name,
         macro=source.name.upper(),
-        build_id=_build_id(source),
+        build_id=build_id_of(source),
         arena_bytes=source.arena_bytes,
         is_streamed=source.is_streamed,
         models=source.models,
@@ -142,12 +144,13 @@ def _for_main(source: ProjectSource, tensor: ProjectTensor) -> dict[str, str | i
     }
 
 
-def _build_id(source: ProjectSource) -> str:
+def build_id_of(source: ProjectSource) -> str:
     """Names the content, not the time: the same project gives the same firmware."""
     digest = hashlib.sha256()
     for name, text in sorted({**source.headers, **source.sources}.items()):
         digest.update(f"{name}\0{text}\0".encode())
-    return f"{source.name}-{digest.hexdigest()[:16]}"
+    name = source.name[: MOST_BUILD_ID - _BUILD_DIGITS - 1]
+    return f"{name}-{digest.hexdigest()[:_BUILD_DIGITS]}"
 
 
 def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict[str, str]:
@@ -190,6 +193,7 @@ def project_json(source: ProjectSource, board: Board, app: App, platform: str) -
         "board": board.name,
         "app": app.value,
         "model_hash": source.model_hash,
+        "build_id": build_id_of(source),
         "made_by": f"solder {source.tool_version}",
     }
     return json.dumps(facts, indent=2) + "\n"

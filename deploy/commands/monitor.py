@@ -25,8 +25,7 @@ _READ_S = 1.0  # how long one read may wait; monitoring goes on after it
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_project(parser)
     options.add_toolchain(parser)
-    options.add_runner(parser)
-    options.add_where(parser)
+    options.add_reach(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from platforms.rpc import failures, messages
 from platforms.rpc.chunk import ChunkSize
 from platforms.rpc.exchange import Deadlines, DeviceBooted, Effort, Exchange
-from platforms.rpc.messages import Hello
+from platforms.rpc.messages import Expected, Hello
 from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
 from platforms.rpc.protocol import PROTOCOL_VERSION, WRITE_HEADER_BYTES, Message, Status
 from platforms.transport.base import Clock, Transport
@@ -39,11 +39,13 @@ class Conversation:
         on_log: Callable[[str], None] = drop_log,
         new_token: Callable[[], int] = random_token,
         locate: failures.Locate = failures.nowhere,
+        expected: Expected | None = None,
     ) -> None:
         self._exchange = Exchange(line, deadlines, clock, on_log)
         self._deadlines = deadlines
         self._new_token = new_token
         self._locate = locate
+        self._expected = expected
         self._hello: Hello | None = None
         self._id = 0
         self._sequence = 0
@@ -62,7 +64,7 @@ class Conversation:
         reply = self._ask_hello(Packet(Message.HELLO, 1, token, messages.pack_hello()))
         hello = self._unpacked("hello", messages.unpack_hello, reply.payload)
         if reply.status == Status.WRONG_PROTOCOL or hello.protocol != PROTOCOL_VERSION:
-            raise failures.wrong_protocol(self.line_name, hello)
+            raise failures.wrong_protocol(self.line_name, hello, self._expected)
         if hello.payload_bytes <= WRITE_HEADER_BYTES:  # no transfer would ever end
             reason = f"requests of more than {WRITE_HEADER_BYTES} bytes expected, {hello.payload_bytes} taken"
             raise failures.malformed("hello", self.line_name, reason)

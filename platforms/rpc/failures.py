@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aot.errors import DeviceError
-from platforms.rpc.messages import FaultRecord, Hello
+from platforms.rpc.messages import Expected, FaultRecord, Hello
 from platforms.rpc.protocol import FAULT_MEANING, PROTOCOL_VERSION, STATUS_MEANING, Fault, Status
 
 SHOWN_BYTES = 80  # of what came instead of an answer
@@ -70,12 +70,18 @@ def _silence_hint(damaged: int, garbage: bytes) -> str:
     return "check that the board is powered, runs the RPC firmware, and that this is its port"
 
 
-def wrong_protocol(line: str, hello: Hello) -> WrongProtocolError:
+def wrong_protocol(line: str, hello: Hello, expected: Expected | None) -> WrongProtocolError:
     return WrongProtocolError(
         f"firmware speaks protocol version {hello.protocol}, this deploy speaks {PROTOCOL_VERSION}",
-        where=f'{line}: build "{hello.build_id}"',
+        where=_both(line, f'protocol {hello.protocol}, build "{hello.build_id}"', expected),
         hint="build and flash the firmware again with this version of deploy",
     )
+
+
+def _both(line: str, on_board: str, expected: Expected | None) -> str:
+    """What is there beside what should be there."""
+    lines = [line, f"on the board: {on_board}"]
+    return "\n".join(lines if expected is None else [*lines, f"expected: {expected}"])
 
 
 Locate = Callable[[int], str]
@@ -148,12 +154,25 @@ def malformed(operation: str, line: str, reason: str) -> MalformedReplyError:
     )
 
 
-def wrong_model(line: str, build_id: str, expected: str, on_board: list[str]) -> WrongModelError:
+def wrong_model(line: str, hello: Hello, expected: Expected, on_board: list[str]) -> WrongModelError:
     return WrongModelError(
-        f"firmware does not hold the model {expected}",
-        where=f'{line}: build "{build_id}", on the board: {", ".join(on_board) or "no model"}',
+        f"firmware does not hold the model {expected.model}",
+        where=_both(line, _said(hello, on_board), expected),
         hint="build and flash the firmware for this model",
     )
+
+
+def wrong_build(line: str, hello: Hello, expected: Expected, on_board: list[str]) -> WrongModelError:
+    return WrongModelError(
+        f"firmware holds the model {expected.model}, but in another build",
+        where=_both(line, _said(hello, on_board), expected),
+        hint="flash the firmware anew, or compile with the options that the board's firmware was made with",
+    )
+
+
+def _said(hello: Hello, on_board: list[str]) -> str:
+    models = f"model{'s' if len(on_board) > 1 else ''} {', '.join(on_board)}" if on_board else "no model"
+    return f'protocol {hello.protocol}, build "{hello.build_id}", {models}'
 
 
 def fault_name(cause: int) -> str:

@@ -89,6 +89,23 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """The firmware that should be on the board: which model, in which build."""
+
+    model: str
+    hash: bytes  # of the model; its first HASH_BYTES are on the board
+    build_id: str = ""  # "": any build will do
+
+    def __str__(self) -> str:
+        build = f'build "{self.build_id}", ' if self.build_id else ""
+        return f"protocol {PROTOCOL_VERSION}, {build}model {named(self.model, self.hash)}"
+
+
+def named(model: str, model_hash: bytes) -> str:
+    return f'"{model}" {model_hash[:HASH_BYTES].hex()}'
+
+
+@dataclass(frozen=True, slots=True)
 class RemoteTensor:
     """An input or output as the firmware describes it; `dtype` is the number in solder_model.h."""
 

@@ -15,6 +15,7 @@ REQUEST_LIMIT = 0x40  # requests are numbered below it
 REPLY_BIT = 0x80  # a reply's kind is its request's with this bit
 NO_FAULT = 0
 MOST_REPEATS = 32  # in one time request
+MOST_BUILD_ID = 40  # characters of a build id in hello
 MOST_HASHES = 8  # of models in hello; more models are found by describe
 
 

@@ -21,6 +21,7 @@ NUMBERS = (
     "REPLY_BIT",
     "NO_FAULT",
     "MOST_REPEATS",
+    "MOST_BUILD_ID",
     "MOST_HASHES",
 )
 

@@ -9,7 +9,18 @@ from dataclasses import replace
 from aot.errors import InputError
 from platforms.rpc import failures, messages
 from platforms.rpc.conversation import Conversation
-from platforms.rpc.messages import Call, Code, LayerProfile, RemoteModel, RemoteTensor, Slot, Stats, Timing
+from platforms.rpc.messages import (
+    HASH_BYTES,
+    Call,
+    Code,
+    Expected,
+    LayerProfile,
+    RemoteModel,
+    RemoteTensor,
+    Slot,
+    Stats,
+    Timing,
+)
 from platforms.rpc.protocol import MOST_REPEATS, Message, Reset, Tensors
 
 
@@ -33,15 +44,15 @@ class Session(Conversation):
     def _describe(self, number: int, what: Tensors, index: int) -> bytes:
         return self._request(Message.DESCRIBE, messages.pack_describe(number, what, index), "describe")
 
-    def find_model(self, name: str, model_hash: bytes) -> RemoteModel:
+    def find_model(self, expected: Expected) -> RemoteModel:
         """The model with this hash; raises WrongModelError, saying what the firmware holds instead."""
-        on_board = self.describe()
-        for model in on_board:
-            if model.hash == model_hash[: messages.HASH_BYTES]:
-                return model
-        held = [f'"{model.name}" {model.hash.hex()}' for model in on_board]
-        expected = f'"{name}" {model_hash[: messages.HASH_BYTES].hex()}'
-        raise failures.wrong_model(self.line_name, self._greeted().build_id, expected, held)
+        on_board, hello = self.describe(), self._greeted()
+        found = next((model for model in on_board if model.hash == expected.hash[:HASH_BYTES]), None)
+        if found is not None and expected.build_id in ("", hello.build_id):
+            return found
+        wrong = failures.wrong_model if found is None else failures.wrong_build
+        held = [messages.named(model.name, model.hash) for model in on_board]
+        raise wrong(self.line_name, hello, expected, held)
 
     def write_input(self, model: RemoteModel, index: int, data: bytes) -> None:
         tensor = model.inputs[index]

@@ -30,6 +30,8 @@ def open_line(elf: Path, board: Board) -> Transport:
 class NativeSimLine(PtyTransport):
     """The line ends with its process, and the process with its line."""
 
+    is_program = True
+
     def __init__(self, argv: tuple[str, ...]) -> None:
         self._process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert self._process.stdout is not None

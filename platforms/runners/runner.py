@@ -23,10 +23,11 @@ class Where:
     """Which of several equal boards is meant. Nothing said: the only one there is."""
 
     serial: str | None = None  # the serial number on the USB of the board, or of its debug probe
-    port: str | None = None  # the serial port, such as /dev/ttyACM0
+    port: str | None = None  # the line's name, as platforms.transport.named takes it
 
 
 ANYWHERE = Where()
+ATTACH = "attach"  # no runner: nothing is started or written
 
 
 class Runner(Protocol):
@@ -92,14 +93,25 @@ def choose_dry(board: Board, wanted: str | None = None) -> str:
 
 
 def open_line(elf: Path, board: Board, wanted: str | None = None, where: Where = ANYWHERE) -> Transport:
-    """Starts the firmware on the chosen runner, or writes it to the board and opens its serial port."""
+    """Starts the firmware on the chosen runner, or writes it to the board and opens its serial port.
+
+    Firmware that runs already is only connected to: with the runner "attach", and at the port of an emulator:
+    one that is started here has its line in itself.
+    """
+    from platforms.transport.ports import APPEARS_S, open_port_of
+
+    if _runs_already(board, wanted, where):
+        return open_port_of(board, where.serial, where.port)
     name = choose_runner(board, wanted)
     if name in EMULATORS:
         return emulator_named(name).open_line(elf, board)
-    from platforms.transport.ports import open_port_of
-
     run_all(flash_commands(name, elf, board, where))
-    return open_port_of(board, where.serial, where.port)
+    return open_port_of(board, where.serial, where.port, APPEARS_S)
+
+
+def _runs_already(board: Board, wanted: str | None, where: Where) -> bool:
+    names = [wanted] if wanted else board.runners
+    return wanted == ATTACH or (where.port is not None and EMULATORS.keys() >= set(names))
 
 
 def run_all(commands: Sequence[Argv]) -> None:

@@ -25,6 +25,7 @@ class Transport(ABC):
 
     name: str  # for messages: what a person would call this line
     bits_per_second: int = 0  # 0: as fast as the two ends are
+    is_program: bool = False  # the device is a program started here: its end is the end of the line
 
     @abstractmethod
     def read(self, max_bytes: int, deadline_s: float) -> bytes:

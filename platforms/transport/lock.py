@@ -1,4 +1,4 @@
-"""One process per serial port: a lock file in the temporary folder that names its holder."""
+"""One process per line: a lock file in the temporary folder that names its holder."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class PortLock:
 def busy(port: str, holder: str) -> LineBusyError:
     return LineBusyError(
         f"{port} is in use by {holder}",
-        hint="two programs cannot share one serial port: end the other one, or choose another port",
+        hint="two programs cannot share one line: end the other one, or choose another port",
     )
 
 
 def lock_path(port: str) -> Path:
     """One file per port, whatever link it is named by, and per user, for the folder is shared."""
-    slug = re.sub(r"\W+", "-", str(Path(port).resolve())).strip("-")
+    one_name = port if "://" in port else str(Path(port).resolve())
+    slug = re.sub(r"\W+", "-", one_name).strip("-")
     return Path(tempfile.gettempdir()) / f"solder-{_user()}-{slug}.lock"
 
 

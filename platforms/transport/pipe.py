@@ -18,6 +18,8 @@ EXIT_S = 2.0  # how long a program may take to end when asked to
 class PipeTransport(DescriptorTransport):
     """Starts the program; closing ends it: by the end of its input, else by signals."""
 
+    is_program = True
+
     def __init__(
         self, argv: Sequence[str], cwd: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> None:

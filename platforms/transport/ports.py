@@ -10,7 +10,7 @@ from serial.tools import list_ports
 
 from boards.board import Board
 from platforms.transport.base import LineBusyError, LineClosedError, Transport
-from platforms.transport.serial_port import SerialTransport
+from platforms.transport.named import open_named
 
 DEFAULT_BAUD = 115_200
 APPEARS_S = 8.0  # how long a board may take to come back on the USB after it was written
@@ -59,13 +59,13 @@ def find_port(board: Board, serial: str | None, port: str | None) -> str:
     return port or port_of(board, usb_ports(), serial)
 
 
-def open_port_of(board: Board, serial: str | None, port: str | None) -> Transport:
-    """Opens it, with patience: a board that was just written may have left the USB for a moment."""
-    give_up_at = time.monotonic() + APPEARS_S
+def open_port_of(board: Board, serial: str | None, port: str | None, patience_s: float = 0.0) -> Transport:
+    """Opens it; with patience where the board was just written and may have left the USB for a moment."""
+    give_up_at = time.monotonic() + patience_s
     baud = board.console.baud if board.console else DEFAULT_BAUD
     while True:
         try:
-            return SerialTransport(find_port(board, serial, port), baud)
+            return open_named(find_port(board, serial, port), baud)
         except LineClosedError:
             if time.monotonic() >= give_up_at:
                 raise

@@ -8,15 +8,18 @@ from pathlib import Path
 
 from platforms.transport.base import LineClosedError
 from platforms.transport.descriptor import DescriptorTransport
+from platforms.transport.lock import PortLock
 
 
 class PtyTransport(DescriptorTransport):
-    """Opens the terminal in raw mode; modem lines and baud rates mean nothing here."""
+    """Opens the terminal for this process alone, in raw mode; modem lines and rates mean nothing here."""
 
     def __init__(self, path: Path) -> None:
+        self._lock = PortLock(str(path))
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
         except OSError as error:
+            self._lock.release()
             raise LineClosedError(f"cannot open {path}: {error.strerror}") from error
         self._is_open = True
         tty.setraw(self._fd)
@@ -26,3 +29,4 @@ class PtyTransport(DescriptorTransport):
         if self._is_open:
             self._is_open = False
             os.close(self._fd)
+            self._lock.release()

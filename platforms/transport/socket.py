@@ -6,16 +6,19 @@ import socket
 
 from platforms.transport.base import LineClosedError
 from platforms.transport.descriptor import DescriptorTransport
+from platforms.transport.lock import PortLock
 
 
 class SocketTransport(DescriptorTransport):
-    """Connects to host:port."""
+    """Connects to host:port, for this process alone: a server may let a second one wait for ever."""
 
     def __init__(self, host: str, port: int, deadline_s: float = 5.0) -> None:
         name = f"{host}:{port}"
+        self._lock = PortLock(f"tcp://{name}")
         try:
             self._socket = socket.create_connection((host, port), timeout=deadline_s)
         except OSError as error:
+            self._lock.release()
             raise LineClosedError(
                 f"cannot connect to {name}: {error.strerror or error}",
                 hint="is the emulator or serial server running, and is this its port?",
@@ -25,4 +28,6 @@ class SocketTransport(DescriptorTransport):
         super().__init__(name, self._socket.fileno(), self._socket.fileno())
 
     def close(self) -> None:
-        self._socket.close()
+        if self._socket.fileno() >= 0:
+            self._socket.close()
+            self._lock.release()

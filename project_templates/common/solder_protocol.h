@@ -11,6 +11,7 @@
 #define SOLDER_REPLY_BIT 128u
 #define SOLDER_NO_FAULT 0u
 #define SOLDER_MOST_REPEATS 32u
+#define SOLDER_MOST_BUILD_ID 40u
 #define SOLDER_MOST_HASHES 8u
 
 /* The longest payload of a request; a small device takes less. */

@@ -15,7 +15,6 @@
 #include "solder_slot.h"
 
 #define READ_BYTES 64u
-#define MOST_BUILD_ID 40u
 #define PROFILE_HEAD_BYTES 11u /* code, hz, bits, count */
 #define MOST_PROFILED ((SOLDER_REPLY_BYTES - PROFILE_HEAD_BYTES) / SOLDER_PROFILE_ENTRY_BYTES)
 
@@ -64,7 +63,7 @@ static uint8_t hello(const uint8_t *payload, uint32_t count, struct solder_reply
     (void)count;
     /* These two stay as they are in every version, so that a mismatch can say what is on the board. */
     solder_reply16(reply, SOLDER_PROTOCOL_VERSION);
-    reply_counted(reply, solder_build_id, MOST_BUILD_ID);
+    reply_counted(reply, solder_build_id, SOLDER_MOST_BUILD_ID);
     if (solder_get16(payload) != SOLDER_PROTOCOL_VERSION) {
         return SOLDER_WRONG_PROTOCOL;
     }

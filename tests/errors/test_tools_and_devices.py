@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from deploy.firmware import Prepared, Ready
 from platforms import toolchains
 from platforms.base import Firmware, platform_of
 from platforms.rpc.exchange import Deadlines
-from platforms.rpc.session import Session
+from platforms.rpc.messages import Expected
 
 Complaint = Callable[..., str]
 
@@ -58,7 +56,7 @@ def with_firmware(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(prepared: Prepared, _choices: object) -> Ready:
         compiler = toolchains.Toolchain("cc", "gcc", ("cc",), "1")
         firmware = Firmware(elf, elf.parent, compiler, profile=False)
-        return Ready(firmware, platform_of(prepared.board), prepared.board, "tiny", "00" * 32)
+        return Ready(firmware, platform_of(prepared.board), prepared.board, Expected("tiny", bytes(32)))
 
     monkeypatch.setattr("deploy.commands.run.build", build)
 
@@ -90,8 +88,8 @@ def run_on(
     model: Path, inputs: Path, complaint: Complaint, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], str]:
     """run_on(program): `deploy run` where this Python program is the device, with little patience."""
-    impatient: Any = functools.partial(Session, deadlines=Deadlines(hello_s=0.3, retry_s=0.1))
-    monkeypatch.setattr("deploy.device.Session", impatient)
+    hurried = Deadlines(hello_s=0.3, retry_s=0.1)
+    monkeypatch.setattr("deploy.device.deadlines_for", lambda _line, _run_s: hurried)
     with_firmware(model, monkeypatch)
 
     def run(program: str) -> str:

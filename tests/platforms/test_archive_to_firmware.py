@@ -16,6 +16,7 @@ from codegen.compile import compile_model
 from codegen.model import CompileOptions
 from platforms.base import platform_of
 from platforms.project import App, ProjectTensor, project_source
+from platforms.rpc.messages import Expected
 from platforms.rpc.session import Session
 
 AN386 = load_board("mps2-an386")
@@ -55,7 +56,7 @@ def test_firmware_of_an_archive_computes_what_the_reference_computes(
     device = Session(platform.open_line(firmware, AN386, "qemu"))
     try:
         device.hello()
-        model = device.find_model(archive.name, bytes.fromhex(archive.model_hash))
+        model = device.find_model(Expected(archive.name, bytes.fromhex(archive.model_hash)))
         device.write_input(model, 0, data.tobytes())
         device.run(model)
         assert device.read_output(model, 0) == expected.tobytes()

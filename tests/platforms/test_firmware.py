@@ -19,6 +19,7 @@ from platforms.elf import function_at, line_at, place_at, sizes, symbols
 from platforms.project import App, ProjectSource
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
+from platforms.rpc.messages import Expected
 from platforms.rpc.session import Session
 from platforms.stack_depth import stack_usage
 from platforms.toolchains import find_toolchain
@@ -88,7 +89,7 @@ def session(firmware: Firmware, board: Board, runner: str | None = None) -> Iter
 def run_once(firmware: Firmware, board: Board, runner: str | None = None) -> bytes:
     with session(firmware, board, runner) as device:
         device.hello()
-        model = device.find_model("tiny", HASH)
+        model = device.find_model(Expected("tiny", HASH))
         device.write_input(model, 0, bytes([1, 2, 127, 255]))
         device.run(model)
         return device.read_output(model, 0)

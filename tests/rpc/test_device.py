@@ -12,7 +12,7 @@ from aot.errors import DeployError, InputError
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, RequestRefusedError, SessionLostError
 from platforms.rpc.frame import encode_frame
-from platforms.rpc.messages import RemoteModel, RemoteTensor
+from platforms.rpc.messages import Expected, RemoteModel, RemoteTensor
 from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
 from platforms.rpc.protocol import Message, Reset, Status
 from platforms.rpc.session import Session
@@ -253,16 +253,30 @@ def test_an_input_of_the_wrong_size_is_refused_before_anything_is_sent(connect):
 def test_another_model_on_the_board_is_named(connect):
     session = connect()
     session.hello()
-    assert session.find_model("sum", b"\x09" * 32).name == "running_sum"
+    assert session.find_model(Expected("sum", b"\x09" * 32)).name == "running_sum"
     with pytest.raises(DeployError) as caught:
-        session.find_model("kws", b"\xab" * 32)
-    assert str(caught.value).splitlines()[:2] == [
-        'error: firmware does not hold the model "kws" abababababababab',
-        '  device: build "test device 1", on the board: "plus_one" 0102030405060708, '
+        session.find_model(Expected("kws", b"\xab" * 32, "kws-0123"))
+    assert str(caught.value) == (
+        "error: firmware does not hold the model kws\n"
+        "  device\n"
+        '  on the board: protocol 1, build "test device 1", models "plus_one" 0102030405060708, '
         '"running_sum" 0909090909090909, '
         '"moody" 0707070707070707, "many_layers" 0606060606060606, "too_large" 0505050505050505, '
-        '"echo" 0404040404040404',
-    ]
+        '"echo" 0404040404040404\n'
+        '  expected: protocol 1, build "kws-0123", model "kws" abababababababab\n'
+        "  hint: build and flash the firmware for this model"
+    )
+
+
+def test_another_build_of_the_model_on_the_board_is_named(connect):
+    session = connect()
+    session.hello()
+    with pytest.raises(DeployError) as caught:
+        session.find_model(Expected("plus_one", bytes(range(1, 33)), "plus_one-0123"))
+    text = str(caught.value)
+    assert text.startswith("error: firmware holds the model plus_one, but in another build\n")
+    assert '  on the board: protocol 1, build "test device 1", models "plus_one" 0102' in text
+    assert '  expected: protocol 1, build "plus_one-0123", model "plus_one" 0102030405060708\n' in text
 
 
 def test_kilobytes_go_there_and_back_in_pieces(connect):

@@ -10,7 +10,7 @@ import pytest
 from aot.errors import DeployError
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.frame import Decoder, encode_frame
-from platforms.rpc.messages import PROFILE_ENTRY, RemoteModel
+from platforms.rpc.messages import PROFILE_ENTRY, Expected, RemoteModel
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, WRITE_HEADER_BYTES, Message, Notice, Status
 from platforms.rpc.session import Session
@@ -38,7 +38,7 @@ def greeted(request: Packet) -> list[Packet]:
     return [reply_to(request, hello_payload())] if request.kind == Message.HELLO else []
 
 
-def session_with(answer: Reply) -> tuple[Session, FakeTransport]:
+def session_with(answer: Reply, expected: Expected | None = None) -> tuple[Session, FakeTransport]:
     decoder = Decoder()
 
     def frames(data: bytes) -> bytes:
@@ -46,7 +46,7 @@ def session_with(answer: Reply) -> tuple[Session, FakeTransport]:
         return b"".join(encode_frame(packet.pack()) for request in requests for packet in answer(request))
 
     line = FakeTransport(frames)
-    return Session(line, DEADLINES, line.clock, new_token=lambda: TOKEN), line
+    return Session(line, DEADLINES, line.clock, new_token=lambda: TOKEN, expected=expected), line
 
 
 def text_of(talk: Callable[[], object]) -> str:
@@ -93,10 +93,12 @@ def test_an_older_protocol():
         payload = struct.pack("<HB", 7, 9) + b"kws 3fa2b"
         return [reply_to(request, payload, Status.WRONG_PROTOCOL)]
 
-    session, _ = session_with(answer)
+    session, _ = session_with(answer, Expected("kws", b"\xab" * 32, "kws-0123"))
     assert text_of(session.hello) == (
         "error: firmware speaks protocol version 7, this deploy speaks 1\n"
-        '  fake line: build "kws 3fa2b"\n'
+        "  fake line\n"
+        '  on the board: protocol 7, build "kws 3fa2b"\n'
+        '  expected: protocol 1, build "kws-0123", model "kws" abababababababab\n'
         "  hint: build and flash the firmware again with this version of deploy"
     )
 

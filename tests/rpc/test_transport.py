@@ -148,7 +148,7 @@ def test_a_serial_port_in_use_names_the_process_that_has_it(terminal):
     )
     assert other.stdout == (
         f"error: {path} is in use by process {os.getpid()}\n"
-        "  hint: two programs cannot share one serial port: end the other one, or choose another port"
+        "  hint: two programs cannot share one line: end the other one, or choose another port"
     )
     held.close()
     SerialTransport(str(path), 115200).close()

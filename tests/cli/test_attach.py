@@ -1,0 +1,148 @@
+"""The commands talk to firmware that runs already, wherever its line is; two of them never to the same."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.cc
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def firmware(project: Path, run_deploy: Run) -> Path:
+    """A process of this computer that holds the model of `project`."""
+    assert run_deploy("build", project).status == 0
+    return project / "build/firmware"
+
+
+@contextmanager
+def started(*argv: object) -> Iterator[str]:
+    """The firmware with a line of its own; gives the line's name."""
+    with subprocess.Popen([str(word) for word in argv], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            yield process.stderr.readline().strip()
+        finally:
+            process.kill()
+
+
+@pytest.fixture(params=["pty", "tcp"])
+def port(request: pytest.FixtureRequest, firmware: Path) -> Iterator[str]:
+    if request.param == "pty":
+        with started(firmware, "--pty") as name:
+            yield name
+    else:
+        with started(firmware, "--tcp", "0") as name:
+            yield f"tcp://{name}"
+
+
+def test_run_takes_firmware_that_runs_already(
+    port: str, project: Path, inputs: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    words = ("run", project, "--inputs", inputs, "--port", port, "--trace", tmp_path / "trace")
+    outcome = run_deploy(*words, "--output", tmp_path / "out.npz")
+    assert outcome.status == 0, outcome.err
+    assert run_deploy("run", project, "--inputs", inputs, "--output", tmp_path / "own.npz").status == 0
+    outputs = [np.load(tmp_path / name)["output_0"] for name in ("out.npz", "own.npz")]
+    np.testing.assert_array_equal(*outputs)
+    assert "-> hello #1" in (tmp_path / "trace").read_text(encoding="utf-8")
+
+
+def test_verify_and_bench_take_it_too(model: Path, firmware: Path, run_deploy: Run) -> None:
+    for words in (("verify", model), ("bench", model)):
+        with started(firmware, "--pty") as name:
+            outcome = run_deploy(*words, "--board", "host", "--runner", "attach", "--port", name)
+            assert outcome.status == 0, outcome.err
+
+
+def test_firmware_of_other_options_is_another_build(
+    model: Path, firmware: Path, inputs: Path, run_deploy: Run
+) -> None:
+    with started(firmware, "--pty") as name:
+        words = (
+            "run",
+            model,
+            "--board",
+            "host",
+            "--rounding",
+            "litert-ref",
+            "--inputs",
+            inputs,
+            "--port",
+            name,
+        )
+        outcome = run_deploy(*words)
+    assert outcome.status == 1
+    build = r'build "tiny-[0-9a-f]{16}", model "tiny" [0-9a-f]{16}\n'
+    said = (
+        r"error: firmware holds the model tiny, but in another build\n"
+        rf"  /dev/pts/\d+\n  on the board: protocol \d+, {build}  expected: protocol \d+, {build}"
+    )
+    assert re.match(said, outcome.err)
+
+
+def deploy_process(*words: object) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "deploy", *map(str, words)]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_second_process_is_told_who_has_the_line(
+    firmware: Path, project: Path, inputs: Path, run_deploy: Run
+) -> None:
+    with started(firmware, "--pty") as name:
+        words = ("run", project, "--inputs", inputs, "--port", name)
+        with deploy_process("monitor", project, "--port", name) as holder:
+            assert holder.stderr is not None
+            assert holder.stderr.readline() == f"{name} is connected; Ctrl-C ends\n"
+            second = run_deploy(*words)
+            holder.send_signal(signal.SIGINT)
+            assert holder.wait(60) == 0
+        assert second.status == 1
+        assert second.err.startswith(f"error: {name} is in use by process {holder.pid}\n")
+        assert run_deploy(*words).status == 0
+
+
+def test_ctrl_c_in_the_middle_of_runs_leaves_the_device_usable(
+    firmware: Path, project: Path, inputs: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    trace = tmp_path / "trace"
+    os.mkfifo(trace)
+    with started(firmware, "--pty") as name:
+        words = ("run", project, "--inputs", inputs, "--port", name)
+        with deploy_process(*words, "--repeat", 100_000, "--trace", trace) as process:
+            with trace.open(encoding="utf-8") as packets:
+                assert any("-> run" in line for line in packets)
+                process.send_signal(signal.SIGINT)
+                for _ in packets:  # until it has ended
+                    pass
+            assert process.wait(60) == 130
+        outcome = run_deploy(*words)
+    assert outcome.status == 0, outcome.err
+
+
+@pytest.mark.parametrize(
+    ("port", "says"),
+    [
+        ("tcp://127.0.0.1:1", "error: cannot connect to 127.0.0.1:1: Connection refused\n"),
+        ("tcp://127.0.0.1", "error: tcp://127.0.0.1 names no TCP port\n  hint: such as tcp://127.0.0.1:4000"),
+        ("tcp://:80", "error: tcp://:80 names no TCP port\n"),
+        ("/dev/ttyNONE", "error: cannot open /dev/ttyNONE: there is no such port\n"),
+    ],
+)
+def test_a_line_that_is_not_there_is_named(
+    port: str, says: str, project: Path, inputs: Path, run_deploy: Run
+) -> None:
+    outcome = run_deploy("run", project, "--inputs", inputs, "--port", port)
+    assert outcome.status == 1
+    assert outcome.err.startswith(says)
