@@ -26,6 +26,8 @@ _EXAMPLE = (
     '"cost": 1, "default_cost": 2}'
 )
 
+_WRITES = "deploy tune MODEL --board B -o FILE writes them"
+
 
 @dataclass(frozen=True)
 class TuningRecord:
@@ -69,8 +71,10 @@ def read_records(path: Path) -> tuple[TuningRecord, ...]:
     """Raises InputError naming the first line that is none."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the tuning records cannot be read: {error}", str(path)) from None
+    except OSError as error:
+        raise InputError(f"the tuning records cannot be read: {error.strerror}", str(path), _WRITES) from None
+    except UnicodeDecodeError:
+        raise InputError("these are no tuning records: the file is no text", str(path), _WRITES) from None
     whole = text[: text.rfind("\n") + 1].splitlines() or text.splitlines()
     return tuple(_record(line, f"{path}, line {n}") for n, line in enumerate(whole, 1) if line.strip())
 

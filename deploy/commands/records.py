@@ -10,6 +10,7 @@ from aot.errors import InputError, OutputError
 from codegen.tuning_records import TuningRecord, read_records
 from deploy import options
 from deploy.console import print_result, table
+from deploy.files import require_place, write_whole
 from deploy.records_plot import plot_html, plot_svg
 from platforms.tuning.record_file import merged
 from platforms.tuning.record_stats import TaskStats, best_text, task_stats
@@ -21,6 +22,8 @@ deploy records plot kws.jsonl -o kws.svg
 """
 _VERBS = ("best", "stats", "merge", "plot")
 _PLOTS = {".svg": plot_svg, ".html": plot_html}
+_KIND = 8  # characters that tell records, .svg and .html apart
+_WHAT = "a file of tuning records or its drawing"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     records = merged([read_records(path) for path in arguments.files])
+    if not records:
+        raise InputError("there are no records yet", ", ".join(str(path) for path in arguments.files))
     if arguments.verb in ("merge", "plot"):
         out = _named(arguments)
         text = _lines(records) if arguments.verb == "merge" else _plot(records, out)
@@ -61,14 +66,21 @@ def _lines(records: tuple[TuningRecord, ...]) -> str:
 def _plot(records: tuple[TuningRecord, ...], out: Path) -> str:
     if out.suffix not in _PLOTS:
         raise OutputError(f'a plot is a .svg or .html file, not "{out.suffix}"', str(out))
-    return _PLOTS[out.suffix](task_stats(records))
+    stats = task_stats(records)
+    if not any(s.curve and s.default for s in stats):
+        raise InputError(
+            "there is nothing to draw: no record has a cost", hint="deploy records stats says why"
+        )
+    return _PLOTS[out.suffix](stats)
 
 
 def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise OutputError(f"the file cannot be written: {error.strerror}", str(path)) from error
+    """Over an earlier file of the same kind, but over nothing else."""
+    begins = text[:_KIND]
+    require_place(
+        path, lambda there: there.read_bytes()[:_KIND].decode(errors="replace") in ("", begins), _WHAT
+    )
+    write_whole(path, text.encode())
 
 
 def _best(stats: tuple[TaskStats, ...]) -> str:

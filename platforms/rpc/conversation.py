@@ -58,6 +58,14 @@ class Conversation:
     def close(self) -> None:
         self._exchange.line.close()
 
+    def write_memory(self, address: int, data: bytes) -> bool:
+        """Past the device's server, where the line has a way; whether it has."""
+        return self._exchange.line.write_memory(address, data)
+
+    def rest(self) -> bool:
+        """Nothing will be asked for a while; whether the device stands still meanwhile."""
+        return self._exchange.line.rest()
+
     def hello(self) -> Hello:
         """Begins a session; whatever was under way before is forgotten."""
         token = self._new_token()

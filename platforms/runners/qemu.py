@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 
 from boards.board import Board
+from platforms.runners.gdb_stub import DebugPort
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
@@ -48,6 +50,31 @@ def open_line(elf: Path, board: Board) -> Transport:
 class QemuLine(PipeTransport):
     """QEMU does not end when its stdin closes, so closing ends it."""
 
+    def __init__(self, argv: tuple[str, ...]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="solder-qemu-")
+        path = Path(self._folder.name) / "debug"
+        self._debug_port = DebugPort(path)
+        super().__init__((*argv, "-gdb", f"unix:{path},server=on,wait=off"))
+
+    def read(self, max_bytes: int, deadline_s: float) -> bytes:
+        self._debug_port.go()
+        return super().read(max_bytes, deadline_s)
+
+    def write(self, data: bytes, deadline_s: float) -> None:
+        self._debug_port.go()
+        super().write(data, deadline_s)
+
+    def write_memory(self, address: int, data: bytes) -> bool:
+        self._debug_port.write(address, data)
+        return True
+
+    def rest(self) -> bool:
+        """A firmware that polls its UART would take a whole processor of this machine."""
+        self._debug_port.stop()
+        return True
+
     def close(self) -> None:
+        self._debug_port.close()
         self._process.kill()
         super().close()
+        self._folder.cleanup()

@@ -42,6 +42,14 @@ class Transport(ABC):
         """Changes the line's rate from here on; whether it can be done. Most lines have none."""
         return False
 
+    def write_memory(self, _address: int, _data: bytes) -> bool:
+        """Writes the device's memory past the line, while it waits; whether that can be done here."""
+        return False
+
+    def rest(self) -> bool:
+        """Lets an emulated board stand still until the next read or write; whether that can be done here."""
+        return False
+
     @abstractmethod
     def close(self) -> None:
         """Gives the line free. Closing twice is fine; nothing else may follow."""

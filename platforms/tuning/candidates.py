@@ -102,10 +102,19 @@ def batch_of(
         parts=tuple(texts),
         count=len(kernels),
         header=filled("tuning", "tuning.h.jinja", **values),
-        models=filled("tuning", "models.c.jinja", numbers=range(len(kernels))),
+        models=_models(len(kernels)),
         experiment=experiment,
         places=places,
     )
+
+
+def without_candidates(batch: Batch) -> Batch:
+    """Firmware into which candidates for the same rows are loaded."""
+    return replace(batch, parts=(), count=0, models=_models(0))
+
+
+def _models(count: int) -> str:
+    return filled("tuning", "models.c.jinja", numbers=range(count))
 
 
 def _state_bytes(kernel: Kernel) -> int:

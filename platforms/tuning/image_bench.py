@@ -7,66 +7,36 @@ the inputs, whose checksums show what a candidate wrote where it should not.
 
 from __future__ import annotations
 
-import time
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
-from aot.errors import DeployError, DeviceError, ToolError
-from boards.board import Board
-from platforms.base import CompilerPlatform, Firmware
+from aot.errors import DeployError, DeviceError
+from platforms.base import Firmware
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.messages import LayerProfile, RemoteModel, RemoteTensor
 from platforms.rpc.session import Session
-from platforms.tuning.candidates import GUARD, GUARD_BYTES, Batch, Places, batch_of, input_bytes
+from platforms.tuning.board_bench import BoardBench
+from platforms.tuning.candidates import GUARD, GUARD_BYTES, Batch, Places, input_bytes
 from platforms.tuning.lost import HELLO_S, outcome_of
-from platforms.tuning.tasks import Experiment, Task
-from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome, halved
-from platforms.tuning.workshop import JOBS, Workshop
+from platforms.tuning.trial import Failure, Outcome
 
-_IN_AN_IMAGE = 48
 _LAYERS = 4
 _BLANKED, _MEASURED, _GUARDED, _READ = range(_LAYERS)
 _U8 = 2  # as solder_model.h
 
 
-class ImageBench:
-    """One emulated or real board, flashed or started anew for each batch."""
+class ImageBench(BoardBench):
+    """Flashed or started anew for each batch."""
 
-    def __init__(
-        self,
-        board: Board,
-        platform: CompilerPlatform,
-        folder: Path,
-        choices: MeasureChoices,
-        prefer: str | None = None,
-        runner: str | None = None,
-        objects: Path | None = None,
-    ) -> None:
-        self.board, self.platform, self.runner, self.choices = board, platform, runner, choices
-        self.workshop = Workshop(board, platform, folder, prefer, objects)
+    most_in_a_batch = 48
 
-    def measure(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
-        outcomes: list[Outcome] = []
-        for first in range(0, len(candidates), _IN_AN_IMAGE):
-            outcomes += self._image(task, experiment, candidates[first : first + _IN_AN_IMAGE])
-        return outcomes
+    def measured(self, batch: Batch) -> list[Outcome]:
+        return self.run(self.workshop.build(batch), batch)
 
     def close(self) -> None:
         """Boards run only while a batch is measured."""
-
-    def _image(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
-        begun = time.perf_counter()
-        batch = batch_of(task, experiment, [c.kernel for c in candidates], self.choices, JOBS)
-        try:
-            firmware = self.workshop.build(batch)
-        except ToolError as error:
-            return halved(candidates, error.where, lambda part: self._image(task, experiment, part))
-        outcomes = self.run(firmware, batch)
-        share = (time.perf_counter() - begun) / len(candidates)
-        return [replace(outcome, seconds=share) for outcome in outcomes]
 
     def run(self, firmware: Firmware, batch: Batch) -> list[Outcome]:
         """Measures what is built."""

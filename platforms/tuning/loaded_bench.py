@@ -6,52 +6,38 @@ watches over its own memory and over the time; what it finds comes back as a fau
 
 from __future__ import annotations
 
-import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 from aot.errors import DeployError, DeviceError, ToolError
-from boards.board import Board
-from platforms.base import CompilerPlatform, Firmware
+from platforms.base import Firmware
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.messages import Call, Code, Slot
 from platforms.rpc.session import Session
-from platforms.tuning.candidates import GUARD, GUARD_BYTES, Places, batch_of, input_bytes
+from platforms.tuning.board_bench import BoardBench
+from platforms.tuning.candidates import GUARD, GUARD_BYTES, Batch, Places, input_bytes, without_candidates
 from platforms.tuning.lost import HELLO_S, outcome_of
-from platforms.tuning.tasks import Experiment, Task
-from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome, halved
-from platforms.tuning.workshop import JOBS, Workshop
+from platforms.tuning.trial import Failure, Outcome
 
-_BATCH = 24
 _ALIGN = 16
 
 
-class LoadedBench:
-    """One board, started once."""
+class LoadedBench(BoardBench):
+    """Flashed or started once, and again only when a candidate has brought it down."""
 
-    def __init__(
-        self,
-        board: Board,
-        platform: CompilerPlatform,
-        folder: Path,
-        choices: MeasureChoices,
-        prefer: str | None = None,
-        runner: str | None = None,
-        objects: Path | None = None,
-    ) -> None:
-        self.board, self.platform, self.runner, self.choices = board, platform, runner, choices
-        self.workshop = Workshop(board, platform, folder, prefer, objects)
-        self._firmware: Firmware | None = None
-        self._session: Session | None = None
-        self._slot: Slot | None = None
+    most_in_a_batch = 32
+    _firmware: Firmware | None = None
+    _session: Session | None = None
+    _slot: Slot | None = None
 
-    def measure(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
-        outcomes: list[Outcome] = []
-        for first in range(0, len(candidates), _BATCH):
-            outcomes += self._batch(task, experiment, candidates[first : first + _BATCH])
+    def measured(self, batch: Batch) -> list[Outcome]:
+        slot = self.slot(batch)
+        code, entries = self.workshop.loadable(batch, slot.address)
+        trials = _Trials(self, batch, slot, code, entries, _arena_offset(code, batch.places, slot))
+        outcomes = [trials.measure(number) for number in range(batch.count)]
+        self._rest()
         return outcomes
 
     def close(self) -> None:
@@ -69,27 +55,19 @@ class LoadedBench:
             self._session.hello()
         return self._session
 
-    def slot(self, task: Task, experiment: Experiment) -> Slot:
+    def _rest(self) -> None:
+        """While the next batch is compiled."""
+        if self._session is not None:
+            with suppress(DeviceError):  # a board that is gone is found when it is next asked
+                self._session.rest()
+
+    def slot(self, batch: Batch) -> Slot:
         """Raises RequestRefusedError where nothing can be loaded."""
         if self._firmware is None:
-            self._firmware = self.workshop.build(batch_of(task, experiment, (), self.choices, JOBS))
+            self._firmware = self.workshop.build(without_candidates(batch))
         if self._slot is None:
             self._slot = self.session().slot()
         return self._slot
-
-    def _batch(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
-        begun = time.perf_counter()
-        slot = self.slot(task, experiment)
-        batch = batch_of(task, experiment, [c.kernel for c in candidates], self.choices, JOBS)
-        try:
-            code, entries = self.workshop.loadable(batch, slot.address)
-            arena = _arena_offset(code, batch.places, slot)
-        except ToolError as error:
-            return halved(candidates, error.where, lambda part: self._batch(task, experiment, part))
-        trials = _Trials(self, code, entries, batch.places, arena, experiment)
-        outcomes = [trials.measure(number) for number in range(len(candidates))]
-        share = (time.perf_counter() - begun) / len(candidates)
-        return [replace(outcome, seconds=share) for outcome in outcomes]
 
 
 def _arena_offset(code: bytes, places: Places, slot: Slot) -> int:
@@ -106,11 +84,11 @@ class _Trials:
     """The candidates of one batch, one after the other; what a reset took away is loaded again."""
 
     bench: LoadedBench
+    batch: Batch
+    slot: Slot
     image: bytes
     entries: Mapping[str, int]
-    places: Places
     arena: int  # offset in the slot
-    experiment: Experiment
     code: Code | None = None
 
     def measure(self, number: int) -> Outcome:
@@ -135,16 +113,19 @@ class _Trials:
         return Outcome(failure=failure) if failure else Outcome(timing.net_ticks)
 
     def _load(self, session: Session) -> Code:
-        session.load(self.arena, input_bytes(self.experiment, self.places))
-        return session.load_code(self.image)
+        session.place(self.slot, self.arena, self._inputs)
+        return session.place_code(self.slot, self.image)
+
+    @property
+    def _inputs(self) -> bytes:
+        return input_bytes(self.batch.experiment, self.batch.places)
 
     def _failure(self, session: Session) -> Failure | None:
-        guard, result = bytes([GUARD]) * GUARD_BYTES, self.experiment.expected
-        inputs = input_bytes(self.experiment, self.places)
-        expected = zlib.crc32(inputs + guard + result + guard)
-        whole = len(inputs) + len(result) + 2 * GUARD_BYTES
-        if session.check(self.arena, whole) == expected:
+        guard, result = bytes([GUARD]) * GUARD_BYTES, self.batch.experiment.expected
+        around = self._inputs + guard
+        expected = zlib.crc32(around + result + guard)
+        if session.check(self.arena, len(around) + len(result) + len(guard)) == expected:
             return None
-        parts = ((0, inputs + guard), (self.places.output + len(result), guard))
+        parts = ((0, around), (self.batch.places.output + len(result), guard))
         is_around = all(session.check(self.arena + at, len(b)) == zlib.crc32(b) for at, b in parts)
         return Failure.WRONG if is_around else Failure.CORRUPTION

@@ -89,3 +89,58 @@ def test_what_is_missing_is_said(
     verb, *rest = words
     outcome = run_deploy("records", verb, records, *rest)
     assert (outcome.status, says in outcome.err) == (1, True)
+
+
+NO_FILE = """error: the tuning records cannot be read: No such file or directory
+  nowhere.jsonl
+  hint: deploy tune MODEL --board B -o FILE writes them
+"""
+NO_TEXT = """error: these are no tuning records: the file is no text
+  binary.jsonl
+  hint: deploy tune MODEL --board B -o FILE writes them
+"""
+NO_RECORDS = """error: there are no records yet
+  empty.jsonl
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [("best",), ("stats",), ("merge", "-o", "x.jsonl"), ("plot", "-o", "x.svg")]
+)
+@pytest.mark.parametrize(
+    ("file", "says"), [("nowhere.jsonl", NO_FILE), ("binary.jsonl", NO_TEXT), ("empty.jsonl", NO_RECORDS)]
+)
+def test_files_without_records_are_refused_by_every_verb(
+    words: tuple[str, ...],
+    file: str,
+    says: str,
+    run_deploy: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("binary.jsonl").write_bytes(b"\xff\x00\xff")
+    Path("empty.jsonl").touch()
+    verb, *rest = words
+    outcome = run_deploy("records", verb, file, *rest)
+    assert (outcome.status, outcome.err) == (1, says)
+
+
+def test_where_every_trial_failed_there_is_nothing_to_draw(
+    run_deploy: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(_record("c i8", 1, None, "crashed").as_line())
+    outcome = run_deploy("records", "plot", path, "-o", tmp_path / "r.svg")
+    assert "there is nothing to draw: no record has a cost" in outcome.err
+
+
+def test_a_file_of_another_kind_is_not_written_over(
+    records: Path, run_deploy: Callable[..., Any], tmp_path: Path
+) -> None:
+    other = tmp_path / "kws.svg"
+    other.write_text("something dear")
+    for verb in ("merge", "plot"):
+        outcome = run_deploy("records", verb, records, "-o", other)
+        assert "the file exists and is not a file of tuning records or its drawing" in outcome.err
+    assert run_deploy("records", "merge", records, "-o", records).status == 0

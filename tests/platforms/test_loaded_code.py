@@ -53,7 +53,8 @@ class Bench:
     firmware: Firmware
 
     def call(self, name: str, **how: float) -> object:
-        return self.session.call(self.session.load_code(self.image), Call(self.entries[name], DATA, **how))
+        code = self.session.place_code(self.slot, self.image)
+        return self.session.call(code, Call(self.entries[name], DATA, **how))
 
     def place(self, where: int = 0) -> None:
         """The task: multiplies X."""
@@ -153,7 +154,8 @@ def test_the_next_code_in_the_same_place_is_what_runs_then(bench: Bench, tmp_pat
     for factor in (2, 3, 7):
         data, entries = link(bench.slot, bench.board, tmp_path, factor)
         bench.place()
-        timing = bench.session.call(bench.session.load_code(data), Call(entries["multiplies"], DATA))
+        code = bench.session.place_code(bench.slot, data)
+        timing = bench.session.call(code, Call(entries["multiplies"], DATA))
         assert bench.result() == bytes(factor * x & 0xFF for x in X)
         assert len(X) < board.counter.instructions(timing.net_ticks[0]) < 20 * len(X)
 
@@ -191,7 +193,7 @@ def test_code_that_returns_an_error_or_destroys_itself_is_refused(bench: Bench) 
 
 def test_places_outside_the_slot_are_refused(bench: Bench) -> None:
     size = bench.slot.bytes
-    code = bench.session.load_code(bench.image)
+    code = bench.session.place_code(bench.slot, bench.image)
     for talk in (
         lambda: bench.session.load(size - 3, bytes(4)),
         lambda: bench.session.fetch(size, 1),

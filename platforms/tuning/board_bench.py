@@ -1,0 +1,59 @@
+"""A board of this machine that measures: batches are built in its workshop, a bad one in halves."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from aot.errors import ToolError
+from boards.board import Board
+from platforms.base import CompilerPlatform
+from platforms.tuning.candidates import Batch, batch_of
+from platforms.tuning.tasks import Experiment, Task
+from platforms.tuning.trial import Candidate, MeasureChoices, Outcome, halved
+from platforms.tuning.workshop import JOBS, Workshop
+
+
+class BoardBench(ABC):
+    """One board, emulated or real."""
+
+    most_in_a_batch: int
+
+    def __init__(
+        self,
+        board: Board,
+        platform: CompilerPlatform,
+        folder: Path,
+        choices: MeasureChoices,
+        prefer: str | None = None,
+        runner: str | None = None,
+        objects: Path | None = None,
+    ) -> None:
+        self.board, self.platform, self.runner, self.choices = board, platform, runner, choices
+        self.workshop = Workshop(board, platform, folder, prefer, objects)
+
+    def measure(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
+        size = self.most_in_a_batch
+        parts = [candidates[first : first + size] for first in range(0, len(candidates), size)]
+        return [outcome for part in parts for outcome in self._part(task, experiment, part)]
+
+    def _part(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
+        begun = time.perf_counter()
+        batch = batch_of(task, experiment, [c.kernel for c in candidates], self.choices, JOBS)
+        try:
+            outcomes = self.measured(batch)
+        except ToolError as error:
+            return halved(candidates, error.where, lambda some: self._part(task, experiment, some))
+        share = (time.perf_counter() - begun) / len(candidates)
+        return [replace(outcome, seconds=share) for outcome in outcomes]
+
+    @abstractmethod
+    def measured(self, batch: Batch) -> list[Outcome]:
+        """Builds and measures. Raises ToolError where the batch cannot be built as a whole."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets the board go."""
