@@ -11,6 +11,7 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
+from aot.ops.accumulate import Reals
 from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
@@ -65,7 +66,7 @@ class _Conversion(Op):
 
 @dataclass(frozen=True, slots=True)
 class Quantize(_Conversion):
-    """x, real or quantised, in the steps of the output: rounded half away from zero, and clamped."""
+    """x, real or quantised, in the steps of the output: rounded to the nearest, and clamped."""
 
     name: ClassVar[str] = "quantize"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -77,6 +78,7 @@ class Quantize(_Conversion):
         ),
     )
     to: DType = DType.I8
+    halves_to_even: bool = False  # of reals, as ONNX has it; TFLite rounds halves away from zero
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((self.to.value, given(inputs[0]).shape),)
@@ -89,13 +91,17 @@ class Quantize(_Conversion):
         if x_type.dtype is DType.F32:
             steps = x.astype(np.float32) / np.float32(quant.scale)
             near = np.clip(steps.astype(np.float64), low - 256.0, high + 256.0)
-            whole = np.trunc(near)
-            results = (whole + (near - whole >= 0.5) - (near - whole <= -0.5)).astype(np.int64)
+            results = (np.rint(near) if self.halves_to_even else _halves_away(near)).astype(np.int64)
         else:
             multiplier = quantize_multiplier(quant_of(x_type).scale / quant.scale)
             centred = x.astype(np.int64) - quant_of(x_type).zero_point
             results = multiply_by_quantized_multiplier(centred, *multiplier)
         return (np.clip(results + quant.zero_point, low, high).astype(out.dtype.numpy),)
+
+
+def _halves_away(steps: Reals) -> Reals:
+    whole: Reals = np.trunc(steps)
+    return whole + (steps - whole >= 0.5) - (steps - whole <= -0.5)
 
 
 @dataclass(frozen=True, slots=True)

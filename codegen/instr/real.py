@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
@@ -39,14 +40,16 @@ static inline float {name}(float v)
     return Function(name, DType.F32, definition, compute, includes)
 
 
-def quantise_real(quant: Quant, dtype: DType) -> Function:
-    """f(v) -> v in steps of the scale, half away from zero, as a stored integer."""
+def quantise_real(quant: Quant, dtype: DType, halves_to_even: bool = False) -> Function:
+    """f(v) -> v in steps of the scale, to the nearest whole number, as a stored integer."""
     low, high = dtype.limits
     first, last = low - quant.zero_point, high - quant.zero_point
     scale = literal(quant.scale)
-    name = f"quantise_{dtype.value}_{crc32(repr((quant.scale, quant.zero_point)).encode()):08x}"
+    mark = crc32(repr((quant.scale, quant.zero_point)).encode())
+    name = f"quantise_{dtype.value}_{'even_' if halves_to_even else ''}{mark:08x}"
+    rounding = _HALVES_TO_EVEN if halves_to_even else _HALVES_AWAY
     definition = f"""\
-/* v / {scale} rounded half away from zero, plus {quant.zero_point}, within {low} .. {high}. */
+/* v / {scale} {rounding.comment}, plus {quant.zero_point}, within {low} .. {high}. */
 static inline {dtype.c_name} {name}(float v)
 {{
     const float steps = v / {scale};
@@ -54,17 +57,39 @@ static inline {dtype.c_name} {name}(float v)
     const float near = above < {literal(last)} ? above : {literal(last)};
     const int32_t whole = (int32_t)near;
     const float rest = near - (float)whole;
-    return ({dtype.c_name})(whole + (rest >= 0.5f) - (rest <= -0.5f) + {parenthesised(quant.zero_point)});
+    return ({dtype.c_name})({rounding.text} + {parenthesised(quant.zero_point)});
 }}
 """
 
     def compute(v: float) -> int:
         steps = float(np.float32(v) / np.float32(quant.scale))
-        near = min(max(steps, first), last)
-        whole = int(near)
-        return whole + (near - whole >= 0.5) - (near - whole <= -0.5) + quant.zero_point
+        return rounding.compute(min(max(steps, first), last)) + quant.zero_point
 
     return Function(name, dtype, definition, compute)
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """From `near` to an integer, by its `whole` part and the `rest`."""
+
+    comment: str
+    text: str
+    compute: Callable[[float], int]
+
+
+def _half_away(near: float) -> int:
+    whole = int(near)
+    return whole + (near - whole >= 0.5) - (near - whole <= -0.5)
+
+
+_HALVES_AWAY = _Rounding(
+    "rounded half away from zero", "whole + (rest >= 0.5f) - (rest <= -0.5f)", _half_away
+)
+_HALVES_TO_EVEN = _Rounding(
+    "rounded half to even",
+    "whole + (rest > 0.5f || (rest >= 0.5f && whole % 2)) - (rest < -0.5f || (rest <= -0.5f && whole % 2))",
+    round,
+)
 
 
 def real_of(quant: Quant) -> Function:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aot.ir.types import DType
+from aot.ops.quantize import Quantize
 from aot.ops.requant import quant_of
 from codegen.instr.real import quantise_real, real_of
 from codegen.instr.rescale import requantise
@@ -15,10 +16,11 @@ from codegen.model import RowFormat
 
 
 def _quantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    table, (out,) = site_table(site), site.outputs
+    table, (out,), op = site_table(site), site.outputs, site.node.op
+    assert isinstance(op, Quantize)
     if table is not None:
         return lookup_kernel(site, table, inputs[0], output)
-    function = quantise_real(quant_of(out), out.dtype)
+    function = quantise_real(quant_of(out), out.dtype, op.halves_to_even)
     if site.input(0).dtype is not DType.F32:
         function = requantise(quant_of(site.input(0)), quant_of(out), out.dtype)
     return applied(site, function, inputs[0], output, "quantised")

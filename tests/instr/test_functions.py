@@ -20,6 +20,7 @@ from aot.ops.rounding import RequantRounding
 from aot.ops.softmax import softmax_parameters
 from codegen.instr import arithmetic, scalar, softmax
 from codegen.instr.instruction import Function
+from codegen.instr.real import quantise_real
 from codegen.instr.requantise import (
     Requant,
     clamp_function,
@@ -231,6 +232,20 @@ def other_trials(dsp: bool) -> Iterator[Trial]:
         yield trial(f"clamp_{low}_{high}", scalar.clamp_to(low, high), within(*INT32)[:, None])
 
 
+def quantising_trials() -> Iterator[Trial]:
+    """Of real numbers, most of them half way between two steps; NumPy's rounding is the judge."""
+    halves = np.arange(-300, 301)
+    for even, zero_point in product((False, True), (0, -7)):
+        function = quantise_real(Quant((0.25,), (zero_point,)), DType.I8, even)
+        steps = halves / 2.0
+        whole = np.rint(steps) if even else np.sign(steps) * np.floor(np.abs(steps) + 0.5)
+        name = f"quantise_{'even' if even else 'away'}_{zero_point}"
+        call = f"{function.name}((float)a[0] * 0.125f)"
+        wanted = np.clip(whole + zero_point, *INT8).astype(np.int64)
+        assert wanted.tolist() == [function.meaning(h * 0.125) for h in halves.tolist()]
+        yield Trial(c_name(name), (function,), call, halves[:, None], wanted)
+
+
 def trials(dsp: bool) -> list[Trial]:
     makers: Sequence[Callable[[bool], Iterator[Trial]]] = (
         requant_trials,
@@ -239,7 +254,7 @@ def trials(dsp: bool) -> list[Trial]:
         other_trials,
     )
     found = [t for maker in makers for t in maker(dsp)]
-    return found if dsp else [*found, *softmax_trials()]
+    return found if dsp else [*found, *softmax_trials(), *quantising_trials()]
 
 
 @pytest.mark.cc

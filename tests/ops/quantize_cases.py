@@ -26,6 +26,8 @@ CASES = (
     case("real_image", Quantize(), float32(*IMAGE), int8(scale=0.005, zero_point=100)),
     case("real_halves", Quantize(), float32(*IMAGE), int8(scale=1.0)),
     case("real_to_unsigned", Quantize(DType.U8), float32(*IMAGE), uint8(scale=0.02, zero_point=128)),
+    case("halves_to_even", Quantize(halves_to_even=True), float32(*IMAGE), int8(scale=1.0)),
+    case("i16_halves_to_even", Quantize(DType.I16, True), float32(*VECTOR), wide(int8(scale=0.5))),
     case("finer", Quantize(), int8(*VECTOR, zero_point=4), int8(scale=0.03, zero_point=-9)),
     case("coarser", Quantize(), int8(*IMAGE), int8(scale=0.4, zero_point=12)),
     case("unsigned", Quantize(), uint8(*IMAGE, zero_point=128), int8()),
