@@ -6,6 +6,7 @@ from aot.passes.fold_constants import fold_constants
 from aot.passes.merge_duplicates import merge_duplicates
 from aot.passes.merge_pads import merge_pads
 from aot.passes.merge_tables import merge_tables
+from aot.passes.permute_dense_weights import permute_dense_weights
 from aot.passes.remove_dead_channels import remove_dead_channels
 from aot.passes.remove_dead_code import remove_dead_code
 from aot.passes.remove_identity import remove_identity
@@ -18,6 +19,11 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("merge-duplicates", merge_duplicates, "before dead channels: a value's readers must all be known"),
     Pass("merge-pads", merge_pads, "after duplicates are gone: of two equal pads one is enough"),
     Pass("merge-tables", merge_tables, "after duplicates are gone: an op with one reader can be taken in"),
+    Pass(
+        "permute-dense-weights",
+        permute_dense_weights,
+        "before dead code is removed: it leaves rearrangements that nobody reads",
+    ),
     Pass("remove-dead-code", remove_dead_code, "before dead channels: a dead reader would hold them back"),
     Pass(
         "rewrite-depthwise", rewrite_depthwise, "before dead channels: a convolution can lose single filters"
