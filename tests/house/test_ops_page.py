@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from aot.frontend.onnx.importers import IMPORTERS as ONNX
+from aot.frontend.onnx.importers import MICROSOFT
 from aot.frontend.tflite.importers import IMPORTERS as TFLITE
 from aot.ops import OPS
 from aot.ops.op import Op
@@ -18,6 +19,13 @@ INTRODUCTION = """\
 Written by `make golden` from the constraints in `aot/ops`: each limit is also the message to
 whoever brings a model that breaks it. Element types are `i8` and `u8` (quantised), `i32`
 and `f32`. Integer results are those of the reference in every bit; real ones differ in the last digits.
+"""
+ON_QUANTISED = """\
+Between QuantizeLinear and DequantizeLinear integers are computed with, as in a TFLite model: sums are exact
+and rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a real number and rounds halves
+to even: a layer's result may differ from its by one step. QuantizeLinear of real numbers rounds halves to
+even; what goes element by element (Sigmoid, LeakyRelu, other steps) is a table of exact results; what only
+moves or compares elements is exact.
 """
 
 
@@ -45,6 +53,9 @@ def onnx_section() -> Iterator[str]:
     names = ", ".join(f"`{name}`" for name in sorted(ONNX))
     yield f"Those that are read, of operator sets 7 and later: {names}."
     yield "Others are read where ONNX itself, or the file, defines them by these (functions)."
+    names = ", ".join(f"`{name}`" for name in sorted(MICROSOFT))
+    yield f"Of the domain `com.microsoft`: {names}."
+    yield from ON_QUANTISED.splitlines()
     yield "float64, float16, bfloat16 and narrower reals are computed in f32, rounded where the file casts."
     yield "uint16 is kept in i32, uint32 and uint64 (below 2**63) in i64, integers below 8 bits in 8."
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
 
 from aot.errors import ModelError
+from aot.frontend.onnx.stored import Stored
 from aot.frontend.onnx.strides import dense_strides, rearrangement
 from aot.ir.graph import Array, Graph, Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.constraints import violations
 from aot.ops.op import Op
-from aot.ops.rearrange import Loops
+from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
 
 MAX_NODES = 20_000  # unrolled loops count
@@ -55,6 +56,7 @@ class Draft:
     types: dict[str, TensorType] = field(default_factory=dict)
     constants: dict[str, Array] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
+    integers: dict[str, Stored] = field(default_factory=dict)  # of constants that were integers
     _numbers: dict[str, int] = field(default_factory=dict)
     _node_names: set[str] = field(default_factory=set)
     _moved: dict[tuple[str, Order, Order], str] = field(default_factory=dict)
@@ -81,7 +83,12 @@ class Draft:
             arrays = [None if name is None else self.constants[name] for name in inputs]
             with np.errstate(all="ignore"):
                 (array,) = op.reference(arrays, types, (result,))
-            return self.constant(np.ascontiguousarray(array).reshape(shape), place.label, quant)
+            made = self.constant(np.ascontiguousarray(array).reshape(shape), place.label, quant)
+            if isinstance(op, Rearrange | Reshape) and inputs[0] in self.integers:
+                self.integers[made] = self.integers[inputs[0]].moved(
+                    lambda a: op.reference([a], types, (result,))[0].reshape(shape)
+                )
+            return made
         name = self._fresh(place.label, self.types)
         self.types[name] = result
         if len(self.nodes) >= MAX_NODES:
@@ -99,6 +106,11 @@ class Draft:
         if prod(shape) != tensor.elements:
             raise place.fail(f"shape {list(tensor.shape)} cannot become {list(shape)}")
         return self.apply(place, Reshape(shape), (name,), tensor.quant)
+
+    def with_quant(self, place: Place, name: str, quant: Quant) -> str:
+        """The same integers, read as what this quantisation says."""
+        tensor = self.types[name]
+        return name if tensor.quant == quant else self.apply(place, Reshape(tensor.shape), (name,), quant)
 
     def picked(self, place: Place, name: str, loops: Loops, shape: Sequence[int]) -> str:
         """The elements that the loops pick out of a tensor, under a shape."""
@@ -141,6 +153,18 @@ class Draft:
         turned: Array = data.transpose([value.order.index(d) for d in range(len(value.order))])
         return turned
 
+    def moved(self, value: Value, move: Callable[[Array], Array], wish: str) -> str:
+        """A constant with its elements, first in the file's order, in other places."""
+
+        def whole(array: Array) -> Array:
+            in_order = array.transpose([value.order.index(d) for d in range(len(value.order))])
+            return np.ascontiguousarray(move(in_order))
+
+        name = self.constant(whole(self.constants[value.name]), wish)
+        if value.name in self.integers:
+            self.integers[name] = self.integers[value.name].moved(whole)
+        return name
+
     def graph(self, name: str, inputs: Sequence[str], outputs: Mapping[str, str]) -> Graph:
         """`outputs` gives for each output's name the value it is."""
         for wish, made in outputs.items():
@@ -167,6 +191,8 @@ class Draft:
         self.types[new] = self.types.pop(old)
         if old in self.constants:
             self.constants[new] = self.constants.pop(old)
+        if old in self.integers:
+            self.integers[new] = self.integers.pop(old)
         self.nodes = [
             replace(
                 node,

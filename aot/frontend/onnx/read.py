@@ -13,7 +13,9 @@ from aot.errors import ModelError
 from aot.frontend.onnx.draft import Draft, Place, Value
 from aot.frontend.onnx.elements import NARROW, array_of, stored_type
 from aot.frontend.onnx.functions import FunctionBody, body_of
-from aot.frontend.onnx.importers import IMPORTERS
+from aot.frontend.onnx.importers import IMPORTERS, OF_DOMAIN
+from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
+from aot.frontend.onnx.integers.recognise import with_integers
 from aot.frontend.onnx.operation import Operator
 from aot.ir.graph import Array, Graph
 from aot.ir.types import TensorType
@@ -91,24 +93,25 @@ class _Reader:
         return int(version)
 
     def graph(self, shapes: Shapes, values: Mapping[str, Array]) -> Graph:
-        graph = self.model.graph
-        self._refuse_unsupported(graph)
-        self._add_initializers(graph)
-        inputs = self._add_inputs(graph, shapes, values)
-        for index, node in enumerate(graph.node):
+        model = self.model.graph
+        self._refuse_unsupported(model)
+        self._add_initializers(model)
+        inputs = self._add_inputs(model, shapes, values)
+        for index, node in enumerate(model.node):
             self._run_named(node, index)
         outputs = {}
-        for output in graph.output:
+        for output in model.output:
             value = self._find(output.name)
             if value is None:
                 raise self._fail(f'the model\'s output "{output.name}" is not computed by any node')
             place = Place(output.name, f'output "{output.name}"', self.file_name)
             outputs[output.name] = self._delivered(place, value)
-        if len(outputs) != len(graph.output) or not outputs:
+        if len(outputs) != len(model.output) or not outputs:
             raise self._fail("the model has no outputs, or two of one name")
         if not inputs:
             raise self._fail("the model has no inputs: its results are known without a run", "")
-        return self.draft.graph(PurePath(self.file_name).stem, inputs, outputs)
+        graph = self.draft.graph(PurePath(self.file_name).stem, inputs, outputs)
+        return with_integers(graph, self.draft.integers, self.mode)
 
     def _delivered(self, place: Place, value: Value) -> str:
         """An output as the file means it: in its order, and in no more bits than its element type has."""
@@ -138,9 +141,9 @@ class _Reader:
     def _is_supported(self, node: NodeProto) -> bool:
         if (node.domain, node.op_type) in self.functions:
             return True
-        return node.domain in DOMAINS and (
-            node.op_type in IMPORTERS or body_of(node, self.version, None) is not None
-        )
+        if node.op_type in OF_DOMAIN.get(node.domain, {}):
+            return True
+        return node.domain in DOMAINS and body_of(node, self.version, None) is not None
 
     def _add_initializers(self, graph: GraphProto) -> None:
         for tensor in graph.initializer:
@@ -249,9 +252,15 @@ class _Reader:
         known = self.functions.get((node.domain, node.op_type))
         if known is not None:
             return self._run_body(FunctionBody.of(known, node), operands, place)
-        if node.op_type in IMPORTERS:
+        importer = OF_DOMAIN.get(node.domain, {}).get(node.op_type)
+        if importer is not None:
             operator = Operator(node, self.versions[-1], tuple(operands), self.draft, place, self, self.mode)
-            results = IMPORTERS[node.op_type](operator)
+            if any(v is not None and self.draft.types[v.name].quant is not None for v in operands):
+                made = through_reals(operator)
+                if made is not None:
+                    return (made,)
+                operator = with_plain_integers(operator)
+            results = importer(operator)
             return (results,) if isinstance(results, Value) else tuple(results)
         body = body_of(node, self.versions[-1], self._types(operands))
         if body is None:

@@ -15,6 +15,7 @@ from aot.frontend.onnx.importers.normalising import NORMALISING
 from aot.frontend.onnx.importers.padding import PADDING
 from aot.frontend.onnx.importers.pooling import POOLING
 from aot.frontend.onnx.importers.products import PRODUCTS
+from aot.frontend.onnx.importers.quantised import MICROSOFT, QUANTISED
 from aot.frontend.onnx.importers.quantising import QUANTISING
 from aot.frontend.onnx.importers.recurrent import RECURRENT
 from aot.frontend.onnx.importers.reductions import REDUCTIONS
@@ -28,6 +29,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **ELEMENTWISE,
         **INDEXING,
         **RESIZING,
+        **QUANTISED,
         **QUANTISING,
         **GATHERING,
         **MOVING,
@@ -38,4 +40,8 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **RECURRENT,
         **REDUCTIONS,
     }
+)
+# By the operator's domain.
+OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType(
+    {"": IMPORTERS, "ai.onnx": IMPORTERS, "com.microsoft": MICROSOFT}
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.padding import dilated, padded
+from aot.frontend.onnx.importers.products import centred
 from aot.frontend.onnx.importers.windows import Windows, read_windows
 from aot.frontend.onnx.operation import Importer, Operator
 from aot.frontend.onnx.strides import dense_strides
@@ -39,41 +40,45 @@ def _check_channels(node: Operator, x: Value, w: Value, group: int) -> None:
 
 def convolved(node: Operator, x: Value, w: Value, b: Value | None, group: int, windows: Windows) -> Value:
     """Images, or what can be seen as one, by their own ops; all else as sums of products."""
-    weights, bias = node.draft.array(w), None if b is None else node.draft.array(b)
     shape = node.shape(x)
-    constant = weights is not None and (b is None or bias is not None)
+    is_constant = {v.name for v in (w, b) if v is not None} <= node.draft.constants.keys()
     depthwise = group == shape[1]
-    if (
-        constant
-        and weights is not None
-        and shape[0] == 1
-        and len(shape) <= 4
-        and (group == 1 or depthwise)
-        and node.dtype(x) is DType.F32
-    ):
-        return _image(node, x, weights, bias, depthwise, windows)
+    is_image = shape[0] == 1 and len(shape) <= 4 and (group == 1 or depthwise)
+    if is_constant and is_image and node.dtype(x) is DType.F32:
+        return _image(node, x, w, b, depthwise, windows)
     return _sums(node, x, w, b, group, windows)
 
 
 def _image(
-    node: Operator, x: Value, weights: Array, bias: Array | None, depthwise: bool, windows: Windows
+    node: Operator, x: Value, weights: Value, bias: Value | None, depthwise: bool, windows: Windows
 ) -> Value:
-    is_line = weights.ndim == 3
+    is_line = len(weights.order) == 3
     if is_line:  # an image of one row
-        weights, windows = weights[:, :, np.newaxis], windows.as_image()
+        windows = windows.as_image()
     image = as_image(node, x)
     attributes = (windows.stride_pair, windows.dilation_pair, windows.padding_pairs)
     label = node.place.label
-    b = None if bias is None else node.draft.constant(np.ascontiguousarray(bias), f"{label}/bias")
+    b = None if bias is None else node.draft.moved(bias, lambda numbers: numbers, f"{label}/bias")
     if depthwise:
-        multiplier = weights.shape[0] // node.shape(x)[1]
-        filters = np.ascontiguousarray(weights[:, 0].transpose(1, 2, 0))
+        multiplier = node.shape(weights)[0] // node.shape(x)[1]
         op = DepthwiseConv2d(*attributes, multiplier=multiplier)
     else:
-        filters = np.ascontiguousarray(weights.transpose(0, 2, 3, 1))
         op = Conv2d(*attributes)  # type: ignore[assignment]
-    made = node.apply(op, image, node.draft.constant(filters, f"{label}/weights"), b)
+    arranged = _filters_last if depthwise else _channels_behind
+    filters = node.draft.moved(weights, arranged, f"{label}/weights")
+    made = node.apply(op, image, filters, b)
     return from_image(node, made, is_line, x.element)
+
+
+def _channels_behind(weights: Array) -> Array:
+    """[O, I, rows, columns], or that of a line, becomes [O, rows, columns, I]."""
+    image: Array = np.expand_dims(weights, 2) if weights.ndim == 3 else weights
+    return np.transpose(image, (0, 2, 3, 1))
+
+
+def _filters_last(weights: Array) -> Array:
+    """[O, 1, rows, columns], or that of a line, becomes [rows, columns, O]."""
+    return np.transpose(_channels_behind(weights)[..., 0], (1, 2, 0))
 
 
 def as_image(node: Operator, x: Value) -> str:
@@ -177,4 +182,18 @@ def _turned(node: Operator, w: Value, group: int) -> Value:
     return node.value(name, w.element)
 
 
-CONVOLUTION: dict[str, Importer] = {"Conv": _conv, "ConvTranspose": _conv_transpose}
+def _conv_integer(node: Operator) -> Value:
+    """Sums of products of integers, counted from their zero points, which is what padding has."""
+    x = centred(node, node.operand(0), node.optional(2), 1)
+    w = centred(node, node.operand(1), node.optional(3), 0)
+    group = node.integer("group", 1)
+    _check_channels(node, x, w, group)
+    windows = read_windows(node, node.shape(x)[2:], node.shape(w)[2:])
+    return _sums(node, x, w, None, group, windows)
+
+
+CONVOLUTION: dict[str, Importer] = {
+    "Conv": _conv,
+    "ConvInteger": _conv_integer,
+    "ConvTranspose": _conv_transpose,
+}

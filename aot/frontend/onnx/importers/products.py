@@ -10,31 +10,36 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.operation import Importer, Operator
 from aot.frontend.onnx.strides import dense_strides
-from aot.ir.graph import Array
 from aot.ir.types import DType
+from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.contract import Contract
 from aot.ops.dense import Dense
 
 
 def _matmul(node: Operator) -> Value:
     x1, x2 = node.operand(0), node.operand(1)
-    weights = node.draft.array(x2)
-    if weights is not None and weights.ndim == 2 and node.dtype(x1) is DType.F32:
-        return dense(node, x1, weights, None)
+    if _is_known(node, x2) and len(x2.order) == 2 and node.dtype(x1) is DType.F32:
+        return dense(node, x1, x2, None)
     return multiplied(node, x1, x2, x1.element)
 
 
-def dense(node: Operator, x: Value, weights: Array, bias: Array | None) -> Value:
-    """x [..., K] times weights [K, N]."""
-    shape = node.shape(x)
-    if not shape or shape[-1] != weights.shape[0]:
-        raise node.fail(f"shapes {list(shape)} and {list(weights.shape)} do not fit each other")
+def _is_known(node: Operator, value: Value | None) -> bool:
+    return value is None or value.name in node.draft.constants
+
+
+def dense(node: Operator, x: Value, weights: Value, bias: Value | None) -> Value:
+    """x [..., K] times constant weights [K, N]; a bias is one number for each of N, or one for all."""
+    shape, (depth, columns) = node.shape(x), node.shape(weights)
+    if not shape or shape[-1] != depth:
+        raise node.fail(f"shapes {list(shape)} and {[depth, columns]} do not fit each other")
     label = node.place.label
-    rows = node.reshaped(node.plain(x), (prod(shape[:-1]), shape[-1]))
-    w = node.draft.constant(np.ascontiguousarray(weights.T), f"{label}/weights")
-    b = None if bias is None else node.draft.constant(np.ascontiguousarray(bias), f"{label}/bias")
+    rows = node.reshaped(node.plain(x), (prod(shape[:-1]), depth))
+    w = node.draft.moved(weights, np.transpose, f"{label}/weights")
+    b = None
+    if bias is not None:
+        b = node.draft.moved(bias, lambda v: np.broadcast_to(v.reshape(-1), (columns,)), f"{label}/bias")
     made = node.apply(Dense(), rows, w, b)
-    return node.value(node.reshaped(made, (*shape[:-1], weights.shape[1])), x.element)
+    return node.value(node.reshaped(made, (*shape[:-1], columns)), x.element)
 
 
 def multiplied(node: Operator, x1: Value, x2: Value, element: int) -> Value:
@@ -50,6 +55,10 @@ def multiplied(node: Operator, x1: Value, x2: Value, element: int) -> Value:
         batch = None
     if batch is None or rows[-1] != columns[-2]:
         raise node.fail(f"shapes {list(shape1)} and {list(shape2)} do not fit each other")
+    kept = (*batch, *([rows[-2]] if len(shape1) > 1 else []), *([columns[-1]] if len(shape2) > 1 else []))
+    pairs = _pairs(node, x1, x2)
+    if pairs is not None:
+        return node.value(node.reshaped(pairs, kept), element)
     steps1, steps2 = _repeated(rows, batch), _repeated(columns, batch)
     op = Contract(
         (*batch, rows[-2], columns[-1]),
@@ -59,8 +68,29 @@ def multiplied(node: Operator, x1: Value, x2: Value, element: int) -> Value:
         (*steps2[:-2], 0, steps2[-1], steps2[-2]),
     )
     made = node.apply(op, node.plain(x1), node.plain(x2))
-    kept = (*batch, *([rows[-2]] if len(shape1) > 1 else []), *([columns[-1]] if len(shape2) > 1 else []))
     return node.value(node.reshaped(made, kept), element)
+
+
+def _pairs(node: Operator, x1: Value, x2: Value) -> str | None:
+    """Matrices of real numbers, as many of both or one of one of them; transposed ones stay as they are."""
+    shapes = node.shape(x1), node.shape(x2)
+    counts = [prod(shape[:-2]) for shape in shapes]
+    one_batch = shapes[0][:-2] == shapes[1][:-2] or 1 in counts
+    if min(len(s) for s in shapes) < 2 or not one_batch or node.dtype(x1) is not DType.F32:
+        return None
+    if {x1.name, x2.name} <= node.draft.constants.keys():
+        return None
+    (first, x_transposed), (second, y_transposed) = (_matrices(node, x) for x in (x1, x2))
+    return node.apply(BatchMatmul(x_transposed, y_transposed), first, second)
+
+
+def _matrices(node: Operator, x: Value) -> tuple[str, bool]:
+    """As [1, pairs, rows, columns], and whether they are stored transposed."""
+    rank = len(x.order)
+    is_turned = x.order == (*range(rank - 2), rank - 1, rank - 2)
+    name = x.name if is_turned else node.plain(x)
+    shape = node.draft.types[name].shape
+    return node.reshaped(name, (1, prod(shape[:-2]), *shape[-2:])), is_turned
 
 
 def _repeated(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
@@ -77,22 +107,17 @@ def _gemm(node: Operator) -> Value:
     a = node.do("Transpose", a) if node.integer("transA", 0) else a
     b = node.do("Transpose", b) if node.integer("transB", 0) else b
     alpha, beta = node.real("alpha", 1.0), node.real("beta", 1.0)
-    weights, bias = node.draft.array(b), None if c is None else node.draft.array(c)
-    if weights is not None and (c is None or bias is not None) and node.dtype(a) is DType.F32:
-        vector = None if bias is None else _as_vector(bias, weights.shape[1])
-        if bias is None or vector is not None:
-            scaled = None if vector is None else vector * np.float32(beta)
-            return dense(node, a, weights * np.float32(alpha), scaled)
+    has_vector = c is None or _is_vector(node.shape(c), node.shape(b)[1])
+    if has_vector and _is_known(node, b) and _is_known(node, c) and node.dtype(a) is DType.F32:
+        return dense(node, a, _scaled(node, b, alpha), None if c is None else _scaled(node, c, beta))
     product = multiplied(node, a, b, a.element)
     product = _scaled(node, product, alpha)
     return product if c is None else node.do("Add", product, _scaled(node, c, beta))
 
 
-def _as_vector(bias: Array, columns: int) -> Array | None:
-    """The bias for each column, where all rows have the same."""
-    if bias.ndim > 2 or (bias.ndim == 2 and bias.shape[0] != 1) or bias.size not in (1, columns):
-        return None
-    return np.broadcast_to(bias.reshape(-1), (columns,))
+def _is_vector(shape: tuple[int, ...], columns: int) -> bool:
+    """Whether all rows have the same bias."""
+    return len(shape) <= 2 and prod(shape[:-1]) == 1 and shape[-1:] in ((), (1,), (columns,))
 
 
 def _scaled(node: Operator, x: Value, factor: float) -> Value:
@@ -162,20 +187,23 @@ def _letter_strides(node: Operator, value: Value, term: str, order: list[str]) -
 
 
 def _matmul_integer(node: Operator) -> Value:
-    """Products of integers counted from their zero points."""
-    a, b = node.operand(0), node.operand(1)
-    return multiplied(node, centred(node, a, 2, 0), centred(node, b, 3, 1), TensorProto.INT32)
+    """Products of integers; many zero points go with rows of the first or columns of the second."""
+    a = centred(node, node.operand(0), node.optional(2), -2)
+    b = centred(node, node.operand(1), node.optional(3), -1)
+    return multiplied(node, a, b, TensorProto.INT32)
 
 
-def centred(node: Operator, x: Value, zero_point: int, side: int) -> Value:
-    """As int32, counted from the zero point; one of many goes with rows (side 0) or columns (side 1)."""
+def centred(node: Operator, x: Value, zero: Value | None, axis: int) -> Value:
+    """As int32, counted from the zero point; one of many goes with an index of the axis."""
     wide = node.do("Cast", x, to=TensorProto.INT32)
-    if not node.has(zero_point):
+    if zero is None:
         return wide
-    zero = node.do("Cast", node.operand(zero_point), to=TensorProto.INT32)
+    zero = node.do("Cast", zero, to=TensorProto.INT32)
     shape = node.shape(zero)
-    if prod(shape) > 1 and side == 0:
-        zero = node.value(node.reshaped(node.plain(zero), (*shape, 1)), TensorProto.INT32)
+    if prod(shape) > 1 and len(shape) == 1:
+        rank = len(x.order)
+        along = [shape[0] if a == axis % rank else 1 for a in range(rank)]
+        zero = node.value(node.reshaped(node.plain(zero), along), TensorProto.INT32)
     return node.do("Sub", wide, zero)
 
 

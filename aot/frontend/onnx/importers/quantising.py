@@ -1,17 +1,24 @@
-"""Quantisation: between real numbers and integers, half to even, and operators that do both around one."""
+"""Quantisation: between real numbers and integers, half to even."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+import numpy as np
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.elements import BITS, NARROW
+from aot.frontend.onnx.elements import BITS, NARROW, STORED
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.stored import Stored
 from aot.frontend.onnx.strides import dense_strides
+from aot.ir.types import Quant
+from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Loops
+
+_WHOLE = (TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16)  # kept in as many bits as they have
 
 
 def _spread(node: Operator, numbers: Value, x: Value) -> Value:
@@ -41,6 +48,10 @@ def _quantize(node: Operator) -> Value:
     x, scale = node.operand(0), node.operand(1)
     element = node.operand(2).element if node.has(2) else node.integer("output_dtype", 0) or TensorProto.UINT8
     reals = cast(node, x, TensorProto.FLOAT)
+    quant = _one_quant(node, scale, node.optional(2))
+    if quant is not None and element in _WHOLE and reals.name not in node.draft.constants:
+        op = Quantize(STORED[element], halves_to_even=True)
+        return Value(node.draft.apply(node.place, op, (reals.name,), quant), reals.order, element)
     steps = node.do("Div", reals, cast(node, _spread(node, scale, x), TensorProto.FLOAT))
     if element in NARROW:
         if node.has(2):
@@ -51,6 +62,18 @@ def _quantize(node: Operator) -> Value:
         zero = cast(node, _spread(node, node.operand(2), x), TensorProto.FLOAT)
         whole = node.do("Add", whole, zero)
     return _saturated(node, whole, element)
+
+
+def _one_quant(node: Operator, scale: Value, zero_point: Value | None) -> Quant | None:
+    """The quantisation, if it is known, one for all elements and of real numbers in single precision."""
+    scales = node.draft.array(scale)
+    zeros = np.zeros(1) if zero_point is None else node.draft.array(zero_point)
+    if scales is None or zeros is None or scales.size != 1 or zeros.size != 1:
+        return None
+    step = float(scales.reshape(-1)[0])
+    if scale.element != TensorProto.FLOAT or not (math.isfinite(step) and step > 0):
+        return None
+    return Quant((step,), (int(zeros.reshape(-1)[0]),))
 
 
 def _saturated(node: Operator, x: Value, element: int) -> Value:
@@ -64,76 +87,31 @@ def _saturated(node: Operator, x: Value, element: int) -> Value:
 
 def _dequantize(node: Operator) -> Value:
     x, scale = node.operand(0), node.operand(1)
+    element = node.integer("output_dtype", 0) or scale.element
+    quant = _one_quant(node, scale, node.optional(2))
+    is_constant = x.name in node.draft.constants
+    if quant is not None and x.element in _WHOLE and element == TensorProto.FLOAT and not is_constant:
+        quantised = Value(node.draft.with_quant(node.place, x.name, quant), x.order, x.element)
+        return Value(node.apply(Dequantize(), quantised.name), x.order, element)
     centred = cast(node, x, TensorProto.FLOAT)
     if node.has(2):
         zero = cast(node, _spread(node, node.operand(2), x), TensorProto.FLOAT)
         centred = node.do("Sub", centred, zero)
     made = node.do("Mul", centred, cast(node, _spread(node, scale, x), TensorProto.FLOAT))
-    return cast(node, made, node.integer("output_dtype", 0) or scale.element)
+    result = cast(node, made, element)
+    _remember(node, x, result)
+    return result
 
 
-def _around(op_type: str, inputs: tuple[tuple[int, int, int], ...], output: tuple[int, int]) -> Importer:
-    """Real numbers in, one operator, integers out; positions of operand, scale and zero point."""
-
-    def import_it(node: Operator) -> Value:
-        reals = [
-            _real(node, node.operand(x), node.operand(scale), node.optional(zero), rows=number == 0)
-            for number, (x, scale, zero) in enumerate(inputs)
-        ]
-        if op_type == "Conv":
-            if node.has(8):
-                reals.append(_bias(node, node.operand(8), node.operand(1), node.operand(4)))
-            attributes = {a.name: _attribute(node, a.name) for a in node.proto.attribute}
-            made = node.do("Conv", *reals, **attributes)
-        else:
-            made = node.do(op_type, *reals)
-        return node.do("QuantizeLinear", made, node.operand(output[0]), node.operand(output[1]))
-
-    return import_it
+def _remember(node: Operator, x: Value, result: Value) -> None:
+    """What a constant was before it became real numbers: layers take the integers."""
+    integers = node.draft.array(x)
+    scales = node.draft.array(_spread(node, node.operand(1), x))
+    zeros = node.draft.array(_spread(node, node.operand(2), x)) if node.has(2) else np.zeros((), np.int64)
+    if integers is None or scales is None or zeros is None or result.name not in node.draft.constants:
+        return
+    in_order = [np.broadcast_to(a, integers.shape).transpose(result.order) for a in (integers, scales, zeros)]
+    node.draft.integers[result.name] = Stored(*in_order)
 
 
-def _attribute(node: Operator, name: str) -> object:
-    import onnx
-
-    return next(onnx.helper.get_attribute_value(a) for a in node.proto.attribute if a.name == name)
-
-
-def _real(node: Operator, x: Value, scale: Value, zero: Value | None, rows: bool) -> Value:
-    """One of many scales goes with a filter, a row of the first operand or a column of the second."""
-    many = any(s > 1 for s in node.shape(scale))
-    axis = 0 if node.proto.op_type == "QLinearConv" else len(x.order) - (2 if rows else 1)
-    if many and len(node.shape(scale)) > 1:
-        wide = cast(node, x, TensorProto.FLOAT)
-        centred = wide if zero is None else node.do("Sub", wide, cast(node, zero, TensorProto.FLOAT))
-        return node.do("Mul", centred, scale)
-    return node.do("DequantizeLinear", x, scale, zero, axis=axis if many else 1)
-
-
-def _bias(node: Operator, bias: Value, x_scale: Value, w_scale: Value) -> Value:
-    scale = node.do("Mul", x_scale, w_scale)
-    return node.do("Mul", cast(node, bias, TensorProto.FLOAT), scale)
-
-
-def _conv_integer(node: Operator) -> Value:
-    """Sums of products of integers counted from their zero points, in real numbers: exact below 2**24."""
-    reals = []
-    for position in (0, 1):
-        x = cast(node, node.operand(position), TensorProto.FLOAT)
-        if node.has(2 + position):
-            zero = cast(node, node.operand(2 + position), TensorProto.FLOAT)
-            if node.shape(zero) and node.shape(zero)[0] > 1:
-                sizes = (*node.shape(zero), *(1,) * (len(x.order) - 1))
-                zero = node.value(node.reshaped(node.plain(zero), sizes), zero.element)
-            x = node.do("Sub", x, zero)
-        reals.append(x)
-    attributes = {a.name: _attribute(node, a.name) for a in node.proto.attribute}
-    return cast(node, node.do("Round", node.do("Conv", *reals, **attributes)), TensorProto.INT32)
-
-
-QUANTISING: Mapping[str, Importer] = {
-    "ConvInteger": _conv_integer,
-    "DequantizeLinear": _dequantize,
-    "QLinearConv": _around("Conv", ((0, 1, 2), (3, 4, 5)), (6, 7)),
-    "QLinearMatMul": _around("MatMul", ((0, 1, 2), (3, 4, 5)), (6, 7)),
-    "QuantizeLinear": _quantize,
-}
+QUANTISING: Mapping[str, Importer] = {"DequantizeLinear": _dequantize, "QuantizeLinear": _quantize}

@@ -18,6 +18,7 @@ from aot.ops.binary import Mul
 from aot.ops.combine import Combination, Combine
 from aot.ops.contract import Contract
 from aot.ops.op import Op
+from aot.ops.reduce import Mean
 
 
 def _axes(node: Operator, x: Value) -> tuple[int, ...]:
@@ -66,11 +67,39 @@ def _sum_square(node: Operator) -> Value:
 def _mean(node: Operator) -> Value:
     x = node.operand(0)
     axes = _axes(node, x)
+    pixels = _mean_of_pixels(node, x, axes)
+    if pixels is not None:
+        return pixels
     count = prod(node.shape(x)[a] for a in axes)
     sums = _sum(node)
     if node.dtype(x) is not DType.F32:
         return node.do("Div", sums, node.number(count, x.element))
     return node.do("Mul", sums, node.number(1 / count, x.element))
+
+
+def _mean_of_pixels(node: Operator, x: Value, axes: tuple[int, ...]) -> Value | None:
+    """Over rows, columns or both of an image, a line's elements too, by an op of its own."""
+    shape, rank = node.shape(x), len(x.order)
+    if node.dtype(x) is not DType.F32 or shape[:1] != (1,) or rank not in (3, 4):
+        return None
+    order = x.order if rank == 4 else (0, 2, 1)
+    if axes == tuple(range(2, rank)):
+        order = (0, *axes, 1)
+    along = sorted(order.index(a) for a in axes)
+    if not along or order[0] != 0 or along[0] == 0 or along[-1] == rank - 1:
+        return None
+    name = node.draft.stored(node.place, x, order)
+    stored = node.draft.types[name].shape
+    image = node.reshaped(name, (1,) * (4 - rank) + stored)
+    made = node.apply(Mean(tuple(a + 4 - rank for a in along)), image)
+    left = Value(
+        node.reshaped(made, [1 if a in along else s for a, s in enumerate(stored)]), order, x.element
+    )
+    if node.integer("keepdims", 1):
+        return left
+    return node.value(
+        node.reshaped(node.plain(left), [s for a, s in enumerate(shape) if a not in axes]), x.element
+    )
 
 
 def _l1(node: Operator) -> Value:

@@ -1,0 +1,92 @@
+"""Convolutions, dense layers and products of matrices over quantised operands: integers, requantised once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aot.frontend.onnx.integers.match import Island, Layer
+from aot.ir.graph import Array
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops.activation import Activation
+from aot.ops.batch_matmul import BatchMatmul
+from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.op import Op
+from aot.ops.requant import quant_of
+from aot.ops.rounding import rounding_of, rounding_of_i16
+
+# The weights' axis of output channels.
+_CHANNEL_AXIS: Mapping[type[Op], int] = {Conv2d: 0, Dense: 0, DepthwiseConv2d: 2}
+
+
+@dataclass(frozen=True)
+class Form:
+    """An op on integers and what it reads; its result is the quantisation's."""
+
+    op: Op
+    inputs: tuple[str | None, ...]
+
+
+def weighted(island: Island, layer: Layer, activation: Activation) -> Form | None:
+    """Weights are symmetric, a bias is in steps of input scale times weight scale."""
+    node, out = layer.node, island.graph.types[layer.quantise.outputs[0]]
+    x = island.integers(node.inputs[0])
+    found = island.stored.get(node.inputs[1] or "")
+    kept = None if found is None else found.symmetric(_CHANNEL_AXIS[type(node.op)])
+    if x is None or kept is None:
+        return None
+    w_type, w = kept
+    weights = island.constant(f"{node.inputs[1]}/stored", w_type, w)
+    bias = node.inputs[2] if len(node.inputs) > 2 else None
+    b = None
+    if bias is not None:
+        stored_bias = _bias(island, bias, island.type(x), w_type)
+        if stored_bias is None:
+            return None
+        b = island.constant(f"{bias}/stored", *stored_bias)
+    return Form(_integer_op(node.op, island, island.type(x), out, activation), (x, weights, b))
+
+
+def _integer_op(op: Op, island: Island, x: TensorType, out: TensorType, activation: Activation) -> Op:
+    assert isinstance(op, Conv2d | Dense | DepthwiseConv2d)
+    is_wide = x.dtype is DType.I16
+    rounding = rounding_of_i16(op.name, True) if is_wide else rounding_of(op.name, island.mode)
+    result = None if out.dtype is x.dtype else out.dtype
+    return replace(op, activation=activation, rounding=rounding, result=result)
+
+
+def _bias(island: Island, name: str, x: TensorType, w: TensorType) -> tuple[TensorType, Array] | None:
+    """The integers of the file, if they are in these steps; else the nearest to its real numbers."""
+    if name not in island.graph.constants:
+        return None
+    dtype = DType.I64 if x.dtype is DType.I16 else DType.I32
+    steps = np.float64(quant_of(x).scale) * np.array(w.quant.scales if w.quant else ())
+    found = island.stored.get(name)
+    if found is not None and np.allclose(found.scales, steps, rtol=1e-5, atol=0):
+        whole = found.integers.astype(np.float64) - found.zero_points.astype(np.float64)
+    else:
+        whole = np.rint(island.graph.constants[name].astype(np.float64) / steps)
+    low, high = dtype.limits
+    if not bool((np.abs(whole) < min(-low, high)).all()):
+        return None
+    return TensorType(dtype, whole.shape), whole.astype(dtype.numpy)
+
+
+def product(island: Island, layer: Layer, activation: Activation) -> Form | None:
+    """Of two matrices that are both computed."""
+    node = layer.node
+    assert isinstance(node.op, BatchMatmul)
+    x, y = (island.integers(name) for name in node.inputs)
+    if x is None or y is None or activation is not Activation.NONE:
+        return None
+    return Form(replace(node.op, rounding=rounding_of(node.op.name, island.mode)), (x, y))
+
+
+def ones(channels: int, size: tuple[int, int]) -> tuple[TensorType, Array]:
+    """Depthwise weights of a mean over a window."""
+    quant = Quant((1.0 / (size[0] * size[1]),), (0,))
+    return TensorType(DType.I8, (*size, channels), quant), np.ones((*size, channels), np.int8)

@@ -1,0 +1,130 @@
+"""What is before a quantisation: one op over quantised operands, and limits between the two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from aot.frontend.onnx.stored import Stored
+from aot.ir.graph import Array, Graph, Node
+from aot.ir.types import DType, TensorType
+from aot.ops.activation import Activation, integer_clamp
+from aot.ops.combine import Combination, Combine
+from aot.ops.constraints import violations
+from aot.ops.op import Op
+from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.requant import quant_of
+from aot.ops.unary import Clamp
+from aot.passes.names import fresh_name
+
+_ACTIVATIONS = (Activation.NONE, Activation.RELU, Activation.RELU6, Activation.RELU_N1_TO_1)
+
+
+@dataclass
+class Island:
+    """A graph whose quantisations are looked at one by one, with what their integer forms need beside it."""
+
+    graph: Graph
+    stored: Mapping[str, Stored]
+    mode: str  # of rounding
+    types: dict[str, TensorType] = field(default_factory=dict)
+    constants: dict[str, Array] = field(default_factory=dict)
+
+    def type(self, name: str) -> TensorType:
+        return self.types.get(name) or self.graph.types[name]
+
+    def integers(self, real: str | None) -> str | None:
+        """The quantised value of 8 or 16 bits that a real one was, if it was one."""
+        if real is None:
+            return None
+        maker = self.graph.producers.get(real)
+        if maker is not None and isinstance(maker.op, Dequantize):
+            dtype = self.graph.types[maker.reads[0]].dtype
+            return maker.reads[0] if dtype in (DType.I8, DType.I16) else None
+        found = self.stored[real].alike() if real in self.stored else None
+        return None if found is None else self.constant(f"{real}/stored", *found)
+
+    def constant(self, wish: str, tensor: TensorType, array: Array) -> str:
+        name = self.value(wish, tensor)
+        self.constants[name] = array
+        return name
+
+    def value(self, wish: str, tensor: TensorType) -> str:
+        name = fresh_name(wish, self.graph.types, self.types)
+        self.types[name] = tensor
+        return name
+
+    def fits(self, op: Op, inputs: tuple[str | None, ...], out: TensorType) -> bool:
+        """Whether the op takes these operands, and gives this result."""
+        types = [None if name is None else self.type(name) for name in inputs]
+        if violations(op, types, (out,)):
+            return False
+        ((dtype, shape),) = op.infer(types)
+        return (dtype, shape) == (out.dtype.value, out.shape)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One op on real numbers whose result, within limits, is quantised and read by nobody else."""
+
+    node: Node
+    quantise: Node
+    low: float
+    high: float
+
+    def stored_limits(self, out: TensorType) -> tuple[int, int]:
+        """The smallest and the largest integer of the result."""
+        smallest, largest = out.dtype.limits
+        low = min(max(smallest, _nearest(self.low, out)), largest) if math.isfinite(self.low) else smallest
+        high = max(min(largest, _nearest(self.high, out)), low) if math.isfinite(self.high) else largest
+        return low, high
+
+    def activation(self, out: TensorType) -> Activation | None:
+        """That which has these limits in the result's integers."""
+        exact = [a for a in _ACTIVATIONS if a.real_limits == (self.low, self.high)]
+        limits = self.stored_limits(out)
+        return next((a for a in (*exact, *_ACTIVATIONS) if integer_clamp(a, out) == limits), None)
+
+
+def _nearest(real: float, out: TensorType) -> int:
+    quant = quant_of(out)
+    return round(float(np.float32(real) / np.float32(quant.scale))) + quant.zero_point
+
+
+def layer_before(graph: Graph, quantise: Node) -> Layer | None:
+    """None where somebody else wants the real numbers, or where they are those of an input."""
+    assert isinstance(quantise.op, Quantize)
+    low, high = -math.inf, math.inf
+    value = quantise.reads[0]
+    while (node := _only_maker(graph, value)) is not None:
+        found = _limits(graph, node)
+        if found is None:
+            return Layer(node, quantise, low, high)
+        value, (first, last) = found
+        # Limits that come before are met first: what they let through is within those that come after.
+        low, high = min(max(low, first), high), max(min(high, last), low)
+    return None
+
+
+def _only_maker(graph: Graph, value: str) -> Node | None:
+    alone = len(graph.readers[value]) == 1 and value not in graph.kept
+    return graph.producers.get(value) if alone else None
+
+
+def _limits(graph: Graph, node: Node) -> tuple[str, tuple[float, float]] | None:
+    """What the node clamps, and where, if that is all it does."""
+    if isinstance(node.op, Clamp):
+        return node.reads[0], node.op.activation.real_limits
+    if not isinstance(node.op, Combine) or node.op.by not in (Combination.MAXIMUM, Combination.MINIMUM):
+        return None
+    limits = [v for v in node.reads if v in graph.constants and graph.constants[v].size == 1]
+    others = [v for v in node.reads if v not in limits]
+    if len(limits) != 1 or len(others) != 1:
+        return None
+    if graph.types[others[0]].shape != graph.types[node.outputs[0]].shape:
+        return None
+    limit = float(graph.constants[limits[0]].reshape(-1)[0])
+    return others[0], (limit, math.inf) if node.op.by is Combination.MAXIMUM else (-math.inf, limit)

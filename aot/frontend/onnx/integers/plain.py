@@ -1,0 +1,56 @@
+"""Operators on integers that were quantised: most take them as plain numbers, some as what they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from onnx import TensorProto
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.operation import Operator
+from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.reshape import Reshape
+
+# These move elements and keep what they mean, or say themselves what their operands mean.
+_KEEPING = frozenset(
+    {
+        "DequantizeLinear",
+        "Flatten",
+        "Identity",
+        "Reshape",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "Transpose",
+        "Unsqueeze",
+    }
+)
+_COMPARING = frozenset({"Concat", "GlobalMaxPool", "MaxPool"})
+
+
+def with_plain_integers(node: Operator) -> Operator:
+    """The same operator over operands without quantisation, if it computes with stored integers."""
+    if node.proto.op_type in _KEEPING:
+        return node
+    return replace(node, operands=tuple(v and _plain(node, v) for v in node.operands))
+
+
+def through_reals(node: Operator) -> Value | None:
+    """An operator that compares or moves, over real numbers: with_integers makes one op of it."""
+    operands = [v for v in node.operands if v is not None]
+    quants = {node.draft.types[v.name].quant for v in operands}
+    (quant, *others) = quants
+    if node.proto.op_type not in _COMPARING or others or quant is None or node.result_count > 1:
+        return None
+    reals = [Value(node.apply(Dequantize(), v.name), v.order, TensorProto.FLOAT) for v in operands]
+    (made,) = node.runner.run(node.proto, reals, node.place)
+    to = Quantize(node.dtype(operands[0]), halves_to_even=True)
+    name = node.draft.apply(node.place, to, (made.name,), quant)
+    return Value(name, made.order, operands[0].element)
+
+
+def _plain(node: Operator, value: Value) -> Value:
+    tensor = node.draft.types[value.name]
+    if tensor.quant is None:
+        return value
+    return replace(value, name=node.draft.apply(node.place, Reshape(tensor.shape), (value.name,)))

@@ -1,0 +1,104 @@
+"""Quantised models: what is written as real numbers between integers is computed with integers.
+
+A file says for each value in which steps it is kept: QuantizeLinear, and DequantizeLinear before the next
+operator. An operator with such steps on all sides is the integer op that a TFLite model has there, and costs
+the same. It rounds as that op does (aot.ops.rounding), from the exact sum; a runtime that computes in real
+numbers rounds the sum first and may differ by one step. Tables, moves and conversions have no such
+difference. Where steps are missing on a side, real numbers stay, exactly as the file has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from aot.frontend.onnx.integers.layers import Form, product, weighted
+from aot.frontend.onnx.integers.match import Island, Layer, layer_before
+from aot.frontend.onnx.integers.moves import lift_quantisations, sink_dequantisations
+from aot.frontend.onnx.integers.signed import with_quantised_inputs, with_signed_integers
+from aot.frontend.onnx.integers.small import average, mean, pair, softmax
+from aot.frontend.onnx.integers.tables import table
+from aot.frontend.onnx.stored import Stored
+from aot.ir.graph import Graph, Node
+from aot.ir.types import DType, TensorType
+from aot.ops.activation import Activation
+from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.batch_matmul import BatchMatmul
+from aot.ops.binary import Add, Mul, Sub
+from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.lookup import Lookup
+from aot.ops.op import Op
+from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.reduce import Mean
+from aot.ops.softmax import Softmax
+from aot.passes.merge_duplicates import merge_duplicates
+from aot.passes.remove_dead_code import remove_dead_code
+
+_FORMS: Mapping[type[Op], Callable[[Island, Layer, Activation], Form | None]] = {
+    Add: pair,
+    AveragePool2d: average,
+    BatchMatmul: product,
+    Conv2d: weighted,
+    Dense: weighted,
+    DepthwiseConv2d: weighted,
+    Mean: mean,
+    Mul: pair,
+    Softmax: softmax,
+    Sub: pair,
+}
+_FIRST: tuple[Callable[[Graph], Graph], ...] = (
+    merge_duplicates,  # so that a value that is quantised twice has one reader
+    with_quantised_inputs,
+    with_signed_integers,
+    sink_dequantisations,
+    lift_quantisations,
+)
+
+
+def with_integers(graph: Graph, stored: Mapping[str, Stored], mode: str) -> Graph:
+    """The graph with every island of quantised values as integer ops; `stored` is what constants were."""
+    if not any(isinstance(node.op, Quantize | Dequantize) for node in graph.nodes):
+        return graph
+    for step in _FIRST:
+        graph = step(graph)
+    island = Island(graph, stored, mode)
+    nodes = [made for node in graph.nodes for made in (_integer_form(island, node) or [node])]
+    return remove_dead_code(graph.with_nodes(nodes, island.types, island.constants))
+
+
+def _integer_form(island: Island, node: Node) -> list[Node] | None:
+    """In place of a quantisation of real numbers."""
+    if not isinstance(node.op, Quantize) or island.graph.types[node.reads[0]].dtype is not DType.F32:
+        return None
+    return table(island, node) or _layer_form(island, node)
+
+
+def _layer_form(island: Island, quantise: Node) -> list[Node] | None:
+    layer = layer_before(island.graph, quantise)
+    form_of = None if layer is None else _FORMS.get(type(layer.node.op))
+    if layer is None or form_of is None:
+        return None
+    (result,) = quantise.outputs
+    out = island.graph.types[result]
+    activation = layer.activation(out)
+    if activation is None and out.dtype is not DType.I8:
+        return None
+    form = form_of(island, layer, activation or Activation.NONE)
+    if form is None or not island.fits(form.op, form.inputs, out):
+        return None
+    made = replace(layer.node, op=form.op, inputs=form.inputs, outputs=(result,))
+    return [made] if activation is not None else _clamped_after(island, layer, made, out)
+
+
+def _clamped_after(island: Island, layer: Layer, node: Node, out: TensorType) -> list[Node]:
+    """Limits that no activation has are a table of their own."""
+    (result,) = node.outputs
+    between = island.value(f"{result}/unclamped", out)
+    every = np.arange(-128, 128).clip(*layer.stored_limits(out)).astype(np.int8)
+    entries = island.constant(f"{result}/limits", TensorType(DType.I8, every.shape, out.quant), every)
+    clamp = Node(layer.quantise.name, Lookup(), (between, entries), (result,), layer.quantise.origin)
+    return [replace(node, outputs=(between,)), clamp]

@@ -1,0 +1,72 @@
+"""Sums, products, pools and softmax over quantised operands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aot.frontend.onnx.integers.layers import Form, ones
+from aot.frontend.onnx.integers.match import Island, Layer
+from aot.ir.types import DType, TensorType
+from aot.ops.activation import Activation
+from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.binary import Binary, Mul
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.reduce import Mean
+from aot.ops.requant import quant_of
+from aot.ops.rounding import rounding_of, scales_in_single
+from aot.ops.softmax import Softmax
+from aot.ops.spatial import NO_PADDING
+
+
+def pair(island: Island, layer: Layer, activation: Activation) -> Form | None:
+    """Of two quantised values, one of which may be constant."""
+    node = layer.node
+    assert isinstance(node.op, Binary)
+    operands = tuple(island.integers(name) for name in node.inputs)
+    if None in operands or node.op.activation is not Activation.NONE:
+        return None
+    op = replace(node.op, activation=activation)
+    if isinstance(op, Mul):
+        op = replace(op, scales_in_single=scales_in_single(Mul.name, island.mode))
+    return Form(op, operands)
+
+
+def average(island: Island, layer: Layer, activation: Activation) -> Form | None:
+    """In the same steps a pool; else the mean of an image, or a sum of equal weights."""
+    node, out = layer.node, island.graph.types[layer.quantise.outputs[0]]
+    assert isinstance(node.op, AveragePool2d)
+    x = island.integers(node.inputs[0])
+    if x is None:
+        return None
+    tensor = island.type(x)
+    if tensor.quant == out.quant:
+        return Form(replace(node.op, activation=activation), (x,))
+    if node.op.padding != NO_PADDING or tensor.dtype is not DType.I8:
+        return None
+    if node.op.size == tensor.shape[1:3] and activation is Activation.NONE:
+        return Form(Mean(), (x,))
+    return _weighted_average(island, node.op, x, tensor, activation)
+
+
+def _weighted_average(
+    island: Island, op: AveragePool2d, x: str, tensor: TensorType, activation: Activation
+) -> Form:
+    weights = island.constant(f"{x}/shares", *ones(tensor.shape[3], op.size))
+    rounding = rounding_of(DepthwiseConv2d.name, island.mode)
+    sums = DepthwiseConv2d(stride=op.stride, activation=activation, rounding=rounding)
+    return Form(sums, (x, weights, None))
+
+
+def mean(island: Island, layer: Layer, activation: Activation) -> Form | None:
+    x = island.integers(layer.node.inputs[0])
+    return None if x is None or activation is not Activation.NONE else Form(layer.node.op, (x,))
+
+
+def softmax(island: Island, layer: Layer, activation: Activation) -> Form | None:
+    """Where the result is in the steps that the integer softmax gives."""
+    x = island.integers(layer.node.inputs[0])
+    out = quant_of(island.graph.types[layer.quantise.outputs[0]])
+    if x is None or island.type(x).dtype is not DType.I8 or activation is not Activation.NONE:
+        return None
+    assert isinstance(layer.node.op, Softmax)
+    return Form(layer.node.op, (x,)) if (out.scale, out.zero_point) == (1 / 256, -128) else None
