@@ -184,9 +184,9 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: write_tflite(replace(small(), inputs=())),
         "error: the model has no inputs\n  net.tflite\n  hint: export it with inputs and outputs",
     ),
-    "an output twice": (
-        lambda: write_tflite(replace(small(), outputs=(4, 4))),
-        f"error: the model's outputs name a tensor twice or not at all\n  net.tflite\n  hint: {CORRUPTED}",
+    "an input twice": (
+        lambda: write_tflite(replace(small(), inputs=(0, 0))),
+        f"error: the model's inputs name a tensor twice or not at all\n  net.tflite\n  hint: {CORRUPTED}",
     ),
     "an output that nobody computes": (
         lambda: write_tflite(replace(small(), operators=small().operators[:1])),

@@ -91,11 +91,11 @@ def test_an_input_that_is_repeated_is_only_looked_at_with_all_dimensions() -> No
     assert [node.op.name for node in graph.nodes] == ["reshape", "add"]
 
 
-def mean(shape: tuple[int, ...], axes: list[int], result: tuple[int, ...]) -> list[Op]:
+def mean(shape: tuple[int, ...], axes: list[int], result: tuple[int, ...], scale: float = 0.5) -> list[Op]:
     model = ModelBuilder()
     x, a = model.input("x", shape, 0.5, 3), model.constant("axes", np.array(axes, np.int32))
     y = model.operator(
-        "MEAN", 2, (x, a), [TensorSpec("y", result, "int8", *HALVES)], "ReducerOptions", KeepDims=False
+        "MEAN", 2, (x, a), [TensorSpec("y", result, "int8", (scale,), (3,))], "ReducerOptions", KeepDims=False
     )
     return [node.op for node in read(model, y).nodes if node.op.name != "reshape"]
 
@@ -119,3 +119,8 @@ def test_any_mean_is_one_over_the_rows_or_columns_of_an_image(
 
 def test_axes_that_lie_apart_are_brought_together_first() -> None:
     assert [op.name for op in mean((2, 3, 4), [0, 2], (3,))] == ["rearrange", "mean"]
+
+
+@pytest.mark.parametrize(("scale", "ops"), [(0.5, []), (0.25, [Quantize()])])
+def test_the_mean_of_one_element_is_at_most_a_change_of_quantisation(scale: float, ops: list[Op]) -> None:
+    assert mean((1, 1, 1, 3), [1, 2], (1, 3), scale) == ops

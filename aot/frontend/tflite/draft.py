@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -12,12 +12,15 @@ import tflite
 from aot.errors import ModelError
 from aot.frontend.tflite.model_file import operator_options
 from aot.ir.graph import Array, Graph, Node, State
-from aot.ir.types import TensorType
+from aot.ir.types import DType, TensorType
 from aot.ops.constraints import violations
 from aot.ops.op import Op
 from aot.ops.quantize import Quantize
+from aot.ops.reshape import Reshape
 
 Options = TypeVar("Options")
+
+_OF_SHAPES = (DType.I32, DType.I64)  # the element types that shapes, axes and indices have
 
 
 # A subgraph and the values that are its inputs -> the values that are its outputs.
@@ -121,8 +124,13 @@ class Draft:
                 f"the file declares {out_type.dtype.value}{list(out_type.shape)}",
                 "models need static shapes: convert with a fixed input shape",
             )
-        name = self.node_names.unique(operator.label)
         self.made.add(output)
+        is_known = all(name is None or name in self.constants for name in inputs)
+        if out_type.dtype in _OF_SHAPES and is_known:
+            # Converters compute shapes with operators even where every dimension is known.
+            (self.constants[output],) = self._computed(op, inputs, (output,), self.constants)
+            return
+        name = self.node_names.unique(operator.label)
         self.nodes.append(Node(name, op, tuple(inputs), (output,), operator.origin))
 
     def convert(self, source: str, made: str, label: str) -> None:
@@ -130,6 +138,14 @@ class Draft:
         op = Quantize(self.types[made].dtype)
         self.made.add(made)
         self.nodes.append(Node(self.node_names.unique(label), op, (source,), (made,)))
+
+    def again(self, value: str) -> str:
+        """The same value under a name of its own."""
+        shown = self.add_value(value, self.types[value])
+        self.made.add(shown)
+        op = Reshape(self.types[value].shape)
+        self.nodes.append(Node(self.node_names.unique(shown), op, (value,), (shown,)))
+        return shown
 
     def _check_order(self, operator: Operator, inputs: Sequence[str | None], output: str) -> None:
         for name in inputs:
@@ -166,14 +182,20 @@ class Draft:
         node = next((n for n in reversed(self.nodes) if value in n.outputs), None)
         if node is None:
             return None
-        operands = [self.known(name) for name in node.reads]
-        if any(operand is None for operand in operands):
+        operands = {name: self.known(name) for name in node.reads}
+        arrays = {name: array for name, array in operands.items() if array is not None}
+        if len(arrays) < len(operands):
             return None
-        arrays = dict(zip(node.reads, operands, strict=True))
-        inputs = [None if name is None else arrays[name] for name in node.inputs]
-        types = [None if name is None else self.types[name] for name in node.inputs]
-        results = node.op.reference(inputs, types, [self.types[name] for name in node.outputs])
+        results = self._computed(node.op, node.inputs, node.outputs, arrays)
         return dict(zip(node.outputs, results, strict=True))[value]
+
+    def _computed(
+        self, op: Op, inputs: Sequence[str | None], outputs: Sequence[str], arrays: Mapping[str, Array]
+    ) -> Sequence[Array]:
+        """What an op makes of operands that are known."""
+        operands = [None if name is None else arrays[name] for name in inputs]
+        types = [None if name is None else self.types[name] for name in inputs]
+        return op.reference(operands, types, [self.types[name] for name in outputs])
 
     def graph(self, name: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
         states = tuple(

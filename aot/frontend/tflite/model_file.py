@@ -82,7 +82,8 @@ class Part:
 
     def interface(self, which: str) -> tuple[int, ...]:
         indices = self.indices(self.table, which)
-        if -1 in indices or (self.number == 0 and len(set(indices)) != len(indices)):
+        is_twice = self.number == 0 and which == "inputs" and len(set(indices)) != len(indices)
+        if -1 in indices or is_twice:
             raise self.file.fail(f"the model's {which} name a tensor twice or not at all")
         if not indices and self.number == 0:
             raise self.file.fail(f"the model has no {which}", "export it with inputs and outputs")

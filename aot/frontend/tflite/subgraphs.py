@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import tflite
 
@@ -34,7 +34,8 @@ class SubgraphReader:
         names = self._add_tensors(draft, part, {})
         inputs = tuple(self._given(draft, names[i]) for i in part.interface("inputs"))
         self._read_operators(draft, part, names)
-        return inputs, tuple(self._delivered(draft, names[i]) for i in part.interface("outputs"))
+        outputs = tuple(self._delivered(draft, names[i]) for i in part.interface("outputs"))
+        return inputs, tuple(_told_apart(draft, outputs))
 
     def _given(self, draft: Draft, name: str) -> str:
         """The model's input: of the element type that the file says, whatever the operators read."""
@@ -137,3 +138,9 @@ class SubgraphReader:
 
     def _fail(self, what: str) -> ModelError:
         return self._file.fail(what)
+
+
+def _told_apart(draft: Draft, outputs: Sequence[str]) -> Iterator[str]:
+    """The model's outputs; one that is delivered twice gets a second name."""
+    for number, name in enumerate(outputs):
+        yield draft.again(name) if name in outputs[:number] and name in draft.made else name

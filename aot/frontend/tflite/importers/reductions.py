@@ -12,8 +12,10 @@ from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import dense_strides, rearrange
 from aot.ops.cumulate import Cumulate
 from aot.ops.fold import Fold, Folding, PlaceOf
+from aot.ops.quantize import Quantize
 from aot.ops.rearrange import Loops
 from aot.ops.reduce import COLUMNS, ROWS, Mean
+from aot.ops.reshape import Reshape
 
 
 def _import_mean(draft: Draft, operator: Operator, mode: str) -> None:
@@ -21,6 +23,9 @@ def _import_mean(draft: Draft, operator: Operator, mode: str) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     axes = read.axes(draft, operator, len(shape))
+    if prod(shape[axis] for axis in axes) == 1:
+        _requantise(draft, operator, x)
+        return
     if axes and axes != tuple(range(axes[0], axes[-1] + 1)):
         x, shape, axes = _moved_last(draft, operator, x, axes)
     if len(shape) == 4 and shape[0] == 1 and axes and set(axes) <= {ROWS, COLUMNS}:
@@ -30,6 +35,17 @@ def _import_mean(draft: Draft, operator: Operator, mode: str) -> None:
     kept = tuple(1 if a in op.axes else d for a, d in enumerate(shape))
     source = read.reshaped(draft, operator, x, shape)
     read.reshaped_result(draft, operator, op, (source,), kept)
+
+
+def _requantise(draft: Draft, operator: Operator, x: str) -> None:
+    """The mean of one element is the element, in the quantisation of the result."""
+    output = read.the_output(operator)
+    declared = draft.types[output]
+    if draft.types[x].quant == declared.quant:
+        draft.add_node(operator, Reshape(declared.shape), (x,), output)
+    else:
+        source = read.reshaped(draft, operator, x, declared.shape)
+        draft.add_node(operator, Quantize(declared.dtype), (source,), output)
 
 
 def _moved_last(
