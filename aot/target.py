@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+FIRMWARE_RAM_BYTES = 12 * 1024  # of the fastest RAM: what a firmware's stack and variables take, about
+
 
 class Optimize(Enum):
     """What to spend for what."""
@@ -46,6 +48,10 @@ class Target:
 
     def has(self, feature: Feature) -> bool:
         return feature in self.features
+
+    def by_speed(self, role: str) -> tuple[Region, ...]:
+        """The regions of that role, fastest first."""
+        return tuple(sorted((r for r in self.regions if r.role == role), key=lambda r: r.speed))
 
     @property
     def constant_space(self) -> str:

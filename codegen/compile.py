@@ -13,6 +13,7 @@ from aot.passes.pipeline import run_pipeline
 from aot.plan.model import Kind, Plan
 from aot.plan.whole_bound import whole_tensor_bound
 from aot.target import Optimize, Target
+from codegen.arenas import arenas_of
 from codegen.constants import collect_constants
 from codegen.emit import emit_sources
 from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
@@ -55,12 +56,14 @@ def compile_graph(
     fitted = fit_graph(graph, target, options, tuned)
     lowered, plan = fitted.lowered, replace(fitted.plan, whole_tensor_bound_bytes=bound)
     library = kernel_library(lowered.stages, options.optimize is Optimize.SIZE, target.constant_space)
-    states = state_infos(name, graph.states, plan)
+    arenas = arenas_of(plan.pool_bytes)
+    by_pool = dict(zip(plan.pool_bytes, arenas, strict=True))
+    states = state_infos(name, graph.states, plan, by_pool)
     constants = collect_constants(name, lowered.stages, states)
     names = unique_identifiers(lowered.tensors, "tensor")
     inputs = _interface(graph, graph.inputs, lowered, plan, names)
     outputs = _interface(graph, graph.outputs, lowered, plan, names)
-    printer = RunPrinter(lowered, plan, library.calls, constants, names, name, target.constant_space)
+    printer = RunPrinter(lowered, plan, library.calls, constants, names, name, target.constant_space, by_pool)
     run = printer.print()
     sources = emit_sources(
         name,
@@ -69,7 +72,7 @@ def compile_graph(
         inputs,
         outputs,
         states,
-        plan.arena_bytes,
+        arenas,
         _arena_align(lowered),
         library,
         run,
@@ -111,15 +114,17 @@ def _arena_align(lowered: Lowered) -> int:
 def _interface(
     graph: Graph, values: tuple[str, ...], lowered: Lowered, plan: Plan, names: Mapping[str, str]
 ) -> tuple[TensorInfo, ...]:
-    """A streamed input has no place in the arena; whoever wants it whole puts it behind."""
+    """A streamed input has no place in the arena; whoever wants it whole puts it behind the slowest."""
     made = lowered.delivered if values is graph.outputs else {}
     tensors = [made.get(v, v) for v in values]
-    behind = -(-plan.arena_bytes // _ALIGN) * _ALIGN
+    pools = list(plan.pool_bytes)
+    behind = -(-plan.pool_bytes[pools[-1]] // _ALIGN) * _ALIGN
     streamed = lowered.tensors[tensors[0]].kind is Kind.INNER
-    offsets = [behind if streamed else plan.buffers[t].offset for t in tensors]
+    buffers = [plan.buffers[t] for t in tensors]
+    places = [(behind, len(pools) - 1) if streamed else (b.offset, pools.index(b.pool)) for b in buffers]
     return tuple(
-        TensorInfo(v, names[t], graph.types[v], offset)
-        for v, t, offset in zip(values, tensors, offsets, strict=True)
+        TensorInfo(v, names[t], graph.types[v], *place)
+        for v, t, place in zip(values, tensors, places, strict=True)
     )
 
 

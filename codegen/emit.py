@@ -9,6 +9,7 @@ from importlib.metadata import version
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aot.ir.types import TensorType
+from codegen.arenas import Arena, line_bytes
 from codegen.constants import Constants, declaration, definition
 from codegen.kernel_library import KernelLibrary
 from codegen.layers import RunText
@@ -24,7 +25,7 @@ def emit_sources(
     inputs: Sequence[TensorInfo],
     outputs: Sequence[TensorInfo],
     states: Sequence[StateInfo],
-    arena_bytes: int,
+    arenas: Sequence[Arena],
     arena_align: int,
     library: KernelLibrary,
     run: RunText,
@@ -38,21 +39,22 @@ def emit_sources(
         "version": version("solder"),
         "source_name": comment_text(source_name),
         "summary": (
-            f"{len(run.layers)} layers, {arena_bytes} bytes of arena, {constants.bytes} bytes of constants."
+            f"{len(run.layers)} layers, {sum(arena.bytes for arena in arenas)} bytes of arena, "
+            f"{constants.bytes} bytes of constants."
         ),
-        "arena_bytes": arena_bytes,
+        **_arena_context(name, arenas),
         "arena_align": arena_align,
         "constants_bytes": constants.bytes,
-        "inputs": [_tensor_context(t, arena_bytes) for t in inputs],
-        "outputs": [_tensor_context(t, arena_bytes) for t in outputs],
-        "tensors": [_tensor_context(t, arena_bytes) for t in (*inputs, *outputs)],
+        "inputs": [_tensor_context(t, arenas) for t in inputs],
+        "outputs": [_tensor_context(t, arenas) for t in outputs],
+        "tensors": [_tensor_context(t, arenas) for t in (*inputs, *outputs)],
         "hash": ", ".join(f"0x{model_hash[i : i + 2]}" for i in range(0, 16, 2)),
         "layer_count": len(run.layers),
         "dialect": f"C99 with {space}" if space else "Portable C99",
         "stream": run.stream,
         "state_bytes": sum(state.initial.nbytes for state in states),
         "resets": [state.reset(space) for state in states],
-        "line_arena_bytes": max([arena_bytes, *(t.arena_offset + t.bytes for t in (*inputs, *outputs))]),
+        "line_arena_bytes": line_bytes(arenas, (*inputs, *outputs)),
     }
     wanted = (
         ("fill_8" in run.fills or bool(states), "string.h"),
@@ -69,7 +71,9 @@ def emit_sources(
         "layers": run.layers,
         "tables": run.tables,
         "body": run.body,
-        "null_checks": _null_checks(() if run.stream is not None else inputs, outputs, run.stream is None),
+        "null_checks": _null_checks(
+            () if run.stream is not None else inputs, outputs, arenas, run.stream is None
+        ),
     }
     weights = {
         "declarations": [declaration(n, a, space) for n, a in constants.arrays.items()],
@@ -146,7 +150,26 @@ def _render(template: str, context: Mapping[str, object]) -> str:
     return text.rstrip("\n") + "\n"
 
 
-def _tensor_context(tensor: TensorInfo, arena_bytes: int) -> Mapping[str, object]:
+def _arena_context(model: str, arenas: Sequence[Arena]) -> Mapping[str, object]:
+    """How the memories are named, taken and checked."""
+    pointers = [f"(uintptr_t){arena.name}" for arena in arenas]
+    together = pointers[0] if len(arenas) == 1 else f"({' | '.join(pointers)})"
+    macros = [f"{model}_{arena.name}_BYTES".upper() for arena in arenas]
+    return {
+        "arenas": [
+            {"name": arena.name, "macro": macro, "bytes": arena.bytes}
+            for arena, macro in zip(arenas, macros, strict=True)
+        ],
+        "arena_macros": " and ".join(macros),
+        "arena_parameters": ", ".join(f"void *{arena.name}" for arena in arenas),
+        "arena_values": ", ".join(f"arenas[{number}]" for number in range(len(arenas))),
+        "arena_names": ", ".join(arena.name for arena in arenas),
+        "arena_nulls": " || ".join(f"{arena.name} == NULL" for arena in arenas),
+        "is_misaligned": f"({together} & ({model.upper()}_ARENA_ALIGN - 1u)) != 0",
+    }
+
+
+def _tensor_context(tensor: TensorInfo, arenas: Sequence[Arena]) -> Mapping[str, object]:
     kind = tensor.type
     quantised = kind.quant is not None and not kind.quant.is_per_channel
     return {
@@ -158,13 +181,15 @@ def _tensor_context(tensor: TensorInfo, arena_bytes: int) -> Mapping[str, object
         "shape": ", ".join(str(d) for d in kind.shape) or "1",
         "rank": kind.rank,
         "elements": kind.elements,
+        "arena": tensor.arena,
         "offset": f"{tensor.arena_offset}",
-        "is_placed": tensor.arena_offset < arena_bytes,  # a streamed input has no place in the arena
+        "is_placed": tensor.arena_offset < arenas[tensor.arena].bytes,  # a streamed input has no place there
         "bytes": kind.bytes,
         "quantised": quantised,
         "scale": f"{kind.quant.scale!r}f" if quantised and kind.quant is not None else "",
         "zero_point": kind.quant.zero_point if quantised and kind.quant is not None else 0,
         "says": comment_text(f"{tensor.name}: {_said(kind)}"),
+        "lies_in": f"; its offset is in {arenas[tensor.arena].name}" if len(arenas) > 1 else "",
     }
 
 
@@ -172,7 +197,9 @@ def _said(kind: TensorType) -> str:
     return f"{kind.dtype.value}[{', '.join(str(d) for d in kind.shape)}]"
 
 
-def _null_checks(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], has_in: bool) -> str:
-    pointers = [*(["in"] if has_in else []), "out", "arena"]
+def _null_checks(
+    inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], arenas: Sequence[Arena], has_in: bool
+) -> str:
+    pointers = [*(["in"] if has_in else []), "out", *(arena.name for arena in arenas)]
     pointers += [f"in->{t.c_name}" for t in inputs] + [f"out->{t.c_name}" for t in outputs]
     return " || ".join(f"{p} == NULL" for p in pointers)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from aot.plan.model import Kind
 from aot.target import Target
+from codegen.arenas import Arena, arenas_of, line_bytes
 from codegen.memory_map import MemoryMap, map_memory
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 
@@ -33,10 +34,14 @@ class ModelFacts:
         return self.memory.arena_bytes
 
     @property
-    def line_arena_bytes(self) -> int:
-        """With room for a streamed input behind it, which the serial line gives as a whole."""
-        ends = (tensor.arena_offset + tensor.bytes for tensor in (*self.inputs, *self.outputs))
-        return max(self.arena_bytes, *ends)
+    def arenas(self) -> tuple[Arena, ...]:
+        return arenas_of(self.memory.pool_bytes)
+
+    @property
+    def line_arenas(self) -> tuple[Arena, ...]:
+        """With room for a streamed input behind, which the serial line gives as a whole."""
+        sizes = line_bytes(self.arenas, (*self.inputs, *self.outputs))
+        return tuple(replace(arena, bytes=size) for arena, size in zip(self.arenas, sizes, strict=True))
 
     @property
     def keeps_state(self) -> bool:

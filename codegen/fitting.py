@@ -7,7 +7,7 @@ for all layers at once. With one, the layers with most multiplications get them 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aot.errors import FitError
 from aot.ir.graph import Graph
@@ -15,12 +15,14 @@ from aot.plan.check import check_plan
 from aot.plan.model import Plan, PlanRequest, Pool
 from aot.plan.planner import find_plan_within, make_plan
 from aot.target import Optimize, Target
+from codegen.arenas import ANYWHERE, chosen_pools, pools_for
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.lower import Lowered, lower_graph
 from codegen.model import CompileOptions
 from codegen.stage_rows import plan_stages, plan_tensors
 
 _HALVINGS = 3  # plans tried between the least and the fastest: each takes its time
+_MORE_ROOM = "a larger --pool, one more of them, or --optimize ram"
 _SHOWN = 3  # buffers at the peak that an error names
 
 
@@ -36,16 +38,33 @@ class Fitted:
 def fit_graph(
     graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Point] = NOT_TUNED
 ) -> Fitted:
-    """The fastest plan of those tried that keeps to options.ram_bytes. Raises FitError."""
-    lowering = _Lowering(graph, target, options, tuned)
+    """The fastest plan of those tried that keeps to options.ram_bytes. Raises FitError.
+
+    The arena is one piece where the fastest memory has room for it, else it is spread over the target's.
+    """
+    wished = chosen_pools(target, options.pools)
+    lowering = _Lowering(graph, target, options, tuned, wished or (ANYWHERE,))
+    fitted = _fit(lowering)
+    pools = () if wished else pools_for(target, fitted.plan.arena_bytes)
+    if not pools:
+        return fitted
+    try:
+        return _fit(replace(lowering, pools=pools))
+    except FitError:
+        return fitted  # that it has no room anywhere is said of the whole
+
+
+def _fit(lowering: _Lowering) -> Fitted:
+    graph, options = lowering.graph, lowering.options
     by_weight = _heaviest_first(graph) if options.optimize is not Optimize.RAM else ()
-    wished, limit = lowering.least(by_weight), options.ram_bytes
-    if limit is None or wished.plan.arena_bytes <= limit:
+    limit = lowering.limit
+    wished = lowering.wished(by_weight)
+    if wished is not None and (limit is None or wished.plan.arena_bytes <= limit):
         return wished
-    best = lowering.within(limit, ())
-    if best is None:
+    best = None if limit is None else lowering.within(limit, ())
+    if best is None or limit is None:
         least = lowering.least(())
-        if least.plan.arena_bytes > limit:
+        if limit is not None and least.plan.arena_bytes > limit:
             raise _too_large(graph, least, limit)
         return least
     return _widest(lowering, limit, by_weight, best)
@@ -74,11 +93,31 @@ class _Lowering:
     target: Target
     options: CompileOptions
     tuned: Mapping[str, Point]
+    pools: tuple[Pool, ...]
+
+    @property
+    def limit(self) -> int | None:
+        """What the arena may take: what the options say, or all pools together."""
+        sizes = [pool.bytes for pool in self.pools if pool.bytes is not None]
+        given = [self.options.ram_bytes] if self.options.ram_bytes is not None else []
+        offered = [sum(sizes)] if len(sizes) == len(self.pools) else []
+        return min((*given, *offered), default=None)
+
+    def wished(self, wide: Sequence[str]) -> Fitted | None:
+        """The least, where the pools have room for it."""
+        try:
+            return self.least(wide)
+        except FitError:
+            return None
 
     def least(self, wide: Sequence[str]) -> Fitted:
         """In as little memory as the planner finds."""
         lowered, request = self._request(wide)
-        return _checked(lowered, request, make_plan(request, self.options.exact))
+        try:
+            plan = make_plan(request, self.options.exact)
+        except FitError as error:
+            raise FitError(error.what, error.where, _MORE_ROOM) from None
+        return _checked(lowered, request, plan)
 
     def within(self, limit: int, wide: Sequence[str]) -> Fitted | None:
         """In at most so much memory."""
@@ -91,17 +130,24 @@ class _Lowering:
         lowered = lower_graph(self.graph, self.target, options, frozenset(wide), self.tuned)
         # Margins that are written once are worth some bytes, unless bytes are what is short.
         steady = options.optimize is not Optimize.RAM and options.ram_bytes is None
-        tensors, stages = plan_tensors(lowered, steady), plan_stages(lowered)
-        return lowered, PlanRequest(tensors, stages, (Pool("arena"),), options.rows)
+        tensors, stages = plan_tensors(lowered, steady), plan_stages(lowered, _work(self.graph))
+        return lowered, PlanRequest(tensors, stages, self.pools, options.rows)
 
 
 def _checked(lowered: Lowered, request: PlanRequest, plan: Plan) -> Fitted:
     check_plan(request, plan)
-    return Fitted(lowered, request, plan)
+    used = tuple(pool for pool in request.pools if plan.pool_bytes[pool.name]) or request.pools[:1]
+    sizes = {pool.name: plan.pool_bytes[pool.name] for pool in used}
+    return Fitted(lowered, replace(request, pools=used), replace(plan, pool_bytes=sizes))
+
+
+def _work(graph: Graph) -> Mapping[str, int]:
+    """Node -> its multiplications."""
+    return {n.name: n.op.cost(graph.input_types(n), graph.output_types(n)).macs for n in graph.nodes}
 
 
 def _heaviest_first(graph: Graph) -> tuple[str, ...]:
-    macs = {n.name: n.op.cost(graph.input_types(n), graph.output_types(n)).macs for n in graph.nodes}
+    macs = _work(graph)
     return tuple(sorted((name for name in macs if macs[name]), key=lambda name: (-macs[name], name)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aot.plan.model import Buffer, Kind, Plan
+from codegen.arenas import Arena
 from codegen.constants import Constants
 from codegen.formats import geometry, has_margins, storage_dtype
 from codegen.kernel_library import SharedKernel
@@ -52,6 +53,7 @@ class RunPrinter:
         names: Mapping[str, str],
         model: str,
         space: str,
+        arenas: Mapping[str, Arena],
     ) -> None:
         self.lowered = lowered
         self.plan = plan
@@ -60,6 +62,7 @@ class RunPrinter:
         self.names = names  # tensor -> C identifier
         self.model = model
         self.space = space  # of constants
+        self.arenas = arenas  # by pool
         self.fills: set[str] = set()
 
     def print(self) -> RunText:
@@ -88,7 +91,7 @@ class RunPrinter:
         else:
             held = "row" if buffer.rows_held >= tensor.rows else f"row % {buffer.rows_held}u"
             byte = f"{buffer.offset}u + {held} * {fmt.row_bytes}u"
-            where = f"({c_type} *)(void *)(run->arena + {byte})"
+            where = f"({c_type} *)(void *)(run->{self.arenas[buffer.pool].name} + {byte})"
         return "\n".join(
             [
                 f"/* {comment_text(tensor.name)}: {self._rows_said(tensor)}. */",
@@ -138,9 +141,10 @@ class RunPrinter:
         assert accumulation is not None
         start, add, finish = self.calls[index]
         c_type = accumulation.dtype.c_name
-        offset = self.plan.buffers[f"{stage.name}.state"].offset
+        place = self.plan.buffers[f"{stage.name}.state"]
+        arena = self.arenas[place.pool].name
         return [
-            f"    {c_type} *const sums = ({c_type} *)(void *)(run->arena + {offset}u);",
+            f"    {c_type} *const sums = ({c_type} *)(void *)(run->{arena} + {place.offset}u);",
             "    if (row == 0) {",
             *_indented(self._call(index, stage, start)),
             "    }",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -59,10 +59,17 @@ class BufferLife:
             address = self.offset + row % self.rows_held * self.row_bytes
             yield Span(row, address, self.row_bytes, first, last)
 
-    @property
-    def live_rows(self) -> Mapping[int, int]:
-        """Firing -> how many rows are needed then; firings that need none are left out."""
-        return Counter(time for span in self.spans for time in range(span.first, span.last + 1))
+    def live_rows(self, firings: int) -> tuple[int, ...]:
+        """How many rows are needed at each firing."""
+        change = [0] * (firings + 1)
+        for first, last in zip(self.span_firsts, self.span_lasts, strict=True):
+            change[first] += 1
+            change[last + 1] -= 1
+        return tuple(accumulate(change[:-1]))
+
+    def live_bytes_at(self, time: int) -> int:
+        stays = zip(self.span_firsts, self.span_lasts, strict=True)
+        return sum(first <= time <= last for first, last in stays) * self.row_bytes
 
 
 @dataclass(frozen=True)
@@ -102,8 +109,19 @@ class MemoryMap:
 
     def live_at(self, time: int) -> tuple[tuple[str, int], ...]:
         """Names and needed bytes of the buffers in use at a firing, largest first."""
-        sizes = ((buffer.name, buffer.live_rows.get(time, 0) * buffer.row_bytes) for buffer in self.buffers)
+        sizes = ((buffer.name, buffer.live_bytes_at(time)) for buffer in self.buffers)
         return tuple(sorted((s for s in sizes if s[1]), key=lambda s: (-s[1], s[0])))
+
+    def by_pool(self) -> tuple[MemoryMap, ...]:
+        """A map of each pool alone."""
+        return tuple(
+            replace(
+                self,
+                pool_bytes={pool: size},
+                buffers=tuple(buffer for buffer in self.buffers if buffer.pool == pool),
+            )
+            for pool, size in self.pool_bytes.items()
+        )
 
     @cached_property
     def by_name(self) -> Mapping[str, BufferLife]:

@@ -98,6 +98,8 @@ def _map(memory: MemoryMap, panel: _Panel, colours: Mapping[str, str]) -> Iterat
             outline = panel.box(buffer.first_firing, buffer.last_firing, base + buffer.offset, buffer.bytes)
             yield f'<path d="{outline}" fill="none" stroke="{colour}" stroke-dasharray="4 2"/>'
     yield from _labels(memory.buffers, bases, panel)
+    if len(bases) > 1:
+        yield from _pools(bases, panel)
     yield from _address_axis(panel)
     yield from _time_axis(panel)
 
@@ -105,6 +107,14 @@ def _map(memory: MemoryMap, panel: _Panel, colours: Mapping[str, str]) -> Iterat
 def _pool_bases(memory: MemoryMap) -> Mapping[str, int]:
     """Pools stand on one another."""
     return dict(zip(memory.pool_bytes, accumulate(memory.pool_bytes.values(), initial=0), strict=False))
+
+
+def _pools(bases: Mapping[str, int], panel: _Panel) -> Iterator[str]:
+    """A line where each memory begins, with its name above."""
+    for pool, base in bases.items():
+        y = panel.y(base)
+        yield _line(_LEFT, y, _LEFT + _PLOT, y, _INK)
+        yield _text(_LEFT + _PLOT, y - 4, pool, anchor="end", dx=-4, weight="bold")
 
 
 def _rows(buffer: BufferLife, base: int, panel: _Panel, colour: str) -> Iterator[str]:

@@ -18,18 +18,29 @@ def draw_memory(memory: MemoryMap, columns: int = 60) -> str:
     names = [shortened(buffer.name, _WIDEST_NAME) for buffer in memory.buffers]
     width = max(len(name) for name in (*names, _TOTAL))
     lines = [
-        f"{firings} rows are computed, from left to right. A bar is the share of a buffer that is needed.",
-        f"{'':{width}} {'':{columns}}      bytes       at",
+        f"{firings} rows are computed, from left to right. A bar is the share of a buffer that is needed."
     ]
-    for name, buffer in zip(names, memory.buffers, strict=True):
-        cells = _cells(_live_rows(buffer, firings), buffer.rows_held, columns)
+    for pool in memory.by_pool():
+        lines += _pool(pool, columns, width, is_only=len(memory.pool_bytes) == 1)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[str]:
+    """The buffers of one memory, all together, and its peak."""
+    firings = len(memory.order)
+    (pool,) = memory.pool_bytes
+    title = "" if is_only else f"in {pool}"
+    lines = [*([] if is_only else [""]), f"{title:{width}} {'':{columns}}      bytes       at"]
+    for buffer in memory.buffers:
+        name = shortened(buffer.name, _WIDEST_NAME)
+        cells = _cells(buffer.live_rows(firings), buffer.rows_held, columns)
         lines.append(f"{name:{width}} |{cells}|{buffer.bytes:9,}{buffer.offset:9,}  {rows_said(buffer)}")
     total = _cells(memory.live_bytes, memory.arena_bytes, columns)
     lines.append(f"{_TOTAL:{width}} |{total}|{memory.arena_bytes:9,}           arena")
     mark = width + 2 + _column(memory.peak_firing, firings, columns)
     says = f"peak: {memory.peak_bytes:,} bytes"
     lines.append(f"{f'{says} ▲':>{mark + 1}}" if len(says) < mark else f"{'':{mark}}▲ {says}")
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return lines
 
 
 def rows_said(buffer: BufferLife) -> str:
@@ -46,11 +57,6 @@ def shortened(name: str, most: int) -> str:
     end = name[1 - most :]
     slash = end.find("/")
     return f"…{end[slash:]}" if 0 <= slash < most // 2 else f"…{end}"
-
-
-def _live_rows(buffer: BufferLife, firings: int) -> list[int]:
-    live = buffer.live_rows
-    return [live.get(time, 0) for time in range(firings)]
 
 
 def _cells(values: Sequence[int], full: int, columns: int) -> str:

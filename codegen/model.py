@@ -9,7 +9,7 @@ from enum import Enum
 from aot.frontend.given import NOTHING_GIVEN, Given
 from aot.ir.graph import Array, Graph
 from aot.ir.types import TensorType
-from aot.plan.model import Plan, PlanRequest
+from aot.plan.model import Plan, PlanRequest, Pool
 from aot.target import Optimize, Target
 
 
@@ -27,6 +27,7 @@ class CompileOptions:
     ram_bytes: int | None = None  # the arena may not be larger
     rows: bool = True  # False: whole tensors only, to compare with
     exact: bool = False  # a solver improves or proves the placement
+    pools: tuple[Pool, ...] = ()  # of the arena, fastest first; none named: the board's as they are needed
     stream: bool = False  # the input comes row by row and need not exist as a whole
     given: Given = NOTHING_GIVEN  # what the user says of the inputs
 
@@ -39,6 +40,7 @@ class TensorInfo:
     c_name: str  # the member of <model>_inputs / <model>_outputs
     type: TensorType
     arena_offset: int
+    arena: int = 0  # its number
 
     @property
     def bytes(self) -> int:

@@ -11,6 +11,8 @@ from codegen.facts import ModelFacts
 from codegen.memory_map import BufferLife
 from codegen.model import LayerInfo
 
+Parts = tuple[tuple[str, int], ...]  # what takes memory, and bytes
+
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
@@ -40,7 +42,7 @@ class Budget:
     """What of one kind of memory the model takes, part by part, beside what its region has."""
 
     region: Region
-    parts: tuple[tuple[str, int], ...]
+    parts: Parts
 
     @property
     def needed_bytes(self) -> int:
@@ -56,7 +58,7 @@ class Report:
     facts: ModelFacts
     layers: tuple[LayerRow, ...]
     peak: Peak
-    budgets: tuple[Budget, ...]  # one for each role of memory that the target has
+    budgets: tuple[Budget, ...]  # of the memories that the model takes something of
 
     @property
     def fits(self) -> bool:
@@ -96,18 +98,25 @@ def _layer_row(facts: ModelFacts, layer: LayerInfo, times: Sequence[int], peak: 
 
 
 def _budgets(facts: ModelFacts, target: Target) -> tuple[Budget, ...]:
-    parts = {
-        "ram": (
-            ("arena, inputs and outputs in it", facts.arena_bytes),
-            ("stack, estimated", facts.stack_bytes_estimate),
-        ),
-        "flash": (("constants", facts.constants_bytes), ("code, estimated", facts.code_bytes_estimate)),
-    }
-    return tuple(
-        Budget(_place(regions, sum(size for _, size in parts[role])), parts[role])
-        for role in parts
-        if (regions := [region for region in target.regions if region.role == role])
-    )
+    """RAM by RAM where the arena is spread over several."""
+    stack = ("stack, estimated", facts.stack_bytes_estimate)
+    flash = (("constants", facts.constants_bytes), ("code, estimated", facts.code_bytes_estimate))
+    planned = {arena.region: arena.bytes for arena in facts.arenas if arena.region}
+    if not planned:
+        ram = _budget(target, "ram", (("arena, inputs and outputs in it", facts.arena_bytes), stack))
+        return (*ram, *_budget(target, "flash", flash))
+    taken: dict[Region, Parts] = {target.by_speed("ram")[0]: (stack,)}
+    for region in target.by_speed("ram"):
+        if region.name in planned:
+            part = (f"arena in {region.name}", planned[region.name])
+            taken[region] = (part, *taken.get(region, ()))
+    return (*(Budget(region, parts) for region, parts in taken.items()), *_budget(target, "flash", flash))
+
+
+def _budget(target: Target, role: str, parts: Parts) -> tuple[Budget, ...]:
+    """None where nothing is known of such memory."""
+    regions = [region for region in target.regions if region.role == role]
+    return (Budget(_place(regions, sum(size for _, size in parts)), parts),) if regions else ()
 
 
 def _place(regions: Sequence[Region], needed_bytes: int) -> Region:

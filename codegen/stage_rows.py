@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from aot.plan.model import NO_ROWS, Firing, PlanTensor, Rows, Stage
 from codegen.formats import has_margins
@@ -27,8 +28,12 @@ def plan_tensors(lowered: Lowered, steady: bool) -> tuple[PlanTensor, ...]:
     )
 
 
-def plan_stages(lowered: Lowered) -> tuple[Stage, ...]:
-    return tuple(_plan_stage(stage, lowered.tensors) for stage in lowered.stages)
+def plan_stages(lowered: Lowered, work: Mapping[str, int]) -> tuple[Stage, ...]:
+    """`work` is the multiplications of each node."""
+    return tuple(
+        replace(_plan_stage(stage, lowered.tensors), work=work[stage.node.name] if stage.node else 0)
+        for stage in lowered.stages
+    )
 
 
 def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:

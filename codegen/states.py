@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aot.ir.graph import Array, State
 from aot.plan.model import Plan
+from codegen.arenas import Arena
 from codegen.names import comment_text
 
 
@@ -15,13 +16,14 @@ class StateInfo:
     """A state in the arena."""
 
     name: str
+    arena: str  # the parameter it lies in
     arena_offset: int
     initial: Array
     constant: str | None  # C name of its beginning; None where all its bytes are alike
 
     def reset(self, space: str) -> str:
         """The C statement that begins it; constants are in that address space."""
-        place, size = f"bytes + {self.arena_offset}u", self.initial.nbytes
+        place, size = f"(uint8_t *){self.arena} + {self.arena_offset}u", self.initial.nbytes
         said = f"/* {comment_text(self.name)} */"
         if self.constant is not None:
             copy = "memcpy_P" if space else "memcpy"  # avr-libc's, from flash
@@ -29,10 +31,14 @@ class StateInfo:
         return f"memset({place}, {_bytes(self.initial)[0]}, {size}u); {said}"
 
 
-def state_infos(model: str, states: Sequence[State], plan: Plan) -> tuple[StateInfo, ...]:
+def state_infos(
+    model: str, states: Sequence[State], plan: Plan, arenas: Mapping[str, Arena]
+) -> tuple[StateInfo, ...]:
+    """`arenas` by the names of their pools."""
     return tuple(
         StateInfo(
             state.name,
+            arenas[plan.buffers[state.name].pool].name,
             plan.buffers[state.name].offset,
             state.initial,
             f"{model}_state{number}" if len(set(_bytes(state.initial))) > 1 else None,

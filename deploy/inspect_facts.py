@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from codegen.facts import ModelFacts
+from codegen.memory_map import BufferLife, MemoryMap
 from codegen.model import TensorInfo
 from codegen.report import Budget, LayerRow, Report
 
@@ -40,6 +41,38 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
             "buffers": dict(report.peak.buffers),
         },
         "layers": [_layer_facts(row) for row in report.layers],
+    }
+
+
+def arena_facts(memory: MemoryMap) -> dict[str, Any]:
+    """What lives where, pool by pool, from which firing to which."""
+    return {
+        "firings": len(memory.order),
+        "order": list(memory.order),  # the layer that computes a row at each firing
+        "pools": [
+            {
+                "name": pool,
+                "bytes": part.arena_bytes,
+                "peak_bytes": part.peak_bytes,
+                "peak_firing": part.peak_firing,
+                "buffers": [_buffer_facts(buffer) for buffer in part.buffers],
+            }
+            for pool, part in zip(memory.pool_bytes, memory.by_pool(), strict=True)
+        ],
+    }
+
+
+def _buffer_facts(buffer: BufferLife) -> dict[str, Any]:
+    return {
+        "name": buffer.name,
+        "kind": buffer.kind,
+        "offset": buffer.offset,
+        "bytes": buffer.bytes,
+        "row_bytes": buffer.row_bytes,
+        "rows": buffer.rows,
+        "rows_held": buffer.rows_held,
+        "first_firing": buffer.first_firing,
+        "last_firing": buffer.last_firing,
     }
 
 

@@ -64,7 +64,13 @@ def _peak(report: Report) -> str:
     least = (
         "proven least in this order" if memory.is_least else f"{above:,} above what is live, not proven least"
     )
-    whole = f"the arena takes {memory.arena_bytes:,} bytes, {least}; {bound}"
+    spread = " + ".join(f"{size:,} in {pool}" for pool, size in memory.pool_bytes.items())
+    taken = (
+        f"{memory.arena_bytes:,} bytes"
+        if len(memory.pool_bytes) == 1
+        else f"{spread}: what is used most first"
+    )
+    whole = f"the arena takes {taken}, {least}; {bound}"
     return "\n".join([f"peak  {peak.bytes:>11,} bytes in use at {layer_name(report)}", *shown, whole])
 
 

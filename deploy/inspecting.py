@@ -18,7 +18,7 @@ from codegen.model import CompileOptions
 from codegen.report import Report, make_report
 from deploy.files import require_place, write_whole
 from deploy.fit import require_core
-from deploy.inspect_facts import report_facts
+from deploy.inspect_facts import arena_facts, report_facts
 from deploy.inspect_page import layers_table, summary
 
 # What a model is laid out for when nobody names a board: the commonest core with SIMD instructions.
@@ -49,9 +49,10 @@ class Inspection:
             parts.append(draw_memory(self.report.facts.memory).rstrip("\n"))
         return "\n\n".join(parts)
 
-    def as_json(self) -> dict[str, Any]:
-        """The same facts for machines."""
-        return report_facts(self.report, self.board.name if self.board else None)
+    def as_json(self, memory: bool = False) -> dict[str, Any]:
+        """The same facts for machines; with the map of the arena."""
+        facts = report_facts(self.report, self.board.name if self.board else None)
+        return {**facts, "arena": arena_facts(self.report.facts.memory)} if memory else facts
 
     def draw(self, path: Path) -> None:
         """The map of the arena over time as an SVG file."""

@@ -19,6 +19,14 @@ def size(text: str) -> int:
     return int(digits) * _UNITS[unit]
 
 
+def pool(text: str) -> tuple[str, int | None]:
+    """DTCM or DTCM=64K"""
+    name, is_limited, limit = text.partition("=")
+    if not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a memory with its limit, such as DTCM=64K")
+    return name, size(limit) if is_limited else None
+
+
 def named_sizes(text: str) -> tuple[str, tuple[int, ...]]:
     """x=1,3,32,32"""
     name, _, sizes = text.rpartition("=")
@@ -91,6 +99,15 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         "--exact",
         action="store_true",
         help="let a solver improve the placement in the arena, or prove that none is smaller",
+    )
+    parser.add_argument(
+        "--pool",
+        metavar="REGION[=BYTES]",
+        type=pool,
+        action="append",
+        default=[],
+        help="spread the arena over these memories of the board, what is used most in the fastest; "
+        "without it that is done where the fastest is too small",
     )
     parser.add_argument(
         "--stream",

@@ -8,6 +8,7 @@ from pathlib import Path
 from aot.errors import FitError
 from boards.board import Board
 from platforms.arduino_tools import ArduinoTool, find_arduino_tool
+from platforms.arena_words import arena_words
 from platforms.base import Firmware, Platform
 from platforms.build import Commands, OnCommand, build_folder, keep_quiet, run_when_changed
 from platforms.folder import read_project
@@ -107,11 +108,12 @@ def _chip_file(board: Board) -> dict[str, str]:
 def _sketches(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
     """How the model is called, and where it is served, that sketch too."""
     baud = board.console.baud if board.console else DEFAULT_BAUD
-    names = {"name": source.name, "macro": source.name.upper(), "baud": baud}
-    once = filled("arduino", "once.ino.jinja", **names, **tensor_words(source))
+    once = filled("arduino", "once.ino.jinja", baud=baud, **tensor_words(source))
     sketches = {"examples/once/once.ino": once}
     if app is App.RPC:
-        sketches["examples/server/server.ino"] = filled("arduino", "server.ino.jinja", **names)
+        sketches["examples/server/server.ino"] = filled(
+            "arduino", "server.ino.jinja", name=source.name, baud=baud
+        )
     return sketches
 
 
@@ -141,7 +143,7 @@ def _readme(source: ProjectSource, board: Board, app: App) -> str:
         try_it=_TRY_IT[app],
         in_flash=", which stay in flash (`__flash`)" if board.target.constant_space else "",
         places=_places(board, app),
-        arena_bytes=source.arena_bytes,
+        **arena_words(source),
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from aot.errors import BoardError, FitError
 from aot.target import Region
 from boards.board import Board
+from codegen.arenas import Arena
+from platforms.arena_words import variable
 from platforms.base import CompilerPlatform
 from platforms.layout import PlatformFiles, project_files
 from platforms.project import App, ProjectSource
@@ -75,6 +77,7 @@ def _guard_bytes(board: Board) -> int:
 
 def _linker_script(source: ProjectSource, board: Board) -> str:
     stack_bytes = SERVER_STACK_BYTES + source.stack_bytes
+    regions = _arena_regions(source, board, stack_bytes)
     return filled(
         "baremetal",
         "board.ld.jinja",
@@ -82,22 +85,36 @@ def _linker_script(source: ProjectSource, board: Board) -> str:
         access={"flash": "rx", "ram": "rwx"},
         flash=board.region("flash").name,
         ram=board.region("ram").name,
-        arena_ram=_arena_region(source, board, stack_bytes).name,
+        arenas=[
+            {"variable": variable(number, arena), "region": region.name}
+            for number, (arena, region) in enumerate(zip(source.arenas, regions, strict=True))
+        ],
         stack_bytes=(stack_bytes + 7) // 8 * 8,
     )
 
 
-def _arena_region(source: ProjectSource, board: Board, stack_bytes: int) -> Region:
-    """The fastest memory with room for the arena; stack and variables take theirs from the fastest."""
-    fastest = board.region("ram")
-    taken = {fastest.name: stack_bytes + SERVER_RAM_BYTES}
-    by_speed = sorted((r for r in board.regions if r.role == "ram"), key=lambda r: r.speed)
-    for region in by_speed:
-        if source.arena_bytes + taken.get(region.name, 0) <= region.bytes:
+def _arena_regions(source: ProjectSource, board: Board, stack_bytes: int) -> list[Region]:
+    """Of each arena; stack and variables take theirs from the fastest memory."""
+    taken = {board.region("ram").name: stack_bytes + SERVER_RAM_BYTES}
+    return [_arena_region(source, arena, board, taken) for arena in source.arenas]
+
+
+def _arena_region(source: ProjectSource, arena: Arena, board: Board, taken: Mapping[str, int]) -> Region:
+    """The memory it was planned for, or the fastest with room."""
+    by_speed = board.target.by_speed("ram")
+    offered = [region for region in by_speed if arena.region in ("", region.name)]
+    if not offered:
+        raise BoardError(
+            f"{arena.name} of {source.name} was planned for {arena.region}, which {board.name} has not",
+            f"its RAM: {', '.join(region.name for region in by_speed)}",
+            f"deploy compile MODEL --board {board.name}",
+        )
+    for region in offered:
+        if arena.bytes + taken.get(region.name, 0) <= region.bytes:
             return region
     raise FitError(
-        f"the arena of {source.name} needs {source.arena_bytes:,} bytes, more than {board.name} has free",
-        "\n".join(f"{r.name}: {r.bytes:,} bytes, {taken.get(r.name, 0):,} taken" for r in by_speed),
+        f"{arena.name} of {source.name} needs {arena.bytes:,} bytes, more than {board.name} has free",
+        "\n".join(f"{r.name}: {r.bytes:,} bytes, {taken.get(r.name, 0):,} taken" for r in offered),
         "deploy compile --optimize ram, or a board with more memory",
     )
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from boards.board import Board
+from platforms.arena_words import arena_words, variable
 from platforms.project import App, ProjectSource, ProjectTensor
 from platforms.rpc.protocol import MOST_BUILD_ID
 from platforms.templates import c_files, filled, template_text
@@ -100,8 +101,7 @@ def app_files(source: ProjectSource, app: App) -> dict[str, str]:
     """The table of models that the server asks for, or the program that calls the model."""
     if app is App.RPC:
         return {"src/models.c": model_table(source)}
-    names = {"name": source.name, "macro": source.name.upper()}
-    return {"src/main.c": filled("project", "main_standalone.c.jinja", **names, **tensor_words(source))}
+    return {"src/main.c": filled("project", "main_standalone.c.jinja", **tensor_words(source))}
 
 
 def model_table(source: ProjectSource) -> str:
@@ -112,19 +112,20 @@ def model_table(source: ProjectSource) -> str:
         name=source.name,
         macro=source.name.upper(),
         build_id=build_id_of(source),
-        arena_bytes=source.arena_bytes,
-        is_streamed=source.is_streamed,
+        behind=" /* what the model works in, and the whole input behind */" if source.is_streamed else "",
+        **arena_words(source),
         models=source.models,
     )
 
 
 def tensor_words(source: ProjectSource) -> dict[str, Any]:
-    """Inputs and outputs for a program that calls the model."""
+    """The model's memory, inputs and outputs for a program that calls it."""
     return {
+        "name": source.name,
+        "macro": source.name.upper(),
+        **arena_words(source),
         "is_streamed": source.is_streamed,
         "keeps_state": source.keeps_state,
-        "is_shared": bool(source.beside),
-        "arena_bytes": source.arena_bytes,
         "inputs": [_for_main(source, tensor) for tensor in source.inputs],
         "outputs": [_for_main(source, tensor) for tensor in source.outputs],
     }
@@ -138,6 +139,8 @@ def _for_main(source: ProjectSource, tensor: ProjectTensor) -> dict[str, str | i
         "variable": f"tensor_{tensor.c_name}",  # the user's name may be taken
         "c_type": tensor.c_type,
         "elements": tensor.elements,
+        "arena": variable(tensor.arena, source.arenas[tensor.arena]),
+        "arena_parameter": source.arenas[tensor.arena].name,
         "offset": f"{source.name}_{tensor.c_name}_OFFSET".upper(),
         "unit": " / 1000" if real else "",
         "value": f"out.{tensor.c_name}[i] * 1000.0f" if real else f"out.{tensor.c_name}[i]",
@@ -180,7 +183,7 @@ def _readme(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -
         default_cc=own.default_cc,
         program=own.program,
         folders=(runtime | dict(own.folders)).items(),
-        arena_bytes=source.arena_bytes,
+        **arena_words(source),
     )
 
 

@@ -8,6 +8,7 @@ from enum import Enum
 
 from aot.errors import InputError
 from codegen.archive import Archive
+from codegen.arenas import Arena
 from codegen.facts import ModelFacts
 from codegen.model import TensorInfo
 
@@ -26,6 +27,7 @@ class ProjectTensor:
     c_name: str  # the member of struct <model>_inputs or <model>_outputs
     c_type: str  # "int8_t", "float", ...
     elements: int
+    arena: int  # the number of that it has its place in
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class ProjectSource:
     name: str  # a C identifier in lower case, such as "kws"
     sources: Mapping[str, str]  # "kws.c", "kws_weights.c", "kws_describe.c" -> text
     headers: Mapping[str, str]  # "kws.h" -> text
-    arena_bytes: int  # on the line: with a streamed input as a whole
+    arenas: tuple[Arena, ...]  # on the line: with a streamed input as a whole
     is_streamed: bool
     keeps_state: bool  # from run to run, in the arena
     constants_bytes: int
@@ -46,6 +48,10 @@ class ProjectSource:
     model_hash: str  # hex
     tool_version: str
     beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
+
+    @property
+    def arena_bytes(self) -> int:
+        return sum(arena.bytes for arena in self.arenas)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -73,10 +79,26 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
         first,
         sources={name: text for source in sources for name, text in source.sources.items()},
         headers={name: text for source in sources for name, text in source.headers.items()},
-        arena_bytes=max(source.arena_bytes for source in sources),
+        arenas=_shared_arenas(sources),
         stack_bytes=max(source.stack_bytes for source in sources),
         beside=tuple(names[1:]),
     )
+
+
+def _shared_arenas(sources: Sequence[ProjectSource]) -> tuple[Arena, ...]:
+    """In each region as much as the model that needs most of it. Raises InputError."""
+    most = max((source.arenas for source in sources), key=len)
+    for source in sources:
+        theirs = [arena.region for arena in source.arenas]
+        ours = [arena.region for arena in most[: len(theirs)]]
+        if theirs not in (ours, [""]):
+            raise InputError(
+                f"{source.name} works in {' and '.join(theirs)}, "
+                f"another model of this firmware in {' and '.join(arena.region for arena in most)}",
+                hint="compile all of them with the same --pool options",
+            )
+    sizes = [max(s.arenas[n].bytes for s in sources if len(s.arenas) > n) for n in range(len(most))]
+    return tuple(replace(arena, bytes=size) for arena, size in zip(most, sizes, strict=True))
 
 
 def project_source(archive: Archive) -> ProjectSource:
@@ -90,8 +112,8 @@ def source_of(facts: ModelFacts, files: Mapping[str, str]) -> ProjectSource:
         name=facts.name,
         sources={name: text for name, text in files.items() if name.endswith(".c")},
         headers={name: text for name, text in files.items() if name.endswith(".h")},
-        arena_bytes=facts.line_arena_bytes,
-        is_streamed=facts.line_arena_bytes > facts.arena_bytes,
+        arenas=facts.line_arenas,
+        is_streamed=facts.line_arenas != facts.arenas,
         keeps_state=facts.keeps_state,
         constants_bytes=facts.constants_bytes,
         stack_bytes=facts.stack_bytes_estimate,
@@ -104,4 +126,4 @@ def source_of(facts: ModelFacts, files: Mapping[str, str]) -> ProjectSource:
 
 
 def _tensor(info: TensorInfo) -> ProjectTensor:
-    return ProjectTensor(info.c_name, info.type.dtype.c_name, info.type.elements)
+    return ProjectTensor(info.c_name, info.type.dtype.c_name, info.type.elements, info.arena)

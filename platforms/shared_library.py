@@ -39,6 +39,7 @@ class _Tensor(ctypes.Structure):
         ("shape", ctypes.POINTER(ctypes.c_uint32)),
         ("rank", ctypes.c_uint32),
         ("dtype", ctypes.c_uint32),
+        ("arena", ctypes.c_uint32),
         ("arena_offset", ctypes.c_uint32),
         ("bytes", ctypes.c_uint32),
     )
@@ -50,7 +51,8 @@ class _Model(ctypes.Structure):
     _fields_ = (
         ("name", ctypes.c_char_p),
         ("hash", ctypes.c_uint8 * 8),
-        ("arena_bytes", ctypes.c_uint32),
+        ("arena_count", ctypes.c_uint32),
+        ("arena_bytes", ctypes.POINTER(ctypes.c_uint32)),
         ("input_count", ctypes.c_uint32),
         ("output_count", ctypes.c_uint32),
         ("layer_count", ctypes.c_uint32),
@@ -68,12 +70,13 @@ class HostTensor:
     name: str
     dtype: DType
     shape: tuple[int, ...]
+    arena: int  # its number
     arena_offset: int
     bytes: int
 
 
 class HostModel:
-    """A model in this process. `arena` is its working memory, where states are kept between runs."""
+    """A model in this process. `arenas` are its working memory, where states are kept between runs."""
 
     def __init__(self, library: Path, name: str) -> None:
         self._library = ctypes.CDLL(str(library))  # kept: the functions live in it
@@ -81,29 +84,33 @@ class HostModel:
         self.name = name
         self.inputs = _tensors(self._model.inputs, self._model.input_count)
         self.outputs = _tensors(self._model.outputs, self._model.output_count)
-        self._memory = _aligned(self._model.arena_bytes + 2 * _GUARD_BYTES)
-        self.arena = self._memory[_GUARD_BYTES : _GUARD_BYTES + self._model.arena_bytes]
+        sizes = [self._model.arena_bytes[n] for n in range(self._model.arena_count)]
+        self._memories = [_aligned(size + 2 * _GUARD_BYTES) for size in sizes]
+        self.arenas = [memory[_GUARD_BYTES:-_GUARD_BYTES] for memory in self._memories]
+        pointers = ctypes.c_void_p * len(sizes)
+        self._pointers = pointers(*(arena.ctypes.data for arena in self.arenas))
         self.reset()
 
     def reset(self) -> None:
         """States go back to their beginning."""
         if self._model.reset_state:
-            self._model.reset_state(self.arena.ctypes.data)
+            self._model.reset_state(self._pointers)
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name. Raises InputError where an input is missing or of another kind."""
         given = [(tensor, _checked(tensor, inputs)) for tensor in self.inputs]
-        self._memory[:_GUARD_BYTES] = self._memory[-_GUARD_BYTES:] = _GUARD
+        for memory in self._memories:
+            memory[:_GUARD_BYTES] = memory[-_GUARD_BYTES:] = _GUARD
         for tensor, array in given:
             self._place(tensor)[:] = array.reshape(-1).view(np.uint8)
-        status = self._model.run(self.arena.ctypes.data)
+        status = self._model.run(self._pointers)
         if status != 0:
             raise RuntimeError(f"{self.name}_run failed with error {status}")
         self._require_guards()
         return {tensor.name: self._taken(tensor) for tensor in self.outputs}
 
     def _place(self, tensor: HostTensor) -> Array:
-        place: Array = self.arena[tensor.arena_offset : tensor.arena_offset + tensor.bytes]
+        place: Array = self.arenas[tensor.arena][tensor.arena_offset : tensor.arena_offset + tensor.bytes]
         return place
 
     def _taken(self, tensor: HostTensor) -> Array:
@@ -111,9 +118,10 @@ class HostModel:
         return bytes_.view(tensor.dtype.numpy).reshape(tensor.shape)
 
     def _require_guards(self) -> None:
-        below, above = self._memory[:_GUARD_BYTES], self._memory[-_GUARD_BYTES:]
-        if (below != _GUARD).any() or (above != _GUARD).any():
-            raise RuntimeError(f"{self.name} has written outside its arena of {self.arena.size} bytes")
+        for memory, arena in zip(self._memories, self.arenas, strict=True):
+            below, above = memory[:_GUARD_BYTES], memory[-_GUARD_BYTES:]
+            if (below != _GUARD).any() or (above != _GUARD).any():
+                raise RuntimeError(f"{self.name} has written outside its arena of {arena.size} bytes")
 
 
 def build(sources: Mapping[str, str], directory: Path) -> HostModel:
@@ -163,7 +171,7 @@ def _tensor(described: _Tensor) -> HostTensor:
     assert dtype is not None, "the library is of another version of solder_model.h"
     shape = tuple(described.shape[axis] for axis in range(described.rank))
     name = described.name.decode("utf-8")
-    return HostTensor(name, dtype, shape, described.arena_offset, described.bytes)
+    return HostTensor(name, dtype, shape, described.arena, described.arena_offset, described.bytes)
 
 
 def _checked(tensor: HostTensor, inputs: Mapping[str, Array]) -> Array:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aot.target import Feature
 from boards.board import Board
+from platforms.arena_words import arena_words
 from platforms.base import Firmware, Platform
 from platforms.build import Commands, OnCommand, build_folder, keep_quiet, run_when_changed
 from platforms.layout import app_files, model_files, project_json, runtime_files
@@ -176,7 +177,7 @@ def _readme(source: ProjectSource, board: Board, app: App) -> str:
         build=f"{build} -b {_zephyr_board(board)}",
         try_it=_TRY_IT[app],
         serves=app is App.RPC,
-        arena_bytes=source.arena_bytes,
+        **arena_words(source),
     )
 
 

@@ -135,10 +135,11 @@ def _uses(request: PlanRequest, index: dict[str, int]) -> tuple[tuple[Use, ...],
     for number, stage in enumerate(request.stages):
         for firing in range(len(stage.firings)):
             for name, rows, is_write in ranges(stage, firing):
-                uses, size = found[index[name]], request.tensors[index[name]].rows
-                use = uses.setdefault(
-                    (number, is_write), Use(number, is_write, np.full(size, -1), np.full(size, -1))
-                )
+                uses, key = found[index[name]], (number, is_write)
+                if key not in uses:
+                    size = request.tensors[index[name]].rows
+                    uses[key] = Use(number, is_write, np.full(size, -1), np.full(size, -1))
+                use = uses[key]
                 untouched = use.first[rows.first : rows.stop] < 0
                 use.first[rows.first : rows.stop][untouched] = firing
                 use.last[rows.first : rows.stop] = firing

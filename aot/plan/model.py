@@ -72,12 +72,13 @@ class Stage:
     firings: tuple[Firing, ...]
     scratch_bytes: int = 0  # needed during each firing, forgotten after it
     state_bytes: int = 0  # kept from the first firing to the last: accumulators
+    work: int = 0  # multiplications in a run: about as often it loads what it reads
     in_place: tuple[tuple[int, int], ...] = ()  # (read, write): the row written may lie on the row read
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Memory that buffers may be placed in."""
+    """Memory that buffers may be placed in; of several the first is the fastest."""
 
     name: str
     bytes: int | None = None  # None: as much as it takes

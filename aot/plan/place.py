@@ -1,4 +1,4 @@
-"""Offsets: blocks go one by one into the lowest gap that fits; the sequence is searched."""
+"""Offsets: blocks go one by one into the lowest gap of the fastest pool with room; sequences are searched."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from aot.plan.model import Pool
 from aot.plan.rings import Block
 
 SEED = 1
+Cost = tuple[int, int, int]  # bytes missing, uses of slow pools, bytes taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,11 @@ class Placement:
     offsets: tuple[int, ...]
     ends: tuple[int, ...]  # of each pool
     missing: int  # bytes by which the pools are too small
+    slow_uses: int = 0  # bytes loaded and stored outside the fastest pool, each as often as its pool is slow
 
     @property
-    def cost(self) -> tuple[int, int]:
-        return self.missing, sum(self.ends)
+    def cost(self) -> Cost:
+        return self.missing, self.slow_uses, sum(self.ends)
 
 
 class Board:
@@ -39,18 +41,19 @@ class Board:
         # [block] -> (other block, wrong values of `offset of block - offset of other`)
         self.neighbours = [[(b, forbidden[b][a]) for b in others] for a, others in enumerate(forbidden)]
 
-    def fill(self, sequence: Sequence[int], limit: tuple[int, int] | None = None) -> Placement | None:
+    def fill(self, sequence: Sequence[int], limit: Cost | None = None) -> Placement | None:
         """None as soon as it costs more than `limit`."""
         offsets, where = [-1] * len(self.sizes), [-1] * len(self.sizes)
-        ends, missing = [0] * len(self.pools), 0
+        ends, missing, slow_uses = [0] * len(self.pools), 0, 0
         for block in sequence:
             pool, offset, over = self._spot(block, offsets, where)
             offsets[block], where[block] = offset, pool
             ends[pool] = max(ends[pool], offset + self.sizes[block])
             missing = max(missing, over)
-            if limit is not None and (missing, sum(ends)) > limit:
+            slow_uses += pool * self.blocks[block].uses
+            if limit is not None and (missing, slow_uses, sum(ends)) > limit:
                 return None
-        return Placement(tuple(sequence), tuple(where), tuple(offsets), tuple(ends), missing)
+        return Placement(tuple(sequence), tuple(where), tuple(offsets), tuple(ends), missing, slow_uses)
 
     def _spot(self, block: int, offsets: list[int], where: list[int]) -> tuple[int, int, int]:
         """The first pool with room; where none has, the one that lacks least."""
@@ -84,7 +87,8 @@ class Board:
 
 def place_in_sequences(board: Board) -> Placement:
     """The best of several sequences."""
-    found = [board.fill(_sequence(board.blocks, key)) for key in _KEYS]
+    keys = _KEYS if len(board.pools) == 1 else (_by_use, *_KEYS)
+    found = [board.fill(_sequence(board.blocks, key)) for key in keys]
     return min((each for each in found if each is not None), key=lambda each: each.cost)
 
 
@@ -92,7 +96,7 @@ def improve(board: Board, best: Placement, bound: int, trials: int) -> Placement
     """Tries other sequences, each a step from the last good one; stops at `bound`."""
     chance = random.Random(SEED)
     for _ in range(trials if len(best.sequence) > 1 else 0):
-        if best.cost <= (0, bound):
+        if best.cost <= (0, 0, bound):
             break
         best = board.fill(_step(board, best, chance), best.cost) or best
     return best
@@ -121,6 +125,11 @@ def _begin(block: Block) -> int:
 
 def _end(block: Block) -> int:
     return int(np.max(block.last, initial=0))
+
+
+def _by_use(block: Block) -> tuple[int, ...]:
+    """What is used most for its size is put down first: the fastest pool still has room."""
+    return -block.uses // max(block.bytes, 1), -block.bytes
 
 
 _KEYS: tuple[Callable[[Block], tuple[int, ...]], ...] = (

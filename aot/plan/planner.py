@@ -13,7 +13,7 @@ from aot.plan.exact import solve_placement
 from aot.plan.firings import Firings, number_firings
 from aot.plan.model import Buffer, Plan, PlanRequest
 from aot.plan.order import Draft, draft_given, search_orders
-from aot.plan.place import Board, Placement, improve, place_in_sequences
+from aot.plan.place import Board, Cost, Placement, improve, place_in_sequences
 from aot.plan.rings import Block, find_excuses, make_blocks
 from aot.plan.wholes import WholeOrder, least_whole_peak, order_whole_stages
 
@@ -33,28 +33,31 @@ class _Placed:
     @property
     def is_least(self) -> bool:
         """Whether it is known that no placement of these rings in this order is smaller."""
-        return self.is_proven or self.cost == (0, self.draft.bound)
+        missing, _, taken = self.cost
+        return self.is_proven or (missing, taken) == (0, self.draft.bound)
 
     @property
-    def cost(self) -> tuple[int, int]:
+    def cost(self) -> Cost:
         return self.placement.cost
 
 
 def make_plan(request: PlanRequest, exact: bool = False) -> Plan:
     """Deterministic. Raises FitError where the pools are too small, PlanError where the request is absurd.
 
-    `exact` lets a solver improve the placement, or prove it, where the search left it above the bound.
+    `exact` lets a solver improve the placement in a single pool, or prove it, where the search left it above
+    the bound.
     """
     firings = number_firings(request)
     wholes = order_whole_stages(request)
     quick = [_place(firings, draft_given(firings))]
     for draft in search_orders(firings, wholes)[:PLACED_ORDERS]:
-        if all((0, draft.bound) < placed.cost for placed in quick):
+        if all((0, 0, draft.bound) < placed.cost for placed in quick):
             quick.append(_refine(_place(firings, draft), QUICK))
     quick.sort(key=lambda placed: placed.cost)
     careful = [_refine(placed, CAREFUL) for placed in quick[:REFINED_ORDERS]]
     best = min(careful, key=lambda placed: placed.cost)
-    return _plan(firings, _solve(best) if exact and not best.is_least else best, wholes)
+    can_solve = exact and len(request.pools) == 1 and not best.is_least
+    return _plan(firings, _solve(best) if can_solve else best, wholes)
 
 
 def find_plan_within(request: PlanRequest, limit: int) -> Plan | None:
@@ -64,7 +67,8 @@ def find_plan_within(request: PlanRequest, limit: int) -> Plan | None:
     for draft in search_orders(firings, wholes, limit)[:PLACED_ORDERS]:
         if draft.bound <= limit:
             placed = _refine(_place(firings, draft), QUICK, limit)
-            if placed.cost <= (0, limit):
+            missing, _, taken = placed.cost
+            if (missing, taken) <= (0, limit):
                 return _plan(firings, placed, wholes)
     return None
 

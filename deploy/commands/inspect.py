@@ -31,4 +31,6 @@ def run(arguments: argparse.Namespace) -> None:
     found = inspect_file(arguments.file, board, compile_options(arguments))
     if arguments.svg:
         found.draw(arguments.svg)
-    print_result(arguments.json, found.as_json(), found.page(arguments.layers, arguments.memory))
+    print_result(
+        arguments.json, found.as_json(arguments.memory), found.page(arguments.layers, arguments.memory)
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from aot.errors import ToolError
 from boards.board import Board
+from codegen.arenas import Arena
 from platforms.base import CompilerPlatform, Firmware
 from platforms.build import (
     build_folder,
@@ -144,7 +145,7 @@ def _source(arena_bytes: int) -> ProjectSource:
         name="tuning",
         sources={},
         headers={},
-        arena_bytes=arena_bytes,
+        arenas=(Arena("arena", "", arena_bytes),),
         is_streamed=False,
         keeps_state=False,
         constants_bytes=0,

@@ -1,4 +1,4 @@
-/* Keeps track of the arena: its model, the inputs written, the outputs computed. */
+/* Keeps track of the arenas: their model, the inputs written, the outputs computed. */
 #include "solder_arena.h"
 
 #include <stddef.h>
@@ -19,6 +19,25 @@ const struct solder_model *solder_find_model(uint32_t number)
     return number < solder_model_count ? solder_models[number] : NULL;
 }
 
+uint32_t solder_arena_total(const uint32_t *sizes, uint32_t count)
+{
+    uint32_t total = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        total += sizes[i];
+    }
+    return total;
+}
+
+static int has_room(const struct solder_model *model)
+{
+    for (uint32_t i = 0; i < model->arena_count; i++) {
+        if (i >= solder_arena_count || model->arena_bytes[i] > solder_arena_sizes[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 void solder_arena_forget(void)
 {
     memset(&arena, 0, sizeof arena);
@@ -30,7 +49,7 @@ static enum solder_status claim(uint32_t number)
     if (model == NULL) {
         return SOLDER_NO_SUCH_MODEL;
     }
-    if (model->arena_bytes > solder_arena_bytes) {
+    if (!has_room(model)) {
         return SOLDER_ARENA_TOO_SMALL;
     }
     if (model->input_count > MOST_INPUTS) {
@@ -40,7 +59,7 @@ static enum solder_status claim(uint32_t number)
         solder_arena_forget();
         arena.owner = model;
         if (model->reset_state != NULL) {
-            model->reset_state(solder_arena);
+            model->reset_state(solder_arenas);
         }
     }
     return SOLDER_OK;
@@ -74,7 +93,7 @@ enum solder_status solder_arena_write(uint32_t model, uint32_t input, uint32_t o
     if (offset > filled_bytes(input)) {
         return SOLDER_WRITE_GAP;
     }
-    memcpy(solder_arena + tensor->arena_offset + offset, bytes, count);
+    memcpy(solder_arenas[tensor->arena] + tensor->arena_offset + offset, bytes, count);
     arena.has_result = 0; /* inputs and outputs may share memory */
     arena.input = input;
     arena.filled = offset + count;
@@ -102,7 +121,7 @@ enum solder_status solder_arena_read(uint32_t model, uint32_t output, uint32_t o
     if (!within(tensor, offset, count)) {
         return SOLDER_OUT_OF_RANGE;
     }
-    *bytes = solder_arena + tensor->arena_offset + offset;
+    *bytes = solder_arenas[tensor->arena] + tensor->arena_offset + offset;
     return SOLDER_OK;
 }
 

@@ -1,10 +1,13 @@
-/* Whose data the shared arena holds, so that a run never starts from inputs it does not have
+/* Whose data the shared arenas hold, so that a run never starts from inputs it does not have
    and nobody reads outputs that are not there. */
 #ifndef SOLDER_ARENA_H
 #define SOLDER_ARENA_H
 
 #include "solder_firmware.h"
 #include "solder_protocol.h"
+
+/* Bytes of all arenas together. */
+uint32_t solder_arena_total(const uint32_t *sizes, uint32_t count);
 
 /* The model with this number, or NULL. */
 const struct solder_model *solder_find_model(uint32_t number);

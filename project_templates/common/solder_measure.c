@@ -79,7 +79,7 @@ static int32_t do_nothing(void *memory)
 
 struct solder_timing solder_time_nothing(uint32_t number)
 {
-    return solder_time_calls(do_nothing, solder_arena, number);
+    return solder_time_calls(do_nothing, solder_arenas, number);
 }
 
 struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t number)
@@ -88,7 +88,7 @@ struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t
     volatile uint8_t here = 0;
     note_use(&whole);
     solder_stack_paint();
-    const struct solder_timing timing = solder_time_calls(model->run, solder_arena, number);
+    const struct solder_timing timing = solder_time_calls(model->run, solder_arenas, number);
     if (whole.bytes > 0) {
         const uint32_t used = bytes_between(lowest_used(&whole), &here);
         stack.used_by_runs = used > stack.used_by_runs ? used : stack.used_by_runs;

@@ -20,7 +20,8 @@ struct solder_tensor {
     const uint32_t *shape;
     uint32_t rank;
     uint32_t dtype;        /* enum solder_dtype */
-    uint32_t arena_offset; /* where it lives before (inputs) or after (outputs) a run */
+    uint32_t arena;        /* in which of the model's arenas ... */
+    uint32_t arena_offset; /* ... and where it lives before (inputs) or after (outputs) a run */
     uint32_t bytes;
 };
 
@@ -32,14 +33,16 @@ extern solder_layer_hook solder_on_layer; /* defined by the runtime; NULL: nobod
 struct solder_model {
     const char *name;
     uint8_t hash[8]; /* first bytes of the archive's model hash */
-    uint32_t arena_bytes;
+    uint32_t arena_count;
+    const uint32_t *arena_bytes; /* of each, the fastest first */
     uint32_t input_count;
     uint32_t output_count;
     uint32_t layer_count;
     const struct solder_tensor *inputs;
     const struct solder_tensor *outputs;
-    int32_t (*run)(void *arena); /* inputs and outputs at their arena offsets */
-    void (*reset_state)(void *arena); /* state tensors to their initial values; NULL where there is none */
+    /* `arenas` is a `uint8_t *const *`, as solder_arenas in solder_firmware.h. */
+    int32_t (*run)(void *arenas); /* inputs and outputs at their arena offsets */
+    void (*reset_state)(void *arenas); /* state tensors to their initial values; NULL where there is none */
 };
 
 #endif

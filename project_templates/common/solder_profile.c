@@ -38,7 +38,7 @@ int32_t solder_profile_run(const struct solder_model *model, uint32_t first, uin
     profile.entries = entries;
     solder_on_layer = on_layer;
     profile.before = solder_port_ticks();
-    const int32_t code = model->run(solder_arena);
+    const int32_t code = model->run(solder_arenas);
     solder_on_layer = NULL;
     return code;
 }

@@ -71,7 +71,7 @@ static uint8_t hello(const uint8_t *payload, uint32_t count, struct solder_reply
     solder_reply32(reply, solder_kept.boots);
     solder_reply16(reply, SOLDER_PAYLOAD_BYTES);
     solder_reply16(reply, CAN_PROFILE | CAN_LOAD | CAN_RATE);
-    solder_reply32(reply, solder_arena_bytes);
+    solder_reply32(reply, solder_arena_total(solder_arena_sizes, solder_arena_count));
     reply_fault(reply);
     solder_reply16(reply, solder_model_count);
     for (uint32_t i = 0; i < least(solder_model_count, SOLDER_MOST_HASHES); i++) {
@@ -83,7 +83,7 @@ static uint8_t hello(const uint8_t *payload, uint32_t count, struct solder_reply
 static void describe_model(const struct solder_model *model, struct solder_reply *reply)
 {
     solder_reply_bytes(reply, model->hash, sizeof model->hash);
-    solder_reply32(reply, model->arena_bytes);
+    solder_reply32(reply, solder_arena_total(model->arena_bytes, model->arena_count));
     solder_reply16(reply, model->input_count);
     solder_reply16(reply, model->output_count);
     solder_reply16(reply, model->layer_count);

@@ -3,10 +3,6 @@
 
 #include "board.h"
 
-extern uint32_t board_data_high[], board_data_load[];
-extern uint32_t board_arena_low[], board_arena_high[];
-extern uint32_t board_bss_low[], board_bss_high[];
-
 int main(void);
 void Reset_Handler(void);
 void board_start(void);
@@ -39,22 +35,24 @@ static void guard_stack(void)
     }
 }
 
-static void zero(uint32_t *low, const uint32_t *high)
+static void fill_memory(void)
 {
-    while (low < high) {
-        *low++ = 0;
+    for (const struct board_copy *copy = board_copies_low; copy < board_copies_high; copy++) {
+        const uint32_t *from = copy->from;
+        for (uint32_t *to = copy->low; to < copy->high; to++) {
+            *to = *from++;
+        }
+    }
+    for (const struct board_zeros *zeros = board_zeros_low; zeros < board_zeros_high; zeros++) {
+        for (uint32_t *to = zeros->low; to < zeros->high; to++) {
+            *to = 0;
+        }
     }
 }
 
 void board_start(void)
 {
-    const uint32_t *from = board_data_load;
-
-    for (uint32_t *to = board_data_low; to < board_data_high; to++) {
-        *to = *from++;
-    }
-    zero(board_arena_low, board_arena_high);
-    zero(board_bss_low, board_bss_high);
+    fill_memory();
     guard_stack();
     board_init();
     board_exit(main());

@@ -44,6 +44,27 @@ def test_the_text_has_a_bar_for_what_is_needed() -> None:
     ]
 
 
+def test_each_of_several_memories_is_drawn_by_itself() -> None:
+    buffers = [
+        replace(buffer, pool="SRAM" if buffer.name == "image" else "DTCM") for buffer in MEMORY.buffers
+    ]
+    memory = replace(MEMORY, pool_bytes={"DTCM": 600, "SRAM": 800}, buffers=tuple(buffers))
+    assert draw_memory(memory).splitlines()[1:] == [
+        "",
+        "in DTCM                    bytes       at",
+        "conv/Relu    |▄██████ |      200      800  ring of 2 of 4 rows",
+        "pool/Max     |  ▃▃▆▆██|      300    1,000  3 rows",
+        "label        |       █|       12        0  whole",
+        "all together |▂▃▄▄▆▆▇▅|      600           arena",
+        "    peak: 500 bytes ▲",
+        "",
+        "in SRAM                    bytes       at",
+        "image        |█▆▄▄▂▂  |      800        0  4 rows",
+        "all together |█▆▄▄▂▂  |      800           arena",
+        "              ▲ peak: 800 bytes",
+    ]
+
+
 def test_many_firings_share_a_column_which_shows_the_most_of_them() -> None:
     lines = draw_memory(MEMORY, columns=4).splitlines()
     assert lines[2].startswith("image        |█▄▂ |")

@@ -47,6 +47,15 @@ def test_inspect_as_json_has_the_same_numbers_for_model_and_archive(
     assert sum(layer["is_peak"] for layer in of_model["layers"]) == 1
 
 
+def test_inspect_as_json_says_what_lives_where_if_asked(model: Path, run_deploy: Run) -> None:
+    assert "arena" not in json.loads(run_deploy("inspect", model, "--json").out)
+    facts = json.loads(run_deploy("inspect", model, "--memory", "--json").out)
+    (pool,) = facts["arena"]["pools"]
+    assert (pool["name"], pool["bytes"]) == ("arena", facts["arena_bytes"])
+    assert max(b["offset"] + b["bytes"] for b in pool["buffers"]) == pool["bytes"]
+    assert pool["peak_firing"] < facts["arena"]["firings"] == len(facts["arena"]["order"])
+
+
 def test_inspect_without_a_board_says_nothing_of_fitting(model: Path, run_deploy: Run) -> None:
     assert json.loads(run_deploy("inspect", model, "--json").out)["fits"] is None
     assert "fits" not in run_deploy("inspect", model).out

@@ -37,7 +37,7 @@ def test_the_search_finds_what_the_solver_proves_to_be_least(
     searched = improve(board, careless, bound, trials=400)
     solved, is_proven = solve_placement(board, replace(careless, ends=(careless.ends[0] + 4,)), bound)
     assert is_proven
-    assert bound <= solved.cost[1] == searched.cost[1]
+    assert bound <= solved.cost[-1] == searched.cost[-1]
 
 
 @settings(max_examples=12)

@@ -21,7 +21,7 @@ def bytes_of_stages_in_turn(request: PlanRequest) -> int:
     blocks = make_blocks(firings, draft.lives, draft.rings)
     excuses = find_excuses(firings, draft.lives, draft.rings)
     board = Board(blocks, forbidden_distances(blocks, excuses, draft.lives.after), request.pools)
-    return place_in_sequences(board).cost[1]
+    return sum(place_in_sequences(board).ends)
 
 
 @settings(max_examples=60)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from codegen.arenas import Arena
 from platforms.project import ProjectSource, ProjectTensor
 
 _FOLDER = Path(__file__).parent / "tiny_model"
@@ -43,13 +44,13 @@ def tiny() -> ProjectSource:
         name="tiny",
         sources={name: text for name, text in files.items() if name.endswith(".c")},
         headers={name: text for name, text in files.items() if name.endswith(".h")},
-        arena_bytes=8,
+        arenas=(Arena("arena", "", 8),),
         is_streamed=False,
         keeps_state=False,
         constants_bytes=0,
         stack_bytes=64,
-        inputs=(ProjectTensor("x", "int8_t", 4),),
-        outputs=(ProjectTensor("y", "int8_t", 4),),
+        inputs=(ProjectTensor("x", "int8_t", 4, 0),),
+        outputs=(ProjectTensor("y", "int8_t", 4, 0),),
         c_flags=("-O2",),
         model_hash="0102030405060708",
         tool_version="1.2.3",

@@ -11,6 +11,7 @@ import pytest
 from aot.errors import BoardError, FitError, OutputError
 from boards.board import Board
 from boards.load import all_boards, load_board
+from codegen.arenas import Arena
 from deploy.reach import platform_for
 from platforms import PLATFORMS
 from platforms.base import platform_of
@@ -71,6 +72,10 @@ def test_the_linker_script_has_the_boards_regions(tiny: ProjectSource) -> None:
     assert "    SRAM (rwx) : ORIGIN = 0x31000000, LENGTH = 4194304\n" in script
 
 
+def with_arena(source: ProjectSource, size: int) -> ProjectSource:
+    return replace(source, arenas=(Arena("arena", "", size),))
+
+
 def arena_place(source: ProjectSource, board: Board) -> str:
     script = files_of(source, board)["board.ld"]
     return script.split("*(.bss.solder_arena)")[1].split("} > ")[1].split()[0]
@@ -78,15 +83,15 @@ def arena_place(source: ProjectSource, board: Board) -> str:
 
 def test_the_arena_lies_in_the_fastest_memory_with_room(tiny: ProjectSource) -> None:
     board = load_board("mps3-an547")
-    assert arena_place(replace(tiny, arena_bytes=500_000), board) == "RAM"
-    assert arena_place(replace(tiny, arena_bytes=520_000), board) == "SRAM"
+    assert arena_place(with_arena(tiny, 500_000), board) == "RAM"
+    assert arena_place(with_arena(tiny, 520_000), board) == "SRAM"
 
 
 def test_an_arena_larger_than_every_memory_is_told(tiny: ProjectSource) -> None:
     with pytest.raises(FitError) as caught:
-        files_of(replace(tiny, arena_bytes=5_000_000), AN386)
+        files_of(with_arena(tiny, 5_000_000), AN386)
     assert str(caught.value) == (
-        "error: the arena of tiny needs 5,000,000 bytes, more than mps2-an386 has free\n"
+        "error: arena of tiny needs 5,000,000 bytes, more than mps2-an386 has free\n"
         "  RAM: 4,194,304 bytes, 9,792 taken\n"
         "  hint: deploy compile --optimize ram, or a board with more memory"
     )

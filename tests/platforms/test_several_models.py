@@ -13,6 +13,7 @@ from aot.errors import InputError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from boards.load import load_board
+from codegen.arenas import Arena
 from codegen.compile import compile_model
 from codegen.model import CompileOptions
 from deploy.firmware import model_source
@@ -69,7 +70,7 @@ def test_two_models_take_turns_in_one_arena(
 
 
 def test_the_shared_arena_of_a_standalone_program_is_the_largest(tiny: ProjectSource) -> None:
-    other = replace(tiny, name="other", arena_bytes=96, sources={}, headers={})
+    other = replace(tiny, name="other", arenas=(Arena("arena", "", 96),), sources={}, headers={})
     board = load_board("mps2-an386")
     files = platform_of(board).files(share_firmware(tiny, [other]), board, App.STANDALONE)
     assert "uint8_t solder_arena[96] TINY_ALIGN;" in files["src/main.c"]

@@ -52,9 +52,9 @@ def test_outputs_are_the_callers_own(require_tool: Callable[..., None], tmp_path
 @pytest.mark.cc
 def test_the_arena_may_hold_anything_before_a_run(require_tool: Callable[..., None], tmp_path: Path) -> None:
     model = built(require_tool, tmp_path)
-    model.arena[:] = 0xA5
+    model.arenas[0][:] = 0xA5
     assert model.run({"x": X})["y"].tolist() == [[2, -127, 127, 1]]
-    assert model.arena.ctypes.data % 16 == 0
+    assert model.arenas[0].ctypes.data % 16 == 0
 
 
 @pytest.mark.cc

@@ -11,6 +11,7 @@ import numpy as np
 
 from aot.ir.graph import Array
 from boards.load import load_board
+from codegen.arenas import Arena
 from codegen.instr.real import literal
 from platforms.baremetal import PLATFORM
 from platforms.folder import write_project
@@ -55,7 +56,7 @@ def failures_on_board(
         name="checks",
         sources=_files(checks),
         headers=_headers(checks),
-        arena_bytes=0,
+        arenas=(Arena("arena", "", 0),),
         is_streamed=False,
         keeps_state=False,
         constants_bytes=0,

@@ -11,6 +11,7 @@ from op_case import OpCase
 from aot.interpret import run_graph
 from aot.ir.graph import Array, Graph
 from aot.target import Feature, Optimize, Target
+from codegen.arenas import arenas_of
 from codegen.compile import compile_graph
 from codegen.model import CompiledModel, CompileOptions, TensorInfo
 
@@ -83,7 +84,7 @@ def _arrays(prefix: str, tensors: Sequence[TensorInfo], samples: Sequence[Sample
 
 
 _COMPARE_INSIDE = (
-    "wrong = wrong ? wrong : check_bytes(arena + {offset}u, y{i} + sample * {elements}u, {bytes}u);"
+    "wrong = wrong ? wrong : check_bytes(arenas[{arena}] + {offset}u, y{i} + sample * {elements}u, {bytes}u);"
 )
 
 
@@ -97,14 +98,14 @@ def state_check(
     body = f"""
 uint32_t CHECK(void)
 {{
-    uint8_t *const arena = check_memory({model.name.upper()}_ARENA_BYTES);
+    uint8_t *arenas[] = {{{_memories(model)}}};
     for (uint32_t turn = 0; turn < {2 * len(samples)}u; turn++) {{
         const uint32_t sample = turn % {len(samples)}u;
-        if (arena == NULL || (sample == 0 && {model.name}_reset(arena) != 0)) {{
+        if (sample == 0 && {model.name}_reset({_each_arena(model)}) != 0) {{
             return turn + 1u;
         }}
-{_lines(model.inputs, "memcpy(arena + {offset}u, x{i} + sample * {elements}u, {bytes}u);")}
-        uint32_t wrong = (uint32_t){model.name}_model.run(arena);
+{_lines(model.inputs, "memcpy(arenas[{arena}] + {offset}u, x{i} + sample * {elements}u, {bytes}u);")}
+        uint32_t wrong = (uint32_t){model.name}_model.run(arenas);
 {_lines(model.outputs, _COMPARE_INSIDE)}
         if (wrong != 0) {{
             return turn * 1000000u + wrong;
@@ -125,7 +126,7 @@ static uint32_t outside(uint32_t sample)
     const struct {model.name}_inputs in = {{{_list("in", model.inputs)}}};
     const struct {model.name}_outputs out = {{{_list("out", model.outputs)}}};
 {_lines(model.inputs, "memcpy(in{i}, x{i} + sample * {elements}u, {bytes}u);")}
-    uint32_t wrong = (uint32_t){model.name}_run(&in, &out, check_memory({model.name.upper()}_ARENA_BYTES));
+    uint32_t wrong = (uint32_t){model.name}_run(&in, &out, {_memories(model)});
 {_lines(model.outputs, "wrong = wrong ? wrong : check_bytes(out{i}, y{i} + sample * {elements}u, {bytes}u);")}
 {_lines(model.inputs, "wrong = wrong ? wrong : check_bytes(in{i}, x{i} + sample * {elements}u, {bytes}u);")}
     return wrong;
@@ -133,9 +134,9 @@ static uint32_t outside(uint32_t sample)
 
 static uint32_t inside(uint32_t sample)
 {{
-    uint8_t *const arena = check_memory({model.name.upper()}_ARENA_BYTES);
-{_lines(model.inputs, "memcpy(arena + {offset}u, x{i} + sample * {elements}u, {bytes}u);")}
-    uint32_t wrong = (uint32_t){model.name}_model.run(arena);
+    uint8_t *arenas[] = {{{_memories(model)}}};
+{_lines(model.inputs, "memcpy(arenas[{arena}] + {offset}u, x{i} + sample * {elements}u, {bytes}u);")}
+    uint32_t wrong = (uint32_t){model.name}_model.run(arenas);
 {_lines(model.outputs, _COMPARE_INSIDE)}
     return wrong;
 }}
@@ -154,12 +155,27 @@ uint32_t CHECK(void)
 """
 
 
+def _memories(model: CompiledModel) -> str:
+    """As much as each arena takes, full of garbage."""
+    names = (arena.name.upper() for arena in arenas_of(model.plan.pool_bytes))
+    return ", ".join(f"check_memory({model.name.upper()}_{name}_BYTES)" for name in names)
+
+
+def _each_arena(model: CompiledModel) -> str:
+    return ", ".join(f"arenas[{number}]" for number in range(len(model.plan.pool_bytes)))
+
+
 def _lines(tensors: Sequence[TensorInfo], line: str) -> str:
     """The line for each tensor, with its facts filled in."""
     return "\n".join(
         "    "
         + line.format(
-            i=i, bytes=t.bytes, elements=t.type.elements, offset=t.arena_offset, c_type=t.type.dtype.c_name
+            i=i,
+            bytes=t.bytes,
+            elements=t.type.elements,
+            arena=t.arena,
+            offset=t.arena_offset,
+            c_type=t.type.dtype.c_name,
         )
         for i, t in enumerate(tensors)
     )

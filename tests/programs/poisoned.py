@@ -49,12 +49,16 @@ class Poisoned:
     def _on_row(self, layer: int, _row: int, _bytes: int) -> None:
         position = self.reports[layer][self._calls[layer]]
         self._calls[layer] += 1
-        free = np.ones(self.host.arena.size, np.bool_)
-        for addresses, firsts, lasts, size in self.in_use:
+        free = {
+            pool: np.ones(arena.size, np.bool_)
+            for pool, arena in zip(self.memory.pool_bytes, self.host.arenas, strict=True)
+        }
+        for buffer, (addresses, firsts, lasts, size) in zip(self.memory.buffers, self.in_use, strict=True):
             for address in addresses[(firsts <= position) & (position < lasts)].tolist():
-                free[address : address + size] = False
-        self.host.arena[free] = 0xA5 if position % 2 else 0x5A
-        self.poisoned_bytes += int(free.sum())
+                free[buffer.pool][address : address + size] = False
+        for arena, unused in zip(self.host.arenas, free.values(), strict=True):
+            arena[unused] = 0xA5 if position % 2 else 0x5A
+            self.poisoned_bytes += int(unused.sum())
 
 
 def _reporting_positions(model: CompiledModel, memory: MemoryMap) -> list[list[int]]:
@@ -89,7 +93,8 @@ def _is_alone(memory: MemoryMap, mine: BufferLife) -> bool:
     """Whether no other buffer lies on any of its bytes while it is in use."""
     end = mine.offset + mine.rows_held * mine.row_bytes
     return not any(
-        other.offset < end
+        other.pool == mine.pool
+        and other.offset < end
         and mine.offset < other.offset + other.rows_held * other.row_bytes
         and other.first_firing <= mine.last_firing
         and mine.first_firing <= other.last_firing

@@ -7,10 +7,15 @@
 #include "solder_port.h"
 #include "solder_session.h"
 
-/* plus_one: y = x + 1. The output lies where the input was. */
-static int32_t run_plus_one(void *memory)
+static uint8_t *arena_of(void *arenas)
 {
-    int8_t *x = memory;
+    return *(uint8_t *const *)arenas;
+}
+
+/* plus_one: y = x + 1. The output lies where the input was. */
+static int32_t run_plus_one(void *arenas)
+{
+    int8_t *x = (int8_t *)arena_of(arenas);
     for (int i = 0; i < 4; i++) {
         x[i] = (int8_t)(x[i] + 1);
     }
@@ -18,18 +23,19 @@ static int32_t run_plus_one(void *memory)
 }
 
 static const uint32_t four[] = {4};
-static const struct solder_tensor plus_one_in[] = {{"x", four, 1, SOLDER_I8, 0, 4}};
-static const struct solder_tensor plus_one_out[] = {{"y", four, 1, SOLDER_I8, 0, 4}};
+static const struct solder_tensor plus_one_in[] = {{"x", four, 1, SOLDER_I8, 0, 0, 4}};
+static const struct solder_tensor plus_one_out[] = {{"y", four, 1, SOLDER_I8, 0, 0, 4}};
+static const uint32_t plus_one_bytes[] = {4};
 static const struct solder_model plus_one = {
-    "plus_one", {1, 2, 3, 4, 5, 6, 7, 8}, 4, 1, 1, 0, plus_one_in, plus_one_out, run_plus_one, NULL};
+    "plus_one", {1, 2, 3, 4, 5, 6, 7, 8}, 1, plus_one_bytes, 1, 1, 0, plus_one_in, plus_one_out, run_plus_one, NULL};
 
 /* running_sum: sum += a + b, elementwise over 1200 bytes; a second execution of one request would show. Each layer
    (add, then sum) reports ten rows. */
 #define WIDTH 1200u
 #define ROW (WIDTH / 10u)
-static int32_t run_sum(void *memory)
+static int32_t run_sum(void *arenas)
 {
-    uint8_t *a = memory;
+    uint8_t *a = arena_of(arenas);
     uint8_t *b = a + WIDTH;
     uint8_t *sum = b + WIDTH;
     uint8_t *out = sum + WIDTH;
@@ -52,17 +58,18 @@ static int32_t run_sum(void *memory)
     return 0;
 }
 
-static void clear_sum(void *memory)
+static void clear_sum(void *arenas)
 {
-    memset((uint8_t *)memory + 2 * WIDTH, 0, WIDTH);
+    memset(arena_of(arenas) + 2 * WIDTH, 0, WIDTH);
 }
 
 static const uint32_t wide[] = {10, 120};
-static const struct solder_tensor sum_in[] = {{"a", wide, 2, SOLDER_U8, 0, WIDTH},
-                                              {"b", wide, 2, SOLDER_U8, WIDTH, WIDTH}};
-static const struct solder_tensor sum_out[] = {{"sum", wide, 2, SOLDER_U8, 3 * WIDTH, WIDTH}};
+static const struct solder_tensor sum_in[] = {{"a", wide, 2, SOLDER_U8, 0, 0, WIDTH},
+                                              {"b", wide, 2, SOLDER_U8, 0, WIDTH, WIDTH}};
+static const struct solder_tensor sum_out[] = {{"sum", wide, 2, SOLDER_U8, 0, 3 * WIDTH, WIDTH}};
+static const uint32_t running_sum_bytes[] = {4 * WIDTH};
 static const struct solder_model running_sum = {
-    "running_sum", {9, 9, 9, 9, 9, 9, 9, 9}, 4 * WIDTH, 2, 1, 2, sum_in, sum_out, run_sum, clear_sum};
+    "running_sum", {9, 9, 9, 9, 9, 9, 9, 9}, 1, running_sum_bytes, 2, 1, 2, sum_in, sum_out, run_sum, clear_sum};
 
 /* moody: does what its input byte says. */
 static int32_t deep(uint32_t levels)
@@ -79,9 +86,9 @@ static void crash(void)
     solder_port_reset();
 }
 
-static int32_t run_moody(void *memory)
+static int32_t run_moody(void *arenas)
 {
-    switch (*(uint8_t *)memory) {
+    switch (*arena_of(arenas)) {
     case 1:
         solder_log("feeling fine");
         return 0;
@@ -101,16 +108,18 @@ static int32_t run_moody(void *memory)
 }
 
 static const uint32_t one[] = {1};
-static const struct solder_tensor moody_in[] = {{"mood", one, 1, SOLDER_U8, 0, 1}};
+static const struct solder_tensor moody_in[] = {{"mood", one, 1, SOLDER_U8, 0, 0, 1}};
+static const uint32_t moody_bytes[] = {1};
 static const struct solder_model moody = {
-    "moody", {7, 7, 7, 7, 7, 7, 7, 7}, 1, 1, 1, 0, moody_in, moody_in, run_moody, NULL};
+    "moody", {7, 7, 7, 7, 7, 7, 7, 7}, 1, moody_bytes, 1, 1, 0, moody_in, moody_in, run_moody, NULL};
 
 /* many_layers: more layers than one profile reply has room for; layer i writes the byte i. */
 #define LAYERS 75u
-static int32_t run_many_layers(void *memory)
+static int32_t run_many_layers(void *arenas)
 {
+    uint8_t *const memory = arena_of(arenas);
     for (uint32_t layer = 0; layer < LAYERS; layer++) {
-        *(uint8_t *)memory = (uint8_t)layer;
+        *memory = (uint8_t)layer;
         if (solder_on_layer != NULL) {
             solder_on_layer(layer, memory, 1);
         }
@@ -118,27 +127,32 @@ static int32_t run_many_layers(void *memory)
     return 0;
 }
 
-static int32_t run_echo(void *memory)
+static int32_t run_echo(void *arenas)
 {
-    (void)memory;
+    (void)arenas;
     return 0;
 }
 
+static const uint32_t many_layers_bytes[] = {1};
 static const struct solder_model many_layers = {
-    "many_layers", {6, 6, 6, 6, 6, 6, 6, 6}, 1, 1, 1, LAYERS, moody_in, moody_in, run_many_layers, NULL};
+    "many_layers", {6, 6, 6, 6, 6, 6, 6, 6}, 1, many_layers_bytes, 1, 1, LAYERS, moody_in, moody_in, run_many_layers, NULL};
 
+static const uint32_t too_large_bytes[] = {1000000};
 static const struct solder_model too_large = {
-    "too_large", {5, 5, 5, 5, 5, 5, 5, 5}, 1000000, 1, 1, 0, moody_in, moody_in, run_moody, NULL};
+    "too_large", {5, 5, 5, 5, 5, 5, 5, 5}, 1, too_large_bytes, 1, 1, 0, moody_in, moody_in, run_moody, NULL};
 
 /* echo: 4096 bytes, unchanged. */
 static const uint32_t pages[] = {4096};
-static const struct solder_tensor echo_in[] = {{"page", pages, 1, SOLDER_U8, 0, 4096}};
+static const struct solder_tensor echo_in[] = {{"page", pages, 1, SOLDER_U8, 0, 0, 4096}};
+static const uint32_t echo_bytes[] = {4096};
 static const struct solder_model echo = {
-    "echo", {4, 4, 4, 4, 4, 4, 4, 4}, 4096, 1, 1, 0, echo_in, echo_in, run_echo, NULL};
+    "echo", {4, 4, 4, 4, 4, 4, 4, 4}, 1, echo_bytes, 1, 1, 0, echo_in, echo_in, run_echo, NULL};
 
 const struct solder_model *const solder_models[] = {&plus_one,    &running_sum, &moody,
                                                     &many_layers, &too_large,   &echo};
 const uint32_t solder_model_count = 6;
-uint8_t solder_arena[4 * WIDTH];
-const uint32_t solder_arena_bytes = sizeof solder_arena;
+static uint8_t arena[4 * WIDTH];
+uint8_t *solder_arenas[] = {arena};
+const uint32_t solder_arena_sizes[] = {sizeof arena};
+const uint32_t solder_arena_count = 1;
 const char solder_build_id[] = "test device 1";

@@ -9,29 +9,32 @@ static const uint32_t image_shape[] = {1, 8, 8, 1};
 static const uint32_t softmax_4_shape[] = {1, 5};
 
 static const struct solder_tensor inputs[] = {
-    {"image", image_shape, 4, SOLDER_I8, 0, 64},
+    {"image", image_shape, 4, SOLDER_I8, 0, 0, 64},
 };
 
 static const struct solder_tensor outputs[] = {
-    {"softmax_4", softmax_4_shape, 2, SOLDER_I8, 8, 5},
+    {"softmax_4", softmax_4_shape, 2, SOLDER_I8, 0, 8, 5},
 };
 
-static int32_t run(void *arena)
+static const uint32_t arena_bytes[] = {124};
+
+static int32_t run(void *memory)
 {
-    uint8_t *const bytes = arena;
+    uint8_t *const *const arenas = memory;
     const struct classifier_inputs in = {
-        .image = (const int8_t *)(void *)(bytes + 0),
+        .image = (const int8_t *)(void *)(arenas[0] + 0),
     };
     const struct classifier_outputs out = {
-        .softmax_4 = (int8_t *)(void *)(bytes + 8),
+        .softmax_4 = (int8_t *)(void *)(arenas[0] + 8),
     };
-    return classifier_run(&in, &out, arena);
+    return classifier_run(&in, &out, arenas[0]);
 }
 
 const struct solder_model classifier_model = {
     .name = "classifier",
     .hash = {0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab},
-    .arena_bytes = 124,
+    .arena_count = sizeof arena_bytes / sizeof arena_bytes[0],
+    .arena_bytes = arena_bytes,
     .input_count = 1,
     .output_count = 1,
     .layer_count = 5,

@@ -9,29 +9,32 @@ static const uint32_t image_shape[] = {1, 7, 9, 3};
 static const uint32_t conv2d_0_shape[] = {1, 7, 9, 4};
 
 static const struct solder_tensor inputs[] = {
-    {"image", image_shape, 4, SOLDER_I8, 20, 189},
+    {"image", image_shape, 4, SOLDER_I8, 0, 20, 189},
 };
 
 static const struct solder_tensor outputs[] = {
-    {"conv2d_0", conv2d_0_shape, 4, SOLDER_I8, 0, 252},
+    {"conv2d_0", conv2d_0_shape, 4, SOLDER_I8, 0, 0, 252},
 };
 
-static int32_t run(void *arena)
+static const uint32_t arena_bytes[] = {468};
+
+static int32_t run(void *memory)
 {
-    uint8_t *const bytes = arena;
+    uint8_t *const *const arenas = memory;
     const struct conv_inputs in = {
-        .image = (const int8_t *)(void *)(bytes + 20),
+        .image = (const int8_t *)(void *)(arenas[0] + 20),
     };
     const struct conv_outputs out = {
-        .conv2d_0 = (int8_t *)(void *)(bytes + 0),
+        .conv2d_0 = (int8_t *)(void *)(arenas[0] + 0),
     };
-    return conv_run(&in, &out, arena);
+    return conv_run(&in, &out, arenas[0]);
 }
 
 const struct solder_model conv_model = {
     .name = "conv",
     .hash = {0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab},
-    .arena_bytes = 468,
+    .arena_count = sizeof arena_bytes / sizeof arena_bytes[0],
+    .arena_bytes = arena_bytes,
     .input_count = 1,
     .output_count = 1,
     .layer_count = 2,

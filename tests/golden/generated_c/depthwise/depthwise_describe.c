@@ -9,29 +9,32 @@ static const uint32_t image_shape[] = {1, 6, 5, 4};
 static const uint32_t conv2d_1_shape[] = {1, 6, 5, 8};
 
 static const struct solder_tensor inputs[] = {
-    {"image", image_shape, 4, SOLDER_I8, 156, 120},
+    {"image", image_shape, 4, SOLDER_I8, 0, 156, 120},
 };
 
 static const struct solder_tensor outputs[] = {
-    {"conv2d_1", conv2d_1_shape, 4, SOLDER_I8, 0, 240},
+    {"conv2d_1", conv2d_1_shape, 4, SOLDER_I8, 0, 0, 240},
 };
 
-static int32_t run(void *arena)
+static const uint32_t arena_bytes[] = {324};
+
+static int32_t run(void *memory)
 {
-    uint8_t *const bytes = arena;
+    uint8_t *const *const arenas = memory;
     const struct depthwise_inputs in = {
-        .image = (const int8_t *)(void *)(bytes + 156),
+        .image = (const int8_t *)(void *)(arenas[0] + 156),
     };
     const struct depthwise_outputs out = {
-        .conv2d_1 = (int8_t *)(void *)(bytes + 0),
+        .conv2d_1 = (int8_t *)(void *)(arenas[0] + 0),
     };
-    return depthwise_run(&in, &out, arena);
+    return depthwise_run(&in, &out, arenas[0]);
 }
 
 const struct solder_model depthwise_model = {
     .name = "depthwise",
     .hash = {0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab},
-    .arena_bytes = 324,
+    .arena_count = sizeof arena_bytes / sizeof arena_bytes[0],
+    .arena_bytes = arena_bytes,
     .input_count = 1,
     .output_count = 1,
     .layer_count = 3,

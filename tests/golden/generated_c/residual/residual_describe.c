@@ -9,29 +9,32 @@ static const uint32_t image_shape[] = {1, 8, 8, 4};
 static const uint32_t add_2_shape[] = {1, 8, 8, 4};
 
 static const struct solder_tensor inputs[] = {
-    {"image", image_shape, 4, SOLDER_I8, 184, 256},
+    {"image", image_shape, 4, SOLDER_I8, 0, 184, 256},
 };
 
 static const struct solder_tensor outputs[] = {
-    {"add_2", add_2_shape, 4, SOLDER_I8, 152, 256},
+    {"add_2", add_2_shape, 4, SOLDER_I8, 0, 152, 256},
 };
 
-static int32_t run(void *arena)
+static const uint32_t arena_bytes[] = {560};
+
+static int32_t run(void *memory)
 {
-    uint8_t *const bytes = arena;
+    uint8_t *const *const arenas = memory;
     const struct residual_inputs in = {
-        .image = (const int8_t *)(void *)(bytes + 184),
+        .image = (const int8_t *)(void *)(arenas[0] + 184),
     };
     const struct residual_outputs out = {
-        .add_2 = (int8_t *)(void *)(bytes + 152),
+        .add_2 = (int8_t *)(void *)(arenas[0] + 152),
     };
-    return residual_run(&in, &out, arena);
+    return residual_run(&in, &out, arenas[0]);
 }
 
 const struct solder_model residual_model = {
     .name = "residual",
     .hash = {0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab},
-    .arena_bytes = 560,
+    .arena_count = sizeof arena_bytes / sizeof arena_bytes[0],
+    .arena_bytes = arena_bytes,
     .input_count = 1,
     .output_count = 1,
     .layer_count = 4,

@@ -1,0 +1,42 @@
+"""The memories of a project's models in the words of its templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codegen.arenas import Arena
+from platforms.project import ProjectSource
+
+
+def variable(number: int, arena: Arena) -> str:
+    """The array in a project's C; the linker script knows the section of the same name."""
+    return f"solder_{arena.name}" if number else "solder_arena"
+
+
+def arena_words(source: ProjectSource) -> dict[str, Any]:
+    macro = source.name.upper()
+    arenas: list[dict[str, Any]] = [
+        {
+            "variable": variable(number, arena),
+            "parameter": arena.name,
+            "bytes": arena.bytes,
+            "macro": f"{macro}_{arena.name.upper()}_BYTES",
+            "size": arena.bytes if source.beside else f"{macro}_{arena.name.upper()}_BYTES",
+            "purpose": _purpose(source, arena),
+        }
+        for number, arena in enumerate(source.arenas)
+    ]
+    return {
+        "arena_bytes": source.arena_bytes,
+        "arenas": arenas,
+        "arena_variables": ", ".join(arena["variable"] for arena in arenas),
+        "arena_parameters": ", ".join(arena["parameter"] for arena in arenas),
+    }
+
+
+def _purpose(source: ProjectSource, arena: Arena) -> str:
+    if len(source.arenas) > 1:
+        return f"what the model works in, for {arena.region}"
+    if source.beside:
+        return "of the model that needs most: all of them work in it"
+    return "all the memory the model works in"

@@ -1,0 +1,189 @@
+"""Memories: what is used most lies in the fastest, the C takes a pointer for each, the bits stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_checks import failures_on_host
+from model_checks import Sample, check_of
+from op_case import int8
+from poisoned import Poisoned
+from tiny_models import TINY
+
+from aot.errors import BoardError, FitError
+from aot.frontend.load import load_model
+from aot.interpret import run_graph, run_series
+from aot.ir.graph import Graph, Node, State
+from aot.ops.concat import Concat
+from aot.plan.model import Pool
+from aot.target import FIRMWARE_RAM_BYTES, Optimize, Region, Target
+from codegen.arenas import Arena, arenas_of, chosen_pools, pools_for
+from codegen.compile import compile_graph
+from codegen.model import CompiledModel, CompileOptions
+from platforms.shared_library import build
+
+FAST, SLOW = Region("DTCM", 0, 64 * 1024, "ram"), Region("SRAM", 1 << 20, 256 * 1024, "ram", speed=1)
+TARGET = Target("host", regions=(SLOW, FAST), pointer_bytes=8)
+FEW = (Pool("DTCM", 200), Pool("SRAM"))
+
+
+@pytest.fixture
+def residual(tmp_path: Path) -> Graph:
+    path = tmp_path / "residual.tflite"
+    path.write_bytes(TINY["residual"]())
+    return load_model(path)
+
+
+def spread(graph: Graph, pools: tuple[Pool, ...] = FEW, **options: object) -> CompiledModel:
+    return compile_graph(graph, TARGET, CompileOptions(pools=pools, **options), "t", "0" * 64, "net")  # type: ignore[arg-type]
+
+
+def samples(graph: Graph, count: int = 3) -> list[Sample]:
+    chance = np.random.default_rng(1)
+    return [
+        {name: chance.integers(-128, 128, graph.types[name].shape).astype(np.int8) for name in graph.inputs}
+        for _ in range(count)
+    ]
+
+
+def test_one_pool_is_the_arena_several_are_named() -> None:
+    assert arenas_of({"arena": 9}) == (Arena("arena", "", 9),)
+    assert arenas_of({"SRAM": 9}) == (Arena("arena", "SRAM", 9),)
+    assert [a.name for a in arenas_of({"DTCM": 1, "AXI SRAM": 2})] == ["dtcm_arena", "axi_sram_arena"]
+
+
+def test_an_arena_that_the_fastest_memory_has_room_for_is_one_piece() -> None:
+    room = FAST.bytes - FIRMWARE_RAM_BYTES
+    assert pools_for(TARGET, room) == ()
+    assert pools_for(TARGET, room + 1) == (Pool("DTCM", room), Pool("SRAM", SLOW.bytes))
+    assert pools_for(Target("cortex-m4", regions=(FAST,)), room + 1) == ()
+
+
+def test_named_memories_come_fastest_first_and_are_no_larger_than_they_are() -> None:
+    wished = (Pool("SRAM", 1 << 30), Pool("DTCM", 100))
+    assert chosen_pools(TARGET, wished) == (Pool("DTCM", 100), Pool("SRAM", SLOW.bytes))
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        (
+            TARGET,
+            ' - did you mean "SRAM"?\n  hint: --pool takes: DTCM, SRAM',
+        ),
+        (
+            Target("host"),
+            "\n  hint: --pool takes: nothing, name a board",
+        ),
+    ],
+)
+def test_a_memory_that_is_not_there_is_told(target: Target, says: str) -> None:
+    with pytest.raises(BoardError) as refused:
+        chosen_pools(target, (Pool("SRAN"),))
+    assert str(refused.value) == f'error: "SRAN" is no RAM of this board{says}'
+
+
+def test_memories_that_are_too_small_say_by_how_much(residual: Graph) -> None:
+    with pytest.raises(FitError) as refused:
+        spread(residual, (Pool("DTCM", 40), Pool("SRAM", 40)))
+    text = str(refused.value)
+    assert "bytes are missing, pool 'DTCM' has 40, pool 'SRAM' has 40" in text
+    assert text.endswith("hint: a larger --pool, one more of them, or --optimize ram")
+
+
+def test_what_is_used_most_for_its_size_lies_in_the_fast_memory(residual: Graph) -> None:
+    model = spread(residual)
+    assert 0 < model.plan.pool_bytes["DTCM"] <= 200 < sum(model.plan.pool_bytes.values())
+    used = {"DTCM": 0, "SRAM": 0}
+    for stage in model.request.stages:
+        for name, rows in zip(stage.reads, zip(*(f.reads for f in stage.firings), strict=True), strict=True):
+            buffer = model.plan.buffers[name]
+            used[buffer.pool] += max(stage.work, sum(map(len, rows)) * buffer.row_bytes)
+    size = model.plan.pool_bytes
+    assert used["DTCM"] / size["DTCM"] > used["SRAM"] / size["SRAM"]
+
+
+def test_a_memory_that_nothing_lies_in_is_no_parameter(residual: Graph) -> None:
+    assert tuple(spread(residual, (Pool("DTCM"), Pool("SRAM"))).plan.pool_bytes) == ("DTCM",)
+
+
+def test_the_header_names_every_memory_and_where_inputs_and_outputs_lie(residual: Graph) -> None:
+    model = spread(residual)
+    header = model.sources["net.h"]
+    sizes = model.plan.pool_bytes
+    assert (
+        f"#define NET_DTCM_ARENA_BYTES {sizes['DTCM']}u\n#define NET_SRAM_ARENA_BYTES {sizes['SRAM']}u\n"
+        in header
+    )
+    assert "void *dtcm_arena, void *sram_arena);" in header
+    assert "; its offset is in sram_arena */" in header
+    assert "NET_DTCM_ARENA_BYTES and NET_SRAM_ARENA_BYTES of working memory" in header
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("optimize", [Optimize.RAM, Optimize.SPEED])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_bits_are_those_of_one_memory(
+    optimize: Optimize, compiler: str, residual: Graph, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool(compiler)
+    model, given = spread(residual, optimize=optimize), samples(residual)
+    assert len(model.plan.pool_bytes) == 2
+    check = check_of("net", model, given, [run_graph(residual, sample) for sample in given])
+    assert not failures_on_host([check], tmp_path, compiler)
+
+
+@pytest.mark.cc
+def test_garbage_in_free_memory_of_each_changes_nothing(
+    residual: Graph, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    poisoned = Poisoned(spread(residual), tmp_path)
+    for sample in samples(residual):
+        made, wanted = poisoned.run(sample), run_graph(residual, sample)
+        assert all(np.array_equal(made[name], wanted[name]) for name in wanted)
+    assert poisoned.poisoned_bytes > 0
+
+
+def held_rows() -> Graph:
+    """y is x behind what is kept, which is what x was in the last run; another state only waits."""
+    row, rows = int8(1, 1, 2, 3), int8(1, 1, 4, 3)
+    types = {"held": row, "x": row, "waits": rows, "y": rows}
+    states = (
+        State("held", "x", np.full((1, 1, 2, 3), 9, np.int8)),
+        State("waits", "y", np.zeros((1, 1, 4, 3), np.int8)),
+    )
+    return Graph("held", ("x",), ("y",), (Node("join", Concat(2), ("held", "x"), ("y",)),), types, {}, states)
+
+
+@pytest.mark.cc
+def test_states_in_several_memories_are_reset_and_kept(
+    tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    graph = held_rows()
+    model = spread(graph, (Pool("DTCM", 32), Pool("SRAM")))
+    assert {model.plan.buffers[state.name].pool for state in graph.states} == {"DTCM", "SRAM"}
+    given = samples(graph, 4)
+    host = build(model.sources, tmp_path)
+    for _ in range(2):
+        host.reset()
+        for sample, wanted in zip(given, run_series(graph, given), strict=True):
+            made = host.run(sample)
+            assert all(np.array_equal(made[name], wanted[name]) for name in wanted)
+
+
+@pytest.mark.cc
+def test_a_streamed_input_comes_in_behind_the_slowest(
+    residual: Graph, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    model = spread(residual, stream=True)
+    assert model.inputs[0].arena == len(model.plan.pool_bytes) - 1 == 1
+    host = build(model.sources, tmp_path)
+    for sample in samples(residual):
+        made, wanted = host.run(sample), run_graph(residual, sample)
+        assert all(np.array_equal(made[name], wanted[name]) for name in wanted)

@@ -1,0 +1,108 @@
+"""An arena spread over a board's memories: each part lies in its region, the bits on the board are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import boards
+from aot.errors import BoardError, InputError
+from aot.plan.model import Pool
+from boards.load import load_board
+from codegen.arenas import Arena
+from codegen.compile import compile_model
+from codegen.model import CompileOptions
+from deploy.firmware import model_source
+from platforms.base import platform_of
+from platforms.elf import symbols
+from platforms.project import App, ProjectSource, share_firmware
+
+AN547 = load_board("mps3-an547")
+DIGITS = Path(__file__).parents[2] / "deploy" / "demo" / "digits.tflite"
+SPREAD = ("--pool", "RAM=300", "--pool", "SRAM")
+
+
+def digits(*pools: Pool) -> ProjectSource:
+    return model_source(compile_model(DIGITS, AN547.target, CompileOptions(pools=pools)))
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("stream", [(), ("--stream",)], ids=["whole", "streamed"])
+def test_a_model_in_two_memories_of_a_board_gives_the_reference_in_every_bit(
+    stream: tuple[str, ...], require_tool: Callable[..., None], run_deploy: Callable[..., Any]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    outcome = run_deploy("verify", DIGITS, "--board", "mps3-an547", *SPREAD, *stream)
+    assert outcome.status == 0, outcome.err
+    assert "outputs equal to the reference in every bit" in outcome.out
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_an_arena_too_large_for_the_fastest_memory_is_spread_without_being_asked(
+    tmp_path: Path, require_tool: Callable[..., None], run_deploy: Callable[..., Any]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    small = tmp_path / "small.toml"
+    text = (Path(boards.__file__).parent / "mps3-an547.toml").read_text()
+    small.write_text(text.replace('bytes = 0x8_0000\nrole = "ram"', 'bytes = 0x3100\nrole = "ram"'))
+    assert load_board(str(small)).region("ram").bytes == 0x3100
+    outcome = run_deploy("inspect", DIGITS, "--board", small)
+    assert "arena in RAM" in outcome.out
+    assert "arena in SRAM" in outcome.out
+    outcome = run_deploy("verify", DIGITS, "--board", small)
+    assert outcome.status == 0, outcome.err
+    assert "outputs equal to the reference in every bit" in outcome.out
+
+
+@pytest.mark.arm
+@pytest.mark.parametrize("app", App, ids=lambda app: app.value)
+def test_each_part_lies_in_its_region(app: App, tmp_path: Path, require_tool: Callable[..., None]) -> None:
+    require_tool("arm-none-eabi-gcc")
+    source, platform = digits(Pool("RAM", 300), Pool("SRAM")), platform_of(AN547)
+    platform.generate(source, tmp_path / "p", AN547, app)
+    firmware = platform.build(tmp_path / "p", AN547, "arm-none-eabi-gcc")
+    places = {s.name: s.address for s in symbols(firmware.elf) if s.name.startswith("solder_")}
+    regions = {region.name: region for region in AN547.regions}
+    for name, region in (("solder_arena", regions["RAM"]), ("solder_sram_arena", regions["SRAM"])):
+        assert region.origin <= places[name] < region.origin + region.bytes
+
+
+def test_a_region_named_alone_is_where_the_arena_lies() -> None:
+    source = digits(Pool("SRAM"))
+    script = platform_of(AN547).files(source, AN547, App.RPC)["board.ld"]
+    assert script.split("*(.bss.solder_arena)")[1].split("} > ")[1].split()[0] == "SRAM"
+
+
+def test_a_board_without_the_region_is_told() -> None:
+    other = load_board("mps2-an386")
+    with pytest.raises(BoardError) as refused:
+        platform_of(other).files(digits(Pool("SRAM")), other, App.RPC)
+    assert str(refused.value) == (
+        "error: arena of digits was planned for SRAM, which mps2-an386 has not\n"
+        "  its RAM: RAM\n"
+        "  hint: deploy compile MODEL --board mps2-an386"
+    )
+
+
+def test_models_share_each_memory(tiny: ProjectSource) -> None:
+    spread = digits(Pool("RAM", 300), Pool("SRAM"))
+    large = replace(tiny, c_flags=spread.c_flags, arenas=(Arena("arena", "", 5000),))
+    fast, slow = share_firmware(large, [spread]).arenas
+    assert (fast.bytes, slow) == (5000, spread.arenas[1])
+
+
+def test_models_in_different_memories_cannot_share(tiny: ProjectSource) -> None:
+    spread = digits(Pool("RAM", 300), Pool("SRAM"))
+    other = replace(tiny, c_flags=spread.c_flags, arenas=(Arena("arena", "SRAM", 8),))
+    with pytest.raises(InputError) as refused:
+        share_firmware(spread, [other])
+    assert str(refused.value) == (
+        "error: tiny works in SRAM, another model of this firmware in RAM and SRAM\n"
+        "  hint: compile all of them with the same --pool options"
+    )
