@@ -17,6 +17,8 @@ from benchmarks.orders import HEAD as HEAD_OF_ORDERS
 from benchmarks.orders import order_row
 from benchmarks.report import report
 from benchmarks.results import read_results, write_results
+from benchmarks.tuners import measure_spaces, read_spaces, write_spaces
+from benchmarks.tuners import report as tuners_report
 from benchmarks.tuning import report as tuning_report
 
 
@@ -59,7 +61,11 @@ def _faults() -> None:
 
 
 def _tuning() -> None:
-    sys.stdout.write(f"{tuning_report()}\n")
+    sys.stdout.write(f"{tuning_report()}\n\n{tuners_report(read_spaces())}\n")
+
+
+def _measure_spaces() -> None:
+    write_spaces(measure_spaces())
 
 
 COMMANDS = {
@@ -69,6 +75,7 @@ COMMANDS = {
     "memory": _memory,
     "orders": _orders,
     "faults": _faults,
+    "measure-spaces": _measure_spaces,
     "tuning": _tuning,
 }
 

@@ -20,6 +20,7 @@ from codegen.formats import Want, dense_format, geometry, join_wants, serves, wa
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.relayout import copy_constant, relayout
+from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.model import CompileOptions, RowFormat
 
@@ -192,7 +193,8 @@ class _Lowering:
         formats = [view or self.tensors[name].format for name, view in sources]
 
         def lower(tuned: Mapping[str, Point]) -> Kernel:
-            return op_kernel.lower(replace(site, tuned=tuned), formats, tensor.format)
+            made = op_kernel.lower(replace(site, tuned=tuned), formats, tensor.format)
+            return with_sketches(made, tuned)
 
         kernel = lower(self.tuned)
         assert kernel.whole == in_one_piece, f"{node.op.name} does not do as it wants"

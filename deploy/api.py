@@ -148,7 +148,7 @@ def tune(
     board: str,
     records: str | Path,
     trials: int = 300,
-    tuner: str = "ga",
+    tuner: str | None = None,
     on_trial: OnTrial = keep_silent,
     **choices: Any,
 ) -> Tuning:

@@ -17,7 +17,6 @@ from aot.frontend.load import load_model
 from aot.ir.graph import Graph
 from aot.passes.pipeline import run_pipeline
 from boards.board import Board
-from codegen.kernels.knobs import Point
 from codegen.lower import Lowered
 from codegen.model import CompileOptions
 from codegen.tuning_records import TuningRecord, read_records
@@ -33,12 +32,11 @@ from platforms.toolchains import find_toolchain
 from platforms.tuning.farm import FarmBench
 from platforms.tuning.image_bench import ImageBench
 from platforms.tuning.loaded_bench import LoadedBench
-from platforms.tuning.loop_features import features
 from platforms.tuning.record_file import RecordFile
 from platforms.tuning.search import Limits, OnTrial, Progress, Setting, prior_points, resume, search
 from platforms.tuning.tasks import Experiment, Task, experiment_of, tasks_of
 from platforms.tuning.trial import Bench, MeasureChoices
-from platforms.tuning.tuners.tuner import Tuner, make_tuner
+from platforms.tuning.tuners.tuner import Tuner, default_tuner, make_tuner
 
 _OBJECTS = "tuning-objects"
 
@@ -48,7 +46,7 @@ class TuneChoices:
     """What the user may say about a search."""
 
     trials: int = 300
-    tuner: str = "model"
+    tuner: str | None = None  # by name; None: the best that this machine can run
     tasks: str = ""  # "1,3-5"; "": all
     early_stop: int | None = None
     measure: MeasureChoices = field(default_factory=MeasureChoices)
@@ -157,11 +155,8 @@ def _experiment(task: Task, lowered: Lowered, graph: Graph) -> Callable[[], Expe
 def _tuner(task: Task, choices: TuneChoices) -> Tuner:
     """Each task has chances of its own, the same in every run."""
     digest = hashlib.sha256(json.dumps([choices.seed, task.name]).encode()).digest()
-
-    def features_of(point: Point) -> list[float]:
-        return features(point, task.kernel(point))
-
-    return make_tuner(choices.tuner, task.space, int.from_bytes(digest[:4], "little"), features_of)
+    name = choices.tuner or default_tuner()
+    return make_tuner(name, task.space, int.from_bytes(digest[:4], "little"))
 
 
 def _chosen(tasks: Sequence[Task], wanted: str) -> tuple[Task, ...]:

@@ -135,7 +135,8 @@ def _dsp_space(name: str, width: int) -> Space:
         is_new = all(-(-width // b) != parts for b in DSP_KNOBS[0].values if b < point["block"])
         return is_new and (point["stores"] == 1 or -(-width // parts) > _UNROLLED_STORES)
 
-    return Space(f"{name} planes", DSP_KNOBS, {"block": _BLOCK, "stores": 1}, is_another)
+    extents = {"block": width, "stores": width}
+    return Space(f"{name} planes", DSP_KNOBS, {"block": _BLOCK, "stores": 1}, is_another, extents)
 
 
 def _schedule_plain(proc: Proc, rows: int, columns: int, small: bool) -> Proc:

@@ -12,7 +12,7 @@ Only a dilated kernel has a tap for each column.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -215,12 +215,17 @@ def task_of(p: DotProblem) -> str:
 
 
 def dsp_space(p: DotProblem, goal: Optimize, macs: int) -> Space:
-    return Space(task_of(p), DSP_KNOBS, dsp_tile(p, goal, macs).point, lambda point: _is_possible(p, point))
+    default = dsp_tile(p, goal, macs).point
+    return Space(task_of(p), DSP_KNOBS, default, lambda point: _is_possible(p, point), _extents(p))
 
 
 def plain_space(p: DotProblem, default: Tile) -> Space:
     point = {"pixels": default.pixels, "channels": default.channels}
-    return Space(task_of(p), PLAIN_KNOBS, point, lambda tile: _is_inside(p, tile))
+    return Space(task_of(p), PLAIN_KNOBS, point, lambda tile: _is_inside(p, tile), _extents(p))
+
+
+def _extents(p: DotProblem) -> Mapping[str, int]:
+    return {"pixels": p.pixels, "channels": p.channels, "unroll": -(-p.length // GROUP)}
 
 
 def _is_possible(p: DotProblem, tile: Point) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from types import MappingProxyType
 
@@ -32,8 +33,9 @@ class Space:
     knobs: tuple[Knob, ...]
     default: Point
     is_legal: Callable[[Point], bool] = field(default=any_point, compare=False)
+    extents: Mapping[str, int] = field(default_factory=dict)  # knob -> the loop that it divides
 
-    @property
+    @cached_property
     def points(self) -> tuple[Point, ...]:
         """Every legal point, the default first, the others in the order of the knobs' values."""
         values = product(*(knob.values for knob in self.knobs))
@@ -57,7 +59,11 @@ UNROLL_KNOB = Knob("unroll", (1, 2, 4, 8))
 
 def unroll_space(task: str, extent: int) -> Space:
     """Of a loop that may be written out several times per turn."""
-    return Space(task, (UNROLL_KNOB,), {"unroll": 1}, lambda point: extent % point["unroll"] == 0)
+
+    def divides(point: Point) -> bool:
+        return extent % point["unroll"] == 0
+
+    return Space(task, (UNROLL_KNOB,), {"unroll": 1}, divides, {"unroll": extent})
 
 
 def point_text(point: Point) -> str:

@@ -7,14 +7,15 @@ hand-written schedules searches these too. What a primitive refuses is no point.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
-from codegen.loops.ir import Declare, For, Proc, Stmt, walk
+from codegen.loops.ir import Accumulate, Declare, For, Invoke, Proc, Role, Stmt, Store, loads_of, walk
 from codegen.loops.schedule import ScheduleError, privatize, reorder, split, unroll, unroll_by
 
-Steps = tuple[tuple[str, tuple[object, ...]], ...]
+Step = tuple[str, tuple[object, ...]]
+Steps = tuple[Step, ...]
 _PRIMITIVES: Mapping[str, Callable[..., Proc]] = {
     "split": split,
     "reorder": reorder,
@@ -23,42 +24,101 @@ _PRIMITIVES: Mapping[str, Callable[..., Proc]] = {
     "unroll_by": unroll_by,
 }
 FACTORS = (1, 2, 3, 4, 6, 8)  # of a tile along one loop
-TURNS = (1, 2, 3, 4, 8, 16)  # of the innermost reduction that are written out
+TURNS = (1, 2, 3, 4, 8, 16, 32)  # of the reduction that are written out
 MOST_SUMS = 16  # of a tile: more do not stay in registers
+_MOST_TILED = 2  # loops; of more, a tile would hold too many sums
+
+Numbers = Mapping[str, int]  # a factor for each loop around, by its variable; "order"; "turns"
 
 
 @dataclass(frozen=True, slots=True)
-class Sketch:
-    """Which loops are tiled, outermost first, and the sums they keep apart."""
+class Nest:
+    """The loops around one element, outermost first, and what makes it."""
 
-    tiled: tuple[str, ...]
+    around: tuple[For, ...]
     reduced: tuple[For, ...]  # loops of the reduction, outermost first
     sums: tuple[str, ...]  # the locals of an element
 
-    def steps(self, factors: tuple[int, ...], turns: int) -> Steps:
+    @property
+    def open_numbers(self) -> Mapping[str, tuple[int, ...]]:
+        """What may be chosen, the nest as it is first: tiles, the order of the inner two loops, turns."""
+        tiles = {loop.var: tuple(f for f in FACTORS if f <= loop.extent) for loop in self.around}
+        order = {"order": (1, 2)} if len(self.around) > 1 else {}
+        turns = math.prod(loop.extent for loop in self.reduced)
+        written_out = tuple(n for n in TURNS if n == 1 or n // 2 < turns)
+        return {**tiles, **order, **({"turns": written_out} if self.reduced else {})}
+
+    @property
+    def extents(self) -> Mapping[str, int]:
+        """Of the loops that the numbers divide."""
+        turns = math.prod(loop.extent for loop in self.reduced)
+        return {**{loop.var: loop.extent for loop in self.around}, "turns": turns}
+
+    def steps(self, numbers: Numbers) -> Steps:
         """The primitives for these numbers."""
-        names = [loop.var for loop in self.reduced]
-        sizes = dict(zip(self.tiled, factors, strict=False))
-        tiles = [var for var in self.tiled if sizes[var] > 1]
-        found: list[tuple[str, tuple[object, ...]]] = []
-        for number, var in enumerate(tiles):
-            found.append(("split", (var, sizes[var], f"{var}_b", f"{var}_i")))
+        around = [loop.var for loop in self.around]
+        found: list[Step] = []
+        if numbers.get("order", 1) == 2:
+            found.append(("reorder", (around[-2], around[-1])))
+            around[-2:] = around[-1], around[-2]
+        tiles = [var for var in around if numbers[var] > 1]
+        found += self._tiled(tiles, [numbers[var] for var in tiles])
+        return (*found, *self._written_out(numbers.get("turns", 1)))
+
+    def _tiled(self, tiles: Sequence[str], factors: Sequence[int]) -> list[Step]:
+        found: list[Step] = []
+        for number, (var, factor) in enumerate(zip(tiles, factors, strict=True)):
+            found.append(("split", (var, factor, f"{var}_b", f"{var}_i")))
             if number + 1 < len(tiles):  # the tile goes inside the next loop, which is then split around it
                 found.append(("reorder", (f"{var}_i", tiles[number + 1])))
         if self.sums:
             found += [("privatize", (self.sums, f"{var}_i")) for var in tiles]
-            found += [("reorder", (f"{var}_i", inner)) for var in tiles for inner in names]
-        found += [("unroll", (f"{var}_i",)) for var in tiles]
-        return (*found, *self._written_out(turns))
+            found += [("reorder", (f"{var}_i", loop.var)) for var in tiles for loop in self.reduced]
+        return [*found, *(("unroll", (f"{var}_i",)) for var in tiles)]
 
-    def _written_out(self, turns: int) -> Steps:
-        """The innermost reduction, as a whole where it is no longer than that."""
-        if turns == 1 or not self.reduced:
-            return ()
-        last = self.reduced[-1]
-        if last.extent <= turns:
-            return (("unroll", (last.var,)),)
-        return (("unroll_by", (last.var, turns)),)
+    def _written_out(self, turns: int) -> list[Step]:
+        """The innermost loops as wholes while they are no longer, then a part of the next."""
+        found: list[Step] = []
+        for loop in reversed(self.reduced):
+            if turns > 1 and not loop.unrolled:
+                whole = loop.extent <= turns
+                found.append(("unroll", (loop.var,)) if whole else ("unroll_by", (loop.var, turns)))
+            turns //= loop.extent
+        return found
+
+    def allows(self, numbers: Numbers) -> bool:
+        """Whether tiles are of neighbouring loops and their sums stay in registers."""
+        tiled = [n for n, loop in enumerate(self.around) if numbers[loop.var] > 1]
+        near = len(tiled) <= 1 or (len(tiled) == _MOST_TILED and tiled[1] == tiled[0] + 1)
+        return near and math.prod(numbers[loop.var] for loop in self.around) <= MOST_SUMS
+
+
+def nest_of(proc: Proc) -> Nest | None:
+    """None where the proc is more than one nest, made of instructions, or reads what it has written."""
+    around: list[For] = []
+    body = proc.body
+    while len(body) == 1 and isinstance(body[0], For) and not _is_reduction(body[0]):
+        around.append(body[0])
+        body = body[0].body
+    inside = tuple(walk(body))
+    if not around or any(loop.unrolled for loop in around) or not all(map(_is_free, inside)):
+        return None
+    reduced = tuple(s for s in inside if isinstance(s, For))
+    return Nest(tuple(around), reduced, tuple(s.buffer.name for s in body if isinstance(s, Declare)))
+
+
+def _is_reduction(loop: For) -> bool:
+    """Whether its turns write one place."""
+    written = [s.place for s in walk(loop.body) if isinstance(s, Store | Accumulate)]
+    return any(loop.var not in p.variables for p in written if p.buffer.role is not Role.LOCAL)
+
+
+def _is_free(stmt: Stmt) -> bool:
+    """Whether the order of elements is nobody's business."""
+    if not isinstance(stmt, Store | Accumulate):
+        return not isinstance(stmt, Invoke)
+    read = {load.place.buffer.role for load in loads_of(stmt.value)}
+    return not read & {Role.OUTPUT, Role.STATE}
 
 
 def apply(proc: Proc, steps: Steps) -> Proc:
@@ -68,38 +128,7 @@ def apply(proc: Proc, steps: Steps) -> Proc:
     return proc
 
 
-def as_python(steps: Steps) -> str:
-    """The schedule as one would write it by hand."""
-    lines = [f"proc = {name}(proc, {', '.join(map(repr, arguments))})" for name, arguments in steps]
-    names = ", ".join(sorted({name for name, _ in steps}))
-    head = [f"from codegen.loops.schedule import {names}", ""] if steps else ["# the nest as it is"]
-    return "\n".join([*head, *lines]) + "\n"
-
-
-def sketches(proc: Proc) -> tuple[Sketch, ...]:
-    """One or two neighbouring loops around the reduction are tiled; the innermost ones first."""
-    around, inside = _nest(proc)
-    reduced = tuple(s for s in walk(inside) if isinstance(s, For))
-    sums = tuple(s.buffer.name for s in inside if isinstance(s, Declare))
-    ones = [(var,) for var in reversed(around)]
-    twos = [around[n : n + 2] for n in reversed(range(len(around) - 1))]
-    return tuple(Sketch(tiled, reduced, sums) for tiled in (*twos, *ones))
-
-
-def schedules(proc: Proc) -> Mapping[tuple[int, int, int, int], Steps]:
-    """All that the primitives accept, by sketch (from 1), factors and turns; each schedule once."""
-    found: dict[tuple[int, int, int, int], Steps] = {}
-    known: set[Steps] = set()
-    for number, sketch in enumerate(sketches(proc), 1):
-        for outer, inner, turns in product(FACTORS, FACTORS, TURNS):
-            steps = sketch.steps((outer, inner), turns)
-            if outer * inner <= MOST_SUMS and steps not in known and _is_sound(proc, steps):
-                known.add(steps)
-                found[number, outer, inner, turns] = steps
-    return found
-
-
-def _is_sound(proc: Proc, steps: Steps) -> bool:
+def is_sound(proc: Proc, steps: Steps) -> bool:
     try:
         apply(proc, steps)
     except ScheduleError:
@@ -107,11 +136,9 @@ def _is_sound(proc: Proc, steps: Steps) -> bool:
     return True
 
 
-def _nest(proc: Proc) -> tuple[tuple[str, ...], tuple[Stmt, ...]]:
-    """The loops around one element, and what makes it."""
-    around: list[str] = []
-    body = proc.body
-    while len(body) == 1 and isinstance(body[0], For):
-        around.append(body[0].var)
-        body = body[0].body
-    return tuple(around), body
+def as_python(steps: Steps) -> str:
+    """The schedule as one would write it by hand."""
+    lines = [f"proc = {name}(proc, {', '.join(map(repr, arguments))})" for name, arguments in steps]
+    names = ", ".join(sorted({name for name, _ in steps}))
+    head = [f"from codegen.loops.schedule import {names}", ""] if steps else ["# the nest as it is"]
+    return "\n".join([*head, *lines]) + "\n"

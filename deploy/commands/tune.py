@@ -32,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--list", action="store_true", help="show the tasks and measure nothing")
     parser.add_argument("--trials", metavar="N", type=options.count, default=300, help="points to measure")
-    parser.add_argument("--tuner", choices=tuple(TUNERS), default="ga", help="how points are chosen")
+    parser.add_argument(
+        "--tuner",
+        choices=tuple(TUNERS),
+        help="how points are chosen; model where the package lightgbm is installed, else ga",
+    )
     parser.add_argument("--tasks", metavar="LIST", default="", help="only these, as 1,3-5; see --list")
     parser.add_argument(
         "--early-stop", metavar="N", type=options.count, help="leave a task after N trials without a gain"

@@ -9,14 +9,13 @@ import numpy as np
 
 from aot.ir.graph import Array
 from codegen.kernels.kernel import Kernel, RowAccess
-from codegen.kernels.knobs import Knob, Point, Space
+from codegen.kernels.knobs import NOT_TUNED, Point
+from codegen.kernels.searched import with_sketches
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Buffer, Proc, Role
-from codegen.loops.sketches import FACTORS, TURNS, Steps, apply, as_python, schedules, sketches
+from codegen.loops.sketches import as_python, nest_of
 from codegen.lower import LoweredStage
 from platforms.tuning.tasks import Experiment, Operand, Task
-
-_NAIVE: Point = {"sketch": 1, "outer": 1, "inner": 1, "turns": 1}
 
 
 @dataclass(frozen=True)
@@ -25,40 +24,30 @@ class AutoTask:
 
     task: Task
     experiment: Experiment
-    schedules: Mapping[tuple[int, int, int, int], Steps]
-
-    def as_python(self, point: Point) -> str:
-        """The schedule of a point, to be pasted into a kernel."""
-        return as_python(self.schedules[_key(point)])
 
 
 def auto_task(proc: Proc, seed: int = 0) -> AutoTask:
     """For a nest of ROWS, constants and one output; its inputs are random."""
-    found = schedules(proc)
-    knobs = (
-        Knob("sketch", tuple(range(1, len(sketches(proc)) + 1))),
-        Knob("outer", FACTORS),
-        Knob("inner", FACTORS),
-        Knob("turns", TURNS),
-    )
-    task = f"auto {proc.name}"
-    space = Space(task, knobs, _NAIVE, lambda point: _key(point) in found)
     memory = _memory(proc, seed)
+    rows = tuple(RowAccess(0, 0, p.rows) for p in proc.params if p.role is Role.ROWS)
     constants = {p.name: memory[p.name][0] for p in proc.params if p.role is Role.CONSTANT}
+    naive = Kernel("auto", "searched", proc, "", rows, constants)
 
     def scheduled(tuned: Mapping[str, Point]) -> Kernel:
-        point = space.chosen(tuned)
-        made = apply(proc, found[_key(point)])
-        rows = tuple(RowAccess(0, 0, p.rows) for p in proc.params if p.role is Role.ROWS)
-        return Kernel("auto", "searched", made, "", rows, constants, space=space, point=point)
+        return with_sketches(naive, tuned)
 
-    stage = LoweredStage(proc.name, None, proc.name, scheduled({}), (), "", scheduled)
-    whole = Task(task, proc.name, space, stage, layers=1, firings=1, work=0.0)
-    return AutoTask(whole, _experiment(proc, memory), found)
+    kernel = scheduled(NOT_TUNED)
+    assert kernel.space is not None, f"{proc.name} is no plain nest"
+    stage = LoweredStage(proc.name, None, proc.name, kernel, (), "", scheduled)
+    task = Task(kernel.space.task, proc.name, kernel.space, stage, layers=1, firings=1, work=0.0)
+    return AutoTask(task, _experiment(proc, memory))
 
 
-def _key(point: Point) -> tuple[int, int, int, int]:
-    return point["sketch"], point["outer"], point["inner"], point["turns"]
+def schedule_text(proc: Proc, point: Point) -> str:
+    """The schedule of a point, to be pasted into a kernel."""
+    nest = nest_of(proc)
+    assert nest is not None, f"{proc.name} is no plain nest"
+    return as_python(nest.steps(point))
 
 
 def _memory(proc: Proc, seed: int) -> dict[str, list[Array]]:

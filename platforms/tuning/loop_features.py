@@ -1,48 +1,35 @@
-"""What a cost model sees of a candidate: its knobs, and numbers counted in its loop nest."""
+"""What a cost model sees of points: the knobs, and how they divide the loops of the kernel.
+
+No kernel is made for it: that takes milliseconds, for ten thousand points half a minute. What decides is
+known before: how many tiles a loop is cut into, what is left over, how many sums a tile has, how many loads
+serve each product, how much is written out.
+"""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 
-from codegen.kernels.kernel import Kernel
-from codegen.kernels.knobs import Point
-from codegen.loops.ir import Accumulate, Declare, For, Invoke, Stmt, Store
-from codegen.loops.print_c import expand_unrolled
+import numpy as np
 
-NAMES = ("stores", "sums", "calls", "called", "loops", "turns", "locals", "statements", "constants")
+from aot.ir.graph import Array
+from codegen.kernels.knobs import Point, Space
 
 
-def features(point: Point, kernel: Kernel) -> list[float]:
-    """The knobs as they are; of what is counted the logarithm: costs are products."""
-    counted = Counter[str]()
-    for proc in kernel.procs:
-        _count(expand_unrolled(proc.body), 1, counted)
-    counted["constants"] = sum(array.nbytes for array in kernel.constants.values())
-    return [*(float(value) for value in point.values()), *(math.log2(1 + counted[name]) for name in NAMES)]
-
-
-def _count(body: Sequence[Stmt], times: int, counted: Counter[str]) -> None:
-    """`times` is how often the body runs in one call of the kernel."""
-    for stmt in body:
-        counted["statements"] += 1
-        match stmt:
-            case For(_, extent, inner):
-                counted["loops"] += times
-                counted["turns"] += times * extent
-                _count(inner, times * extent, counted)
-            case Store():
-                counted["stores"] += times
-            case Accumulate():
-                counted["sums"] += times
-            case Declare(buffer):
-                counted["locals"] = max(counted["locals"], buffer.elements)
-            case Invoke(instruction):
-                counted["calls"] += times
-                counted["called"] += times * _executed(instruction.params, instruction.machine_instructions)
-
-
-def _executed(params: Sequence[object], instructions: int) -> int:
-    """Of one call: at least its parameters are handed over."""
-    return instructions + len(params)
+def features(space: Space, points: Sequence[Point]) -> Array:
+    """A row of numbers for each point, of one length for the whole space."""
+    names = [knob.name for knob in space.knobs]
+    values = np.array([[point[name] for name in names] for point in points], np.float64)
+    extents = np.array([space.extents.get(name, 0) for name in names], np.float64)
+    divides = extents > 0
+    tiles, loops = values[:, divides], extents[divides]
+    parts = loops // tiles
+    return np.hstack(
+        [
+            values,
+            parts,
+            loops - parts * tiles,  # what is left over
+            np.log2(values).sum(axis=1, keepdims=True),  # what is written out
+            np.log2(tiles).sum(axis=1, keepdims=True),  # what a tile holds
+            (1 / tiles).sum(axis=1, keepdims=True),  # loads for each product
+        ]
+    )

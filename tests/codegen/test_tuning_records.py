@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tiny_models import residual
 
 import deploy.demo
 from aot.errors import InputError
@@ -59,6 +60,17 @@ def test_the_fastest_record_of_the_core_is_used(tmp_path: Path) -> None:
 )
 def test_a_record_that_does_not_serve_changes_nothing(line: str, tmp_path: Path) -> None:
     assert _compiled(tmp_path, line).sources == _compiled(tmp_path).sources
+
+
+def test_a_nest_that_nobody_scheduled_is_compiled_as_the_search_found_it(tmp_path: Path) -> None:
+    path, target = tmp_path / "residual.tflite", load_board("mps2-an386").target
+    path.write_bytes(residual())
+    plain = compile_model(path, target, CompileOptions())
+    (task,) = [layer.why.partition("task ")[2] for layer in plain.layers if layer.op == "add"]
+    tuned = compile_model(path, target, CompileOptions(), {task: {"column": 2, "c": 2, "order": 2}})
+    (why,) = [layer.why for layer in tuned.layers if layer.op == "add"]
+    assert why.startswith("tuned: column 2, c 2, order 2; ")
+    assert tuned.sources["residual.c"] != plain.sources["residual.c"]
 
 
 @pytest.mark.parametrize("line", ["{", '{"task": "x"}', _line(pixels=0), "[]"])

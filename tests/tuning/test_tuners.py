@@ -26,10 +26,6 @@ def cost(point: Point) -> float:
     return 100 + (point["a"] - 6) ** 2 + (point["b"] - point["a"]) ** 2 + 3 * abs(point["c"] - 2) + point["d"]
 
 
-def features(point: Point) -> list[float]:
-    return [float(value) for value in point.values()]
-
-
 def best_after(tuner: Tuner, trials: int) -> float:
     for _ in range(trials // 10):
         tuner.learn([(point, cost(point)) for point in tuner.propose(10)])
@@ -41,7 +37,7 @@ def best_after(tuner: Tuner, trials: int) -> float:
 def test_every_legal_point_is_proposed_once(name: str, require_package: Callable[..., None]) -> None:
     require_package("lightgbm")
     small = Space("small", (Knob("a", (1, 2, 3)), Knob("b", (1, 2))), {"a": 1, "b": 1}, lambda p: p["a"] != 2)
-    tuner = make_tuner(name, small, 0, features)
+    tuner = make_tuner(name, small, 0)
     proposed = [point for _ in range(9) for point in tuner.propose(1)]
     assert sorted(map(str, proposed)) == sorted(map(str, small.points))
     assert tuner.is_done
@@ -50,7 +46,7 @@ def test_every_legal_point_is_proposed_once(name: str, require_package: Callable
 def test_searches_that_learn_beat_chance(require_package: Callable[..., None]) -> None:
     require_package("lightgbm")
     means = {
-        name: statistics.fmean(best_after(make_tuner(name, SPACE, seed, features), 120) for seed in range(5))
+        name: statistics.fmean(best_after(make_tuner(name, SPACE, seed), 120) for seed in range(5))
         for name in ("random", "anneal", "ga", "model")
     }
     assert means["model"] <= means["ga"] < means["random"]
@@ -60,7 +56,7 @@ def test_searches_that_learn_beat_chance(require_package: Callable[..., None]) -
 def test_a_failed_point_is_no_best_and_no_reason_to_stop(require_package: Callable[..., None]) -> None:
     require_package("lightgbm")
     for name in TUNERS:
-        tuner = make_tuner(name, SPACE, 0, features)
+        tuner = make_tuner(name, SPACE, 0)
         for number in range(30):
             tuner.learn([(p, None if number % 2 else cost(p)) for p in tuner.propose(2)])
         assert tuner.best is not None
@@ -68,20 +64,22 @@ def test_a_failed_point_is_no_best_and_no_reason_to_stop(require_package: Callab
 
 
 def test_what_earlier_records_recommend_goes_first() -> None:
-    tuner = make_tuner("random", SPACE, 0, features)
+    tuner = make_tuner("random", SPACE, 0)
     tuner.warm_up([({"a": 5, "b": 5}, 0.9), ({"a": 6, "b": 6, "c": 2}, 0.8), ({"e": 3}, 0.1)])
     assert [(p["a"], p["c"]) for p in tuner.propose(2)] == [(6, 2), (5, 1)]
 
 
 def test_ten_thousand_points_are_ranked_within_a_second(require_package: Callable[..., None]) -> None:
     require_package("lightgbm")
-    import numpy as np
-
+    from platforms.tuning.loop_features import features
     from platforms.tuning.tuners.model import fitted
 
-    rows = np.random.default_rng(0).random((10_000, 14))
-    model = fitted(rows[:300], [float(row.sum()) for row in rows[:300]])
+    knobs = tuple(Knob(name, tuple(range(1, 11))) for name in "abcd")
+    space = Space("big", knobs, dict.fromkeys("abcd", 1), extents={"a": 64, "b": 48, "c": 9})
+    assert len(space.points) == 10_000
     begun = time.process_time()
+    rows = features(space, space.points)
+    model = fitted(rows[::33], [cost(point) for point in space.points[::33]])
     model.predict(rows)
     assert time.process_time() - begun < 1
 
@@ -89,7 +87,7 @@ def test_ten_thousand_points_are_ranked_within_a_second(require_package: Callabl
 def test_the_model_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platforms.tuning.tuners.model.find_spec", lambda _name: None)
     with pytest.raises(ToolError) as caught:
-        make_tuner("model", SPACE, 0, features)
+        make_tuner("model", SPACE, 0)
     assert str(caught.value) == (
         'error: tuner "model" needs the Python package lightgbm\n'
         "  hint: pip install 'solder[tune]', or another tuner: ga"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from codegen.kernels.knobs import Space
-from platforms.tuning.tuners.tuner import FeaturesOf, Key, Tuner, key_of
+from platforms.tuning.tuners.tuner import Key, Tuner, key_of
 
 _WALKS = 8
 _HOTTEST = 0.2  # a step this much worse, in parts of the cost, is taken once in e times
@@ -14,8 +14,8 @@ _STEPS = 8  # to an open point
 
 
 class Anneal(Tuner):
-    def __init__(self, space: Space, seed: int, features: FeaturesOf) -> None:
-        super().__init__(space, seed, features)
+    def __init__(self, space: Space, seed: int) -> None:
+        super().__init__(space, seed)
         self._walks: list[Key] = [key_of(space.default)]
         self._from: dict[Key, int] = {}  # a proposed point -> the walk that stepped there
         self._heat = [_HOTTEST] * _WALKS
@@ -50,5 +50,5 @@ class Anneal(Tuner):
         return old is None or new <= old or self.rng.random() < math.exp((1 - new / old) / heat)
 
 
-def make(space: Space, seed: int, features: FeaturesOf) -> Tuner:
-    return Anneal(space, seed, features)
+def make(space: Space, seed: int) -> Tuner:
+    return Anneal(space, seed)

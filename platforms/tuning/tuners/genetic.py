@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from codegen.kernels.knobs import Space
-from platforms.tuning.tuners.tuner import FeaturesOf, Key, Tuner, key_of
+from platforms.tuning.tuners.tuner import Key, Tuner, key_of
 
 POPULATION = 50
 _STRANGERS = 8  # points by chance before there are parents: children are better even of few
-_RIVALS = 4  # of which the best becomes a parent
-_MUTATES = 0.5
+_RIVALS = 3  # of which the best becomes a parent
+_MUTATES = 0.3
 _TRIES = 20  # for a child that was not measured yet
 
 
@@ -37,5 +37,5 @@ class Genetic(Tuner):
         return min(self.rng.choice(parents) for _ in range(_RIVALS))[1]
 
 
-def make(space: Space, seed: int, features: FeaturesOf) -> Tuner:
-    return Genetic(space, seed, features)
+def make(space: Space, seed: int) -> Tuner:
+    return Genetic(space, seed)

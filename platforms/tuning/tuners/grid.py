@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codegen.kernels.knobs import Space
-from platforms.tuning.tuners.tuner import FeaturesOf, Key, Tuner
+from platforms.tuning.tuners.tuner import Key, Tuner
 
 
 class Grid(Tuner):
@@ -11,5 +11,5 @@ class Grid(Tuner):
         return next(key for key in self.points if self.is_open(key))
 
 
-def make(space: Space, seed: int, features: FeaturesOf) -> Tuner:
-    return Grid(space, seed, features)
+def make(space: Space, seed: int) -> Tuner:
+    return Grid(space, seed)

@@ -16,7 +16,8 @@ import numpy as np
 from aot.errors import ToolError
 from aot.ir.graph import Array
 from codegen.kernels.knobs import Space
-from platforms.tuning.tuners.tuner import FeaturesOf, Key, Tuner
+from platforms.tuning.loop_features import features
+from platforms.tuning.tuners.tuner import Key, Tuner
 
 _FIRST = 12  # points by chance before there is something to learn from
 _BATCH = 8  # points that one ranking gives
@@ -37,9 +38,10 @@ _TREES = {
 
 
 class ModelLed(Tuner):
-    def __init__(self, space: Space, seed: int, features: FeaturesOf) -> None:
-        super().__init__(space, seed, features)
-        self._rows: dict[Key, list[float]] = {}
+    def __init__(self, space: Space, seed: int) -> None:
+        super().__init__(space, seed)
+        self._rows = features(space, list(self.points.values()))
+        self._row_of = {key: number for number, key in enumerate(self.points)}
         self._ranked: list[Key] = []
 
     def choose(self) -> Key:
@@ -60,10 +62,7 @@ class ModelLed(Tuner):
         return [pool[i] for i in np.argsort(-scores, kind="stable")]
 
     def _table(self, keys: list[Key]) -> Array:
-        for key in keys:
-            if key not in self._rows:
-                self._rows[key] = self.features(self.points[key])
-        return np.asarray([self._rows[key] for key in keys])
+        return self._rows[[self._row_of[key] for key in keys]]
 
 
 def fitted(rows: Array, costs: list[float | None]) -> Any:
@@ -79,10 +78,10 @@ def fitted(rows: Array, costs: list[float | None]) -> Any:
     return lightgbm.train(settings, data, num_boost_round=_ROUNDS)
 
 
-def make(space: Space, seed: int, features: FeaturesOf) -> Tuner:
+def make(space: Space, seed: int) -> Tuner:
     if find_spec("lightgbm") is None:
         raise ToolError(
             'tuner "model" needs the Python package lightgbm',
             hint="pip install 'solder[tune]', or another tuner: ga",
         )
-    return ModelLed(space, seed, features)
+    return ModelLed(space, seed)

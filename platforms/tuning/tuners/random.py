@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codegen.kernels.knobs import Space
-from platforms.tuning.tuners.tuner import FeaturesOf, Key, Tuner
+from platforms.tuning.tuners.tuner import Key, Tuner
 
 
 class Random(Tuner):
@@ -11,5 +11,5 @@ class Random(Tuner):
         return self.any_open()
 
 
-def make(space: Space, seed: int, features: FeaturesOf) -> Tuner:
-    return Random(space, seed, features)
+def make(space: Space, seed: int) -> Tuner:
+    return Random(space, seed)

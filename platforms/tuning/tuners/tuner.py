@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 
 from codegen.kernels.knobs import Point, Space
 from platforms.tuning.tuners import TUNERS
 
 Key = tuple[tuple[str, int], ...]
-FeaturesOf = Callable[[Point], list[float]]  # numbers of one length for every point
 
 
 def key_of(point: Point) -> Key:
@@ -21,9 +21,8 @@ def key_of(point: Point) -> Key:
 class Tuner(ABC):
     """Searches one space; costs are of any unit, and a point that failed has none."""
 
-    def __init__(self, space: Space, seed: int, features: FeaturesOf) -> None:
+    def __init__(self, space: Space, seed: int) -> None:
         self.space = space
-        self.features = features
         self.rng = random.Random(seed)
         self.points: dict[Key, Point] = {key_of(point): point for point in space.points}
         self._first: list[Key] = []  # what earlier records recommend
@@ -107,6 +106,11 @@ class Tuner(ABC):
             self._place[last] = place
 
 
-def make_tuner(name: str, space: Space, seed: int, features: FeaturesOf) -> Tuner:
-    tuner: Tuner = import_module(TUNERS[name]).make(space, seed, features)
+def default_tuner() -> str:
+    """The one that needs the fewest trials of those that this machine can run."""
+    return "model" if find_spec("lightgbm") else "ga"
+
+
+def make_tuner(name: str, space: Space, seed: int) -> Tuner:
+    tuner: Tuner = import_module(TUNERS[name]).make(space, seed)
     return tuner

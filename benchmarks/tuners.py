@@ -1,0 +1,102 @@
+"""Compares the tuners: all points of some tasks are measured once, searches then run on what was found."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.tuning_cases import BOARD, TASKS, measured, tuning_case
+from boards.load import load_board
+from codegen.kernels.knobs import Space
+from platforms.base import compiler_platform_of
+from platforms.tuning.loaded_bench import LoadedBench
+from platforms.tuning.trial import MeasureChoices
+from platforms.tuning.tuners.tuner import Key, key_of, make_tuner
+
+SPACES = Path(__file__).parent / "tuning_spaces.json"
+TUNERS = ("random", "anneal", "ga", "model")
+SEEDS = 20  # fewer leave much to chance
+TRIALS = 64  # of each search
+_IN_A_BATCH = 8
+
+
+@dataclass(frozen=True)
+class MeasuredSpace:
+    """What every point of a task costs, in the order of the space's points."""
+
+    model: str
+    number: int  # of the task in the model
+    task: str
+    costs: tuple[int, ...]  # instructions
+
+    def of(self, space: Space) -> dict[Key, int]:
+        """Raises SystemExit where the space has changed since."""
+        if len(space.points) != len(self.costs):
+            raise SystemExit(f"{self.task} has {len(space.points)} points, {len(self.costs)} were measured")
+        return {key_of(point): cost for point, cost in zip(space.points, self.costs, strict=True)}
+
+
+def read_spaces() -> tuple[MeasuredSpace, ...]:
+    return tuple(MeasuredSpace(**facts) for facts in json.loads(SPACES.read_text()))
+
+
+def write_spaces(spaces: Iterable[MeasuredSpace]) -> None:
+    lines = ",\n".join(json.dumps(asdict(space)) for space in spaces)
+    SPACES.write_text(f"[\n{lines}\n]\n")
+
+
+def measure_spaces() -> tuple[MeasuredSpace, ...]:
+    return tuple(_measured_space(model, number) for model, number in TASKS)
+
+
+def _measured_space(model: str, number: int) -> MeasuredSpace:
+    case, board = tuning_case(model, number), load_board(BOARD)
+    sys.stderr.write(f"{case.task.name}: {len(case.task.space.points)} points\n")
+    with tempfile.TemporaryDirectory() as folder:
+        made = LoadedBench(board, compiler_platform_of(board), Path(folder), MeasureChoices())
+        with closing(made) as bench:
+            outcomes = measured(bench, case, case.task.space.points)
+    costs = tuple(board.counter.instructions(outcome.ticks[0]) for outcome in outcomes)
+    return MeasuredSpace(model, number, case.task.name, costs)
+
+
+def report(spaces: Sequence[MeasuredSpace]) -> str:
+    lines = [f"best cost after {TRIALS} trials over the best of all, mean of {SEEDS} seeds:"]
+    lines.append(f"  {'task':<42}{'points':>7}{'default':>9}" + "".join(f"{name:>9}" for name in TUNERS))
+    lines += [_row(space) for space in spaces]
+    return "\n".join(lines)
+
+
+def _row(measured_space: MeasuredSpace) -> str:
+    best, default = min(measured_space.costs), measured_space.costs[0]
+    means = compared(measured_space, SEEDS)
+    numbers = (default / best, *(means[name] for name in TUNERS))
+    head = f"  {measured_space.task:<42}{len(measured_space.costs):>7}"
+    return head + "".join(f"{number:>9.4f}" for number in numbers)
+
+
+def compared(measured_space: MeasuredSpace, seeds: int) -> dict[str, float]:
+    """For each tuner the mean of what it finds, over the best there is."""
+    space = tuning_case(measured_space.model, measured_space.number).task.space
+    costs = measured_space.of(space)
+    best = min(costs.values())
+    return {
+        name: statistics.fmean(_searched(name, space, costs, seed) for seed in range(seeds)) / best
+        for name in TUNERS
+    }
+
+
+def _searched(name: str, space: Space, costs: dict[Key, int], seed: int) -> float:
+    """As a search goes: the default first, then batches."""
+    tuner = make_tuner(name, space, seed)
+    tuner.learn([(space.default, float(costs[key_of(space.default)]))])
+    for _ in range(_IN_A_BATCH, TRIALS + 1, _IN_A_BATCH):
+        tuner.learn([(point, float(costs[key_of(point)])) for point in tuner.propose(_IN_A_BATCH)])
+    assert tuner.best is not None
+    return tuner.best[1]

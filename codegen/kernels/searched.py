@@ -1,0 +1,32 @@
+"""Schedules for nests that nobody has scheduled: the sketches of the nest are the knobs of its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from codegen.kernels.kernel import Kernel
+from codegen.kernels.knobs import Knob, Point, Space
+from codegen.loops.ir import Proc
+from codegen.loops.sketches import Nest, apply, is_sound, nest_of
+
+
+def sketch_space(proc: Proc, nest: Nest) -> Space:
+    """Its default is the nest as it is."""
+    knobs = tuple(Knob(name, values) for name, values in nest.open_numbers.items())
+
+    def is_legal(point: Point) -> bool:
+        return nest.allows(point) and is_sound(proc, nest.steps(point))
+
+    task = f"{proc.name} nest {proc.params[0].dtype.value}"
+    return Space(task, knobs, dict.fromkeys((k.name for k in knobs), 1), is_legal, nest.extents)
+
+
+def with_sketches(kernel: Kernel, tuned: Mapping[str, Point]) -> Kernel:
+    """The kernel itself where it has knobs of its own, or no plain nest."""
+    nest = nest_of(kernel.proc)
+    if kernel.space is not None or nest is None:
+        return kernel
+    space = sketch_space(kernel.proc, nest)
+    point = space.chosen(tuned)
+    return replace(kernel, proc=apply(kernel.proc, nest.steps(point)), space=space, point=point)
