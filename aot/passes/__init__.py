@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from aot.passes.fold_constants import fold_constants
+from aot.passes.fold_scales import fold_scales
+from aot.passes.fuse_activations import fuse_activations
 from aot.passes.merge_duplicates import merge_duplicates
 from aot.passes.merge_pads import merge_pads
 from aot.passes.merge_tables import merge_tables
@@ -15,6 +17,8 @@ from aot.passes.step import Pass
 
 PIPELINE: tuple[Pass, ...] = (
     Pass("fold-constants", fold_constants, "first: later passes look for constants"),
+    Pass("fold-scales", fold_scales, "before activations are fused: a layer with one takes no factor"),
+    Pass("fuse-activations", fuse_activations, "before remove-identity: it leaves views"),
     Pass("remove-identity", remove_identity, "before duplicates are sought: it makes reads equal"),
     Pass("merge-duplicates", merge_duplicates, "before dead channels: a value's readers must all be known"),
     Pass("merge-pads", merge_pads, "after duplicates are gone: of two equal pads one is enough"),

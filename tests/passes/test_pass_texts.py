@@ -43,6 +43,8 @@ def cases() -> Iterator[Case]:
 
 CASES = list(cases())
 
+ROUNDING_ELSEWHERE = {"fold_scales"}
+
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.stem}: {case.title}")
 def test_a_pass_does_what_its_text_says(case: Case) -> None:
@@ -64,7 +66,14 @@ def test_a_pass_keeps_rules_and_outputs(case: Case) -> None:
         inputs = random_inputs(graph, seed)
         before, after = run_graph(graph, inputs), run_graph(result, inputs)
         assert before.keys() == after.keys()
-        assert all(np.array_equal(before[name], after[name]) for name in before)
+        assert all(same(case.stem, before[name], after[name]) for name in before)
+
+
+def same(stem: str, before: Array, after: Array) -> bool:
+    """In every bit, unless the pass rounds real numbers elsewhere."""
+    if stem in ROUNDING_ELSEWHERE:
+        return before.dtype == after.dtype and np.allclose(before, after, rtol=1e-6, atol=1e-6)
+    return np.array_equal(before, after)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.stem}: {case.title}")
