@@ -14,6 +14,7 @@ from aot.plan.model import Kind, Plan
 from aot.plan.whole_bound import whole_tensor_bound
 from aot.target import Optimize, Target
 from codegen.arenas import arenas_of
+from codegen.constant_places import constant_regions
 from codegen.constants import collect_constants
 from codegen.emit import emit_sources
 from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
@@ -59,7 +60,8 @@ def compile_graph(
     arenas = arenas_of(plan.pool_bytes)
     by_pool = dict(zip(plan.pool_bytes, arenas, strict=True))
     states = state_infos(name, graph.states, plan, by_pool)
-    constants = collect_constants(name, lowered.stages, states)
+    regions = constant_regions(lowered.stages, options.constants, target)
+    constants = collect_constants(name, lowered.stages, states, regions)
     names = unique_identifiers(lowered.tensors, "tensor")
     inputs = _interface(graph, graph.inputs, lowered, plan, names)
     outputs = _interface(graph, graph.outputs, lowered, plan, names)
@@ -93,6 +95,7 @@ def compile_graph(
         plan=plan,
         layers=_layers(graph, lowered, printer),
         constants_bytes=constants.bytes,
+        constants_in=constants.bytes_in,
         code_bytes_estimate=estimate_code_bytes(library, run, plan),
         stack_bytes_estimate=estimate_stack_bytes(library, len(lowered.stages)),
         c_flags=("-std=gnu99" if target.constant_space else "-std=c99", *_FLAGS[options.optimize.value]),

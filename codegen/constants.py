@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,15 +30,29 @@ _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
 class Constants:
     arrays: Mapping[str, Array]  # C name -> contents
     names: tuple[Mapping[str, str], ...]  # one per stage: parameter -> C name
+    regions: Mapping[str, str]  # C name -> region, of what does not lie with the code
 
     @property
     def bytes(self) -> int:
         return sum(a.nbytes for a in self.arrays.values())
 
+    @property
+    def bytes_in(self) -> Mapping[str, int]:
+        """By region, of what does not lie with the code."""
+        found: Counter[str] = Counter()
+        for name, region in self.regions.items():
+            found[region] += self.arrays[name].nbytes
+        return dict(sorted(found.items()))
+
 
 def collect_constants(
-    model: str, stages: Sequence[LoweredStage], states: Sequence[StateInfo] = ()
+    model: str,
+    stages: Sequence[LoweredStage],
+    states: Sequence[StateInfo] = (),
+    stage_regions: Sequence[str] = (),
 ) -> Constants:
+    """`stage_regions` are those of each stage's constants; without them all lie with the code."""
+    regions: dict[str, str] = {}
     arrays: dict[str, Array] = {}
     known: dict[tuple[str, bytes], str] = {}
     names = []
@@ -48,12 +63,14 @@ def collect_constants(
             if key not in known:
                 known[key] = f"{model}_layer{index}_{param}"
                 arrays[known[key]] = data
+                if stage_regions and stage_regions[index]:
+                    regions[known[key]] = stage_regions[index]
             mine[param] = known[key]
         names.append(mine)
     for state in states:
         if state.constant is not None:
             arrays[state.constant] = state.initial.reshape(-1)
-    return Constants(arrays, tuple(names))
+    return Constants(arrays, tuple(names), regions)
 
 
 def constant(space: str) -> str:
@@ -65,9 +82,10 @@ def declaration(name: str, data: Array, space: str) -> str:
     return f"extern {constant(space)}{_C_TYPES[data.dtype.name]} {name}[{data.size}];"
 
 
-def definition(name: str, data: Array, space: str) -> str:
+def definition(name: str, data: Array, space: str, region: str) -> str:
     """Aligned to a word, because kernels read weights by words."""
-    head = f"CONSTANT {constant(space)}{_C_TYPES[data.dtype.name]} {name}[{data.size}] = {{"
+    place = f"CONSTANT_IN({region})" if region else "CONSTANT"
+    head = f"{place} {constant(space)}{_C_TYPES[data.dtype.name]} {name}[{data.size}] = {{"
     return "\n".join([head, *_lines(data), "};"])
 
 

@@ -77,7 +77,10 @@ def emit_sources(
     }
     weights = {
         "declarations": [declaration(n, a, space) for n, a in constants.arrays.items()],
-        "definitions": [definition(n, a, space) for n, a in constants.arrays.items()],
+        "definitions": [
+            definition(n, a, space, constants.regions.get(n, "")) for n, a in constants.arrays.items()
+        ],
+        "has_regions": bool(constants.regions),
     }
     return {
         f"{name}.h": _render("model.h.j2", common),

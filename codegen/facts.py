@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
@@ -25,6 +26,7 @@ class ModelFacts:
     layers: tuple[LayerInfo, ...]
     memory: MemoryMap
     constants_bytes: int
+    constants_in: Mapping[str, int]  # of them by region, where it is not the code's
     code_bytes_estimate: int
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]
@@ -71,6 +73,7 @@ def facts_of(model: CompiledModel) -> ModelFacts:
         layers=model.layers,
         memory=map_memory(model.request, model.plan),
         constants_bytes=model.constants_bytes,
+        constants_in=model.constants_in,
         code_bytes_estimate=model.code_bytes_estimate,
         stack_bytes_estimate=model.stack_bytes_estimate,
         c_flags=model.c_flags,

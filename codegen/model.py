@@ -21,6 +21,14 @@ class Rounding(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantRule:
+    """Constants of the layers that a pattern names lie in a region of the board."""
+
+    pattern: str  # of a kind of layer, a layer's name, or layer3; * stands for any letters
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
 class CompileOptions:
     optimize: Optimize = Optimize.SPEED
     rounding: Rounding = Rounding.TFLM
@@ -28,6 +36,7 @@ class CompileOptions:
     rows: bool = True  # False: whole tensors only, to compare with
     exact: bool = False  # a solver improves or proves the placement
     pools: tuple[Pool, ...] = ()  # of the arena, fastest first; none named: the board's as they are needed
+    constants: tuple[ConstantRule, ...] = ()  # the others lie with the code
     stream: bool = False  # the input comes row by row and need not exist as a whole
     given: Given = NOTHING_GIVEN  # what the user says of the inputs
 
@@ -105,6 +114,7 @@ class CompiledModel:
     plan: Plan
     layers: tuple[LayerInfo, ...]
     constants_bytes: int
+    constants_in: Mapping[str, int]  # of them by region, where it is not the code's
     code_bytes_estimate: int
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]

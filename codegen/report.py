@@ -98,25 +98,38 @@ def _layer_row(facts: ModelFacts, layer: LayerInfo, times: Sequence[int], peak: 
 
 
 def _budgets(facts: ModelFacts, target: Target) -> tuple[Budget, ...]:
-    """RAM by RAM where the arena is spread over several."""
-    stack = ("stack, estimated", facts.stack_bytes_estimate)
-    flash = (("constants", facts.constants_bytes), ("code, estimated", facts.code_bytes_estimate))
-    planned = {arena.region: arena.bytes for arena in facts.arenas if arena.region}
-    if not planned:
-        ram = _budget(target, "ram", (("arena, inputs and outputs in it", facts.arena_bytes), stack))
-        return (*ram, *_budget(target, "flash", flash))
-    taken: dict[Region, Parts] = {target.by_speed("ram")[0]: (stack,)}
-    for region in target.by_speed("ram"):
-        if region.name in planned:
-            part = (f"arena in {region.name}", planned[region.name])
-            taken[region] = (part, *taken.get(region, ()))
-    return (*(Budget(region, parts) for region, parts in taken.items()), *_budget(target, "flash", flash))
+    """Region by region; what names none has its role's fastest with room."""
+    other_flash = [r.name for r in target.by_speed("flash")[1:]]
+    elsewhere = sum(size for region, size in facts.constants_in.items() if region in other_flash)
+    arenas = {arena.region: arena.bytes for arena in facts.arenas}
+    parts = [
+        *((region, "ram", _arena_said(region), size) for region, size in arenas.items()),
+        (_stack_region(target, arenas), "ram", "stack, estimated", facts.stack_bytes_estimate),
+        ("", "flash", "constants", facts.constants_bytes - elsewhere),
+        ("", "flash", "code, estimated", facts.code_bytes_estimate),
+    ]
+    chosen = {
+        role: _place(regions, sum(size for name, of, _, size in parts if (name, of) == ("", role)))
+        for role in ("ram", "flash")
+        if (regions := target.by_speed(role))
+    }
+    taken: dict[Region, Parts] = {}
+    named = {region.name: region for region in target.regions}
+    parts += [(name, "", f"constants in {name}", size) for name, size in facts.constants_in.items()]
+    for name, role, says, size in parts:
+        region = named.get(name) or chosen.get(role)
+        if region is not None:
+            taken[region] = (*taken.get(region, ()), (says, size))
+    return tuple(Budget(region, its_parts) for region, its_parts in taken.items())
 
 
-def _budget(target: Target, role: str, parts: Parts) -> tuple[Budget, ...]:
-    """None where nothing is known of such memory."""
-    regions = [region for region in target.regions if region.role == role]
-    return (Budget(_place(regions, sum(size for _, size in parts)), parts),) if regions else ()
+def _arena_said(region: str) -> str:
+    return f"arena in {region}" if region else "arena, inputs and outputs in it"
+
+
+def _stack_region(target: Target, arenas: Mapping[str, int]) -> str:
+    """Beside an arena that may lie anywhere, else in the fastest memory."""
+    return "" if "" in arenas or not target.by_speed("ram") else target.by_speed("ram")[0].name
 
 
 def _place(regions: Sequence[Region], needed_bytes: int) -> Region:

@@ -27,6 +27,14 @@ def pool(text: str) -> tuple[str, int | None]:
     return name, size(limit) if is_limited else None
 
 
+def placed_layers(text: str) -> tuple[str, str]:
+    """dense=QSPI"""
+    layers, _, region = text.rpartition("=")
+    if not layers or not region:
+        raise argparse.ArgumentTypeError(f"{text!r} is not layers with a memory, such as dense=QSPI")
+    return layers, region
+
+
 def named_sizes(text: str) -> tuple[str, tuple[int, ...]]:
     """x=1,3,32,32"""
     name, _, sizes = text.rpartition("=")
@@ -108,6 +116,14 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="spread the arena over these memories of the board, what is used most in the fastest; "
         "without it that is done where the fastest is too small",
+    )
+    parser.add_argument(
+        "--constants",
+        metavar="LAYERS=REGION",
+        type=placed_layers,
+        action="append",
+        default=[],
+        help="put the constants of some layers into a memory of the board: conv2d=ITCM, layer3=QSPI, *=DTCM",
     )
     parser.add_argument(
         "--stream",

@@ -11,7 +11,7 @@ from aot.errors import InputError, did_you_mean
 from aot.frontend.given import Given
 from aot.plan.model import Pool
 from aot.target import Optimize
-from codegen.model import CompileOptions, Rounding
+from codegen.model import CompileOptions, ConstantRule, Rounding
 from deploy.device import LineChoices
 from platforms.runners.runner import Where
 
@@ -23,6 +23,7 @@ def compile_options(arguments: argparse.Namespace) -> CompileOptions:
     return replace(
         make_options(arguments.optimize, arguments.rounding, arguments.ram),
         exact=arguments.exact,
+        constants=tuple(ConstantRule(layers, region) for layers, region in arguments.constants),
         pools=tuple(Pool(name, limit) for name, limit in arguments.pool),
         stream=arguments.stream,
         given=Given(dict(arguments.shape), dict(arguments.value)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from aot.errors import BoardError, FitError
@@ -89,13 +90,27 @@ def _linker_script(source: ProjectSource, board: Board) -> str:
             {"variable": variable(number, arena), "region": region.name}
             for number, (arena, region) in enumerate(zip(source.arenas, regions, strict=True))
         ],
+        constants=[_constant_place(source, board, region) for region in source.constants_in],
         stack_bytes=(stack_bytes + 7) // 8 * 8,
     )
 
 
+def _constant_place(source: ProjectSource, board: Board, name: str) -> dict[str, object]:
+    """A region that holds constants; RAM is filled from flash before the model runs."""
+    region = next((r for r in board.regions if r.name == name), None)
+    if region is None:
+        raise BoardError(
+            f"constants of {source.name} are to lie in {name}, which {board.name} has not",
+            f"its memories: {', '.join(r.name for r in board.regions)}",
+            f"deploy compile MODEL --board {board.name}",
+        )
+    return {"region": name, "is_copied": region.role == "ram"}
+
+
 def _arena_regions(source: ProjectSource, board: Board, stack_bytes: int) -> list[Region]:
     """Of each arena; stack and variables take theirs from the fastest memory."""
-    taken = {board.region("ram").name: stack_bytes + SERVER_RAM_BYTES}
+    taken = Counter(source.constants_in)
+    taken[board.region("ram").name] += stack_bytes + SERVER_RAM_BYTES
     return [_arena_region(source, arena, board, taken) for arena in source.arenas]
 
 

@@ -41,6 +41,7 @@ class ProjectSource:
     is_streamed: bool
     keeps_state: bool  # from run to run, in the arena
     constants_bytes: int
+    constants_in: Mapping[str, int]  # of them by region, where it is not the code's
     stack_bytes: int  # estimated need of <model>_run
     inputs: tuple[ProjectTensor, ...]
     outputs: tuple[ProjectTensor, ...]
@@ -80,6 +81,7 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
         sources={name: text for source in sources for name, text in source.sources.items()},
         headers={name: text for source in sources for name, text in source.headers.items()},
         arenas=_shared_arenas(sources),
+        constants_in=_shared_constants(sources),
         stack_bytes=max(source.stack_bytes for source in sources),
         beside=tuple(names[1:]),
     )
@@ -101,6 +103,11 @@ def _shared_arenas(sources: Sequence[ProjectSource]) -> tuple[Arena, ...]:
     return tuple(replace(arena, bytes=size) for arena, size in zip(most, sizes, strict=True))
 
 
+def _shared_constants(sources: Sequence[ProjectSource]) -> Mapping[str, int]:
+    regions = sorted({region for source in sources for region in source.constants_in})
+    return {region: sum(source.constants_in.get(region, 0) for source in sources) for region in regions}
+
+
 def project_source(archive: Archive) -> ProjectSource:
     """What a project holds of an archive."""
     return source_of(archive.facts, {**archive.sources, **archive.headers})
@@ -116,6 +123,7 @@ def source_of(facts: ModelFacts, files: Mapping[str, str]) -> ProjectSource:
         is_streamed=facts.line_arenas != facts.arenas,
         keeps_state=facts.keeps_state,
         constants_bytes=facts.constants_bytes,
+        constants_in=facts.constants_in,
         stack_bytes=facts.stack_bytes_estimate,
         inputs=tuple(_tensor(tensor) for tensor in facts.inputs),
         outputs=tuple(_tensor(tensor) for tensor in facts.outputs),

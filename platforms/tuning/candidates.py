@@ -65,7 +65,7 @@ def candidates_text(task: Task, experiment: Experiment, places: Places, kernels:
         "tuning",
         "candidates.c.jinja",
         includes=library.includes,
-        constants=[definition(name, data, "") for name, data in constants.arrays.items()],
+        constants=[definition(name, data, "", "") for name, data in constants.arrays.items()],
         helpers=library.helpers,
         kernels=library.kernels,
         candidates=[

@@ -149,6 +149,7 @@ def _source(arena_bytes: int) -> ProjectSource:
         is_streamed=False,
         keeps_state=False,
         constants_bytes=0,
+        constants_in={},
         stack_bytes=_STACK_BYTES,
         inputs=(),
         outputs=(),

@@ -48,6 +48,7 @@ def tiny() -> ProjectSource:
         is_streamed=False,
         keeps_state=False,
         constants_bytes=0,
+        constants_in={},
         stack_bytes=64,
         inputs=(ProjectTensor("x", "int8_t", 4, 0),),
         outputs=(ProjectTensor("y", "int8_t", 4, 0),),

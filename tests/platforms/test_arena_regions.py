@@ -1,7 +1,8 @@
-"""An arena spread over a board's memories: each part lies in its region, the bits on the board are right."""
+"""Arenas and constants in the memories of a board: each lies in its region, the bits there are right."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from aot.plan.model import Pool
 from boards.load import load_board
 from codegen.arenas import Arena
 from codegen.compile import compile_model
-from codegen.model import CompileOptions
+from codegen.model import CompileOptions, ConstantRule
 from deploy.firmware import model_source
 from platforms.base import platform_of
 from platforms.elf import symbols
@@ -71,6 +72,40 @@ def test_each_part_lies_in_its_region(app: App, tmp_path: Path, require_tool: Ca
     regions = {region.name: region for region in AN547.regions}
     for name, region in (("solder_arena", regions["RAM"]), ("solder_sram_arena", regions["SRAM"])):
         assert region.origin <= places[name] < region.origin + region.bytes
+
+
+TWO_FLASHES = """
+[[regions]]
+name = "QSPI"
+origin = 0x0004_0000
+bytes = 0x4_0000
+role = "flash"
+speed = 1
+"""
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_constants_lie_in_ram_and_in_a_second_flash(
+    tmp_path: Path, require_tool: Callable[..., None], run_deploy: Callable[..., Any]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    file = tmp_path / "two.toml"
+    text = (Path(boards.__file__).parent / "mps3-an547.toml").read_text()
+    file.write_text(text.replace('0x8_0000\nrole = "flash"', '0x4_0000\nrole = "flash"') + TWO_FLASHES)
+    rules = ("--constants", "conv2d=SRAM", "--constants", "dense=QSPI")
+    outcome = run_deploy("verify", DIGITS, "--board", file, *rules)
+    assert outcome.status == 0, outcome.err
+    assert "outputs equal to the reference in every bit" in outcome.out
+    board = load_board(str(file))
+    places = tuple(ConstantRule(*rule.split("=")) for rule in rules[1::2])
+    source = model_source(compile_model(DIGITS, board.target, CompileOptions(constants=places)))
+    platform = platform_of(board)
+    platform.generate(source, tmp_path / "p", board, App.RPC)
+    firmware = platform.build(tmp_path / "p", board, "arm-none-eabi-gcc")
+    weights = [s.address for s in symbols(firmware.elf) if re.fullmatch(r"digits_layer\d+_w", s.name)]
+    lie_in = {r.name for r in board.regions for at in weights if r.origin <= at < r.origin + r.bytes}
+    assert lie_in == {"SRAM", "QSPI"}
 
 
 def test_a_region_named_alone_is_where_the_arena_lies() -> None:

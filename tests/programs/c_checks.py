@@ -60,6 +60,7 @@ def failures_on_board(
         is_streamed=False,
         keeps_state=False,
         constants_bytes=0,
+        constants_in={},
         stack_bytes=4096,
         inputs=(),
         outputs=(),

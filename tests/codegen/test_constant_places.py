@@ -1,0 +1,112 @@
+"""Constants by memory: layers are named by kind, name or number, and each rule must name some."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tiny_models import TINY
+
+from aot.errors import BoardError, DeployError, InputError
+from aot.frontend.load import load_model
+from aot.ir.graph import Graph
+from aot.target import Region, Target
+from codegen.compile import compile_graph
+from codegen.facts import facts_of
+from codegen.model import CompiledModel, CompileOptions, ConstantRule
+from codegen.report import make_report
+
+REGIONS = (
+    Region("FLASH", 0, 1 << 20, "flash"),
+    Region("QSPI", 1 << 28, 1 << 24, "flash", speed=1),
+    Region("ITCM", 1 << 29, 1 << 16, "ram"),
+)
+TARGET = Target("host", regions=REGIONS, pointer_bytes=8)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Graph:
+    path = tmp_path / "classifier.tflite"
+    path.write_bytes(TINY["classifier"]())
+    return load_model(path)
+
+
+def placed(graph: Graph, *rules: tuple[str, str], target: Target = TARGET) -> CompiledModel:
+    options = CompileOptions(constants=tuple(ConstantRule(*rule) for rule in rules))
+    return compile_graph(graph, target, options, "t", "0" * 64, "net")
+
+
+def in_sections(model: CompiledModel) -> dict[str, set[str]]:
+    """Region -> layers whose weights are defined there."""
+    found: dict[str, set[str]] = {}
+    for line in model.sources["net_weights.c"].splitlines():
+        if line.startswith("CONSTANT") and "_w[" in line:
+            region = line.split("(")[1].split(")")[0] if line.startswith("CONSTANT_IN") else ""
+            found.setdefault(region, set()).add(line.split("net_")[1].split("_w[")[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ((), {"": {"layer1", "layer3"}}),
+        ((("conv2d", "ITCM"),), {"ITCM": {"layer1"}, "": {"layer3"}}),
+        ((("layer3", "QSPI"),), {"QSPI": {"layer3"}, "": {"layer1"}}),
+        ((("conv*", "ITCM"), ("*", "QSPI")), {"ITCM": {"layer1"}, "QSPI": {"layer3"}}),
+    ],
+)
+def test_the_first_rule_that_names_a_layer_counts(
+    rules: tuple[tuple[str, str], ...], expected: dict[str, set[str]], graph: Graph
+) -> None:
+    assert in_sections(placed(graph, *rules)) == expected
+
+
+def test_without_rules_no_section_is_spoken_of(graph: Graph) -> None:
+    assert "section" not in placed(graph).sources["net_weights.c"]
+
+
+def test_what_lies_elsewhere_is_counted_there(graph: Graph) -> None:
+    alone, model = placed(graph), placed(graph, ("conv2d", "ITCM"), ("dense", "QSPI"))
+    itcm, qspi = model.constants_in["ITCM"], model.constants_in["QSPI"]
+    assert model.constants_bytes == alone.constants_bytes == itcm + qspi + _rest(model)
+    budgets = {budget.region.name: dict(budget.parts) for budget in make_report(facts_of(model)).budgets}
+    assert budgets["ITCM"]["constants in ITCM"] == itcm
+    assert budgets["QSPI"] == {"constants in QSPI": qspi}
+    assert budgets["FLASH"]["constants"] == itcm + _rest(model), "what RAM is filled with comes from flash"
+
+
+def _rest(model: CompiledModel) -> int:
+    return model.constants_bytes - sum(model.constants_in.values())
+
+
+@pytest.mark.parametrize(
+    ("rule", "target", "kind", "says"),
+    [
+        (
+            ("dense", "QSPY"),
+            TARGET,
+            BoardError,
+            'error: "QSPY" is no memory of this board - did you mean "QSPI"?\n'
+            "  hint: --constants takes: FLASH, QSPI, ITCM",
+        ),
+        (
+            ("softmax", "QSPI"),
+            TARGET,
+            InputError,
+            'error: no layer with constants is called "softmax"\n  their kinds: conv2d, dense\n'
+            "  hint: a kind, a layer's name or layer3, with * for any letters: deploy inspect MODEL --layers",
+        ),
+        (
+            ("dense", "RAM"),
+            Target("avr", regions=REGIONS),
+            BoardError,
+            "error: the constants of this board's core lie in its flash and nowhere else",
+        ),
+    ],
+)
+def test_a_rule_that_cannot_be_kept_is_told(
+    rule: tuple[str, str], target: Target, kind: type[DeployError], says: str, graph: Graph
+) -> None:
+    with pytest.raises(kind) as refused:
+        placed(graph, rule, target=target)
+    assert str(refused.value) == says
