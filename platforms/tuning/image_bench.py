@@ -1,8 +1,8 @@
 """Measures many candidates in one image: for boards whose memory cannot be loaded while the firmware runs.
 
-Every candidate is a model of the firmware, profiled over the line: the first layer blanks the result,
-the second is the candidate itself, timed on the board; the others are the guards around the result and
-the inputs, whose checksums show what a candidate wrote where it should not.
+Every candidate is a model of the firmware, profiled over the line: the first layer blanks the result, the
+second times as many calls of nothing, the third the candidate itself; the others are the guards around the
+result and the inputs, whose checksums show what a candidate wrote where it should not.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from platforms.tuning.candidates import GUARD, GUARD_BYTES, Batch, Places, input
 from platforms.tuning.lost import HELLO_S, outcome_of
 from platforms.tuning.trial import Failure, Outcome
 
-_LAYERS = 4
-_BLANKED, _MEASURED, _GUARDED, _READ = range(_LAYERS)
+_LAYERS = 5
+_BLANKED, _EMPTY, _MEASURED, _GUARDED, _READ = range(_LAYERS)
 _U8 = 2  # as solder_model.h
 
 
@@ -87,7 +87,7 @@ class _Trials:
             if failure is not None:
                 self.close()  # its memory is not to be trusted any more
                 return Outcome(failure=failure)
-            ticks.append(layers[_MEASURED].ticks)
+            ticks.append(layers[_MEASURED].ticks - layers[_EMPTY].ticks)
         return Outcome(tuple(ticks))
 
     def close(self) -> None:

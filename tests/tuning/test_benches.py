@@ -103,6 +103,13 @@ def test_code_that_writes_into_the_firmware_is_caught(
     assert good.ticks
 
 
+def test_both_ways_count_the_same(
+    trial: Trial, measure: Callable[[str, Sequence[Kernel]], list[Outcome]]
+) -> None:
+    (in_image,), (loaded,) = (measure(name, [trial.good]) for name in BENCHES)
+    assert len({BOARD.counter.instructions(t) for t in (*in_image.ticks, *loaded.ticks)}) == 1
+
+
 @pytest.mark.parametrize("name", BENCHES)
 def test_every_point_of_a_space_computes_the_same(
     name: str, trial: Trial, measure: Callable[[str, Sequence[Kernel]], list[Outcome]]
