@@ -20,7 +20,8 @@ from platforms.tuning.candidates import batch_of
 from platforms.tuning.tasks import Experiment, Task
 from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome, halved
 
-_IN_A_JOB = 4  # candidates: what is lost, at most, with a board
+_LEAST_IN_A_JOB = 4  # candidates: fewer are not worth a start of the board
+_RETRIES = 3  # of a job whose board did not start, on whichever is free then
 _CONNECT_S = 10.0
 
 
@@ -44,7 +45,8 @@ class FarmBench:
 
     def measure(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
         begun = time.perf_counter()
-        parts = [candidates[n : n + _IN_A_JOB] for n in range(0, len(candidates), _IN_A_JOB)]
+        size = max(_LEAST_IN_A_JOB, -(-len(candidates) // max(1, self.boards)))
+        parts = [candidates[n : n + size] for n in range(0, len(candidates), size)]
         jobs = [self._submit(task, experiment, part) for part in parts]
         outcomes = [
             o for part, job in zip(parts, jobs, strict=True) for o in self._taken(task, experiment, part, job)
@@ -60,19 +62,24 @@ class FarmBench:
         name, submit = self.board.name, self._client.submit
         program = submit(farm_jobs.build, name, batch, self.choices, pure=False)
         wanted = {resource_of(name): 1}
-        return submit(farm_jobs.measure, name, program, batch, self.choices, pure=False, resources=wanted)
+        return submit(
+            farm_jobs.measure,
+            *(name, program, batch, self.choices),
+            pure=False,
+            resources=wanted,
+            retries=_RETRIES,
+        )
 
     def _taken(
         self, task: Task, experiment: Experiment, part: Sequence[Candidate], job: Any
     ) -> list[Outcome]:
+        """Raises DeviceError where no board starts any more: that is no candidate's fault."""
         from distributed import KilledWorker
 
         try:
             result = job.result()
         except KilledWorker:
             return [Outcome(failure=Failure.CRASH, detail="it brought down its workers")] * len(part)
-        except DeviceError as error:
-            return [Outcome(failure=Failure.CRASH, detail=error.what)] * len(part)
         if isinstance(result, str):
             return halved(part, result, lambda some: self.measure(task, experiment, some))
         outcomes: list[Outcome] = result
