@@ -100,6 +100,12 @@ def test_a_size_that_is_not_known_can_be_given() -> None:
     assert read_onnx(data, "net.onnx", shapes={"x": (3, 5)}).types["y"].shape == (3, 5)
 
 
+def test_a_search_for_no_infinity_has_the_shape_of_the_operand() -> None:
+    node = helper.make_node("IsInf", ["x"], ["y"], detect_negative=0, detect_positive=0)
+    graph = read_onnx(file_of([node], [info("x", 1, 4)], ["y"]), "net.onnx")
+    assert graph.types["y"].shape == (1, 4)
+
+
 def test_an_operator_without_an_importer_is_expanded_by_its_function() -> None:
     data = file_of([helper.make_node("Celu", ["x"], ["y"], alpha=2.0)], [info("x", 4)], ["y"])
     x = np.float32([-2, -0.5, 0, 3])
@@ -117,6 +123,12 @@ MISTAKES = {
     "an open size": (
         file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", "batch", 5)], ["y"]),
         'error: input "x" has the shape [batch, 5], all its sizes must be known\n'
+        "  net.onnx\n"
+        "  hint: give them: --shape x=1,5",
+    ),
+    "an open size written as -1": (
+        file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", -1, 5)], ["y"]),
+        'error: input "x" has the shape [?, 5], all its sizes must be known\n'
         "  net.onnx\n"
         "  hint: give them: --shape x=1,5",
     ),

@@ -200,10 +200,10 @@ class _Reader:
 
     def _input_shape(self, info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[int, ...]:
         tensor = info.type.tensor_type
-        declared = [d.dim_value if d.WhichOneof("value") == "dim_value" else None for d in tensor.shape.dim]
+        declared = [_stored_size(dim) for dim in tensor.shape.dim]
         given = shapes.get(info.name)
         if given is None:
-            known = tuple(d for d in declared if d is not None and d >= 0)
+            known = tuple(d for d in declared if d is not None)
             if not tensor.HasField("shape") or len(known) != len(declared):
                 raise self._fail(
                     f'input "{info.name}" has the shape [{_dims(tensor)}], all its sizes must be known',
@@ -338,11 +338,17 @@ def _listed(places: list[str]) -> str:
     return f"{shown} and {len(places) - 4} more" if len(places) > 4 else shown
 
 
+def _stored_size(dim: onnx.TensorShapeProto.Dimension) -> int | None:
+    """A size, or None where the file leaves it open, be it by a name, by nothing or by -1."""
+    is_known = dim.WhichOneof("value") == "dim_value" and dim.dim_value >= 0
+    return dim.dim_value if is_known else None
+
+
 def _dims(tensor: onnx.TypeProto.Tensor) -> str:
     if not tensor.HasField("shape"):
         return "unknown"
-    return ", ".join(d.dim_param or str(d.dim_value or "?") for d in tensor.shape.dim)
+    return ", ".join(d.dim_param or str(_stored_size(d) or "?") for d in tensor.shape.dim)
 
 
 def _example(tensor: onnx.TypeProto.Tensor) -> str:
-    return ",".join(str(d.dim_value or 1) for d in tensor.shape.dim) or "1,3,224,224"
+    return ",".join(str(_stored_size(d) or 1) for d in tensor.shape.dim) or "1,3,224,224"

@@ -84,7 +84,7 @@ def _is_inf(node: Operator) -> Value:
     x = node.operand(0)
     signs = [s for s, a in ((1, "detect_positive"), (-1, "detect_negative")) if node.integer(a, 1)]
     if not signs:
-        return node.do("Not", node.do("Equal", *(node.number(0, x.element),) * 2))
+        return node.do("Less", x, x)  # of x's shape, and never true
     found = [node.do("Equal", x, node.number(s * np.inf, x.element)) for s in signs]
     return found[0] if len(found) == 1 else node.do("Or", *found)
 
