@@ -107,7 +107,7 @@ def test_a_model_on_this_computer_gives_its_golden_outputs(
     host = build(model.sources, tmp_path)
     for sample, outputs in zip(samples, wanted, strict=True):
         if not model.graph.states:
-            host.arena[:] = 0xA5
+            host.arenas[0][:] = 0xA5
         made = host.run(sample)
         assert all(np.array_equal(made[tensor], outputs[tensor]) for tensor in outputs)
 

@@ -100,13 +100,13 @@ def test_only_states_live_in_a_spoiled_arena(
     host = build(model.sources, tmp_path)
     samples = samples_for(graph)
     for turn in range(2):  # a reset begins afresh
-        host.arena[:] = 0xA5 + turn
+        host.arenas[0][:] = 0xA5 + turn
         host.reset()
         for sample, wanted in zip(samples, run_series(graph, samples), strict=True):
-            kept = [host.arena[b.offset : b.offset + b.bytes].copy() for b in _buffers(model.plan, graph)]
-            host.arena[:] = 0x5A
+            kept = [host.arenas[0][b.offset : b.offset + b.bytes].copy() for b in _buffers(model.plan, graph)]
+            host.arenas[0][:] = 0x5A
             for buffer, data in zip(_buffers(model.plan, graph), kept, strict=True):
-                host.arena[buffer.offset : buffer.offset + buffer.bytes] = data
+                host.arenas[0][buffer.offset : buffer.offset + buffer.bytes] = data
             made = host.run(sample)
             assert {v: made[v].tolist() for v in wanted} == {v: a.tolist() for v, a in wanted.items()}
 

@@ -99,5 +99,5 @@ def test_c_on_reals_is_near_the_reference(
     graph = CASES[name].graph
     host = build(compiled(graph, PLAIN, CompileOptions(), "reals").sources, tmp_path)
     for inputs in samples_of(CASES[name]):
-        host.arena[:] = 0xA5
+        host.arenas[0][:] = 0xA5
         assert is_near(host.run(inputs)["y"], run_graph(graph, inputs)["y"])

@@ -58,7 +58,7 @@ def run_cases(cases: Sequence[NodeCase], folder: Path) -> list[Outcome]:
 def _checked(job: _Job, host: HostModel) -> Outcome:
     found = job.found
     inputs, wanted = samples(found)
-    host.arena[:] = 0xA5
+    host.arenas[0][:] = 0xA5
     made = host.run(inputs)
     for name, array in wanted:
         if not is_right(made[name], array, found.case):

@@ -68,7 +68,7 @@ def _compiled(case: SuiteCase, mode: str, name: str) -> _Job:
 
 def _checked(job: _Job, host: HostModel) -> Outcome:
     names = job.graph.inputs, job.graph.outputs
-    host.arena[:] = 0xA5
+    host.arenas[0][:] = 0xA5
     host.reset()
     for number, (inputs, wanted) in enumerate(samples(job.graph, job.case.data(), job.mode)):
         made = host.run(dict(zip(names[0], inputs, strict=True)))
