@@ -18,6 +18,7 @@ class Rounding(Enum):
 
     TFLM = "tflm"
     LITERT_REF = "litert-ref"
+    ONNX = "onnx"
 
 
 @dataclass(frozen=True, slots=True)

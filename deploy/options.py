@@ -99,9 +99,10 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rounding",
-        choices=("tflm", "litert-ref"),
+        choices=("tflm", "litert-ref", "onnx"),
         default="tflm",
-        help="whose bits to give: TFLite Micro's (the default) or those of LiteRT's reference kernels",
+        help="whose bits to give: TFLite Micro's (the default), those of LiteRT's reference kernels, or for "
+        "ONNX models ONNX Runtime's, which take longer",
     )
     parser.add_argument(
         "--exact",

@@ -36,6 +36,10 @@ def parse_model(data: bytes, file_name: str, rounding: str = "tflm", given: Give
             raise ModelError(
                 "shapes and values of inputs are given to ONNX models", file_name, "a .tflite file has them"
             )
+        if rounding == "onnx":
+            raise ModelError(
+                "rounding onnx is that of ONNX models", file_name, "a .tflite file has tflm or litert-ref"
+            )
         from aot.frontend.tflite.read import read_tflite  # `deploy --help` must not load the schema
 
         return read_tflite(data, file_name, rounding)

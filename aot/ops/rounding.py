@@ -14,17 +14,20 @@ class RequantRounding(Enum):
     REDUCED = "reduced"  # a 64-bit accumulator, the multiplier cut to 16 bits, one rounding shift
 
 
-MODES = ("tflm", "litert-ref")
+MODES = ("tflm", "litert-ref", "onnx")
 
 # TFLite Micro rounds twice everywhere. LiteRT's reference kernels (BUILTIN_REF) do too, except in
 # FULLY_CONNECTED with per-tensor weights, where a third of the outputs of a deep network move by 1 to 3.
-_DOUBLE = MappingProxyType({"tflm": RequantRounding.DOUBLE, "litert-ref": RequantRounding.DOUBLE})
+# ONNX Runtime multiplies by a real number in single precision; rounding once gives its integers, unless the
+# product lies within a millionth of the middle between two.
+_D, _S = RequantRounding.DOUBLE, RequantRounding.SINGLE
+_TWICE_IN_TFLITE = MappingProxyType({"tflm": _D, "litert-ref": _D, "onnx": _S})
 ROUNDING = MappingProxyType(
     {
-        "batch_matmul": _DOUBLE,
-        "conv2d": _DOUBLE,
-        "depthwise_conv2d": _DOUBLE,
-        "dense": MappingProxyType({"tflm": RequantRounding.DOUBLE, "litert-ref": RequantRounding.SINGLE}),
+        "batch_matmul": _TWICE_IN_TFLITE,
+        "conv2d": _TWICE_IN_TFLITE,
+        "depthwise_conv2d": _TWICE_IN_TFLITE,
+        "dense": MappingProxyType({"tflm": _D, "litert-ref": _S, "onnx": _S}),
     }
 )
 
@@ -50,7 +53,7 @@ _WIDE_SUMS = frozenset({"depthwise_conv2d"})
 
 
 def rounding_of(op_name: str, mode: str) -> RequantRounding:
-    """The rounding of an op that requantises, in mode 'tflm' or 'litert-ref'."""
+    """The rounding of an op that requantises, in one of the modes."""
     return ROUNDING[op_name][mode]
 
 

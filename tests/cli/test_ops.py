@@ -18,6 +18,6 @@ def test_every_op_and_every_operator_has_a_line(run_deploy: Callable[..., Any]) 
 def test_json_has_the_limits_and_the_counts(run_deploy: Callable[..., Any]) -> None:
     facts = json.loads(run_deploy("ops", "--json").out)
     dense = next(op for op in facts["ops"] if op["name"] == "dense")
-    assert dense["rounding"] == {"tflm": "double", "litert-ref": "single"}
+    assert dense["rounding"] == {"tflm": "double", "litert-ref": "single", "onnx": "single"}
     floor = next(o for o in facts["formats"]["tflite"] if o["operator"] == "FLOOR")
     assert floor == {"operator": "FLOOR", "right": 2, "refused": 0}

@@ -22,10 +22,12 @@ and `f32`. Integer results are those of the reference in every bit; real ones di
 """
 ON_QUANTISED = """\
 Between QuantizeLinear and DequantizeLinear integers are computed with, as in a TFLite model: sums are exact
-and rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a real number and rounds halves
-to even: a layer's result may differ from its by one step. QuantizeLinear of real numbers rounds halves to
-even; what goes element by element (Sigmoid, LeakyRelu, other steps) is a table of exact results; what only
-moves or compares elements is exact.
+and rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a real number and rounds
+halves to even: a layer's result may differ from its by one step. With `--rounding onnx` convolutions, dense
+layers and products of matrices give its integers, too, unless the product is within a millionth of the
+middle between two; sums, products and means of activations may still differ by one. QuantizeLinear of real
+numbers rounds halves to even; what goes element by element (Sigmoid, LeakyRelu, other steps) is a table of
+exact results; what only moves or compares elements is exact.
 """
 
 

@@ -54,6 +54,7 @@ CASES = (
     case("multiplier_2", DepthwiseConv2d(multiplier=2, padding=SAME3), int8(1, 5, 5, 3, zero_point=2)),
     case("multiplier_8_of_one", DepthwiseConv2d(multiplier=8, stride=(2, 2)), int8(1, 9, 8, 1), (4, 3)),
     case("no_bias", DepthwiseConv2d(), int8(1, 4, 4, 4), bias=False),
+    case("single_rounding", DepthwiseConv2d(rounding=RequantRounding.SINGLE), int8(1, 4, 5, 6, zero_point=4)),
     case("one_scale", DepthwiseConv2d(), int8(1, 4, 4, 4), per_channel=False),
     case(
         "relu6",

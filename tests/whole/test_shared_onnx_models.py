@@ -1,0 +1,124 @@
+"""Real ONNX models as C on this computer, and some on a Cortex-M4: near the golden outputs, or equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import deploy
+from aot.frontend.given import Given
+from aot.frontend.load import load_model
+from aot.ir.graph import Array, Graph
+from aot.ir.types import DType
+from aot.passes.pipeline import run_pipeline
+from aot.target import Target
+from codegen.compile import compile_graph
+from codegen.model import CompileOptions
+from platforms.shared_library import build
+
+NEAR = 1e-5  # of the largest output
+SAMPLES = 3
+FLOAT32 = (
+    "onnx_ali_ic_f32",
+    "onnx_ali_kws_f32",
+    "onnx_ali_vww_f32",
+    "onnx_dc_asl_mcu_f32",
+    "onnx_dc_mnist_logsoftmax_f32",
+    "onnx_dtln_1_lstm_f32",
+    "onnx_match_dscnn_fp16",
+    "onnx_ml_micro_kws_m_f32",
+    "onnx_mnist8_f32",
+    "onnx_o2c_lesson9_f32",
+    "onnx_o2c_tfl_helloworld_f32",
+    "onnx_silero_vad_16k_op15_f32",
+    "onnx_tiny_ic_resnet_f32",
+)
+QUANTISED = ("onnx_q_ml_micro_kws_m_qop_ai_onnx", "onnx_q_tiny_ad_qdq", "onnx_q_tiny_kws_qdq")
+
+
+def read(folder: Path, rounding: str = "tflm") -> tuple[Graph, Mapping[str, Array]]:
+    """The model in the shapes of its golden inputs, and these."""
+    golden = np.load(folder / "golden.npz")
+    file = onnx.load(folder / "model.onnx").graph
+    constants = {constant.name for constant in file.initializer}
+    names = [i.name for i in file.input if i.name not in constants]
+    shapes = {name: golden[f"in_{number}"].shape[1:] for number, name in enumerate(names)}
+    return load_model(folder / "model.onnx", rounding, Given(shapes, {})), golden
+
+
+def furthest(graph: Graph, golden: Mapping[str, Array], folder: Path) -> float:
+    """Of the first outputs from the golden ones, as a share of the largest."""
+    model = compile_graph(graph, Target("host"), CompileOptions(), "model.onnx", "00" * 32, "model")
+    host, found = build(model.sources, folder), 0.0
+    for sample in range(min(SAMPLES, len(golden["in_0"]))):
+        inputs = {
+            name: golden[f"in_{number}"][sample].astype(graph.types[name].dtype.numpy)
+            for number, name in enumerate(graph.inputs)
+        }
+        made = host.run(inputs)
+        for number, name in enumerate(graph.outputs):
+            wanted = golden[f"out_{number}"]
+            difference = made[name].astype(float).ravel() - wanted[sample].astype(float).ravel()
+            found = max(found, float(np.abs(difference).max() / np.abs(wanted).max()))
+    return found
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FLOAT32)
+def test_a_model_of_real_numbers_is_near_onnx_runtime(
+    name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    assert furthest(*read(shared_dir / "models" / name), tmp_path) < NEAR
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUANTISED)
+def test_a_quantised_model_whose_sums_are_rounded_once_equals_onnx_runtime(
+    name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    assert furthest(*read(shared_dir / "models" / name, "onnx"), tmp_path) < 1e-6
+
+
+@pytest.mark.parametrize("name", QUANTISED)
+def test_layers_of_a_quantised_model_compute_with_integers(name: str, shared_dir: Path) -> None:
+    graph = run_pipeline(read(shared_dir / "models" / name)[0])
+    heavy = [n for n in graph.nodes if n.op.name in ("conv2d", "depthwise_conv2d", "dense", "max_pool2d")]
+    assert heavy
+    assert {graph.types[n.outputs[0]].dtype for n in heavy} == {DType.I8}
+
+
+@pytest.mark.parametrize("name", [*FLOAT32, *QUANTISED])
+def test_images_are_turned_at_the_edges_only(name: str, shared_dir: Path) -> None:
+    """Between the first layer over an image and the last nothing is transposed."""
+    graph = run_pipeline(read(shared_dir / "models" / name)[0])
+    ops = [node.op.name for node in graph.nodes if node.op.name != "reshape"]
+    places = [place for place, op in enumerate(ops) if "conv2d" in op or "pool" in op]
+    if name not in TURNING and places:
+        assert "rearrange" not in ops[places[0] : places[-1] + 1]
+        assert not {"mul", "clamp"} & set(ops[places[0] : places[-1] + 1])
+
+
+# Short-time spectra: a line of channels is read as another image.
+TURNING = ("onnx_silero_vad_16k_op15_f32",)
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", ["onnx_ali_kws_f32", "onnx_q_tiny_kws_qdq"])
+def test_outputs_on_a_cortex_m4_are_those_of_the_reference(
+    name: str, shared_dir: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    folder = shared_dir / "models" / name
+    x = np.load(folder / "golden.npz")["in_0"][:1]
+    (made,) = deploy.run(folder / "model.onnx", x, board="mps2-an386").outputs.values()
+    (wanted,) = deploy.load(folder / "model.onnx").run(x[0]).values()
+    assert np.abs(made.ravel() - wanted.ravel()).max() <= NEAR * np.abs(wanted).max()
