@@ -46,7 +46,7 @@ def open_device(ready: Ready, choices: LineChoices) -> Iterator[Device]:
         elf = ready.firmware.elf
         session = Session(
             _traced(line, choices.trace, stack),
-            deadlines=deadlines_for(line, choices.run_s),
+            deadlines=deadlines_for(line, ready.board, choices.run_s),
             on_log=_show_log,
             locate=lambda pc: place_at(elf, pc),
             expected=ready.expected,

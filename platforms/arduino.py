@@ -101,7 +101,7 @@ def _server_files(source: ProjectSource, board: Board) -> dict[str, str]:
 
 def _chip_file(board: Board) -> dict[str, str]:
     if board.core == "avr":
-        return {"port_avr.c": template_text("arduino", "port_avr.c")}
+        return {name: template_text("arduino", name) for name in ("port_avr.c", "deadline_avr.c")}
     return {"port_cortex_m.c": filled("arduino", "port_cortex_m.c.jinja", board=board)}
 
 
@@ -156,6 +156,7 @@ def _places(board: Board, app: App) -> list[tuple[str, str]]:
         ("examples/server/", "serves the model over the serial port"),
         ("src/solder_*.c", "the server: frames, session, requests"),
         ("src/port_*", f"how it reaches the serial port and the counter of {board.mcu}"),
+        *([("src/deadline_avr.c", "ends a run that takes too long")] if board.core == "avr" else []),
     ]
 
 

@@ -16,6 +16,8 @@ HARDWARE = "/usr/share/arduino/hardware"  # where Debian's arduino-core-avr lies
 BUILDER = "/usr/share/arduino-builder"  # where its own patterns lie
 # Debian's gcc-avr 5.4 does not define what the core's Print.cpp asks for.
 CORE_NEEDS = "compiler.cpp.extra_flags=-DDECIMAL_DIG=__DECIMAL_DIG__"
+# The same compiler would describe lines in a format that is no longer read: faults could not be placed.
+LINES = "compiler.c.elf.extra_flags=-gdwarf-2"
 HOOK = "compiler.c.extra_flags=-DSOLDER_LAYER_HOOK"
 WAY_OUT = (
     "arduino-cli is at arduino.github.io/arduino-cli; then: arduino-cli core install PACKAGE:ARCHITECTURE\n"
@@ -55,7 +57,7 @@ def builder_commands(library: str, fqbn: str, sketch: str, build: str, profile: 
             "-fqbn",
             fqbn,
         ),
-        *("-libraries", libraries, "-build-path", build, "-prefs", CORE_NEEDS, *hook),
+        *("-libraries", libraries, "-build-path", build, "-prefs", CORE_NEEDS, "-prefs", LINES, *hook),
         f"{sketch}/{name}.ino",
     )
     folders = ("mkdir", "-p", libraries, build)

@@ -42,6 +42,8 @@ def _board_files(board: Board, app: App) -> dict[str, str]:
     processor = _PROCESSOR[machine(board.target)]
     rpc = {
         "fault.c": template_text(processor, "fault_rpc.c"),
+        "deadline.c": template_text(processor, "deadline.c"),
+        **{name: text for name, text in c_files(processor) if name.startswith("last_call.")},
         "slot.c": template_text(processor, "slot.c"),
         "rate.c": template_text("baremetal", "rate.c"),
     }

@@ -10,7 +10,7 @@ from platforms.layout import PlatformFiles, project_files
 from platforms.project import App, ProjectSource
 from platforms.templates import template_text
 
-_RPC_FILES = ("fault.c", "host.h", "line.c", "line.h")
+_RPC_FILES = ("deadline.c", "fault.c", "host.h", "line.c", "line.h")
 
 
 class Host(CompilerPlatform):

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from boards.board import Board
 from platforms.rpc.exchange import Deadlines
 from platforms.transport.base import Transport
 
 # One that ends closes its line. One that is silent waits for this computer, and is waited for.
 PROGRAM_S = 60.0
 RUN_S = Deadlines().run_s
+_DEVICE_SHARE = 0.8  # of the time that a run may take on a board: the rest is for the fault to come back
+_SLOWER = 4  # than usual: so much may a program be while this computer is busy
+INSTRUCTIONS_PER_S = 200_000_000  # that an emulator does, as a rule
 
 
-def deadlines_for(line: Transport, run_s: float = RUN_S) -> Deadlines:
+def deadlines_for(line: Transport, board: Board, run_s: float = RUN_S) -> Deadlines:
     """What is reasonable at this line; `run_s` for one run is the user's to say."""
-    if line.is_program:
-        return Deadlines(hello_s=PROGRAM_S, answer_s=PROGRAM_S, run_s=run_s)
-    return Deadlines(run_s=run_s)
+    if not line.is_program:
+        return Deadlines(run_s=run_s, device_run_s=_DEVICE_SHARE * run_s, kept_run_s=run_s)
+    return Deadlines(
+        hello_s=PROGRAM_S,
+        answer_s=PROGRAM_S,
+        run_s=run_s,
+        device_run_s=run_s * _board_seconds(board),
+        kept_run_s=_SLOWER * run_s + PROGRAM_S,
+    )
+
+
+def _board_seconds(board: Board) -> float:
+    """What passes on its own clock in a second: much, where an instruction takes a whole microsecond."""
+    instruction_ns = board.counter.instruction_ns
+    return 1.0 if instruction_ns is None else INSTRUCTIONS_PER_S * instruction_ns * 1e-9

@@ -12,7 +12,7 @@ from platforms.base import Firmware, Platform
 from platforms.build import Commands, OnCommand, build_folder, keep_quiet, run_when_changed
 from platforms.layout import app_files, model_files, project_json, runtime_files
 from platforms.project import App, ProjectSource
-from platforms.templates import filled, template_text
+from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
 from platforms.zephyr_tools import find_west
 
@@ -98,7 +98,7 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
         **{f"src/{name}": text for name, text in model_files(source, app).items() if _describes(name)},
         **app_files(source, app),
         **({"src/main.c": template_text("zephyr", "main_rpc.c")} if app is App.RPC else {}),
-        **({"src/fault.c": _fault(board)} if app is App.RPC else {}),
+        **(_fault_files(board) if app is App.RPC else {}),
         "src/port.c": _port(board),
         "src/port.h": template_text("zephyr", "port.h"),
         "CMakeLists.txt": filled(
@@ -119,8 +119,13 @@ def _port(board: Board) -> str:
     )
 
 
-def _fault(board: Board) -> str:
-    return filled("zephyr", "fault.c.jinja", is_arm=board.core.startswith("cortex-"))
+def _fault_files(board: Board) -> dict[str, str]:
+    is_arm = board.core.startswith("cortex-")
+    files = {"src/fault.c": filled("zephyr", "fault.c.jinja", is_arm=is_arm)}
+    if is_arm:
+        files["src/deadline.c"] = template_text("zephyr", "deadline_cortex_m.c")
+        files |= {f"src/{name}": text for name, text in c_files("cortex_m") if name.startswith("last_call.")}
+    return files
 
 
 def _settings(source: ProjectSource, board: Board) -> list[tuple[str, list[str]]]:

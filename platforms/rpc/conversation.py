@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -69,7 +70,8 @@ class Conversation:
     def hello(self) -> Hello:
         """Begins a session; whatever was under way before is forgotten."""
         token = self._new_token()
-        reply = self._ask_hello(Packet(Message.HELLO, 1, token, messages.pack_hello()))
+        run_ms = math.ceil(1000 * self._deadlines.device_run_s)
+        reply = self._ask_hello(Packet(Message.HELLO, 1, token, messages.pack_hello(run_ms)))
         hello = self._unpacked("hello", messages.unpack_hello, reply.payload)
         if reply.status == Status.WRONG_PROTOCOL or hello.protocol != PROTOCOL_VERSION:
             raise failures.wrong_protocol(self.line_name, hello, self._expected)
@@ -77,6 +79,7 @@ class Conversation:
             reason = f"requests of more than {WRITE_HEADER_BYTES} bytes expected, {hello.payload_bytes} taken"
             raise failures.malformed("hello", self.line_name, reason)
         self._hello = hello
+        self._exchange.trust_device(hello.keeps_deadline)
         self._id = token ^ hello.boot_nonce
         self._sequence = 1
         self._chunk = ChunkSize(hello.payload_bytes - WRITE_HEADER_BYTES)

@@ -29,6 +29,8 @@ class Deadlines:
     hello_s: float = 10.0  # a board may sit in its boot loader first
     answer_s: float = 5.0  # for a request that needs no computing
     run_s: float = 120.0  # for one run or one repeat, after the device said that it is working
+    device_run_s: float = 0.0  # the same by the device's own clock, which ends it as a fault; 0: it does not
+    kept_run_s: float = 120.0  # as run_s, where the device does: for the fault to come back
     rate_s: float = 0.3  # for the first answer at a new rate, before the old one is taken again
     retry_s: float = 0.25  # before a request is sent again for the first time; doubles
     retry_most_s: float = 2.0
@@ -78,6 +80,12 @@ class Exchange:
         self._on_log = on_log
         self._decoder = Decoder()
         self._first_rate = line.bits_per_second
+        self._run_s = deadlines.run_s
+
+    def trust_device(self, keeps_deadline: bool) -> None:
+        """A device that ends a run itself is given the time to say so."""
+        kept = keeps_deadline and self.deadlines.device_run_s > 0
+        self._run_s = self.deadlines.kept_run_s if kept else self.deadlines.run_s
 
     def begin(self, operation: str, deadline_s: float) -> Effort:
         return Effort(
@@ -134,8 +142,8 @@ class Exchange:
 
     def _await_work(self, effort: Effort) -> None:
         """The request has arrived: the computing has its own deadline, and there is no hurry to ask again."""
-        effort.deadline_s = self.deadlines.run_s
-        effort.give_up_at = self._clock() + self.deadlines.run_s
+        effort.deadline_s = self._run_s
+        effort.give_up_at = self._clock() + self._run_s
         effort.retry_s = self.deadlines.retry_most_s
 
     def _check_deadline(self, effort: Effort) -> None:

@@ -8,6 +8,7 @@ from aot.errors import DeviceError
 from platforms.rpc.messages import Expected, FaultRecord, Hello
 from platforms.rpc.protocol import FAULT_MEANING, PROTOCOL_VERSION, STATUS_MEANING, Fault, Status
 
+_SHORTEST_CALL_BYTES = 2  # before its return address
 SHOWN_BYTES = 80  # of what came instead of an answer
 
 
@@ -100,7 +101,7 @@ def reset_during(operation: str, line: str, hello: Hello, locate: Locate = nowhe
             where=f'{line}: build "{hello.build_id}", boot {hello.boots}',
             hint="a reset button, a brown-out or a debugger does this; run it again",
         )
-    at, hint = _whereabouts(fault.pc, locate(fault.pc))
+    at, hint = _whereabouts(fault, locate)
     return DeviceCrashedError(
         f"device crashed during {operation}: {fault_name(fault.cause)}{at}",
         where=f"{line}: {fault}",
@@ -109,13 +110,18 @@ def reset_during(operation: str, line: str, hello: Hello, locate: Locate = nowhe
     )
 
 
-def _whereabouts(pc: int, place: str) -> tuple[str, str]:
+def _whereabouts(fault: FaultRecord, locate: Locate) -> tuple[str, str]:
     """Where it happened in words, and what helps where the words are few."""
-    if pc == 0:
+    if fault.pc != 0:
+        name, address, at = "pc", fault.pc, "in"
+    elif fault.lr != 0:  # a full stack has no room for the pc; the call that filled it is still there
+        name, address, at = "call", fault.lr - _SHORTEST_CALL_BYTES, "after a call in"
+    else:
         return "", "the registers could not be saved: the stack was full, or the platform cannot tell"
-    if place:
-        return f" in {place}, pc 0x{pc:08x}", ""
-    return f" at pc 0x{pc:08x}", f"addr2line -f -e firmware.elf 0x{pc:08x}   names the function and line"
+    if place := locate(address):
+        return f" {at} {place}, {name} 0x{address:08x}", ""
+    hint = f"addr2line -f -e firmware.elf 0x{address:08x}   names the function and line"
+    return f" at {name} 0x{address:08x}", hint
 
 
 def reset_and_silent(operation: str, line: str) -> DeviceResetError:

@@ -83,6 +83,11 @@ class Hello:
         return bool(self.capabilities & Capability.RATE)
 
     @property
+    def keeps_deadline(self) -> bool:
+        """Whether a run that takes too long ends as a fault."""
+        return bool(self.capabilities & Capability.DEADLINE)
+
+    @property
     def can_load(self) -> bool:
         """Whether code can be loaded and called."""
         return bool(self.capabilities & Capability.SLOT)
@@ -212,8 +217,9 @@ class Call:
     deadline_s: float = 2.0  # in the board's time, for each repeat; a hang ends as a watchdog fault
 
 
-def pack_hello() -> bytes:
-    return struct.pack("<H", PROTOCOL_VERSION)
+def pack_hello(run_ms: int = 0) -> bytes:
+    """`run_ms` is what a run may take by the device's own clock; 0: as long as it likes."""
+    return struct.pack("<HI", PROTOCOL_VERSION, run_ms)
 
 
 def unpack_hello(payload: bytes) -> Hello:

@@ -7,6 +7,7 @@ from enum import IntEnum
 PROTOCOL_VERSION = 1
 HEADER_BYTES = 8  # kind u8, status u8, sequence u16, session u32; little endian like everything else
 CRC_BYTES = 4
+HELLO_BYTES = 6  # protocol u16, milliseconds that a run may take u32; firmware may get less or more
 WRITE_HEADER_BYTES = 6  # model u8, tensor u8, offset u32, before the data of a write
 LOAD_HEADER_BYTES = 4  # offset u32, before the data of a load
 PAYLOAD_BYTES = 1024 + WRITE_HEADER_BYTES  # by default; a small device takes less and says so
@@ -105,6 +106,7 @@ class Capability(IntEnum):
     PROFILE = 1
     SLOT = 2
     RATE = 4
+    DEADLINE = 8  # a run that takes too long ends as a fault
 
 
 STATUS_MEANING = {

@@ -15,6 +15,7 @@ static uint32_t mix(uint32_t x)
 
 void solder_fault_keep(const struct solder_fault *fault)
 {
+    solder_kept.magic = MAGIC; /* a stack that overflowed may have been here */
     solder_kept.fault = *fault;
     solder_kept.fault_boot = solder_kept.boots;
 }

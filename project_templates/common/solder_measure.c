@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "solder_deadline.h"
+#include "solder_fault.h"
 #include "solder_port.h"
 
 #define PAINT 0x57AC57ACu
@@ -20,10 +22,12 @@ uint32_t solder_ticks_since(uint32_t since)
 }
 
 /* The counter is read between runs too: the readings add up to the whole time, and a wrap in each run is seen. */
-struct solder_timing solder_time_calls(int32_t (*call)(void *), void *argument, uint32_t number)
+struct solder_timing solder_time_calls(int32_t (*call)(void *), void *argument, uint32_t number,
+                                       uint32_t deadline_ms)
 {
     struct solder_timing timing = {0, 0};
     const uint32_t mask = 0xFFFFFFFFu >> (32u - solder_port_counter().bits);
+    (void)solder_port_deadline(deadline_ms);
     uint32_t before = solder_port_ticks();
     for (uint32_t i = 0; i < number && timing.code == 0; i++) {
         timing.code = call(argument);
@@ -31,6 +35,7 @@ struct solder_timing solder_time_calls(int32_t (*call)(void *), void *argument, 
         timing.ticks += (now - before) & mask;
         before = now;
     }
+    (void)solder_port_deadline(0);
     return timing;
 }
 
@@ -79,18 +84,30 @@ static int32_t do_nothing(void *memory)
 
 struct solder_timing solder_time_nothing(uint32_t number)
 {
-    return solder_time_calls(do_nothing, solder_arenas, number);
+    return solder_time_calls(do_nothing, solder_arenas, number, 0);
 }
 
-struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t number)
+/* Where nothing guards the memory: what lies below the stack is spoilt, so the device starts anew. */
+static void stop_overflown(const uint32_t *low)
+{
+    const struct solder_fault full = {SOLDER_FAULT_STACK, 0, 0, 0, 0, 0, 0, (uint32_t)(uintptr_t)low};
+    solder_fault_keep(&full);
+    solder_port_reset();
+}
+
+struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t number, uint32_t deadline_ms)
 {
     const struct solder_stack whole = solder_port_stack();
     volatile uint8_t here = 0;
     note_use(&whole);
     solder_stack_paint();
-    const struct solder_timing timing = solder_time_calls(model->run, solder_arenas, number);
+    const struct solder_timing timing = solder_time_calls(model->run, solder_arenas, number, deadline_ms);
     if (whole.bytes > 0) {
-        const uint32_t used = bytes_between(lowest_used(&whole), &here);
+        const uint32_t *const lowest = lowest_used(&whole);
+        if (lowest == whole.low) {
+            stop_overflown(lowest);
+        }
+        const uint32_t used = bytes_between(lowest, &here);
         stack.used_by_runs = used > stack.used_by_runs ? used : stack.used_by_runs;
     }
     return timing;

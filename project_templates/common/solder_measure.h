@@ -11,11 +11,13 @@ struct solder_timing {
     uint64_t ticks; /* of all runs together */
 };
 
-/* Calls `call` with `argument` `number` times, or until it fails. Each call may wrap the counter once. */
-struct solder_timing solder_time_calls(int32_t (*call)(void *), void *argument, uint32_t number);
+/* Calls `call` with `argument` `number` times, or until it fails. Each call may wrap the counter once.
+   All of it may take `deadline_ms`; 0: as long as it likes. */
+struct solder_timing solder_time_calls(int32_t (*call)(void *), void *argument, uint32_t number,
+                                       uint32_t deadline_ms);
 
-/* Runs the model so often, and looks how much stack it takes. */
-struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t number);
+/* Runs the model so often within the deadline, and looks how much stack it takes: all of it is an overflow. */
+struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t number, uint32_t deadline_ms);
 
 /* The same around a function that does nothing: what measuring itself costs. */
 struct solder_timing solder_time_nothing(uint32_t number);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "solder_bytes.h"
+#include "solder_deadline.h"
 #include "solder_frame.h"
 #include "solder_measure.h"
 #include "solder_port.h"
@@ -30,15 +31,18 @@ static void on_layer(uint32_t layer, const void *row, uint32_t bytes)
     profile.before = solder_port_ticks();
 }
 
-int32_t solder_profile_run(const struct solder_model *model, uint32_t first, uint32_t count, uint8_t *entries)
+int32_t solder_profile_run(const struct solder_model *model, uint32_t first, uint32_t count, uint8_t *entries,
+                           uint32_t deadline_ms)
 {
     memset(entries, 0, count * SOLDER_PROFILE_ENTRY_BYTES);
     profile.first = first;
     profile.count = count;
     profile.entries = entries;
     solder_on_layer = on_layer;
+    (void)solder_port_deadline(deadline_ms);
     profile.before = solder_port_ticks();
     const int32_t code = model->run(solder_arenas);
+    (void)solder_port_deadline(0);
     solder_on_layer = NULL;
     return code;
 }

@@ -10,6 +10,7 @@
 
 /* Runs the model once and fills `entries` for `count` layers from `first` on (bytes, little endian).
    Returns the model's code. */
-int32_t solder_profile_run(const struct solder_model *model, uint32_t first, uint32_t count, uint8_t *entries);
+int32_t solder_profile_run(const struct solder_model *model, uint32_t first, uint32_t count, uint8_t *entries,
+                           uint32_t deadline_ms);
 
 #endif

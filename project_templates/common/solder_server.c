@@ -6,6 +6,7 @@
 
 #include "solder_arena.h"
 #include "solder_bytes.h"
+#include "solder_deadline.h"
 #include "solder_fault.h"
 #include "solder_measure.h"
 #include "solder_port.h"
@@ -35,6 +36,7 @@
 #endif
 
 static uint32_t boot_nonce;
+static uint32_t run_deadline_ms; /* as the host said in hello; 0: none */
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -60,17 +62,18 @@ static void reply_fault(struct solder_reply *reply)
 
 static uint8_t hello(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
-    (void)count;
     /* These two stay as they are in every version, so that a mismatch can say what is on the board. */
     solder_reply16(reply, SOLDER_PROTOCOL_VERSION);
     reply_counted(reply, solder_build_id, SOLDER_MOST_BUILD_ID);
     if (solder_get16(payload) != SOLDER_PROTOCOL_VERSION) {
         return SOLDER_WRONG_PROTOCOL;
     }
+    run_deadline_ms = count >= SOLDER_HELLO_BYTES ? solder_get32(payload + 2) : 0;
     solder_reply32(reply, boot_nonce);
     solder_reply32(reply, solder_kept.boots);
     solder_reply16(reply, SOLDER_PAYLOAD_BYTES);
-    solder_reply16(reply, CAN_PROFILE | CAN_LOAD | CAN_RATE);
+    solder_reply16(reply, CAN_PROFILE | CAN_LOAD | CAN_RATE |
+                              (solder_port_deadline(0) ? SOLDER_CAPABILITY_DEADLINE : 0u));
     solder_reply32(reply, solder_arena_total(solder_arena_sizes, solder_arena_count));
     reply_fault(reply);
     solder_reply16(reply, solder_model_count);
@@ -161,7 +164,7 @@ static uint8_t run(const uint8_t *payload, uint32_t count, struct solder_reply *
     }
     solder_session_working();
     const struct solder_timing empty = solder_time_nothing(1);
-    const struct solder_timing timing = solder_time_runs(solder_find_model(payload[0]), 1);
+    const struct solder_timing timing = solder_time_runs(solder_find_model(payload[0]), 1, run_deadline_ms);
     solder_reply_counter(reply, timing.code);
     solder_reply64(reply, empty.ticks);
     solder_reply64(reply, timing.ticks);
@@ -185,7 +188,7 @@ static uint8_t time(const uint8_t *payload, uint32_t count, struct solder_reply 
     struct solder_timing timing = {0, 0};
     for (uint32_t i = 0; i < repeat && timing.code == 0; i++) {
         solder_session_working();
-        timing = solder_time_runs(solder_find_model(payload[0]), number);
+        timing = solder_time_runs(solder_find_model(payload[0]), number, run_deadline_ms);
         solder_reply64(reply, timing.ticks);
     }
     solder_set32(reply->bytes, (uint32_t)timing.code);
@@ -210,7 +213,8 @@ static uint8_t profile(const uint8_t *payload, uint32_t count, struct solder_rep
     }
     const uint32_t layers = least(model->layer_count - first, MOST_PROFILED);
     solder_session_working();
-    const int32_t code = solder_profile_run(model, first, layers, reply->bytes + PROFILE_HEAD_BYTES);
+    const int32_t code =
+        solder_profile_run(model, first, layers, reply->bytes + PROFILE_HEAD_BYTES, run_deadline_ms);
     solder_reply_counter(reply, code);
     solder_reply16(reply, layers);
     reply->count += layers * SOLDER_PROFILE_ENTRY_BYTES;

@@ -164,28 +164,32 @@ void solder_reply_bytes(struct solder_reply *reply, const void *bytes, uint32_t 
     reply->count += fitting;
 }
 
+static void append(struct solder_reply *reply, uint32_t value, uint32_t count)
+{
+    uint8_t little_endian[4];
+    solder_set32(little_endian, value);
+    solder_reply_bytes(reply, little_endian, count);
+}
+
 void solder_reply8(struct solder_reply *reply, uint32_t value)
 {
-    const uint8_t byte = (uint8_t)value;
-    solder_reply_bytes(reply, &byte, 1);
+    append(reply, value, 1);
 }
 
 void solder_reply16(struct solder_reply *reply, uint32_t value)
 {
-    solder_reply8(reply, value);
-    solder_reply8(reply, value >> 8);
+    append(reply, value, 2);
 }
 
 void solder_reply32(struct solder_reply *reply, uint32_t value)
 {
-    solder_reply16(reply, value);
-    solder_reply16(reply, value >> 16);
+    append(reply, value, 4);
 }
 
 void solder_reply64(struct solder_reply *reply, uint64_t value)
 {
-    solder_reply32(reply, (uint32_t)value);
-    solder_reply32(reply, (uint32_t)(value >> 32));
+    append(reply, (uint32_t)value, 4);
+    append(reply, (uint32_t)(value >> 32), 4);
 }
 
 void solder_reply_counter(struct solder_reply *reply, int32_t code)

@@ -94,10 +94,7 @@ static uint32_t fingerprint(const struct solder_slot *slot)
 static struct solder_timing timed(const struct solder_slot *slot, const struct call *call, uint32_t number)
 {
     int32_t (*const entry)(void *) = (int32_t(*)(void *))(uintptr_t)(slot->base + call->entry);
-    solder_port_deadline(call->deadline_ms);
-    const struct solder_timing timing = solder_time_calls(entry, slot->base + call->argument, number);
-    solder_port_deadline(0);
-    return timing;
+    return solder_time_calls(entry, slot->base + call->argument, number, call->deadline_ms);
 }
 
 /* One call, after which the firmware's own memory must be what it was: else nothing can be trusted any more. */

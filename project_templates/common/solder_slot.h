@@ -1,7 +1,7 @@
 /* Code loaded over the line into free RAM, and called there: for trying out kernels without flashing each.
 
    Built where the platform defines SOLDER_SLOT, which it does where RAM can be executed; elsewhere these requests
-   are refused by name. A platform that defines it supplies the three functions below. */
+   are refused by name. A platform that defines it supplies the two functions below, and a deadline. */
 #ifndef SOLDER_SLOT_H
 #define SOLDER_SLOT_H
 
@@ -23,9 +23,6 @@ struct solder_slot solder_port_slot(void);
 
 /* Makes bytes that were written as data visible to instruction fetches: caches, barriers. */
 void solder_port_sync_code(const uint8_t *code, uint32_t bytes);
-
-/* Unless called again within so many milliseconds, the device stops with SOLDER_FAULT_WATCHDOG; 0: no deadline. */
-void solder_port_deadline(uint32_t milliseconds);
 
 /* The requests. */
 uint8_t solder_slot_describe(const uint8_t *payload, uint32_t count, struct solder_reply *reply);

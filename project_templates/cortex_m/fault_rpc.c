@@ -1,5 +1,6 @@
 /* A fault of the processor: its cause and registers go into the record that survives the reset. */
 #include "board.h"
+#include "last_call.h"
 #include "solder_fault.h"
 #include "solder_port.h"
 
@@ -67,6 +68,8 @@ void board_fault(const struct frame *frame)
         fault.pc = frame->pc;
         fault.lr = frame->lr;
         fault.psr = frame->psr;
+    } else {
+        fault.lr = last_call(board_stack_low, board_stack_high, (uint32_t)board_text_low, (uint32_t)board_text_high);
     }
     solder_fault_keep(&fault);
     solder_port_reset();

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "solder_deadline.h"
 #include "solder_fault.h"
 #include "solder_port.h"
 
@@ -35,6 +36,7 @@ static const struct cause causes[] = {
     {SIGILL, SOLDER_FAULT_USAGE},
     {SIGFPE, SOLDER_FAULT_USAGE},
     {SIGABRT, SOLDER_FAULT_ABORT},
+    {SIGVTALRM, SOLDER_FAULT_WATCHDOG},
 };
 #define CAUSES (sizeof causes / sizeof causes[0])
 
@@ -69,6 +71,7 @@ void solder_port_reset(void)
     size_t count = 0;
     sigset_t none;
 
+    (void)solder_port_deadline(0); /* exec hands on a timer that runs */
     pack_kept();
     for (char **entry = environ; *entry != NULL && count < ENVIRONMENT; entry++) {
         if (strncmp(*entry, VARIABLE, PREFIX) != 0) {

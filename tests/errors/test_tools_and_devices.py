@@ -89,7 +89,7 @@ def run_on(
 ) -> Callable[[str], str]:
     """run_on(program): `deploy run` where this Python program is the device, with little patience."""
     hurried = Deadlines(hello_s=0.3, retry_s=0.1)
-    monkeypatch.setattr("deploy.device.deadlines_for", lambda _line, _run_s: hurried)
+    monkeypatch.setattr("deploy.device.deadlines_for", lambda _line, _board, _run_s: hurried)
     with_firmware(model, monkeypatch)
 
     def run(program: str) -> str:

@@ -12,25 +12,35 @@ from platforms.project import ProjectSource, ProjectTensor
 
 _FOLDER = Path(__file__).parent / "tiny_model"
 
-# What the model does instead when its first input is 1, 2 or 3.
+# What the model does instead when its first input is 1 to 5.
 _CRASHES = """
+static volatile int depth_reached;
+
 static int depth(int n)
 {
     volatile int row[50];
-    row[n & 3] = n;
-    return depth(n + 1) + row[0];
+    for (int i = 0; i < 50; i++) {
+        row[i] = n;
+    }
+    return n == 0 ? row[1] : depth(n - 1) + row[0];
 }
 
 static void crash(int how)
 {
     if (how == 1) {
-        *(volatile int *)0x90000000 = 1;
+        *(volatile int *)0xF0000000 = 1;
     }
     if (how == 2) {
-        depth(0);
+        depth(-1);
     }
     if (how == 3) {
         __builtin_trap();
+    }
+    if (how == 5) { /* comes back, having been where it must not */
+        depth(12);
+    }
+    while (how == 4) {
+        depth_reached = depth_reached + 1;
     }
 }
 

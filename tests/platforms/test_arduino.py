@@ -19,7 +19,11 @@ from boards.load import all_boards, load_board
 from platforms.arduino import PLATFORM
 from platforms.arduino_tools import builder_commands, cli_commands, find_arduino_tool
 from platforms.base import compiler_platform_of
+from platforms.elf import place_at
 from platforms.project import App, ProjectSource
+from platforms.rpc.exchange import Deadlines
+from platforms.rpc.failures import DeviceCrashedError
+from platforms.rpc.session import Session
 
 Run = Callable[..., Any]
 UNO = load_board("arduino-uno")
@@ -85,7 +89,7 @@ def test_arduino_builder_finds_this_library_among_libraries() -> None:
         "arduino-builder -compile -hardware /usr/share/arduino/hardware -hardware /usr/share/arduino-builder "
         "-tools /usr/share/arduino/hardware -fqbn arduino:avr:uno -libraries build/sketchbook "
         "-build-path /p/build -prefs compiler.cpp.extra_flags=-DDECIMAL_DIG=__DECIMAL_DIG__ "
-        "examples/once/once.ino"
+        "-prefs compiler.c.elf.extra_flags=-gdwarf-2 examples/once/once.ino"
     )
 
 
@@ -139,6 +143,29 @@ def test_a_model_runs_on_an_avr_bit_for_bit(
 
     (bench,) = json.loads(run_deploy("bench", file, "--board", board, "--json").out)
     assert 0 < bench["stack_bytes"] < ram_bytes / 2
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_a_run_that_goes_wrong_on_an_avr_comes_back_as_a_named_fault(
+    crashing: ProjectSource, tmp_path: Path, avr_tools: None
+) -> None:
+    """Nothing guards its memory: the watchdog ends what hangs, and a full stack is noticed after the run."""
+    PLATFORM.generate(crashing, tmp_path / "p", UNO, App.RPC)
+    firmware = PLATFORM.build(tmp_path / "p", UNO)
+    patience = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=1.0, kept_run_s=60.0)
+    session = Session(
+        PLATFORM.open_line(firmware, UNO), patience, locate=lambda pc: place_at(firmware.elf, pc)
+    )
+    try:
+        for how, fault in ((4, r"watchdog reset in .* \(tiny\.c:\d+\), pc 0x"), (5, "stack overflow")):
+            session.hello()
+            model = session.describe()[0]
+            session.write_input(model, 0, bytes([how, 0, 0, 0]))
+            with pytest.raises(DeviceCrashedError, match=fault):
+                session.run(model)
+    finally:
+        session.close()
 
 
 @pytest.mark.cc

@@ -16,16 +16,29 @@ from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from boards.board import Board
 from boards.load import all_boards, load_board
+from platforms.elf import place_at
 from platforms.project import App, ProjectSource
+from platforms.rpc.exchange import Deadlines
+from platforms.rpc.failures import DeviceCrashedError
+from platforms.rpc.session import Session
 from platforms.zephyr import PLATFORM, west_build
 from platforms.zephyr_tools import find_west, tree_version
 
 Run = Callable[..., Any]
 Golden = Callable[[str, str], None]
 BOARDS = [board for board in all_boards() if "zephyr" in board.platforms]
-AN385 = load_board("mps2-an385")
+AN385, AN521 = load_board("mps2-an385"), load_board("mps2-an521")
 # Made from the templates alone; the rest of a project is the runtime and the model.
-OWN_FILES = ("CMakeLists.txt", "prj.conf", "README.md", "src/port.c", "src/fault.c", "src/main.c", "Kconfig")
+OWN_FILES = (
+    "CMakeLists.txt",
+    "prj.conf",
+    "README.md",
+    "src/port.c",
+    "src/fault.c",
+    "src/deadline.c",
+    "src/main.c",
+    "Kconfig",
+)
 MODULE_FILES = ("CMakeLists.txt", "Kconfig", "zephyr/module.yml")
 
 
@@ -128,6 +141,36 @@ def test_a_model_runs_under_zephyr_bit_for_bit(
     assert outcome.status == 0, outcome.err
     wanted = [next(iter(run_graph(graph, {given: sample}).values())) for sample in series]
     np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["output_0"], np.stack(wanted))
+
+
+FAULTS = (
+    (2, r"stack overflow after a call in depth \(tiny\.c:\d+\)"),
+    (3, r"usage fault in tiny_run \(tiny\.c:\d+\)"),
+    (4, r"watchdog reset in tiny_run \(tiny\.c:\d+\)"),
+)
+
+
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_a_crash_under_zephyr_comes_back_as_a_named_fault(
+    crashing: ProjectSource, tmp_path: Path, zephyr_tree: None, require_tool: Callable[..., None]
+) -> None:
+    require_tool("west", "ninja", "qemu-system-arm")
+    PLATFORM.generate(crashing, tmp_path / "p", AN521, App.RPC)
+    firmware = PLATFORM.build(tmp_path / "p", AN521)
+    patience = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=5.0, kept_run_s=60.0)
+    session = Session(
+        PLATFORM.open_line(firmware, AN521), patience, locate=lambda pc: place_at(firmware.elf, pc)
+    )
+    try:
+        for how, fault in FAULTS:
+            session.hello()
+            model = session.describe()[0]
+            session.write_input(model, 0, bytes([how, 0, 0, 0]))
+            with pytest.raises(DeviceCrashedError, match=fault):
+                session.run(model)
+    finally:
+        session.close()
 
 
 @pytest.mark.slow

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from benchmarks.fault_table import Row, build_devices, text_of, try_out
+from benchmarks import fault_table
+from benchmarks.fault_table import Row, build_devices, sums, text_of, try_out
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.failures import DeviceResetError, DeviceSilentError
 from platforms.rpc.session import Session
@@ -20,8 +22,8 @@ pytestmark = pytest.mark.cc
 
 PLUS_ONE, RUNNING_SUM = 0, 1
 WIDTH = 1200
-HELLO_BYTES = 2 * 17  # the host says it again when it hears that the device has booted
-SESSION_BYTES = 300  # what whole_session sends at least
+HELLO_BYTES = 2 * 21  # the host says it again when it hears that the device has booted
+SESSION_BYTES = 448  # what whole_session sends
 HURRIED = Deadlines(hello_s=0.5, answer_s=0.5, run_s=0.5, retry_s=0.02, retry_most_s=0.1)
 
 REPAIRABLE = {
@@ -128,6 +130,32 @@ def whole_session(session: Session) -> bytes:
     return session.read_output(model, 0)
 
 
+class Counted(FaultyTransport):
+    """A line without faults that counts what the host sends."""
+
+    sent = 0
+
+    def write(self, data: bytes, deadline_s: float) -> None:
+        self.sent += len(data)
+        super().write(data, deadline_s)
+
+
+def bytes_sent(connect, talk: Callable[[Session], object]) -> int:
+    lines: list[Counted] = []
+
+    def counted(line: Transport) -> Transport:
+        lines.append(Counted(line, Faults(), seed=1))
+        return lines[0]
+
+    talk(connect(wrap=counted))
+    return lines[0].sent
+
+
+def test_resets_are_tried_at_every_byte_that_a_session_sends(connect):
+    assert bytes_sent(connect, whole_session) == SESSION_BYTES
+    assert bytes_sent(connect, lambda session: next(sums(session))) == fault_table.SESSION_BYTES
+
+
 def failure_of(session: Session) -> str:
     try:
         assert whole_session(session) == bytes([2, 3, 4, 5])
@@ -144,15 +172,15 @@ def assert_reset_is_noticed(connect, position: int) -> None:
     assert failure_of(session) == ""
 
 
-@pytest.mark.parametrize("position", range(1, SESSION_BYTES, 31))
+@pytest.mark.parametrize("position", range(1, SESSION_BYTES + 1, 31))
 def test_a_reset_within_a_session_is_noticed(connect, position):
     assert_reset_is_noticed(connect, position)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1, SESSION_BYTES, 50))
+@pytest.mark.parametrize("first", range(1, SESSION_BYTES + 1, 50))
 def test_a_reset_at_every_byte_of_a_session_is_noticed(connect, first):
-    for position in range(first, min(first + 50, SESSION_BYTES)):
+    for position in range(first, min(first + 50, SESSION_BYTES + 1)):
         assert_reset_is_noticed(connect, position)
 
 

@@ -71,11 +71,11 @@ int main(void)
     const struct solder_model bad = {"", {0}, 0, NULL, 0, 0, 0, NULL, NULL, fail, NULL};
 
     readings = wrapping;
-    const struct solder_timing four_runs = solder_time_runs(&good, 4);
+    const struct solder_timing four_runs = solder_time_runs(&good, 4, 0);
     readings = wrapping;
     const struct solder_timing nothing = solder_time_nothing(1);
     readings = failing;
-    const struct solder_timing first_fails = solder_time_runs(&bad, 2);
+    const struct solder_timing first_fails = solder_time_runs(&bad, 2, 0);
     readings = wrapping;
     const uint32_t since = solder_ticks_since(0xFFF1);
     return check(&four_runs, 0, 0x20 + 0xFFEF + 0xFFFF + 2) || check(&nothing, 0, 0x20) ||
