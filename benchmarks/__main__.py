@@ -17,6 +17,7 @@ from benchmarks.orders import HEAD as HEAD_OF_ORDERS
 from benchmarks.orders import order_row
 from benchmarks.report import report
 from benchmarks.results import read_results, write_results
+from benchmarks.tuned import report as tuned_report
 from benchmarks.tuners import measure_spaces, read_spaces, write_spaces
 from benchmarks.tuners import report as tuners_report
 from benchmarks.tuning import report as tuning_report
@@ -64,6 +65,10 @@ def _tuning() -> None:
     sys.stdout.write(f"{tuning_report()}\n\n{tuners_report(read_spaces())}\n")
 
 
+def _tuned() -> None:
+    sys.stdout.write(f"{tuned_report()}\n")
+
+
 def _measure_spaces() -> None:
     write_spaces(measure_spaces())
 
@@ -76,6 +81,7 @@ COMMANDS = {
     "orders": _orders,
     "faults": _faults,
     "measure-spaces": _measure_spaces,
+    "tuned": _tuned,
     "tuning": _tuning,
 }
 

@@ -17,6 +17,7 @@ from aot.passes.names import fresh_name
 from aot.plan.model import Kind
 from aot.target import Optimize, Target
 from codegen.formats import Want, dense_format, geometry, join_wants, serves, wanted_format
+from codegen.kernels.default_points import default_points, with_default
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.relayout import copy_constant, relayout
@@ -134,6 +135,7 @@ class _Lowering:
         self.options = options
         self.wide = wide
         self.tuned = tuned
+        self.defaults = default_points(target.core, options.optimize)
         self.views = _view_roots(graph)
         self.sites = {node.name: self._site(node) for node in graph.nodes if node.op.name != _VIEW}
         self.wants = {name: KERNELS[site.node.op.name].wants(site) for name, site in self.sites.items()}
@@ -193,8 +195,9 @@ class _Lowering:
         formats = [view or self.tensors[name].format for name, view in sources]
 
         def lower(tuned: Mapping[str, Point]) -> Kernel:
-            made = op_kernel.lower(replace(site, tuned=tuned), formats, tensor.format)
-            return with_sketches(made, tuned)
+            wanted = {**self.defaults, **tuned}
+            made = op_kernel.lower(replace(site, tuned=wanted), formats, tensor.format)
+            return with_default(with_sketches(made, wanted), self.defaults)
 
         kernel = lower(self.tuned)
         assert kernel.whole == in_one_piece, f"{node.op.name} does not do as it wants"

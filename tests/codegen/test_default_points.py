@@ -1,0 +1,52 @@
+"""The tables of default points: they begin a kernel's space, for the goal speed and on their core only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from tiny_models import residual
+
+from aot.target import Optimize
+from boards.load import load_board
+from codegen.compile import compile_model
+from codegen.kernels import default_points
+from codegen.model import CompileOptions
+
+TARGET = load_board("mps2-an386").target
+POINT = {"column": 2, "c": 2, "order": 1}
+
+
+def _changes(path: Path, monkeypatch: pytest.MonkeyPatch, core: str, goal: Optimize = Optimize.SPEED) -> bool:
+    """Whether a table of that core changes the C of a model with a sum."""
+    path.write_bytes(residual())
+    options = replace(CompileOptions(), optimize=goal)
+    plain = compile_model(path, TARGET, options)
+    (task,) = [layer.why.partition("task ")[2] for layer in plain.layers if layer.op == "add"]
+    monkeypatch.setattr(default_points, "_table", lambda asked: {task: POINT} if asked == core else {})
+    return compile_model(path, TARGET, options).sources != plain.sources
+
+
+def test_a_point_of_the_core_is_what_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _changes(tmp_path / "residual.tflite", monkeypatch, TARGET.core)
+
+
+@pytest.mark.parametrize(
+    ("core", "goal"),
+    [("cortex-m7", Optimize.SPEED), (TARGET.core, Optimize.SIZE), (TARGET.core, Optimize.RAM)],
+)
+def test_another_core_or_goal_keeps_to_the_rules(
+    core: str, goal: Optimize, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not _changes(tmp_path / "residual.tflite", monkeypatch, core, goal)
+
+
+def test_the_tables_hold_points_and_no_wide_weights() -> None:
+    tables = [file for file in files(default_points.TABLES).iterdir() if file.name.endswith(".json")]
+    points = [point for file in tables for point in json.loads(file.read_text()).values()]
+    assert points
+    assert all(isinstance(value, int) and value >= 1 for point in points for value in point.values())
+    assert all(point.get("weight_bits", 8) == 8 for point in points)
