@@ -20,6 +20,8 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.fold import Fold, PlaceOf
 from aot.ops.gather import Gather, GatherNd
+from aot.ops.l2_norm import L2Norm
+from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
 from aot.ops.lstm import Lstm
 from aot.ops.max_pool2d import MaxPool2d
@@ -30,6 +32,7 @@ from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
 from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
+from aot.ops.resize import Resize
 from aot.ops.select import Select
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
@@ -59,7 +62,9 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Gather,
             GatherNd,
             HardSwish,
+            L2Norm,
             LeakyRelu,
+            LogSoftmax,
             Logistic,
             Lookup,
             Lstm,
@@ -73,6 +78,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Quantize,
             Rearrange,
             Reshape,
+            Resize,
             Select,
             Softmax,
             SquaredDifference,

@@ -13,8 +13,8 @@ from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
 from aot.ops.op import Constraint, Cost, Op, Types, given
-from aot.ops.pairs import add_parameters, rescaled
-from aot.ops.requant import multiply_by_quantized_multiplier
+from aot.ops.pairs import AddParameters, add_parameters, rescaled
+from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 
 _NUMBERS = (DType.I8, DType.I32, DType.I64, DType.F32)
 
@@ -54,10 +54,10 @@ class Cumulate(Op):
             return (self._sums(x.astype(np.int64)).astype(out.dtype.numpy),)
         p = add_parameters(x_type, x_type, out)
         # The sums live in 32 bits and wrap around there.
-        sums = self._sums(rescaled(x, x_type, p.first, p.left_shift)).astype(np.int32).astype(np.int64)
+        terms = rescaled(x, x_type, p.first, p.left_shift)
+        sums = (self._sums(terms) + first_sum(x_type, p)).astype(np.int32).astype(np.int64)
         scaled = multiply_by_quantized_multiplier(sums, *p.out)
-        # The only reference there is, TFLite Micro's, leaves out the output's zero point.
-        return (clamp_integers(scaled, Activation.NONE, out),)
+        return (clamp_integers(scaled + quant_of(out).zero_point, Activation.NONE, out),)
 
     def _sums(self, x: Array) -> Array:
         turned = np.flip(x, self.axis) if self.reverse else x
@@ -67,3 +67,8 @@ class Cumulate(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
+
+
+def first_sum(x_type: TensorType, p: AddParameters) -> int:
+    """What quantised sums begin with: TFLite Micro, the only reference, takes 0 for a stored number."""
+    return int(rescaled(np.zeros((), np.int64), x_type, p.first, p.left_shift))

@@ -16,6 +16,7 @@ from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
 from aot.ops.elementwise import Elementwise
 from aot.ops.inverse_root import inverse_root_multipliers
+from aot.ops.lines import Table, on_lines, points
 from aot.ops.op import Constraint, Op, Types, given
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
@@ -102,7 +103,7 @@ INTEGERS: Mapping[Function, Callable[[Any], Any]] = {
     Function.SQUARE: lambda x: x * x,
     Function.NOT: np.invert,
 }
-_FIXED_POINT = (Function.ABS, Function.RSQRT)  # the others are tables made of real numbers
+_OF_16 = (Function.ABS, Function.EXP, Function.RSQRT)
 _RSQRT_SHIFT = 20  # keeps the inverse root an integer
 
 
@@ -114,7 +115,7 @@ def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     if x.dtype is DType.F32:
         allowed = op.of in REALS
     elif x.quant is not None or y.quant is not None:
-        allowed = op.of in REALS and (x.dtype is DType.I8 or (x.dtype is DType.I16 and op.of in _FIXED_POINT))
+        allowed = op.of in REALS and (x.dtype is DType.I8 or (x.dtype is DType.I16 and op.of in _OF_16))
     else:
         allowed = op.of is Function.NOT if x.dtype is DType.BOOL else op.of in INTEGERS
     return None if allowed else f"{op.of.value} of {x.dtype.value}"
@@ -136,7 +137,7 @@ class Curve(Elementwise):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
         Constraint(
-            "any function but not is of f32 and quantised i8, abs and rsqrt of quantised i16; "
+            "any function but not is of f32 and quantised i8, abs, exp and rsqrt of quantised i16; "
             "abs, negate, sign, square and not are of plain integers, not of bool",
             _elements,
         ),
@@ -162,14 +163,23 @@ class Curve(Elementwise):
             return absolute(np.abs(centred), x_type, out)
         if self.of is Function.RSQRT:
             return _inverse_roots(centred, x_type, out)
+        if x_type.dtype is DType.I16:
+            return on_lines(x.astype(np.int64), exp_points(x_type, out))
         # As the references fill their tables: in single precision, half away from zero.
         reals = centred.astype(np.float32) * np.float32(quant_of(x_type).scale)
         results = np.asarray(REALS[self.of](reals, self.alpha), np.float32)
-        steps = np.nan_to_num(results * np.float32(1 / np.float32(quant_of(out).scale)), nan=0.0)
+        # What is no number becomes the least one, as in the references' conversion to integers.
+        steps = np.nan_to_num(results * np.float32(1 / np.float32(quant_of(out).scale)), nan=-np.inf)
         limited = np.clip(steps, -(2.0**20), 2.0**20).astype(np.float64)
         whole = np.trunc(limited + np.copysign(0.5, limited)).astype(np.int64)
         stored: Ints = whole + quant_of(out).zero_point
         return stored
+
+
+def exp_points(x_type: TensorType, out: TensorType) -> Table:
+    """The points between which lines are drawn for 16-bit integers."""
+    x, y = quant_of(x_type), quant_of(out)
+    return points(np.exp, x.scale, x.zero_point, y.scale, y.zero_point)
 
 
 def absolute(magnitude: Ints, x_type: TensorType, out: TensorType) -> Ints:

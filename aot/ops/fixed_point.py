@@ -1,4 +1,4 @@
-"""exp(x) for x <= 0 and 1 / (1 + x) in 32-bit fixed point, exactly as the integer references compute them.
+"""exp(x) for x <= 0, 1 / (1 + x) and log(x) in 32-bit fixed point, as the integer references have them.
 
 A fixed-point number with i integer bits is raw / 2**(31 - i), raw a signed 32-bit integer, here in int64.
 """
@@ -84,10 +84,54 @@ def tanh(raw: Ints) -> Ints:
 
 def reciprocal(raw: Ints, integer_bits: int) -> tuple[Ints, Ints]:
     """(scale, bits): 1 / x = scale / 2**31 / 2**bits for x > 0 with `integer_bits`."""
-    headroom = 32 - np.array([int(v).bit_length() for v in raw.ravel()], np.int64).reshape(raw.shape)
+    headroom = _leading_zeros(raw)
     above_one = (raw << headroom) - (1 << 31)
     return one_over_one_plus(above_one), integer_bits - headroom
 
 
 def _saturate(raw: Ints) -> Ints:
     return np.clip(raw, INT32_MIN, INT32_MAX)
+
+
+# Of the rational function that is log(x) near 1, its coefficients scaled by fourth roots of 2.
+_LOG_2, _SQRT_HALF, _FOURTH_ROOT_OF_HALF = 1488522236, 1518500250, 1805811301
+_ALPHA_N, _ALPHA_D, _ALPHA_I, _ALPHA_F = 117049297, 127690142, 1057819769, 638450708
+
+
+def logarithm(raw: Ints, integer_bits: int, result_bits: int) -> Ints:
+    """log(x) with `result_bits`, of x >= 1 given with `integer_bits`.
+
+    The argument is brought near 1 in two ways, by powers of 2 with and without a factor of sqrt(1/2);
+    the smaller rest counts.
+    """
+    fraction = 31 - (result_bits + 1)  # a bit of headroom for the sum at the end
+    quarter = 1 << (fraction - 2)
+    headroom = _leading_zeros(raw)
+    rest_a = _saturate(multiply(_saturate(raw << (headroom - 1)), _SQRT_HALF) << 1)
+    power_a = _saturate(((integer_bits - headroom) << fraction) + quarter)
+    headroom_b = _leading_zeros(multiply(raw, _SQRT_HALF)) - 1
+    rest_b = _saturate(raw << headroom_b)
+    power_b = _saturate(((integer_bits - headroom_b) << fraction) - quarter)
+    rest, power = np.minimum(rest_a, rest_b), np.maximum(power_a, power_b)
+    scaled = rounding_divide_by_pot(_log_numerator(rest), result_bits + 1)
+    near_one = multiply(scaled, one_over_one_plus(_log_denominator(rest)))
+    return _saturate((multiply(power, _LOG_2) + near_one) << 1)
+
+
+def _log_numerator(rest: Ints) -> Ints:
+    q = 2 * (rest - _FOURTH_ROOT_OF_HALF)
+    square = multiply(q, q)
+    return multiply(q, rest) + multiply(multiply(q, square), _ALPHA_N)
+
+
+def _log_denominator(rest: Ints) -> Ints:
+    """Less 1."""
+    half_sum = (rest + _FOURTH_ROOT_OF_HALF + 1) >> 1  # both are positive
+    q = 2 * (rest - _FOURTH_ROOT_OF_HALF)
+    square = multiply(q, q)
+    return multiply(half_sum, _ALPHA_I + q + multiply(square, _ALPHA_D)) + multiply(q, _ALPHA_F)
+
+
+def _leading_zeros(raw: Ints) -> Ints:
+    """Of 32 bits."""
+    return 32 - np.array([int(v).bit_length() for v in raw.ravel()], np.int64).reshape(raw.shape)

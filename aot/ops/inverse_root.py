@@ -28,8 +28,7 @@ def _inverse_root(x: int) -> tuple[int, int]:
     spare = (32 - x.bit_length()) - 1
     pairs = spare // 2 - 1
     right -= pairs
-    root = _newton_raphson(np.int64(x << 2 * pairs))
-    return (root, -right) if right >= 0 else (root << -right, 0)
+    return _newton_raphson(np.int64(x << 2 * pairs)), -right
 
 
 def _newton_raphson(x: np.int64) -> int:

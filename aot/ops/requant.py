@@ -59,8 +59,13 @@ def _multiply_rounding_twice(x: Ints, mult: Ints, shift: Ints) -> Ints:
 
 def _multiply_rounding_once(x: Ints, mult: Ints, shift: Ints) -> Ints:
     total_shift = 31 - shift
-    scaled: Ints = (x * mult + (np.int64(1) << (total_shift - 1))) >> total_shift
-    return scaled
+    if np.abs(x).max(initial=0) <= INT32_MAX:
+        scaled: Ints = (x * mult + (np.int64(1) << (total_shift - 1))) >> total_shift
+        return scaled
+    # In two halves, so that sums beyond 32 bits times 31 bits stay within 64.
+    low = (x & 0xFFFF) * mult + (np.int64(1) << (total_shift - 1))
+    halves: Ints = ((x >> 16) * mult + (low >> 16)) >> (total_shift - 16)
+    return halves
 
 
 def _multiply_reduced(x: Ints, mult: Ints, shift: Ints) -> Ints:

@@ -48,8 +48,17 @@ def scales_in_single(op_name: str, mode: str) -> bool:
     return mode in _SCALES_IN_SINGLE.get(op_name, frozenset())
 
 
-# Of i16 inputs. Depthwise convolutions always have 64-bit sums; the others where their bias has.
-_WIDE_SUMS = frozenset({"depthwise_conv2d"})
+# Of i16 inputs, whose sums have 64 bits; LiteRT's dense layers round them as they round others.
+_REDUCED = MappingProxyType(dict.fromkeys(MODES, RequantRounding.REDUCED))
+_OF_I16 = MappingProxyType(
+    {
+        "batch_matmul": _REDUCED,
+        "conv2d": _REDUCED,
+        "depthwise_conv2d": _REDUCED,
+        "dense": MappingProxyType({"tflm": RequantRounding.REDUCED, "litert-ref": RequantRounding.SINGLE}),
+        "transpose_conv": _REDUCED,
+    }
+)
 
 
 def rounding_of(op_name: str, mode: str) -> RequantRounding:
@@ -57,7 +66,12 @@ def rounding_of(op_name: str, mode: str) -> RequantRounding:
     return ROUNDING[op_name][mode]
 
 
-def rounding_of_i16(op_name: str, bias_is_wide: bool) -> RequantRounding:
-    """The rounding of an op on i16 inputs, the same in both modes."""
-    wide = bias_is_wide or op_name in _WIDE_SUMS
-    return RequantRounding.REDUCED if wide else RequantRounding.DOUBLE
+# Those whose sums have 32 bits where the bias has, or is said to have.
+_MAY_BE_NARROW = frozenset({"conv2d", "dense"})
+
+
+def rounding_of_i16(op_name: str, mode: str, is_narrow: bool = False) -> RequantRounding:
+    """The rounding of an op on i16 inputs; narrow: with a bias of 32 bits."""
+    rounding = _OF_I16[op_name][mode]
+    narrow = is_narrow and op_name in _MAY_BE_NARROW and rounding is RequantRounding.REDUCED
+    return RequantRounding.DOUBLE if narrow else rounding

@@ -22,9 +22,12 @@ from aot.ops.requant import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
+from aot.ops.softmax_16 import softmax_16
 
 DIFF_INTEGER_BITS = 5  # of beta * scale * (x - max)
 SUM_INTEGER_BITS = 12  # of the sum of exponentials
+_MOST_OF_16 = 1 << 16  # fractions of 2**15, whose sum still fits in 32 bits
+_COARSEST_16 = 4.0  # a difference of 17 bits in steps of 10 / 65535 fits, too
 MOST_ELEMENTS = (1 << SUM_INTEGER_BITS) - 1  # the sum of so many ones still fits
 
 
@@ -65,6 +68,8 @@ def exp_table(x_type: TensorType, beta: float) -> npt.NDArray[np.int32]:
 def _probabilities(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     (y,) = outputs
     steps, least = 1 << (8 * y.dtype.bytes), 0 if y.dtype is DType.F32 else y.dtype.limits[0]
+    if given(inputs[0]).dtype is DType.I16:
+        steps, least = 1 << 15, 0
     if y.quant is None or (y.quant.zero_point == least and abs(y.quant.scale * steps - 1) <= 1e-3):
         return None
     return f"scale {y.quant.scale:.6g}, zero point {y.quant.zero_point}"
@@ -73,21 +78,24 @@ def _probabilities(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str 
 def _resolution(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Softmax)
     x = given(inputs[0])
-    if x.quant is None or op.beta * x.quant.scale >= 2.0 ** (DIFF_INTEGER_BITS - 31):
+    if x.quant is None:
         return None
-    return f"it is {op.beta * x.quant.scale:.3g}"
+    step = op.beta * x.quant.scale
+    if x.dtype is DType.I16:
+        fits = x.quant.zero_point == 0 and step < _COARSEST_16
+        return None if fits else f"it is {step:.3g}, the zero point {x.quant.zero_point}"
+    return None if step >= 2.0 ** (DIFF_INTEGER_BITS - 31) else f"it is {step:.3g}"
 
 
 def _length(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x = given(inputs[0])
-    if x.dtype is not DType.I8 or not x.shape or x.shape[-1] <= MOST_ELEMENTS:
-        return None
-    return f"there are {x.shape[-1]}"
+    most = {DType.I8: MOST_ELEMENTS, DType.I16: _MOST_OF_16}.get(x.dtype)
+    return None if most is None or not x.shape or x.shape[-1] <= most else f"there are {x.shape[-1]}"
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     found = given(inputs[0]).dtype, outputs[0].dtype
-    possible = ((DType.F32, DType.F32), (DType.I8, DType.I8), (DType.I8, DType.I16))
+    possible = ((DType.F32,) * 2, (DType.I8,) * 2, (DType.I8, DType.I16), (DType.I16,) * 2)
     return None if found in possible else " become ".join(d.value for d in found)
 
 
@@ -98,12 +106,18 @@ class Softmax(Op):
     name: ClassVar[str] = "softmax"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        Constraint("elements must be f32, or i8 that become i8 or i16", _dtypes),
+        Constraint("elements must be f32, i16, or i8 that become i8 or i16", _dtypes),
         limits.INTEGERS_ARE_QUANTISED,
-        Constraint(f"an i8 input must have at most {MOST_ELEMENTS} elements along the last axis", _length),
-        Constraint("beta * input scale must be at least 2**-26 for i8 inputs", _resolution),
         Constraint(
-            "an i8 output must have scale 1/256 and zero point -128, an i16 output 1/65536 and -32768",
+            f"an input must have at most {MOST_ELEMENTS} elements along the last axis (i16: 2**16)", _length
+        ),
+        Constraint(
+            "beta * input scale must be at least 2**-26 for i8 inputs; for i16 below 4, and the zero point 0",
+            _resolution,
+        ),
+        Constraint(
+            "an i8 output must have scale 1/256 and zero point -128, an i16 output 1/65536 and -32768, "
+            "or 1/32768 and 0 where the input is i16",
             _probabilities,
         ),
     )
@@ -122,6 +136,8 @@ class Softmax(Op):
         if x_type.dtype is DType.F32:
             exps = np.exp(-self.beta * below)
             return ((exps / exps.sum(axis=-1, keepdims=True)).astype(np.float32),)
+        if x_type.dtype is DType.I16:
+            return (softmax_16(-below.astype(np.int64), x_type, self.beta),)
         exps = exp_table(x_type, self.beta)[below.astype(np.int64)].astype(np.int64)
         return (_integer_softmax(exps, outputs[0].dtype),)
 

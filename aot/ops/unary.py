@@ -92,22 +92,14 @@ def rescale_below(limit: float, text: str) -> Constraint:
 RESCALE_FITS = rescale_below(2.0**20, "2**20")  # nine bits times that still fit in 32
 
 
-def _clamp_quant(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Clamp)
-    if op.activation is Activation.RELU:
-        return None
-    return limits.QUANTISATION_IS_KEPT.violation(op, inputs, outputs)
-
-
 @dataclass(frozen=True, slots=True)
 class Clamp(Unary):
     """An activation that stands alone: x clamped to the activation's range, then in the output's scale."""
 
     name: ClassVar[str] = "clamp"
     constraints: ClassVar[tuple[Constraint, ...]] = (
-        *_SHARED,
+        *_ON_16,
         RESCALE_FITS,
-        Constraint("unless it is a relu, input and output must have the same quantisation", _clamp_quant),
     )
     activation: Activation = Activation.RELU
 
@@ -115,9 +107,15 @@ class Clamp(Unary):
         return np.asarray(clamp_reals(x, self.activation), np.float32)
 
     def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
-        multiplier = quantize_multiplier(quant_of(x_type).scale / quant_of(out).scale)
-        results = multiply_by_quantized_multiplier(x, *multiplier) + quant_of(out).zero_point
+        results = (
+            multiply_by_quantized_multiplier(x, *clamp_multiplier(x_type, out)) + quant_of(out).zero_point
+        )
         return np.clip(results, *integer_clamp(self.activation, out))
+
+
+def clamp_multiplier(x_type: TensorType, out: TensorType) -> tuple[int, int]:
+    """(mult, shift) from the input's steps to the output's; the references divide in single precision."""
+    return quantize_multiplier(float(np.float32(quant_of(x_type).scale) / np.float32(quant_of(out).scale)))
 
 
 def _wide_quant(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -127,7 +125,7 @@ def _wide_quant(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
 
 def _alpha(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, LeakyRelu)
-    return None if 0 <= op.alpha < 2**10 else f"it is {op.alpha}"
+    return None if abs(op.alpha) < 2**10 else f"it is {op.alpha}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ class LeakyRelu(Unary):
         limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
         limits.INT8_IS_QUANTISED,
         Constraint("i16 inputs and outputs must be quantised with one scale", _wide_quant),
-        Constraint("alpha must lie between 0 and 1024", _alpha),
+        Constraint("alpha must lie between -1024 and 1024", _alpha),
         rescale_below(2.0**10, "2**10"),
     )
     alpha: float = 0.0
@@ -151,17 +149,16 @@ class LeakyRelu(Unary):
 
     def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
         positive, negative = self.multipliers(x_type, out)
+        below = multiply_by_quantized_multiplier(x, *negative)
         results = np.where(
-            x >= 0,
-            multiply_by_quantized_multiplier(x, *positive),
-            multiply_by_quantized_multiplier(x, *negative),
+            x >= 0, multiply_by_quantized_multiplier(x, *positive), below if self.alpha >= 0 else -below
         )
         return results + quant_of(out).zero_point
 
     def multipliers(self, x_type: TensorType, out: TensorType) -> tuple[tuple[int, int], tuple[int, int]]:
-        """(mult, shift) above 0 and below."""
+        """(mult, shift) above 0 and, without the sign of alpha, below."""
         real = np.float32 if self.scales_in_single else np.float64
-        scale, step, alpha = real(quant_of(x_type).scale), real(quant_of(out).scale), real(self.alpha)
+        scale, step, alpha = real(quant_of(x_type).scale), real(quant_of(out).scale), real(abs(self.alpha))
         return quantize_multiplier(float(scale / step)), quantize_multiplier(float(scale * alpha / step))
 
 
@@ -192,14 +189,14 @@ def _curve_of_16(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | 
     x = given(inputs[0])
     if x.quant is None or x.dtype is not DType.I16:
         return None
-    fits = x.quant.zero_point == 0 and 2.0**-28 <= x.quant.scale < 2.0**-4
+    fits = x.quant.zero_point == 0 and 2.0**-28 <= x.quant.scale < 2.0
     return None if fits else f"it has scale {x.quant.scale:.3g}, zero point {x.quant.zero_point}"
 
 
 _CURVES = (
     *_ON_16,
     _CURVE_SCALE,
-    Constraint("an i16 input must have zero point 0 and a scale between 2**-28 and 1/16", _curve_of_16),
+    Constraint("an i16 input must have zero point 0 and a scale between 2**-28 and 2", _curve_of_16),
     output_is(2.0**-15, 0, "2**-15", DType.I16),
 )
 

@@ -11,27 +11,42 @@ from codegen.instr.instruction import Function
 from codegen.instr.plain import TIMES
 
 _SHIFT = 20
-_TEXT = """\
+_SHIFT_TEXT = """\
+/* The power of 2 by which 1 / sqrt(x), as inverse_root_mult gives it, is to be shifted; x >= 1. */
+static inline int32_t inverse_root_shift(int32_t x)
+{
+    int32_t shift = -11;
+    if (x <= 1) {
+        return 0;
+    }
+    for (; x >= (INT32_C(1) << 29); x /= 4) {
+        --shift;
+    }
+    for (; x < (INT32_C(1) << 27); x *= 4) {
+        ++shift;
+    }
+    return shift;
+}
+"""
+_MULT_TEXT = """\
 /* round(a * b / 2^31), half up. */
 static inline int64_t fraction_times(int64_t a, int64_t b)
 {
     return (a * b + (INT32_C(1) << 30)) >> 31;
 }
 
-/* 2^20 / sqrt(x), x >= 1: Newton-Raphson steps with three integer bits. */
-static inline int32_t inverse_root(int32_t x)
+/* 1 / sqrt(x) as a fraction of 2^31, to be shifted by inverse_root_shift: Newton-Raphson steps with three
+   integer bits. */
+static inline int32_t inverse_root_mult(int32_t x)
 {
-    if (x == 1) {
-        return times(1, INT32_MAX, 20);
+    if (x <= 1) {
+        return INT32_MAX;
     }
-    int32_t shift = -11;
     while (x >= (INT32_C(1) << 29)) {
         x /= 4;
-        --shift;
     }
     while (x < (INT32_C(1) << 27)) {
         x *= 4;
-        ++shift;
     }
     const int64_t half = ((int64_t)(x >> 1) + 1) >> 1;
     int64_t root = INT32_C(1) << 28;
@@ -40,15 +55,36 @@ static inline int32_t inverse_root(int32_t x)
         const int64_t one_and_a_half = (INT32_C(1) << 28) + (INT32_C(1) << 27);
         root = (fraction_times(one_and_a_half, root) - fraction_times(half, cube)) * 8;
     }
-    root = fraction_times(root, 1518500250);
-    return times(1, (int32_t)root, shift + 20);
+    return (int32_t)fraction_times(root, 1518500250);
 }
 """
 
 
-def inverse_root_function() -> Function:
-    def compute(x: int) -> int:
-        mult, shift = inverse_root_multipliers(np.asarray([x], np.int64))
-        return int(multiply_by_quantized_multiplier(np.int64(1), mult[0], shift[0] + _SHIFT))
+def _multiplier(x: int) -> tuple[int, int]:
+    mult, shift = inverse_root_multipliers(np.asarray([x], np.int64))
+    return int(mult[0]), int(shift[0])
 
-    return Function("inverse_root", DType.I32, _TEXT, compute, (), (TIMES,))
+
+ROOT_MULT = Function("inverse_root_mult", DType.I32, _MULT_TEXT, lambda x: _multiplier(x)[0])
+ROOT_SHIFT = Function("inverse_root_shift", DType.I32, _SHIFT_TEXT, lambda x: _multiplier(x)[1])
+
+
+def _shifted(x: int) -> tuple[int, int]:
+    mult, shift = _multiplier(x)
+    return mult, shift + _SHIFT
+
+
+INVERSE_ROOT = Function(
+    "inverse_root",
+    DType.I32,
+    f"""\
+/* 2^{_SHIFT} / sqrt(x), x >= 1. */
+static inline int32_t inverse_root(int32_t x)
+{{
+    return times(1, inverse_root_mult(x), inverse_root_shift(x) + {_SHIFT});
+}}
+""",
+    lambda x: int(multiply_by_quantized_multiplier(np.int64(1), *_shifted(x))),
+    (),
+    (TIMES, ROOT_MULT, ROOT_SHIFT),
+)

@@ -99,7 +99,7 @@ class ToInt8:
 
 def to_int8(requant: Requant, dsp: bool) -> ToInt8:
     if requant.rounding is RequantRounding.SINGLE:
-        return ToInt8(None, _rounding_once(requant))
+        return ToInt8(None, _rounding_once(requant), requant.sum_dtype)
     if requant.rounding is RequantRounding.REDUCED:
         return ToInt8(None, _reduced(requant), requant.sum_dtype)
     if requant.is_plain:
@@ -186,14 +186,22 @@ static inline int32_t saturate_to_int8(int32_t v)
 )
 
 
+_PRODUCT = "    const int64_t v = ((int64_t)sum * mult + ((int64_t)1 << (30 + right))) >> (31 + right);"
+# In two halves, so that a sum beyond 32 bits times 31 bits stays within 64.
+_PRODUCT_OF_WIDE = """\
+    const int64_t low = (sum & 0xFFFF) * mult + ((int64_t)1 << (30 + right));
+    const int64_t v = ((sum >> 16) * mult + (low >> 16)) >> (15 + right);"""
+
+
 def _rounding_once(r: Requant) -> Function:
-    name = f"to_{_stored(r)}{_suffix(r)}_once"
+    is_wide = r.sum_dtype is DType.I64
+    name = f"to_{_stored(r)}{_suffix(r)}_once{'_wide' if is_wide else ''}"
     far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
     definition = f"""\
 /* sum * mult / 2^(31 + right), rounded once, half up, {_said(r)}. */
-static inline {r.dtype.c_name} {name}(int32_t sum, int32_t mult, int32_t right)
+static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, int32_t right)
 {{
-    const int64_t v = ((int64_t)sum * mult + ((int64_t)1 << (30 + right))) >> (31 + right);
+{_PRODUCT_OF_WIDE if is_wide else _PRODUCT}
     const int32_t near = v < -{far} ? -{far} : v > {far} ? {far} : (int32_t)v;
     return ({r.dtype.c_name}){_clamp_any("near", r)};
 }}

@@ -10,7 +10,7 @@ from aot.ops.requant import rounding_divide_by_pot, saturating_rounding_doubling
 from aot.ops.softmax import SUM_INTEGER_BITS, SoftmaxParameters
 from codegen.instr.instruction import Function
 
-_HIGH_MUL = Function(
+HIGH_MUL = Function(
     "fixed_mul",
     DType.I32,
     """\
@@ -22,7 +22,7 @@ static inline int32_t fixed_mul(int32_t a, int32_t b)
 """,
     lambda a, b: int(saturating_rounding_doubling_high_mul(np.int64(a), np.int64(b))),
 )
-_ROUND_SHIFT = Function(
+ROUND_SHIFT = Function(
     "round_shift",
     DType.I32,
     """\
@@ -68,7 +68,7 @@ static int32_t exp_of_negative(int32_t x)
 }
 """,
     lambda x: int(fixed_point.exp_of_negative(np.asarray(x, np.int64))),
-    needs=(_HIGH_MUL, _ROUND_SHIFT),
+    needs=(HIGH_MUL, ROUND_SHIFT),
 )
 
 
@@ -90,7 +90,7 @@ static inline int32_t {name}(int32_t difference)
         scaled = saturating_rounding_doubling_high_mul(np.int64(difference << p.left_shift), p.mult)
         return int(fixed_point.exp_of_negative(np.asarray(scaled, np.int64)))
 
-    return Function(name, DType.I32, definition, compute, (), (_HIGH_MUL, _EXP))
+    return Function(name, DType.I32, definition, compute, (), (HIGH_MUL, _EXP))
 
 
 def exp_for_sum(p: SoftmaxParameters) -> Function:
@@ -106,7 +106,7 @@ static inline int32_t {name}(int32_t difference)
     def compute(difference: int) -> int:
         return int(rounding_divide_by_pot(np.int64(exp.meaning(difference)), SUM_INTEGER_BITS))
 
-    return Function(name, DType.I32, definition, compute, (), (_ROUND_SHIFT, exp))
+    return Function(name, DType.I32, definition, compute, (), (ROUND_SHIFT, exp))
 
 
 RECIPROCAL_BITS = Function(
@@ -144,7 +144,7 @@ static int32_t reciprocal(int32_t sum)
 }
 """,
     lambda total: int(fixed_point.reciprocal(np.array([total], np.int64), SUM_INTEGER_BITS)[0][0]),
-    needs=(_HIGH_MUL, RECIPROCAL_BITS),
+    needs=(HIGH_MUL, RECIPROCAL_BITS),
 )
 
 
@@ -166,7 +166,7 @@ static inline {dtype.c_name} {name}(int32_t difference, int32_t reciprocal_of_su
         product = saturating_rounding_doubling_high_mul(np.int64(scale), np.int64(exp.meaning(difference)))
         return min(int(rounding_divide_by_pot(product, bits + shift)) + low, high)
 
-    return Function(name, dtype, definition, compute, (), (_HIGH_MUL, _ROUND_SHIFT, exp))
+    return Function(name, dtype, definition, compute, (), (HIGH_MUL, ROUND_SHIFT, exp))
 
 
 def _suffix(p: SoftmaxParameters) -> str:

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.cumulate import Cumulate
+from aot.ops.cumulate import Cumulate, first_sum
 from aot.ops.pairs import add_parameters, rescaled
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from codegen.instr.instruction import Function
@@ -49,10 +49,17 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     grown = Store(at(total), _sum(site, total, load(xs, place)))
     stored: Stmt = Store(at(ys, place), _result(site, load(total)))
     steps = (stored, grown) if op.exclusive else (grown, stored)
-    nothing = Store(at(total), Const(0.0 if x.dtype is DType.F32 else 0))
+    nothing = Store(at(total), Const(_beginning(site)))
     lines: tuple[Stmt, ...] = (Declare(total), nothing, For("k", size, steps))
     body = For("outer", x.elements // (size * inner), (For("i", inner, lines),))
     return flat_kernel(site, (xs,), (body,), "running sums")
+
+
+def _beginning(site: Site) -> float:
+    x = site.input(0)
+    if x.quant is not None:
+        return first_sum(x, add_parameters(x, x, site.outputs[0]))
+    return 0.0 if x.dtype is DType.F32 else 0
 
 
 def _sum(site: Site, total: Buffer, element: Load) -> Expr:
@@ -80,10 +87,13 @@ def _result(site: Site, total: Load) -> Expr:
         return total
     p, (low, high) = add_parameters(x, x, out), out.dtype.limits
 
-    def compute(value: int) -> int:
-        return min(max(int(multiply_by_quantized_multiplier(np.int64(value), *p.out)), low), high)
+    zero = quant_of(out).zero_point
 
-    text = f"({out.dtype.c_name})clamp(times(a, {p.out[0]}, {p.out[1]}), {low}, {high})"
+    def compute(value: int) -> int:
+        return min(max(int(multiply_by_quantized_multiplier(np.int64(value), *p.out)) + zero, low), high)
+
+    scaled = f"times(a, {p.out[0]}, {p.out[1]}) + {parenthesised(zero)}"
+    text = f"({out.dtype.c_name})clamp({scaled}, {low}, {high})"
     return Apply(_named("stored", out.dtype, (DType.I32,), text, compute), (total,))
 
 

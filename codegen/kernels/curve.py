@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from aot.ir.types import DType, TensorType
-from aot.ops.curve import Curve, abs_multiplier, rsqrt_multiplier
+from aot.ops.curve import Curve, abs_multiplier, exp_points, rsqrt_multiplier
 from aot.ops.curve import Function as Kind
 from aot.ops.requant import quant_of
 from codegen.instr.instruction import Function
-from codegen.instr.inverse_root import inverse_root_function
+from codegen.instr.inverse_root import INVERSE_ROOT
+from codegen.instr.lines import line_function
 from codegen.instr.plain import TIMES, expression_function, unsigned
 from codegen.instr.real import literal
 from codegen.instr.requantise import clamp_function
@@ -81,7 +82,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 def _function(op: Curve, x: TensorType, out: TensorType) -> Function:
     kind, dtype = op.of.value, x.dtype
     if out.quant is not None:
-        return _absolute(op, x, out) if op.of is Kind.ABS else _inverse_root(op, x, out)
+        return _FIXED_POINT[op.of](op, x, out)
     if dtype is DType.F32:
         text = _REALS[op.of].format(alpha=literal(op.alpha))
         suffix = (
@@ -110,7 +111,26 @@ def _inverse_root(op: Curve, x: TensorType, out: TensorType) -> Function:
     centred = f"a - {parenthesised(quant_of(x).zero_point)}"
     root = f"times(inverse_root({centred}), {mult}, {shift - 20})"
     text = f"clamp({root} + {parenthesised(quant_of(out).zero_point)}, {low}, {high})"
-    return _clamped(op, x, out, f"{centred} <= 0 ? {high} : {text}", (TIMES, inverse_root_function()))
+    return _clamped(op, x, out, f"{centred} <= 0 ? {high} : {text}", (TIMES, INVERSE_ROOT))
+
+
+def _exponential(op: Curve, x: TensorType, out: TensorType) -> Function:
+    line = line_function("exp", exp_points(x, out))
+    return expression_function(
+        f"{line.name}_i16",
+        DType.I16,
+        (DType.I32,),
+        f"(int16_t){line.name}(a)",
+        _meaning(op, x, out),
+        needs=(line,),
+    )
+
+
+_FIXED_POINT: Mapping[Kind, Callable[[Curve, TensorType, TensorType], Function]] = {
+    Kind.ABS: _absolute,
+    Kind.EXP: _exponential,
+    Kind.RSQRT: _inverse_root,
+}
 
 
 def _clamped(op: Curve, x: TensorType, out: TensorType, text: str, needs: tuple[Function, ...]) -> Function:

@@ -105,7 +105,7 @@ def requantised(
         rights=(int(right.min()), int(right.max())),
         sum_fits_30_bits=largest < 1 << 30,
         dtype=out_type.dtype,
-        sum_dtype=sum_dtype if rounding is RequantRounding.REDUCED else DType.I32,
+        sum_dtype=DType.I32 if rounding is RequantRounding.DOUBLE else sum_dtype,
     )
     start = start.astype(requant.sum_dtype.numpy)
     return Requantised(start, mult.astype(np.int32), right.astype(np.int8), requant, to_int8(requant, dsp))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from aot.ir.types import DType
 from aot.ops.softmax import Softmax, softmax_parameters
-from codegen.formats import Want, storage_dtype
+from aot.ops.softmax_16 import difference_multiplier
+from codegen.formats import Want
+from codegen.instr.instruction import Function
 from codegen.instr.softmax import RECIPROCAL, RECIPROCAL_BITS, exp_for_sum, share
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
-from codegen.loops.affine import variable
+from codegen.instr.softmax_16 import SUM_BITS, exp_of_difference_16, reciprocal_of_sum, share_of_sum
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.vectors import K, vector_kernel
+from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,
     Apply,
@@ -18,8 +23,10 @@ from codegen.loops.ir import (
     Const,
     Declare,
     For,
-    Proc,
+    Load,
+    Place,
     Role,
+    Stmt,
     Store,
     at,
     load,
@@ -32,43 +39,48 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    return Kernel(
-        schedule="plain",
-        why="the only one",
-        proc=_nest(site, inputs[0], output),
-        summary=f"One row of a softmax: {output.width} times over {output.channels}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
-    )
-
-
-def _nest(site: Site, x: RowFormat, y: RowFormat) -> Proc:
-    op = site.node.op
-    assert isinstance(op, Softmax)
-    parameters = softmax_parameters(site.input(0), op.beta)
-    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
-    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    channels, pieces = inputs[0].channels, _pieces(site)
     most, total, scale, bits = (
         Buffer(name, DType.I32, 1, Role.LOCAL) for name in ("most", "sum", "scale", "bits")
     )
-    column, k = variable("column"), variable("k")
-    element = load(xs, (column + x.left) * x.x_step + k * x.c_step)
-    first = load(xs, (column + x.left) * x.x_step)
-    below = Binary("-", element, load(most))
-    result = Apply(share(parameters, site.outputs[0].dtype), (below, load(scale), load(bits)))
-    body = (
-        Declare(most),
-        Store(at(most), first),
-        For("k", x.channels, (Store(at(most), Binary("max", load(most), element)),)),
-        Declare(total),
-        Store(at(total), Const(0)),
-        For("k", x.channels, (Accumulate(at(total), Apply(exp_for_sum(parameters), (below,))),)),
-        Declare(scale),
-        Store(at(scale), Apply(RECIPROCAL, (load(total),))),
-        Declare(bits),
-        Store(at(bits), Apply(RECIPROCAL_BITS, (load(total),))),
-        For("k", x.channels, (Store(at(ys, (column + y.left) * y.x_step + k * y.c_step), result),)),
+
+    def body(element: Callable[..., Load], place: Callable[[Affine], Place]) -> Sequence[Stmt]:
+        below = Binary("-", element(K), load(most))
+        return (
+            Declare(most),
+            Store(at(most), element(0)),
+            For("k", channels, (Store(at(most), Binary("max", load(most), element(K))),)),
+            Declare(total),
+            Store(at(total), Const(0)),
+            For("k", channels, (Accumulate(at(total), Apply(pieces.exp, (below,))),)),
+            Declare(scale),
+            Store(at(scale), Apply(pieces.reciprocal, (load(total),))),
+            Declare(bits),
+            Store(at(bits), Apply(pieces.bits, (load(total),))),
+            For("k", channels, (Store(place(K), Apply(pieces.share, (below, load(scale), load(bits)))),)),
+        )
+
+    return vector_kernel(site, inputs[0], output, body, "a softmax")
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    exp: Function  # of x - max, as it enters the sum
+    reciprocal: Function  # of the sum
+    bits: Function  # of the sum: how far the product of the two is shifted
+    share: Function  # of x - max, the reciprocal and the bits: the stored result
+
+
+def _pieces(site: Site) -> _Pieces:
+    op, x = site.node.op, site.input(0)
+    assert isinstance(op, Softmax)
+    if x.dtype is DType.I16:
+        exp = exp_of_difference_16(difference_multiplier(x, op.beta))
+        return _Pieces(exp, reciprocal_of_sum(), SUM_BITS, share_of_sum(exp))
+    parameters = softmax_parameters(x, op.beta)
+    return _Pieces(
+        exp_for_sum(parameters), RECIPROCAL, RECIPROCAL_BITS, share(parameters, site.outputs[0].dtype)
     )
-    return Proc(f"softmax_{x.channels}_by_{x.width}", (xs, ys), (For("column", x.width, body),))
 
 
 KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))

@@ -9,9 +9,10 @@ from zlib import crc32
 import numpy as np
 
 from aot.ir.types import DType, TensorType
+from aot.ops.activation import integer_clamp
 from aot.ops.op import Op
 from aot.ops.requant import quant_of
-from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh, argument_16
+from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh, argument_16, clamp_multiplier
 from codegen.instr.instruction import Function
 from codegen.instr.plain import TIMES, expression_function
 from codegen.instr.real import clamp_real, literal, real_function
@@ -37,6 +38,8 @@ def _wide_function(site: Site) -> Function:
     """Sixteen bits are too many for a table."""
     op, x = site.node.op, site.input(0)
     match op:
+        case Clamp():
+            return _wide_clamp(op, x, site.outputs[0])
         case LeakyRelu():
             return _wide_leaky(op, x, site.outputs[0])
         case Logistic():
@@ -46,13 +49,28 @@ def _wide_function(site: Site) -> Function:
     raise AssertionError(f"{op.name} has no function of 16-bit integers")
 
 
+def _wide_clamp(op: Clamp, x: TensorType, out: TensorType) -> Function:
+    mult, shift = clamp_multiplier(x, out)
+    zero, (low, high) = quant_of(out).zero_point, integer_clamp(op.activation, out)
+    centred = f"a - {parenthesised(quant_of(x).zero_point)}" if quant_of(x).zero_point else "a"
+    text = (
+        f"({out.dtype.c_name})clamp(times({centred}, {mult}, {shift}) + {parenthesised(zero)}, {low}, {high})"
+    )
+
+    def compute(value: int) -> int:
+        return int(op.reference([np.asarray([value], np.int16)], (x,), (out,))[0][0])
+
+    name = f"{op.activation.value}_{out.dtype.value}_{crc32(text.encode()):08x}"
+    return expression_function(name, out.dtype, (DType.I32,), text, compute, needs=(TIMES, clamp_function()))
+
+
 def _wide_leaky(op: LeakyRelu, x: TensorType, out: TensorType) -> Function:
     zero, zero_point, (low, high) = quant_of(x).zero_point, quant_of(out).zero_point, out.dtype.limits
     (above, above_shift), (below, below_shift) = op.multipliers(x, out)
     centred = f"(a - {parenthesised(zero)})" if zero else "a"
-    scaled = (
-        f"times({centred}, {centred} < 0 ? {below} : {above}, {centred} < 0 ? {below_shift} : {above_shift})"
-    )
+    factor = f"{centred} < 0 ? {below} : {above}, {centred} < 0 ? {below_shift} : {above_shift}"
+    turned = f"({centred} < 0 ? -1 : 1) * " if op.alpha < 0 else ""
+    scaled = f"{turned}times({centred}, {factor})"
     text = f"({out.dtype.c_name})clamp({scaled} + {parenthesised(zero_point)}, {low}, {high})"
 
     def compute(value: int) -> int:
@@ -95,6 +113,6 @@ TANH = real_function("real_tanh", "tanhf(v)", math.tanh, includes=("math.h",))
 _KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))
 _WIDE = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.I16, DType.F32}))
 KERNELS: Mapping[str, OpKernel] = {
-    **{op.name: _KERNEL for op in (Clamp, HardSwish)},
-    **{op.name: _WIDE for op in (LeakyRelu, Logistic, Tanh)},
+    HardSwish.name: _KERNEL,
+    **{op.name: _WIDE for op in (Clamp, LeakyRelu, Logistic, Tanh)},
 }

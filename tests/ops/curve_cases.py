@@ -36,5 +36,6 @@ CASES = (
     op_case("curve_not_bool", Curve(Function.NOT), [plain(DType.BOOL, 7)], plain(DType.BOOL)),
     op_case("curve_abs_int16", Curve(Function.ABS), [int16(3, 9)], int16(scale=0.0007)),
     op_case("curve_abs_int16_same", Curve(Function.ABS), [int16(3, 9)], int16()),
+    op_case("curve_exp_int16", Curve(Function.EXP), [int16(3, 9, scale=0.0001)], int16(scale=0.0012)),
     op_case("curve_rsqrt_int16", Curve(Function.RSQRT), [int16(3, 9)], int16(scale=0.0007)),
 )

@@ -22,5 +22,6 @@ CASES = (
     case("one_row", Mean(), int8(1, 1, 9, 2), int8(scale=0.02)),
     case("int16", Mean(), int16(1, 4, 5, 3), int16(scale=0.0007)),
     case("int16_columns", Mean((COLUMNS,)), int16(1, 4, 7, 3), int16(scale=0.00021)),
+    case("finer_than_its_elements", Mean((COLUMNS,)), int8(1, 2, 2, 5, scale=0.5), int8(scale=0.04)),
     case("saturating", Mean(), int8(1, 1, 2, 30), int8(scale=0.04)),
 )

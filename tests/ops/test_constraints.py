@@ -42,12 +42,12 @@ def per_channel(*shape: int, axis: int, zero_point: int = 0) -> TensorType:
 CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
     "count": (Conv2d(), [X], Y, "there must be 2 to 3 inputs and one output: it has 1"),
     "weights absent": (Conv2d(), [X, None, B], Y, "there must be 2 to 3 inputs and one output: it has 3"),
-    "dtype": (Softmax(), [U8], U8, "elements must be f32, or i8 that become i8 or i16: u8 become u8"),
+    "dtype": (Softmax(), [U8], U8, "elements must be f32, i16, or i8 that become i8 or i16: u8 become u8"),
     "mixed": (
         Softmax(),
         [X],
         float32(1),
-        "elements must be f32, or i8 that become i8 or i16: i8 become f32",
+        "elements must be f32, i16, or i8 that become i8 or i16: i8 become f32",
     ),
     "hybrid": (
         Dense(),
@@ -162,20 +162,13 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         int8(4, scale=0.01),
         "the product of the input scales must be below 2**13 times the output scale: it is 1e+07",
     ),
-    "clamp quantisation": (
-        Clamp(Activation.RELU6),
-        [int8(4)],
-        int8(4, scale=0.06),
-        "unless it is a relu, input and output must have the same quantisation: "
-        "scale 0.05, zero point 0 become scale 0.06, zero point 0",
-    ),
     "rescaling": (
         Clamp(),
         [int8(4, scale=1e5)],
         int8(4, scale=0.01),
         "the input scale must be less than 2**20 times the output scale: it is 1e+07 times as large",
     ),
-    "alpha": (LeakyRelu(-0.5), [int8(4)], int8(4), "alpha must lie between 0 and 1024: it is -0.5"),
+    "alpha": (LeakyRelu(-2e3), [int8(4)], int8(4), "alpha must lie between -1024 and 1024: it is -2000.0"),
     "curve scale": (
         Tanh(),
         [int8(4, scale=9.0)],
@@ -231,9 +224,9 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
     "mean scale": (
         Mean(),
         [X],
-        int8(1, 1, 1, 2, scale=0.001),
-        "the input scale must be more than 2**-20 and less than the count of elements times the output "
-        "scale: it is 50 times as large",
+        int8(1, 1, 1, 2, scale=1e-8),
+        "the input scale must be more than 2**-20 and less than 2**20 (i16: 2**12) times the output scale: "
+        "it is 5e+06 times as large",
     ),
     "mean count": (
         Mean(),
@@ -319,20 +312,22 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Softmax(),
         [int8(1, 4)],
         int8(1, 4),
-        "an i8 output must have scale 1/256 and zero point -128, an i16 output 1/65536 and -32768: "
+        "an i8 output must have scale 1/256 and zero point -128, an i16 output 1/65536 and -32768, "
+        "or 1/32768 and 0 where the input is i16: "
         "scale 0.05, zero point 0",
     ),
     "length": (
         Softmax(),
         [int8(2, 4096)],
         int8(2, 4096, scale=1 / 256, zero_point=-128),
-        "an i8 input must have at most 4095 elements along the last axis: there are 4096",
+        "an input must have at most 4095 elements along the last axis (i16: 2**16): there are 4096",
     ),
     "resolution": (
         Softmax(beta=1e-9),
         [int8(1, 4)],
         int8(1, 4, scale=1 / 256, zero_point=-128),
-        "beta * input scale must be at least 2**-26 for i8 inputs: it is 5e-11",
+        "beta * input scale must be at least 2**-26 for i8 inputs; for i16 below 4, and the zero point 0: "
+        "it is 5e-11",
     ),
 }
 

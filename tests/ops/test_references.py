@@ -83,7 +83,9 @@ def dequantised(stored: Array, tensor: TensorType, case: OpCase) -> Array:
 
 # Their operands or results are stored integers and nothing else: there is no result in real numbers.
 STORED = ("gather", "gather_nd", "lookup", "pad", "quantize", "select", "update_slice")
-REAL = {name: case for name, case in INT8.items() if case.node.op.name not in STORED}
+# The only reference for running sums begins them with the stored number 0, whatever the zero point is.
+AS_IT_IS = ("cumulate_int8_zero",)
+REAL = {n: case for n, case in INT8.items() if case.node.op.name not in STORED and n not in AS_IT_IS}
 
 
 @pytest.mark.parametrize("case", REAL.values(), ids=REAL)

@@ -27,8 +27,11 @@ def _import_fused(
     draft: Draft, operator: Operator, mode: str, op_class: type[Binary], options: type[tflite.AddOptions]
 ) -> None:
     """Those that have an activation fused into them."""
-    number = operator.options(options).FusedActivationFunction()
-    _import_op(draft, operator, mode, op_class(activation=read.activation(operator, number)))
+    activation = read.activation(operator, operator.options(options).FusedActivationFunction())
+    dtype = draft.types[read.the_output(operator)].dtype
+    if op_class is Add and dtype is DType.I32 and mode == "tflm":
+        activation = Activation.NONE  # TFLite Micro's kernel has none
+    _import_op(draft, operator, mode, op_class(activation=activation))
 
 
 def _import_div(draft: Draft, operator: Operator, mode: str) -> None:

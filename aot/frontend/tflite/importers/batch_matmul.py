@@ -14,7 +14,7 @@ from aot.frontend.tflite.importers.transposed import transposed_constant
 from aot.ir.types import DType
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.dense import Dense
-from aot.ops.rounding import RequantRounding, rounding_of
+from aot.ops.rounding import RequantRounding, rounding_of, rounding_of_i16
 
 
 def import_batch_matmul(draft: Draft, operator: Operator, mode: str) -> None:
@@ -75,7 +75,7 @@ def _matrix_by_outputs(draft: Draft, name: str) -> str:
 
 def _rounding(draft: Draft, x: str, mode: str) -> RequantRounding:
     is_wide = draft.types[x].dtype is DType.I16
-    return RequantRounding.REDUCED if is_wide else rounding_of(BatchMatmul.name, mode)
+    return (rounding_of_i16 if is_wide else rounding_of)(BatchMatmul.name, mode)
 
 
 def _as_image(draft: Draft, operator: Operator, name: str, batch: tuple[int, ...]) -> str:

@@ -15,9 +15,11 @@ from aot.ops.reshape import Reshape
 MOST_IMAGES = 64  # of a batch: each has layers of its own
 
 
-def by_images(draft: Draft, operator: Operator, op: Op, x: str, others: Sequence[str | None]) -> None:
-    """The operator's result: op on each image of x, put together again."""
-    output = read.the_output(operator)
+def by_images(
+    draft: Draft, operator: Operator, op: Op, x: str, others: Sequence[str | None], output: str = ""
+) -> None:
+    """The output, or the operator's result: op on each image of x, put together again."""
+    output = output or read.the_output(operator)
     images, declared = draft.types[x].shape[0], draft.types[output]
     if not 1 < images <= MOST_IMAGES or declared.rank == 0 or declared.shape[0] != images:
         draft.add_node(operator, op, (x, *others), output)

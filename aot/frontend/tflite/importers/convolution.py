@@ -9,6 +9,8 @@ import tflite
 from aot.frontend.tflite.draft import Draft, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
+from aot.frontend.tflite.importers.groups import by_groups
+from aot.frontend.tflite.tensors import DTYPES
 from aot.ir.types import DType, Quant
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
@@ -21,7 +23,7 @@ def import_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
     options = operator.options(tflite.Conv2DOptions)
     x, x_type = read.image(draft, operator)
     w = read.constant_weights(draft, operator, rank=4)
-    channels, rows, columns, _ = draft.types[w].shape
+    channels, rows, columns, depth = draft.types[w].shape
     stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
     dilation = read.at_least_one(operator, "dilation", (options.DilationHFactor(), options.DilationWFactor()))
     bias = read.constant_bias(draft, operator, channels)
@@ -30,10 +32,14 @@ def import_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
         dilation=dilation,
         padding=read.padding(operator, options.Padding(), x_type, (rows, columns), stride, dilation),
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=_rounding(draft, Conv2d.name, mode, x, bias),
+        rounding=_rounding(draft, Conv2d.name, mode, x, bias, options.QuantizedBiasType()),
         result=_result(draft, operator, x),
     )
-    by_images(draft, operator, op, x, (w, bias))
+    groups = x_type.shape[3] // depth
+    if groups < 2 or x_type.shape[3] % depth or channels % groups:
+        by_images(draft, operator, op, x, (w, bias))
+    else:
+        by_groups(draft, operator, op, x, w, bias)
 
 
 def import_depthwise_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
@@ -79,17 +85,21 @@ def import_fully_connected(draft: Draft, operator: Operator, mode: str) -> None:
     bias = read.constant_bias(draft, operator, outputs)
     op = Dense(
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=_rounding(draft, Dense.name, mode, x, bias),
+        rounding=_rounding(draft, Dense.name, mode, x, bias, options.QuantizedBiasType()),
         result=_result(draft, operator, x),
     )
     rows = _as_rows(draft, operator, x, depth)
     _add_dense(draft, operator, op, (rows, w, bias), outputs)
 
 
-def _rounding(draft: Draft, op_name: str, mode: str, x: str, bias: str | None) -> RequantRounding:
+def _rounding(
+    draft: Draft, op_name: str, mode: str, x: str, bias: str | None, said: int = tflite.TensorType.INT64
+) -> RequantRounding:
+    """`said` is the element type that an absent bias would have."""
     if draft.types[x].dtype is not DType.I16:
         return rounding_of(op_name, mode)
-    return rounding_of_i16(op_name, bias is not None and draft.types[bias].dtype is DType.I64)
+    dtype = DTYPES.get(said) if bias is None else draft.types[bias].dtype
+    return rounding_of_i16(op_name, mode, dtype is DType.I32)
 
 
 def _result(draft: Draft, operator: Operator, x: str) -> DType | None:

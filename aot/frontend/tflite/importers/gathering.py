@@ -1,4 +1,4 @@
-"""Operators that pick elements by indices: GATHER and its kin, resizing and mirroring by whole elements."""
+"""Operators that pick elements by indices: GATHER and its kin, resizing, mirroring."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from aot.frontend.tflite.importers import attributes as read
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops.gather import Gather, GatherNd
+from aot.ops.resize import Resize
 from aot.ops.update_slice import UpdateSlice
 
 
@@ -95,11 +96,22 @@ def _nearest(size: int, wanted: int, align_corners: bool, half_pixels: bool) -> 
     return np.asarray(np.clip(chosen.astype(np.int64), 0, size - 1))
 
 
+def _import_resize_bilinear(draft: Draft, operator: Operator, mode: str) -> None:
+    options = operator.options(tflite.ResizeBilinearOptions)
+    x = read.operand(operator, 0, "the image")
+    read.with_rank(draft, operator, x, 4)
+    output = read.the_output(operator)
+    _, height, width, _ = draft.types[output].shape if draft.types[output].rank == 4 else (0, 0, 0, 0)
+    op = Resize((height, width), bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
+    draft.add_node(operator, op, (x,), output)
+
+
 GATHERING: dict[str, Importer] = {
     "DYNAMIC_UPDATE_SLICE": _import_update_slice,
     "EMBEDDING_LOOKUP": _import_embedding_lookup,
     "GATHER": _import_gather,
     "GATHER_ND": _import_gather_nd,
     "MIRROR_PAD": _import_mirror_pad,
+    "RESIZE_BILINEAR": _import_resize_bilinear,
     "RESIZE_NEAREST_NEIGHBOR": _import_resize_nearest,
 }

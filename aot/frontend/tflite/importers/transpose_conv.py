@@ -42,11 +42,10 @@ def import_transpose_conv(draft: Draft, operator: Operator, mode: str) -> None:
         )
     spread = _with_zeros_between(draft, operator, x, stride, (sizes[0], sizes[1]))
     is_wide = x_type.dtype is DType.I16
-    wide_bias = bias is not None and draft.types[bias].dtype is DType.I64
     op = Conv2d(
         padding=(paddings[0], paddings[1]),
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=rounding_of_i16(Conv2d.name, wide_bias) if is_wide else rounding_of(Conv2d.name, mode),
+        rounding=rounding_of_i16("transpose_conv", mode) if is_wide else rounding_of(Conv2d.name, mode),
     )
     by_images(draft, operator, op, spread, (_turned(draft, weights), bias))
 

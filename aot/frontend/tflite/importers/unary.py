@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import tflite
 
 from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
+from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.convert import Convert
 from aot.ops.curve import Curve, Function
+from aot.ops.l2_norm import L2Norm
+from aot.ops.log_softmax import LogSoftmax
+from aot.ops.lookup import Lookup
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rounding import scales_in_single
@@ -25,10 +31,59 @@ def _without_attributes(op: Op) -> Importer:
     return import_it
 
 
+def _import_relu6(draft: Draft, operator: Operator, mode: str) -> None:
+    """TFLite Micro keeps the stored number, whatever the output's scale says; LiteRT rescales."""
+    x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
+    stored, declared = draft.types[x], draft.types[output]
+    op = Clamp(Activation.RELU6)
+    if mode != "tflm" or stored.quant == declared.quant:
+        draft.add_node(operator, op, (x,), output)
+        return
+    if stored.dtype is not DType.I8:
+        raise operator.fail(
+            "input and output must have the same quantisation",
+            "convert the model again: RELU6 keeps its scale",
+        )
+    _import_table(draft, operator, op, x, output)
+
+
+def _import_negation(draft: Draft, operator: Operator, mode: str) -> None:
+    """Of i8, the references turn the stored number: of one scale and zero point 0 that is the negation."""
+    x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
+    stored, declared = draft.types[x], draft.types[output]
+    if stored.dtype is not DType.I8 or stored.quant is None:
+        draft.add_node(operator, Curve(Function.NEGATE), (x,), output)
+        return
+    if stored.quant != declared.quant or any(stored.quant.zero_points):
+        raise operator.fail(
+            "i8 is negated as it is stored: with a zero point, or into another scale, that is no negation",
+            "convert the model again with a symmetric scale, or this part as float",
+        )
+    _import_table(draft, operator, Curve(Function.NEGATE), x, output)
+
+
+def _import_table(draft: Draft, operator: Operator, op: Op, x: str, output: str) -> None:
+    """What the op makes of each stored number of its input, in the input's own scale."""
+    low, high = DType.I8.limits
+    every = replace(draft.types[x], shape=(high - low + 1,))
+    if isinstance(op, Curve):
+        every = replace(every, quant=None)
+    (entries,) = op.reference([np.arange(low, high + 1).astype(np.int8)], (every,), (every,))
+    table = draft.add_value(f"{operator.label}/table", TensorType(DType.I8, every.shape), entries)
+    draft.add_node(operator, Lookup(), (x, table), output)
+
+
 def _import_leaky_relu(draft: Draft, operator: Operator, mode: str) -> None:
     alpha = float(operator.options(tflite.LeakyReluOptions).Alpha())
     op = LeakyRelu(alpha, scales_in_single(LeakyRelu.name, mode))
     draft.add_node(operator, op, operator.inputs, read.the_output(operator))
+
+
+def _import_l2_normalization(draft: Draft, operator: Operator, mode: str) -> None:
+    number = operator.options(tflite.L2NormOptions).FusedActivationFunction()
+    if number != tflite.ActivationFunctionType.NONE:
+        raise operator.fail("a fused activation is not supported", "convert the model again: it comes apart")
+    draft.add_node(operator, L2Norm(), operator.inputs, read.the_output(operator))
 
 
 def _import_quantize(draft: Draft, operator: Operator, mode: str) -> None:
@@ -66,7 +121,6 @@ _CURVES = {
     "FLOOR": Function.FLOOR,
     "LOG": Function.LOG,
     "LOGICAL_NOT": Function.NOT,
-    "NEG": Function.NEGATE,
     "ROUND": Function.ROUND,
     "RSQRT": Function.RSQRT,
     "SIGN": Function.SIGN,
@@ -80,11 +134,14 @@ UNARY: dict[str, Importer] = {
     "DEQUANTIZE": _without_attributes(Dequantize()),
     "GELU": _import_gelu,
     "HARD_SWISH": _without_attributes(HardSwish()),
+    "L2_NORMALIZATION": _import_l2_normalization,
     "LEAKY_RELU": _import_leaky_relu,
     "LOGISTIC": _without_attributes(Logistic()),
+    "LOG_SOFTMAX": _without_attributes(LogSoftmax()),
+    "NEG": _import_negation,
     "QUANTIZE": _import_quantize,
     "RELU": _without_attributes(Clamp(Activation.RELU)),
-    "RELU6": _without_attributes(Clamp(Activation.RELU6)),
+    "RELU6": _import_relu6,
     "RELU_0_TO_1": _without_attributes(Clamp(Activation.RELU_0_TO_1)),
     "RELU_N1_TO_1": _without_attributes(Clamp(Activation.RELU_N1_TO_1)),
     "SOFTMAX": _import_softmax,

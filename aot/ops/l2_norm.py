@@ -1,0 +1,62 @@
+"""Vectors along the last axis, brought to length 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.inverse_root import inverse_root_multipliers
+from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
+from aot.ops.unary import output_is
+
+LEAST_NORM = 1e-6  # what a vector of real numbers is divided by at least
+OUTPUT_BITS = 7  # results are in steps of 1/128
+_MOST_ELEMENTS = 1 << 15  # squares of nine bits add up to 31
+
+
+def _length(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x = given(inputs[0])
+    if not x.shape:
+        return "it is a scalar"
+    return f"there are {x.shape[-1]}" if x.dtype is DType.I8 and x.shape[-1] > _MOST_ELEMENTS else None
+
+
+@dataclass(frozen=True, slots=True)
+class L2Norm(Op):
+    """Input: x. Each vector along the last axis divided by the root of the sum of its squares."""
+
+    name: ClassVar[str] = "l2_norm"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        limits.same_dtype_in(DType.I8, DType.F32),
+        limits.INT8_IS_QUANTISED,
+        Constraint("there must be a last axis, of at most 2**15 elements where the input is i8", _length),
+        output_is(1 / 128, 0, "1/128"),
+    )
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x = given(inputs[0])
+        return ((x.dtype.value, x.shape),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x, x_type = given(arrays[0]), given(inputs[0])
+        if x_type.dtype is DType.F32:
+            reals = x.astype(np.float64)
+            norms = np.sqrt((reals * reals).sum(axis=-1, keepdims=True))
+            return ((reals / np.maximum(norms, LEAST_NORM)).astype(np.float32),)
+        centred = x.astype(np.int64) - quant_of(x_type).zero_point
+        mult, shift = inverse_root_multipliers((centred * centred).sum(axis=-1, keepdims=True))
+        results = multiply_by_quantized_multiplier(centred, mult, shift + OUTPUT_BITS)
+        return (np.clip(results, *DType.I8.limits).astype(np.int8),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=outputs[0].elements)

@@ -1,0 +1,93 @@
+"""l2_norm: the sum of squares, then each channel over its root; each pixel by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.l2_norm import LEAST_NORM, OUTPUT_BITS
+from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
+from codegen.instr.instruction import Function
+from codegen.instr.inverse_root import ROOT_MULT, ROOT_SHIFT
+from codegen.instr.plain import TIMES, expression_function
+from codegen.instr.real import literal, real_function
+from codegen.instr.requantise import clamp_function
+from codegen.kernels.elementwise import wants_anything
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.vectors import K, vector_kernel
+from codegen.loops.affine import Affine
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    For,
+    Load,
+    Place,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+from codegen.model import RowFormat
+
+_NORM = real_function(
+    "norm_of",
+    f"v < {literal(LEAST_NORM**2)} ? {literal(LEAST_NORM)} : sqrtf(v)",
+    lambda v: max(math.sqrt(v), LEAST_NORM),
+    ("math.h",),
+)
+_QUOTIENT = expression_function("quotient", DType.F32, (DType.F32, DType.F32), "a / b", lambda a, b: a / b)
+
+
+def _result(x: int, mult: int, shift: int) -> int:
+    scaled = multiply_by_quantized_multiplier(np.int64(x), mult, shift + OUTPUT_BITS)
+    return min(max(int(scaled), -128), 127)
+
+
+_SHARE = expression_function(
+    "share_of_norm",
+    DType.I8,
+    (DType.I32,) * 3,
+    f"(int8_t)clamp(times(a, b, c + {OUTPUT_BITS}), -128, 127)",
+    _result,
+    needs=(TIMES, clamp_function()),
+)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    x, channels, is_real = site.input(0), inputs[0].channels, site.input(0).dtype is DType.F32
+    total = Buffer("sum", DType.F32 if is_real else DType.I32, 1, Role.LOCAL)
+    steps: tuple[tuple[str, Function], ...] = (("norm", _NORM),)
+    last: Function = _QUOTIENT
+    if not is_real:
+        steps, last = (("mult", ROOT_MULT), ("shift", ROOT_SHIFT)), _SHARE
+    divisors = [(Buffer(name, total.dtype, 1, Role.LOCAL), function) for name, function in steps]
+
+    def body(element: Callable[..., Load], place: Callable[[Affine], Place]) -> Sequence[Stmt]:
+        centred = element(K) if is_real else Binary("-", element(K), Const(quant_of(x).zero_point))
+        square = Binary("*", centred, centred)
+        made = [
+            stmt
+            for buffer, function in divisors
+            for stmt in (Declare(buffer), Store(at(buffer), Apply(function, (load(total),))))
+        ]
+        result = Apply(last, (centred, *(load(buffer) for buffer, _ in divisors)))
+        return (
+            Declare(total),
+            Store(at(total), Const(0.0 if is_real else 0)),
+            For("k", channels, (Accumulate(at(total), square),)),
+            *made,
+            For("k", channels, (Store(place(K), result),)),
+        )
+
+    return vector_kernel(site, inputs[0], output, body, "vectors of length 1")
+
+
+KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))

@@ -1,0 +1,83 @@
+"""log_softmax: the maximum, the logarithm of the sum of exponentials, the differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from aot.ir.types import DType
+from aot.ops.softmax import softmax_parameters
+from codegen.instr.log_softmax import LOGARITHM, least_of, log_share
+from codegen.instr.real import real_function
+from codegen.instr.softmax import exp_for_sum
+from codegen.kernels.elementwise import wants_anything
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.vectors import K, vector_kernel
+from codegen.loops.affine import Affine
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Function,
+    Load,
+    Place,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+from codegen.model import RowFormat
+
+_EXP = real_function("softmax_exp", "expf(v)", math.exp, ("math.h",))
+_LOG = real_function("softmax_log", "logf(v)", math.log, ("math.h",))
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    is_real, channels = site.input(0).dtype is DType.F32, inputs[0].channels
+    dtype = DType.F32 if is_real else DType.I32
+    most, total, log = (Buffer(name, dtype, 1, Role.LOCAL) for name in ("most", "sum", "log"))
+    exp, logarithm = (_EXP, _LOG) if is_real else _of_integers(site)
+
+    def body(element: Callable[..., Load], place: Callable[[Affine], Place]) -> Sequence[Stmt]:
+        below = Binary("-", element(K), load(most))
+        return (
+            Declare(most),
+            Store(at(most), element(0)),
+            For("k", channels, (Store(at(most), Binary("max", load(most), element(K))),)),
+            Declare(total),
+            Store(at(total), Const(0.0 if is_real else 0)),
+            For("k", channels, (Accumulate(at(total), Apply(exp, (below,))),)),
+            Declare(log),
+            Store(at(log), Apply(logarithm, (load(total),))),
+            *_results(site, channels, log, below, place),
+        )
+
+    return vector_kernel(site, inputs[0], output, body, "a logarithm of a softmax")
+
+
+def _of_integers(site: Site) -> tuple[Function, Function]:
+    return exp_for_sum(softmax_parameters(site.input(0), 1.0)), LOGARITHM
+
+
+def _results(
+    site: Site, channels: int, log: Buffer, below: Expr, place: Callable[[Affine], Place]
+) -> Sequence[Stmt]:
+    if site.input(0).dtype is DType.F32:
+        return (For("k", channels, (Store(place(K), Binary("-", below, load(log))),)),)
+    parameters = softmax_parameters(site.input(0), 1.0)
+    least = Buffer("least", DType.I32, 1, Role.LOCAL)
+    result = Apply(log_share(parameters), (below, load(least), load(log)))
+    return (
+        Declare(least),
+        Store(at(least), Apply(least_of(parameters), (load(log),))),
+        For("k", channels, (Store(place(K), result),)),
+    )
+
+
+KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))

@@ -1,0 +1,104 @@
+"""resize: each result between the four pixels around its place; which they are is known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from aot.ops.resize import FRACTION_BITS, Resize
+from codegen.instr.instruction import Function
+from codegen.instr.plain import expression_function
+from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.loops.affine import variable
+from codegen.loops.ir import Apply, Binary, Buffer, Declare, Element, Expr, For, Role, Stmt, Store, at, load
+from codegen.model import RowFormat
+
+_DTYPES = frozenset({DType.I8, DType.I16, DType.F32})
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, x = site.node.op, site.input(0)
+    assert isinstance(op, Resize)
+    _, height, width, depth = x.shape
+    (rows, columns), (wanted_rows, wanted_columns) = op.places(x), op.size
+    tables: dict[str, Array] = {
+        "above": rows.first * width * depth,
+        "below": rows.second * width * depth,
+        "down": rows.share,
+        "left": columns.first * depth,
+        "right": columns.second * depth,
+        "across": columns.share,
+    }
+    stored = {name: Buffer(name, _dtype(array), array.size, Role.CONSTANT) for name, array in tables.items()}
+    xs, ys = operand(site, 0, "x"), result(site)
+    n, row, column, c = (variable(name) for name in ("n", "row", "column", "c"))
+    image = at(xs, n * (height * width * depth) + c)
+    locals_ = {name: Buffer(f"{name}_here", b.dtype, 1, Role.LOCAL) for name, b in stored.items()}
+
+    def known(index_of: str, names: Sequence[str]) -> list[Stmt]:
+        index = row if index_of == "row" else column
+        return [
+            stmt
+            for name in names
+            for stmt in (Declare(locals_[name]), Store(at(locals_[name]), load(stored[name], index)))
+        ]
+
+    def pixel(line: str, side: str) -> Expr:
+        return Element(image, Binary("+", load(locals_[line]), load(locals_[side])))
+
+    four = tuple(pixel(line, side) for line in ("above", "below") for side in ("left", "right"))
+    made = Apply(_between(x.dtype), (*four, load(locals_["down"]), load(locals_["across"])))
+    place = ((n * wanted_rows + row) * wanted_columns + column) * depth + c
+    along = (*known("column", ("left", "right", "across")), For("c", depth, (Store(at(ys, place), made),)))
+    lines = (*known("row", ("above", "below", "down")), For("column", wanted_columns, along))
+    body = For("n", x.shape[0], (For("row", wanted_rows, lines),))
+    kernel = flat_kernel(site, (xs, *stored.values()), (body,), "a resized image")
+    return replace(kernel, constants={**kernel.constants, **tables})
+
+
+def _dtype(array: Array) -> DType:
+    return DType.F32 if array.dtype == np.float32 else DType.I32
+
+
+def _between(dtype: DType) -> Function:
+    """f(above left, above right, below left, below right, down, across) -> the result."""
+    if dtype is DType.F32:
+        text = "(a * (1.0f - f) + b * f) * (1.0f - e) + (c * (1.0f - f) + d * f) * e"
+        return expression_function("between_reals", dtype, (dtype,) * 6, text, _real)
+    one, wide = 1 << FRACTION_BITS, DType.I32 if dtype is DType.I8 else DType.I64
+    lines = f"(({wide.c_name})a * ({one} - f) + ({wide.c_name})b * f)"
+    others = f"(({wide.c_name})c * ({one} - f) + ({wide.c_name})d * f)"
+    text = f"({dtype.c_name})rounded_share_{wide.value}({lines} * ({one} - e) + {others} * e)"
+
+    def compute(a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+        total = (a * (one - f) + b * f) * (one - e) + (c * (one - f) + d * f) * e
+        return _rounded(total)
+
+    types = (*(dtype,) * 4, DType.I32, DType.I32)
+    name = f"between_{dtype.value}"
+    return expression_function(name, dtype, types, text, compute, needs=(_rounding(wide),))
+
+
+def _real(a: float, b: float, c: float, d: float, e: float, f: float) -> float:
+    return (a * (1 - f) + b * f) * (1 - e) + (c * (1 - f) + d * f) * e
+
+
+def _rounding(wide: DType) -> Function:
+    half, one = 1 << (2 * FRACTION_BITS - 1), 1 << (2 * FRACTION_BITS)
+    text = f"(a + (a > 0 ? {half} : -{half})) / {one}"
+    return expression_function(
+        f"rounded_share_{wide.value}", wide, (wide,), text, _rounded, f"a / {one}, half away from zero."
+    )
+
+
+def _rounded(total: int) -> int:
+    magnitude = (abs(total) + (1 << (2 * FRACTION_BITS - 1))) >> (2 * FRACTION_BITS)
+    return magnitude if total > 0 else -magnitude
+
+
+KERNEL = OpKernel(wants=flat_wants, lower=_lower, dtypes=_DTYPES)

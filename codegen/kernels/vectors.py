@@ -1,0 +1,38 @@
+"""What kernels share whose results need all channels of their pixel, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from codegen.formats import storage_dtype
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import Buffer, For, Load, Place, Proc, Role, Stmt, at, load
+from codegen.model import RowFormat
+
+# (channel of the input, place of a channel of the result) -> the pixel's statements
+Body = Callable[[Callable[[Affine | int], Load], Callable[[Affine], Place]], Sequence[Stmt]]
+K = variable("k")  # the loops over channels
+
+
+def vector_kernel(site: Site, x: RowFormat, y: RowFormat, body: Body, what: str) -> Kernel:
+    """`what` is said of each pixel: "a softmax"."""
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    column = variable("column")
+
+    def element(channel: Affine | int) -> Load:
+        first = (column + x.left) * x.x_step
+        return load(xs, first if channel == 0 else first + channel * x.c_step)
+
+    def place(channel: Affine) -> Place:
+        return at(ys, (column + y.left) * y.x_step + channel * y.c_step)
+
+    pixels = For("column", x.width, tuple(body(element, place)))
+    return Kernel(
+        schedule="plain",
+        why="the only one",
+        proc=Proc(f"{site.node.op.name}_{x.channels}_by_{x.width}", (xs, ys), (pixels,)),
+        summary=f"One row of {what}: {x.width} times over {x.channels}.",
+        access=(RowAccess(stride=1, first=0, count=1),),
+    )

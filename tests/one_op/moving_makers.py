@@ -1,0 +1,252 @@
+"""Draws operators that only move elements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import tflite
+from drawing import MOVED, Draw, Maker, like, moved, repeatable
+
+
+def concatenation(draw: Draw) -> bytes:
+    dtype = draw.one_of(*MOVED)
+    shape, count = draw.shape(draw.upto(5)), draw.upto(4, 1)
+    axis = draw.upto(len(shape)) - 1
+    first = draw.spec("x0", shape, dtype)
+    parts = []
+    for i in range(count):
+        part = (*shape[:axis], draw.upto(4), *shape[axis + 1 :])
+        spec = replace(first, name=f"x{i}", shape=part)
+        parts.append(draw.operand(spec, 0.2 if i else 0))
+    total = sum(draw.build.tensors[p].shape[axis] for p in parts)
+    out = like(first, (*shape[:axis], total, *shape[axis + 1 :]))
+    stored = axis - len(shape) if draw.chance(0.3) else axis
+    return draw.op("CONCATENATION", 2, parts, [out], "ConcatenationOptions", Axis=stored)
+
+
+def pack(draw: Draw) -> bytes:
+    first = moved(draw, 4)
+    count = draw.upto(4)
+    parts = [draw.given(replace(first, name=f"x{i}")) for i in range(count)]
+    axis = draw.upto(len(first.shape) + 1) - 1
+    out = like(first, (*first.shape[:axis], count, *first.shape[axis:]))
+    stored = axis - len(first.shape) - 1 if draw.chance(0.3) else axis
+    return draw.op("PACK", 2, parts, [out], "PackOptions", Axis=stored, ValuesCount=count)
+
+
+def unpack(draw: Draw) -> bytes:
+    spec = moved(draw, 5)
+    axis = draw.upto(len(spec.shape)) - 1
+    x = draw.given(spec)
+    shape = spec.shape[:axis] + spec.shape[axis + 1 :]
+    outs = [like(spec, shape, f"y{i}") for i in range(spec.shape[axis])]
+    stored = axis - len(spec.shape) if draw.chance(0.3) else axis
+    return draw.op("UNPACK", 2, (x,), outs, "UnpackOptions", Axis=stored, Num=len(outs))
+
+
+def split(draw: Draw) -> bytes:
+    count = draw.upto(3)
+    spec = moved(draw, 5, "int8", "int16", "int32", "float32")
+    axis = draw.upto(len(spec.shape)) - 1
+    part = spec.shape
+    spec = replace(spec, shape=(*part[:axis], part[axis] * count, *part[axis + 1 :]))
+    outs = [like(spec, part, f"y{i}") for i in range(count)]
+    stored = axis - len(part) if draw.chance(0.3) else axis
+    x, where = draw.given(spec), draw.known("axis", stored)
+    return draw.op("SPLIT", 4, (where, x), outs, "SplitOptions", NumSplits=count)
+
+
+def split_v(draw: Draw) -> bytes:
+    sizes = draw.shape(draw.upto(3), 3)
+    spec = moved(draw, 5, "int8", "int16", "int32", "float32")
+    axis = draw.upto(len(spec.shape)) - 1
+    shape = spec.shape
+    spec = replace(spec, shape=(*shape[:axis], sum(sizes), *shape[axis + 1 :]))
+    outs = [like(spec, (*shape[:axis], n, *shape[axis + 1 :]), f"y{i}") for i, n in enumerate(sizes)]
+    stored = [-1 if draw.chance(0.2) and i == len(sizes) - 1 else n for i, n in enumerate(sizes)]
+    x, parts, where = draw.given(spec), draw.known("sizes", stored), draw.known("axis", axis)
+    return draw.op("SPLIT_V", 2, (x, parts, where), outs, "SplitVOptions", NumSplits=len(sizes))
+
+
+def strided_slice(draw: Draw) -> bytes:
+    spec = moved(draw, 5)
+    begins, ends, steps, masks, shape = [], [], [], [0, 0, 0], []
+    for axis, size in enumerate(spec.shape):
+        step = draw.one_of(1, 1, 2, 3, -1, -2)
+        if draw.chance(0.2):
+            place = draw.upto(size, 1) - 1
+            begins.append(place - size if draw.chance() else place)
+            ends.append(place + 1)
+            steps.append(1)
+            masks[2] |= 1 << axis
+            continue
+        for _ in range(20):
+            begin, end = draw.upto(size + 2, -size - 2), draw.upto(size + 2, -size - 2)
+            bits = draw.chance(0.3), draw.chance(0.3)
+            count = len(range(size)[slice(None if bits[0] else begin, None if bits[1] else end, step)])
+            if count:
+                break
+        else:
+            bits, count = (True, True), len(range(size)[::step])
+        begins.append(begin), ends.append(end), steps.append(step), shape.append(count)
+        masks[0] |= bits[0] << axis
+        masks[1] |= bits[1] << axis
+    x = draw.given(spec)
+    bounds = [draw.known(n, v) for n, v in (("b", begins), ("e", ends), ("s", steps))]
+    return draw.op(
+        "STRIDED_SLICE", 4, (x, *bounds), [like(spec, tuple(shape))], "StridedSliceOptions",
+        BeginMask=masks[0], EndMask=masks[1], ShrinkAxisMask=masks[2],
+    )  # fmt: skip
+
+
+def slice_(draw: Draw) -> bytes:
+    spec = moved(draw, 5)
+    begins = [draw.upto(n, 1) - 1 for n in spec.shape]
+    taken = [draw.upto(n - b) for n, b in zip(spec.shape, begins, strict=True)]
+    stored = [
+        -1 if b + t == n and draw.chance() else t for n, b, t in zip(spec.shape, begins, taken, strict=True)
+    ]
+    x, b, s = draw.given(spec), draw.known("begin", begins), draw.known("size", stored)
+    return draw.op("SLICE", 3, (x, b, s), [like(spec, tuple(taken))], "SliceOptions")
+
+
+def transpose(draw: Draw) -> bytes:
+    spec = moved(draw, 6)
+    order = draw.rng.permutation(len(spec.shape))
+    x, o = draw.given(spec), draw.known("order", order)
+    return draw.op(
+        "TRANSPOSE", 4, (x, o), [like(spec, tuple(spec.shape[a] for a in order))], "TransposeOptions"
+    )
+
+
+def pad(code: str) -> Maker:
+    def make(draw: Draw) -> bytes:
+        spec = moved(draw, 4, "int8", "int16", "int32", "int64", "float32")
+        pairs = [(draw.upto(3, 0), draw.upto(3, 0)) if draw.chance(0.6) else (0, 0) for _ in spec.shape]
+        shape = tuple(n + a + b for n, (a, b) in zip(spec.shape, pairs, strict=True))
+        x, p = draw.given(spec), draw.known("pads", pairs)
+        inputs = [x, p]
+        if code == "PADV2":
+            value = replace(spec, name="value", shape=(1,))
+            inputs.append(draw.build._add(replace(value, data=draw.values(value))))
+        options = "PadOptions" if code == "PAD" else "PadV2Options"
+        return draw.op(code, 2, inputs, [like(spec, shape)], options)
+
+    return make
+
+
+def mirror_pad(draw: Draw) -> bytes:
+    spec = moved(draw, 4, "int8", "int32", "float32")
+    mode = draw.one_of(0, 1)
+    skip = 1 if mode == tflite.MirrorPadMode.REFLECT else 0
+    pairs = [tuple(draw.upto(n - skip, 0) for _ in range(2)) for n in spec.shape]
+    shape = tuple(n + a + b for n, (a, b) in zip(spec.shape, pairs, strict=True))
+    x, p = draw.given(spec), draw.known("pads", pairs)
+    return draw.op("MIRROR_PAD", 2, (x, p), [like(spec, shape)], "MirrorPadOptions", Mode=mode)
+
+
+def depth_to_space(draw: Draw) -> bytes:
+    side = draw.upto(3)
+    dtype = draw.one_of("int8", "float32")
+    n, h, w, c = draw.shape(4, 3)
+    spec = draw.spec("x", (n, h, w, c * side * side), dtype)
+    x = draw.given(spec)
+    out = like(spec, (n, h * side, w * side, c))
+    return draw.op("DEPTH_TO_SPACE", 2, (x,), [out], "DepthToSpaceOptions", BlockSize=side)
+
+
+def space_to_depth(draw: Draw) -> bytes:
+    side = draw.upto(3)
+    dtype = draw.one_of("int8", "float32")
+    n, h, w, c = draw.shape(4, 3)
+    spec = draw.spec("x", (n, h * side, w * side, c), dtype)
+    x = draw.given(spec)
+    out = like(spec, (n, h, w, c * side * side))
+    return draw.op("SPACE_TO_DEPTH", 2, (x,), [out], "SpaceToDepthOptions", BlockSize=side)
+
+
+def batch_to_space(draw: Draw) -> bytes:
+    count = draw.one_of(1, 2)
+    blocks = draw.shape(count, 2)
+    n, sizes, c = draw.upto(2), draw.shape(count, 4), draw.upto(3)
+    spec = draw.spec("x", (n * prod(blocks), *sizes, c), draw.one_of("int8", "float32"))
+    whole = [b * s for b, s in zip(blocks, sizes, strict=True)]
+    crops = [(draw.upto(1, 0) if w > 2 else 0, draw.upto(1, 0) if w > 2 else 0) for w in whole]
+    shape = (n, *(w - a - b for w, (a, b) in zip(whole, crops, strict=True)), c)
+    x, b, k = draw.given(spec), draw.known("blocks", blocks), draw.known("crops", crops)
+    return draw.op("BATCH_TO_SPACE_ND", 2, (x, b, k), [like(spec, shape)], "BatchToSpaceNDOptions")
+
+
+def space_to_batch(draw: Draw) -> bytes:
+    count = draw.one_of(1, 2)
+    blocks = draw.shape(count, 2)
+    n, sizes, c = draw.upto(2), draw.shape(count, 5), draw.upto(3)
+    pads = [(p := draw.upto(1, 0), (-(s + p)) % b) for b, s in zip(blocks, sizes, strict=True)]
+    spec = draw.spec("x", (n, *sizes, c), draw.one_of("int8", "float32"))
+    shape = (n * prod(blocks), *((s + sum(p)) // b for s, p, b in zip(sizes, pads, blocks, strict=True)), c)
+    x, b, k = draw.given(spec), draw.known("blocks", blocks), draw.known("pads", pads)
+    return draw.op("SPACE_TO_BATCH_ND", 2, (x, b, k), [like(spec, shape)], "SpaceToBatchNDOptions")
+
+
+def gather(draw: Draw) -> bytes:
+    spec = moved(draw, 4, "int8", "int32", "float32", "int16")
+    rank = len(spec.shape)
+    axis = draw.upto(rank) - 1
+    batches = draw.upto(axis, 0) if draw.chance(0.3) else 0
+    more = draw.shape(draw.upto(2, 0), 3)
+    places_shape = (*spec.shape[:batches], *more)
+    chosen = draw.rng.integers(0, spec.shape[axis], places_shape)
+    x, i = draw.given(spec), draw.known("places", chosen)
+    shape = (*spec.shape[:axis], *more, *spec.shape[axis + 1 :])
+    stored = axis - rank if draw.chance(0.3) else axis
+    return draw.op("GATHER", 4, (x, i), [like(spec, shape)], "GatherOptions", Axis=stored, BatchDims=batches)
+
+
+def gather_nd(draw: Draw) -> bytes:
+    spec = moved(draw, 4, "int8", "float32")
+    depth = draw.upto(len(spec.shape))
+    more = draw.shape(draw.upto(2), 3)
+    chosen = np.stack([draw.rng.integers(0, n, more) for n in spec.shape[:depth]], axis=-1)
+    x, i = draw.given(spec), draw.known("places", chosen)
+    return draw.op("GATHER_ND", 3, (x, i), [like(spec, (*more, *spec.shape[depth:]))], "GatherNdOptions")
+
+
+def embedding(draw: Draw) -> bytes:
+    spec = moved(draw, 3, "int8", "float32", least=2)
+    chosen = draw.rng.integers(0, spec.shape[0], draw.upto(4))
+    i, table = draw.known("places", chosen), draw.given(spec)
+    out = like(spec, (chosen.size, *spec.shape[1:]))
+    return draw.op("EMBEDDING_LOOKUP", 3, (i, table), [out])
+
+
+def reverse(draw: Draw) -> bytes:
+    spec = moved(draw, 5, "int8", "int32", "float32", "int16", "bool")
+    rank = len(spec.shape)
+    axes = [a for a in range(rank) if draw.chance()] or [0]
+    x, a = draw.given(spec), draw.known("axes", axes)
+    return draw.op("REVERSE_V2", 3, (x, a), [like(spec, spec.shape)], "ReverseV2Options")
+
+
+def broadcast_to(draw: Draw) -> bytes:
+    spec = moved(draw, 5)
+    whole = spec.shape
+    shape = repeatable(draw, whole)
+    x, s = draw.given(replace(spec, shape=shape)), draw.known("shape", whole)
+    return draw.op("BROADCAST_TO", 3, (x, s), [like(spec, whole)], "BroadcastToOptions")
+
+
+def tile(draw: Draw) -> bytes:
+    spec = moved(draw, 4)
+    counts = draw.shape(len(spec.shape), 3)
+    x, c = draw.given(spec), draw.known("counts", counts)
+    out = like(spec, tuple(n * k for n, k in zip(spec.shape, counts, strict=True)))
+    return draw.op("TILE", 3, (x, c), [out], "TileOptions")
+
+
+def reshape(draw: Draw) -> bytes:
+    spec = moved(draw, 5)
+    shape = tuple(int(n) for n in draw.rng.permutation(spec.shape))
+    x, s = draw.given(spec), draw.known("shape", shape)
+    return draw.op("RESHAPE", 1, (x, s), [like(spec, shape)], "ReshapeOptions")

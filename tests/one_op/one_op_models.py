@@ -1,0 +1,163 @@
+"""One-operator TFLite models by the hundred, drawn at random: types, shapes, attributes, quantisations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from drawing import Draw, Maker
+from element_makers import (
+    add_n,
+    arithmetic,
+    cast,
+    combined,
+    dequantize,
+    plain_pair,
+    prelu,
+    quantize,
+    select,
+    unary,
+)
+from layer_makers import (
+    batch_matmul,
+    conv,
+    cumsum,
+    dense,
+    depthwise,
+    places,
+    pool,
+    reduction,
+    resize,
+    transpose_conv,
+)
+from moving_makers import (
+    batch_to_space,
+    broadcast_to,
+    concatenation,
+    depth_to_space,
+    embedding,
+    gather,
+    gather_nd,
+    mirror_pad,
+    pack,
+    pad,
+    reshape,
+    reverse,
+    slice_,
+    space_to_batch,
+    space_to_depth,
+    split,
+    split_v,
+    strided_slice,
+    tile,
+    transpose,
+    unpack,
+)
+from tflite_builder import ModelBuilder
+
+REALS = "float32"
+
+
+MAKERS: Mapping[str, Maker] = {
+    "ADD": arithmetic("ADD", "AddOptions", "int8", "int16", REALS, "int32"),
+    "SUB": arithmetic("SUB", "SubOptions", "int8", "int16", REALS, "int32"),
+    "MUL": arithmetic("MUL", "MulOptions", "int8", "int16", REALS, "int32"),
+    "DIV": arithmetic("DIV", "DivOptions", "int8", REALS),
+    "SQUARED_DIFFERENCE": plain_pair("SQUARED_DIFFERENCE", "SquaredDifferenceOptions", REALS, "int32"),
+    "SQUARED_DIFFERENCE_int8": arithmetic("SQUARED_DIFFERENCE", "", "int8"),
+    "MAXIMUM": combined("MAXIMUM", "MaximumMinimumOptions", "int8", REALS, "int32", "int64", "int16"),
+    "MINIMUM": combined("MINIMUM", "MaximumMinimumOptions", "int8", REALS, "int32", "int64", "int16"),
+    "FLOOR_DIV": plain_pair("FLOOR_DIV", "FloorDivOptions", REALS),
+    "FLOOR_MOD": plain_pair("FLOOR_MOD", "FloorModOptions", REALS),
+    "LOGICAL_AND": plain_pair("LOGICAL_AND", "LogicalAndOptions", "bool"),
+    "LOGICAL_OR": plain_pair("LOGICAL_OR", "LogicalOrOptions", "bool"),
+    "LOGICAL_NOT": unary("LOGICAL_NOT", "LogicalNotOptions", "bool", quantised=False),
+    **{
+        code: combined(code, f"{name}Options", "int8", REALS, "int32", "int64", result="bool")
+        for code, name in (
+            ("EQUAL", "Equal"),
+            ("NOT_EQUAL", "NotEqual"),
+            ("GREATER", "Greater"),
+            ("GREATER_EQUAL", "GreaterEqual"),
+            ("LESS", "Less"),
+            ("LESS_EQUAL", "LessEqual"),
+        )
+    },
+    "ABS": unary("ABS", "AbsOptions", "int8", "int16", REALS),
+    "CEIL": unary("CEIL", "", REALS),
+    "COS": unary("COS", "CosOptions", REALS),
+    "ELU": unary("ELU", "", "int8", REALS),
+    "EXP": unary("EXP", "ExpOptions", "int8", "int16", REALS),
+    "FLOOR": unary("FLOOR", "", REALS),
+    "GELU": unary("GELU", "GeluOptions", "int8", REALS),
+    "HARD_SWISH": unary("HARD_SWISH", "HardSwishOptions", "int8", REALS),
+    "L2_NORMALIZATION": unary("L2_NORMALIZATION", "L2NormOptions", "int8", REALS),
+    "LEAKY_RELU": unary("LEAKY_RELU", "LeakyReluOptions", "int8", "int16", REALS),
+    "LOG": unary("LOG", "", "int8", REALS),
+    "LOGISTIC": unary("LOGISTIC", "", "int8", "int16", REALS),
+    "LOG_SOFTMAX": unary("LOG_SOFTMAX", "LogSoftmaxOptions", "int8", REALS),
+    "NEG": unary("NEG", "NegOptions", REALS, "int8"),
+    "RELU": unary("RELU", "", "int8", "int16", REALS),
+    "RELU6": unary("RELU6", "", "int8", REALS),
+    "ROUND": unary("ROUND", "", REALS),
+    "RSQRT": unary("RSQRT", "", "int8", REALS),
+    "SIN": unary("SIN", "", REALS),
+    "SOFTMAX": unary("SOFTMAX", "SoftmaxOptions", "int8", "int16", REALS),
+    "SQRT": unary("SQRT", "", REALS),
+    "SQUARE": unary("SQUARE", "SquareOptions", REALS),
+    "TANH": unary("TANH", "", "int8", "int16", REALS),
+    "ADD_N": add_n,
+    "ARG_MAX": places("ARG_MAX"),
+    "ARG_MIN": places("ARG_MIN"),
+    "AVERAGE_POOL_2D": pool("AVERAGE_POOL_2D"),
+    "BATCH_MATMUL": batch_matmul,
+    "BATCH_TO_SPACE_ND": batch_to_space,
+    "BROADCAST_TO": broadcast_to,
+    "CAST": cast,
+    "CONCATENATION": concatenation,
+    "CONV_2D": conv,
+    "CUMSUM": cumsum,
+    "DEPTHWISE_CONV_2D": depthwise,
+    "DEPTH_TO_SPACE": depth_to_space,
+    "DEQUANTIZE": dequantize,
+    "EMBEDDING_LOOKUP": embedding,
+    "FULLY_CONNECTED": dense,
+    "GATHER": gather,
+    "GATHER_ND": gather_nd,
+    "L2_POOL_2D": pool("L2_POOL_2D"),
+    "MAX_POOL_2D": pool("MAX_POOL_2D"),
+    "MEAN": reduction("MEAN", "int8", "int16", REALS),
+    "MIRROR_PAD": mirror_pad,
+    "PACK": pack,
+    "PAD": pad("PAD"),
+    "PADV2": pad("PADV2"),
+    "PRELU": prelu,
+    "QUANTIZE": quantize,
+    "REDUCE_ALL": reduction("REDUCE_ALL", "bool"),
+    "REDUCE_MAX": reduction("REDUCE_MAX", "int8", "int16", REALS),
+    "REDUCE_MIN": reduction("REDUCE_MIN", "int8", "int16", REALS),
+    "RESHAPE": reshape,
+    "RESIZE_BILINEAR": resize("RESIZE_BILINEAR"),
+    "RESIZE_NEAREST_NEIGHBOR": resize("RESIZE_NEAREST_NEIGHBOR"),
+    "REVERSE_V2": reverse,
+    "SELECT_V2": select("SELECT_V2"),
+    "SLICE": slice_,
+    "SPACE_TO_BATCH_ND": space_to_batch,
+    "SPACE_TO_DEPTH": space_to_depth,
+    "SPLIT": split,
+    "SPLIT_V": split_v,
+    "STRIDED_SLICE": strided_slice,
+    "SUM": reduction("SUM", "int8", "int16", REALS, "int32"),
+    "TILE": tile,
+    "TRANSPOSE": transpose,
+    "TRANSPOSE_CONV": transpose_conv,
+    "UNPACK": unpack,
+}
+
+
+def models(count: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:
+    """`count` of each operator, by name."""
+    for number, (name, make) in enumerate(MAKERS.items()):
+        for case in range(count):
+            rng = np.random.default_rng((seed, number, case))
+            yield f"{name}_{case}", make(Draw(rng, ModelBuilder(name)))

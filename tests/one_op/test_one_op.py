@@ -1,0 +1,101 @@
+"""Models of one operator, drawn at random, as C on this computer: in every bit what LiteRT's kernels give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawing import random_values
+from one_op_models import models
+from suite_batch import build_batch
+from suite_cases import is_right
+
+from aot.errors import DeployError
+from aot.frontend.load import parse_model
+from aot.interpret import run_graph
+from aot.ir.graph import Array, Graph
+from aot.target import Target
+from codegen.compile import compile_graph
+from codegen.model import CompiledModel, CompileOptions
+
+EACH = 4  # models of an operator
+# What LiteRT computes wrongly or by chance: no measure.
+NO_MEASURE = {
+    "SUM of int8": "sums of quantised numbers are not what they are elsewhere",
+    "SUM of int16": "sums of quantised numbers are not what they are elsewhere",
+}
+POSITIVE = ("LOG", "RSQRT", "SQRT")  # of real numbers that have a result
+
+
+@dataclass(frozen=True)
+class Job:
+    name: str
+    data: bytes
+    graph: Graph
+    model: CompiledModel
+    inputs: Sequence[Array]
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_operators_drawn_at_random_equal_litert_in_every_bit(
+    tmp_path: Path, require_tool: Callable[..., None], require_package: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    require_package("ai_edge_litert")
+    jobs, refused = [], []
+    for number, (name, data) in enumerate(models(EACH)):
+        try:
+            jobs.append(_compiled(name, data, f"model_{number}"))
+        except DeployError as error:
+            refused.append(f"{name}: {error.what}")
+    hosts = build_batch({job.model.name: job.model for job in jobs}, tmp_path)
+    wrong, compared = [], 0
+    for job in jobs:
+        made = hosts[job.model.name].run(dict(zip(job.graph.inputs, job.inputs, strict=True)))
+        reference = run_graph(job.graph, dict(zip(job.graph.inputs, job.inputs, strict=True)))
+        if not all(is_right(made[n], reference[n]) for n in job.graph.outputs):
+            wrong.append(f"{job.name}: C and reference differ")
+        wanted = None if _no_measure(job) else _litert(job)
+        if wanted is not None:
+            compared += 1
+            results = [made[n].reshape(w.shape) for n, w in zip(job.graph.outputs, wanted, strict=True)]
+            if not all(is_right(r, w) for r, w in zip(results, wanted, strict=True)):
+                wrong.append(f"{job.name}: not what LiteRT computes")
+    assert wrong == []
+    assert refused == []
+    assert compared > 0.85 * len(jobs)
+
+
+def _compiled(name: str, data: bytes, c_name: str) -> Job:
+    graph = parse_model(data, f"{name}.tflite", "litert-ref")
+    model = compile_graph(graph, Target("host"), CompileOptions(), name, "00" * 32, c_name)
+    rng = np.random.default_rng(len(data))
+    inputs = [random_values(rng, graph.types[n].shape, graph.types[n].dtype.numpy.name) for n in graph.inputs]
+    if name.rsplit("_", 1)[0] in POSITIVE:
+        inputs = [np.abs(x) + np.float32(0.01) if x.dtype.kind == "f" else x for x in inputs]
+    return Job(name, data, graph, model, inputs)
+
+
+def _no_measure(job: Job) -> bool:
+    return f"{job.name.rsplit('_', 1)[0]} of {job.inputs[0].dtype}" in NO_MEASURE
+
+
+def _litert(job: Job) -> list[Array] | None:
+    """Its results, or None where it refuses the model."""
+    # An optional package, imported only where a test asks for it.
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    kernels = OpResolverType.BUILTIN_REF
+    try:
+        interpreter = Interpreter(model_content=job.data, experimental_op_resolver_type=kernels)
+        interpreter.allocate_tensors()
+        for detail, x in zip(interpreter.get_input_details(), job.inputs, strict=True):
+            interpreter.set_tensor(detail["index"], x)
+        interpreter.invoke()
+    except (RuntimeError, ValueError):
+        return None
+    return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
