@@ -6,7 +6,6 @@ import pytest
 from op_case import float32, int8
 
 from aot.ir.types import DType, Quant, TensorType
-from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.binary import Add, Mul
