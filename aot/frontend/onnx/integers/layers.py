@@ -54,7 +54,7 @@ def weighted(island: Island, layer: Layer, activation: Activation) -> Form | Non
 def _integer_op(op: Op, island: Island, x: TensorType, out: TensorType, activation: Activation) -> Op:
     assert isinstance(op, Conv2d | Dense | DepthwiseConv2d)
     is_wide = x.dtype is DType.I16
-    rounding = rounding_of_i16(op.name, True) if is_wide else rounding_of(op.name, island.mode)
+    rounding = (rounding_of_i16 if is_wide else rounding_of)(op.name, island.mode)
     result = None if out.dtype is x.dtype else out.dtype
     return replace(op, activation=activation, rounding=rounding, result=result)
 
