@@ -106,6 +106,28 @@ def test_a_search_for_no_infinity_has_the_shape_of_the_operand() -> None:
     assert graph.types["y"].shape == (1, 4)
 
 
+def test_nodes_run_in_the_order_of_what_they_read() -> None:
+    stored = [
+        helper.make_node("Add", ["a", "b"], ["y"]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Neg", ["x"], ["a"]),
+    ]
+    graph = read_onnx(file_of(stored, [info("x", 5)], ["y"]), "net.onnx")
+    assert [node.outputs[0] for node in graph.nodes] == ["a", "b", "y"]
+
+
+def test_a_branch_runs_after_what_it_sees_of_the_nodes_around_it() -> None:
+    branch = helper.make_graph(
+        [helper.make_node("Neg", ["a"], ["n"])], "branch", [], [onnx.ValueInfoProto(name="n")]
+    )
+    stored = [
+        helper.make_node("If", ["yes"], ["y"], then_branch=branch, else_branch=branch),
+        helper.make_node("Relu", ["x"], ["a"]),
+    ]
+    graph = read_onnx(file_of(stored, [info("x", 5)], ["y"], yes=np.array(True)), "net.onnx")
+    assert len(graph.nodes) == 2
+
+
 def test_an_operator_without_an_importer_is_expanded_by_its_function() -> None:
     data = file_of([helper.make_node("Celu", ["x"], ["y"], alpha=2.0)], [info("x", 4)], ["y"])
     x = np.float32([-2, -0.5, 0, 3])
@@ -141,9 +163,19 @@ MISTAKES = {
     ),
     "a value that nothing makes": (
         file_of([helper.make_node("Relu", ["z"], ["y"])], [info("x", 5)], ["y"]),
-        'error: it reads "z", which no earlier node, input or constant provides\n'
+        'error: it reads "z", which no node before it, input or constant provides\n'
         '  at Relu #0 "y" (net.onnx)\n'
-        "  hint: nodes must be stored in the order in which they run",
+        "  hint: a node is missing, or nodes wait for each other: get or export the file again",
+    ),
+    "nodes that wait for each other": (
+        file_of(
+            [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Relu", ["a"], ["b"])],
+            [info("x", 5)],
+            ["b"],
+        ),
+        'error: it reads "a", which no node before it, input or constant provides\n'
+        '  at Relu #1 "b" (net.onnx)\n'
+        "  hint: a node is missing, or nodes wait for each other: get or export the file again",
     ),
     "texts": (
         file_of([helper.make_node("Identity", ["x"], ["y"])], [info("x", 5, element=8)], ["y"]),

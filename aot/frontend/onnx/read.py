@@ -17,6 +17,7 @@ from aot.frontend.onnx.importers import IMPORTERS, OF_DOMAIN
 from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
 from aot.frontend.onnx.integers.recognise import with_integers
 from aot.frontend.onnx.operation import Operator
+from aot.frontend.onnx.order import in_order
 from aot.ir.graph import Array, Graph
 from aot.ir.types import TensorType
 
@@ -97,7 +98,7 @@ class _Reader:
         self._refuse_unsupported(model)
         self._add_initializers(model)
         inputs = self._add_inputs(model, shapes, values)
-        for index, node in enumerate(model.node):
+        for index, node in in_order(model.node):
             self._run_named(node, index)
         outputs = {}
         for output in model.output:
@@ -234,8 +235,8 @@ class _Reader:
             value = self._find(name) if name else None
             if name and value is None:
                 raise place.fail(
-                    f'it reads "{name}", which no earlier node, input or constant provides',
-                    "nodes must be stored in the order in which they run",
+                    f'it reads "{name}", which no node before it, input or constant provides',
+                    "a node is missing, or nodes wait for each other: get or export the file again",
                 )
             operands.append(value)
         results = self.run(node, operands, place)
@@ -306,7 +307,7 @@ class _Reader:
         self.scopes.append(scope)
         try:
             self._add_initializers(graph)
-            for index, node in enumerate(graph.node):
+            for index, node in in_order(graph.node):
                 self._run_named(node, index, place)
             results = [self._find(output.name) for output in graph.output]
             if None in results:

@@ -1,0 +1,46 @@
+"""Nodes in the order in which they can run: the format asks for it, not every tool that writes it does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from onnx import NodeProto
+
+
+def in_order(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
+    """Each node with its number in the file, after those that it reads; as stored where that holds already.
+
+    A node of a circle comes before one that it reads.
+    """
+    makers = {name: number for number, node in enumerate(nodes) for name in node.output if name}
+    order: list[tuple[int, NodeProto]] = []
+    seen: set[int] = set()
+    for first in range(len(nodes)):
+        if first in seen:
+            continue
+        seen.add(first)
+        path = [(first, _sources(nodes[first], makers))]
+        while path:
+            number, sources = path[-1]
+            source = next((s for s in sources if s not in seen), None)
+            if source is None:
+                order.append((number, nodes[number]))
+                path.pop()
+            else:
+                seen.add(source)
+                path.append((source, _sources(nodes[source], makers)))
+    return order
+
+
+def _sources(node: NodeProto, makers: Mapping[str, int]) -> Iterator[int]:
+    return (makers[name] for name in _reads(node) if name in makers)
+
+
+def _reads(node: NodeProto) -> Iterator[str]:
+    """What a node reads, the branches and bodies in it too."""
+    yield from node.input
+    for attribute in node.attribute:
+        for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            yield from (output.name for output in graph.output)
+            for inner in graph.node:
+                yield from _reads(inner)
