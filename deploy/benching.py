@@ -5,12 +5,14 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from boards.board import Board
 from codegen.model import CompileOptions, LayerInfo
+from codegen.tuning_records import TuningRecord
 from deploy.compiling import Compiled, compile_for
 from deploy.device import Device, LineChoices, open_device
 from deploy.firmware import BuildChoices, build_source, model_source
@@ -88,11 +90,12 @@ class BenchChoices:
     line: LineChoices
     repeat: int
     layers: bool
+    records: Sequence[TuningRecord] = ()
 
 
 def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
     """Compiles, builds and runs the model on random inputs; the median run counts."""
-    compiled, compile_s = _compile(path, board, choices.options)
+    compiled, compile_s = _compile(path, board, choices)
     ready = build_source(model_source(compiled.model), board, BuildChoices(choices.toolchain))
     with open_device(ready, choices.line) as device:
         ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, _ignore).ticks)
@@ -116,11 +119,11 @@ def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
     )
 
 
-def _compile(path: Path, board: Board, options: CompileOptions) -> tuple[Compiled, float]:
+def _compile(path: Path, board: Board, choices: BenchChoices) -> tuple[Compiled, float]:
     """From the file to the archive."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        compiled = compile_for(path, board, options)
+        compiled = compile_for(path, board, choices.options, choices.records)
         compiled.save(Path(folder) / "out.tar")
         return compiled, time.perf_counter() - start
 

@@ -91,6 +91,16 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
+def add_tuning_records(parser: argparse.ArgumentParser) -> None:
+    """What deploy.settings.tuning_records reads."""
+    parser.add_argument(
+        "--tuning-records",
+        metavar="FILE",
+        type=Path,
+        help="what deploy tune wrote: the fastest knobs are used",
+    )
+
+
 def add_compile_options(parser: argparse.ArgumentParser) -> None:
     """What deploy.settings.compile_options reads: from --ram to --value."""
     parser.add_argument("--ram", metavar="BYTES", type=size, help="the arena's limit: 65536, 64K, 1M")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from enum import Enum
+from pathlib import Path
 from typing import TypeVar
 
 from aot.errors import InputError, did_you_mean
@@ -12,6 +13,7 @@ from aot.frontend.given import Given
 from aot.plan.model import Pool
 from aot.target import Optimize
 from codegen.model import CompileOptions, ConstantRule, Rounding
+from codegen.tuning_records import TuningRecord, read_records
 from deploy.device import LineChoices
 from platforms.runners.runner import Where
 
@@ -28,6 +30,12 @@ def compile_options(arguments: argparse.Namespace) -> CompileOptions:
         stream=arguments.stream,
         given=Given(dict(arguments.shape), dict(arguments.value)),
     )
+
+
+def tuning_records(arguments: argparse.Namespace) -> tuple[TuningRecord, ...]:
+    """What deploy.options.add_tuning_records added."""
+    path: Path | None = arguments.tuning_records
+    return read_records(path) if path is not None else ()
 
 
 def line_choices(arguments: argparse.Namespace) -> LineChoices:

@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -39,6 +39,7 @@ from platforms.tuning.trial import Bench, MeasureChoices
 from platforms.tuning.tuners.tuner import Tuner, default_tuner, make_tuner
 
 _OBJECTS = "tuning-objects"
+_TIMED = 5  # runs together, and repeats, where noise is in every measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,9 @@ class TuneChoices:
     tuner: str | None = None  # by name; None: the best that this machine can run
     tasks: str = ""  # "1,3-5"; "": all
     early_stop: int | None = None
-    measure: MeasureChoices = field(default_factory=MeasureChoices)
+    number: int | None = None  # None: as many as the board's counter needs
+    repeat: int | None = None
+    timeout_s: float = 10.0  # of one candidate
     prior: Path | None = None
     seed: int = 0
     toolchain: str | None = None
@@ -114,29 +117,40 @@ def tune_model(
 def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
     """Where starting firmware costs nothing, as in an emulator, an image is the quicker way."""
     if choices.farm is not None:
-        return FarmBench(board, choices.farm, choices.measure)
+        return FarmBench(board, choices.farm, _measure(board, choices))
     starts_free = choose_runner(board, choices.runner) in EMULATORS
     in_image = choices.place == "image" or (choices.place == "auto" and starts_free)
     return (ImageBench if in_image else LoadedBench)(
         board,
         compiler_platform_of(board),
         folder,
-        choices.measure,
+        _measure(board, choices),
         choices.toolchain,
         choices.runner,
         cache_folder() / _OBJECTS,
     )
 
 
+def _measure(board: Board, choices: TuneChoices) -> MeasureChoices:
+    """A count of instructions is the same every time, a time is not."""
+    enough = 1 if board.counter.instruction_ns is not None else _TIMED
+    return MeasureChoices(choices.number or enough, choices.repeat or enough, timeout_s=choices.timeout_s)
+
+
 def _setting(board: Board, choices: TuneChoices) -> Setting:
-    meter = Meter(board)
+    meter, together = Meter(board), _measure(board, choices).number
+
+    def count(ticks: int) -> int:
+        once = round(ticks / together)
+        return meter.count(once) if meter.unit else once
+
     return Setting(
         core=board.target.core,
         compiler=str(find_toolchain(board.target, choices.toolchain)),
         board=board.name,
         unit=meter.unit or "ticks",
         tool=tool_version(),
-        count=meter.count if meter.unit else lambda ticks: ticks,
+        count=count,
         now=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     )
 

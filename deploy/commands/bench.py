@@ -11,7 +11,7 @@ from deploy import options
 from deploy.benching import BenchChoices, Cost, measure_cost
 from deploy.console import print_result, progress, table
 from deploy.measure import Meter
-from deploy.settings import compile_options, line_choices
+from deploy.settings import compile_options, line_choices, tuning_records
 
 EXAMPLE = """
 deploy bench kws.tflite vww.tflite --board mps2-an386 --json
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repeat", metavar="N", type=options.count, default=3, help="runs; the median counts"
     )
     options.add_compile_options(parser)
+    options.add_tuning_records(parser)
     options.add_toolchain(parser)
     options.add_line(parser)
     options.add_json(parser)
@@ -56,7 +57,12 @@ def run(arguments: argparse.Namespace) -> None:
     boards = [load_board(name) for name in arguments.board]
     line = line_choices(arguments)
     choices = BenchChoices(
-        compile_options(arguments), arguments.toolchain, line, arguments.repeat, arguments.layers
+        compile_options(arguments),
+        arguments.toolchain,
+        line,
+        arguments.repeat,
+        arguments.layers,
+        tuning_records(arguments),
     )
     costs = []
     with progress("measuring", len(arguments.models) * len(boards)) as bar:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from boards.load import load_board
-from codegen.tuning_records import Selection, read_records
+from codegen.model import LayerInfo
+from codegen.tuning_records import Selection
 from deploy import options
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
-from deploy.settings import compile_options
+from deploy.settings import compile_options, tuning_records
 
 EXAMPLE = """
 deploy compile kws.tflite --board mps2-an386 -o kws.tar
@@ -24,18 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", metavar="OUT.tar", dest="archive", type=Path, required=True, help="the archive to write"
     )
     options.add_compile_options(parser)
-    parser.add_argument(
-        "--tuning-records",
-        metavar="FILE",
-        type=Path,
-        help="what deploy tune wrote: the fastest knobs are used",
-    )
+    options.add_tuning_records(parser)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    board = load_board(arguments.board)
-    records = read_records(arguments.tuning_records) if arguments.tuning_records is not None else ()
+    board, records = load_board(arguments.board), tuning_records(arguments)
     compiled = compile_for(arguments.model, board, compile_options(arguments), records)
     compiled.save(arguments.archive)
     print_result(arguments.json, _facts(compiled, arguments.archive), _text(compiled, arguments.archive))
@@ -58,18 +54,22 @@ def _facts(compiled: Compiled, archive: Path) -> dict[str, object]:
 
 def _text(compiled: Compiled, archive: Path) -> str:
     facts = compiled.report.facts
-    tuned = sum(layer.why.startswith("tuned") for layer in facts.layers)
     return (
         f"{archive}: {facts.name} for {compiled.board.name}, compiled in {compiled.seconds:.2f} s\n"
         f"  arena      {facts.arena_bytes:>9,} bytes\n"
         f"  constants  {facts.constants_bytes:>9,} bytes\n"
         f"  code       {facts.code_bytes_estimate:>9,} bytes, estimated"
-        + (_records_text(compiled.selection, tuned) if compiled.selection is not None else "")
+        + (_records_text(compiled.selection, facts.layers) if compiled.selection is not None else "")
     )
 
 
-def _records_text(selection: Selection, tuned: int) -> str:
-    unused = sorted(selection.unused.items(), key=lambda item: (-item[1], item[0]))
+def _records_text(selection: Selection, layers: Sequence[LayerInfo]) -> str:
+    tuned = sum(layer.why.startswith("tuned") for layer in layers)
+    here = {layer.why.rpartition("; task ")[2] for layer in layers}
+    elsewhere = len(selection.points.keys() - here)
+    of_others = {"for kernels that are not in this model": elsewhere} if elsewhere else {}
+    reasons = {**selection.unused, **of_others}
+    unused = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     lines = [
         f"  tuned      {tuned:>9,} layers",
         *(f"  not used   {n:>9,} records: {why}" for why, n in unused),

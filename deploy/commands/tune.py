@@ -15,13 +15,13 @@ from deploy.settings import compile_options
 from deploy.tuning import TuneChoices, Tuning, begin, tune_model
 from deploy.tuning_table import live, text
 from platforms.tuning.search import Progress
-from platforms.tuning.trial import MeasureChoices
 from platforms.tuning.tuners import TUNERS
 
 EXAMPLE = """
 deploy tune kws.tflite --board mps2-an386 -o kws.jsonl --trials 300
 deploy tune kws.tflite --board mps2-an386 --list
 """
+_ENOUGH = "1 where instructions are counted, else 5"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--early-stop", metavar="N", type=options.count, help="leave a task after N trials without a gain"
     )
-    parser.add_argument("--number", metavar="N", type=options.count, default=1, help="runs timed together")
-    parser.add_argument("--repeat", metavar="N", type=options.count, default=1, help="the median counts")
+    parser.add_argument("--number", metavar="N", type=options.count, help=f"runs timed together; {_ENOUGH}")
+    parser.add_argument("--repeat", metavar="N", type=options.count, help=f"the median counts; {_ENOUGH}")
     parser.add_argument(
         "--timeout", metavar="S", type=float, default=10.0, help="seconds after which a candidate hangs"
     )
@@ -89,7 +89,9 @@ def _choices(arguments: argparse.Namespace) -> TuneChoices:
         tuner=arguments.tuner,
         tasks=arguments.tasks,
         early_stop=arguments.early_stop,
-        measure=MeasureChoices(arguments.number, arguments.repeat, timeout_s=arguments.timeout),
+        number=arguments.number,
+        repeat=arguments.repeat,
+        timeout_s=arguments.timeout,
         prior=arguments.prior,
         seed=arguments.seed,
         toolchain=arguments.toolchain,

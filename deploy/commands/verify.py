@@ -10,7 +10,7 @@ from deploy import options
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
 from deploy.samples import RANDOM_SAMPLES, Samples, random_samples, read_samples
-from deploy.settings import compile_options, line_choices
+from deploy.settings import compile_options, line_choices, tuning_records
 from deploy.tensors import graph_slots
 from deploy.verifying import verify_model
 
@@ -32,13 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--layers", action="store_true", help="compare every layer, name the first that differs"
     )
     options.add_compile_options(parser)
+    options.add_tuning_records(parser)
     options.add_toolchain(parser)
     options.add_line(parser)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    compiled = compile_for(arguments.model, load_board(arguments.board), compile_options(arguments))
+    board, records = load_board(arguments.board), tuning_records(arguments)
+    compiled = compile_for(arguments.model, board, compile_options(arguments), records)
     samples = _samples(arguments.inputs, compiled)
     line = line_choices(arguments)
     verdict = verify_model(arguments.model, compiled, samples, arguments.layers, arguments.toolchain, line)

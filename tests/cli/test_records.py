@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import deploy.demo
 from codegen.tuning_records import TuningRecord, read_records
 
 
@@ -124,6 +126,33 @@ def test_files_without_records_are_refused_by_every_verb(
     verb, *rest = words
     outcome = run_deploy("records", verb, file, *rest)
     assert (outcome.status, outcome.err) == (1, says)
+
+
+DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
+NOT_USED = """  tuned              1 layers
+  not used           1 records: for cortex-m7
+  not used           1 records: for gcc
+  not used           1 records: for kernels that are not in this model
+  not used           1 records: not faster than the default
+"""
+
+
+def test_the_compiler_says_which_records_it_does_not_use_and_why(
+    run_deploy: Callable[..., Any], tmp_path: Path
+) -> None:
+    task, knobs = "max_pool2d_2x2_24_by_4 i8", {"unroll": 2}
+    good = replace(_record(task, 1, 80), knobs=knobs, compiler="")
+    records = (
+        good,
+        replace(good, core="cortex-m7"),
+        replace(good, compiler="gcc"),
+        replace(good, task="another i8"),
+        replace(good, cost=100),
+    )
+    path = tmp_path / "r.jsonl"
+    path.write_text("".join(record.as_line() for record in records))
+    words = ("--board", "mps2-an386", "-o", tmp_path / "a.tar", "--tuning-records", path)
+    assert run_deploy("compile", DIGITS, *words).out.endswith(NOT_USED)
 
 
 def test_where_every_trial_failed_there_is_nothing_to_draw(

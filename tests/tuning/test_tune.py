@@ -56,6 +56,8 @@ def test_a_run_is_taken_up_again_and_the_best_is_compiled(
     assert all(record.default_cost for record in records)
     compiled = run_deploy("compile", DIGITS, *M4, "-o", tmp_path / "a.tar", "--tuning-records", path)
     assert "tuned" in compiled.out
+    verified = run_deploy("verify", DIGITS, *M4, "--tuning-records", path)
+    assert "outputs equal to the reference in every bit" in verified.out
 
 
 @pytest.mark.arm
