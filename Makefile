@@ -4,7 +4,7 @@ PYTHON ?= python3
 RUN := .venv/bin/python -m
 FAST := not cc and not arm and not qemu and not slow
 
-.PHONY: demo test check lint golden bench
+.PHONY: demo test check lint golden bench fuzz
 
 demo:  ## compile the bundled model, run it on an emulated board and on this machine
 	@$(PYTHON) .ci/prepare.py demo
@@ -36,3 +36,7 @@ bench:  ## measure every case again; read the difference before committing it
 	$(RUN) benchmarks report > benchmarks/results.md
 	$(RUN) benchmarks measure-memory
 	$(RUN) benchmarks memory > benchmarks/memory.md
+
+fuzz:  ## a million random and mutated frames through both decoders and the server, under the sanitizers
+	$(PYTHON) .ci/prepare.py check
+	FUZZ_ROUNDS=1000000 $(RUN) pytest -q tests/rpc/test_fuzz.py

@@ -1,4 +1,4 @@
-"""python -m benchmarks COMMAND: measure the cases, print them, try memory, orders and the line's faults."""
+"""python -m benchmarks COMMAND: measure the cases, print them, try memory, orders, line and faults."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.branching import FAMILIES
 from benchmarks.cases import all_cases
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
+from benchmarks.line import report as line_report
 from benchmarks.measure import measure
 from benchmarks.memory import measure_memory, read_memory, shared_models, write_memory
 from benchmarks.memory_report import memory_report
@@ -61,6 +62,10 @@ def _faults() -> None:
             sys.stdout.flush()
 
 
+def _line() -> None:
+    sys.stdout.write(line_report())
+
+
 def _tuning() -> None:
     sys.stdout.write(f"{tuning_report()}\n\n{tuners_report(read_spaces())}\n")
 
@@ -80,6 +85,7 @@ COMMANDS = {
     "memory": _memory,
     "orders": _orders,
     "faults": _faults,
+    "line": _line,
     "measure-spaces": _measure_spaces,
     "tuned": _tuned,
     "tuning": _tuning,

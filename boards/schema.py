@@ -22,6 +22,7 @@ CORES: Mapping[str, frozenset[Feature]] = {
     "cortex-m85": frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}),
     "rv32imac": frozenset(),
     "avr": frozenset(),
+    "xtensa-lx7": frozenset(),
     "host": frozenset({Feature.UNALIGNED}),
 }
 ROLES = ("flash", "ram")
@@ -211,7 +212,7 @@ USB = {
     "role": Key(one_of(USB_ROLES)),
 }
 COUNTER = {
-    "driver": Key(one_of(("register", "dwt", "systick", "timer1", "clock"))),
+    "driver": Key(one_of(("register", "dwt", "systick", "timer1", "ccount", "clock"))),
     "hz": Key(at_least(1)),
     "bits": Key(at_least(1)),
     "address": Key(at_least(0), None),

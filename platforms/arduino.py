@@ -19,6 +19,7 @@ from platforms.toolchains import Toolchain
 
 DEFAULT_BAUD = 115_200
 NEAR_FLASH_BYTES = 0xF000  # what 16-bit addresses reach of an AVR's flash, without the core's own tables
+_OWN_CHIP_FILES = {"avr": ("port_avr.c", "deadline_avr.c"), "xtensa-lx7": ("port_xtensa.c",)}
 SKETCHES = {App.RPC: "server", App.STANDALONE: "once"}
 _PURPOSE = {
     App.RPC: "The firmware answers `deploy run`, `verify` and `bench` over the serial port.",
@@ -100,8 +101,8 @@ def _server_files(source: ProjectSource, board: Board) -> dict[str, str]:
 
 
 def _chip_file(board: Board) -> dict[str, str]:
-    if board.core == "avr":
-        return {name: template_text("arduino", name) for name in ("port_avr.c", "deadline_avr.c")}
+    if board.core in _OWN_CHIP_FILES:
+        return {name: template_text("arduino", name) for name in _OWN_CHIP_FILES[board.core]}
     return {"port_cortex_m.c": filled("arduino", "port_cortex_m.c.jinja", board=board)}
 
 

@@ -18,6 +18,7 @@ from platforms.arduino_tools import WAY_OUT, found_tools
 from platforms.runners import RUNNERS
 from platforms.runners.runner import choose_runner, runner_named
 from platforms.toolchains import all_found
+from platforms.zephyr_tools import find_west
 
 _OTHERS = "For every other board of deploy boards, models can be compiled and inspected."
 EXAMPLE = """
@@ -62,13 +63,25 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _compilers() -> list[Program]:
-    return [
-        Program("compiler", name, chain is not None, chain.version if chain else "not found")
-        for name, chain in all_found()
-    ] + [
-        Program("builder", name, bool(version), version or f"not found: {WAY_OUT.splitlines()[0]}")
-        for name, version in found_tools().items()
-    ]
+    return (
+        [
+            Program("compiler", name, chain is not None, chain.version if chain else "not found")
+            for name, chain in all_found()
+        ]
+        + [
+            Program("builder", name, bool(version), version or f"not found: {WAY_OUT.splitlines()[0]}")
+            for name, version in found_tools().items()
+        ]
+        + [_west()]
+    )
+
+
+def _west() -> Program:
+    """Zephyr's builder, of use only with a tree."""
+    try:
+        return Program("builder", "west", True, find_west().version)
+    except ToolError as error:
+        return Program("builder", "west", False, f"{error.where or error.what}: {error.hint.splitlines()[0]}")
 
 
 def _runners() -> list[Program]:
@@ -87,7 +100,8 @@ def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
     try:
         return find(), ""
     except ToolError as error:
-        return None, ": ".join(filter(None, (error.what, error.hint or error.where.replace("\n", ", "))))
+        way_out = error.hint.partition("\n")[0] or error.where.replace("\n", ", ")
+        return None, ": ".join(filter(None, (error.what, way_out)))
 
 
 def _page(programs: Sequence[Program], abilities: Sequence[Ability]) -> str:

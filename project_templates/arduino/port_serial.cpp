@@ -10,7 +10,11 @@ uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
     uint32_t count = 0;
 
     while (Serial.available() == 0) {
+#ifdef ESP32
+        delay(1); /* its watchdog wants the idle task to run */
+#else
         yield(); /* some cores run their USB there */
+#endif
     }
     while (count < capacity && Serial.available() > 0) {
         buffer[count++] = (uint8_t)Serial.read();

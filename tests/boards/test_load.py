@@ -161,7 +161,7 @@ MISTAKES = (
         ("cortex-m4", "cortex-m44"),
         'error: core "cortex-m44" is not known - did you mean "cortex-m4"?\n  FILE\n'
         "  hint: known: cortex-m0plus, cortex-m3, cortex-m4, cortex-m7, cortex-m33, cortex-m55, cortex-m85, "
-        "rv32imac, avr, host",
+        "rv32imac, avr, xtensa-lx7, host",
     ),
     ("a foreign feature", ('"fpu"]', '"mve"]'), "error: a cortex-m4 has no mve\n  FILE"),
     (

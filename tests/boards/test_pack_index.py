@@ -107,7 +107,7 @@ MISTAKES = (
      "  hint: --processor with one of CM33, CM0"),
     ("AC23", None, "error: AC23 has a Cortex-M23, which is no core of ours\n  Acme.Mini_DFP 1.2.0\n"
      "  hint: known: cortex-m0plus, cortex-m3, cortex-m4, cortex-m7, cortex-m33, cortex-m55, cortex-m85, "
-     "rv32imac, avr, host"),
+     "rv32imac, avr, xtensa-lx7, host"),
     ("AC3", None, "error: the pack names no ram of AC3\n  Acme.Mini_DFP 1.2.0"),
     ("AC4", None, "error: the pack names no clock of AC4\n  Acme.Mini_DFP 1.2.0"),
 )  # fmt: skip

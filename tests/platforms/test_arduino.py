@@ -57,7 +57,8 @@ def test_a_library_without_the_server_holds_the_model_and_nothing_else(tiny: Pro
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_every_arduino_board_has_a_port(board: Any, tiny: ProjectSource) -> None:
     files = PLATFORM.files(tiny, board, App.RPC)
-    chip = "src/port_avr.c" if board.core == "avr" else "src/port_cortex_m.c"
+    own = {"avr": "src/port_avr.c", "xtensa-lx7": "src/port_xtensa.c"}
+    chip = own.get(board.core, "src/port_cortex_m.c")
     assert "solder_port_ticks" in files[chip]
     assert board.platforms["arduino"]["fqbn"] in files["README.md"]
 

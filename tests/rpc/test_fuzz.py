@@ -1,12 +1,17 @@
-"""Random and mutated frames through the device's decoder and server, under the address and UB sanitizers."""
+"""Random and mutated frames: through the device's decoder and server (sanitized), and the host's decoder."""
 
 from __future__ import annotations
 
+import os
+import random
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from platforms.rpc.frame import Decoder, encode_frame
+
+HOST_ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "20000"))  # make fuzz takes a million
 DEVICE = Path(__file__).parent / "device"
 
 pytestmark = pytest.mark.cc
@@ -26,6 +31,31 @@ def run_fuzz(program: Path, seed: int, rounds: int) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_device_survives_random_frames(fuzz, seed):
     run_fuzz(fuzz, seed, 5_000)
+
+
+def mutated(frame: bytes, chance: random.Random) -> bytes:
+    at = chance.randrange(len(frame))
+    flipped = bytes([frame[at] ^ 1 << chance.randrange(8)])
+    noise = chance.randbytes(chance.randrange(100)).replace(b"\0", b"\1")
+    kinds = (flipped + frame[at + 1 :], frame[at + 1 :], frame[at : at + 1] + frame[at:], b"", noise)
+    return frame[:at] + chance.choice(kinds)
+
+
+def random_packet(chance: random.Random) -> bytes:
+    """Half of them full of zeros, which is what COBS is about."""
+    packet = chance.randbytes(chance.randrange(8, 300 if chance.random() < 0.1 else 40))
+    return packet if chance.random() < 0.5 else bytes(byte & 1 for byte in packet)
+
+
+def test_the_host_finds_every_good_frame_among_mutated_ones_and_nothing_else():
+    chance, decoder = random.Random(5), Decoder()
+    for _ in range(HOST_ROUNDS):
+        packet = random_packet(chance)
+        frame = encode_frame(packet)
+        heard = decoder.feed(mutated(frame, chance)) + decoder.feed(frame)
+        packets = [found for found in heard if isinstance(found, bytes)]
+        assert packets[-1:] == [packet], "a good frame was lost"
+        assert set(packets) == {packet}, "a packet nobody sent"
 
 
 @pytest.mark.slow
