@@ -75,8 +75,8 @@ class Draft:
         types = [None if name is None else self.types[name] for name in inputs]
         ((dtype, shape),) = op.infer(types)
         result = TensorType(DType(dtype), shape, quant)
-        if 0 in shape:
-            raise place.fail(f"a tensor of shape {list(shape)} has no elements", "leave it out of the model")
+        if 0 in shape:  # whatever it is computed from
+            return self.constant(np.zeros(shape, result.dtype.numpy), place.label, quant)
         for violation in violations(op, types, (result,)):
             raise place.fail(violation, _SEE_OPS)
         if all(name is None or name in self.constants for name in inputs):
@@ -114,9 +114,9 @@ class Draft:
 
     def picked(self, place: Place, name: str, loops: Loops, shape: Sequence[int]) -> str:
         """The elements that the loops pick out of a tensor, under a shape."""
-        if 0 in shape:
-            raise place.fail(f"a tensor of shape {list(shape)} has no elements", "leave it out of the model")
         tensor = self.types[name]
+        if 0 in shape:
+            return self.constant(np.zeros(shape, tensor.dtype.numpy), place.label, tensor.quant)
         step = rearrangement(tensor, loops, tuple(shape))
         if step is None:
             return self.reshaped(place, name, shape)

@@ -48,7 +48,7 @@ def _filled(node: NodeProto, given: dict[str, onnx.AttributeProto]) -> NodeProto
 def body_of(node: NodeProto, version: int, types: Sequence[onnx.TypeProto] | None) -> FunctionBody | None:
     """ONNX's own definition of an operator by others; without types an empty one that says it exists."""
     try:
-        schema = onnx.defs.get_schema(node.op_type, version, "")
+        schema = onnx.defs.get_schema(node.op_type, version, "" if node.domain == "ai.onnx" else node.domain)
     except onnx.defs.SchemaError:
         return None
     if not (schema.has_function or schema.has_context_dependent_function):

@@ -31,7 +31,9 @@ class NeedsValueError(ModelError):
 class Runner(Protocol):
     """What runs other nodes on behalf of one: expansions and unrolled bodies."""
 
-    def run(self, node: NodeProto, operands: Sequence[Value | None], place: Place) -> tuple[Value, ...]: ...
+    def run(
+        self, node: NodeProto, operands: Sequence[Value | None], place: Place
+    ) -> tuple[Value | None, ...]: ...
     def run_graph(
         self, graph: onnx.GraphProto, operands: Sequence[Value], place: Place
     ) -> tuple[Value, ...]: ...
@@ -123,14 +125,24 @@ class Operator:
         array = self.draft.array(value)
         if array is not None:
             return array
-        error = self.fail(
-            f'its {what} "{value.name}" must be known when the model is compiled',
-            f"fix it: --value {value.name}=..." if self._is_input(value) else "export the model without it",
-        )
-        raise NeedsValueError(error, value.name if self._is_input(value) else None)
+        sources = self._sources(value)
+        hint = "export the model without it"
+        if sources:
+            hint = f"fix what it comes from: {' '.join(f'--value {name}=...' for name in sources)}"
+        if sources == [value.name]:
+            hint = f"fix it: --value {value.name}=..."
+        error = self.fail(f'its {what} "{value.name}" must be known when the model is compiled', hint)
+        raise NeedsValueError(error, sources[0] if sources else None)
 
-    def _is_input(self, value: Value) -> bool:
-        return all(value.name not in node.outputs for node in self.draft.nodes)
+    def _sources(self, value: Value) -> list[str]:
+        """The inputs of the model that it is computed from."""
+        wanted = {value.name}
+        made: set[str] = set()
+        for node in reversed(self.draft.nodes):
+            if wanted & set(node.outputs):
+                wanted.update(node.reads)
+                made.update(node.outputs)
+        return sorted(wanted - made - self.draft.constants.keys())
 
     def known_integers(self, position: int, what: str) -> tuple[int, ...]:
         return tuple(int(v) for v in self.known(position, what).reshape(-1))
@@ -198,7 +210,10 @@ class Operator:
     def do(self, op_type: str, *operands: Value | None, **attributes: object) -> Value:
         """The first result of another operator, as it would be in the same file."""
         node = onnx.helper.make_node(op_type, [""] * len(operands), ["made"], **attributes)
-        return self.runner.run(node, operands, self.place)[0]
+        made = self.runner.run(node, operands, self.place)[0]
+        if made is None:
+            raise self.fail(f"{op_type} gives nothing", "get or export the file again")
+        return made
 
     def constant_from(self, tensor: TensorProto) -> Value:
         array = array_of(tensor, f"at {self.place.origin} ({self.place.file_name})")

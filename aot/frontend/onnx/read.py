@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
 from aot.errors import ModelError
 from aot.frontend.onnx.draft import Draft, Place, Value
-from aot.frontend.onnx.elements import NARROW, array_of, stored_type
+from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.functions import FunctionBody, body_of
-from aot.frontend.onnx.importers import IMPORTERS, OF_DOMAIN
+from aot.frontend.onnx.importers import OF_DOMAIN
+from aot.frontend.onnx.inputs import Shapes, inputs_of
 from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
 from aot.frontend.onnx.integers.recognise import with_integers
-from aot.frontend.onnx.operation import Operator
+from aot.frontend.onnx.operation import NeedsValueError, Operator
 from aot.frontend.onnx.order import in_order
+from aot.frontend.onnx.supported import STANDARD, is_supported, label_of, nodes_of, refusal, versions_of
 from aot.ir.graph import Array, Graph
-from aot.ir.types import TensorType
 
-OLDEST = 7
-DOMAINS = ("", "ai.onnx")
 MAX_DEPTH = 24  # of functions and bodies in each other
+MOST_ERRORS = 50  # that are told at once
 _AGAIN = "get or export the file again"
-Shapes = Mapping[str, tuple[int, ...]]
 NO_SHAPES: Shapes = {}
 NO_VALUES: Mapping[str, Array] = {}
 
@@ -73,33 +71,23 @@ class _Reader:
         self.model = model
         self.file_name = file_name
         self.mode = mode
-        self.version = self._version()
+        self.sets = versions_of(model, file_name)
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.draft = Draft(file_name)
         self.scopes: list[dict[str, Value]] = [{}]
-        self.versions = [self.version]
+        self.versions = [self.sets[""]]
 
     def _fail(self, what: str, hint: str = _AGAIN) -> ModelError:
         return ModelError(what, self.file_name, hint)
 
-    def _version(self) -> int:
-        """Of the standard operator set."""
-        known = [s.version for s in self.model.opset_import if s.domain in DOMAINS]
-        version, newest = (known[0] if known else 1), onnx.defs.onnx_opset_version()
-        if not OLDEST <= version <= newest:
-            raise self._fail(
-                f"the model uses operator set {version}, sets {OLDEST} to {newest} are supported",
-                "onnx.version_converter.convert_version(model, 17) changes it",
-            )
-        return int(version)
-
     def graph(self, shapes: Shapes, values: Mapping[str, Array]) -> Graph:
         model = self.model.graph
-        self._refuse_unsupported(model)
+        unsupported = [(i, n) for i, n in nodes_of(model) if not self._is_supported(n)]
+        if unsupported:
+            raise refusal(unsupported, self.file_name)
         self._add_initializers(model)
-        inputs = self._add_inputs(model, shapes, values)
-        for index, node in in_order(model.node):
-            self._run_named(node, index)
+        inputs = self._add_inputs(shapes, values)
+        self._run_all()
         outputs = {}
         for output in model.output:
             value = self._find(output.name)
@@ -114,6 +102,24 @@ class _Reader:
         graph = self.draft.graph(PurePath(self.file_name).stem, inputs, outputs)
         return with_integers(graph, self.draft.integers, self.mode)
 
+    def _run_all(self) -> None:
+        """Node by node. Those that cannot be read are named all at once; what needs them is left out."""
+        errors: list[ModelError] = []
+        missing: set[str] = set()
+        for index, node in in_order(self.model.graph.node):
+            if missing & set(node.input):
+                missing.update(node.output)
+                continue
+            try:
+                self._run_named(node, index)
+            except ModelError as error:
+                errors.append(error)
+                missing.update(node.output)
+            if len(errors) > MOST_ERRORS:
+                break
+        if errors:
+            raise together(errors, self.file_name)
+
     def _delivered(self, place: Place, value: Value) -> str:
         """An output as the file means it: in its order, and in no more bits than its element type has."""
         name = self.draft.stored(place, value)
@@ -124,27 +130,8 @@ class _Reader:
             return self.draft.apply(place, NARROW[value.element], (name,))
         return name
 
-    def _refuse_unsupported(self, graph: GraphProto) -> None:
-        """All of them at once, so that nobody meets them one by one."""
-        nodes: dict[str, list[str]] = {}
-        for index, node in _nodes(graph):
-            if not self._is_supported(node):
-                name = node.op_type if node.domain in DOMAINS else f"{node.domain}.{node.op_type}"
-                nodes.setdefault(name, []).append(f'node {index} "{_label(node)}"')
-        if nodes:
-            plural = "operators {} are" if len(nodes) > 1 else "operator {} is"
-            raise ModelError(
-                f"ONNX {plural.format(', '.join(sorted(nodes)))} not supported",
-                "\n".join([self.file_name, *(f"{name}: {_listed(nodes[name])}" for name in sorted(nodes))]),
-                f"supported: {', '.join(sorted(IMPORTERS))}   (docs/ops.md)",
-            )
-
     def _is_supported(self, node: NodeProto) -> bool:
-        if (node.domain, node.op_type) in self.functions:
-            return True
-        if node.op_type in OF_DOMAIN.get(node.domain, {}):
-            return True
-        return node.domain in DOMAINS and body_of(node, self.version, None) is not None
+        return (node.domain, node.op_type) in self.functions or is_supported(node, self.sets)
 
     def _add_initializers(self, graph: GraphProto) -> None:
         for tensor in graph.initializer:
@@ -152,80 +139,25 @@ class _Reader:
             name = self.draft.constant(array, tensor.name)
             self.scopes[-1][tensor.name] = _plain(name, array.ndim, tensor.data_type)
 
-    def _add_inputs(self, graph: GraphProto, shapes: Shapes, values: Mapping[str, Array]) -> tuple[str, ...]:
-        names = [i.name for i in graph.input if i.name not in self.scopes[0]]
-        for given in (*shapes, *values):
-            if given not in names:
-                raise self._fail(f'there is no input "{given}"', f"inputs: {', '.join(names)}")
-        inputs = []
-        for info in graph.input:
-            if info.name not in names:
-                continue  # older files name constants as inputs too
-            if info.name in self.scopes[0]:
-                raise self._fail(f'two inputs are called "{info.name}"')
-            if info.type.WhichOneof("value") != "tensor_type":
-                raise self._fail(
-                    f'input "{info.name}" is a {(info.type.WhichOneof("value") or "value").split("_")[0]}, '
-                    "tensors are supported",
-                    "export the model with tensors only",
-                )
-            element = info.type.tensor_type.elem_type
-            dtype = stored_type(element, f'input "{info.name}" ({self.file_name})')
-            if info.name in values:
-                array = self._fixed(info, values[info.name].astype(dtype.numpy))
-                name = self.draft.constant(array, info.name)
-                self.scopes[0][info.name] = _plain(name, array.ndim, element)
-                continue
-            shape = self._input_shape(info, shapes)
-            if 0 in shape:  # there is only one such tensor, so nobody has to give it
-                name = self.draft.constant(np.zeros(shape, dtype.numpy), info.name)
-                self.scopes[0][info.name] = _plain(name, len(shape), element)
-                continue
-            self.draft.add_input(info.name, TensorType(dtype, shape))
-            self.scopes[0][info.name] = _plain(info.name, len(shape), element)
-            inputs.append(info.name)
-        return tuple(inputs)
-
-    def _fixed(self, info: onnx.ValueInfoProto, array: Array) -> Array:
-        """A value in the shape that the file declares, where it does."""
-        tensor = info.type.tensor_type
-        sizes = [d.dim_value if d.WhichOneof("value") == "dim_value" else -1 for d in tensor.shape.dim]
-        if not tensor.HasField("shape") or sizes.count(-1) > 1 or array.ndim not in (0, 1):
-            return array
-        try:
-            return array.reshape(sizes)
-        except ValueError:
-            raise self._fail(
-                f'{array.size} numbers are given for input "{info.name}" of shape [{_dims(tensor)}]', ""
-            ) from None
-
-    def _input_shape(self, info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[int, ...]:
-        tensor = info.type.tensor_type
-        declared = [_stored_size(dim) for dim in tensor.shape.dim]
-        given = shapes.get(info.name)
-        if given is None:
-            known = tuple(d for d in declared if d is not None)
-            if not tensor.HasField("shape") or len(known) != len(declared):
-                raise self._fail(
-                    f'input "{info.name}" has the shape [{_dims(tensor)}], all its sizes must be known',
-                    f"give them: --shape {info.name}={_example(tensor)}",
-                )
-            return known
-        fits = len(given) == len(declared) and all(
-            d in (None, 0, g) for d, g in zip(declared, given, strict=False)
-        )
-        if tensor.HasField("shape") and not fits:
-            raise self._fail(
-                f'the shape {list(given)} given for input "{info.name}" does not fit [{_dims(tensor)}]', ""
-            )
-        return given
+    def _add_inputs(self, shapes: Shapes, values: Mapping[str, Array]) -> tuple[str, ...]:
+        """The names of those that a run has to give."""
+        names = []
+        for found in inputs_of(self.model.graph, set(self.scopes[0]), shapes, values, self.file_name):
+            name = found.name
+            if found.array is not None:
+                name = self.draft.constant(found.array, found.name)
+            else:
+                self.draft.add_input(name, found.tensor)
+                names.append(name)
+            self.scopes[0][found.name] = _plain(name, found.tensor.rank, found.element)
+        return tuple(names)
 
     def _find(self, name: str) -> Value | None:
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
     def _run_named(self, node: NodeProto, index: int, outer: Place | None = None) -> None:
         """A node whose operands have names in the scopes."""
-        label = _label(node) or f"{node.op_type}_{index}"
+        label = label_of(node) or f"{node.op_type}_{index}"
         if outer is not None:
             place = Place(f"{outer.label}/{label}", outer.origin, self.file_name)
         else:
@@ -243,11 +175,13 @@ class _Reader:
         for name, result in zip(node.output, results, strict=False):
             if name in self.scopes[-1]:
                 raise place.fail(f'it writes "{name}", which is already an input, a constant or a result')
-            if name:
+            if name and result is not None:
                 self.scopes[-1][name] = result
 
-    def run(self, node: NodeProto, operands: Sequence[Value | None], place: Place) -> tuple[Value, ...]:
-        """The node's results, by its importer or by its function body."""
+    def run(
+        self, node: NodeProto, operands: Sequence[Value | None], place: Place
+    ) -> tuple[Value | None, ...]:
+        """The node's results, by its importer or by its function body, which may leave some out."""
         if len(self.scopes) + len(self.versions) > MAX_DEPTH:
             raise place.fail(f"functions lie more than {MAX_DEPTH} deep in each other", _AGAIN)
         known = self.functions.get((node.domain, node.op_type))
@@ -263,7 +197,8 @@ class _Reader:
                 operator = with_plain_integers(operator)
             results = importer(operator)
             return (results,) if isinstance(results, Value) else tuple(results)
-        body = body_of(node, self.versions[-1], self._types(operands))
+        version = self.versions[-1] if node.domain in STANDARD else self.sets[node.domain]
+        body = body_of(node, version, self._types(operands))
         if body is None:
             raise place.fail(f"ONNX operator {node.op_type} is not supported", "docs/ops.md lists them")
         if any(v is not None and v.element == onnx.TensorProto.BFLOAT16 for v in operands):
@@ -283,7 +218,7 @@ class _Reader:
 
     def _run_body(
         self, body: FunctionBody, operands: Sequence[Value | None], place: Place
-    ) -> tuple[Value, ...]:
+    ) -> tuple[Value | None, ...]:
         scope = {name: v for name, v in zip(body.inputs, operands, strict=False) if v is not None}
         absent = set(body.inputs) - set(scope)
         outer, self.scopes = self.scopes, [scope]  # a function sees its operands only
@@ -294,7 +229,7 @@ class _Reader:
                     if name in absent:
                         node.input[position] = ""
                 self._run_named(node, index, place)
-            return tuple(scope[name] for name in body.outputs if name in scope)
+            return tuple(scope.get(name) for name in body.outputs)
         finally:
             self.versions.pop()
             self.scopes = outer
@@ -317,39 +252,20 @@ class _Reader:
             self.scopes.pop()
 
 
+def together(errors: list[ModelError], file_name: str) -> ModelError:
+    """One error as it is; of several the places, what is wrong there, and each way out once."""
+    first, *others = errors
+    if not others:
+        return first
+    lines = [
+        f"{error.where.removesuffix(f' ({file_name})').removeprefix('at ')}: {error.what}" for error in errors
+    ]
+    hints = "\n".join(dict.fromkeys(error.hint for error in errors if error.hint))
+    what = f"{len(errors)} nodes of the model are not supported"
+    whole = ModelError(what, "\n".join([file_name, *lines]), hints)
+    needing = next((error for error in errors if isinstance(error, NeedsValueError)), None)
+    return whole if needing is None else NeedsValueError(whole, needing.graph_input)
+
+
 def _plain(name: str, rank: int, element: int) -> Value:
     return Value(name, tuple(range(rank)), element)
-
-
-def _nodes(graph: GraphProto) -> Iterator[tuple[int, NodeProto]]:
-    """Every node, those of branches and loops too, with its number."""
-    for index, node in enumerate(graph.node):
-        yield index, node
-        for attribute in node.attribute:
-            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                yield from _nodes(inner)
-
-
-def _label(node: NodeProto) -> str:
-    return node.name or next((name for name in node.output if name), "")
-
-
-def _listed(places: list[str]) -> str:
-    shown = ", ".join(places[:4])
-    return f"{shown} and {len(places) - 4} more" if len(places) > 4 else shown
-
-
-def _stored_size(dim: onnx.TensorShapeProto.Dimension) -> int | None:
-    """A size, or None where the file leaves it open, be it by a name, by nothing or by -1."""
-    is_known = dim.WhichOneof("value") == "dim_value" and dim.dim_value >= 0
-    return dim.dim_value if is_known else None
-
-
-def _dims(tensor: onnx.TypeProto.Tensor) -> str:
-    if not tensor.HasField("shape"):
-        return "unknown"
-    return ", ".join(d.dim_param or str(_stored_size(d) or "?") for d in tensor.shape.dim)
-
-
-def _example(tensor: onnx.TypeProto.Tensor) -> str:
-    return ",".join(str(_stored_size(d) or 1) for d in tensor.shape.dim) or "1,3,224,224"

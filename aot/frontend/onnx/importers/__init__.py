@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from aot.frontend.onnx.importers.choosing import CHOOSING
 from aot.frontend.onnx.importers.control import CONTROL
 from aot.frontend.onnx.importers.convolution import CONVOLUTION
 from aot.frontend.onnx.importers.elementwise import ELEMENTWISE
@@ -20,10 +21,14 @@ from aot.frontend.onnx.importers.quantising import QUANTISING
 from aot.frontend.onnx.importers.recurrent import RECURRENT
 from aot.frontend.onnx.importers.reductions import REDUCTIONS
 from aot.frontend.onnx.importers.resizing import RESIZING
+from aot.frontend.onnx.importers.sampling import SAMPLING
+from aot.frontend.onnx.importers.scattering import SCATTERING
+from aot.frontend.onnx.importers.spectra import SPECTRA
 from aot.frontend.onnx.operation import Importer
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
+        **CHOOSING,
         **CONTROL,
         **CONVOLUTION,
         **ELEMENTWISE,
@@ -39,6 +44,9 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **PRODUCTS,
         **RECURRENT,
         **REDUCTIONS,
+        **SAMPLING,
+        **SCATTERING,
+        **SPECTRA,
     }
 )
 # By the operator's domain.

@@ -14,7 +14,7 @@ from aot.frontend.onnx.operation import Importer, Operator
 from aot.ir.types import DType
 from aot.ops import curve as curves
 from aot.ops.activation import Activation
-from aot.ops.binary import Add, Div, Mul, Sub
+from aot.ops.binary import Add, Binary, Div, Mul, Sub
 from aot.ops.combine import Combination, Combine
 from aot.ops.compare import Compare, Relation
 from aot.ops.convert import Convert
@@ -79,6 +79,9 @@ def unary(make: Callable[[Operator], Op]) -> Importer:
 def binary(op: Op) -> Importer:
     def import_it(node: Operator) -> Value:
         first, second = node.operand(0), node.operand(1)
+        if node.dtype(first) is DType.U8 and isinstance(op, Binary):  # computed in 32 bits, and wrapped
+            wide = [cast(node, v, TensorProto.INT32) for v in (first, second)]
+            return cast(node, combined(node, op, wide, TensorProto.INT32), first.element)
         return in_range(node, combined(node, op, [first, second], first.element))
 
     return import_it

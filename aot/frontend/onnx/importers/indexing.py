@@ -11,7 +11,7 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.ir.types import DType
+from aot.ops.cumulate import Cumulate
 
 
 def _trilu(node: Operator) -> Value:
@@ -41,20 +41,10 @@ def _one_hot(node: Operator) -> Value:
 
 
 def _cum_sum(node: Operator) -> Value:
-    """A product with a triangle of ones."""
     x = node.operand(0)
-    shape = node.shape(x)
-    axis = node.axis(int(node.known_scalar(1, "axis")), len(shape))
-    size = shape[axis]
-    before = np.triu(np.ones((size, size)), 1 if node.integer("exclusive", 0) else 0)
-    ones = before.T if node.integer("reverse", 0) else before
-    order = [a for a in range(len(shape)) if a != axis] + [axis]
-    turned = node.do("Transpose", x, perm=order)
-    if node.dtype(x) is DType.F32:
-        sums = node.do("MatMul", turned, node.number(ones, x.element))
-    else:
-        sums = node.do("MatMul", turned, node.number(ones.astype(np.int64), x.element))
-    return node.do("Transpose", sums, perm=[order.index(a) for a in range(len(shape))])
+    axis = node.axis(int(node.known_scalar(1, "axis")), len(x.order))
+    exclusive, reverse = bool(node.integer("exclusive", 0)), bool(node.integer("reverse", 0))
+    return Value(node.apply(Cumulate(x.order.index(axis), exclusive, reverse), x.name), x.order, x.element)
 
 
 def _cum_prod(node: Operator) -> Value:

@@ -163,6 +163,9 @@ def concatenated(node: Operator, values: list[Value], number: int) -> Value:
     shapes = [node.shape(v) for v in values]
     if len({(*s[:axis], *s[axis + 1 :]) for s in shapes}) != 1 or len({len(s) for s in shapes}) != 1:
         raise node.fail(f"shapes {', '.join(str(list(s)) for s in shapes)} do not fit along axis {axis}")
+    values = [v for v, s in zip(values, shapes, strict=True) if s[axis]] or values[:1]
+    if len(values) == 1:
+        return values[0]
     order = next((v.order for v in values if v.name not in node.draft.constants), first.order)
     names = [node.draft.stored(node.place, v, order) for v in values]
     return Value(_concatenated(node, names, order.index(axis)), order, first.element)
@@ -279,7 +282,7 @@ def _reverse_sequence(node: Operator) -> Value:
     x, lengths = node.operand(0), node.known_integers(1, "sequence lengths")
     batch, time = node.integer("batch_axis", 1), node.integer("time_axis", 0)
     size = node.shape(x)[time]
-    if len(lengths) != node.shape(x)[batch] or not all(1 <= n <= size for n in lengths):
+    if len(lengths) != node.shape(x)[batch] or not all(0 <= n <= size for n in lengths):
         raise node.fail(f"lengths {list(lengths)} do not fit shape {list(node.shape(x))}")
     rows = []
     for index, length in enumerate(lengths):

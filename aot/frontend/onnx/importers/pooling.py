@@ -11,6 +11,7 @@ import numpy.typing as npt
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.convolution import as_image, from_image
 from aot.frontend.onnx.importers.padding import padded
+from aot.frontend.onnx.importers.scattering import put
 from aot.frontend.onnx.importers.windows import Windows, read_windows
 from aot.frontend.onnx.operation import Importer, Operator, Results
 from aot.frontend.onnx.strides import dense_strides
@@ -184,19 +185,20 @@ def _global_lp_pool(node: Operator) -> Value:
 
 
 def _max_unpool(node: Operator) -> Value:
-    """Zeros, with each element where it was found."""
-    x, places = node.operand(0), node.operand(1)
+    """Zeros, with each element where it was found; a larger shape adds zeros behind."""
+    x, places = node.operand(0), node.known(1, "places").astype(np.int64)
     shape = node.shape(x)
-    if node.has(2):
-        whole = node.known_integers(2, "output shape")
-    else:
-        windows = read_windows(node, shape[2:], None)
-        sizes = zip(shape[2:], windows.sizes, windows.strides, windows.padding, strict=True)
-        whole = (*shape[:2], *((n - 1) * s + k - sum(p) for n, k, s, p in sizes))
-    flat = [node.value(node.reshaped(node.plain(v), (prod(shape),)), v.element) for v in (x, places)]
-    nothing = node.number(np.zeros(prod(whole)), x.element)
-    made = node.do("ScatterElements", nothing, flat[1], flat[0], axis=0)
-    return node.value(node.reshaped(node.plain(made), whole), x.element)
+    windows = read_windows(node, shape[2:], None)
+    sizes = zip(shape[2:], windows.sizes, windows.strides, windows.padding, strict=True)
+    whole = (*shape[:2], *((n - 1) * s + k - sum(p) for n, k, s, p in sizes))
+    if places.shape != shape or not 0 <= int(places.min()) <= int(places.max()) < prod(whole):
+        raise node.fail(f"places {list(places.shape)} do not fit shape {list(shape)}")
+    made = put(node, node.number(np.zeros(whole), x.element), x, places, "none")
+    wanted = node.known_integers(2, "output shape") if node.has(2) else whole
+    if len(wanted) != len(whole):
+        raise node.fail(f"output shape {list(wanted)} does not fit {list(whole)}")
+    margins = [(0, size - own) for size, own in zip(wanted, whole, strict=True)]
+    return node.value(padded(node, node.plain(made), margins, 0.0), x.element)
 
 
 POOLING: dict[str, Importer] = {

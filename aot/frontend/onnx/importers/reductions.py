@@ -1,4 +1,4 @@
-"""Reductions over any dimensions: sums of products, or halves combined with halves until one is left."""
+"""Reductions over any dimensions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
-from aot.frontend.onnx.importers.moving import concatenated, sliced
+from aot.frontend.onnx.importers.moving import sliced
 from aot.frontend.onnx.operation import Importer, Operator
 from aot.frontend.onnx.strides import dense_strides
 from aot.ir.types import DType
-from aot.ops.binary import Mul
-from aot.ops.combine import Combination, Combine
 from aot.ops.contract import Contract
-from aot.ops.op import Op
+from aot.ops.fold import Fold, Folding, PlaceOf
 from aot.ops.reduce import Mean
 
 
@@ -39,29 +37,24 @@ def _finished(
     return node.value(node.reshaped(name, left), element)
 
 
-def summed(node: Operator, x: Value, other: Value | None, axes: tuple[int, ...]) -> str:
-    """Sums of x, or of its products with another of its shape; the axes are gone."""
+def _squares(node: Operator, x: Value, axes: tuple[int, ...]) -> str:
+    """Sums of squares; the axes are gone."""
     shape = node.shape(x)
     strides = dense_strides(shape)
     order = [*(a for a in range(len(shape)) if a not in axes), *axes]
     steps = tuple(strides[a] for a in order)
     sizes = tuple(shape[a] for a in order)
-    if other is None:
-        second, steps2 = node.number(1, x.element), (0,) * len(order)
-    else:
-        second, steps2 = other, steps
-    op = Contract(sizes[: len(sizes) - len(axes)], sizes, len(axes), steps, steps2)
-    return node.apply(op, node.plain(x), node.plain(second))
-
-
-def _sum(node: Operator) -> Value:
-    x = node.operand(0)
-    return _finished(node, summed(node, x, None, _axes(node, x)), node.shape(x), _axes(node, x), x.element)
+    op = Contract(sizes[: len(sizes) - len(axes)], sizes, len(axes), steps, steps)
+    name = node.plain(x)
+    return node.apply(op, name, name)
 
 
 def _sum_square(node: Operator) -> Value:
     x = node.operand(0)
-    return _finished(node, summed(node, x, x, _axes(node, x)), node.shape(x), _axes(node, x), x.element)
+    axes = _axes(node, x)
+    if 0 in node.shape(x):
+        return _of_nothing(node, x, Folding.SUM, axes)
+    return _finished(node, _squares(node, x, axes), node.shape(x), axes, x.element)
 
 
 def _mean(node: Operator) -> Value:
@@ -71,7 +64,7 @@ def _mean(node: Operator) -> Value:
     if pixels is not None:
         return pixels
     count = prod(node.shape(x)[a] for a in axes)
-    sums = _sum(node)
+    sums = _left(node, folded(node, x, Folding.SUM, axes), node.shape(x), axes)
     if node.dtype(x) is not DType.F32:
         return node.do("Div", sums, node.number(count, x.element))
     return node.do("Mul", sums, node.number(1 / count, x.element))
@@ -103,8 +96,10 @@ def _mean_of_pixels(node: Operator, x: Value, axes: tuple[int, ...]) -> Value | 
 
 
 def _l1(node: Operator) -> Value:
-    x = node.do("Abs", node.operand(0))
-    return _finished(node, summed(node, x, None, _axes(node, x)), node.shape(x), _axes(node, x), x.element)
+    x, axes = node.operand(0), _axes(node, node.operand(0))
+    if 0 in node.shape(x):
+        return _of_nothing(node, x, Folding.SUM, axes)
+    return _left(node, folded(node, node.do("Abs", x), Folding.SUM, axes), node.shape(x), axes)
 
 
 def _l2(node: Operator) -> Value:
@@ -115,73 +110,78 @@ def _l2(node: Operator) -> Value:
 
 
 def _log_sum(node: Operator) -> Value:
-    return node.do("Log", _sum(node))
+    return node.do("Log", _reduced(node, Folding.SUM))
 
 
 def _log_sum_exp(node: Operator) -> Value:
     """Counted from the largest, so that no exponential is too large."""
     x = node.operand(0)
     axes = _axes(node, x)
-    places = node.number(list(axes), TensorProto.INT64)
-    largest = node.do("ReduceMax", x, places, keepdims=1) if axes else x
+    if 0 in node.shape(x):
+        return node.do("Log", _of_nothing(node, x, Folding.SUM, axes))
+    largest = folded(node, x, Folding.MAXIMUM, axes)
     finite = node.do("Where", node.do("IsInf", largest), node.number(0, x.element), largest)
     powers = node.do("Exp", node.do("Sub", x, finite))
-    logs = node.do("Log", node.value(summed(node, powers, None, axes), x.element))
-    whole = node.value(node.reshaped(node.plain(logs), node.shape(largest)), x.element)
-    total = node.do("Add", whole, finite)
-    left = tuple(s for a, s in enumerate(node.shape(x)) if a not in axes)
-    return _finished(node, node.reshaped(node.plain(total), left), node.shape(x), axes, x.element)
+    logs = node.do("Log", folded(node, powers, Folding.SUM, axes))
+    return _left(node, node.do("Add", logs, finite), node.shape(x), axes)
 
 
-def _folded(op: Op) -> Importer:
+def folded(node: Operator, x: Value, by: Folding, axes: tuple[int, ...]) -> Value:
+    """The dimensions that are gone stay as 1, in the order in which x is stored."""
+    if not axes:
+        return x
+    stored = tuple(sorted(x.order.index(a) for a in axes))
+    return Value(node.apply(Fold(by, stored), x.name), x.order, x.element)
+
+
+def _folding(by: Folding, of_bool: Folding | None = None) -> Importer:
     def import_it(node: Operator) -> Value:
-        x = node.operand(0)
-        is_bool = x.element == TensorProto.BOOL
-        found = cast(node, x, TensorProto.UINT8) if is_bool else x
-        shape, axes = node.shape(x), _axes(node, x)
-        for axis in axes:
-            found = halved(node, found, axis, op)
-        name = node.plain(cast(node, found, x.element) if is_bool else found)
-        return _finished(node, name, shape, axes, x.element)
+        is_bool = of_bool is not None and node.operand(0).element == TensorProto.BOOL
+        return _reduced(node, of_bool if is_bool and of_bool is not None else by)
 
     return import_it
 
 
-def halved(node: Operator, x: Value, axis: int, op: Op) -> Value:
-    """The second half is combined with the first until one element is left."""
-    length = node.shape(x)[axis]
-    while length > 1:
-        half = length // 2
-        first = sliced(node, x, {axis: range(half)})
-        second = sliced(node, x, {axis: range(half, 2 * half)})
-        made = Value(node.apply(op, first.name, second.name), x.order, x.element)
-        if length % 2:
-            rest = sliced(node, x, {axis: range(2 * half, length)})
-            row = sliced(node, made, {axis: range(1)})
-            joined = Value(node.apply(op, row.name, rest.name), x.order, x.element)
-            if half == 1:
-                return joined
-            made = concatenated(node, [joined, sliced(node, made, {axis: range(1, half)})], axis)
-        x, length = made, half
-    return x
+def _reduced(node: Operator, by: Folding) -> Value:
+    x = node.operand(0)
+    shape, axes = node.shape(x), _axes(node, x)
+    if 0 in shape:
+        return _of_nothing(node, x, by, axes)
+    return _left(node, folded(node, x, by, axes), shape, axes)
 
 
-def _arg(largest: bool) -> Importer:
+def _left(node: Operator, kept: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Value:
+    """A reduction whose dimensions stayed as 1, as the node wants it."""
+    if node.integer("keepdims", 1) or not axes:
+        return kept
+    left = [s for a, s in enumerate(shape) if a not in axes]
+    return node.value(node.reshaped(node.plain(kept), left), kept.element)
+
+
+def _of_nothing(node: Operator, x: Value, by: Folding, axes: tuple[int, ...]) -> Value:
+    """What the reduction of no elements gives."""
+    shape = node.shape(x)
+    kept = [1 if a in axes else s for a, s in enumerate(shape)]
+    dtype = node.dtype(x)
+    least, most = (-np.inf, np.inf) if dtype is DType.F32 else dtype.limits if dtype.is_integer else (0, 1)
+    neutral = {Folding.PRODUCT: 1, Folding.MAXIMUM: least, Folding.MINIMUM: most, Folding.ALL: 1}.get(by, 0)
+    return _left(node, node.number(np.full(kept, neutral), x.element), shape, axes)
+
+
+def _arg(by: Folding) -> Importer:
     """The first (or the last) place where the extreme is."""
 
     def import_it(node: Operator) -> Value:
         x = node.operand(0)
         shape = node.shape(x)
         axis = node.axis(node.integer("axis", 0), len(shape))
-        places = node.number([axis], TensorProto.INT64)
-        extreme = node.do("ReduceMax" if largest else "ReduceMin", x, places, keepdims=1)
-        along = [-1 if a == axis else 1 for a in range(len(shape))]
-        numbers = node.number(np.arange(shape[axis]).reshape(along), TensorProto.INT64)
         last = bool(node.integer("select_last_index", 0))
-        none = node.number(-1 if last else shape[axis], TensorProto.INT64)
-        found = node.do("Where", node.do("Equal", x, extreme), numbers, none)
-        kept = node.integer("keepdims", 1)
-        return node.do("ReduceMax" if last else "ReduceMin", found, places, keepdims=kept)
+        along = sliced(node, x, {axis: range(shape[axis] - 1, -1, -1)}) if last else x
+        place = PlaceOf(by, along.order.index(axis), DType.I64)
+        found = Value(node.apply(place, along.name), along.order, TensorProto.INT64)
+        if last:
+            found = node.do("Sub", node.number(shape[axis] - 1, TensorProto.INT64), found)
+        return _left(node, found, shape, (axis,))
 
     return import_it
 
@@ -203,17 +203,17 @@ def _hardmax(node: Operator) -> Value:
 
 
 REDUCTIONS: Mapping[str, Importer] = {
-    "ArgMax": _arg(True),
-    "ArgMin": _arg(False),
+    "ArgMax": _arg(Folding.MAXIMUM),
+    "ArgMin": _arg(Folding.MINIMUM),
     "Hardmax": _hardmax,
     "ReduceL1": _l1,
     "ReduceL2": _l2,
     "ReduceLogSum": _log_sum,
     "ReduceLogSumExp": _log_sum_exp,
-    "ReduceMax": _folded(Combine(Combination.MAXIMUM)),
+    "ReduceMax": _folding(Folding.MAXIMUM, Folding.ANY),
     "ReduceMean": _mean,
-    "ReduceMin": _folded(Combine(Combination.MINIMUM)),
-    "ReduceProd": _folded(Mul()),
-    "ReduceSum": _sum,
+    "ReduceMin": _folding(Folding.MINIMUM, Folding.ALL),
+    "ReduceProd": _folding(Folding.PRODUCT),
+    "ReduceSum": _folding(Folding.SUM),
     "ReduceSumSquare": _sum_square,
 }

@@ -44,6 +44,7 @@ def through_reals(node: Operator) -> Value | None:
         return None
     reals = [Value(node.apply(Dequantize(), v.name), v.order, TensorProto.FLOAT) for v in operands]
     (made,) = node.runner.run(node.proto, reals, node.place)
+    assert made is not None, "its importer gives one result"
     to = Quantize(node.dtype(operands[0]), halves_to_even=True)
     name = node.draft.apply(node.place, to, (made.name,), quant)
     return Value(name, made.order, operands[0].element)

@@ -1,0 +1,73 @@
+"""The largest elements, and elements chosen by a condition that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from onnx import TensorProto
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.reductions import folded
+from aot.frontend.onnx.operation import Importer, Operator, Results
+from aot.ops.fold import Folding
+
+_MOST = 256  # elements along the dimension: each is compared with each
+
+
+def _top_k(node: Operator) -> Results:
+    """An element's rank is how many come before it: those larger, and equal ones nearer the front."""
+    x = node.operand(0)
+    shape = node.shape(x)
+    axis = node.axis(node.integer("axis", -1), len(shape))
+    size, k = shape[axis], _count(node)
+    if not 0 < k <= size <= _MOST:
+        raise node.fail(f"the first {k} of {size} are not supported, of at most {_MOST} they are")
+    order = [*(a for a in range(len(shape)) if a != axis), axis]
+    rows = node.do("Transpose", x, perm=order)
+    places = _places(node, rows, size, k)
+    values = node.do("GatherElements", rows, places, axis=-1)
+    back = [order.index(a) for a in range(len(shape))]
+    return [node.do("Transpose", value, perm=back) for value in (values, places)]
+
+
+def _count(node: Operator) -> int:
+    return int(node.known_scalar(1, "count")) if node.has(1) else node.integer("k")
+
+
+def _places(node: Operator, rows: Value, size: int, k: int) -> Value:
+    """Where in its row the first, the second, ... of k is."""
+    rank = len(node.shape(rows))
+    each = node.do("Unsqueeze", rows, node.number([rank], TensorProto.INT64))
+    other = node.do("Unsqueeze", rows, node.number([rank - 1], TensorProto.INT64))
+    relation = "Greater" if node.integer("largest", 1) else "Less"
+    nearer = node.number(np.arange(size) < np.arange(size)[:, np.newaxis], TensorProto.BOOL)
+    equal_before = node.do("And", node.do("Equal", other, each), nearer)
+    before = node.do("Or", node.do(relation, other, each), equal_before)
+    counts = folded(node, node.do("Cast", before, to=TensorProto.INT32), Folding.SUM, (rank,))
+    ranks = node.do("Transpose", counts, perm=[*range(rank - 1), rank, rank - 1])
+    numbers = node.number(np.arange(k)[:, np.newaxis], TensorProto.INT32)
+    columns = node.number(np.arange(size), TensorProto.INT64)
+    nothing = node.number(0, TensorProto.INT64)
+    chosen = node.do("Where", node.do("Equal", ranks, numbers), columns, nothing)
+    found = folded(node, chosen, Folding.SUM, (rank,))
+    return node.do("Squeeze", found, node.number([rank], TensorProto.INT64))
+
+
+def _compress(node: Operator) -> Value:
+    """How many are kept must be known."""
+    x = node.operand(0)
+    kept = np.nonzero(node.known(1, "condition").reshape(-1))[0]
+    if not node.has_attribute("axis"):
+        x = node.do("Reshape", x, node.number([-1], TensorProto.INT64))
+    axis = node.axis(node.integer("axis", 0), len(x.order))
+    kept = kept[kept < node.shape(x)[axis]]
+    return node.do("Gather", x, node.number(kept, TensorProto.INT64), axis=axis)
+
+
+def _non_zero(node: Operator) -> Value:
+    """How many there are must be known."""
+    return node.number(np.stack(np.nonzero(node.known(0, "data"))), TensorProto.INT64)
+
+
+CHOOSING: Mapping[str, Importer] = {"Compress": _compress, "NonZero": _non_zero, "TopK": _top_k}

@@ -1,0 +1,153 @@
+"""Elements put at places that are known: each result is picked out of what was there and what is put."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.moving import concatenated
+from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.strides import dense_strides
+from aot.ir.types import DType
+from aot.ops.gather import Gather
+
+Places = npt.NDArray[np.int64]
+_REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+
+
+def _scatter_elements(node: Operator) -> Value:
+    x = node.operand(0)
+    shape = node.shape(x)
+    indices = _indices(node, 1)
+    axis = node.axis(node.integer("axis", 0), len(shape))
+    if indices.ndim != len(shape) or indices.shape != node.shape(node.operand(2)):
+        raise node.fail(f"indices {list(indices.shape)} do not fit shape {list(shape)}")
+    places = _counted(node, indices, shape[axis]) * dense_strides(shape)[axis]
+    for dimension, (size, step) in enumerate(zip(indices.shape, dense_strides(shape), strict=True)):
+        if dimension != axis:
+            along = [-1 if d == dimension else 1 for d in range(len(shape))]
+            places = places + (np.arange(size) * step).reshape(along)
+    return put(node, x, node.operand(2), places, node.text("reduction", "none"))
+
+
+def _scatter_nd(node: Operator) -> Value:
+    x = node.operand(0)
+    shape = node.shape(x)
+    indices = _indices(node, 1)
+    depth = indices.shape[-1] if indices.ndim else 0
+    if not 0 < depth <= len(shape) or node.shape(node.operand(2)) != (*indices.shape[:-1], *shape[depth:]):
+        raise node.fail(f"indices {list(indices.shape)} do not fit shape {list(shape)}")
+    steps = np.array(dense_strides(shape)[:depth])
+    begins = np.zeros(indices.shape[:-1], np.int64)
+    for number in range(depth):
+        begins = begins + _counted(node, indices[..., number], shape[number]) * steps[number]
+    places = begins[..., np.newaxis] + np.arange(prod(shape[depth:]))
+    return put(node, x, node.operand(2), places, node.text("reduction", "none"))
+
+
+def _tensor_scatter(node: Operator) -> Value:
+    """Updates of a cache along one dimension, from a place that each batch has."""
+    x, part = node.operand(0), node.operand(1)
+    shape, sizes = node.shape(x), node.shape(part)
+    axis = node.axis(node.integer("axis", -2), len(shape))
+    begins = _indices(node, 2) if node.has(2) else np.zeros(shape[0], np.int64)
+    if len(sizes) != len(shape) or begins.shape != (shape[0],) or axis == 0:
+        raise node.fail(f"updates {list(sizes)} do not fit shape {list(shape)}")
+    at = list(np.indices(sizes))
+    at[axis] = at[axis] + begins.reshape(-1, *(1,) * (len(shape) - 1))
+    if node.text("mode", "linear") == "circular":
+        at[axis] = at[axis] % shape[axis]
+    if at[axis].max(initial=0) >= shape[axis]:
+        raise node.fail(f"updates up to {at[axis].max()} do not fit {shape[axis]}")
+    return put(node, x, part, np.ravel_multi_index(at, shape), "none")
+
+
+def _col2im(node: Operator) -> Value:
+    """Sums of the columns that lie over each pixel."""
+    x = node.operand(0)
+    image, block = node.known_integers(1, "image shape"), node.known_integers(2, "block shape")
+    count = len(image)
+    pads, strides = node.integers("pads", (0,) * 2 * count), node.integers("strides", (1,) * count)
+    dilations = node.integers("dilations", (1,) * count)
+    n, columns, length = node.shape(x)
+    channels = columns // prod(block)
+    whole = [i + pads[d] + pads[count + d] for d, i in enumerate(image)]
+    spots = [(whole[d] - (block[d] - 1) * dilations[d] - 1) // strides[d] + 1 for d in range(count)]
+    if prod(spots) != length or channels * prod(block) != columns:
+        raise node.fail(f"columns of shape {list(node.shape(x))} do not fit an image {list(image)}")
+    axes = np.indices((n, channels, *block, *spots))
+    at = [axes[2 + count + d] * strides[d] + axes[2 + d] * dilations[d] - pads[d] for d in range(count)]
+    inside = np.all([(a >= 0) & (a < size) for a, size in zip(at, image, strict=True)], axis=0)
+    clipped = [np.clip(a, 0, size - 1) for a, size in zip(at, image, strict=True)]
+    places = np.ravel_multi_index((axes[0], axes[1], *clipped), (n, channels, *image))
+    nothing = node.number(np.zeros((n, channels, *image)), x.element)
+    return put(node, nothing, x, np.where(inside, places, -1), "add")
+
+
+def _indices(node: Operator, position: int) -> Places:
+    return node.known(position, "indices").astype(np.int64)
+
+
+def _counted(node: Operator, indices: Places, size: int) -> Places:
+    """From the front."""
+    if indices.size and not -size <= int(indices.min()) <= int(indices.max()) < size:
+        raise node.fail(f"indices from {indices.min()} to {indices.max()} do not fit {size}")
+    return np.where(indices < 0, indices + size, indices)
+
+
+def put(node: Operator, x: Value, parts: Value, places: Places, reduction: str) -> Value:
+    """Each part at its place in the flat x, below 0 nowhere; of several the last, or all combined."""
+    shape, flat = node.shape(x), places.reshape(-1)
+    total = node.value(node.reshaped(node.plain(x), (prod(shape),)), x.element)
+    source = node.value(node.reshaped(node.plain(parts), (prod(node.shape(parts)),)), parts.element)
+    if reduction == "none":
+        chosen = np.arange(prod(shape))
+        chosen[flat[flat >= 0]] = np.nonzero(flat >= 0)[0] + prod(shape)
+        return _picked(node, concatenated(node, [total, source], 0), chosen, shape)
+    if reduction not in _REDUCTIONS:
+        raise node.fail(f'reduction "{reduction}" is not known')
+    neutral = node.number(np.array([_neutral(node.dtype(x), reduction)]), x.element)
+    choices = concatenated(node, [source, neutral], 0)
+    for turn in _turns(flat, prod(shape)):
+        total = node.do(_REDUCTIONS[reduction], total, _picked(node, choices, turn, (prod(shape),)))
+    return node.value(node.reshaped(node.plain(total), shape), x.element)
+
+
+def _turns(places: Places, size: int) -> list[Places]:
+    """For each element the first part that is put there, the second, ...; where none is, the neutral one."""
+    turns: list[Places] = []
+    counts = np.zeros(size, np.int64)
+    for part, place in enumerate(places.tolist()):
+        if place < 0:
+            continue
+        turn = int(counts[place])
+        counts[place] += 1
+        if turn == len(turns):
+            turns.append(np.full(size, len(places)))
+        turns[turn][place] = part
+    return turns
+
+
+def _neutral(dtype: DType, reduction: str) -> float:
+    if reduction in ("add", "mul"):
+        return 0 if reduction == "add" else 1
+    low, high = (-np.inf, np.inf) if dtype is DType.F32 else dtype.limits
+    return low if reduction == "max" else high
+
+
+def _picked(node: Operator, flat: Value, chosen: Places, shape: tuple[int, ...]) -> Value:
+    indices = node.number(chosen.reshape(shape), 6)
+    return node.value(node.apply(Gather(0), flat.name, indices.name), flat.element)
+
+
+SCATTERING: Mapping[str, Importer] = {
+    "Col2Im": _col2im,
+    "Scatter": _scatter_elements,
+    "ScatterElements": _scatter_elements,
+    "ScatterND": _scatter_nd,
+    "TensorScatter": _tensor_scatter,
+}

@@ -1,0 +1,115 @@
+"""Fourier transforms: products with constant matrices of cosines and sines, whole or frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+from onnx import TensorProto
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.moving import concatenated, sliced
+from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.strides import dense_strides
+from aot.ops.rearrange import Loops
+
+Reals = npt.NDArray[np.float64]
+_MOST = 1 << 20  # elements of one matrix
+
+
+def _dft(node: Operator) -> Value:
+    x = node.operand(0)
+    rank = len(x.order)
+    if node.version >= 20:
+        number = int(node.known_scalar(2, "axis")) if node.has(2) else -2
+    else:
+        number = node.integer("axis", 1)
+    axis = node.axis(number, rank)
+    one_sided, inverse = bool(node.integer("onesided", 0)), bool(node.integer("inverse", 0))
+    size = node.shape(x)[axis]
+    default = 2 * (size - 1) if one_sided and inverse else size
+    length = int(node.known_scalar(1, "length")) if node.has(1) else default
+    order = [*(a for a in range(rank - 1) if a != axis), axis, rank - 1]
+    turned = node.do("Transpose", x, perm=order)
+    made = _transformed(node, turned, length, one_sided, inverse)
+    return node.do("Transpose", made, perm=[order.index(a) for a in range(rank)])
+
+
+def _transformed(node: Operator, x: Value, length: int, one_sided: bool, inverse: bool) -> Value:
+    """x [..., elements, 1 or 2]; the result has real and imaginary parts, or real ones only."""
+    shape = node.shape(x)
+    real = _part(node, x, 0)
+    imaginary = _part(node, x, 1) if shape[-1] == 2 else None
+    if inverse and one_sided:
+        cosines, sines = _half_known(shape[-2], length)
+        parts = [(cosines, sines)]
+    else:
+        cosines, sines = _angles(shape[-2], length, length // 2 + 1 if one_sided else length, inverse)
+        parts = [(cosines, -sines), (sines, cosines)]
+    made = [_combined(node, real, imaginary, *pair) for pair in parts]
+    last = node.number([len(shape) - 1], TensorProto.INT64)
+    whole = concatenated(node, [node.do("Unsqueeze", m, last) for m in made], len(shape) - 1)
+    return node.do("Mul", whole, node.number(1 / length, x.element)) if inverse else whole
+
+
+def _part(node: Operator, x: Value, number: int) -> Value:
+    last = len(x.order) - 1
+    part = sliced(node, x, {last: range(number, number + 1)})
+    return node.do("Squeeze", part, node.number([last], TensorProto.INT64))
+
+
+def _combined(node: Operator, real: Value, imaginary: Value | None, a: Reals, b: Reals) -> Value:
+    """real @ a + imaginary @ b"""
+    if a.size > _MOST:
+        raise node.fail(f"a transform of {a.shape[0]} elements to {a.shape[1]} is not supported")
+    made = node.do("MatMul", real, node.number(a, real.element))
+    if imaginary is None:
+        return made
+    return node.do("Add", made, node.do("MatMul", imaginary, node.number(b, real.element)))
+
+
+def _angles(size: int, length: int, results: int, inverse: bool) -> tuple[Reals, Reals]:
+    """[elements, results]; what is beyond the length does not count, what is missing is 0."""
+    turns = np.outer(np.arange(size), np.arange(results)) % length / length
+    angles = 2 * np.pi * turns * (1 if inverse else -1)
+    counts = (np.arange(size) < length)[:, np.newaxis]
+    return np.cos(angles) * counts, np.sin(angles) * counts
+
+
+def _half_known(size: int, length: int) -> tuple[Reals, Reals]:
+    """Real numbers from the first half of a spectrum, whose second half is its mirror image."""
+    cosines, sines = _angles(size, length, length, inverse=True)
+    twice = np.full((size, 1), 2.0)
+    twice[0] = 1.0
+    if length % 2 == 0 and length // 2 < size:
+        twice[length // 2] = 1.0
+    twice[length // 2 + 1 :] = 0.0
+    return cosines * twice, -sines * twice
+
+
+def _stft(node: Operator) -> Value:
+    """Frames side by side, windowed, each transformed."""
+    x = node.operand(0)
+    step = int(node.known_scalar(1, "frame step"))
+    window = node.optional(2)
+    if node.has(3):
+        length = int(node.known_scalar(3, "frame length"))
+    elif window is not None:
+        (length,) = node.shape(window)
+    else:
+        raise node.fail("it has neither a window nor a frame length", "get or export the file again")
+    batch, size, parts = node.shape(x)
+    count = (size - length) // step + 1
+    if step < 1 or count < 1:
+        raise node.fail(f"frames of {length} in steps of {step} do not fit {size} elements")
+    strides = dense_strides(node.shape(x))
+    loops = Loops((batch, count, length, parts), (strides[0], step * strides[1], strides[1], strides[2]))
+    frames = node.value(node.picked(node.plain(x), loops, loops.sizes), x.element)
+    if window is not None:
+        column = node.value(node.reshaped(node.plain(window), (length, 1)), window.element)
+        frames = node.do("Mul", frames, column)
+    return _transformed(node, frames, length, bool(node.integer("onesided", 1)), False)
+
+
+SPECTRA: Mapping[str, Importer] = {"DFT": _dft, "STFT": _stft}

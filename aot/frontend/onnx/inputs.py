@@ -1,0 +1,122 @@
+"""What the inputs of a file are: sizes that it leaves open are given, those missing are named at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from aot.errors import ModelError
+from aot.frontend.onnx.elements import stored_type
+from aot.ir.graph import Array
+from aot.ir.types import TensorType
+
+Shapes = Mapping[str, tuple[int, ...]]
+Tensor = onnx.TypeProto.Tensor
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of the file; `array` is what it is fixed to."""
+
+    name: str
+    element: int
+    tensor: TensorType
+    array: Array | None = None
+
+
+def inputs_of(
+    graph: onnx.GraphProto, constants: set[str], shapes: Shapes, values: Mapping[str, Array], file_name: str
+) -> Iterator[Input]:
+    """In order; older files name constants as inputs too, these are left out. Raises ModelError."""
+    infos = [info for info in graph.input if info.name not in constants]
+    names = [info.name for info in infos]
+    for given in (*shapes, *values):
+        if given not in names:
+            raise ModelError(f'there is no input "{given}"', file_name, f"inputs: {', '.join(names)}")
+    for info in infos:
+        _require_tensor(info, names, file_name)
+    _require_sizes([i for i in infos if i.name not in values and i.name not in shapes], file_name)
+    for info in infos:
+        element = info.type.tensor_type.elem_type
+        dtype = stored_type(element, f'input "{info.name}" ({file_name})')
+        if info.name in values:
+            array = _fixed(info, values[info.name].astype(dtype.numpy), file_name)
+            yield Input(info.name, element, TensorType(dtype, array.shape), array)
+            continue
+        shape = _shape(info, shapes, file_name)
+        # Of no elements there is only one such tensor, so nobody has to give it.
+        only = np.zeros(shape, dtype.numpy) if 0 in shape else None
+        yield Input(info.name, element, TensorType(dtype, shape), only)
+
+
+def _require_tensor(info: onnx.ValueInfoProto, names: list[str], file_name: str) -> None:
+    if names.count(info.name) > 1:
+        raise ModelError(f'two inputs are called "{info.name}"', file_name, "get or export the file again")
+    kind = (info.type.WhichOneof("value") or "value").split("_")[0]
+    if kind != "tensor":
+        raise ModelError(
+            f'input "{info.name}" is a {kind}, tensors are supported',
+            file_name,
+            "export the model with tensors only",
+        )
+
+
+def _require_sizes(infos: list[onnx.ValueInfoProto], file_name: str) -> None:
+    opened = [info for info in infos if None in _declared(info) or not _has_shape(info)]
+    if not opened:
+        return
+    shown = " and ".join(f'"{info.name}" has the shape [{_dims(info)}]' for info in opened)
+    wanted = " ".join(f"--shape {info.name}={_example(info)}" for info in opened)
+    all_sizes = "all its sizes" if len(opened) == 1 else "all their sizes"
+    raise ModelError(f"input {shown}, {all_sizes} must be known", file_name, f"give them: {wanted}")
+
+
+def _has_shape(info: onnx.ValueInfoProto) -> bool:
+    return bool(info.type.tensor_type.HasField("shape"))
+
+
+def _declared(info: onnx.ValueInfoProto) -> list[int | None]:
+    """None where a size is open."""
+    dims = info.type.tensor_type.shape.dim
+    known = (d.dim_value if d.WhichOneof("value") == "dim_value" else None for d in dims)
+    return [None if size is None or size < 0 else size for size in known]
+
+
+def _fixed(info: onnx.ValueInfoProto, array: Array, file_name: str) -> Array:
+    """A value in the shape that the file declares, where it does."""
+    sizes = [-1 if size is None else size for size in _declared(info)]
+    if not _has_shape(info) or sizes.count(-1) > 1 or array.ndim not in (0, 1):
+        return array
+    try:
+        return array.reshape(sizes)
+    except ValueError:
+        what = f'{array.size} numbers are given for input "{info.name}" of shape [{_dims(info)}]'
+        raise ModelError(what, file_name) from None
+
+
+def _shape(info: onnx.ValueInfoProto, shapes: Shapes, file_name: str) -> tuple[int, ...]:
+    declared, given = _declared(info), shapes.get(info.name)
+    if given is None:
+        return tuple(size for size in declared if size is not None)
+    fits = len(given) == len(declared) and all(
+        d in (None, 0, g) for d, g in zip(declared, given, strict=False)
+    )
+    if _has_shape(info) and not fits:
+        raise ModelError(
+            f'the shape {list(given)} given for input "{info.name}" does not fit [{_dims(info)}]', file_name
+        )
+    return given
+
+
+def _dims(info: onnx.ValueInfoProto) -> str:
+    if not _has_shape(info):
+        return "unknown"
+    dims = info.type.tensor_type.shape.dim
+    return ", ".join(d.dim_param or str(size or "?") for d, size in zip(dims, _declared(info), strict=True))
+
+
+def _example(info: onnx.ValueInfoProto) -> str:
+    return ",".join(str(size or 1) for size in _declared(info)) or "1,3,224,224"
