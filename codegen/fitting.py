@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from aot.errors import FitError
 from aot.ir.graph import Graph
 from aot.plan.check import check_plan
+from aot.plan.groups import Grouped, group_firings, one_by_one
 from aot.plan.model import Plan, PlanRequest, Pool
 from aot.plan.planner import find_plan_within, make_plan
 from aot.target import Optimize, Target
@@ -113,17 +114,19 @@ class _Lowering:
     def least(self, wide: Sequence[str]) -> Fitted:
         """In as little memory as the planner finds."""
         lowered, request = self._request(wide)
+        grouped = group_firings(request)
         try:
-            plan = make_plan(request, self.options.exact)
+            plan = make_plan(grouped.request, self.options.exact)
         except FitError as error:
             raise FitError(error.what, error.where, _MORE_ROOM) from None
-        return _checked(lowered, request, plan)
+        return _checked(lowered, request, grouped, plan)
 
     def within(self, limit: int, wide: Sequence[str]) -> Fitted | None:
         """In at most so much memory."""
         lowered, request = self._request(wide)
-        plan = find_plan_within(request, limit)
-        return None if plan is None else _checked(lowered, request, plan)
+        grouped = group_firings(request)
+        plan = find_plan_within(grouped.request, limit)
+        return None if plan is None else _checked(lowered, request, grouped, plan)
 
     def _request(self, wide: Sequence[str]) -> tuple[Lowered, PlanRequest]:
         options = self.options
@@ -134,11 +137,12 @@ class _Lowering:
         return lowered, PlanRequest(tensors, stages, self.pools, options.rows)
 
 
-def _checked(lowered: Lowered, request: PlanRequest, plan: Plan) -> Fitted:
-    check_plan(request, plan)
+def _checked(lowered: Lowered, request: PlanRequest, grouped: Grouped, plan: Plan) -> Fitted:
+    check_plan(grouped.request, plan)
     used = tuple(pool for pool in request.pools if plan.pool_bytes[pool.name]) or request.pools[:1]
     sizes = {pool.name: plan.pool_bytes[pool.name] for pool in used}
-    return Fitted(lowered, replace(request, pools=used), replace(plan, pool_bytes=sizes))
+    plan = one_by_one(replace(plan, pool_bytes=sizes), grouped)
+    return Fitted(lowered, replace(request, pools=used), plan)
 
 
 def _work(graph: Graph) -> Mapping[str, int]:

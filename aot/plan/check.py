@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aot.plan.model import SCRATCH_ALIGN, Buffer, Firing, Kind, Plan, PlanRequest, PlanTensor, Stage
+from aot.plan.model import SCRATCH_ALIGN, Buffer, Firing, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage
 
 Ints = NDArray[np.int64]
 NOBODY = 0
+ONLY = Rows(0, 1)  # the row of scratch or state
 
 
 class PlanError(Exception):
@@ -150,13 +153,21 @@ def _expected_reads(request: PlanRequest) -> dict[tuple[int, int], Ints]:
     return expected
 
 
+def _unit(plan: Plan) -> int:
+    """Bytes that always have the same owner: no row of any buffer begins or ends between them."""
+    return gcd(*(number for b in plan.buffers.values() for number in (b.offset, b.row_bytes))) or 1
+
+
 class _Replay:
     """Walks the order with tagged memory."""
 
     def __init__(self, request: PlanRequest, plan: Plan) -> None:
         self.request, self.plan = request, plan
         self.tags = _tags(request)
-        self.memory = {name: np.full(size, NOBODY, np.int32) for name, size in plan.pool_bytes.items()}
+        self.unit = _unit(plan)
+        self.memory = {
+            name: np.full(-(-size // self.unit), NOBODY, np.int32) for name, size in plan.pool_bytes.items()
+        }
         self.versions = _no_versions(request)
         self.expected = _expected_reads(request)
         self.steady = {t.name for t in request.tensors if t.steady}
@@ -174,11 +185,9 @@ class _Replay:
     def _bring_in(self) -> None:
         before = [t for t in self.request.tensors if t.kind in (Kind.INPUT, Kind.STATE)]
         for tensor in before:
-            for row in range(tensor.rows):
-                self._slot(tensor.name, row)[:] = self._tag(tensor.name, row)
+            self._take(tensor.name, Rows(0, tensor.rows))
         for tensor in before:
-            for row in range(tensor.rows):
-                self._demand(tensor.name, row, lambda: "there before the run")
+            self._demand(tensor.name, Rows(0, tensor.rows), lambda: "there before the run")
 
     def _fire(self, stage: Stage, nth: int, number: int) -> None:
         firing = stage.firings[nth]
@@ -200,51 +209,55 @@ class _Replay:
                     f" {self._writer(self.versions[name][row])}, not by"
                     f" {self._writer(self.expected[number, n][row - rows.first])}"
                 )
-            for row in range(rows.first, rows.stop):
-                self._demand(name, row, lambda: f"read by {self._firing(stage)}")
+            self._demand(name, rows, partial(self._read_by, stage))
 
     def _claim_private(self, stage: Stage, nth: int) -> None:
         state, scratch = f"{stage.name}.state", f"{stage.name}.scratch"
         if stage.state_bytes:
             self._touch(state)
             if nth == 0:
-                self._slot(state, 0)[:] = self._tag(state, 0)
-            self._demand(state, 0, lambda: f"kept for {self._firing(stage)}")
+                self._take(state, ONLY)
+            self._demand(state, ONLY, lambda: f"kept for {self._firing(stage)}")
         if stage.scratch_bytes:
             self._touch(scratch)
-            self._slot(scratch, 0)[:] = self._tag(scratch, 0)
+            self._take(scratch, ONLY)
 
     def _write(self, stage: Stage, firing: Firing, number: int) -> None:
         for name, rows in zip(stage.writes, firing.writes, strict=True):
             self._touch(name, len(rows))
-            for row in range(rows.first, rows.stop):
-                self._check_steady(name, row)
-                if self.versions[name][row] >= 0:
-                    self._demand(name, row, lambda: f"written on by {self._firing(stage)}")
-                self._slot(name, row)[:] = self._tag(name, row)
+            self._check_steady(name, rows)
+            for row in (
+                np.flatnonzero(self.versions[name][rows.first : rows.stop] >= 0) + rows.first
+            ).tolist():
+                self._demand(name, Rows(row, row + 1), lambda: f"written on by {self._firing(stage)}")
+            self._take(name, rows)
             self.versions[name][rows.first : rows.stop] = number
 
-    def _check_steady(self, name: str, row: int) -> None:
+    def _check_steady(self, name: str, rows: Rows) -> None:
         """What lies beside the pixels of a steady tensor is written once for each place of its ring."""
-        before = row - self.plan.buffers[name].rows_held
-        if name in self.steady and before >= 0:
-            self._demand(name, before, lambda: f"kept for row {row}")
+        if name in self.steady:
+            held = self.plan.buffers[name].rows_held
+            before = Rows(max(rows.first - held, 0), max(rows.stop - held, 0))
+            self._demand(name, before, lambda: f"kept for row {rows.first}")
 
     def _check_private(self, stage: Stage) -> None:
         for kind, size in (("state", stage.state_bytes), ("scratch", stage.scratch_bytes)):
             if size:
-                self._demand(f"{stage.name}.{kind}", 0, lambda: f"used by {self._firing(stage)}")
+                self._demand(f"{stage.name}.{kind}", ONLY, lambda: f"used by {self._firing(stage)}")
 
     def _check_writes(self, stage: Stage, firing: Firing) -> None:
         for name, rows in zip(stage.writes, firing.writes, strict=True):
-            for row in range(rows.first, rows.stop):
-                self._demand(name, row, lambda: f"written by {self._firing(stage)}")
+            self._demand(name, rows, lambda: f"written by {self._firing(stage)}")
 
     def _check_reads_survive(self, stage: Stage, firing: Firing) -> None:
         for n, (name, rows) in enumerate(zip(stage.reads, firing.reads, strict=True)):
+            use = partial(self._read_by, stage)
+            if not stage.in_place:
+                self._demand(name, rows, use)
+                continue
             for nth, row in enumerate(range(rows.first, rows.stop)):
                 if not self._is_written_in_place(stage, firing, n, nth):
-                    self._demand(name, row, lambda: f"read by {self._firing(stage)}")
+                    self._demand(name, Rows(row, row + 1), use)
 
     def _is_written_in_place(self, stage: Stage, firing: Firing, read: int, nth: int) -> bool:
         """Whether the nth row read has become, byte for byte, the nth row of a write allowed to lie on it."""
@@ -261,28 +274,37 @@ class _Replay:
     def _check_what_stays(self) -> None:
         for tensor in self.request.tensors:
             if tensor.kind in (Kind.OUTPUT, Kind.STATE):
-                for row in range(tensor.rows):
-                    self._demand(tensor.name, row, lambda: "kept after the run")
+                self._demand(tensor.name, Rows(0, tensor.rows), lambda: "kept after the run")
 
     def _place(self, name: str, row: int) -> tuple[str, int, int]:
         buffer = self.plan.buffers[name]
         return buffer.pool, buffer.offset + row % buffer.rows_held * buffer.row_bytes, buffer.row_bytes
 
-    def _slot(self, name: str, row: int) -> NDArray[np.int32]:
-        pool, offset, size = self._place(name, row)
-        return self.memory[pool][offset : offset + size]
+    def _stretches(self, name: str, rows: Rows) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """Where rows lie that follow one another in memory, as (rows, units), and the tag of each row."""
+        buffer, row = self.plan.buffers[name], rows.first
+        memory, width = self.memory[buffer.pool], buffer.row_bytes // self.unit
+        while row < rows.stop:
+            slot, tag = row % buffer.rows_held, self.tags.first[name] + row
+            count = min(rows.stop - row, buffer.rows_held - slot)
+            start = buffer.offset // self.unit + slot * width
+            place = memory[start : start + count * width].reshape(count, width)
+            yield place, np.arange(tag, tag + count, dtype=np.int32)[:, np.newaxis]
+            row += count
 
-    def _tag(self, name: str, row: int) -> int:
-        return self.tags.first[name] + row
+    def _take(self, name: str, rows: Rows) -> None:
+        for place, tags in self._stretches(name, rows):
+            place[:] = tags
 
-    def _demand(self, name: str, row: int, use: Callable[[], str]) -> None:
-        """Every byte of a row (or of scratch or state) must still be its own."""
-        slot, tag = self._slot(name, row), self._tag(name, row)
-        if (slot == tag).all():
-            return
-        other = self.tags.text(int(slot[slot != tag][0]))
-        fate = "is not there" if other == "nothing" else f"was overwritten by {other}"
-        raise PlanError(f"{self.tags.text(tag)} {use()} {fate}")
+    def _demand(self, name: str, rows: Rows, use: Callable[[], str]) -> None:
+        """Every byte of the rows (or of scratch or state) must still be their own."""
+        for place, tags in self._stretches(name, rows):
+            is_other = place != tags
+            if is_other.any():
+                row = int(np.argmax(is_other.any(axis=1)))
+                other = self.tags.text(int(place[row][is_other[row]][0]))
+                fate = "is not there" if other == "nothing" else f"was overwritten by {other}"
+                raise PlanError(f"{self.tags.text(int(tags[row, 0]))} {use()} {fate}")
 
     def _touch(self, name: str, rows: int = 1) -> None:
         buffer = self.plan.buffers[name]
@@ -291,6 +313,9 @@ class _Replay:
                 f"buffer '{name}' is touched at firing {self.position},"
                 f" outside {buffer.first_firing}..{buffer.last_firing}"
             )
+
+    def _read_by(self, stage: Stage) -> str:
+        return f"read by {self._firing(stage)}"
 
     def _firing(self, stage: Stage) -> str:
         return f"stage '{stage.name}' (firing {self.position})"

@@ -50,11 +50,11 @@ def _groups(blocks: Sequence[Block]) -> list[int]:
 
 
 def _in_use(block: Block, group: int, step: int, after: int) -> Matrix:
-    used = np.zeros((-(-block.slots // group), after // step + 1), np.float32)
-    spans = np.stack((block.slot // group, block.first // step, block.last // step), axis=1)
-    for slot, first, last in spans.tolist():
-        used[slot, first : last + 1] = 1
-    return used
+    begins = np.zeros((-(-block.slots // group), after // step + 2), np.int32)
+    slots = block.slot // group
+    np.add.at(begins, (slots, block.first // step), 1)
+    np.add.at(begins, (slots, block.last // step + 1), -1)
+    return np.asarray(np.cumsum(begins[:, :-1], axis=1) > 0, np.float32)
 
 
 def _excused(clashes: Matrix, excuses: Sequence[Excuse], starts: Sequence[int]) -> Matrix:

@@ -1,0 +1,81 @@
+"""Very many firings are planned in groups: neighbours of one stage fire as one.
+
+What holds where a group reads all its rows, then writes all its rows, and loses none of either, holds
+also where its firings go one by one: the checker may look at the groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+from aot.plan.model import NO_ROWS, Firing, Plan, PlanRequest, Rows, Stage
+
+MOST_FIRINGS = 5000  # planned one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    request: PlanRequest  # its firings are groups
+    sizes: tuple[tuple[int, ...], ...]  # [stage][group]: firings
+
+
+def group_firings(request: PlanRequest, most: int = MOST_FIRINGS) -> Grouped:
+    """In the smallest groups that are no more than `most`, if that can be."""
+    counts = [len(stage.firings) for stage in request.stages]
+    size = 1
+    while sum(-(-count // size) for count in counts) > max(most, len(counts)):
+        size += 1
+    sizes = tuple(_sizes(stage, size) for stage in request.stages)
+    stages = (_group(stage, its) for stage, its in zip(request.stages, sizes, strict=True))
+    return Grouped(replace(request, stages=tuple(stages)) if size > 1 else request, sizes)
+
+
+def one_by_one(plan: Plan, grouped: Grouped) -> Plan:
+    """The plan of the groups as one of their firings."""
+    left = [iter(sizes) for sizes in grouped.sizes]
+    fired = [next(left[stage]) for stage in plan.order]
+    starts = (0, *accumulate(fired))
+    order = (stage for stage, count in zip(plan.order, fired, strict=True) for _ in range(count))
+    buffers = {
+        name: replace(b, first_firing=starts[b.first_firing], last_firing=starts[b.last_firing + 1] - 1)
+        for name, b in plan.buffers.items()
+    }
+    return replace(plan, order=tuple(order), buffers=buffers, peak_firing=starts[plan.peak_firing])
+
+
+def _sizes(stage: Stage, size: int) -> tuple[int, ...]:
+    """A stage whose rows do not follow one another stays as it is."""
+    count = len(stage.firings)
+    if not _writes_on(stage):
+        return (1,) * count
+    return tuple(min(size, count - first) for first in range(0, count, size))
+
+
+def _writes_on(stage: Stage) -> bool:
+    for n in range(len(stage.writes)):
+        written = [firing.writes[n] for firing in stage.firings if len(firing.writes[n])]
+        if any(one.stop != other.first for one, other in pairwise(written)):
+            return False
+    return True
+
+
+def _group(stage: Stage, sizes: Sequence[int]) -> Stage:
+    return replace(stage, firings=tuple(_groups(stage.firings, sizes)))
+
+
+def _groups(firings: Sequence[Firing], sizes: Sequence[int]) -> Iterator[Firing]:
+    first = 0
+    for size in sizes:
+        together = firings[first : first + size]
+        first += size
+        yield Firing(
+            tuple(_hull(rows) for rows in zip(*(firing.reads for firing in together), strict=True)),
+            tuple(_hull(rows) for rows in zip(*(firing.writes for firing in together), strict=True)),
+        )
+
+
+def _hull(ranges: Sequence[Rows]) -> Rows:
+    there = [rows for rows in ranges if len(rows)]
+    return Rows(min(r.first for r in there), max(r.stop for r in there)) if there else NO_ROWS
