@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from codegen.constants import constant
 
 _LINE = 100
+_LONGEST_LOOP = 12  # calls; longer ones are tables
 
 
 def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
@@ -22,12 +23,13 @@ def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def ordered_runs(order: Sequence[int], space: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(tables with their dispatchers, statements of the run): loops where one layer runs by itself."""
+    """(tables with their dispatchers, statements of the run): loops where the same layers come again."""
     tables: list[str] = []
     body: list[str] = []
     for part in ordered_parts(order):
-        if len(set(part)) == 1:
-            body += _repeat(part[0], len(part))
+        period = _period(part)
+        if period <= _LONGEST_LOOP and (period < len(part) or period == 1):
+            body += _repeat(part[:period], len(part) // period)
         else:
             body.append(f"    run_order_{len(tables)}(&run);")
             tables.append(f"{_table(len(tables), part, space)}\n\n{_dispatcher(len(tables), part)}")
@@ -70,14 +72,27 @@ def counter_type(part: Sequence[int]) -> str:
     return "uint8_t" if max(part.count(stage) for stage in set(part)) < 256 else "uint16_t"
 
 
-def _repeat(stage: int, firings: int) -> list[str]:
-    if firings == 1:
-        return [f"    layer_{stage}(&run, 0);"]
+def _period(part: tuple[int, ...]) -> int:
+    """After how many firings the layers come again in the same way."""
+    whole = len(part)
+    return next(n for n in range(1, whole + 1) if whole % n == 0 and part[:n] * (whole // n) == part)
+
+
+def _repeat(stages: tuple[int, ...], times: int) -> list[str]:
+    if times == 1:
+        return [f"    layer_{stage}(&run, 0);" for stage in stages]
     return [
-        f"    for (uint32_t row = 0; row < {firings}u; ++row) {{",
-        f"        layer_{stage}(&run, row);",
+        f"    for (uint32_t row = 0; row < {times}u; ++row) {{",
+        *(f"        layer_{stage}(&run, {_row(stages, n)});" for n, stage in enumerate(stages)),
         "    }",
     ]
+
+
+def _row(stages: tuple[int, ...], position: int) -> str:
+    """Which row of its layer is due there, where the loop counts the times that all of them have come."""
+    each, before = stages.count(stages[position]), stages[:position].count(stages[position])
+    row = "row" if each == 1 else f"row * {each}u"
+    return f"{row} + {before}u" if before else row
 
 
 def _table(number: int, part: Sequence[int], space: str) -> str:

@@ -478,29 +478,6 @@ static LAYER void layer_2(const struct run *run, uint32_t row)
     LAYER_WROTE(2, y, 40);
 }
 
-static const uint8_t order_0[12] = {
-    1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2,
-};
-
-/* Rows in the order that needs least memory: an entry names the layer whose next row is due. */
-static LAYER void run_order_0(const struct run *run)
-{
-    uint8_t next[2] = {0};
-    for (uint32_t i = 0; i < 12u; ++i) {
-        const uint32_t row = next[order_0[i] - 1]++;
-        switch (order_0[i]) {
-        case 1:
-            layer_1(run, row);
-            break;
-        case 2:
-            layer_2(run, row);
-            break;
-        default:
-            break;
-        }
-    }
-}
-
 int32_t depthwise_run(
     const struct depthwise_inputs *in, const struct depthwise_outputs *out, void *arena)
 {
@@ -514,6 +491,9 @@ int32_t depthwise_run(
     for (uint32_t row = 0; row < 7u; ++row) {
         layer_0(&run, row);
     }
-    run_order_0(&run);
+    for (uint32_t row = 0; row < 6u; ++row) {
+        layer_1(&run, row);
+        layer_2(&run, row);
+    }
     return 0;
 }
