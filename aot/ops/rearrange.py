@@ -53,6 +53,31 @@ class Loops:
         return total.reshape(-1)
 
 
+MOST_PLANES = 16  # that a row is made of: each is a pointer on the stack
+
+
+@dataclass(frozen=True, slots=True)
+class RowPicks:
+    """Row y is made of rows y * stride + first + i * step of the input: one, or one for each channel."""
+
+    stride: int
+    first: int
+    count: int = 1
+    step: int = 1
+
+
+def _planes(loops: Loops, row_elements: int) -> RowPicks | None:
+    """If an image's channels lie in planes, and a row of a plane within a row of the input."""
+    (_, _, width, channels), (_, down, along, across) = loops.sizes, loops.strides
+    if channels > MOST_PLANES or down <= 0 or across <= 0 or along < 0:
+        return None
+    if down % row_elements or across % row_elements:
+        return None
+    if loops.offset % row_elements + (width - 1) * along >= row_elements:
+        return None
+    return RowPicks(down // row_elements, loops.offset // row_elements, channels, across // row_elements)
+
+
 def row_steps(loops: Loops, row_elements: int) -> tuple[int, int] | None:
     """(stride, first) in rows of the input, if each row of an image [1, H, W, C] comes out of one row."""
     if len(loops.sizes) != 4 or loops.sizes[0] != 1:
@@ -99,11 +124,15 @@ class Rearrange(Op):
     def loops(self) -> Loops:
         return Loops(self.sizes, self.strides, self.offset)
 
-    def steps(self, x: TensorType) -> tuple[int, int] | None:
-        """(stride, first) in rows, where images go row by row."""
+    def picks(self, x: TensorType) -> RowPicks | None:
+        """Where images go row by row: what each is made of."""
         if x.rank != 4 or x.shape[0] != 1 or self.sizes != self.shape:
             return None
-        return row_steps(self.loops, x.shape[2] * x.shape[3])
+        row_elements = x.shape[2] * x.shape[3]
+        steps = row_steps(self.loops, row_elements)
+        if steps is not None:
+            return RowPicks(*steps)
+        return _planes(self.loops, row_elements) if len(self.sizes) == 4 and self.sizes[0] == 1 else None
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((given(inputs[0]).dtype.value, self.shape),)
@@ -117,5 +146,7 @@ class Rearrange(Op):
         return Cost(elementwise=outputs[0].elements)
 
     def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        steps = self.steps(given(inputs[0]))
-        return (None if steps is None else Window(stride=steps[0], offset=steps[1], size=1),)
+        picks = self.picks(given(inputs[0]))
+        if picks is None:
+            return (None,)
+        return (Window(picks.stride, picks.first, (picks.count - 1) * picks.step + 1),)

@@ -13,6 +13,7 @@ from aot.passes.remove_dead_channels import remove_dead_channels
 from aot.passes.remove_dead_code import remove_dead_code
 from aot.passes.remove_identity import remove_identity
 from aot.passes.rewrite_depthwise import rewrite_depthwise
+from aot.passes.rows_of_rearrangements import rows_of_rearrangements
 from aot.passes.step import Pass
 
 PIPELINE: tuple[Pass, ...] = (
@@ -27,6 +28,11 @@ PIPELINE: tuple[Pass, ...] = (
         "permute-dense-weights",
         permute_dense_weights,
         "before dead code is removed: it leaves rearrangements that nobody reads",
+    ),
+    Pass(
+        "rows-of-rearrangements",
+        rows_of_rearrangements,
+        "after dense layers have gone past theirs: those need no rows",
     ),
     Pass("remove-dead-code", remove_dead_code, "before dead channels: a dead reader would hold them back"),
     Pass(

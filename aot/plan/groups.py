@@ -12,7 +12,8 @@ from itertools import accumulate, pairwise
 
 from aot.plan.model import NO_ROWS, Firing, Plan, PlanRequest, Rows, Stage
 
-MOST_FIRINGS = 5000  # planned one by one
+MOST_FIRINGS = 20_000  # planned one by one
+MOST_GROUPS = 5_000  # of more than that
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,13 @@ class Grouped:
     sizes: tuple[tuple[int, ...], ...]  # [stage][group]: firings
 
 
-def group_firings(request: PlanRequest, most: int = MOST_FIRINGS) -> Grouped:
-    """In the smallest groups that are no more than `most`, if that can be."""
+def group_firings(request: PlanRequest, most: int = MOST_FIRINGS, groups: int = MOST_GROUPS) -> Grouped:
+    """More than `most` in the smallest groups that are no more than `groups`, if that can be."""
     counts = [len(stage.firings) for stage in request.stages]
     size = 1
-    while sum(-(-count // size) for count in counts) > max(most, len(counts)):
-        size += 1
+    if sum(counts) > most:
+        while sum(-(-count // size) for count in counts) > max(groups, len(counts)):
+            size += 1
     sizes = tuple(_sizes(stage, size) for stage in request.stages)
     stages = (_group(stage, its) for stage, its in zip(request.stages, sizes, strict=True))
     return Grouped(replace(request, stages=tuple(stages)) if size > 1 else request, sizes)

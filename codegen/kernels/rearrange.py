@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aot.ir.types import DType
-from aot.ops.rearrange import Loops, Rearrange, is_vector
-from codegen.formats import Want, geometry, storage_dtype
+from aot.ops.rearrange import Loops, Rearrange, RowPicks, is_vector
+from codegen.formats import Geometry, Want, geometry, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.nest import Nest, dense_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Buffer, For, Proc, Role, Stmt, Store, at, load
+from codegen.loops.ir import Buffer, For, Load, Proc, Role, Stmt, Store, at, load
 from codegen.model import RowFormat
 
 
@@ -31,21 +31,21 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     if _is_flat(site):
         return _flat(site)
     (x,), y, op = inputs, output, _op(site)
-    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
+    picks = op.picks(site.input(0))
+    count = 1 if picks is None else picks.count
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, count)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
-    steps = op.steps(site.input(0))
-    if steps is None:
+    if picks is None:
         body: Stmt = _vector(op.loops.merged(), xs, x, ys, y)
         access = RowAccess(stride=1, first=0, count=1)
     else:
-        g = geometry(site.input(0))
-        first = op.offset - steps[1] * g.width * g.channels
-        element = variable("column") * op.strides[2] + variable("c") * op.strides[3] + first
-        body = every_pixel(y, Store(at(ys, pixel_element(y)), load(xs, element + x.left * x.x_step)))
-        access = RowAccess(stride=steps[0], first=steps[1], count=1)
+        body = every_pixel(
+            y, Store(at(ys, pixel_element(y)), _picked(op, picks, xs, x, geometry(site.input(0))))
+        )
+        access = RowAccess(picks.stride, picks.first, picks.count, picks.step)
     return Kernel(
         schedule="copy",
-        why="the only one" if steps is None else "row by row",
+        why="the only one" if picks is None else "row by row",
         proc=Proc(f"rearrange_{y.channels}_by_{y.width}", (xs, ys), (body,)),
         summary=f"One row rearranged: {y.width} pixels of {y.channels} channels.",
         access=(access,),
@@ -55,7 +55,16 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 def _is_flat(site: Site) -> bool:
     """Whether it goes neither row by row nor from one vector to another."""
     x, out = site.input(0), site.outputs[0]
-    return _op(site).steps(x) is None and not (is_vector(x) and is_vector(out))
+    return _op(site).picks(x) is None and not (is_vector(x) and is_vector(out))
+
+
+def _picked(op: Rearrange, picks: RowPicks, xs: Buffer, x: RowFormat, g: Geometry) -> Load:
+    """The element of column and channel: where there are several rows, each channel has its own."""
+    first = op.offset - picks.first * g.width * g.channels + x.left * x.x_step
+    element = variable("column") * op.strides[2] + first
+    if picks.count > 1:
+        return load(xs, element, variable("c"))
+    return load(xs, element + variable("c") * op.strides[3])
 
 
 def _flat(site: Site) -> Kernel:

@@ -18,7 +18,7 @@ from aot.plan.planner import make_plan
 @given(requests(most_steps=5))
 def test_a_plan_of_groups_is_right_for_their_firings(request: PlanRequest) -> None:
     firings = sum(len(stage.firings) for stage in request.stages)
-    grouped = group_firings(request, firings // 3)
+    grouped = group_firings(request, 0, firings // 3)
     plan = make_plan(grouped.request)
     check_plan(grouped.request, plan)
     check_plan(request, one_by_one(plan, grouped))
@@ -35,7 +35,7 @@ def test_few_firings_are_left_alone() -> None:
 def test_groups_are_the_smallest_that_are_few_enough() -> None:
     net = Net()
     net.window(net.window(net.input("x", 12, 4), "y", 4, 3), "z", 4, 3, kind=Kind.OUTPUT)
-    grouped = group_firings(net.request(), 10)
+    grouped = group_firings(net.request(), 17, 10)
     assert grouped.sizes == ((2, 2, 2, 2, 2), (2, 2, 2, 2))
     first, *_ = grouped.request.stages[0].firings
     assert (first.reads, first.writes) == ((Rows(0, 4),), (Rows(0, 2),))
@@ -46,4 +46,4 @@ def test_a_stage_that_does_not_write_row_after_row_is_not_grouped() -> None:
     net.pointwise([net.input("x", 8, 4)], "y", kind=Kind.OUTPUT)
     (stage,) = net.request().stages
     backwards = replace(net.request(), stages=(replace(stage, firings=stage.firings[::-1]),))
-    assert group_firings(backwards, 4).sizes == ((1,) * 8,)
+    assert group_firings(backwards, 4, 4).sizes == ((1,) * 8,)
