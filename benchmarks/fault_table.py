@@ -24,9 +24,9 @@ RUNTIME = ROOT / "project_templates" / "common"
 DEVICE = ROOT / "tests" / "rpc" / "device"
 MODEL = 1  # running_sum: sum += a + b; a run carried out twice, or not at all, spoils all that follow
 WIDTH = 1200
-DEADLINES = Deadlines(hello_s=2.0, answer_s=2.0, run_s=2.0, retry_s=0.02, retry_most_s=0.2)
+DEADLINES = Deadlines(hello_s=4.0, answer_s=4.0, run_s=4.0, retry_s=0.02, retry_most_s=0.2)
 SESSION_BYTES = 2950  # that the host sends for one inference; a test counts them
-MOST_S = 5.0  # an operation and the hello after it, on a busy machine; later than that is a hang
+MOST_S = 10.0  # an operation and the hello after it, on a busy machine; later than that is a hang
 VERSION = "#define SOLDER_PROTOCOL_VERSION "
 
 Wrap = Callable[[Transport, int], Transport]

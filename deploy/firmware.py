@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.errors import BoardError, InputError
@@ -39,6 +39,12 @@ class Ready:
     @property
     def model_name(self) -> str:
         return self.expected.model
+
+    def asked_for(self, model: str | None) -> Ready:
+        """The same firmware, and another of its models, if one is named."""
+        if model is None:
+            return self
+        return replace(self, expected=Expected(model, b"", self.expected.build_id))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from platforms.toolchains import Toolchain
 from platforms.zephyr_tools import find_west
 
 SERVER_STACK_BYTES = 2048  # the server's calls and an interrupt's frame, above what the model needs
+_USB_STACK = ("CONFIG_USB_DEVICE_STACK=y", "CONFIG_USB_DEVICE_INITIALIZE_AT_BOOT=y")
+USB_BYTES = 4096  # more than the longest reply and the notices before it
 HOOK_HEADER = "solder_model.h"  # what the model includes when it is built to report its layers
 NATIVE_PROGRAM, PROGRAM = "zephyr.exe", "zephyr.elf"
 _PURPOSE = {
@@ -99,10 +101,15 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
         **app_files(source, app),
         **({"src/main.c": template_text("zephyr", "main_rpc.c")} if app is App.RPC else {}),
         **(_fault_files(board) if app is App.RPC else {}),
+        **({"src/rate.c": template_text("zephyr", "rate.c")} if _can_change_rate(board, app) else {}),
         "src/port.c": _port(board),
         "src/port.h": template_text("zephyr", "port.h"),
         "CMakeLists.txt": filled(
-            "zephyr", "CMakeLists.txt.jinja", zephyr_board=_zephyr_board(board), **names
+            "zephyr",
+            "CMakeLists.txt.jinja",
+            zephyr_board=_zephyr_board(board),
+            abilities="SOLDER_RATE " if _can_change_rate(board, app) else "",
+            **names,
         ),
         "Kconfig": template_text("zephyr", "Kconfig.app"),
         "prj.conf": filled(
@@ -117,6 +124,16 @@ def _port(board: Board) -> str:
     return filled(
         "zephyr", "port.c.jinja", counter=board.counter, counter_says=says, is_native=_is_native(board)
     )
+
+
+def _is_usb(board: Board) -> bool:
+    """Whether Zephyr's console is a USB port of the chip itself."""
+    return board.console is not None and board.console.line == "usb"
+
+
+def _can_change_rate(board: Board, app: App) -> bool:
+    """Where there is a UART, which may then still refuse."""
+    return app is App.RPC and not _is_native(board) and not _is_usb(board)
 
 
 def _fault_files(board: Board) -> dict[str, str]:
@@ -140,6 +157,13 @@ def _settings(source: ProjectSource, board: Board) -> list[tuple[str, list[str]]
         ("How much of that stack is used can be asked for.", ["CONFIG_THREAD_STACK_INFO=y"]),
         ("A reset on request, and after a fault.", ["CONFIG_REBOOT=y"]),
     ]
+    if _is_usb(board):
+        settings.append(
+            (
+                "The console is a USB port; what waits there to be sent may not be dropped.",
+                [*_USB_STACK, f"CONFIG_USB_CDC_ACM_RINGBUF_SIZE={USB_BYTES}"],
+            )
+        )
     if Feature.FPU in board.features:
         settings.append(("Real numbers are computed in hardware.", ["CONFIG_FPU=y"]))
     return settings

@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeat", metavar="N", type=options.count, default=1, help="how often the whole series is run"
     )
+    parser.add_argument(
+        "--model", metavar="NAME", help="which of several models in a project's firmware; else its first"
+    )
     options.add_compile_options(parser)
     options.add_toolchain(parser)
     options.add_line(parser)
@@ -55,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
     prepared = prepare(arguments.source, arguments.board, compile_options(arguments))
     if prepared.inputs is not None:
         read_samples(arguments.inputs, prepared.inputs)  # complains before anything is built
-    ready = build(prepared, BuildChoices(arguments.toolchain))
+    ready = build(prepared, BuildChoices(arguments.toolchain)).asked_for(arguments.model)
     with open_device(ready, line_choices(arguments)) as device:
         samples = read_samples(arguments.inputs, remote_slots(device.model.inputs))
         with progress("running", len(samples) * arguments.repeat) as bar:

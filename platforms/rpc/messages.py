@@ -98,16 +98,19 @@ class Expected:
     """The firmware that should be on the board: which model, in which build."""
 
     model: str
-    hash: bytes  # of the model; its first HASH_BYTES are on the board
+    hash: bytes  # of the model; its first HASH_BYTES are on the board. b"": whatever bears that name
     build_id: str = ""  # "": any build will do
 
     def __str__(self) -> str:
         build = f'build "{self.build_id}", ' if self.build_id else ""
         return f"protocol {PROTOCOL_VERSION}, {build}model {named(self.model, self.hash)}"
 
+    def is_met_by(self, model: str, model_hash: bytes) -> bool:
+        return model_hash == self.hash[:HASH_BYTES] if self.hash else model == self.model
+
 
 def named(model: str, model_hash: bytes) -> str:
-    return f'"{model}" {model_hash[:HASH_BYTES].hex()}'
+    return f'"{model}" {model_hash[:HASH_BYTES].hex()}'.rstrip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from aot.errors import InputError
 from platforms.rpc import failures, messages
 from platforms.rpc.conversation import Conversation
 from platforms.rpc.messages import (
-    HASH_BYTES,
     Call,
     Code,
     Expected,
@@ -45,9 +44,9 @@ class Session(Conversation):
         return self._request(Message.DESCRIBE, messages.pack_describe(number, what, index), "describe")
 
     def find_model(self, expected: Expected) -> RemoteModel:
-        """The model with this hash; raises WrongModelError, saying what the firmware holds instead."""
+        """The model that is expected; raises WrongModelError, saying what the firmware holds instead."""
         on_board, hello = self.describe(), self._greeted()
-        found = next((model for model in on_board if model.hash == expected.hash[:HASH_BYTES]), None)
+        found = next((model for model in on_board if expected.is_met_by(model.name, model.hash)), None)
         if found is not None and expected.build_id in ("", hello.build_id):
             return found
         wrong = failures.wrong_model if found is None else failures.wrong_build

@@ -182,3 +182,22 @@ def test_verify_finds_every_layer_right_on_processors_without_dsp(
     outcome = run_deploy("verify", model, "--board", board, "--layers")
     assert outcome.status == 0, outcome.err
     assert "equal to the reference in every bit" in outcome.out
+
+
+@pytest.mark.cc
+def test_run_takes_the_model_that_is_named(
+    model: Path, archive: Path, inputs: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    other = model.rename(tmp_path / "other.tflite")
+    run_deploy("compile", other, "--board", "host", "-o", tmp_path / "other.tar")
+    words = ("new", archive, tmp_path / "both", "--board", "host", "--with", tmp_path / "other.tar")
+    assert run_deploy(*words).status == 0
+    run = ("run", tmp_path / "both", "--inputs", inputs)
+    for named, wanted in (((), "tiny"), (("--model", "other"), "other")):
+        outcome = run_deploy(*run, *named, "--output", tmp_path / f"{wanted}.npz")
+        assert outcome.out.startswith(f"{wanted} on host: 3 samples"), outcome.err
+    outputs = [np.load(tmp_path / f"{name}.npz")["output_0"] for name in ("tiny", "other")]
+    np.testing.assert_array_equal(*outputs)
+    outcome = run_deploy(*run, "--model", "third")
+    assert outcome.err.startswith("error: firmware does not hold the model third\n")
+    assert 'models "tiny" ' in outcome.err
