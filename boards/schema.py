@@ -221,7 +221,10 @@ COUNTER = {
 PLATFORMS: Mapping[str, Mapping[str, Key]] = {
     "host": {},
     "baremetal": {},
-    "zephyr": {"board": Key(matching(ZEPHYR_BOARD, "a Zephyr board such as mps2/an385"))},
+    "zephyr": {
+        "board": Key(matching(ZEPHYR_BOARD, "a Zephyr board such as mps2/an385")),
+        "board_since_4_0": Key(matching(ZEPHYR_BOARD, "a Zephyr board such as mps3/corstone300/an547"), ""),
+    },
     "arduino": {"fqbn": Key(matching(FQBN, "package:architecture:board"))},
 }
 RUNNERS: Mapping[str, Mapping[str, Key]] = {

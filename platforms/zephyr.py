@@ -14,7 +14,7 @@ from platforms.layout import app_files, model_files, project_json, runtime_files
 from platforms.project import App, ProjectSource
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
-from platforms.zephyr_tools import find_west
+from platforms.zephyr_tools import find_west, has_new_names
 
 SERVER_STACK_BYTES = 2048  # the server's calls and an interrupt's frame, above what the model needs
 _USB_STACK = ("CONFIG_USB_DEVICE_STACK=y", "CONFIG_USB_DEVICE_INITIALIZE_AT_BOOT=y")
@@ -54,7 +54,7 @@ class Zephyr(Platform):
     def commands(
         self, directory: Path, board: Board, prefer: str | None = None, profile: bool = False
     ) -> Commands:
-        return Commands((west_build(_zephyr_board(board), build_folder(profile), profile),))
+        return Commands((west_build(_zephyr_board(board, has_new_names()), build_folder(profile), profile),))
 
     def build(
         self,
@@ -76,8 +76,10 @@ def west_build(board: str, build: str, profile: bool) -> tuple[str, ...]:
     return ("west", "build", "--pristine", "always", "--board", board, "--build-dir", build, ".", *hook)
 
 
-def _zephyr_board(board: Board) -> str:
-    return board.platforms["zephyr"]["board"]
+def _zephyr_board(board: Board, is_new: bool = False) -> str:
+    """What Zephyr calls it, or has called it since 4.0."""
+    names = board.platforms["zephyr"]
+    return str((is_new and names["board_since_4_0"]) or names["board"])
 
 
 def _is_native(board: Board) -> bool:
@@ -204,6 +206,7 @@ def _readme(source: ProjectSource, board: Board, app: App) -> str:
         board=board,
         purpose=_PURPOSE[app],
         build=f"{build} -b {_zephyr_board(board)}",
+        renamed=board.platforms["zephyr"]["board_since_4_0"],
         try_it=_TRY_IT[app],
         serves=app is App.RPC,
         **arena_words(source),

@@ -12,6 +12,7 @@ from platforms.toolchains import Toolchain
 
 BASE_VARIABLE = "ZEPHYR_BASE"
 OLDEST = (3, 7)
+RENAMED = (4, 0)
 WAY_OUT = (
     "pip install west; get Zephyr 3.7 or newer and a toolchain: docs.zephyrproject.org, Getting Started\n"
     f"and say where the tree is: export {BASE_VARIABLE}=.../zephyr"
@@ -33,6 +34,12 @@ def find_west(prefer: str | None = None) -> Toolchain:
         raise ToolError(f"Zephyr {shown} is older than 3.7, the oldest that is supported", base, WAY_OUT)
     variant = os.environ.get("ZEPHYR_TOOLCHAIN_VARIANT", "the Zephyr SDK")
     return Toolchain("west", "zephyr", (west,), f"Zephyr {'.'.join(map(str, version))} at {base}, {variant}")
+
+
+def has_new_names() -> bool:
+    """Whether the tree at hand is of a version that renamed some boards."""
+    base = os.environ.get(BASE_VARIABLE)
+    return base is not None and tree_version(Path(base)) >= RENAMED
 
 
 def tree_version(base: Path) -> tuple[int, ...]:

@@ -92,6 +92,19 @@ def a_tree(folder: Path, major: int, minor: int) -> Path:
     return folder
 
 
+def test_a_board_is_named_as_the_tree_at_hand_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: ProjectSource
+) -> None:
+    board = load_board("mps3-an547")
+    for version, name in (((3, 7), "mps3/an547"), ((4, 0), "mps3/corstone300/an547")):
+        monkeypatch.setenv("ZEPHYR_BASE", str(a_tree(tmp_path, *version)))
+        assert name in PLATFORM.commands(tmp_path, board).all[0]
+    monkeypatch.delenv("ZEPHYR_BASE")
+    assert "mps3/an547" in PLATFORM.commands(tmp_path, board).all[0]
+    readme = PLATFORM.files(tiny, board, App.RPC)["README.md"]
+    assert "west build -b mps3/an547  # since Zephyr 4.0: mps3/corstone300/an547\n" in readme
+
+
 def test_versions_are_compared_as_numbers(tmp_path: Path) -> None:
     assert tree_version(a_tree(tmp_path, 4, 10)) > (4, 9) > (3, 7)
 
