@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ _HELP = ("-h", "--help", "help")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns the exit status."""
+    if argv is None:  # a process of our own, not a call from Python
+        _end_in_order()
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except DeployError as error:
@@ -39,6 +42,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:  # whatever it is, it is not the user's problem
         _report_bug()
         return OUR_BUG
+
+
+def _end_in_order() -> None:
+    """A closed terminal and `timeout` end us as Ctrl-C does: emulators are stopped, locks are given back."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), _ended)
+
+
+def _ended(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _run(argv: list[str]) -> int:

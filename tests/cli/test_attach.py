@@ -131,6 +131,23 @@ def test_ctrl_c_in_the_middle_of_runs_leaves_the_device_usable(
     assert outcome.status == 0, outcome.err
 
 
+@pytest.mark.parametrize("ends", ["SIGTERM", "SIGHUP"])
+def test_a_command_that_is_ended_ends_the_firmware_that_it_started(
+    project: Path, ends: str, run_deploy: Run
+) -> None:
+    assert run_deploy("build", project).status == 0
+    with deploy_process("monitor", project) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().endswith("is connected; Ctrl-C ends\n")
+        children = (
+            Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
+        )
+        assert children
+        process.send_signal(getattr(signal, ends))
+        assert process.wait(60) == 128 + getattr(signal, ends)
+    assert not [child for child in children if Path(f"/proc/{child}").exists()]
+
+
 @pytest.mark.parametrize(
     ("port", "says"),
     [
