@@ -43,7 +43,10 @@ def _panel(s: TaskStats, x: int, y: int) -> str:
     def along(trial: int) -> float:
         return _LEFT + width * trial / max(1, len(s.curve) - 1)
 
-    points = " ".join(f"{along(n):.1f},{down(cost):.1f}" for n, cost in enumerate(s.curve))
+    before = (s.curve[0], *s.curve)
+    points = " ".join(
+        f"{along(n):.1f},{down(best):.1f}" for n, cost in enumerate(s.curve) for best in (before[n], cost)
+    )
     right = _LEFT + width
     return "\n".join(
         [

@@ -26,13 +26,7 @@ def _row(number: int, p: Progress, whole: float) -> tuple[str, ...]:
     what = (str(number), p.task.name, str(p.task.layers), f"{p.default_in_model / whole:.1%}")
     counts = (f"{len(p.tuner.points):,}", f"{p.tried:,}", f"{p.failed:,}")
     costs = (_number(p.default_cost), _number(p.best_cost), f"{p.gain:.1%}" if p.tried else "-")
-    is_default = p.best is None or p.best == p.task.space.default
-    return (
-        *what,
-        *counts,
-        *costs,
-        "as by default" if is_default and p.tried else point_text(p.best or {}) or "-",
-    )
+    return (*what, *counts, *costs, _knobs(p))
 
 
 def _knobs(p: Progress) -> str:
@@ -69,6 +63,7 @@ class _Screen:
         self._tuning, self._trials, self._show = tuning, trials, show
         self._begun = self._shown = time.monotonic()
         self._done = 0
+        self._show(self._drawn(0.0))
 
     def __call__(self, _progress: Progress, _record: TuningRecord) -> None:
         self._done += 1

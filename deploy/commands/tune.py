@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--place",
         choices=("auto", "ram", "image"),
         default="auto",
-        help="candidates go into the RAM of running firmware, or many into one image",
+        help="candidates go into the RAM of running firmware, where it takes them, or many into one image",
     )
     parser.add_argument("--farm", metavar="ADDRESS", help="measure on the boards of deploy farm")
     parser.add_argument("--prior", metavar="FILE", type=Path, help="records of other models or boards")

@@ -10,7 +10,7 @@ from aot.errors import ToolError
 from boards.load import load_board
 from platforms.base import Firmware, compiler_platform_of
 from platforms.tuning.candidates import Batch
-from platforms.tuning.image_bench import ImageBench
+from platforms.tuning.image_bench import ImageBench, run_image
 from platforms.tuning.trial import MeasureChoices, Outcome
 
 
@@ -30,7 +30,7 @@ def measure(board: str, program: bytes | str, batch: Batch, choices: MeasureChoi
     with tempfile.TemporaryDirectory(prefix="solder-farm-") as folder:
         elf = Path(folder) / "firmware.elf"
         elf.write_bytes(program)
-        return bench.run(Firmware(elf, Path(folder), bench.workshop.toolchain, profile=True), batch)
+        return run_image(bench, Firmware(elf, Path(folder), bench.workshop.toolchain, profile=True), batch)
 
 
 @functools.cache

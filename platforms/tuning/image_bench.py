@@ -33,18 +33,19 @@ class ImageBench(BoardBench):
     most_in_a_batch = 48
 
     def measured(self, batch: Batch) -> list[Outcome]:
-        return self.run(self.workshop.build(batch), batch)
+        return run_image(self, self.workshop.build(batch), batch)
 
     def close(self) -> None:
         """Boards run only while a batch is measured."""
 
-    def run(self, firmware: Firmware, batch: Batch) -> list[Outcome]:
-        """Measures what is built."""
-        trials = _Trials(self, firmware, batch)
-        try:
-            return [trials.measure(number) for number in range(batch.count)]
-        finally:
-            trials.close()
+
+def run_image(bench: BoardBench, firmware: Firmware, batch: Batch) -> list[Outcome]:
+    """Measures what is built, on the bench's board."""
+    trials = _Trials(bench, firmware, batch)
+    try:
+        return [trials.measure(number) for number in range(batch.count)]
+    finally:
+        trials.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class _Expected:
 class _Trials:
     """The candidates of one image, one after the other; a board that was lost is started again."""
 
-    def __init__(self, bench: ImageBench, firmware: Firmware, batch: Batch) -> None:
+    def __init__(self, bench: BoardBench, firmware: Firmware, batch: Batch) -> None:
         self._bench, self._firmware, self._places = bench, firmware, batch.places
         experiment, places = batch.experiment, batch.places
         self._inputs = input_bytes(experiment, places)

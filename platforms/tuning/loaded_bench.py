@@ -1,7 +1,8 @@
 """Measures candidates in firmware that stays on the board: a batch is loaded into its RAM and called.
 
 The slot holds the code at its start and, at its end, the rows: inputs, guard, result, guard. The firmware
-watches over its own memory and over the time; what it finds comes back as a fault.
+watches over its own memory and over the time; what it finds comes back as a fault. Where memory cannot be
+executed, or not even one candidate fits, they are measured in images after all.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from dataclasses import dataclass
 from aot.errors import DeployError, DeviceError, ToolError
 from platforms.base import Firmware
 from platforms.rpc.exchange import Deadlines
+from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.messages import Call, Code, Slot
 from platforms.rpc.session import Session
 from platforms.tuning.board_bench import BoardBench
 from platforms.tuning.candidates import GUARD, GUARD_BYTES, Batch, Places, input_bytes, without_candidates
+from platforms.tuning.image_bench import run_image
 from platforms.tuning.lost import HELLO_S, outcome_of
 from platforms.tuning.trial import Failure, Outcome
 
 _ALIGN = 16
+_NO_SLOT = Slot(0, 0, _ALIGN)
 
 
 class LoadedBench(BoardBench):
@@ -30,12 +34,19 @@ class LoadedBench(BoardBench):
     most_in_a_batch = 32
     _firmware: Firmware | None = None
     _session: Session | None = None
-    _slot: Slot | None = None
+    _slot: Slot | None = None  # with the firmware
 
     def measured(self, batch: Batch) -> list[Outcome]:
         slot = self.slot(batch)
+        if slot == _NO_SLOT:
+            return self._in_an_image(batch)
         code, entries = self.workshop.loadable(batch, slot.address)
-        trials = _Trials(self, batch, slot, code, entries, _arena_offset(code, batch.places, slot))
+        arena = _arena_offset(code, batch.places, slot)
+        if arena is None and batch.count > 1:
+            raise ToolError("the candidates do not fit", f"a slot of {slot.bytes:,} bytes")
+        if arena is None:
+            return self._in_an_image(batch)
+        trials = _Trials(self, batch, slot, code, entries, arena)
         outcomes = [trials.measure(number) for number in range(batch.count)]
         self._rest()
         return outcomes
@@ -62,21 +73,29 @@ class LoadedBench(BoardBench):
                 self._session.rest()
 
     def slot(self, batch: Batch) -> Slot:
-        """Raises RequestRefusedError where nothing can be loaded."""
-        if self._firmware is None:
+        """Where the firmware takes code; of no bytes where it takes none."""
+        if self._firmware is None and self._slot != _NO_SLOT:
             self._firmware = self.workshop.build(without_candidates(batch))
         if self._slot is None:
-            self._slot = self.session().slot()
+            self._slot = self._asked_slot()
         return self._slot
 
+    def _asked_slot(self) -> Slot:
+        try:
+            return self.session().slot()
+        except RequestRefusedError:
+            return _NO_SLOT
 
-def _arena_offset(code: bytes, places: Places, slot: Slot) -> int:
-    """At the slot's end. Raises ToolError where the code would reach it."""
+    def _in_an_image(self, batch: Batch) -> list[Outcome]:
+        self.close()
+        self._firmware = None  # the image takes its place on the board
+        return run_image(self, self.workshop.build(batch), batch)
+
+
+def _arena_offset(code: bytes, places: Places, slot: Slot) -> int | None:
+    """At the slot's end; None where the code would reach it."""
     offset = (slot.bytes - places.arena_bytes) // _ALIGN * _ALIGN
-    if len(code) > offset:
-        needed = len(code) + places.arena_bytes
-        raise ToolError("the candidates do not fit", f"{needed:,} bytes in a slot of {slot.bytes:,}")
-    return offset
+    return offset if len(code) <= offset else None
 
 
 @dataclass

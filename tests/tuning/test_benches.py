@@ -18,6 +18,8 @@ from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Invoke
 from codegen.model import CompileOptions
 from platforms.base import platform_of
+from platforms.rpc.messages import Slot
+from platforms.rpc.session import Session
 from platforms.tuning.image_bench import ImageBench
 from platforms.tuning.loaded_bench import LoadedBench
 from platforms.tuning.tasks import Experiment, Task, experiment_of, tasks_of
@@ -101,6 +103,16 @@ def test_code_that_writes_into_the_firmware_is_caught(
     eaten, good = measure("loaded", [eats, trial.good])
     assert eaten.failure in (Failure.CORRUPTION, Failure.CRASH)
     assert good.ticks
+
+
+def test_where_memory_is_too_small_for_one_candidate_it_gets_an_image(
+    trial: Trial,
+    measure: Callable[[str, Sequence[Kernel]], list[Outcome]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Session, "slot", lambda _session: Slot(0x20100000, 64, 32))
+    outcomes = measure("loaded", [trial.good, trial.good])
+    assert [len(outcome.ticks) for outcome in outcomes] == [CHOICES.repeat] * 2
 
 
 def test_both_ways_count_the_same(

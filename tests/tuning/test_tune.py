@@ -84,3 +84,14 @@ def test_python_tunes_in_five_lines(
     assert len(seen) == 16
     assert tuning.speedup >= 1
     assert all(np.array_equal(a, b) for a, b in zip(outputs, expected, strict=True))
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_where_memory_cannot_be_executed_candidates_go_into_an_image(
+    run_deploy: Callable[..., Any], require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    words = ("tune", DIGITS, "--board", "host", "-o", tmp_path / "r.jsonl", "--place", "ram", "--trials", 12)
+    assert run_deploy(*words).status == 0
+    assert [record.error for record in read_records(tmp_path / "r.jsonl")] == [""] * 12
