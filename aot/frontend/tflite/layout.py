@@ -11,7 +11,7 @@ _BYTES, _INTS, _LONGS = Vector(1), Vector(4), Vector(8)
 
 _OPTIONS = {
     BuiltinOptions.Conv2DOptions: Layout(
-        "Conv2DOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _BYTE, 4: _INT, 5: _INT}
+        "Conv2DOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _BYTE, 4: _INT, 5: _INT, 6: _BYTE}
     ),
     BuiltinOptions.DepthwiseConv2DOptions: Layout(
         "DepthwiseConv2DOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _INT, 4: _BYTE, 5: _INT, 6: _INT}
@@ -19,7 +19,8 @@ _OPTIONS = {
     BuiltinOptions.Pool2DOptions: Layout(
         "Pool2DOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _INT, 4: _INT, 5: _BYTE}
     ),
-    BuiltinOptions.FullyConnectedOptions: Layout("FullyConnectedOptions", {0: _BYTE, 1: _BYTE}),
+    BuiltinOptions.FullyConnectedOptions: Layout("FullyConnectedOptions", {0: _BYTE, 1: _BYTE, 4: _BYTE}),
+    BuiltinOptions.L2NormOptions: Layout("L2NormOptions", {0: _BYTE}),
     BuiltinOptions.SoftmaxOptions: Layout("SoftmaxOptions", {0: _INT}),
     BuiltinOptions.AddOptions: Layout("AddOptions", {0: _BYTE}),
     BuiltinOptions.MulOptions: Layout("MulOptions", {0: _BYTE}),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import tflite
+from flatbuffers import number_types
 
 from aot.errors import ModelError
 from aot.frontend.tflite.tensors import tensor_name
@@ -49,10 +50,16 @@ class ModelFile:
             )
         code = self.model.OperatorCodes(index)
         # Codes above 127 did not fit the first version's field; files hold both, the larger one counts.
-        builtin = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        builtin = max(_newer_code(code), code.DeprecatedBuiltinCode())
         if builtin == tflite.BuiltinOperator.CUSTOM:
             return f"CUSTOM {(code.CustomCode() or b'').decode('utf-8', 'replace')}"
         return _CODE_NAMES.get(builtin, f"number {builtin}")
+
+
+def _newer_code(code: tflite.OperatorCode) -> int:
+    """As it is stored: the package does not believe it below 127, where files may have it alone."""
+    field = code._tab.Offset(10)
+    return int(code._tab.Get(number_types.Int32Flags, code._tab.Pos + field)) if field else 0
 
 
 @dataclass(frozen=True)
