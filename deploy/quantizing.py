@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from aot.errors import ModelError, ToolError
-from aot.frontend.load import read_file
+from aot.frontend.given import Given
+from aot.frontend.load import parse_model, read_file
 from aot.frontend.onnx.float_model import float_model
 from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.graph import Array
@@ -81,6 +82,15 @@ def quantize(path: Path, calibration: Calibration, method: str) -> Quantized:
             _share_right(real, calibration.labels),
             _share_right(integer, calibration.labels),
         )
+
+
+def as_tflite(data: bytes, slots: Sequence[Slot], file_name: str) -> bytes:
+    """The quantised ONNX model as a TFLite file of the same integers; ModelError names what has none."""
+    from aot.frontend.tflite.write import write_model
+
+    shapes = {slot.name: slot.shape for slot in slots}
+    graph = parse_model(data, Path(file_name).with_suffix(".onnx").name, "tflm", Given(shapes))
+    return write_model(graph, file_name)
 
 
 @contextmanager

@@ -1,9 +1,9 @@
-"""deploy quantize: a float ONNX model and samples become an int8 model, and what it cost is said."""
+"""deploy quantize: float ONNX and samples become an int8 model, ONNX or TFLite, and the cost is said."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from aot.errors import OutputError
@@ -11,12 +11,12 @@ from deploy import options
 from deploy.calibration import LABELS, read_calibration
 from deploy.console import print_result, table
 from deploy.files import write_whole
-from deploy.quantizing import METHODS, Quantized, model_slots, quantize
+from deploy.quantizing import METHODS, Quantized, as_tflite, model_slots, quantize
 
 EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
 """
-_SUFFIX = ".onnx"
+_SUFFIXES = (".onnx", ".tflite")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         help=f'samples by input name, the first axis counts them; "{LABELS}" holds their classes if known',
     )
-    parser.add_argument("-o", metavar="INT8.onnx", dest="output", type=Path, required=True, help="to write")
+    parser.add_argument(
+        "-o", metavar="INT8", dest="output", type=Path, required=True, help="to write: .onnx or .tflite"
+    )
     parser.add_argument(
         "--method", choices=tuple(METHODS), default="minmax", help="how ranges are chosen from the samples"
     )
@@ -36,10 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    _require_onnx_name(arguments.output)
+    _require_known_name(arguments.output)
     slots = model_slots(arguments.model)
     calibration = read_calibration(arguments.data, slots)
     made = quantize(arguments.model, calibration, arguments.method)
+    if arguments.output.suffix == ".tflite":
+        made = replace(made, data=as_tflite(made.data, slots, arguments.output.name))
     write_whole(arguments.output, made.data)
     print_result(
         arguments.json,
@@ -48,12 +52,12 @@ def run(arguments: argparse.Namespace) -> None:
     )
 
 
-def _require_onnx_name(path: Path) -> None:
-    if path.suffix != _SUFFIX:
+def _require_known_name(path: Path) -> None:
+    if path.suffix not in _SUFFIXES:
         raise OutputError(
-            f"the int8 model is written as ONNX, not as {path.suffix or 'a file without a suffix'}",
+            f"the int8 model is written as ONNX or TFLite, not as {path.suffix or 'a file without a suffix'}",
             str(path),
-            f"-o {path.with_suffix(_SUFFIX)}",
+            " or ".join(f"-o {path.with_suffix(suffix)}" for suffix in _SUFFIXES),
         )
 
 

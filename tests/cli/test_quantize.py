@@ -13,6 +13,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from aot.frontend.given import Given
+from aot.frontend.load import load_model
+from aot.interpret import run_graph
+
 SAMPLES = 24
 Deploy = Callable[..., Any]
 
@@ -145,10 +149,35 @@ def test_a_missing_model_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
 
 
 def test_another_format_is_refused_before_anything_is_read(tmp_path: Path, run_deploy: Deploy) -> None:
-    said = run_deploy("quantize", tmp_path / "none.onnx", "--data", tmp_path / "none.npz", "-o", "a.tflite")
+    said = run_deploy("quantize", tmp_path / "none.onnx", "--data", tmp_path / "none.npz", "-o", "a.h5")
     assert said.status == 1
-    assert "error: the int8 model is written as ONNX, not as .tflite\n" in said.err
-    assert "hint: -o a.onnx" in said.err
+    assert "error: the int8 model is written as ONNX or TFLite, not as .h5\n" in said.err
+    assert "hint: -o a.onnx or -o a.tflite" in said.err
+
+
+def test_written_as_tflite_the_model_is_the_same_integers(
+    float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy, require_package: Callable[..., None]
+) -> None:
+    """Both files are read alike in every bit; LiteRT runs the second, with its own rounding."""
+    require_package("ai_edge_litert")
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    for name in ("int8.onnx", "int8.tflite"):
+        assert run_deploy("quantize", float_model, "--data", data, "-o", tmp_path / name).status == 0
+    given = Given({"x": (1, 2, 8, 8)})
+    onnx_graph = load_model(tmp_path / "int8.onnx", given=given)
+    tflite_graph = load_model(tmp_path / "int8.tflite")
+    kernels = OpResolverType.BUILTIN_REF
+    litert = Interpreter(str(tmp_path / "int8.tflite"), experimental_op_resolver_type=kernels)
+    litert.allocate_tensors()
+    step = max(t.quant.scale for t in tflite_graph.types.values() if t.quant and not t.quant.is_per_channel)
+    for image in images():
+        (first,) = run_graph(onnx_graph, {"x": image[None]}).values()
+        (second,) = run_graph(tflite_graph, {tflite_graph.inputs[0]: image[None]}).values()
+        assert np.array_equal(first, second)
+        litert.set_tensor(litert.get_input_details()[0]["index"], image[None])
+        litert.invoke()
+        assert np.abs(litert.get_tensor(litert.get_output_details()[0]["index"]) - first).max() <= 2 * step
 
 
 def test_a_missing_runtime_is_named_with_the_way_to_get_it(

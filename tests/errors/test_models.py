@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tflite_builder import ModelBuilder
-from tflite_writer import TensorSpec
 from tiny_models import TINY
 
 from aot.frontend.tflite.importers import IMPORTERS
+from aot.frontend.tflite.write_file import TensorSpec
 
 Complaint = Callable[..., str]
 

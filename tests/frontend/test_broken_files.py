@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tflite_builder import ModelBuilder
-from tflite_writer import ModelSpec, OperatorSpec, TensorSpec, write_tflite
 from tiny_models import TINY, random_weights
 
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
 from aot.frontend.tflite.importers import IMPORTERS
+from aot.frontend.tflite.write_file import ModelSpec, OperatorSpec, TensorSpec, write_tflite
 from aot.ir.verify import verify
 from aot.passes.pipeline import run_pipeline
 

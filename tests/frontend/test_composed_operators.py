@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tflite_builder import ModelBuilder
-from tflite_writer import TensorSpec
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph
 from aot.ir.graph import Array
 

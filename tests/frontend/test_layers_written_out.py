@@ -7,10 +7,10 @@ import numpy.typing as npt
 import pytest
 import tflite
 from tflite_builder import ModelBuilder
-from tflite_writer import TensorSpec
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph, run_series
 from aot.ir.graph import Array, Graph
 from aot.ir.types import DType

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from tflite_builder import ModelBuilder
-from tflite_writer import TensorSpec
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph
 from aot.ir.graph import Array, Graph
 from aot.ir.verify import verify

@@ -7,11 +7,11 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from tflite_builder import ModelBuilder
-from tflite_writer import TensorSpec
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.tensors import printable
+from aot.frontend.tflite.write_file import TensorSpec
 from aot.passes.pipeline import run_pipeline
 
 MUTATIONS = 400

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from onnx_oracle import run_onnx
 from qdq_builder import QdqBuilder
-from tflite_writer import Array
 from twins import network, onnx_twin, tflite_twin
 
 from aot.frontend.onnx.read import read_onnx
 from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import Array
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import DType, TensorType

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tflite_builder import ModelBuilder
-from tflite_writer import TensorSpec
 
 from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import TensorSpec
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
 from aot.ops.activation import Activation

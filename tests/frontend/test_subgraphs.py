@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tflite_builder import ModelBuilder
-from tflite_writer import ModelSpec, TensorSpec
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import ModelSpec, TensorSpec
 from aot.interpret import run_series
 from aot.ir.graph import Graph
 from aot.ir.verify import verify

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tflite
 from tflite_builder import ModelBuilder
-from tflite_writer import TensorSpec
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import DType

@@ -1,7 +1,7 @@
-"""Thousands of damaged model files: each ends in good time in C or in a clear error, and in little memory.
+"""Thousands of damaged model files: each ends soon in C or in a clear error.
 
-`python tests/fuzz/fuzz_run.py [--count N] [--seed N] [--keep FOLDER]` prints how they ended; files that crashed
-or hung the compiler are kept in the folder, and the exit status is 1.
+`python tests/fuzz/fuzz_run.py [--count N] [--seed N] [--keep FOLDER]` says how they ended; what crashed
+or hung the compiler is kept in the folder, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def _received(pipe: Connection) -> Iterator[tuple[str, str]]:
 def _work(jobs: Sequence[tuple[Seed, int]], run: int, results: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
     for seed, number in jobs:
-        signal.alarm(DEADLINE_S)  # nobody catches it: the process ends
+        signal.setitimer(signal.ITIMER_PROF, DEADLINE_S)  # of computing; nobody catches it: the process ends
         results.send(try_out(damaged(seed, number, run), seed))
-    signal.alarm(0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def run_fuzz(of: Sequence[Seed], count: int, run: int) -> Iterable[Ending]:

@@ -1,4 +1,4 @@
-"""The files that are damaged: small models made here in both formats, and small ones of others, where they are."""
+"""The files that are damaged: small models made here in both formats, and small ones of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files damaged at random: bits flipped, bytes at their extremes, numbers and offsets swapped, ends cut off."""
+"""Files damaged at random: bits flipped, extreme bytes, numbers and offsets swapped, ends cut off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged model files end in C or in a clear error, within five seconds and a gigabyte; many more in `make fuzz`."""
+"""Damaged model files end in C or in a clear error, in five seconds and a gigabyte; more in `make fuzz`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ Its other kernels are no oracle: without delegates, 1x1 convolutions round some 
 from __future__ import annotations
 
 import numpy as np
-from tflite_writer import Array
+
+from aot.frontend.tflite.write_file import Array
 
 
 def random_inputs(data: bytes, samples: int, seed: int) -> Array:

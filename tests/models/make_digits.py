@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from tflite_builder import ModelBuilder
-from tflite_writer import Array
 from training import Conv, Dense, Floats, Layer, MaxPool, activations, train
+
+from aot.frontend.tflite.write_file import Array
 
 DEMO = Path(__file__).resolve().parents[2] / "deploy" / "demo"
 SEED = 20

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from tflite_writer import Array
+
+from aot.frontend.tflite.write_file import Array
 
 _ELEMENTS = {"int8": TensorProto.INT8, "uint8": TensorProto.UINT8, "int16": TensorProto.INT16}
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import tflite
 from litert_oracle import run_litert
-from tflite_writer import Array
+
+from aot.frontend.tflite.write_file import Array
 
 LEAST_ACCURACY = 0.96
 

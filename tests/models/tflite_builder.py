@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import tflite
-from tflite_writer import Array, ModelSpec, OperatorSpec, TensorSpec, write_tflite
+
+from aot.frontend.tflite.write_file import Array, ModelSpec, OperatorSpec, TensorSpec, write_tflite
 
 Pair = tuple[int, int]
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from tflite_builder import ModelBuilder
-from tflite_writer import Array
+
+from aot.frontend.tflite.write_file import Array
 
 Quantised = tuple[Array, Array, list[float]]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from qdq_builder import QdqBuilder
 from tflite_builder import ModelBuilder
-from tflite_writer import Array
+
+from aot.frontend.tflite.write_file import Array
 
 _SIZE, _CHANNELS, _CLASSES = 12, 8, 5
 _IN, _FIRST, _NEXT, _SUM, _LAST = 0.02, 0.05, 0.04, 0.06, 0.1  # scales

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import tflite
 from tflite_builder import ModelBuilder
-from tflite_writer import Array, TensorSpec
+
+from aot.frontend.tflite.write_file import Array, TensorSpec
 
 Shape = tuple[int, ...]
 

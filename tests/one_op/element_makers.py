@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 from drawing import MOVED, QUANTISED, Draw, Maker, Shape, like, repeatable
-from tflite_writer import TensorSpec
+
+from aot.frontend.tflite.write_file import TensorSpec
 
 
 def _pair(draw: Draw, dtype: str, quantised: bool = True) -> tuple[str, str, Shape]:

@@ -8,7 +8,8 @@ import numpy as np
 import tflite
 from drawing import Draw, Maker, Shape, like, moved
 from tflite_builder import window_size
-from tflite_writer import TensorSpec
+
+from aot.frontend.tflite.write_file import TensorSpec
 
 
 def conv(draw: Draw) -> bytes:

@@ -27,6 +27,9 @@ _ACTIVATION_NAMES = {
 }
 
 
+_LARGEST_STEP = 1 << 14  # pixels: beyond any image of a microcontroller
+
+
 def activation(operator: Operator, number: int) -> Activation:
     if number not in _ACTIVATIONS:
         known = ", ".join(_ACTIVATION_NAMES[n] for n in _ACTIVATIONS)
@@ -40,6 +43,11 @@ def at_least_one(operator: Operator, what: str, pair: Pair) -> Pair:
     if min(pair) < 1:
         raise operator.fail(
             f"{what} {pair[0]}x{pair[1]}: must be at least 1",
+            "the file looks corrupted: get or convert it again",
+        )
+    if max(pair) > _LARGEST_STEP:
+        raise operator.fail(
+            f"{what} {pair[0]}x{pair[1]}: must be at most {_LARGEST_STEP}",
             "the file looks corrupted: get or convert it again",
         )
     return pair

@@ -93,8 +93,9 @@ def _joined(draft: Draft, operator: Operator, first: int, what: str) -> str:
     """The constants of the four gates as one, a scale for each row."""
     names = [read.constant(draft, operator, first + gate, "weights") for gate in range(GATES)]
     arrays = [draft.constants[name] for name in names]
-    if len({array.shape for array in arrays}) != 1:
-        raise operator.fail(f"its gates have weights of different shapes: {[a.shape for a in arrays]}")
+    if len({(array.shape, array.dtype) for array in arrays}) != 1:
+        found = ", ".join(f"{array.dtype}{list(array.shape)}" for array in arrays)
+        raise operator.fail(f"its gates have weights of different shapes or types: {found}")
     data: Array = np.concatenate(arrays)
     types = [draft.types[name] for name in names]
     tensor = TensorType(types[0].dtype, data.shape, _quant(types) if data.ndim == 2 else None)

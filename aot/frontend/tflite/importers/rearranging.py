@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from aot.frontend.tflite.draft import Draft, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.types import TensorType
@@ -21,7 +23,7 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 def rearrange(draft: Draft, operator: Operator, x: str, loops: Loops, output: str) -> None:
     """`output` holds the elements of x that the loops pick, in order."""
     declared = draft.types[output]
-    if Loops(loops.sizes, loops.strides).indices().size != declared.elements:
+    if min(loops.sizes, default=1) < 1 or prod(loops.sizes) != declared.elements:
         raise operator.fail(
             f"it makes shape {list(loops.sizes)}, the file declares {list(declared.shape)}",
             "models need static shapes: convert with a fixed input shape",

@@ -1,0 +1,330 @@
+"""Each canonical op as TFLite's operators: functions in a table; a text says why one cannot be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import tflite
+
+from aot.ir.graph import Array, Node
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops.activation import Activation
+from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.binary import Binary
+from aot.ops.concat import Concat
+from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.max_pool2d import MaxPool2d
+from aot.ops.pad import Pad
+from aot.ops.rearrange import Rearrange
+from aot.ops.reduce import Mean
+from aot.ops.softmax import Softmax
+from aot.ops.spatial import NO_PADDING, Padding, Pair, same_padding
+from aot.ops.unary import Clamp, LeakyRelu
+
+Fields = float | str
+
+
+class Sheet(Protocol):
+    """The file while it is being written (aot.frontend.tflite.write)."""
+
+    def type(self, name: str) -> TensorType: ...
+    def array(self, name: str) -> Array | None: ...
+    def value(self, name: str) -> int: ...
+    def tensor(self, name: str, tensor: TensorType, data: Array | None = None) -> int: ...
+    def integers(self, name: str, values: Sequence[int] | Array) -> int: ...
+    def operator(
+        self, code: str, version: int, inputs: Sequence[int], output: int, options: str = "", **fields: Fields
+    ) -> None: ...
+
+
+Writer = Callable[[Sheet, Node], str | None]
+
+_ACTIVATIONS = {
+    Activation.NONE: tflite.ActivationFunctionType.NONE,
+    Activation.FINITE: tflite.ActivationFunctionType.NONE,
+    Activation.RELU: tflite.ActivationFunctionType.RELU,
+    Activation.RELU6: tflite.ActivationFunctionType.RELU6,
+    Activation.RELU_N1_TO_1: tflite.ActivationFunctionType.RELU_N1_TO_1,
+}
+
+
+def _input(node: Node, number: int = 0) -> str:
+    name = node.inputs[number]
+    assert name is not None, f"{node.name} has no input {number}"
+    return name
+
+
+def _plain(code: str, version: int = 1, options: str = "") -> Writer:
+    """An operator without attributes."""
+
+    def write(sheet: Sheet, node: Node) -> None:
+        inputs = [sheet.value(name) for name in node.inputs if name is not None]
+        sheet.operator(code, version, inputs, sheet.value(node.outputs[0]), options)
+
+    return write
+
+
+def _reshape(sheet: Sheet, node: Node) -> None:
+    output = node.outputs[0]
+    _view(sheet, sheet.value(_input(node)), sheet.value(output), sheet.type(output).shape)
+
+
+def _view(sheet: Sheet, source: int, target: int, shape: tuple[int, ...]) -> None:
+    wanted = sheet.integers(f"shape_{target}", shape)
+    sheet.operator("RESHAPE", 1, (source, wanted), target, "ReshapeOptions")
+
+
+def _binary(code: str, options: str) -> Writer:
+    def write(sheet: Sheet, node: Node) -> str | None:
+        assert isinstance(node.op, Binary)
+        if node.op.activation not in _ACTIVATIONS:
+            return f"its activation {node.op.activation.value}"
+        inputs = [sheet.value(name) for name in node.inputs if name is not None]
+        number = _ACTIVATIONS[node.op.activation]
+        output = sheet.value(node.outputs[0])
+        sheet.operator(code, 2, inputs, output, options, FusedActivationFunction=number)
+        return None
+
+    return write
+
+
+def _clamp(sheet: Sheet, node: Node) -> str | None:
+    assert isinstance(node.op, Clamp)
+    code = {Activation.RELU: "RELU", Activation.RELU6: "RELU6"}.get(node.op.activation)
+    x, y = sheet.type(_input(node)), sheet.type(node.outputs[0])
+    if code is None or (code == "RELU6" and x.quant != y.quant):
+        return f"{node.op.activation.value} that stands alone"
+    sheet.operator(code, 2, (sheet.value(_input(node)),), sheet.value(node.outputs[0]))
+    return None
+
+
+def _leaky_relu(sheet: Sheet, node: Node) -> None:
+    assert isinstance(node.op, LeakyRelu)
+    x, y = sheet.value(_input(node)), sheet.value(node.outputs[0])
+    sheet.operator("LEAKY_RELU", 2, (x,), y, "LeakyReluOptions", Alpha=node.op.alpha)
+
+
+def _softmax(sheet: Sheet, node: Node) -> None:
+    assert isinstance(node.op, Softmax)
+    x, y = sheet.value(_input(node)), sheet.value(node.outputs[0])
+    sheet.operator("SOFTMAX", 2, (x,), y, "SoftmaxOptions", Beta=node.op.beta)
+
+
+def _concat(sheet: Sheet, node: Node) -> str | None:
+    assert isinstance(node.op, Concat)
+    names = [name for name in node.inputs if name is not None]
+    output = node.outputs[0]
+    if any(sheet.type(name).quant != sheet.type(output).quant for name in names):
+        return "its parts have other scales than the whole"
+    inputs = [sheet.value(name) for name in names]
+    sheet.operator("CONCATENATION", 2, inputs, sheet.value(output), "ConcatenationOptions", Axis=node.op.axis)
+    return None
+
+
+def _mean(sheet: Sheet, node: Node) -> None:
+    assert isinstance(node.op, Mean)
+    axes = sheet.integers(f"{node.name}/axes", node.op.axes)
+    x, y = sheet.value(_input(node)), sheet.value(node.outputs[0])
+    sheet.operator("MEAN", 2, (x, axes), y, "ReducerOptions", KeepDims=True)
+
+
+def _pad(sheet: Sheet, node: Node) -> None:
+    assert isinstance(node.op, Pad)
+    _padded(sheet, node, _input(node), sheet.value(node.outputs[0]), node.op.padding, node.op.value)
+
+
+def _padded(sheet: Sheet, node: Node, x: str, target: int, padding: Padding, value: float) -> None:
+    tensor = sheet.type(x)
+    amounts = sheet.integers(f"{node.name}/padding", np.array([(0, 0), *padding, (0, 0)]))
+    one = TensorType(tensor.dtype, (1,), tensor.quant)
+    fill = sheet.tensor(f"{node.name}/fill", one, np.array([value]).astype(tensor.dtype.numpy))
+    sheet.operator("PADV2", 2, (sheet.value(x), amounts, fill), target, "PadV2Options")
+
+
+def _rearrange(sheet: Sheet, node: Node) -> str | None:
+    """Strides that pass over everything once: a transposition between two views."""
+    assert isinstance(node.op, Rearrange)
+    loops, x = node.op.loops.merged(), sheet.type(_input(node))
+    order = sorted(range(len(loops.sizes)), key=lambda axis: -loops.strides[axis])
+    sizes = tuple(loops.sizes[axis] for axis in order)
+    steps = tuple(loops.strides[axis] for axis in order)
+    dense = tuple(int(np.prod(sizes[axis + 1 :])) for axis in range(len(sizes)))
+    if loops.offset or steps != dense or int(np.prod(sizes)) != x.elements:
+        return "its strides are no transposition"
+    source = sheet.tensor(f"{node.name}/source", TensorType(x.dtype, sizes, x.quant))
+    _view(sheet, sheet.value(_input(node)), source, sizes)
+    turned = TensorType(x.dtype, loops.sizes, x.quant)
+    target = sheet.tensor(f"{node.name}/turned", turned)
+    places = sheet.integers(f"{node.name}/order", [order.index(axis) for axis in range(len(order))])
+    sheet.operator("TRANSPOSE", 2, (source, places), target, "TransposeOptions")
+    output = node.outputs[0]
+    _view(sheet, target, sheet.value(output), sheet.type(output).shape)
+    return None
+
+
+def _window(
+    sheet: Sheet, node: Node, size: Pair, stride: Pair, dilation: Pair, padding: Padding, fill: float
+) -> tuple[int, int]:
+    """(tensor of the image, number of the padding): what is neither SAME nor VALID is written out."""
+    x = _input(node)
+    tensor = sheet.type(x)
+    lengths = zip(tensor.shape[1:3], size, stride, dilation, strict=True)
+    if padding == NO_PADDING:
+        return sheet.value(x), int(tflite.Padding.VALID)
+    if padding == tuple(same_padding(*each) for each in lengths):
+        return sheet.value(x), int(tflite.Padding.SAME)
+    (top, bottom), (left, right) = padding
+    n, height, width, channels = tensor.shape
+    whole = TensorType(tensor.dtype, (n, height + top + bottom, width + left + right, channels), tensor.quant)
+    target = sheet.tensor(f"{node.name}/padded", whole)
+    _padded(sheet, node, x, target, padding, fill)
+    return target, int(tflite.Padding.VALID)
+
+
+def _zero_point(tensor: TensorType) -> float:
+    return 0.0 if tensor.quant is None else float(tensor.quant.zero_points[0])
+
+
+def _conv2d(sheet: Sheet, node: Node) -> str | None:
+    op = node.op
+    assert isinstance(op, Conv2d)
+    w = sheet.type(_input(node, 1))
+    return _layer(sheet, node, op, (w.shape[1], w.shape[2]), w, sheet.array(_input(node, 1)))
+
+
+def _depthwise(sheet: Sheet, node: Node) -> str | None:
+    op = node.op
+    assert isinstance(op, DepthwiseConv2d)
+    stored, data = sheet.type(_input(node, 1)), sheet.array(_input(node, 1))
+    if data is None:
+        return "its weights are not constant"
+    if op.stride[0] != op.stride[1]:
+        return f"its strides {op.stride[0]}x{op.stride[1]} differ"
+    quant = stored.quant
+    if quant is not None and quant.axis is not None:
+        quant = Quant(quant.scales, quant.zero_points, 3)
+    w = TensorType(stored.dtype, (1, *stored.shape), quant)
+    return _layer(sheet, node, op, (stored.shape[0], stored.shape[1]), w, data[None])
+
+
+def _layer(
+    sheet: Sheet, node: Node, op: Conv2d | DepthwiseConv2d, size: Pair, w: TensorType, data: Array | None
+) -> str | None:
+    if data is None or w.dtype not in (DType.I8, DType.F32):
+        return "its weights are not constants of int8 or float32"
+    if op.activation not in _ACTIVATIONS:
+        return f"its activation {op.activation.value}"
+    fill = _zero_point(sheet.type(_input(node)))
+    x, padding = _window(sheet, node, size, op.stride, op.dilation, op.padding, fill)
+    weights = sheet.tensor(_input(node, 1), w, data)
+    is_depthwise = isinstance(op, DepthwiseConv2d)
+    channels = w.shape[3 if is_depthwise else 0]
+    fields: dict[str, Fields] = {"DepthMultiplier": op.multiplier} if isinstance(op, DepthwiseConv2d) else {}
+    sheet.operator(
+        "DEPTHWISE_CONV_2D" if is_depthwise else "CONV_2D",
+        3,
+        (x, weights, _bias(sheet, node, w, channels)),
+        sheet.value(node.outputs[0]),
+        "DepthwiseConv2DOptions" if is_depthwise else "Conv2DOptions",
+        Padding=padding,
+        StrideH=op.stride[0],
+        StrideW=op.stride[1],
+        DilationHFactor=op.dilation[0],
+        DilationWFactor=op.dilation[1],
+        FusedActivationFunction=_ACTIVATIONS[op.activation],
+        **fields,
+    )
+    return None
+
+
+def _dense(sheet: Sheet, node: Node) -> str | None:
+    assert isinstance(node.op, Dense)
+    w, data = sheet.type(_input(node, 1)), sheet.array(_input(node, 1))
+    if data is None or w.dtype not in (DType.I8, DType.F32):
+        return "its weights are not constants of int8 or float32"
+    if node.op.activation not in _ACTIVATIONS:
+        return f"its activation {node.op.activation.value}"
+    weights, bias = sheet.tensor(_input(node, 1), w, data), _bias(sheet, node, w, w.shape[0])
+    sheet.operator(
+        "FULLY_CONNECTED",
+        4,
+        (sheet.value(_input(node)), weights, bias),
+        sheet.value(node.outputs[0]),
+        "FullyConnectedOptions",
+        FusedActivationFunction=_ACTIVATIONS[node.op.activation],
+    )
+    return None
+
+
+def _bias(sheet: Sheet, node: Node, w: TensorType, channels: int) -> int:
+    """The bias in steps of input * weights, zeros where there is none."""
+    x, name = sheet.type(_input(node)), node.inputs[2] if len(node.inputs) > 2 else None
+    dtype = {DType.I8: DType.I32, DType.I16: DType.I64}.get(x.dtype, DType.F32)
+    given = None if name is None else sheet.array(name)
+    data = np.zeros(channels, dtype.numpy) if given is None else given
+    quant = None
+    if x.quant is not None and w.quant is not None:
+        steps = tuple(float(np.float32(x.quant.scales[0] * scale)) for scale in w.quant.scales)
+        quant = Quant(steps, (0,) * len(steps), 0 if len(steps) > 1 else None)
+    stored = TensorType(dtype if given is None else sheet.type(name or "").dtype, (channels,), quant)
+    return sheet.tensor(f"{node.name}/bias", stored, data)
+
+
+def _pool(code: str) -> Writer:
+    def write(sheet: Sheet, node: Node) -> str | None:
+        op, tensor = node.op, sheet.type(_input(node))
+        assert isinstance(op, AveragePool2d | MaxPool2d)
+        if op.activation not in _ACTIVATIONS:
+            return f"its activation {op.activation.value}"
+        least = -np.inf if tensor.dtype is DType.F32 else tensor.dtype.limits[0]
+        x, padding = _window(sheet, node, op.size, op.stride, (1, 1), op.padding, float(least))
+        if isinstance(op, AveragePool2d) and x != sheet.value(_input(node)):
+            return f"its padding {op.padding}"  # what is beyond the edge does not count
+        sheet.operator(
+            code,
+            2,
+            (x,),
+            sheet.value(node.outputs[0]),
+            "Pool2DOptions",
+            Padding=padding,
+            StrideH=op.stride[0],
+            StrideW=op.stride[1],
+            FilterHeight=op.size[0],
+            FilterWidth=op.size[1],
+            FusedActivationFunction=_ACTIVATIONS[op.activation],
+        )
+        return None
+
+    return write
+
+
+WRITERS: Mapping[str, Writer] = {
+    "add": _binary("ADD", "AddOptions"),
+    "average_pool2d": _pool("AVERAGE_POOL_2D"),
+    "clamp": _clamp,
+    "concat": _concat,
+    "conv2d": _conv2d,
+    "dense": _dense,
+    "depthwise_conv2d": _depthwise,
+    "dequantize": _plain("DEQUANTIZE", 2, "DequantizeOptions"),
+    "div": _binary("DIV", "DivOptions"),
+    "hard_swish": _plain("HARD_SWISH", 1, "HardSwishOptions"),
+    "l2_norm": _plain("L2_NORMALIZATION", 2, "L2NormOptions"),
+    "leaky_relu": _leaky_relu,
+    "log_softmax": _plain("LOG_SOFTMAX", 2, "LogSoftmaxOptions"),
+    "logistic": _plain("LOGISTIC", 2),
+    "max_pool2d": _pool("MAX_POOL_2D"),
+    "mean": _mean,
+    "mul": _binary("MUL", "MulOptions"),
+    "pad": _pad,
+    "quantize": _plain("QUANTIZE", 1, "QuantizeOptions"),
+    "rearrange": _rearrange,
+    "reshape": _reshape,
+    "softmax": _softmax,
+    "sub": _binary("SUB", "SubOptions"),
+    "tanh": _plain("TANH", 2),
+}

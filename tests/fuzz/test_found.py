@@ -1,0 +1,70 @@
+"""What damaged files have found: each ends in an error that says what is wrong, soon and in little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tflite_builder import ModelBuilder
+
+from aot.errors import ModelError
+from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import TensorSpec
+
+LARGEST = 2**31 - 1
+
+
+def slice_of_two_thousand_million() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (2, 4, 1), dtype="float32")
+    bounds = [build.constant(n, np.int32(v)) for n, v in (("b", [0, 0, 0]), ("s", [2, LARGEST, 1]))]
+    result = [TensorSpec("y", (2, 4, 1), "float32")]
+    return build.finish(build.operator("SLICE", 1, (x, *bounds), result, "SliceOptions"))
+
+
+def slice_of_negative_sizes() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (2, 4, 1), dtype="float32")
+    bounds = [build.constant(n, np.int32(v)) for n, v in (("b", [0, 0, 0]), ("s", [-2, -4, 1]))]
+    result = [TensorSpec("y", (2, 4, 1), "float32")]
+    return build.finish(build.operator("SLICE", 1, (x, *bounds), result, "SliceOptions"))
+
+
+def pool_of_a_thousand_million_rows() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (1, 42, 1, 16), dtype="float32")
+    options = {"StrideH": 1, "StrideW": 1, "FilterHeight": 1_036_248_006, "FilterWidth": 1}
+    result = [TensorSpec("y", (1, 42, 1, 16), "float32")]
+    return build.finish(build.operator("MAX_POOL_2D", 2, (x,), result, "Pool2DOptions", **options))
+
+
+def lstm_with_a_bias_of_another_type() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (1, 2, 3), dtype="float32")
+    weights = [build.constant(f"w{i}", np.ones((2, 3), np.float32)) for i in range(4)]
+    recurrent = [build.constant(f"r{i}", np.ones((2, 2), np.float32)) for i in range(4)]
+    bias = [build.constant(f"b{i}", np.ones(2, np.int32 if i == 1 else np.float32)) for i in range(4)]
+    states = [build._add(TensorSpec(name, (1, 2), "float32")) for name in ("hidden", "cell")]
+    inputs = (x, *weights, *recurrent, *(None,) * 3, *bias, None, None, *states, *(None,) * 4)
+    result = [TensorSpec("y", (1, 2, 2), "float32")]
+    options = "UnidirectionalSequenceLSTMOptions"
+    return build.finish(
+        build.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", 1, inputs, result, options, FusedActivationFunction=4)
+    )
+
+
+FOUND = {
+    slice_of_two_thousand_million: "it makes shape [2, 2147483647, 1], the file declares [2, 4, 1]",
+    slice_of_negative_sizes: "it makes shape [-2, -4, 1], the file declares [2, 4, 1]",
+    pool_of_a_thousand_million_rows: "window 1036248006x1: must be at most 16384",
+    lstm_with_a_bias_of_another_type: "its gates have weights of different shapes or types: "
+    "float32[2], int32[2], float32[2], float32[2]",
+}
+
+
+@pytest.mark.parametrize("make", FOUND, ids=lambda make: make.__name__)
+def test_what_was_found_is_told_now(make: Callable[[], bytes]) -> None:
+    with pytest.raises(ModelError) as refusal:
+        read_tflite(make(), "found.tflite")
+    assert refusal.value.what == FOUND[make]
