@@ -12,7 +12,7 @@ from suite_run import REFUSED, RIGHT, WRONG, counts_of, run_suite
 
 from deploy.op_facts import suite_counts
 
-REFUSED_AT_MOST = 17
+REFUSED_AT_MOST = 13
 
 
 @pytest.mark.cc

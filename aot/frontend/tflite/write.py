@@ -1,4 +1,4 @@
-"""A graph becomes a TFLite file of the same meaning, in mode tflm bit for bit; what it cannot say is named."""
+"""A graph becomes a TFLite file of the same meaning, bit for bit; what cannot be said is named."""
 
 from __future__ import annotations
 
