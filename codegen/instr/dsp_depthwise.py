@@ -1,4 +1,4 @@
-"""Cortex-M DSP extension, depthwise: a row of 3x3 windows over planes, sums left in 32 bits.
+"""Cortex-M DSP extension, depthwise: a row of 3x3 windows over planes, requantised and stored at once.
 
 In planes the pixels of a channel are side by side. One word holds pixels 0..3; SXTB16 gives the
 pairs (0, 2) and (1, 3). With a kernel row's taps as (0, 2) and (1), output 0 is even.taps02 +
@@ -8,12 +8,14 @@ for six products. The nine weights of a channel stay in five registers along the
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from aot.ir.types import DType
 from codegen.instr.instruction import Instruction
+from codegen.instr.requantise import ToInt8
 from codegen.loops.affine import variable
-from codegen.loops.ir import Accumulate, Binary, Buffer, For, Role, Store, at, load
+from codegen.loops.ir import Accumulate, Apply, Binary, Buffer, Declare, For, Role, Store, at, load
 
 KERNEL = 3
 STRIDES = (1, 2)
@@ -26,124 +28,246 @@ READ_AHEAD = 1  # bytes past a window, and past a channel's weights, that are lo
 class DepthwiseRow:
     outputs: int
     stride: int
-    is_general: bool = False  # one function for any number of outputs
+    y_dtype: DType
+    y_step: int  # elements from one output to the next
+    turns: int = 1  # of the loop, written out; they divide the pairs of outputs
+    is_general: bool = False  # one function for any number of outputs and any way from one to the next
 
     @property
     def name(self) -> str:
-        return f"depthwise_3x3_stride_{self.stride}" + (f"_of_{self.outputs}" if self.is_short else "")
-
-    @property
-    def together(self) -> int:
-        """Outputs that come from the same words."""
-        return 2 if self.stride == 1 else 1
+        short = f"_of_{self.outputs}" if self.is_short else ""
+        turns = f"_by_{self.turns}" if self.turns > 1 else ""
+        step = "" if self.is_general else f"_step_{self.y_step}"
+        return f"depthwise_3x3_stride_{self.stride}_{self.y_dtype.value}{step}{short}{turns}"
 
     @property
     def is_short(self) -> bool:
         return self.outputs <= _SHORT and not self.is_general
 
+    @property
+    def numbers(self) -> tuple[tuple[str, int], ...]:
+        """What a call tells its function."""
+        return (("outputs", self.outputs), *((("y_step", self.y_step),) if self.is_general else ()))
 
-def depthwise_row(row: DepthwiseRow) -> Instruction:
-    """sums[i] = start[0] + sum over r, t of x[r][i * stride + t] * w[3 * r + t]."""
-    sums = Buffer("sums", DType.I32, row.outputs, Role.SCRATCH)
-    start = Buffer("start", DType.I32, 1, Role.LOCAL)
+    def steps(self, outputs: int) -> str:
+        """C of the elements that so many outputs are apart."""
+        if not self.is_general:
+            return str(outputs * self.y_step)
+        return {0: "0", 1: "y_step"}.get(outputs, f"{outputs} * y_step")
+
+
+def depthwise_row(row: DepthwiseRow, to_int8: ToInt8) -> Instruction:
+    """y[i * y_step] = stored(start[0] + sum over r, t of x[r][i * stride + t] * w[3 * r + t])."""
+    y = Buffer("y", row.y_dtype, 0, Role.OUTPUT)
     x = Buffer("x", DType.I8, 0, Role.ROWS, KERNEL)
     w = Buffer("w", DType.I8, KERNEL * KERNEL, Role.CONSTANT)
+    text = _Text(row, to_int8)
+    start, *scales = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in text.constants)
+    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
     i, r, t = variable("i"), variable("r"), variable("t")
     product = Binary("*", load(x, i * row.stride + t, r), load(w, r * KERNEL + t))
-    windows = For("r", KERNEL, (For("t", KERNEL, (Accumulate(at(sums, i), product),)),))
+    windows = For("r", KERNEL, (For("t", KERNEL, (Accumulate(at(total), product),)),))
+    stored = Apply(to_int8.store, (load(total), *(load(s) for s in scales)))
+    once = (Declare(total), Store(at(total), load(start)), windows, Store(at(y, i * row.y_step), stored))
+    given = ", ".join(f"{{{name}[0]}}" for name in text.constants)
+    numbers = ", ".join(f"{{{name}}}" for name, _ in row.numbers)
     return Instruction(
-        name=row.name,
-        params=(sums, start, x, w),
-        body=(For("i", row.outputs, (Store(at(sums, i), load(start)), windows)),),
-        call=f"{row.name}({{sums}}, {{outputs}}, {{start[0]}}, {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});",
-        definition=_definition(row),
-        numbers=(("outputs", row.outputs),),
+        name=text.name,
+        params=(y, start, *scales, x, w),
+        body=(For("i", row.outputs, once),),
+        call=f"{text.name}({{y}}, {numbers}, {given}, {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});",
+        definition=text.definition,
+        numbers=row.numbers,
         includes=("string.h",),
-        machine_instructions=_definition(row).count(_END_OF_ASM_LINE),
+        needs=(to_int8.store, *(to_int8.parts.needs if to_int8.parts is not None else ())),
+        machine_instructions=text.definition.count(_END_OF_ASM_LINE),
     )
 
 
-def _definition(row: DepthwiseRow) -> str:
-    says = "two neighbours at a time" if row.together == 2 else "one at a time"
-    lines = [
-        f"/* Sums of 3x3 windows along planes, stride {row.stride}, {says};",
-        "   reads one byte past windows and weights. */",
-        f"static inline void {row.name}(",
-        "    int32_t *sums, int32_t outputs, int32_t start,",
-        "    const int8_t *x0, const int8_t *x1, const int8_t *x2, const int8_t *w)",
-        "{",
-        "    int32_t taps02[3], tap1[3], even, odd;",
-        "    for (int32_t r = 0; r < 3; ++r) {",
-        "        uint32_t taps;",
-        "        memcpy(&taps, w + 3 * r, sizeof taps);",
-        '        __asm__("sxtb16 %0, %1" : "=r"(taps02[r]) : "r"(taps));',
-        '        __asm__("sxtb16 %0, %1, ror #8" : "=r"(tap1[r]) : "r"(taps));',
-        "    }",
-        "    /* Rows 0 and 1 share a register for their middle taps. */",
-        '    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(tap1[0]) : "r"(tap1[0]), "r"(tap1[1]));',
-        *(_written_out(row) if row.is_short else _looped(row)),
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The C function of a row. With gcc two outputs stay in registers until they are stored."""
+
+    row: DepthwiseRow
+    to_int8: ToInt8
+
+    @property
+    def name(self) -> str:
+        return f"{self.row.name}_{self.to_int8.store.name}"
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        return ("start", "scale", "shift", *(("rounding",) if self.to_int8.prepare is not None else ()))
+
+    @property
+    def definition(self) -> str:
+        says = f"/* Outputs of 3x3 windows along planes, stride {self.row.stride}, two at a time;"
+        lines = [
+            says,
+            "   reads one byte past windows and weights. */",
+            f"static inline void {self.name}(",
+            f"    {self.row.y_dtype.c_name} *y, {_ints(name for name, _ in self.row.numbers)},",
+            f"    {_ints(self.constants)},",
+            "    const int8_t *x0, const int8_t *x1, const int8_t *x2, const int8_t *w)",
+            "{",
+            *_TAPS,
+            *self._constants_in_memory(),
+            *(self._written_out() if self.row.is_short else self._looped()),
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _constants_in_memory(self) -> list[str]:
+        if self.to_int8.parts is None:
+            return []
+        return [
+            "#ifndef __clang__ /* all registers are taken: the channel's constants stay in memory */",
+            "    const int32_t start_twice = start * 2, scales[2] = {scale, rounding};",
+            *(f'    __asm__("sadd16 %0, %0, %0" : "+r"({taps}));' for taps in (*_OUTER, *_MIDDLE)),
+            "#endif",
+        ]
+
+    def _looped(self) -> list[str]:
+        outputs, c_type = 2 * self.row.turns, self.row.y_dtype.c_name
+        step = self.row.steps(outputs)
+        pairs = [self._block(2, first) for first in range(0, outputs, 2)]
+        body = pairs[0] if len(pairs) == 1 else [line for pair in pairs for line in ("    {", *pair, "    }")]
+        return [
+            f"    {c_type} *const end = y + outputs / {outputs} * {step};",
+            f"    for (; y != end; y += {step}) {{",
+            *body,
+            "    }",
+            "    if (outputs % 2 != 0) {",
+            *self._block(1, 0),
+            "    }",
+        ]
+
+    def _written_out(self) -> list[str]:
+        """A short row without a loop."""
+        lines = ["    (void)outputs;"]
+        for first in range(0, self.row.outputs, 2):
+            together = min(2, self.row.outputs - first)
+            lines += ["    {", *self._block(together, first), "    }"]
+        return lines
+
+    def _block(self, together: int, first: int) -> list[str]:
+        """One or two outputs, the first of them at y[first * step]."""
+        if self.to_int8.parts is None:
+            return self._in_c(together, first)
+        return [
+            "#ifdef __clang__",
+            *self._in_c(together, first),
+            "#else",
+            *self._in_asm(together, first),
+            "#endif",
+        ]
+
+    def _in_c(self, together: int, first: int) -> list[str]:
+        scales = ", ".join(self.constants[1:])
+        stores = [f"{self.to_int8.store.name}(sum{n}, {scales})" for n in range(together)]
+        lines = [f"        int32_t {', '.join(f'sum{n} = start' for n in range(together))};"]
+        for r in range(KERNEL):
+            lines += _asm(_window_row(self.row.stride, together, r), together, (r,), ())
+        return [*lines, *self._stored(first, stores)]
+
+    def _in_asm(self, together: int, first: int) -> list[str]:
+        parts = self.to_int8.parts
+        assert parts is not None
+        sums = [f"%[sum{n}]" for n in range(together)]
+        text = ["ldr %[sum0], %[start]", *(["mov %[sum1], %[sum0]"] if together == 2 else [])]
+        for r in range(KERNEL):
+            text += _window_row(self.row.stride, together, r)
+        text += _requantised(sums, parts.adds_sign)
+        stores = [parts.clamped.format(v=f"sum{n}") for n in range(together)]
+        lines = [f"        int32_t {', '.join(f'sum{n}' for n in range(together))};"]
+        return [*lines, *_asm(text, together, range(KERNEL), _IN_MEMORY), *self._stored(first, stores)]
+
+    def _stored(self, first: int, values: list[str]) -> list[str]:
+        c_type = self.row.y_dtype.c_name
+        places = [self.row.steps(first + n) for n in range(len(values))]
+        return [
+            f"        y[{place}] = ({c_type}){value};" for place, value in zip(places, values, strict=True)
+        ]
 
 
-def _looped(row: DepthwiseRow) -> list[str]:
-    covered = "outputs / 2 * 2" if row.together == 2 else "outputs"
-    lines = [
-        f"    for (int32_t *const end = sums + {covered}; sums != end; sums += {row.together}) {{",
-        *_block(row.together, "sums", 0),
-        "    }",
-    ]
-    if row.together == 2:
-        lines += ["    if (outputs % 2 != 0) {", *_block(1, "sums", 0), "    }"]
-    return lines
+def _ints(names: Iterable[str]) -> str:
+    return ", ".join(f"int32_t {name}" for name in names)
 
 
-def _written_out(row: DepthwiseRow) -> list[str]:
-    """A short row without a loop."""
-    lines = ["    (void)outputs;"]
-    for first in range(0, row.outputs, row.together):
-        lines += ["    {", *_block(min(row.together, row.outputs - first), "sums", first), "    }"]
-    return lines
+_TAPS = (
+    "    int32_t taps02[3], tap1[3], even, odd;",
+    "    for (int32_t r = 0; r < 3; ++r) {",
+    "        uint32_t taps;",
+    "        memcpy(&taps, w + 3 * r, sizeof taps);",
+    '        __asm__("sxtb16 %0, %1" : "=r"(taps02[r]) : "r"(taps));',
+    '        __asm__("sxtb16 %0, %1, ror #8" : "=r"(tap1[r]) : "r"(taps));',
+    "    }",
+    "    /* Rows 0 and 1 share a register for their middle taps. */",
+    '    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(tap1[0]) : "r"(tap1[0]), "r"(tap1[1]));',
+)
+_IN_MEMORY = (
+    '[start] "m"(start_twice)',
+    '[scales] "m"(scales)',
+    '[rounding] "m"(scales[1])',
+    '[shift] "m"(shift)',
+)
+_OUTER = ("taps02[0]", "taps02[1]", "taps02[2]")
+_MIDDLE = ("tap1[0]", "tap1[2]")
+_MIDDLE_OF_ROW = ((0, "b"), (0, "t"), (1, "b"))  # which of those registers, and which half of it
 
 
-def _block(together: int, sums: str, first: int) -> list[str]:
-    pair = together == 2
-    return [
-        f"        int32_t sum0 = start{', sum1 = start' if pair else ''};",
-        *_asm(pair),
-        *(f"        {sums}[{first + n}] = sum{n};" for n in range(together)),
-    ]
-
-
-def _asm(pair: bool) -> list[str]:
-    """All nine taps for one output or two neighbours, a statement per kernel row."""
-    middle = (
-        ("tap1[0]", "b"),
-        ("tap1[0]", "t"),
-        ("tap1[2]", "b"),
-    )  # register and halfword of each row's middle tap
-    lines = []
-    for r, (tap, half) in enumerate(middle):
-        lines += _row_asm(r, tap, half, pair)
-    return lines
-
-
-def _row_asm(r: int, tap: str, half: str, pair: bool) -> list[str]:
+def _window_row(stride: int, together: int, r: int) -> list[str]:
+    """A kernel row's products for one output or two neighbours."""
+    taps, (register, half) = f"%[outer{r}]", _MIDDLE_OF_ROW[r]
+    tap = f"%[middle{register}]"
     text = [
-        "ldr %[odd], [%[x]], #2",
+        f"ldr %[odd], [%[x{r}]], #{stride * together}",
         "sxtb16 %[even], %[odd]",
         "sxtb16 %[odd], %[odd], ror #8",
-        "smlad %[sum0], %[even], %[taps], %[sum0]",
-        *(["smlad %[sum1], %[odd], %[taps], %[sum1]"] if pair else []),
-        f"smlab{half} %[sum0], %[odd], %[tap], %[sum0]",
-        *([f"smlat{half} %[sum1], %[even], %[tap], %[sum1]"] if pair else []),
+        f"smlad %[sum0], %[even], {taps}, %[sum0]",
+        f"smlab{half} %[sum0], %[odd], {tap}, %[sum0]",
     ]
-    sums = '[sum0] "+r"(sum0), ' + ('[sum1] "+r"(sum1), ' if pair else "")
+    if together == 1:
+        return text
+    if stride == 1:
+        return [
+            *text,
+            f"smlad %[sum1], %[odd], {taps}, %[sum1]",
+            f"smlat{half} %[sum1], %[even], {tap}, %[sum1]",
+        ]
+    return [
+        *text,
+        f"smlatb %[sum1], %[even], {taps}, %[sum1]",
+        f"smlat{half} %[sum1], %[odd], {tap}, %[sum1]",
+        f"ldrsb %[even], [%[x{r}]]",
+        f"smlabt %[sum1], %[even], {taps}, %[sum1]",
+    ]
+
+
+def _requantised(sums: list[str], adds_sign: bool) -> list[str]:
+    """Doubled sums times the scale plus the rounding term, shifted to the right."""
+    text = ["ldrd %[even], %[odd], %[scales]"]
+    for n, total in enumerate(sums):
+        if adds_sign:
+            text += [*(["ldr %[odd], %[rounding]"] if n else []), f"add %[odd], %[odd], {total}, asr #31"]
+        text.append(f"smmlar {total}, {total}, %[even], %[odd]")
+    return [*text, "ldr %[even], %[shift]", *(f"asr {total}, {total}, %[even]" for total in sums)]
+
+
+def _asm(text: list[str], together: int, rows: Sequence[int], memory: tuple[str, ...]) -> list[str]:
+    kept = "=&r" if memory else "+r"
+    moved = [*(f'[sum{n}] "{kept}"(sum{n})' for n in range(together)), *(f'[x{r}] "+r"(x{r})' for r in rows)]
+    middle = sorted({_MIDDLE_OF_ROW[r][0] for r in rows})
+    taken = [
+        *(f'[outer{r}] "r"({_OUTER[r]})' for r in rows),
+        *(f'[middle{register}] "r"({_MIDDLE[register]})' for register in middle),
+        *memory,
+    ]
     return [
         "        __asm__ volatile(",
         *[f'            "{line}\\n\\t"' for line in text],
-        f'            : {sums}[x] "+r"(x{r}), [even] "=&r"(even), [odd] "=&r"(odd)',
-        f'            : [taps] "r"(taps02[{r}]), [tap] "r"({tap})',
+        f"            : {', '.join(moved)},",
+        '              [even] "=&r"(even), [odd] "=&r"(odd)',
+        f"            : {', '.join(taken)}",
         '            : "memory");',
     ]

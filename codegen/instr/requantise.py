@@ -89,12 +89,22 @@ static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
 
 
 @dataclass(frozen=True, slots=True)
+class ShiftedRight:
+    """What is left of a store for those who do the rest in registers: (SMMLAR [+ sign]) >> right, clamped."""
+
+    adds_sign: bool
+    clamped: str  # C of {v}
+    needs: tuple[Function, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ToInt8:
     """How sums become stored values: `prepare(right)` once per channel, `store` for every sum."""
 
     prepare: Function | None
     store: Function  # (sum, mult, right) -> int8, or (sum, mult, right, prepared) -> int8
     sum_dtype: DType = DType.I32
+    parts: ShiftedRight | None = None  # of `store`, where it has nothing else
 
 
 def to_int8(requant: Requant, dsp: bool) -> ToInt8:
@@ -103,7 +113,7 @@ def to_int8(requant: Requant, dsp: bool) -> ToInt8:
     if requant.rounding is RequantRounding.REDUCED:
         return ToInt8(None, _reduced(requant), requant.sum_dtype)
     if requant.is_plain:
-        return ToInt8(_rounding_term(requant), _right_shift_only(requant, dsp))
+        return ToInt8(_rounding_term(requant), _right_shift_only(requant, dsp), parts=_parts(requant, dsp))
     return ToInt8(None, _any_shift(requant))
 
 
@@ -122,20 +132,27 @@ static inline int32_t {name}(int32_t right)
 
 
 def _right_shift_only(r: Requant, dsp: bool) -> Function:
-    sign_matters = r.low < r.zero_point
-    name = f"to_{_stored(r)}{_clamp_suffix(r)}" + ("" if sign_matters else "_relu")
-    rounded = "(v + (sum >> 31))" if sign_matters else "v"
+    parts = _parts(r, dsp)
+    name = f"to_{_stored(r)}{_clamp_suffix(r)}" + ("" if parts.adds_sign else "_relu")
+    rounded = "(v + (sum >> 31))" if parts.adds_sign else "v"
     definition = f"""\
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; {r.low} .. {r.high}. */
 static inline int32_t {name}(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {{
     const int32_t v = doubling_high_mul_add(sum, mult, rounding);
-    return {_clamp(f"{rounded} >> right", r, dsp)};
+    return {parts.clamped.format(v=f"{rounded} >> right")};
 }}
 """
     return Function(
-        name, DType.I32, definition, _prepared_meaning(r), (), _needs(r, dsp, doubling_high_mul_add(dsp))
+        name, DType.I32, definition, _prepared_meaning(r), (), (doubling_high_mul_add(dsp), *parts.needs)
     )
+
+
+def _parts(r: Requant, dsp: bool) -> ShiftedRight:
+    adds_sign = r.low < r.zero_point
+    if dsp and _saturates(r):
+        return ShiftedRight(adds_sign, "saturate_to_int8({v})", (SATURATE,))
+    return ShiftedRight(adds_sign, f"clamp({{v}}, {r.low}, {r.high})", (clamp_function(),))
 
 
 def _any_shift(r: Requant) -> Function:
@@ -261,16 +278,6 @@ def _prepared_meaning(r: Requant) -> Callable[..., int]:
         return min(max((v + rounding - sign * (total < 0)) >> right, r.low), r.high)
 
     return compute
-
-
-def _needs(r: Requant, dsp: bool, *functions: Function) -> tuple[Function, ...]:
-    return (*functions, SATURATE if dsp and _saturates(r) else clamp_function())
-
-
-def _clamp(value: str, r: Requant, dsp: bool) -> str:
-    if dsp and _saturates(r):
-        return f"saturate_to_int8({value})"
-    return f"clamp({value}, {r.low}, {r.high})"
 
 
 def _clamp_any(value: str, r: Requant) -> str:

@@ -10,6 +10,7 @@ for c in channels: for m in multiplier: for x in pixels:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,15 +28,13 @@ from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants, requantised
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, Declare, For, Proc, Role, Store, at, load
-from codegen.loops.schedule import partition, privatize, split, unroll, unroll_by
+from codegen.loops.schedule import unroll
 from codegen.loops.tensorize import tensorize
 from codegen.model import RowFormat
 
-_BLOCK = 64  # sums on the stack at a time
-DSP_KNOBS = (Knob("block", (16, 32, _BLOCK, 128)), Knob("stores", (1, 2, 4)))  # stores written out
+DSP_KNOBS = (Knob("turns", (1, 2, 4)),)  # of the loop over pairs of outputs, written out
 _UNROLLED_TAPS = 9  # of a kernel row; of a column, where it has but one
 _UNROLLED_SMALL = 3  # where code shall be small
-_UNROLLED_STORES = 6  # of a row so short that its loop would cost more than its code
 
 
 def _op(site: Site) -> DepthwiseConv2d:
@@ -77,10 +76,10 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         weights = depthwise_mve.packed_weights(w)
         schedule, why = "helium", "rows of planes interleaved, a window in one vector"
     elif _is_dsp_row(site):
-        space = _dsp_space(proc.name, output.width)
+        row = _dsp_row(site, output)
+        space = _dsp_space(f"{proc.name} planes", row)
         point = space.chosen(site.tuned)
-        small = site.optimize is Optimize.SIZE
-        proc = _schedule_dsp_row(proc, output.width, op.stride[1], small, point)
+        proc = tensorize(proc, "column", [depthwise_row(replace(row, turns=point["turns"]), tail.to_int8)])
         weights = np.append(weights, np.zeros(dsp_depthwise.READ_AHEAD, np.int8))
         schedule, why = "smlad", "3x3 windows along planes, nine weights in five registers"
     else:
@@ -127,18 +126,6 @@ def _nest(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     return Proc(name, (xs, ys, w, *channel.tables), (For("c", x.channels, (filters,)),))
 
 
-def _dsp_space(name: str, width: int) -> Space:
-    """Blocks that cut the row into as many parts are the same; a short row is written out as it is."""
-
-    def is_another(point: Point) -> bool:
-        parts = -(-width // point["block"])
-        is_new = all(-(-width // b) != parts for b in DSP_KNOBS[0].values if b < point["block"])
-        return is_new and (point["stores"] == 1 or -(-width // parts) > _UNROLLED_STORES)
-
-    extents = {"block": width, "stores": width}
-    return Space(f"{name} planes", DSP_KNOBS, {"block": _BLOCK, "stores": 1}, is_another, extents)
-
-
 def _schedule_plain(proc: Proc, rows: int, columns: int, small: bool) -> Proc:
     """A kernel row's taps one after the other: a loop around a product costs more than the product."""
     most = _UNROLLED_SMALL if small else _UNROLLED_TAPS
@@ -146,20 +133,19 @@ def _schedule_plain(proc: Proc, rows: int, columns: int, small: bool) -> Proc:
     return unroll(proc, "r") if columns == 1 and rows <= most else proc
 
 
-def _schedule_dsp_row(proc: Proc, width: int, stride: int, small: bool, point: Point) -> Proc:
-    """A block of sums by one instruction, then all of them requantised."""
-    blocks = -(-width // point["block"])
-    size = -(-width // blocks)
-    whole, rest = divmod(width, size)
-    if rest:
-        proc = partition(proc, "column", whole * size, "blocks", "output")
-    proc = split(proc, "blocks" if rest else "column", size, "block", "output")
-    proc = privatize(proc, ("sum",), "output", together=2)
-    rows = [DepthwiseRow(n, stride, small) for n in (size, rest) if n]
-    proc = tensorize(proc, "output", [depthwise_row(r) for r in rows])
-    if size <= _UNROLLED_STORES and not small:
-        return unroll(proc, "output")
-    return unroll_by(proc, "output", point["stores"])
+def _dsp_row(site: Site, y: RowFormat) -> DepthwiseRow:
+    y_dtype = storage_dtype(site.outputs[0], y)
+    is_general = site.optimize is Optimize.SIZE
+    return DepthwiseRow(y.width, _op(site).stride[1], y_dtype, y.x_step, is_general=is_general)
+
+
+def _dsp_space(task: str, row: DepthwiseRow) -> Space:
+    """As many pairs to a turn as divide the row's."""
+
+    def is_possible(point: Point) -> bool:
+        return not row.is_short and row.outputs // 2 % point["turns"] == 0
+
+    return Space(task, DSP_KNOBS, {"turns": 1}, is_possible, {"turns": row.outputs // 2})
 
 
 KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 from c_checks import failures_on_board
 from proc_checks import proc_check
 
+from aot.ir.graph import Array
 from aot.ir.types import DType
+from aot.ops.rounding import RequantRounding
 from codegen.instr.dsp import DotTile, dot
 from codegen.instr.dsp_depthwise import STRIDES, DepthwiseRow, depthwise_row
 from codegen.instr.instruction import Instruction
+from codegen.instr.requantise import Requant, to_int8
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Declare, For, Invoke, Proc, Role, Stmt, Store, at, load
 from codegen.loops.schedule import unroll
 
+Trial = tuple[str, Proc, Mapping[str, Array]]  # name, what is run, the operands that are not random
 ELEMENTS = 416  # of every operand: more than any of these reads
 SUMS = (Role.LOCAL, Role.SCRATCH)  # what the caller holds, in registers or in an array
 I = variable("i")  # noqa: E741 - the loop variable of this name
@@ -51,32 +56,52 @@ TILES = ((1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (3, 1), (3, 2))
 STEPS = ((1, 16), (2, 1), (5, 4), (6, 16), (16, 4), (16, 16), (17, 16))  # groups, and of them in a turn
 
 
-def dots() -> Iterator[tuple[str, Proc]]:
+def dots() -> Iterator[Trial]:
     """Every register tile that fits, lengths that become different loops, aligned or not."""
     for (pixels, channels), (steps, most), x_dtype in product(TILES, STEPS, (DType.I8, DType.I16)):
         for aligned, pixel_step in ((True, 8), (False, 3)):
             tile = DotTile(pixels, channels, steps, pixel_step, x_dtype, aligned, most)
-            yield f"{tile.name}_{steps}", calling(dot(tile), x=0 if aligned else 1)
+            yield f"{tile.name}_{steps}", calling(dot(tile), x=0 if aligned else 1), {}
             if pixels < 3 and most == 16:
                 general = replace(tile, is_general=True)
-                yield f"{general.name}_{steps}_{pixel_step}", calling(dot(general), x=0 if aligned else 1)
+                yield f"{general.name}_{steps}_{pixel_step}", calling(dot(general), x=0 if aligned else 1), {}
 
 
-def dots_of_wide_weights() -> Iterator[tuple[str, Proc]]:
+def dots_of_wide_weights() -> Iterator[Trial]:
     """The same with weights that were widened when they were stored; more channels then fit."""
     tiles = (*TILES, (1, 5), (1, 6))
     for (pixels, channels), (steps, most), x_dtype in product(tiles, STEPS, (DType.I8, DType.I16)):
         tile = DotTile(pixels, channels, steps, 8, x_dtype, True, most, DType.I16)
-        yield f"{tile.name}_{steps}", calling(dot(tile))
+        yield f"{tile.name}_{steps}", calling(dot(tile)), {}
 
 
-def depthwise_rows() -> Iterator[tuple[str, Proc]]:
-    for outputs, stride in product((1, 2, 3, 4, 5, 6, 9, 16, 17), STRIDES):
-        row = DepthwiseRow(outputs, stride)
-        for first in (0, 1, 2, 3):
-            yield f"{row.name}_{outputs}_from_{first}", calling(depthwise_row(row), x=first, w=9 * first)
-        general = replace(row, is_general=True)
-        yield f"general_{row.name}_{outputs}", calling(depthwise_row(general), x=1, w=9)
+# How sums become stored values, and the shift: with their sign, without it, clamped, of any shift.
+STORED = {
+    "signed": (Requant(3, -128, 127, RequantRounding.DOUBLE, (1, 22), sum_fits_30_bits=True), 8),
+    "relu": (Requant(-128, -128, 127, RequantRounding.DOUBLE, (1, 22), sum_fits_30_bits=True), 7),
+    "clamped": (Requant(-9, -20, 90, RequantRounding.DOUBLE, (1, 22), sum_fits_30_bits=True), 1),
+    "any shift": (Requant(5, -128, 127, RequantRounding.DOUBLE, (-3, 22), sum_fits_30_bits=True), 8),
+}
+
+
+def depthwise_rows() -> Iterator[Trial]:
+    """Rows of all lengths on every alignment, written as bytes side by side or as halfwords apart."""
+    widths = product((1, 2, 3, 4, 5, 6, 9, 16, 17), STRIDES, STORED)
+    for number, (outputs, stride, kind) in enumerate(widths):
+        requant, right = STORED[kind]
+        to_stored = to_int8(requant, dsp=True)
+        values = {"start": -1000 * number, "scale": 2**30 + 12345678 * number, "shift": right}
+        if to_stored.prepare is not None:
+            values["rounding"] = to_stored.prepare.meaning(right)
+        given = {f"given_{name}": np.array([value], np.int32) for name, value in values.items()}
+        row = DepthwiseRow(outputs, stride, *((DType.I8, 1), (DType.I16, 7))[number % 2])
+        general, by_two = replace(row, is_general=True), replace(row, turns=2)
+        rows = (row, general, by_two) if outputs in (9, 16, 17) and outputs // 2 % 2 == 0 else (row, general)
+        for first, row in enumerate(rows):
+            instruction = depthwise_row(row, to_stored)
+            name = f"{instruction.name}_{outputs}_{number}"
+            given["y"] = np.zeros(ELEMENTS, row.y_dtype.numpy)
+            yield name, calling(instruction, x=number % 4, w=9 * first), given
 
 
 @pytest.mark.arm
@@ -84,8 +109,8 @@ def depthwise_rows() -> Iterator[tuple[str, Proc]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("instructions", [dots, dots_of_wide_weights, depthwise_rows])
 def test_instructions_do_what_their_nests_say(
-    instructions: Callable[[], Iterator[tuple[str, Proc]]], require_tool: Callable[..., None], tmp_path: Path
+    instructions: Callable[[], Iterator[Trial]], require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
-    checks = [proc_check(name, proc) for name, proc in instructions()]
+    checks = [proc_check(name, proc, given) for name, proc, given in instructions()]
     assert failures_on_board(checks, tmp_path / "checks") == {}

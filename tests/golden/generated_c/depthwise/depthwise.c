@@ -55,10 +55,11 @@ static inline int32_t to_int8_m128_22_relu(int32_t sum, int32_t mult, int32_t ri
     return clamp(v >> right, -128, 22);
 }
 
-/* Sums of 3x3 windows along planes, stride 1, two neighbours at a time;
+/* Outputs of 3x3 windows along planes, stride 1, two at a time;
    reads one byte past windows and weights. */
-static inline void depthwise_3x3_stride_1(
-    int32_t *sums, int32_t outputs, int32_t start,
+static inline void depthwise_3x3_stride_1_i16_step_4_to_int8_m128_22_relu(
+    int16_t *y, int32_t outputs,
+    int32_t start, int32_t scale, int32_t shift, int32_t rounding,
     const int8_t *x0, const int8_t *x1, const int8_t *x2, const int8_t *w)
 {
     int32_t taps02[3], tap1[3], even, odd;
@@ -70,74 +71,159 @@ static inline void depthwise_3x3_stride_1(
     }
     /* Rows 0 and 1 share a register for their middle taps. */
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(tap1[0]) : "r"(tap1[0]), "r"(tap1[1]));
-    for (int32_t *const end = sums + outputs / 2 * 2; sums != end; sums += 2) {
+#ifndef __clang__ /* all registers are taken: the channel's constants stay in memory */
+    const int32_t start_twice = start * 2, scales[2] = {scale, rounding};
+    __asm__("sadd16 %0, %0, %0" : "+r"(taps02[0]));
+    __asm__("sadd16 %0, %0, %0" : "+r"(taps02[1]));
+    __asm__("sadd16 %0, %0, %0" : "+r"(taps02[2]));
+    __asm__("sadd16 %0, %0, %0" : "+r"(tap1[0]));
+    __asm__("sadd16 %0, %0, %0" : "+r"(tap1[2]));
+#endif
+    int16_t *const end = y + outputs / 2 * 8;
+    for (; y != end; y += 8) {
+#ifdef __clang__
         int32_t sum0 = start, sum1 = start;
         __asm__ volatile(
-            "ldr %[odd], [%[x]], #2\n\t"
+            "ldr %[odd], [%[x0]], #2\n\t"
             "sxtb16 %[even], %[odd]\n\t"
             "sxtb16 %[odd], %[odd], ror #8\n\t"
-            "smlad %[sum0], %[even], %[taps], %[sum0]\n\t"
-            "smlad %[sum1], %[odd], %[taps], %[sum1]\n\t"
-            "smlabb %[sum0], %[odd], %[tap], %[sum0]\n\t"
-            "smlatb %[sum1], %[even], %[tap], %[sum1]\n\t"
-            : [sum0] "+r"(sum0), [sum1] "+r"(sum1), [x] "+r"(x0), [even] "=&r"(even), [odd] "=&r"(odd)
-            : [taps] "r"(taps02[0]), [tap] "r"(tap1[0])
+            "smlad %[sum0], %[even], %[outer0], %[sum0]\n\t"
+            "smlabb %[sum0], %[odd], %[middle0], %[sum0]\n\t"
+            "smlad %[sum1], %[odd], %[outer0], %[sum1]\n\t"
+            "smlatb %[sum1], %[even], %[middle0], %[sum1]\n\t"
+            : [sum0] "+r"(sum0), [sum1] "+r"(sum1), [x0] "+r"(x0),
+              [even] "=&r"(even), [odd] "=&r"(odd)
+            : [outer0] "r"(taps02[0]), [middle0] "r"(tap1[0])
             : "memory");
         __asm__ volatile(
-            "ldr %[odd], [%[x]], #2\n\t"
+            "ldr %[odd], [%[x1]], #2\n\t"
             "sxtb16 %[even], %[odd]\n\t"
             "sxtb16 %[odd], %[odd], ror #8\n\t"
-            "smlad %[sum0], %[even], %[taps], %[sum0]\n\t"
-            "smlad %[sum1], %[odd], %[taps], %[sum1]\n\t"
-            "smlabt %[sum0], %[odd], %[tap], %[sum0]\n\t"
-            "smlatt %[sum1], %[even], %[tap], %[sum1]\n\t"
-            : [sum0] "+r"(sum0), [sum1] "+r"(sum1), [x] "+r"(x1), [even] "=&r"(even), [odd] "=&r"(odd)
-            : [taps] "r"(taps02[1]), [tap] "r"(tap1[0])
+            "smlad %[sum0], %[even], %[outer1], %[sum0]\n\t"
+            "smlabt %[sum0], %[odd], %[middle0], %[sum0]\n\t"
+            "smlad %[sum1], %[odd], %[outer1], %[sum1]\n\t"
+            "smlatt %[sum1], %[even], %[middle0], %[sum1]\n\t"
+            : [sum0] "+r"(sum0), [sum1] "+r"(sum1), [x1] "+r"(x1),
+              [even] "=&r"(even), [odd] "=&r"(odd)
+            : [outer1] "r"(taps02[1]), [middle0] "r"(tap1[0])
             : "memory");
         __asm__ volatile(
-            "ldr %[odd], [%[x]], #2\n\t"
+            "ldr %[odd], [%[x2]], #2\n\t"
             "sxtb16 %[even], %[odd]\n\t"
             "sxtb16 %[odd], %[odd], ror #8\n\t"
-            "smlad %[sum0], %[even], %[taps], %[sum0]\n\t"
-            "smlad %[sum1], %[odd], %[taps], %[sum1]\n\t"
-            "smlabb %[sum0], %[odd], %[tap], %[sum0]\n\t"
-            "smlatb %[sum1], %[even], %[tap], %[sum1]\n\t"
-            : [sum0] "+r"(sum0), [sum1] "+r"(sum1), [x] "+r"(x2), [even] "=&r"(even), [odd] "=&r"(odd)
-            : [taps] "r"(taps02[2]), [tap] "r"(tap1[2])
+            "smlad %[sum0], %[even], %[outer2], %[sum0]\n\t"
+            "smlabb %[sum0], %[odd], %[middle1], %[sum0]\n\t"
+            "smlad %[sum1], %[odd], %[outer2], %[sum1]\n\t"
+            "smlatb %[sum1], %[even], %[middle1], %[sum1]\n\t"
+            : [sum0] "+r"(sum0), [sum1] "+r"(sum1), [x2] "+r"(x2),
+              [even] "=&r"(even), [odd] "=&r"(odd)
+            : [outer2] "r"(taps02[2]), [middle1] "r"(tap1[2])
             : "memory");
-        sums[0] = sum0;
-        sums[1] = sum1;
+        y[0] = (int16_t)to_int8_m128_22_relu(sum0, scale, shift, rounding);
+        y[4] = (int16_t)to_int8_m128_22_relu(sum1, scale, shift, rounding);
+#else
+        int32_t sum0, sum1;
+        __asm__ volatile(
+            "ldr %[sum0], %[start]\n\t"
+            "mov %[sum1], %[sum0]\n\t"
+            "ldr %[odd], [%[x0]], #2\n\t"
+            "sxtb16 %[even], %[odd]\n\t"
+            "sxtb16 %[odd], %[odd], ror #8\n\t"
+            "smlad %[sum0], %[even], %[outer0], %[sum0]\n\t"
+            "smlabb %[sum0], %[odd], %[middle0], %[sum0]\n\t"
+            "smlad %[sum1], %[odd], %[outer0], %[sum1]\n\t"
+            "smlatb %[sum1], %[even], %[middle0], %[sum1]\n\t"
+            "ldr %[odd], [%[x1]], #2\n\t"
+            "sxtb16 %[even], %[odd]\n\t"
+            "sxtb16 %[odd], %[odd], ror #8\n\t"
+            "smlad %[sum0], %[even], %[outer1], %[sum0]\n\t"
+            "smlabt %[sum0], %[odd], %[middle0], %[sum0]\n\t"
+            "smlad %[sum1], %[odd], %[outer1], %[sum1]\n\t"
+            "smlatt %[sum1], %[even], %[middle0], %[sum1]\n\t"
+            "ldr %[odd], [%[x2]], #2\n\t"
+            "sxtb16 %[even], %[odd]\n\t"
+            "sxtb16 %[odd], %[odd], ror #8\n\t"
+            "smlad %[sum0], %[even], %[outer2], %[sum0]\n\t"
+            "smlabb %[sum0], %[odd], %[middle1], %[sum0]\n\t"
+            "smlad %[sum1], %[odd], %[outer2], %[sum1]\n\t"
+            "smlatb %[sum1], %[even], %[middle1], %[sum1]\n\t"
+            "ldrd %[even], %[odd], %[scales]\n\t"
+            "smmlar %[sum0], %[sum0], %[even], %[odd]\n\t"
+            "smmlar %[sum1], %[sum1], %[even], %[odd]\n\t"
+            "ldr %[even], %[shift]\n\t"
+            "asr %[sum0], %[sum0], %[even]\n\t"
+            "asr %[sum1], %[sum1], %[even]\n\t"
+            : [sum0] "=&r"(sum0), [sum1] "=&r"(sum1), [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2),
+              [even] "=&r"(even), [odd] "=&r"(odd)
+            : [outer0] "r"(taps02[0]), [outer1] "r"(taps02[1]), [outer2] "r"(taps02[2]), [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]), [start] "m"(start_twice), [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift)
+            : "memory");
+        y[0] = (int16_t)clamp(sum0, -128, 22);
+        y[4] = (int16_t)clamp(sum1, -128, 22);
+#endif
     }
     if (outputs % 2 != 0) {
+#ifdef __clang__
         int32_t sum0 = start;
         __asm__ volatile(
-            "ldr %[odd], [%[x]], #2\n\t"
+            "ldr %[odd], [%[x0]], #1\n\t"
             "sxtb16 %[even], %[odd]\n\t"
             "sxtb16 %[odd], %[odd], ror #8\n\t"
-            "smlad %[sum0], %[even], %[taps], %[sum0]\n\t"
-            "smlabb %[sum0], %[odd], %[tap], %[sum0]\n\t"
-            : [sum0] "+r"(sum0), [x] "+r"(x0), [even] "=&r"(even), [odd] "=&r"(odd)
-            : [taps] "r"(taps02[0]), [tap] "r"(tap1[0])
+            "smlad %[sum0], %[even], %[outer0], %[sum0]\n\t"
+            "smlabb %[sum0], %[odd], %[middle0], %[sum0]\n\t"
+            : [sum0] "+r"(sum0), [x0] "+r"(x0),
+              [even] "=&r"(even), [odd] "=&r"(odd)
+            : [outer0] "r"(taps02[0]), [middle0] "r"(tap1[0])
             : "memory");
         __asm__ volatile(
-            "ldr %[odd], [%[x]], #2\n\t"
+            "ldr %[odd], [%[x1]], #1\n\t"
             "sxtb16 %[even], %[odd]\n\t"
             "sxtb16 %[odd], %[odd], ror #8\n\t"
-            "smlad %[sum0], %[even], %[taps], %[sum0]\n\t"
-            "smlabt %[sum0], %[odd], %[tap], %[sum0]\n\t"
-            : [sum0] "+r"(sum0), [x] "+r"(x1), [even] "=&r"(even), [odd] "=&r"(odd)
-            : [taps] "r"(taps02[1]), [tap] "r"(tap1[0])
+            "smlad %[sum0], %[even], %[outer1], %[sum0]\n\t"
+            "smlabt %[sum0], %[odd], %[middle0], %[sum0]\n\t"
+            : [sum0] "+r"(sum0), [x1] "+r"(x1),
+              [even] "=&r"(even), [odd] "=&r"(odd)
+            : [outer1] "r"(taps02[1]), [middle0] "r"(tap1[0])
             : "memory");
         __asm__ volatile(
-            "ldr %[odd], [%[x]], #2\n\t"
+            "ldr %[odd], [%[x2]], #1\n\t"
             "sxtb16 %[even], %[odd]\n\t"
             "sxtb16 %[odd], %[odd], ror #8\n\t"
-            "smlad %[sum0], %[even], %[taps], %[sum0]\n\t"
-            "smlabb %[sum0], %[odd], %[tap], %[sum0]\n\t"
-            : [sum0] "+r"(sum0), [x] "+r"(x2), [even] "=&r"(even), [odd] "=&r"(odd)
-            : [taps] "r"(taps02[2]), [tap] "r"(tap1[2])
+            "smlad %[sum0], %[even], %[outer2], %[sum0]\n\t"
+            "smlabb %[sum0], %[odd], %[middle1], %[sum0]\n\t"
+            : [sum0] "+r"(sum0), [x2] "+r"(x2),
+              [even] "=&r"(even), [odd] "=&r"(odd)
+            : [outer2] "r"(taps02[2]), [middle1] "r"(tap1[2])
             : "memory");
-        sums[0] = sum0;
+        y[0] = (int16_t)to_int8_m128_22_relu(sum0, scale, shift, rounding);
+#else
+        int32_t sum0;
+        __asm__ volatile(
+            "ldr %[sum0], %[start]\n\t"
+            "ldr %[odd], [%[x0]], #1\n\t"
+            "sxtb16 %[even], %[odd]\n\t"
+            "sxtb16 %[odd], %[odd], ror #8\n\t"
+            "smlad %[sum0], %[even], %[outer0], %[sum0]\n\t"
+            "smlabb %[sum0], %[odd], %[middle0], %[sum0]\n\t"
+            "ldr %[odd], [%[x1]], #1\n\t"
+            "sxtb16 %[even], %[odd]\n\t"
+            "sxtb16 %[odd], %[odd], ror #8\n\t"
+            "smlad %[sum0], %[even], %[outer1], %[sum0]\n\t"
+            "smlabt %[sum0], %[odd], %[middle0], %[sum0]\n\t"
+            "ldr %[odd], [%[x2]], #1\n\t"
+            "sxtb16 %[even], %[odd]\n\t"
+            "sxtb16 %[odd], %[odd], ror #8\n\t"
+            "smlad %[sum0], %[even], %[outer2], %[sum0]\n\t"
+            "smlabb %[sum0], %[odd], %[middle1], %[sum0]\n\t"
+            "ldrd %[even], %[odd], %[scales]\n\t"
+            "smmlar %[sum0], %[sum0], %[even], %[odd]\n\t"
+            "ldr %[even], %[shift]\n\t"
+            "asr %[sum0], %[sum0], %[even]\n\t"
+            : [sum0] "=&r"(sum0), [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2),
+              [even] "=&r"(even), [odd] "=&r"(odd)
+            : [outer0] "r"(taps02[0]), [outer1] "r"(taps02[1]), [outer2] "r"(taps02[2]), [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]), [start] "m"(start_twice), [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift)
+            : "memory");
+        y[0] = (int16_t)clamp(sum0, -128, 22);
+#endif
     }
 }
 
@@ -334,15 +420,7 @@ static KERNEL void depthwise_conv2d_3x3_4_by_5(
         shift = right[c];
         int32_t rounding;
         rounding = rounding_zero_m128(shift);
-        {
-            int32_t sum[5];
-            depthwise_3x3_stride_1(sum, 5, start, x[0] + c * 6, x[1] + c * 6, x[2] + c * 6, w + c * 9);
-            y[c] = (int16_t)to_int8_m128_22_relu(sum[0], scale, shift, rounding);
-            y[c + 4] = (int16_t)to_int8_m128_22_relu(sum[1], scale, shift, rounding);
-            y[c + 8] = (int16_t)to_int8_m128_22_relu(sum[2], scale, shift, rounding);
-            y[c + 12] = (int16_t)to_int8_m128_22_relu(sum[3], scale, shift, rounding);
-            y[c + 16] = (int16_t)to_int8_m128_22_relu(sum[4], scale, shift, rounding);
-        }
+        depthwise_3x3_stride_1_i16_step_4_to_int8_m128_22_relu(y + c, 5, start, scale, shift, rounding, x[0] + c * 6, x[1] + c * 6, x[2] + c * 6, w + c * 9);
     }
 }
 
