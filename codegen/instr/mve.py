@@ -159,7 +159,8 @@ def _window(tile: DotTile) -> list[str]:
     pointers = [f"p{n}" for n in range(len(_taps(tile)))] if _in_registers(tile) else ["p"]
     text = [line for n in range(len(_taps(tile))) for line in _tap(tile, n)]
     if tile.rest:
-        text = [f"mov %[count], #{tile.rest}", "vctp.8 %[count]", *text]
+        count = "count" if _counts(tile) else "s00"  # which is not a sum yet
+        text = [f"mov %[{count}], #{tile.rest}", f"vctp.8 %[{count}]", *text]
     moved = pointers if _in_registers(tile) else ["tap"]
     moved = [*moved, *(["w"] if tile.steps else []), *(["rest"] if tile.rest else [])]
     temporary = [*([] if _in_registers(tile) else ["p"]), *(["next"] if _is_far(tile) else [])]
@@ -196,12 +197,14 @@ def _declared(tile: DotTile) -> list[str]:
 
 
 def _in_registers(tile: DotTile) -> bool:
-    others = (tile.steps > 0) + (tile.rest > 0) + _is_far(tile) + _counts(tile)
+    """With a rest the compiler needs one more, for where its weights begin."""
+    others = (tile.steps > 0) + 2 * (tile.rest > 0) + _is_far(tile) + (_turns(tile) > 0)
     return len(_taps(tile)) + others <= _ODD_REGISTERS
 
 
 def _counts(tile: DotTile) -> bool:
-    return tile.rest > 0 or _turns(tile) > 0
+    """Whether a register is there for counting only."""
+    return _turns(tile) > 0 or (tile.rest > 0 and len(_taps(tile)) == 1)
 
 
 def _tap(tile: DotTile, number: int) -> list[str]:

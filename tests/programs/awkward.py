@@ -218,6 +218,12 @@ def _far_pixels(stride: int) -> OpCase:
     )
 
 
+def _all_registers() -> OpCase:
+    """Rows that leave a rest of sixteens, in a loop along the row: every register of Helium's tile."""
+    w = int8_weights(8, 3, 3, 7, axis=0)
+    return op_case("all_registers", Conv2d(), [int8(1, 4, 10, 7)], int8(scale=0.1), [w])
+
+
 def _long_row() -> OpCase:
     """More rows and columns than a byte counts, offsets that do not fit an immediate."""
     w = int8_weights(3, 3, 1, axis=2)
@@ -233,7 +239,7 @@ def _wide_softmax(length: int, scale: float) -> OpCase:
 
 
 LARGE: Mapping[str, tuple[OpCase, ...]] = {
-    "conv2d": (_far_pixels(1), _far_pixels(2)),
+    "conv2d": (_far_pixels(1), _far_pixels(2), _all_registers()),
     "depthwise_conv2d": (_long_row(),),
     "softmax": (_wide_softmax(1000, 0.05), _wide_softmax(4095, 1e-4)),
 }
