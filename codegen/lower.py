@@ -21,6 +21,7 @@ from codegen.kernels.default_points import default_points, with_default
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.relayout import copy_constant, relayout
+from codegen.kernels.residual import makes_sums, sums_in_stores
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.model import CompileOptions, RowFormat
@@ -138,6 +139,9 @@ class _Lowering:
         self.defaults = default_points(target.core, options.optimize)
         self.views = _view_roots(graph)
         self.sites = {node.name: self._site(node) for node in graph.nodes if node.op.name != _VIEW}
+        sums = sums_in_stores(graph).items()
+        self.sums = {name: node for name, node in sums if makes_sums(self.sites[node.name])}
+        self.summing = {node.name for node in self.sums.values()}
         self.wants = {name: KERNELS[site.node.op.name].wants(site) for name, site in self.sites.items()}
         self.tensors: dict[str, Tensor] = {}
         self.stages: list[LoweredStage] = []
@@ -151,7 +155,7 @@ class _Lowering:
             self.tensors |= {value: self._fixed(value, Kind.INPUT) for value in self.graph.inputs}
         self.tensors |= {state.name: self._fixed(state.name, Kind.STATE) for state in self.graph.states}
         for node in self.graph.nodes:
-            if node.op.name != _VIEW:
+            if node.op.name != _VIEW and node.name not in self.summing:
                 self._add_node(node)
         for value in self.graph.outputs:
             self._deliver(value)
@@ -182,13 +186,17 @@ class _Lowering:
             self.tuned,
         )
 
-    def _add_node(self, node: Node) -> None:
+    def _add_node(self, last: Node) -> None:
+        """A stage for the node; for a sum that a convolution's store makes, one for both."""
+        node = self.sums.get(last.name, last)
         site, op_kernel = self.sites[node.name], KERNELS[node.op.name]
-        activations = [v for v in node.reads if v not in self.graph.constants]
-        wants = zip(activations, self.wants[node.name], strict=True)
+        reads = self._reads(node)
+        if node is not last:
+            site = replace(site, addition=self.sites[last.name])
+            reads += [(v, None) for v in last.reads if v not in node.outputs]
         takes_rows = op_kernel.takes_rows and op_kernel.takes_rows_at(site)
-        sources = [self._source(v, want, takes_rows) for v, want in wants]
-        (made,) = node.outputs
+        sources = [self._source(v, want, takes_rows) for v, want in reads]
+        (made,) = last.outputs
         in_one_piece = any(want is not None and want.whole for want in self.wants[node.name])
         tensor = self._fixed(made, self._kind(made), True) if in_one_piece else self._made(made)
         self.tensors[made] = tensor
@@ -201,10 +209,14 @@ class _Lowering:
 
         kernel = lower(self.tuned)
         assert kernel.whole == in_one_piece, f"{node.op.name} does not do as it wants"
-        reads = tuple(Reading(n, a, v) for (n, v), a in zip(sources, kernel.access, strict=True))
-        self.stages.append(
-            LoweredStage(self._stage_name(node), node, node.op.name, kernel, reads, made, lower)
-        )
+        readings = tuple(Reading(n, a, v) for (n, v), a in zip(sources, kernel.access, strict=True))
+        op = "+".join(dict.fromkeys((node.op.name, last.op.name)))
+        self.stages.append(LoweredStage(self._stage_name(node), node, op, kernel, readings, made, lower))
+
+    def _reads(self, node: Node) -> list[tuple[str, Want | None]]:
+        """What comes at run time, as it is wanted."""
+        values = [v for v in node.reads if v not in self.graph.constants]
+        return list(zip(values, self.wants[node.name], strict=True))
 
     def _stage_name(self, node: Node) -> str:
         """The node's name, unless its sums would then have the name of a tensor."""
@@ -263,8 +275,7 @@ class _Lowering:
         for node in self.graph.readers[value]:
             if node.op.name == _VIEW:
                 continue
-            activations = [v for v in node.reads if v not in self.graph.constants]
-            wants += [w for v, w in zip(activations, self.wants[node.name], strict=True) if v == value]
+            wants += [want for v, want in self._reads(node) if v == value]
         return wants
 
     def _kind(self, value: str) -> Kind:

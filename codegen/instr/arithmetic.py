@@ -12,6 +12,7 @@ from aot.ir.types import DType
 from aot.ops.pairs import AddParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.instr.instruction import Function
+from codegen.instr.linear_sum import Line, line_of_sum
 from codegen.instr.requantise import SATURATE, clamp_function, doubling_high_mul, doubling_high_mul_add
 from codegen.instr.scalar import DIVIDE_BY_POT, parenthesised
 
@@ -49,9 +50,15 @@ def sum_int8(
         for operand, zero, multiplier in zip("ab", zero_points, (p.first, p.second), strict=True)
     ]
     said = f" {sign} ".join(o if z is None else f"{o} * {_real(m)}" for o, z, m in terms)
-    scales = [line for o, z, m in terms if z is not None for line in _operand(o, z, m, p.left_shift)]
-    total = f" {sign} ".join(o if z is None else f"scaled_{o}" for o, z, _ in terms)
-    body = "".join(f"    {line}\n" for line in (*scales, *_stored(total, p.out, result, dsp)))
+    line = line_of(sign, p, zero_points, result)
+    if line is None:
+        scales = [text for o, z, m in terms if z is not None for text in _operand(o, z, m, p.left_shift)]
+        total = f" {sign} ".join(o if z is None else f"scaled_{o}" for o, z, _ in terms)
+        lines = [*scales, *_stored(total, p.out, result, dsp)]
+    else:
+        said += " as one line, found to be exact for every pair of bytes,"
+        lines = _on_line(line, result, dsp)
+    body = "".join(f"    {text}\n" for text in lines)
     definition = f"""\
 /* {said} in the result's steps, as the reference rounds. */
 static inline int32_t {name}(int32_t a, int32_t b)
@@ -67,6 +74,33 @@ static inline int32_t {name}(int32_t a, int32_t b)
         return result.of(_times(a + b if sign == "+" else a - b, p.out))
 
     return _function(name, definition, compute, dsp)
+
+
+def line_of(
+    sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: Result
+) -> Line | None:
+    """Of a sum of two bytes, where there is one."""
+    first, second = zero_points
+    if first is None or second is None:
+        return None
+    return line_of_sum(sign, p, (first, second), result.zero_point, (result.low, result.high))
+
+
+def _on_line(line: Line, result: Result, dsp: bool) -> list[str]:
+    is_full = (result.low, result.high) == DType.I8.limits
+    if not dsp:
+        start = f"{'-' if line.start < 0 else '+'} {abs(line.start)}"
+        text = f"const int32_t v = a * {line.first} + b * {parenthesised(line.second)} {start};"
+        return [text, f"return clamp(v >> {line.shift}, {result.low}, {result.high});"]
+    # Compilers prefer to add the start in several parts, as immediates.
+    lines = [
+        "int32_t v;",
+        f'__asm__("mla %0, %1, %2, %3" : "=r"(v) : "r"(a), "r"({line.first}), "r"({line.start}));',
+        f'__asm__("mla %0, %1, %2, %0" : "+r"(v) : "r"(b), "r"({line.second}));',
+    ]
+    if not is_full:
+        return [*lines, f"return clamp(v >> {line.shift}, {result.low}, {result.high});"]
+    return [*lines, f'__asm__("ssat %0, #8, %0, asr #{line.shift}" : "+r"(v));', "return v;"]
 
 
 def product_int8(

@@ -6,11 +6,14 @@ sixteen. An operand whose multiplier is one half, the one of the larger scale, i
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from aot.ir.types import DType
 from aot.ops.pairs import AddParameters
 from aot.ops.rounding import RequantRounding
-from codegen.instr.arithmetic import Multiplier, Result
+from codegen.instr.arithmetic import Multiplier, Result, line_of
 from codegen.instr.instruction import Function, Instruction
+from codegen.instr.linear_sum import Line
 from codegen.instr.mve_requantise import INCLUDES, NARROW, narrowed
 from codegen.instr.requantise import Requant
 from codegen.loops.affine import variable
@@ -71,15 +74,44 @@ def _eight(
         result.zero_point, result.low, result.high, RequantRounding.DOUBLE, (1, 1), sum_fits_30_bits=True
     )
     store = "vstrbq_p_s16(y, vreinterpretq_s16_s8(bytes), valid)"
+    line = line_of(sign, p, zero_points, result)
+    if line is None:
+        sums = _in_steps(sign, p, zero_points, masked)
+    else:
+        clamp = replace(clamp, zero_point=0)  # it is in the line
+        sums = _on_line(line, masked)
+    return [
+        *sums,
+        "        int16x8_t halves = narrow_words(even);",
+        "        halves = vqmovntq_s32(halves, odd);",
+        *(f"    {text}" for text in narrowed(clamp, "halves")),
+        f"        {store if masked else 'vstrbq_s16(y, vreinterpretq_s16_s8(bytes))'};",
+    ]
+
+
+def _stored_values(name: str, masked: bool) -> str:
+    return f"vldrbq_z_s16({name}, valid)" if masked else f"vldrbq_s16({name})"
+
+
+def _on_line(line: Line, masked: bool) -> list[str]:
+    """`even` and `odd` results."""
+    lines = [f"        const int16x8_t {name}_wide = {_stored_values(name, masked)};" for name in "ab"]
+    for half, letter in (("even", "b"), ("odd", "t")):
+        a, b = (f"vmovl{letter}q_s16({name}_wide)" for name in "ab")
+        lines += [
+            f"        int32x4_t {half} = vmlasq_n_s32({a}, vdupq_n_s32({line.first}), {line.start});",
+            f"        {half} = vshrq_n_s32(vmlaq_n_s32({half}, {b}, {line.second}), {line.shift});",
+        ]
+    return lines
+
+
+def _in_steps(sign: str, p: AddParameters, zero_points: tuple[int, int], masked: bool) -> list[str]:
+    """`even` and `odd` results, rounded as often as by the reference."""
     return [
         *_scaled("a", zero_points[0], p.first, p.left_shift, masked),
         *_scaled("b", zero_points[1], p.second, p.left_shift, masked),
         *_result("even", sign, p.out),
         *_result("odd", sign, p.out),
-        "        int16x8_t halves = narrow_words(even);",
-        "        halves = vqmovntq_s32(halves, odd);",
-        *(f"    {line}" for line in narrowed(clamp, "halves")),
-        f"        {store if masked else 'vstrbq_s16(y, vreinterpretq_s16_s8(bytes))'};",
     ]
 
 
@@ -88,7 +120,7 @@ def _scaled(name: str, zero_point: int, multiplier: Multiplier, left_shift: int,
     exact = multiplier == _HALF
     shift = left_shift - (1 if exact else 0) - _WIDENED
     factor, offset = 1 << shift, -zero_point * (1 << shift)
-    stored = f"vldrbq_z_s16({name}, valid)" if masked else f"vldrbq_s16({name})"
+    stored = _stored_values(name, masked)
     lines = [
         f"        const int16x8_t {name}_wide = vmlasq_n_s16({stored}, vdupq_n_s16({factor}), {offset});"
     ]

@@ -22,6 +22,7 @@ from codegen.kernels.dot_product_mve import schedule_mve
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.knobs import Point, Space
 from codegen.kernels.requantised import Requantised, requantised
+from codegen.kernels.residual import Addend, addend
 from codegen.model import RowFormat
 
 
@@ -57,7 +58,7 @@ def _tap_length(op: Conv2d, w: Array) -> int:
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     op, x, w = _op(site), site.input(0), site.constants[1]
     tail = _requantised(site, w)
-    problem = _problem(site, inputs[0], output, tail)
+    problem = _problem(site, inputs, output, tail)
     space: Space | None = None
     point: Point = {}
     if site.mve and site.are_bytes:
@@ -74,12 +75,14 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         point = space.chosen(site.tuned)
         scheduled = schedule_plain(problem, Tile(**point))
         schedule, why = "plain", f"{point['pixels']} x {point['channels']} sums per tile"
+    window = RowAccess(op.stride[0], -op.padding[0][0], w.shape[1], op.dilation[0])
+    accesses = (window, RowAccess(stride=1, first=0, count=1))
     return Kernel(
         schedule=schedule,
         why=why,
         proc=scheduled.proc,
-        summary=_summary(op, x, w, site.outputs[0]),
-        access=(RowAccess(op.stride[0], -op.padding[0][0], w.shape[1], op.dilation[0]),),
+        summary=_summary(op, x, w, site.outputs[0], problem.addend is not None),
+        access=accesses[: len(problem.rows_read)],
         constants={"w": scheduled.stored(w), **tail.tables},
         space=space,
         point=point,
@@ -93,13 +96,15 @@ def _requantised(site: Site, w: Array) -> Requantised:
     return requantised(w, bias, multipliers, x, out, op.activation, op.rounding, site.dsp)
 
 
-def _problem(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> DotProblem:
-    op, w = _op(site), site.constants[1]
+def _problem(site: Site, inputs: Sequence[RowFormat], y: RowFormat, tail: Requantised) -> DotProblem:
+    op, w, x = _op(site), site.constants[1], inputs[0]
+    row = _addend(site, inputs)
     channels, kernel_rows, kernel_columns, depth = w.shape
     left = op.padding[1][0]
     length = _tap_length(op, w)
+    added = "" if row is None else "_added"
     return DotProblem(
-        name=f"conv2d_{kernel_rows}x{kernel_columns}_{depth}_to_{channels}_by_{y.width}",
+        name=f"conv2d_{kernel_rows}x{kernel_columns}_{depth}_to_{channels}_by_{y.width}{added}",
         pixels=y.width,
         channels=channels,
         kernel_rows=kernel_rows,
@@ -118,14 +123,24 @@ def _problem(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> DotPr
         to_int8=tail.to_int8,
         w_dtype=site.input(1).dtype,
         sum_dtype=tail.to_int8.sum_dtype,
+        addend=row,
     )
 
 
-def _summary(op: Conv2d, x: TensorType, w: Array, y: TensorType) -> str:
+def _addend(site: Site, inputs: Sequence[RowFormat]) -> Addend | None:
+    if site.addition is None:
+        return None
+    position = 1 - site.addition.node.inputs.index(site.node.outputs[0])
+    return addend(site.outputs[0], site.addition, position, inputs[1])
+
+
+def _summary(op: Conv2d, x: TensorType, w: Array, y: TensorType, is_sum: bool) -> str:
     o, rows, columns, depth = w.shape
     strides = f", stride {op.stride[0]}x{op.stride[1]}" if op.stride != (1, 1) else ""
+    plus = ", added to another row" if is_sum else ""
     return (
-        f"One row of a convolution: {rows}x{columns}{strides}, {depth} -> {o} channels, {y.shape[2]} pixels."
+        f"One row of a convolution: {rows}x{columns}{strides}, {depth} -> {o} channels, "
+        f"{y.shape[2]} pixels{plus}."
     )
 
 

@@ -26,7 +26,8 @@ from codegen.instr.dsp_rows import dot_rows
 from codegen.instr.requantise import ToInt8
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import channel_constants
-from codegen.loops.affine import variable
+from codegen.kernels.residual import Addend
+from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Binary,
@@ -77,6 +78,17 @@ class DotProblem:
     to_int8: ToInt8 | None  # None: sums are added to 32-bit sums in memory
     w_dtype: DType = DType.I8  # I16: weights that do not fit 8 bits
     sum_dtype: DType = DType.I32
+    addend: Addend | None = None  # a row that is added to what is stored
+
+    @property
+    def rows_read(self) -> tuple[Buffer, ...]:
+        """The buffers of rows that the kernel reads, in the order of its accesses."""
+        x = Buffer("x", self.x_dtype, self.x_elements, Role.ROWS, self.kernel_rows)
+        return (x,) if self.addend is None else (x, self.addend.row)
+
+    def summed(self, stored: Expr, column: Affine, channel: Affine) -> Expr:
+        """What is stored there, with the addend where there is one."""
+        return stored if self.addend is None else self.addend.sum(stored, column, channel)
 
     @property
     def x_aligned(self) -> bool:
@@ -124,7 +136,7 @@ class ScheduledDot:
 
 def nest(p: DotProblem, w_dtype: DType) -> Proc:
     """The loop nest before any schedule."""
-    x = Buffer("x", p.x_dtype, p.x_elements, Role.ROWS, p.kernel_rows)
+    x, *others = p.rows_read
     depth = p.kernel_rows * p.taps * p.length
     w = Buffer("w", w_dtype, p.channels * depth, Role.CONSTANT)
     total = Buffer("sum", p.sum_dtype, 1, Role.LOCAL)
@@ -140,10 +152,12 @@ def nest(p: DotProblem, w_dtype: DType) -> Proc:
         For(
             "r", p.kernel_rows, (For("t", p.taps, (For("k", p.length, (Accumulate(at(total), product),)),)),)
         ),
-        Store(at(ends.result, place), ends.stored(load(total))),
+        Store(at(ends.result, place), p.summed(ends.stored(load(total)), column, o)),
     )
     pixels = For("column", p.pixels, body)
-    return Proc(p.name, (x, ends.result, w, *ends.tables), (For("o", p.channels, (*ends.loads, pixels)),))
+    return Proc(
+        p.name, (x, *others, ends.result, w, *ends.tables), (For("o", p.channels, (*ends.loads, pixels)),)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +219,7 @@ def schedule_dsp(p: DotProblem, tile: Tile, goal: Optimize) -> ScheduledDot:
         proc = tensorize(proc, "r", [dot_rows(t, p.kernel_rows) for t in tiles])
     else:
         proc = tensorize(proc, "group", [dot(t) for t in tiles])
+    proc = reorder(proc, "xi", "oi")
     return ScheduledDot(unroll_by(proc, "xb", tile.blocks), packing)
 
 

@@ -26,6 +26,7 @@ class Site:
     optimize: Optimize
     wide: bool  # rows may be wider than the values where that is faster
     tuned: Mapping[str, Point]  # by task
+    addition: Site | None = None  # the sum that its result goes into as it is stored
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]

@@ -104,6 +104,20 @@ def layers_alike() -> Graph:
     return d.graph(d.conv("c2", d.conv("c1", x, 12, seed=7), 10, seed=8))
 
 
+def sums_of_convolutions() -> Graph:
+    """Sums of what convolutions make: of either operand or both, clamped, for readers of every format."""
+    d = Draft()
+    x = d.input("x", 1, 7, 9, 3)
+    wide = d.add("wide", d.conv("a", x, 7), d.conv("b", x, 7, size=1, seed=2), activation="relu")
+    planes = d.add("planes", wide, d.conv("c", wide, 7, seed=3), activation="relu6")
+    deep = d.depthwise("deep", planes)
+    made = d.add("made", d.conv("d", deep, 7, size=1, seed=4), planes, scale=0.005)
+    first = d.conv("first", made, 17, stride=(2, 2))
+    second = d.conv("second", made, 17, stride=(2, 3), padding=((1, 1), (2, 2)), seed=6)
+    other = d.conv("third", made, 17, stride=(2, 2), dilation=(2, 1), padding=((2, 2), (1, 1)), seed=7)
+    return d.graph(made, d.add("thrice", d.add("twice", first, other), first), second)
+
+
 def long_skip() -> Graph:
     """A branch that shrinks and another that shrinks by pooling, met by an addition at the end."""
     d = Draft()
@@ -281,6 +295,7 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
         reshaped_twice,
         residual,
         rows_or_a_constant,
+        sums_of_convolutions,
         tall,
         two_inputs,
         two_outputs,

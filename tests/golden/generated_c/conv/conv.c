@@ -234,19 +234,19 @@ static KERNEL void conv2d_3x3_3_to_4_by_9(
         for (int32_t xb = 0; xb < 3; ++xb) {
             int32_t sum0, sum1, sum2, sum3, sum4, sum5;
             sum0 = start0;
-            sum1 = start1;
             sum2 = start0;
-            sum3 = start1;
             sum4 = start0;
+            sum1 = start1;
+            sum3 = start1;
             sum5 = start1;
             for (int32_t r = 0; r < 3; ++r) {
                 dot_3x2_i16_step3_unaligned_3_once(&sum0, &sum1, &sum2, &sum3, &sum4, &sum5, x[r] + xb * 9, w + ob * 72 + r * 24, 3);
             }
             y[ob * 2 + xb * 12] = (int8_t)to_int8_m20_127_relu(sum0, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 12 + 1] = (int8_t)to_int8_m20_127_relu(sum1, scale1, shift1, rounding1);
             y[ob * 2 + xb * 12 + 4] = (int8_t)to_int8_m20_127_relu(sum2, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 12 + 5] = (int8_t)to_int8_m20_127_relu(sum3, scale1, shift1, rounding1);
             y[ob * 2 + xb * 12 + 8] = (int8_t)to_int8_m20_127_relu(sum4, scale0, shift0, rounding0);
+            y[ob * 2 + xb * 12 + 1] = (int8_t)to_int8_m20_127_relu(sum1, scale1, shift1, rounding1);
+            y[ob * 2 + xb * 12 + 5] = (int8_t)to_int8_m20_127_relu(sum3, scale1, shift1, rounding1);
             y[ob * 2 + xb * 12 + 9] = (int8_t)to_int8_m20_127_relu(sum5, scale1, shift1, rounding1);
         }
     }

@@ -449,29 +449,29 @@ static KERNEL void conv2d_1x1_4_to_8_by_5(
         {
             int32_t sum0, sum1, sum2, sum3, sum4, sum5;
             sum0 = start0;
-            sum1 = start1;
             sum2 = start0;
-            sum3 = start1;
             sum4 = start0;
+            sum1 = start1;
+            sum3 = start1;
             sum5 = start1;
             dot_3x2_i16_step4_1_once(&sum0, &sum1, &sum2, &sum3, &sum4, &sum5, x, w + ob * 8, 1);
             y[ob * 2] = (int8_t)to_int8(sum0, scale0, shift0, rounding0);
-            y[ob * 2 + 1] = (int8_t)to_int8(sum1, scale1, shift1, rounding1);
             y[ob * 2 + 8] = (int8_t)to_int8(sum2, scale0, shift0, rounding0);
-            y[ob * 2 + 9] = (int8_t)to_int8(sum3, scale1, shift1, rounding1);
             y[ob * 2 + 16] = (int8_t)to_int8(sum4, scale0, shift0, rounding0);
+            y[ob * 2 + 1] = (int8_t)to_int8(sum1, scale1, shift1, rounding1);
+            y[ob * 2 + 9] = (int8_t)to_int8(sum3, scale1, shift1, rounding1);
             y[ob * 2 + 17] = (int8_t)to_int8(sum5, scale1, shift1, rounding1);
         }
         {
             int32_t sum0, sum1, sum2, sum3;
             sum0 = start0;
-            sum1 = start1;
             sum2 = start0;
+            sum1 = start1;
             sum3 = start1;
             dot_2x2_i16_step4_1_once(&sum0, &sum1, &sum2, &sum3, x + 12, w + ob * 8, 1);
             y[ob * 2 + 24] = (int8_t)to_int8(sum0, scale0, shift0, rounding0);
-            y[ob * 2 + 25] = (int8_t)to_int8(sum1, scale1, shift1, rounding1);
             y[ob * 2 + 32] = (int8_t)to_int8(sum2, scale0, shift0, rounding0);
+            y[ob * 2 + 25] = (int8_t)to_int8(sum1, scale1, shift1, rounding1);
             y[ob * 2 + 33] = (int8_t)to_int8(sum3, scale1, shift1, rounding1);
         }
     }

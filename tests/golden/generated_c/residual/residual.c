@@ -67,14 +67,11 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
     return clamp((v + (sum >> 31)) >> right, -128, 127);
 }
 
-/* a * 0.5 + b * 0.357143 in the result's steps, as the reference rounds. */
+/* a * 0.5 + b * 0.357143 as one line, found to be exact for every pair of bytes, in the result's steps, as the reference rounds. */
 static inline int32_t add_int8_32ad4a56(int32_t a, int32_t b)
 {
-    const int32_t scaled_a = (a - 2) * (INT32_C(1) << 19);
-    const int32_t scaled_b = (doubling_high_mul_add((b - 0) * (INT32_C(1) << 20), 1533916908, 1) + ((b - 0) >> 31)) >> 1;
-    const int32_t total = scaled_a + scaled_b;
-    const int32_t v = doubling_high_mul_add(total, 1670265000, -5505024);
-    return clamp(v >> 19, -11, 127);
+    const int32_t v = a * 6524473 + b * 4660338 - 101129341;
+    return clamp(v >> 23, -11, 127);
 }
 
 static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)

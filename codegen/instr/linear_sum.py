@@ -1,0 +1,89 @@
+"""A sum of two bytes in scales of their own as one line: (a * first + b * second + start) >> shift, clamped.
+
+The reference rounds each operand and the result. There are only 65,536 pairs of bytes, so when the code
+is written integers are searched with which the line gives what the reference gives, for every pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.ops.pairs import AddParameters
+from aot.ops.requant import Ints, multiply_by_quantized_multiplier
+
+_BYTES: npt.NDArray[np.int64] = np.arange(-128, 128, dtype=np.int64)
+_LIMIT = 1 << 31
+_REACH = 4  # factors tried on either side of the nearest ones
+_FINENESSES = 3  # shifts tried
+_SHIFTS = range(24, 1, -1)  # the finest first; what two narrowing shifts of Helium can do
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    first: int
+    second: int
+    start: int
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the reference stores for every pair, and how far a line may be from it."""
+
+    least: Ints  # that (line >> shift) may be
+    most: Ints
+
+
+@lru_cache(maxsize=256)
+def line_of_sum(
+    sign: str, p: AddParameters, zero_points: tuple[int, int], zero_point: int, limits: tuple[int, int]
+) -> Line | None:
+    """For the stored a + b or a - b, clamped to limits; None where no line was found."""
+    slopes = _slopes(sign, p)
+    wanted = _wanted(sign, p, zero_points, zero_point, limits)
+    reach = 128 * (abs(slopes[0]) + abs(slopes[1]))
+    fitting = [shift for shift in _SHIFTS if reach * (1 << shift) < _LIMIT]
+    for shift in fitting[:_FINENESSES]:
+        found = _line(slopes, shift, wanted, limits)
+        if found is not None:
+            return found
+    return None
+
+
+def _slopes(sign: str, p: AddParameters) -> tuple[float, float]:
+    first, second, out = (mult / 2.0**31 * 2.0**shift for mult, shift in (p.first, p.second, p.out))
+    steps = out * (1 << p.left_shift)
+    return first * steps, second * steps * (1 if sign == "+" else -1)
+
+
+def _wanted(
+    sign: str, p: AddParameters, zero_points: tuple[int, int], zero_point: int, limits: tuple[int, int]
+) -> _Wanted:
+    a, b = (
+        multiply_by_quantized_multiplier((_BYTES - zero) << p.left_shift, *multiplier)
+        for zero, multiplier in zip(zero_points, (p.first, p.second), strict=True)
+    )
+    total = a[:, None] + (b if sign == "+" else -b)[None, :]
+    stored = np.clip(multiply_by_quantized_multiplier(total, *p.out) + zero_point, *limits)
+    beyond = 1 << 20  # what is clamped may be as far as it likes
+    least = np.where(stored > limits[0], stored, -beyond)
+    return _Wanted(least, np.where(stored < limits[1], stored, beyond))
+
+
+def _line(slopes: tuple[float, float], shift: int, wanted: _Wanted, limits: tuple[int, int]) -> Line | None:
+    near = [round(slope * (1 << shift)) for slope in slopes]
+    steps = range(-_REACH, _REACH + 1)
+    for one, other in sorted(product(steps, steps), key=lambda s: abs(s[0]) + abs(s[1])):
+        first, second = near[0] + one, near[1] + other
+        without = (_BYTES * first)[:, None] + (_BYTES * second)[None, :]
+        low = int(((wanted.least << shift) - without).max())
+        high = int((((wanted.most + 1) << shift) - 1 - without).min())
+        start = (low + high) // 2
+        if low <= high and int(np.abs(without).max()) + abs(start) < _LIMIT:
+            return Line(first, second, start, shift)
+    return None
