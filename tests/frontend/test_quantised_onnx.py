@@ -271,7 +271,7 @@ PATTERNS = {
     "sub": Pattern(pair("Sub"), ("sub",)),
     "mul": Pattern(pair("Mul"), ("mul",)),
     "add a constant": Pattern(with_constant, ("add",)),
-    "squeeze and excite": Pattern(excited, ("rearrange", "mean", "conv2d", "lookup", "mul"), 2),
+    "squeeze and excite": Pattern(excited, ("rearrange", "mean", "conv2d", "lookup", "mul", "rearrange"), 2),
     "sigmoid": Pattern(one("Sigmoid", scale=1 / 256, zero_point=-128), ("lookup",), 0),
     "tanh": Pattern(one("Tanh", scale=1 / 128, zero_point=0), ("lookup",), 0),
     "leaky relu": Pattern(one("LeakyRelu", alpha=0.1), ("lookup",), 0),

@@ -39,6 +39,10 @@ class QdqBuilder:
         self.inputs.append(helper.make_tensor_value_info(name, _ELEMENTS[dtype], shape))
         return self._dequantised(name, np.float32(scale), np.dtype(dtype).type(zero_point))
 
+    def real_input(self, name: str, shape: tuple[int, ...]) -> str:
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        return name
+
     def quantised(self, real: str, scale: float, zero_point: int = 0, dtype: str = "int8") -> str:
         """The value rounded to integers, as real numbers again."""
         operands = (real, self.constant(np.float32(scale)), self.constant(np.dtype(dtype).type(zero_point)))

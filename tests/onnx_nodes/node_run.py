@@ -1,10 +1,12 @@
 """Runs ONNX's node tests as compiled C: each is right, refused with a reason, or wrong.
 
-`python tests/onnx_nodes/node_run.py [WORD ...]` prints a table of all, or of those whose names hold a word.
+`python tests/onnx_nodes/node_run.py [WORD ...]` prints a table of all, or of those whose names hold a word;
+with `--store` it runs all and writes the counts that docs/ops.md shows.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from collections import Counter
@@ -22,6 +24,7 @@ from codegen.model import CompiledModel, CompileOptions
 from platforms.shared_library import HostModel
 
 RIGHT, REFUSED, WRONG = "right", "refused", "wrong"
+COUNTS = Path(__file__).resolve().parents[2] / "deploy" / "onnx_counts.json"
 
 
 @dataclass(frozen=True)
@@ -77,10 +80,23 @@ def table(outcomes: Iterable[Outcome]) -> str:
     return "\n".join(lines)
 
 
+def stored_counts(outcomes: Iterable[Outcome]) -> str:
+    """For deploy/onnx_counts.json: operator -> how many cases are right and how many refused."""
+    counts: dict[str, dict[str, int]] = {}
+    for outcome in outcomes:
+        each = counts.setdefault(outcome.case.operator, {RIGHT: 0, REFUSED: 0})
+        each[outcome.verdict] = each.get(outcome.verdict, 0) + 1
+    return json.dumps(dict(sorted(counts.items())), indent=1) + "\n"
+
+
 def main(words: list[str]) -> None:
+    is_storing = words == ["--store"]
+    words = [] if is_storing else words
     cases = [c for c in node_cases() if not words or any(w in c.name for w in words)]
     with tempfile.TemporaryDirectory() as folder:
         outcomes = run_cases(cases, Path(folder))
+    if is_storing:
+        COUNTS.write_text(stored_counts(outcomes), encoding="utf-8")
     lines = [f"{o.verdict} {o.case.operator} {o.case.name}: {o.why}" for o in outcomes if o.why]
     sys.stdout.write("\n".join([*lines, table(outcomes), ""]))
 

@@ -133,6 +133,10 @@ class Draft:
             self._moved[key] = self._transposed(place, value, order)
         return self._moved[key]
 
+    def is_stored(self, value: Value, order: Order) -> bool:
+        """Whether no element has to move any more for this order."""
+        return order == value.order or (value.name, value.order, order) in self._moved
+
     def _transposed(self, place: Place, value: Value, order: Order) -> str:
         shape = self.types[value.name].shape
         strides = dense_strides(shape)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.importers.padding import dilated, padded
 from aot.frontend.onnx.importers.products import centred
 from aot.frontend.onnx.importers.windows import Windows, read_windows
@@ -19,6 +20,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 
 _CHANNELS_LAST = (0, 2, 3, 1)
+_MOST_GROUPS = 32  # that are convolutions of their own
 _REPEATS_PERHAPS = "get or export the file again"
 
 
@@ -43,10 +45,35 @@ def convolved(node: Operator, x: Value, w: Value, b: Value | None, group: int, w
     shape = node.shape(x)
     is_constant = {v.name for v in (w, b) if v is not None} <= node.draft.constants.keys()
     depthwise = group == shape[1]
-    is_image = shape[0] == 1 and len(shape) <= 4 and (group == 1 or depthwise)
-    if is_constant and is_image and node.dtype(x) is DType.F32:
-        return _image(node, x, w, b, depthwise, windows)
+    is_image = shape[0] == 1 and len(shape) <= 4
+    if is_constant and is_image and node.dtype(x) is DType.F32 and (depthwise or group <= _MOST_GROUPS):
+        if depthwise or group == 1:
+            return _image(node, x, w, b, depthwise, windows)
+        return _group_by_group(node, x, w, b, group, windows)
     return _sums(node, x, w, b, group, windows)
+
+
+def _group_by_group(
+    node: Operator, x: Value, w: Value, b: Value | None, group: int, windows: Windows
+) -> Value:
+    """Each group of channels has filters of its own; their results lie side by side."""
+    each, made = node.shape(x)[1] // group, node.shape(w)[0] // group
+    if len(x.order) == 4:
+        x = Value(as_image(node, x), _CHANNELS_LAST, x.element)
+    results = []
+    for number in range(group):
+        part = sliced(node, x, {1: range(number * each, (number + 1) * each)})
+        filters, bias = (_filters(node, v, range(number * made, (number + 1) * made)) for v in (w, b))
+        assert filters is not None
+        results.append(_image(node, part, filters, bias, False, windows))
+    return concatenated(node, results, 1)
+
+
+def _filters(node: Operator, constant: Value | None, chosen: range) -> Value | None:
+    if constant is None:
+        return None
+    name = node.draft.moved(constant, lambda a: a[chosen.start : chosen.stop], f"{node.place.label}/group")
+    return node.value(name, constant.element)
 
 
 def _image(
@@ -131,10 +158,20 @@ def _conv_transpose(node: Operator) -> Value:
     if len(shape) != len(w_shape) or group < 1 or shape[1] != w_shape[0] or w_shape[0] % group:
         raise node.fail(f"{group} groups of weights {list(w_shape)} do not fit shape {list(shape)}")
     plan = _transposed_plan(node, shape[2:], w_shape[2:])
-    image = dilated(node, node.plain(x), plan.strides)
-    image_value = node.value(padded(node, image, [(0, 0), (0, 0), *plan.padding], 0.0), x.element)
     windows = Windows(w_shape[2:], (1,) * len(plan.strides), plan.dilations, ((0, 0),) * len(plan.strides))
-    return convolved(node, image_value, _turned(node, w, group), b, group, windows)
+    return convolved(node, _spread(node, x, plan), _turned(node, w, group), b, group, windows)
+
+
+def _spread(node: Operator, x: Value, plan: _Transposed) -> Value:
+    """With zeros between pixels and around, where the pixels are stored."""
+    count = len(plan.strides)
+    order = _CHANNELS_LAST if count == 2 else x.order
+    places = [order.index(2 + axis) for axis in range(count)]
+    name = node.draft.stored(node.place, x, order)
+    name = dilated(node, name, dict(zip(places, plan.strides, strict=True)))
+    pairs = dict(zip(places, plan.padding, strict=True))
+    margins = [pairs.get(axis, (0, 0)) for axis in range(len(order))]
+    return Value(padded(node, name, margins, 0.0), order, x.element)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Order, Value
 from aot.frontend.onnx.elements import BITS, NARROW, stored_type
+from aot.frontend.onnx.importers.orders import cheapest_order
 from aot.frontend.onnx.operation import Importer, Operator
 from aot.ir.types import DType
 from aot.ops import curve as curves
@@ -44,12 +45,7 @@ def _broadcast(node: Operator, values: list[Value]) -> tuple[int, ...]:
 
 
 def _common_order(node: Operator, values: list[Value], shape: tuple[int, ...]) -> Order:
-    """Of the largest operand that is computed: then the fewest elements move."""
-    whole = [v for v in values if len(v.order) == len(shape)]
-    moving = [v for v in whole if v.name not in node.draft.constants] or whole
-    if not moving:
-        return tuple(range(len(shape)))
-    return max(moving, key=lambda v: node.draft.types[v.name].elements).order
+    return cheapest_order(node, [v for v in values if len(v.order) == len(shape)], len(shape))
 
 
 def _aligned(node: Operator, value: Value, order: Order) -> str:

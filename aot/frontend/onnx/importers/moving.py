@@ -9,6 +9,7 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.elements import STORED
+from aot.frontend.onnx.importers.orders import cheapest_order, order_after
 from aot.frontend.onnx.operation import Importer, Operator, Results
 from aot.frontend.onnx.strides import dense_strides
 from aot.ops.concat import Concat
@@ -31,7 +32,11 @@ def _dropout(node: Operator) -> Results:
 
 
 def _reshape_to(node: Operator, x: Value, shape: tuple[int, ...]) -> Value:
-    return node.value(node.reshaped(node.plain(x), shape), x.element)
+    """Dimensions that are split, joined or of 1 stay where they are stored, if they lie together there."""
+    order = order_after(node.shape(x), x.order, shape)
+    if order is None:
+        return node.value(node.reshaped(node.plain(x), shape), x.element)
+    return Value(node.reshaped(x.name, [shape[d] for d in order]), order, x.element)
 
 
 def _reshape(node: Operator) -> Value:
@@ -166,7 +171,7 @@ def concatenated(node: Operator, values: list[Value], number: int) -> Value:
     values = [v for v, s in zip(values, shapes, strict=True) if s[axis]] or values[:1]
     if len(values) == 1:
         return values[0]
-    order = next((v.order for v in values if v.name not in node.draft.constants), first.order)
+    order = cheapest_order(node, values, len(first.order))
     names = [node.draft.stored(node.place, v, order) for v in values]
     return Value(_concatenated(node, names, order.index(axis)), order, first.element)
 

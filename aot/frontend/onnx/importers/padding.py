@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from aot.frontend.onnx.draft import Value
@@ -39,10 +39,9 @@ def _padded_one(node: Operator, name: str, axis: int, pair: Pair, value: float) 
     return node.reshaped(made, (*shape[:axis], shape[axis] + sum(pair), *shape[axis + 1 :]))
 
 
-def dilated(node: Operator, name: str, strides: Sequence[int]) -> str:
-    """Zeros between the elements of the last dimensions, as many as the strides leave room for."""
-    shape = node.draft.types[name].shape
-    for axis, stride in enumerate(strides, start=len(shape) - len(strides)):
+def dilated(node: Operator, name: str, strides: Mapping[int, int]) -> str:
+    """Zeros between the elements of some dimensions, as many as their strides leave room for."""
+    for axis, stride in strides.items():
         if stride == 1:
             continue
         shape = node.draft.types[name].shape

@@ -1,4 +1,4 @@
-"""Resize: along each dimension a product with a constant matrix of shares."""
+"""Resize: along each dimension shares of few elements, or a product with a matrix of shares."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.strides import dense_strides
+from aot.ops.gather import Gather
+from aot.ops.rearrange import Loops
 
 Reals = npt.NDArray[np.float64]
 MAX_SHARES = 1 << 20  # elements of one matrix
+_MOST_TAPS = 4  # elements that one result is made of
 
 
 def _resize(node: Operator) -> Value:
@@ -145,6 +149,36 @@ def _cubic(d: Reals, a: float) -> Reals:
 
 
 def _multiplied(node: Operator, x: Value, axis: int, shares: Reals) -> Value:
+    """Few elements make each result: these are gathered and weighted; many: a product."""
+    counts = (shares != 0).sum(axis=1)
+    if int(counts.max()) > _MOST_TAPS:
+        return _product(node, x, axis, shares)
+    if counts.max() == 1 and (shares.max(axis=1) == 1).all():
+        return _gathered(node, x, axis, shares.argmax(axis=1))
+    taps = np.argsort(shares == 0, axis=1, kind="stable")[:, : counts.max()]  # those that count come first
+    along = [-1 if a == axis else 1 for a in range(len(x.order))]
+    parts = []
+    for places in taps.T:
+        weights = shares[np.arange(len(shares)), places].reshape(along)
+        parts.append(node.do("Mul", _gathered(node, x, axis, places), node.number(weights, x.element)))
+    return parts[0] if len(parts) == 1 else node.do("Sum", *parts)
+
+
+def _gathered(node: Operator, x: Value, axis: int, places: npt.NDArray[np.int64]) -> Value:
+    """Each element of a dimension several times, or in any order, in the order in which x is stored."""
+    shape, stored = node.draft.types[x.name].shape, x.order.index(axis)
+    times = len(places) // shape[stored]
+    if np.array_equal(places, np.arange(len(places)) // max(1, times)) and len(places) % shape[stored] == 0:
+        steps = dense_strides(shape)
+        sizes = (*shape[: stored + 1], times, *shape[stored + 1 :])
+        strides = (*steps[: stored + 1], 0, *steps[stored + 1 :])
+        whole = (*shape[:stored], len(places), *shape[stored + 1 :])
+        return Value(node.picked(x.name, Loops(sizes, strides), whole), x.order, x.element)
+    indices = node.number(places, TensorProto.INT32)
+    return Value(node.apply(Gather(stored), x.name, indices.name), x.order, x.element)
+
+
+def _product(node: Operator, x: Value, axis: int, shares: Reals) -> Value:
     rank = len(x.order)
     order = [a for a in range(rank) if a != axis] + [axis]
     turned = node.do("Transpose", x, perm=order)

@@ -84,7 +84,7 @@ def _grid_sample(node: Operator) -> Value:
     order = (0, *range(2, len(shape)), 1)
     pixels = node.reshaped(node.draft.stored(node.place, x, order), (shape[0], prod(shape[2:]), shape[1]))
     total = reduce(_Real.__add__, (_weighted(node, pixels, taps, shape) for taps in product(*along)))
-    return Value(total.value.name, order, x.element)
+    return Value(node.plain(total.value), order, x.element)
 
 
 def _coordinate(node: Operator, grid: Value, column: int, size: int) -> _Real:
