@@ -27,7 +27,7 @@ from deploy.tensors import graph_slots
 from deploy.version import tool_version
 from platforms.base import compiler_platform_of
 from platforms.runners import EMULATORS
-from platforms.runners.runner import choose_runner
+from platforms.runners.runner import ANYWHERE, Where, choose_runner
 from platforms.toolchains import find_toolchain
 from platforms.tuning.farm import FarmBench
 from platforms.tuning.image_bench import ImageBench
@@ -57,6 +57,7 @@ class TuneChoices:
     seed: int = 0
     toolchain: str | None = None
     runner: str | None = None
+    where: Where = ANYWHERE  # which of several equal boards
     place: str = "auto"  # where candidates go: "ram", "image"
     farm: str | None = None  # the address of one; None: a board of this machine
 
@@ -128,6 +129,7 @@ def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
         choices.toolchain,
         choices.runner,
         cache_folder() / _OBJECTS,
+        choices.where,
     )
 
 

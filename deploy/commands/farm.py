@@ -9,7 +9,7 @@ import time
 from boards.load import load_board
 from deploy import options
 from deploy.reach import platform_for
-from platforms.runners.runner import choose_runner
+from platforms.runners.runner import ANYWHERE, Where, choose_runner
 from platforms.tuning.farm import farm
 
 EXAMPLE = """
@@ -21,7 +21,14 @@ _LOOK_S = 1.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("verb", choices=("start",), help="start: offers boards until Ctrl-C")
     options.add_board(parser)
-    parser.add_argument("--boards", metavar="N", type=options.count, default=1, help="how many there are")
+    parser.add_argument("--boards", metavar="N", type=options.count, default=1, help="how many are emulated")
+    parser.add_argument(
+        "--serial",
+        metavar="NUMBER",
+        action="append",
+        default=[],
+        help="the serial number of a board on USB; once for each",
+    )
     parser.add_argument("--host", metavar="NAME", default="127.0.0.1", help="0.0.0.0 serves everybody")
     parser.add_argument("--port", metavar="N", type=int, default=8786, help="of the scheduler; 0: any")
 
@@ -30,8 +37,9 @@ def run(arguments: argparse.Namespace) -> None:
     board = load_board(arguments.board)
     platform_for(board)
     choose_runner(board)
-    with farm(board, arguments.boards, arguments.host, arguments.port) as cluster:
-        print(f"{cluster.scheduler_address}  {arguments.boards} x {board.name}", flush=True)
+    boards = [Where(serial) for serial in arguments.serial] or [ANYWHERE] * arguments.boards
+    with farm(board, boards, arguments.host, arguments.port) as cluster:
+        print(f"{cluster.scheduler_address}  {len(boards)} x {board.name}", flush=True)
         print("deploy tune --farm takes this address; Ctrl-C ends the farm", file=sys.stderr)
         try:
             while True:

@@ -14,6 +14,7 @@ from deploy.console import print_result
 from deploy.settings import compile_options
 from deploy.tuning import TuneChoices, Tuning, begin, tune_model
 from deploy.tuning_table import live, text
+from platforms.runners.runner import Where
 from platforms.tuning.search import Progress
 from platforms.tuning.tuners import TUNERS
 
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_compile_options(parser)
     options.add_toolchain(parser)
     options.add_runner(parser)
+    options.add_where(parser)
     options.add_json(parser)
 
 
@@ -96,6 +98,7 @@ def _choices(arguments: argparse.Namespace) -> TuneChoices:
         seed=arguments.seed,
         toolchain=arguments.toolchain,
         runner=arguments.runner,
+        where=Where(arguments.serial, arguments.port),
         place=arguments.place,
         farm=arguments.farm,
     )

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from aot.errors import ToolError
 from boards.board import Board
-from platforms.base import CompilerPlatform
+from platforms.base import CompilerPlatform, Firmware
+from platforms.runners.runner import ANYWHERE, Where
+from platforms.transport.base import Transport
 from platforms.tuning.candidates import Batch, batch_of
 from platforms.tuning.tasks import Experiment, Task
 from platforms.tuning.trial import Candidate, MeasureChoices, Outcome, halved
@@ -31,9 +33,15 @@ class BoardBench(ABC):
         prefer: str | None = None,
         runner: str | None = None,
         objects: Path | None = None,
+        where: Where = ANYWHERE,
     ) -> None:
-        self.board, self.platform, self.runner, self.choices = board, platform, runner, choices
+        self.board, self.platform, self.choices = board, platform, choices
+        self._runner, self._where = runner, where
         self.workshop = Workshop(board, platform, folder, prefer, objects)
+
+    def open_line(self, firmware: Firmware) -> Transport:
+        """Starts the firmware on the board."""
+        return self.platform.open_line(firmware, self.board, self._runner, self._where)
 
     def measure(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
         size = self.most_in_a_batch

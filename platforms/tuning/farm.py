@@ -15,6 +15,7 @@ from typing import Any
 
 from aot.errors import BoardError, DeviceError, ToolError
 from boards.board import Board
+from platforms.runners.runner import Where
 from platforms.tuning import farm_jobs
 from platforms.tuning.candidates import batch_of
 from platforms.tuning.tasks import Experiment, Task
@@ -23,6 +24,7 @@ from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome, 
 _LEAST_IN_A_JOB = 4  # candidates: fewer are not worth a start of the board
 _RETRIES = 3  # of a job whose board did not start, on whichever is free then
 _CONNECT_S = 10.0
+_ONLY_FATAL = 50  # of logging's levels
 
 
 def resource_of(board: str) -> str:
@@ -100,22 +102,21 @@ class FarmBench:
 
 
 @contextmanager
-def farm(board: Board, boards: int, host: str, port: int) -> Iterator[Any]:
+def farm(board: Board, boards: Sequence[Where], host: str, port: int) -> Iterator[Any]:
     """A scheduler and a worker for each board, until the block ends. Gives the cluster."""
     _require_dask()
-    from distributed import LocalCluster
+    from distributed import Nanny, Scheduler, SpecCluster
 
-    with LocalCluster(
-        n_workers=boards,
-        threads_per_worker=1,
-        processes=True,
-        host=host,
-        scheduler_port=port,
-        dashboard_address=None,
-        resources={resource_of(board.name): 1},
-        silence_logs=50,
-    ) as cluster:
+    scheduler = {"cls": Scheduler, "options": {"host": host, "port": port, "dashboard": False}}
+    workers = {n: {"cls": Nanny, "options": _worker(board, at, host)} for n, at in enumerate(boards)}
+    with SpecCluster(workers, scheduler, silence_logs=_ONLY_FATAL) as cluster:
         yield cluster
+
+
+def _worker(board: Board, at: Where, host: str) -> dict[str, Any]:
+    """A process that does one job at a time, since its board does."""
+    environment = {farm_jobs.SERIAL: at.serial} if at.serial else {}
+    return {"nthreads": 1, "host": host, "resources": {resource_of(board.name): 1}, "env": environment}
 
 
 def _client(address: str) -> Any:

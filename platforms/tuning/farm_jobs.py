@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import os
 import tempfile
 from pathlib import Path
 
 from aot.errors import ToolError
 from boards.load import load_board
 from platforms.base import Firmware, compiler_platform_of
+from platforms.runners.runner import Where
 from platforms.tuning.candidates import Batch
 from platforms.tuning.image_bench import ImageBench, run_image
 from platforms.tuning.trial import MeasureChoices, Outcome
+
+SERIAL = "SOLDER_FARM_SERIAL"  # in a worker's environment: which of several boards is its own
 
 
 def build(board: str, batch: Batch, choices: MeasureChoices) -> bytes | str:
@@ -37,6 +41,6 @@ def measure(board: str, program: bytes | str, batch: Batch, choices: MeasureChoi
 def _bench(name: str, choices: MeasureChoices) -> ImageBench:
     """One for each worker process, which does one job at a time."""
     board = load_board(name)
-    return ImageBench(
-        board, compiler_platform_of(board), Path(tempfile.mkdtemp(prefix="solder-farm-")), choices
-    )
+    folder = Path(tempfile.mkdtemp(prefix="solder-farm-"))
+    where = Where(os.environ.get(SERIAL))
+    return ImageBench(board, compiler_platform_of(board), folder, choices, where=where)

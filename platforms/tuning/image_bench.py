@@ -101,7 +101,7 @@ class _Trials:
         """A board that runs the image and holds the rows."""
         if self._session is None:
             bench = self._bench
-            line = bench.platform.open_line(self._firmware, bench.board, bench.runner)
+            line = bench.open_line(self._firmware)
             self._session = Session(line, Deadlines(HELLO_S, HELLO_S, run_s=bench.choices.timeout_s))
             self._session.hello()
             self._session.write_input(_loader(self._places), 0, self._inputs)

@@ -61,7 +61,7 @@ class LoadedBench(BoardBench):
         """A board that answers; started again where it was lost."""
         if self._session is None:
             assert self._firmware is not None
-            line = self.platform.open_line(self._firmware, self.board, self.runner)
+            line = self.open_line(self._firmware)
             self._session = Session(line, Deadlines(HELLO_S, HELLO_S, run_s=3 * self.choices.timeout_s))
             self._session.hello()
         return self._session

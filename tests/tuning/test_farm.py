@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import deploy.demo
 from aot.errors import BoardError
 from boards.load import load_board
 from codegen.tuning_records import read_records
+from platforms.runners.runner import ANYWHERE, Where
+from platforms.tuning import farm_jobs
 from platforms.tuning.farm import FarmBench, farm
 from platforms.tuning.trial import MeasureChoices
 
@@ -38,7 +41,7 @@ pytestmark = [
 def cluster(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Any:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("distributed")
-    with farm(BOARD, 4, "127.0.0.1", 0) as cluster:
+    with farm(BOARD, [ANYWHERE, *map(Where, "abc")], "127.0.0.1", 0) as cluster:
         yield cluster
 
 
@@ -48,11 +51,11 @@ def _kill_an_emulator(workers: Sequence[int]) -> None:
 
     give_up_at = time.monotonic() + _PATIENCE_S
     while time.monotonic() < give_up_at:
-        children = [child for pid in workers for child in psutil.Process(pid).children()]
-        board = next((child for child in children if child.name().startswith("qemu")), None)
-        if board is not None:
-            board.kill()
-            return
+        with suppress(psutil.NoSuchProcess):  # boards come and go
+            children = [child for pid in workers for child in psutil.Process(pid).children()]
+            for board in (child for child in children if child.name().startswith("qemu")):
+                board.kill()
+                return
         time.sleep(0.01)
     raise AssertionError("no board was ever started")
 
@@ -82,6 +85,14 @@ def test_a_worker_and_a_board_that_die_cost_only_the_trial_in_flight(
     assert len({record.key for record in found}) == len(found) == 72
     lost = [record.error for record in found if record.error]
     assert lost in ([], ["crashed: qemu-system-arm ended: signal SIGKILL"])  # none where it had just started
+
+
+def test_every_worker_knows_which_board_is_its_own(cluster: Any) -> None:
+    from distributed import Client
+
+    with Client(cluster.scheduler_address, set_as_default=False) as client:
+        serials = client.run(lambda: os.environ.get(farm_jobs.SERIAL))
+    assert sorted(map(str, serials.values())) == ["None", "a", "b", "c"]
 
 
 def test_a_board_that_no_worker_has_is_refused_at_once(cluster: Any) -> None:
