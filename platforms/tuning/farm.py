@@ -39,6 +39,7 @@ class FarmBench:
         self.board, self.choices = board, choices
         self._client = _client(address)
         self._require_board(address)
+        self._require_same_code(address)
 
     @property
     def boards(self) -> int:
@@ -98,6 +99,17 @@ class FarmBench:
             f'the farm has no board "{self.board.name}"',
             f"{address} has {', '.join(has) or 'no boards'}",
             f"deploy farm start --board {self.board.name} on a machine that has one",
+        )
+
+    def _require_same_code(self, address: str) -> None:
+        """Candidates and what measures them belong together."""
+        if set(self._client.run(farm_jobs.fingerprint).values()) == {farm_jobs.fingerprint()}:
+            return
+        self.close()
+        raise BoardError(
+            "the farm runs another Solder than this one",
+            address,
+            "install the same version on all machines, then start deploy farm again",
         )
 
 

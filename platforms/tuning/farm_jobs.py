@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import tempfile
+from importlib.resources import files
 from pathlib import Path
 
 from aot.errors import ToolError
@@ -16,6 +18,19 @@ from platforms.tuning.image_bench import ImageBench, run_image
 from platforms.tuning.trial import MeasureChoices, Outcome
 
 SERIAL = "SOLDER_FARM_SERIAL"  # in a worker's environment: which of several boards is its own
+
+_PACKAGES = ("aot", "boards", "codegen", "platforms", "project_templates")
+
+
+@functools.cache
+def fingerprint() -> str:
+    """Of all that a trial depends on: all machines of a farm must have the same."""
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        root = Path(str(files(package)))
+        for path in sorted(p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
+            digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def build(board: str, batch: Batch, choices: MeasureChoices) -> bytes | str:

@@ -95,6 +95,19 @@ def test_every_worker_knows_which_board_is_its_own(cluster: Any) -> None:
     assert sorted(map(str, serials.values())) == ["None", "a", "b", "c"]
 
 
+def test_a_farm_of_another_version_is_refused(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(farm_jobs, "_PACKAGES", ("boards",))
+    farm_jobs.fingerprint.cache_clear()
+    with pytest.raises(BoardError) as caught:
+        FarmBench(BOARD, cluster.scheduler_address, MeasureChoices())
+    farm_jobs.fingerprint.cache_clear()
+    assert str(caught.value) == (
+        "error: the farm runs another Solder than this one\n"
+        f"  {cluster.scheduler_address}\n"
+        "  hint: install the same version on all machines, then start deploy farm again"
+    )
+
+
 def test_a_board_that_no_worker_has_is_refused_at_once(cluster: Any) -> None:
     other = load_board("mps2-an385")
     with pytest.raises(BoardError) as caught:
