@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 import pytest
 from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
+from aot.frontend.load import parse_model
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import TensorSpec
 
@@ -68,3 +70,13 @@ def test_what_was_found_is_told_now(make: Callable[[], bytes]) -> None:
     with pytest.raises(ModelError) as refusal:
         read_tflite(make(), "found.tflite")
     assert refusal.value.what == FOUND[make]
+
+
+def test_a_node_whose_name_is_no_text_is_told_too() -> None:
+    make = onnx.helper.make_node("Relu", ["x"], ["y"], name="NAME")
+    tensors = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (1, 4)) for name in "xy"]
+    graph = onnx.helper.make_graph([make], "net", tensors[:1], tensors[1:])
+    data = onnx.helper.make_model(graph).SerializeToString().replace(b"NAME", b"N\xa0ME")
+    with pytest.raises(ModelError) as refusal:
+        parse_model(data, "found.onnx")
+    assert refusal.value.what == "a name in the file is no UTF-8 text"
