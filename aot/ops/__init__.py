@@ -18,6 +18,7 @@ from aot.ops.cumulate import Cumulate
 from aot.ops.curve import Curve
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.detect import Detect
 from aot.ops.fold import Fold, PlaceOf
 from aot.ops.gather import Gather, GatherNd
 from aot.ops.l2_norm import L2Norm
@@ -57,6 +58,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Dense,
             DepthwiseConv2d,
             Dequantize,
+            Detect,
             Div,
             Fold,
             Gather,

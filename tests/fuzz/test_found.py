@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import onnx
@@ -80,3 +81,14 @@ def test_a_node_whose_name_is_no_text_is_told_too() -> None:
     with pytest.raises(ModelError) as refusal:
         parse_model(data, "found.onnx")
     assert refusal.value.what == "a name in the file is no UTF-8 text"
+
+
+def test_tables_of_fields_of_odd_size_are_checked_as_they_are_read() -> None:
+    """Every number of 16 bits one more: among them are the sizes of all tables of fields."""
+    whole = slice_of_negative_sizes()
+    for place in range(8, len(whole) - 1, 2):
+        number = int.from_bytes(whole[place : place + 2], "little")
+        data = bytearray(whole)
+        data[place : place + 2] = min(number + 1, 0xFFFF).to_bytes(2, "little")
+        with suppress(ModelError):
+            read_tflite(bytes(data), "found.tflite")

@@ -42,6 +42,7 @@ EXACT_ON_REALS = (
     "clamp",
     "concat",
     "dequantize",
+    "detect",
     "leaky_relu",
     "mul",
     "narrow",

@@ -48,15 +48,15 @@ def read_onnx(
         raise ModelError("the file holds no graph, so there is no model in it", file_name, _AGAIN)
     try:
         graph = _Reader(model, file_name, rounding).graph(shapes, values)
-        # Where a name is no text, the library gives its bytes.
-        if not all(isinstance(name, str) for name in (*graph.types, *(node.name for node in graph.nodes))):
-            raise ModelError("a name in the file is no UTF-8 text", file_name, _AGAIN)
-        return graph
     except ModelError:
         raise
     except Exception:
         _refuse_invalid(model, file_name)
         raise
+    # Where a name is no text, the library gives its bytes.
+    if not all(isinstance(name, str) for name in (*graph.types, *(node.name for node in graph.nodes))):
+        raise ModelError("a name in the file is no UTF-8 text", file_name, _AGAIN)
+    return graph
 
 
 def _refuse_invalid(model: ModelProto, file_name: str) -> None:

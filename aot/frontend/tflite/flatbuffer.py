@@ -123,7 +123,8 @@ class _Checker:
 
     def _field_offset(self, vtable: int, vtable_bytes: int, number: int) -> int:
         slot = 4 + 2 * number
-        return self._number("<H", vtable + slot, "a table") if slot + 2 <= vtable_bytes else 0
+        # A table of fields with an odd size has half a field, which readers believe.
+        return self._number("<H", vtable + slot, "a table") if slot < vtable_bytes else 0
 
     def _kind(self, position: int, vtable: int, vtable_bytes: int, field: Union) -> int:
         offset = self._field_offset(vtable, vtable_bytes, field.kind_field)

@@ -67,6 +67,7 @@ _OPERATOR = Layout(
         2: _INTS,
         3: _BYTE,
         4: Union(3, _OPTIONS),
+        5: _BYTES,
         11: _BYTE,
         12: Union(11, _OPTIONS_2),
     },

@@ -15,6 +15,7 @@ from aot.frontend.tflite.importers.convolution import (
     import_depthwise_conv_2d,
     import_fully_connected,
 )
+from aot.frontend.tflite.importers.detection import DETECTION
 from aot.frontend.tflite.importers.gathering import GATHERING
 from aot.frontend.tflite.importers.known import KNOWN
 from aot.frontend.tflite.importers.lstm import import_lstm
@@ -31,6 +32,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **ARITHMETIC,
         **COMPOSED,
         **CONTROL_FLOW,
+        **DETECTION,
         **GATHERING,
         **KNOWN,
         **REDUCTIONS,

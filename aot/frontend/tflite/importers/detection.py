@@ -1,0 +1,167 @@
+"""TFLite_Detection_PostProcess: boxes are decoded by their anchors, the best are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from flatbuffers import flexbuffers
+
+from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.importers.rearranging import rearrange
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops.binary import Add, Mul, Sub
+from aot.ops.curve import Curve, Function
+from aot.ops.detect import Detect
+from aot.ops.fold import Fold, Folding, PlaceOf
+from aot.ops.op import Op
+from aot.ops.quantize import Dequantize
+from aot.ops.rearrange import Loops
+
+_SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
+
+
+def _import_detection(draft: Draft, operator: Operator, mode: str) -> None:
+    options = _options(operator)
+    boxes, scores, anchors = (
+        read.operand(operator, n, what) for n, what in enumerate(("boxes", "the scores", "the anchors"))
+    )
+    shapes = [draft.types[name].shape for name in (boxes, scores, anchors)]
+    classes, count = int(options["num_classes"]), int(options["max_detections"])
+    _refuse_other_forms(operator, options, shapes, classes)
+    corners = _corners(draft, operator, boxes, anchors, [float(options[name]) for name in _SCALES])
+    best, kinds = _best_classes(draft, operator, scores, classes)
+    op = Detect(count, float(options["nms_score_threshold"]), float(options["nms_iou_threshold"]))
+    flat = _made(draft, operator, op, *corners, best, kinds)
+    first = 0
+    for output, shape in zip(operator.outputs, ((1, count, 4), (1, count), (1, count), (1,)), strict=True):
+        # The file declares them otherwise, or not at all: interpreters find the shapes when they run.
+        draft.types[output] = TensorType(DType.F32, shape)
+        size = int(np.prod(shape))
+        rearrange(draft, operator, flat, Loops((size,), (1,), first), output)
+        first += size
+
+
+def _options(operator: Operator) -> Mapping[str, Any]:
+    table = operator.table
+    stored = table.CustomOptionsAsNumpy() if table.CustomOptionsLength() else np.zeros(0, np.uint8)
+    try:
+        found = flexbuffers.Loads(bytearray(stored.tobytes()))
+    except Exception as error:  # of a damaged file, of any kind
+        raise operator.fail(
+            f"its options cannot be read: {error}", "the file looks corrupted: get or convert it again"
+        ) from None
+    known = found if isinstance(found, dict) else {}
+    wanted = ("num_classes", "max_detections", "nms_score_threshold", "nms_iou_threshold", *_SCALES)
+    bad = [name for name in wanted if not isinstance(known.get(name), int | float)]
+    if bad or any(not 0 < float(known[name]) < 1e9 for name in (*_SCALES, "num_classes", "max_detections")):
+        raise operator.fail(
+            f"its options {', '.join(bad) or 'have values'} that are no positive numbers",
+            "the file looks corrupted: get or convert it again",
+        )
+    return known
+
+
+def _refuse_other_forms(
+    operator: Operator, options: Mapping[str, Any], shapes: list[tuple[int, ...]], classes: int
+) -> None:
+    if options.get("use_regular_nms"):
+        raise operator.fail(
+            "choosing the boxes of each class by themselves is not supported",
+            "convert the model with use_regular_nms=False",
+        )
+    if options.get("max_classes_per_detection", 1) != 1:
+        raise operator.fail(
+            f"{options['max_classes_per_detection']} classes for each detection are not supported",
+            "convert the model with max_classes_per_detection=1",
+        )
+    boxes, scores, anchors = shapes
+    fits = len(boxes) == len(scores) == 3 and boxes[0] == scores[0] == 1 and boxes[2] >= 4
+    if not fits or anchors != (boxes[1], 4) or scores[1] != boxes[1] or scores[2] - classes not in (0, 1):
+        raise operator.fail(
+            f"boxes {list(boxes)}, scores {list(scores)}, anchors {list(anchors)} "
+            f"and {classes} classes do not fit"
+        )
+    if len(operator.outputs) != 4:
+        raise operator.fail(f"it has {len(operator.outputs)} outputs, not 4")
+
+
+def _corners(
+    draft: Draft, operator: Operator, boxes: str, anchors: str, scales: list[float]
+) -> tuple[str, ...]:
+    """Top, left, bottom, right, each [1, boxes]."""
+    count, width = draft.types[boxes].shape[1:]
+    y, x, h, w = (_column(draft, operator, boxes, count, width, n) for n in range(4))
+    anchor = [_column(draft, operator, anchors, count, 4, n) for n in range(4)]
+    shares = [_number(draft, operator, 1 / scale) for scale in scales]
+    halves = []
+    for size, scale, extent in ((h, shares[2], anchor[2]), (w, shares[3], anchor[3])):
+        grown = _made(draft, operator, Curve(Function.EXP), _made(draft, operator, Mul(), size, scale))
+        half = _made(draft, operator, Mul(), extent, _number(draft, operator, 0.5))
+        halves.append(_made(draft, operator, Mul(), grown, half))
+    centres = []
+    for offset, scale, extent, origin in (
+        (y, shares[0], anchor[2], anchor[0]),
+        (x, shares[1], anchor[3], anchor[1]),
+    ):
+        moved = _made(draft, operator, Mul(), _made(draft, operator, Mul(), offset, scale), extent)
+        centres.append(_made(draft, operator, Add(), moved, origin))
+    near, far = (
+        tuple(_made(draft, operator, op, centre, half) for centre, half in zip(centres, halves, strict=True))
+        for op in (Sub(), Add())
+    )
+    return (*near, *far)
+
+
+def _column(draft: Draft, operator: Operator, name: str, count: int, width: int, number: int) -> str:
+    """One number of each box, as a real one."""
+    tensor = draft.types[name]
+    column = read.value_like(draft, f"{name}/column", tensor, (1, count))
+    rearrange(draft, operator, name, Loops((1, count), (count * width, width), number), column)
+    return _real(draft, operator, column)
+
+
+def _best_classes(draft: Draft, operator: Operator, scores: str, classes: int) -> tuple[str, str]:
+    """The best score of each box and its class, each [1, boxes], without the background."""
+    tensor = draft.types[scores]
+    _, count, stored = tensor.shape
+    kept = scores
+    if stored != classes:
+        kept = read.value_like(draft, f"{scores}/classes", tensor, (1, count, classes))
+        loops = Loops((1, count, classes), (count * stored, stored, 1), stored - classes)
+        rearrange(draft, operator, scores, loops, kept)
+    best = read.value_like(draft, f"{operator.label}/best", tensor, (1, count, 1))
+    draft.add_node(operator, Fold(Folding.MAXIMUM, (2,)), (kept,), best)
+    place = draft.add_value(f"{operator.label}/class", TensorType(DType.I32, (1, count, 1)))
+    draft.add_node(operator, PlaceOf(Folding.MAXIMUM, 2, DType.I32), (kept,), place)
+    flat = read.reshaped(draft, operator, best, (1, count))
+    return _real(draft, operator, flat), read.reshaped(draft, operator, place, (1, count))
+
+
+def _real(draft: Draft, operator: Operator, name: str) -> str:
+    tensor = draft.types[name]
+    if tensor.dtype is DType.F32:
+        return name
+    real = draft.add_value(f"{name}/real", replace(tensor, dtype=DType.F32, quant=None))
+    draft.add_node(operator, Dequantize(), (name,), real)
+    return real
+
+
+def _number(draft: Draft, operator: Operator, value: float) -> str:
+    reals: Array = np.full((1, 1), value, np.float32)
+    return draft.add_value(f"{operator.label}/number", TensorType(DType.F32, reals.shape), reals)
+
+
+def _made(draft: Draft, operator: Operator, op: Op, *inputs: str) -> str:
+    """A value that only the next step reads."""
+    ((dtype, shape),) = op.infer([draft.types[name] for name in inputs])
+    name = draft.add_value(f"{operator.label}/{op.name}", TensorType(DType(dtype), shape))
+    draft.add_node(operator, op, inputs, name)
+    return name
+
+
+DETECTION: dict[str, Importer] = {"CUSTOM TFLite_Detection_PostProcess": _import_detection}

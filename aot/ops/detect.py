@@ -1,0 +1,100 @@
+"""Detection: the boxes with the best scores, without those that overlap a better one too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.op import Constraint, Cost, Op, Types, given
+
+CORNERS = 4  # top, left, bottom, right
+_PARTS = CORNERS + 2  # of a detection: its corners, its class, its score
+_Reals = npt.NDArray[np.float32]
+
+
+def _vectors(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    wanted = (DType.F32,) * (CORNERS + 1) + (DType.I32,)
+    found = [given(t) for t in inputs]
+    is_list = len({t.shape for t in found}) == 1 and found[0].rank == 2 and found[0].shape[0] == 1
+    if is_list and tuple(t.dtype for t in found) == wanted:
+        return None
+    return ", ".join(f"{t.dtype.value} {limits.shape_text(t)}" for t in found)
+
+
+def _attributes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Detect)
+    if not 1 <= op.count <= _MOST:
+        return f"{op.count} detections"
+    return None if 0 < op.overlap <= 1 else f"an overlap of {op.overlap}"
+
+
+_MOST = 1 << 10
+
+
+def overlap(corners: _Reals, one: int, others: npt.NDArray[np.int64]) -> _Reals:
+    """The intersection of a box with each of others over their union, in single precision."""
+    top, left, bottom, right = corners
+    area = np.asarray((bottom - top) * (right - left), np.float32)
+    height = np.minimum(bottom[one], bottom[others]) - np.maximum(top[one], top[others])
+    width = np.minimum(right[one], right[others]) - np.maximum(left[one], left[others])
+    shared = np.maximum(height, np.float32(0)) * np.maximum(width, np.float32(0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = shared / (area[one] + area[others] - shared)
+    shares: _Reals = np.where((area[one] <= 0) | (area[others] <= 0), np.float32(0), ratio)
+    return shares
+
+
+@dataclass(frozen=True, slots=True)
+class Detect(Op):
+    """Inputs: top, left, bottom, right, score, class, each [1, boxes]. Of equal scores the first box counts.
+
+    Result: the corners of each detection, then their classes, then their scores, then how many there are;
+    what is not there is 0.
+    """
+
+    name: ClassVar[str] = "detect"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(6, 6),
+        Constraint("corners and scores must be f32, classes i32, all of one shape [1, boxes]", _vectors),
+        Constraint("there must be 1 to 1024 detections and an overlap above 0, at most 1", _attributes),
+    )
+    count: int = 1
+    least: float = 0.0  # score
+    overlap: float = 0.5  # of a box with a better one, at most
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return ((DType.F32.value, (1, self.count * _PARTS + 1)),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        vectors = [given(a).reshape(-1) for a in arrays]
+        corners, scores, classes = np.stack(vectors[:CORNERS]).astype(np.float32), vectors[4], vectors[5]
+        chosen = self.chosen(corners, scores)
+        result = np.zeros(self.count * _PARTS + 1, np.float32)
+        for number, box in enumerate(chosen):
+            result[number * CORNERS : (number + 1) * CORNERS] = corners[:, box]
+            result[self.count * CORNERS + number] = classes[box]
+            result[self.count * (CORNERS + 1) + number] = scores[box]
+        result[-1] = len(chosen)
+        return (result.reshape(1, -1),)
+
+    def chosen(self, corners: _Reals, scores: Array) -> list[int]:
+        order = np.argsort(np.negative(scores.astype(np.float32)), kind="stable")
+        left = order[scores[order] >= np.float32(self.least)]
+        chosen: list[int] = []
+        while left.size and len(chosen) < self.count:
+            best, left = int(left[0]), left[1:]
+            chosen.append(best)
+            left = left[overlap(corners, best, left) <= np.float32(self.overlap)]
+        return chosen
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=given(inputs[0]).elements * self.count + outputs[0].elements)
