@@ -14,7 +14,7 @@ from tiny_models import TINY
 from aot.errors import ToolError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
-from boards.board import Board
+from boards.board import Board, Status
 from boards.load import all_boards, load_board
 from platforms.elf import place_at
 from platforms.project import App, ProjectSource
@@ -187,7 +187,7 @@ def test_a_crash_under_zephyr_comes_back_as_a_named_fault(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["nrf52840dk", "nucleo-f446re", "nucleo-f746zg"])
+@pytest.mark.parametrize("name", [board.name for board in BOARDS if board.status is Status.BUILD_TESTED])
 def test_firmware_for_a_real_board_is_built(
     name: str, tmp_path: Path, run_deploy: Run, zephyr_tree: None, require_tool: Callable[..., None]
 ) -> None:
@@ -199,6 +199,5 @@ def test_firmware_for_a_real_board_is_built(
     assert run_deploy(*words).status == 0
     outcome = run_deploy("build", tmp_path / "p")
     assert outcome.status == 0, outcome.err
-    assert run_deploy("flash", tmp_path / "p", "--runner", "west", "--dry-run").out == (
-        f"west flash --build-dir {tmp_path / 'p/build'}\n"
-    )
+    flash = run_deploy("flash", tmp_path / "p", "--runner", "west", "--dry-run").out
+    assert flash.startswith(f"west flash --build-dir {tmp_path / 'p/build'}")
