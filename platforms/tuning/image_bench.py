@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from aot.errors import DeployError, DeviceError
 from platforms.base import Firmware
+from platforms.patience import patient
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.messages import LayerProfile, RemoteModel, RemoteTensor
 from platforms.rpc.session import Session
@@ -102,7 +103,8 @@ class _Trials:
         if self._session is None:
             bench = self._bench
             line = bench.open_line(self._firmware)
-            self._session = Session(line, Deadlines(HELLO_S, HELLO_S, run_s=bench.choices.timeout_s))
+            deadlines = Deadlines(HELLO_S, HELLO_S, run_s=bench.choices.timeout_s)
+            self._session = Session(line, patient(deadlines, line))
             self._session.hello()
             self._session.write_input(_loader(self._places), 0, self._inputs)
         return self._session

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from aot.errors import DeployError, DeviceError, ToolError
 from platforms.base import Firmware
+from platforms.patience import patient
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.messages import Call, Code, Slot
@@ -62,7 +63,8 @@ class LoadedBench(BoardBench):
         if self._session is None:
             assert self._firmware is not None
             line = self.open_line(self._firmware)
-            self._session = Session(line, Deadlines(HELLO_S, HELLO_S, run_s=3 * self.choices.timeout_s))
+            deadlines = Deadlines(HELLO_S, HELLO_S, run_s=3 * self.choices.timeout_s)
+            self._session = Session(line, patient(deadlines, line))
             self._session.hello()
         return self._session
 

@@ -154,7 +154,7 @@ def test_a_run_that_goes_wrong_on_an_avr_comes_back_as_a_named_fault(
     """Nothing guards its memory: the watchdog ends what hangs, and a full stack is noticed after the run."""
     PLATFORM.generate(crashing, tmp_path / "p", UNO, App.RPC)
     firmware = PLATFORM.build(tmp_path / "p", UNO)
-    patience = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=1.0, kept_run_s=60.0)
+    patience = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=1.0, retry_s=4.0)
     session = Session(
         PLATFORM.open_line(firmware, UNO), patience, locate=lambda pc: place_at(firmware.elf, pc)
     )

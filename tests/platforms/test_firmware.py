@@ -26,7 +26,9 @@ from platforms.toolchains import find_toolchain
 from platforms.transport.base import LineClosedError
 
 HASH = bytes(range(1, 9))
-PATIENCE = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=5.0)
+PATIENCE = Deadlines(
+    hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=5.0, retry_s=4.0, retry_most_s=60.0
+)
 ARM_BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps2-an521", "mps3-an547")
 UNICORN_BOARDS = ("mps2-an383", *(name for name in ARM_BOARDS if "unicorn" in load_board(name).runners))
 # What a test with this compiler or runner needs, as ("tool" or "package", name).

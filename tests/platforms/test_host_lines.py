@@ -22,7 +22,7 @@ from platforms.transport.socket import SocketTransport
 
 pytestmark = pytest.mark.cc
 
-PATIENCE = Deadlines(hello_s=20.0, run_s=20.0)
+PATIENCE = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0)
 
 
 def project(source: ProjectSource, folder: Path) -> Path:

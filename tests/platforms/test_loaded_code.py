@@ -23,7 +23,7 @@ from platforms.rpc.session import Session
 from platforms.toolchains import cpu_flags, find_toolchain
 
 CANDIDATES = Path(__file__).parent / "loaded_code" / "candidates.c"
-PATIENCE = Deadlines(hello_s=20.0, run_s=20.0)
+PATIENCE = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, retry_s=4.0, retry_most_s=60.0)
 BOARDS = (
     ("mps2-an386", "qemu"),
     ("mps2-an386", "unicorn"),

@@ -18,8 +18,8 @@ from codegen.compile import compile_model
 from codegen.model import CompileOptions
 from deploy.firmware import model_source
 from platforms.base import platform_of
+from platforms.patience import deadlines_for
 from platforms.project import App, ProjectSource, share_firmware
-from platforms.rpc.exchange import Deadlines
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
 
@@ -56,7 +56,8 @@ def test_two_models_take_turns_in_one_arena(
     firmware = platform.build(tmp_path / "p", board, BOARDS[name][0])
     graph = load_model(DIGITS, "tflm")
     images = np.load(DIGITS.with_name("digits_test.npz"))["image"][:3]
-    session = Session(platform.open_line(firmware, board), Deadlines(hello_s=20.0, run_s=20.0))
+    line = platform.open_line(firmware, board)
+    session = Session(line, deadlines_for(line, board))
     try:
         session.hello()
         first, second = session.describe()
