@@ -15,6 +15,7 @@ from deploy.settings import compile_options
 from deploy.tuning import TuneChoices, Tuning, begin, tune_model
 from deploy.tuning_table import live, text
 from platforms.runners.runner import Where
+from platforms.tuning.auto import schedule_text
 from platforms.tuning.search import Progress
 from platforms.tuning.tuners import TUNERS
 
@@ -56,6 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--farm", metavar="ADDRESS", help="measure on the boards of deploy farm")
     parser.add_argument("--prior", metavar="FILE", type=Path, help="records of other models or boards")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="other chances")
+    parser.add_argument(
+        "--schedules",
+        action="store_true",
+        help="also print the best schedules of loop nests that have none by hand, as Python",
+    )
     options.add_compile_options(parser)
     options.add_toolchain(parser)
     options.add_runner(parser)
@@ -75,7 +81,8 @@ def run(arguments: argparse.Namespace) -> None:
             tuning = tune_model(
                 arguments.model, board, compile_options(arguments), choices, _records(arguments), on_begin
             )
-    print_result(arguments.json, _facts(tuning), _text(tuning))
+    shown = _text(tuning) + (_schedules(tuning) if arguments.schedules else "")
+    print_result(arguments.json, _facts(tuning), shown)
 
 
 def _records(arguments: argparse.Namespace) -> Path:
@@ -125,7 +132,19 @@ def _task_facts(number: int, p: Progress) -> dict[str, Any]:
         "default_cost": p.default_cost,
         "best_cost": p.best_cost,
         "best": dict(p.best) if p.best is not None else None,
+        "schedule": _schedule(p) or None,
     }
+
+
+def _schedules(tuning: Tuning) -> str:
+    found = [text for text in map(_schedule, tuning.searches) if text]
+    return "".join(f"\n\n{text.rstrip()}" for text in found)
+
+
+def _schedule(p: Progress) -> str:
+    if p.best is None or p.best == p.task.space.default:
+        return ""
+    return schedule_text(p.task, p.best)
 
 
 def _text(tuning: Tuning) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.ir.graph import Array
 from codegen.kernels.kernel import Kernel, RowAccess
-from codegen.kernels.knobs import NOT_TUNED, Point
+from codegen.kernels.knobs import NOT_TUNED, Point, point_text
 from codegen.kernels.searched import with_sketches
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Buffer, Proc, Role
@@ -43,11 +43,13 @@ def auto_task(proc: Proc, seed: int = 0) -> AutoTask:
     return AutoTask(task, _experiment(proc, memory))
 
 
-def schedule_text(proc: Proc, point: Point) -> str:
-    """The schedule of a point, to be pasted into a kernel."""
-    nest = nest_of(proc)
-    assert nest is not None, f"{proc.name} is no plain nest"
-    return as_python(nest.steps(point))
+def schedule_text(task: Task, point: Point) -> str:
+    """The schedule of a point, to be pasted into a kernel; "" where the kernel was scheduled by hand."""
+    naive = task.kernel({knob.name: 1 for knob in task.space.knobs}).proc
+    nest = nest_of(naive)
+    if nest is None or nest.open_numbers.keys() != point.keys():
+        return ""
+    return f"# {task.name}: {point_text(point)}\n{as_python(nest.steps(point))}"
 
 
 def _memory(proc: Proc, seed: int) -> dict[str, list[Array]]:

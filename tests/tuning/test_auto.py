@@ -139,4 +139,4 @@ def test_the_search_beats_the_naive_nest_twice_over(
     assert tuner.best is not None
     point, best = tuner.best
     assert best * 2 <= naive, f"{best} of {naive}"
-    assert "proc = " in schedule_text(NESTS[name](), point)
+    assert "proc = " in schedule_text(task, point)

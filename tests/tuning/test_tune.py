@@ -14,6 +14,7 @@ import deploy
 import deploy.demo
 from codegen.tuning_records import read_records
 
+PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
 M4 = ("--board", "mps2-an386")
 
@@ -63,26 +64,26 @@ def test_a_run_is_taken_up_again_and_the_best_is_compiled(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_python_tunes_in_five_lines(
-    own_folders: None, require_tool: Callable[..., None], tmp_path: Path
+def test_python_tunes_as_the_page_says(
+    own_folders: None,
+    require_tool: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
-    seen = []
-    records = tmp_path / "digits.jsonl"
-    tuning = deploy.tune(
-        DIGITS,
-        "mps2-an386",
-        records,
-        trials=16,
-        tasks="1",
-        on_trial=lambda _, record: seen.append(record.cost),
-    )
-    compiled = deploy.compile(DIGITS, "mps2-an386", tuning_records=records)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kws.tflite").write_bytes(DIGITS.read_bytes())
+    code = PAGE.read_text().partition("```python\n")[2].partition("```")[0]
+    assert len([line for line in code.splitlines() if line]) <= 5
+    found: dict[str, Any] = {}
+    exec(code, found)
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 40 + 1
+    assert found["tuning"].speedup >= 1
     inputs = np.random.default_rng(1).integers(-128, 128, (1, 8, 8, 1)).astype(np.int8)
-    outputs = deploy.run(compiled, inputs).outputs.values()
+    outputs = deploy.run(found["compiled"], inputs).outputs.values()
     expected = deploy.load(DIGITS).run([inputs]).values()
-    assert len(seen) == 16
-    assert tuning.speedup >= 1
     assert all(np.array_equal(a, b) for a, b in zip(outputs, expected, strict=True))
 
 
