@@ -71,6 +71,7 @@ class LoweredStage:
     reads: tuple[Reading, ...]
     writes: str
     again: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
+    values: tuple[str, ...] = ()  # that a node's stage reads, whichever tensor holds them
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,10 @@ class _Lowering:
         assert kernel.whole == in_one_piece, f"{node.op.name} does not do as it wants"
         readings = tuple(Reading(n, a, v) for (n, v), a in zip(sources, kernel.access, strict=True))
         op = "+".join(dict.fromkeys((node.op.name, last.op.name)))
-        self.stages.append(LoweredStage(self._stage_name(node), node, op, kernel, readings, made, lower))
+        values = tuple(value for value, _ in reads)
+        self.stages.append(
+            LoweredStage(self._stage_name(node), node, op, kernel, readings, made, lower, values)
+        )
 
     def _reads(self, node: Node) -> list[tuple[str, Want | None]]:
         """What comes at run time, as it is wanted."""

@@ -101,18 +101,16 @@ def experiment_of(task: Task, lowered: Lowered, graph: Graph, inputs: Mapping[st
     """Rows from the middle of a run of the model on these inputs, by the reference."""
     values = {**run_all(graph, inputs), **graph.constants}
     stage, out = task.stage, lowered.tensors[task.stage.writes]
-    assert stage.node is not None
-    whole = pack_rows(values[stage.node.outputs[0]], out.format, out.image_rows)
+    whole = pack_rows(values[stage.writes], out.format, out.image_rows)
     all_rows = stage.kernel.accumulation is not None
     firings = firings_of(stage, lowered) if all_rows else min(_ROWS, out.image_rows)
     first = 0 if all_rows else (out.image_rows - firings) // 2
     row = out.format.row_bytes
     made = whole if all_rows else whole[first * row : (first + firings) * row]
-    activations = [v for v in stage.node.reads if v not in graph.constants]
     return Experiment(
         operands=tuple(
             _operand(reading, values[value], lowered, first, firings)
-            for reading, value in zip(stage.reads, activations, strict=True)
+            for reading, value in zip(stage.reads, stage.values, strict=True)
         ),
         expected=made,
         firings=firings,

@@ -63,7 +63,7 @@ def test_a_record_that_does_not_serve_changes_nothing(line: str, tmp_path: Path)
 
 
 def test_a_nest_that_nobody_scheduled_is_compiled_as_the_search_found_it(tmp_path: Path) -> None:
-    path, target = tmp_path / "residual.tflite", load_board("mps2-an386").target
+    path, target = tmp_path / "residual.tflite", load_board("mps2-an385").target
     path.write_bytes(residual())
     plain = compile_model(path, target, CompileOptions())
     (task,) = [layer.why.partition("task ")[2] for layer in plain.layers if layer.op == "add"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_models import residual
 
 import deploy
 import deploy.demo
@@ -59,6 +60,21 @@ def test_a_run_is_taken_up_again_and_the_best_is_compiled(
     assert "tuned" in compiled.out
     verified = run_deploy("verify", DIGITS, *M4, "--tuning-records", path)
     assert "outputs equal to the reference in every bit" in verified.out
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_a_convolution_that_also_makes_a_sum_is_measured_on_both_of_its_inputs(
+    own_folders: None, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    model, records = tmp_path / "residual.tflite", tmp_path / "r.jsonl"
+    model.write_bytes(residual())
+    tuning = deploy.tune(model, "mps2-an386", records, trials=24, tuner="random")
+    summing = [p for p in tuning.searches if len(p.task.stage.values) == 2]
+    assert [p.tried > 0 for p in summing] == [True]
+    assert [record.error for record in read_records(records)] == [""] * 24
 
 
 @pytest.mark.arm
