@@ -12,15 +12,28 @@ from aot.ir.graph import Graph
 
 _TFLITE_IDENTIFIER = b"TFL3"
 _ONNX_BEGINNING = b"\x08"  # the tag of the format's version, which comes first
-_FROM_KERAS = "convert it: tf.lite.TFLiteConverter.from_keras_model(model).convert() writes a .tflite file"
-_FROM_TORCH = 'export it to ONNX: torch.onnx.export(model, example_input, "model.onnx")'
+_FROM_KERAS = (
+    'convert it: model = keras.models.load_model("{name}"), then\n'
+    "tf.lite.TFLiteConverter.from_keras_model(model).convert() gives the bytes of a .tflite file"
+    "   (docs/exporting.md)"
+)
+_FROM_TORCH = (
+    'export it to ONNX: model = torch.load("{name}", weights_only=False).eval(), then\n'
+    'torch.onnx.export(model, example_input, "model.onnx")   (docs/exporting.md)'
+)
 _CONVERT = {
     ".h5": _FROM_KERAS,
     ".keras": _FROM_KERAS,
-    ".pb": "convert it: tf.lite.TFLiteConverter.from_saved_model(folder).convert() writes a .tflite file",
+    ".mlmodel": "convert the model that it was made from: Core ML gives none back   (docs/exporting.md)",
+    ".pb": "convert its folder: tf.lite.TFLiteConverter.from_saved_model(folder).convert() gives\n"
+    "the bytes of a .tflite file   (docs/exporting.md)",
     ".pt": _FROM_TORCH,
     ".pth": _FROM_TORCH,
 }
+_FROM_FOLDER = (
+    'convert it: tf.lite.TFLiteConverter.from_saved_model("{name}").convert()\n'
+    "gives the bytes of a .tflite file   (docs/exporting.md)"
+)
 _OTHERWISE = "give a .tflite or .onnx file"
 
 
@@ -55,6 +68,8 @@ def parse_model(data: bytes, file_name: str, rounding: str = "tflm", given: Give
 
 def read_file(path: Path) -> bytes:
     if path.is_dir():
+        if (path / "saved_model.pb").exists():
+            raise ModelError("this is a SavedModel of TensorFlow", str(path), _FROM_FOLDER.format(name=path))
         raise ModelError("a model file is needed, this is a folder", str(path), _OTHERWISE)
     try:
         return path.read_bytes()

@@ -10,32 +10,51 @@ from tiny_models import TINY
 from aot.errors import ModelError
 from aot.frontend.load import load_model
 
-KERAS = "convert it: tf.lite.TFLiteConverter.from_keras_model(model).convert() writes a .tflite file"
-TORCH = 'export it to ONNX: torch.onnx.export(model, example_input, "model.onnx")'
-
-
-@pytest.mark.parametrize(
-    ("file_name", "hint"),
-    [
-        ("net.pt", TORCH),
-        ("net.keras", KERAS),
-        ("net.H5", KERAS),
-        (
-            "net.pb",
-            "convert it: tf.lite.TFLiteConverter.from_saved_model(folder).convert() writes a .tflite file",
-        ),
-        ("net.tflite", "give a .tflite or .onnx file"),
-    ],
+KERAS = (
+    'convert it: model = keras.models.load_model("{name}"), then\n'
+    "        tf.lite.TFLiteConverter.from_keras_model(model).convert() gives the bytes of a .tflite file"
+    "   (docs/exporting.md)"
 )
-def test_another_format_is_told_how_to_become_one_that_is_read(
-    tmp_path: Path, file_name: str, hint: str
-) -> None:
+TORCH = (
+    'export it to ONNX: model = torch.load("{name}", weights_only=False).eval(), then\n'
+    '        torch.onnx.export(model, example_input, "model.onnx")   (docs/exporting.md)'
+)
+FROZEN = (
+    "convert its folder: tf.lite.TFLiteConverter.from_saved_model(folder).convert() gives\n"
+    "        the bytes of a .tflite file   (docs/exporting.md)"
+)
+CORE_ML = "convert the model that it was made from: Core ML gives none back   (docs/exporting.md)"
+FORMATS = {
+    "net.pt": TORCH,
+    "net.pth": TORCH,
+    "net.keras": KERAS,
+    "net.H5": KERAS,
+    "net.pb": FROZEN,
+    "net.mlmodel": CORE_ML,
+    "net.tflite": "give a .tflite or .onnx file",
+}
+
+
+@pytest.mark.parametrize("file_name", FORMATS)
+def test_another_format_is_told_how_to_become_one_that_is_read(tmp_path: Path, file_name: str) -> None:
     path = tmp_path / file_name
     path.write_bytes(b"something else")
     with pytest.raises(ModelError) as caught:
         load_model(path)
+    hint = FORMATS[file_name].format(name=file_name)
     assert str(caught.value) == (
         f"error: this is neither a TFLite nor an ONNX model (14 bytes)\n  {file_name}\n  hint: {hint}"
+    )
+
+
+def test_a_saved_model_is_known_by_what_is_in_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "saved_model.pb").touch()
+    with pytest.raises(ModelError) as caught:
+        load_model(tmp_path)
+    assert str(caught.value) == (
+        f"error: this is a SavedModel of TensorFlow\n  {tmp_path}\n"
+        f'  hint: convert it: tf.lite.TFLiteConverter.from_saved_model("{tmp_path}").convert()\n'
+        "        gives the bytes of a .tflite file   (docs/exporting.md)"
     )
 
 

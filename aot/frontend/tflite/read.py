@@ -28,15 +28,19 @@ def read_tflite(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
     file = ModelFile(tflite.Model.GetRootAs(data, 0), file_name, len(data))
     if file.model.SubgraphsLength() == 0:
         raise file.fail("the file holds no subgraph, so there is no model in it")
+    draft, reader = Draft(), SubgraphReader(file, rounding)
     # Subgraphs that the first does not call are other signatures: the first is what interpreters run.
-    _refuse_unsupported_operators(file, file.called_parts())
-    return _graph(file, rounding)
+    unsupported = _unsupported_operators(file.called_parts())
+    try:
+        inputs, outputs = reader.read_main(draft, file.part(0))
+    except ModelError:
+        if not unsupported:
+            raise
+    _refuse(file, unsupported, list(reader.refused.values()))
+    return _graph(file, draft, inputs, outputs)
 
 
-def _graph(file: ModelFile, rounding: str) -> Graph:
-    draft, main = Draft(), file.part(0)
-    reader = SubgraphReader(file, rounding)
-    inputs, outputs = reader.read_main(draft, main)
+def _graph(file: ModelFile, draft: Draft, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
     for name in inputs:
         if name in draft.constants:
             raise file.fail(f'the model\'s input "{name}" is a constant')
@@ -46,21 +50,48 @@ def _graph(file: ModelFile, rounding: str) -> Graph:
     return draft.graph(PurePath(file.name).stem, inputs, outputs)
 
 
-def _refuse_unsupported_operators(file: ModelFile, parts: list[Part]) -> None:
-    """All of them at once, so that nobody meets them one by one."""
+def _unsupported_operators(parts: list[Part]) -> dict[str, list[str]]:
+    """Code -> where it stands."""
     nodes: dict[str, list[str]] = {}
     for part in parts:
         for number in range(part.operator_count):
             code = part.code(number)
             if code not in IMPORTERS:
                 nodes.setdefault(code, []).append(part.place(number))
-    if nodes:
-        plural = "operators {} are" if len(nodes) > 1 else "operator {} is"
+    return nodes
+
+
+def _refuse(file: ModelFile, unsupported: dict[str, list[str]], refused: list[ModelError]) -> None:
+    """All of it at once, so that nobody meets it one by one."""
+    if not unsupported and len(refused) == 1:
+        raise refused[0]
+    told = [f"{error.where.splitlines()[0]}: {error.what}\n  {error.hint}".rstrip() for error in refused]
+    if unsupported:
+        plural = "operators {} are" if len(unsupported) > 1 else "operator {} is"
+        listed = [f"{code}{_why(code)}: {_listed(unsupported[code])}" for code in sorted(unsupported)]
         raise ModelError(
-            f"TFLite {plural.format(', '.join(sorted(nodes)))} not supported",
-            "\n".join([file.name, *(f"{code}: {_listed(nodes[code])}" for code in sorted(nodes))]),
+            f"TFLite {plural.format(', '.join(sorted(unsupported)))} not supported",
+            "\n".join([file.name, *listed, *told]),
             f"supported: {', '.join(sorted(IMPORTERS))}   (docs/ops.md)",
         )
+    if refused:
+        raise ModelError(
+            f"{len(refused)} operators cannot be compiled as they are",
+            "\n".join([file.name, *told]),
+            "docs/ops.md lists what each operator supports",
+        )
+
+
+# Custom operators that people meet: how their names begin, and what to do.
+_WHY = {
+    "CUSTOM Flex": "TensorFlow's own kernel, convert the model without SELECT_TF_OPS",
+    "CUSTOM Signal": "of an audio front end, compute the features in the application",
+    "CUSTOM ethos-u": "commands for an Ethos-U, give the model that Vela compiled",
+}
+
+
+def _why(code: str) -> str:
+    return next((f", {text}" for beginning, text in _WHY.items() if code.startswith(beginning)), "")
 
 
 def _listed(places: list[str]) -> str:

@@ -16,6 +16,7 @@ from aot.frontend.tflite.unsigned import is_unsigned, signed
 
 _WITHOUT_OUTPUT = ("ASSIGN_VARIABLE", "CALL_ONCE")
 _MOST_NODES = 50_000
+_MOST_REFUSED = 20  # operators that are named at once
 
 
 class SubgraphReader:
@@ -28,6 +29,8 @@ class SubgraphReader:
         self._constant_bytes = 0
         self._outside: dict[str, str] = {}  # of unsigned inputs and outputs: the signed value -> the file's
         self._open: list[int] = []  # subgraphs being read, the outermost first
+        self.refused: dict[str, ModelError] = {}  # by its text, which is not told twice
+        self._unknown: set[str] = set()  # values that come of what was refused
 
     def read_main(self, draft: Draft, part: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the model's inputs and outputs."""
@@ -77,8 +80,25 @@ class SubgraphReader:
             operator = self._operator(part, number, names)
             if len(draft.nodes) > _MOST_NODES:
                 raise operator.fail(f"written out, the model has more than {_MOST_NODES:,} operators")
-            IMPORTERS[operator.code](draft, operator, self._rounding)
+            self._read_operator(draft, operator)
         self._open.pop()
+
+    def _read_operator(self, draft: Draft, operator: Operator) -> None:
+        """What is refused is remembered, and so is what comes of it: the rest is still looked at."""
+        importer = IMPORTERS.get(operator.code)
+        before = list(draft.nodes)
+        try:
+            if importer is not None:
+                importer(draft, operator, self._rounding)
+                return
+        except ModelError as error:
+            draft.nodes[:] = before
+            if len(self.refused) >= _MOST_REFUSED:
+                raise
+            if not self._unknown.intersection(operator.inputs):
+                self.refused.setdefault(str(error), error)
+        self._unknown.update(operator.outputs)
+        draft.made.update(operator.outputs)
 
     def _add_tensors(self, draft: Draft, part: Part, given: dict[int, str]) -> dict[int, str]:
         """All tensors that something mentions; their names in the graph by their indices in the file."""

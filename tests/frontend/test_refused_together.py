@@ -1,0 +1,63 @@
+"""All that is wrong with a model is said at once: operators nobody supports, and limits that others break."""
+
+from __future__ import annotations
+
+import pytest
+from tflite_builder import ModelBuilder
+
+from aot.errors import ModelError
+from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import TensorSpec
+
+
+def model(*codes: str) -> bytes:
+    """A chain on int8; what stands alone reads the model's input."""
+    build = ModelBuilder()
+    x = build.input("x", (1, 4, 4, 2), 0.5)
+    results = []
+    for number, code in enumerate(codes):
+        made = TensorSpec(f"layer{number}/out", (1, 4, 4, 2), "int8", (0.5,), (3,))
+        options = "Pool2DOptions" if code == "L2_POOL_2D" else ""
+        fields = {"StrideH": 1, "StrideW": 1, "FilterHeight": 1, "FilterWidth": 1} if options else {}
+        results.append(build.operator(code, 1, (x,), [made], options, **fields))
+    return build.finish(*results)
+
+
+def refusal(data: bytes) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        read_tflite(data, "net.tflite")
+    return caught.value
+
+
+def test_broken_limits_are_named_together() -> None:
+    error = refusal(model("L2_POOL_2D", "RELU", "NEG", "LOGISTIC"))
+    assert error.what == "3 operators cannot be compiled as they are"
+    assert error.where.splitlines() == [
+        "net.tflite",
+        'at L2_POOL_2D #0 "layer0/out" (net.tflite): it is supported on f32, not on i8',
+        "  convert this part of the model as float",
+        'at NEG #2 "layer2/out" (net.tflite): i8 is negated as it is stored: with a zero point, or into '
+        "another scale, that is no negation",
+        "  convert the model again with a symmetric scale, or this part as float",
+        'at LOGISTIC #3 "layer3/out" (net.tflite): an i8 output must have scale 1/256 and zero point -128: '
+        "it has scale 0.5, zero point 3",
+        "  docs/ops.md lists what each operator supports",
+    ]
+
+
+def test_unsupported_operators_and_broken_limits_are_named_together() -> None:
+    error = refusal(model("UNIQUE", "NEG"))
+    assert error.what == "TFLite operator UNIQUE is not supported"
+    assert [line.split(":")[0] for line in error.where.splitlines()[:3]] == [
+        "net.tflite",
+        "UNIQUE",
+        'at NEG #1 "layer1/out" (net.tflite)',
+    ]
+
+
+def test_what_only_follows_from_a_refusal_is_not_told() -> None:
+    build = ModelBuilder()
+    x = build.input("x", (1, 4), 0.5)
+    y = build.operator("NEG", 1, (x,), [TensorSpec("y", (1, 4), "int8", (0.5,), (3,))])
+    z = build.operator("LOGISTIC", 1, (y,), [TensorSpec("z", (1, 4), "int8", (0.5,), (3,))])
+    assert refusal(build.finish(z)).where == 'at NEG #0 "y" (net.tflite)'
