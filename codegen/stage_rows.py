@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from aot.plan.model import NO_ROWS, Firing, PlanTensor, Rows, Stage
 from codegen.formats import has_margins
 from codegen.kernels.kernel import Accumulation
+from codegen.loops.ir import Role
 from codegen.lower import PUSHED, Lowered, LoweredStage, Reading, Tensor
 
 _ROW_ALIGN = 4
@@ -43,7 +44,7 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
     names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
     if stage.kernel.whole:
         every = Firing(tuple(Rows(0, tensors[n].rows) for n in names), (Rows(0, out.rows),))
-        return Stage(stage.name, names, (stage.writes,), (every,))
+        return Stage(stage.name, names, (stage.writes,), (every,), in_place=_in_place(stage, names))
     firings = []
     for row in range(out.image_rows):
         reads = tuple(_merged(stage, name, row, tensors) for name in names)
@@ -52,7 +53,15 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
     if out.format.bottom:
         last = out.format.top + out.image_rows
         firings.append(Firing((NO_ROWS,) * len(names), (Rows(last, last + out.format.bottom),)))
-    return Stage(stage.name, names, (stage.writes,), tuple(firings))
+    return Stage(stage.name, names, (stage.writes,), tuple(firings), in_place=_in_place(stage, names))
+
+
+def _in_place(stage: LoweredStage, names: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """The tensors that the kernel may write its result over, however often it reads them."""
+    params = [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
+    readings = list(zip(params, stage.reads, strict=True))
+    kept = {r.tensor for p, r in readings if not p.overlaid or r.view is not None}
+    return tuple((n, 0) for n, name in enumerate(names) if name not in kept)
 
 
 def _accumulating_stage(

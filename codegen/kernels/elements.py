@@ -10,6 +10,7 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from codegen.formats import Want, geometry, storage_dtype, whole
+from codegen.kernels.in_place import piece_fits, row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import Nest, dense_strides, repeated_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
@@ -79,7 +80,9 @@ def element_kernel(
     if not goes_by_rows(site):
         return _flat(site, result, what, prepared)
     operands = _row_operands(site, inputs, output, prepared)
-    y = Buffer("y", storage_dtype(site.outputs[0], output), output.row_elements, Role.OUTPUT)
+    overlaid = any(operand.buffer.overlaid for operand in operands)
+    dtype = storage_dtype(site.outputs[0], output)
+    y = Buffer("y", dtype, output.row_elements, Role.OUTPUT, overlaid=overlaid)
     body = every_pixel(output, Store(at(y, pixel_element(output)), result([o.value for o in operands])))
     return _kernel(
         site,
@@ -118,7 +121,8 @@ def _flat(site: Site, result: Result, what: str, prepared: Prepared) -> Kernel:
     nest = Nest(out.shape, (*(repeated_strides(s, out.shape) for s in shapes), dense_strides(out.shape)))
     nest = nest.merged()
     operands = [_flat_operand(site, i, nest, prepared) for i in range(len(shapes))]
-    y = Buffer("y", out.dtype, out.elements, Role.OUTPUT)
+    overlaid = any(operand.buffer.overlaid for operand in operands)
+    y = Buffer("y", out.dtype, out.elements, Role.OUTPUT, overlaid=overlaid)
     store = Store(at(y, nest.element(len(shapes))), result([o.value for o in operands]))
     sizes = "x".join(map(str, out.shape)) or "1"
     summary = f"All of {what}: {sizes} elements."
@@ -131,7 +135,8 @@ def _flat_operand(site: Site, position: int, nest: Nest, prepared: Prepared) -> 
         data = prepared(site, position).reshape(-1)
         buffer = Buffer(name, _dtype_of(data), data.size, Role.CONSTANT)
         return _Operand(buffer, load(buffer, nest.element(position)), data=data)
-    buffer = Buffer(name, tensor.dtype, tensor.elements, Role.ROWS)
+    overlaid = piece_fits(site, position)
+    buffer = Buffer(name, tensor.dtype, tensor.elements, Role.ROWS, overlaid=overlaid)
     access = RowAccess(stride=1, first=0, count=1)
     return _Operand(buffer, load(buffer, nest.element(position)), access)
 
@@ -149,7 +154,8 @@ def _row_operands(
 
 
 def _rows(name: str, site: Site, position: int, x: RowFormat, y: RowFormat) -> _Operand:
-    buffer = Buffer(name, storage_dtype(site.input(position), x), x.row_elements, Role.ROWS)
+    dtype, overlaid = storage_dtype(site.input(position), x), row_fits(site, position, x, y)
+    buffer = Buffer(name, dtype, x.row_elements, Role.ROWS, overlaid=overlaid)
     column = variable("column") * int(x.width == y.width) + x.left
     channel = variable("c") * int(x.channels == y.channels)
     same_rows = geometry(site.input(position)).rows == geometry(site.outputs[0]).rows

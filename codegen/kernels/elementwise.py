@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codegen.formats import Want, storage_dtype
 from codegen.instr.instruction import Function
+from codegen.kernels.in_place import row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.ir import Apply, Buffer, Proc, Role, Store, at, load
@@ -16,8 +17,9 @@ def wants_anything(site: Site) -> tuple[Want | None, ...]:
 
 def applied(site: Site, function: Function, x: RowFormat, y: RowFormat, what: str) -> Kernel:
     """y = function(x)"""
-    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
-    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    overlaid = row_fits(site, 0, x, y)
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, overlaid=overlaid)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT, overlaid=overlaid)
     store = Store(at(ys, pixel_element(y)), Apply(function, (load(xs, pixel_element(x)),)))
     return Kernel(
         schedule="plain",

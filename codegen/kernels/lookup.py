@@ -8,6 +8,7 @@ from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.table import table_of
 from codegen.formats import Want, storage_dtype
+from codegen.kernels.in_place import row_fits
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.ir import Binary, Buffer, Const, Element, Proc, Role, Store, at, load
@@ -23,8 +24,9 @@ def site_table(site: Site) -> Array | None:
 def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kernel:
     position = next(i for i in range(len(site.inputs)) if i not in site.constants)
     source = site.input(position)
-    xs = Buffer("x", storage_dtype(source, x), x.row_elements, Role.ROWS)
-    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    overlaid = row_fits(site, position, x, y)
+    xs = Buffer("x", storage_dtype(source, x), x.row_elements, Role.ROWS, overlaid=overlaid)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT, overlaid=overlaid)
     entries = Buffer("table", site.outputs[0].dtype, table.size, Role.CONSTANT)
     least, _ = source.dtype.limits
     value = load(xs, pixel_element(x))

@@ -43,6 +43,7 @@ class Buffer:
     elements: int  # of one row, for ROWS
     role: Role
     rows: int = 1  # pointers in a ROWS buffer
+    overlaid: bool = False  # the result may lie where an operand lies: neither is alone there
 
     @property
     def is_rows(self) -> bool:

@@ -188,6 +188,10 @@ def _parameter(buffer: Buffer, space: str) -> str:
             return f"const {space} {c_type} *restrict {buffer.name}"
         case Role.ROWS if buffer.rows > 1:
             return f"const {c_type} *const {buffer.name}[{buffer.rows}]"
+        case Role.ROWS if buffer.overlaid:
+            return f"const {c_type} *{buffer.name}"
+        case Role.OUTPUT if buffer.overlaid:
+            return f"{c_type} *{buffer.name}"
         case Role.ROWS | Role.INPUT | Role.CONSTANT:
             return f"const {c_type} *restrict {buffer.name}"
         case _:

@@ -36,7 +36,7 @@ def test_a_project_holds_what_its_archive_says(archive: Archive) -> None:
     assert {"classifier.c", "classifier_weights.c", "classifier_describe.c"} <= source.sources.keys()
     assert "classifier.h" in source.headers
     assert source.outputs == (
-        ProjectTensor(archive.outputs[0].c_name, "int8_t", archive.outputs[0].type.elements),
+        ProjectTensor(archive.outputs[0].c_name, "int8_t", archive.outputs[0].type.elements, 0),
     )
     assert (source.arena_bytes, source.model_hash) == (archive.arena_bytes, archive.model_hash)
 
