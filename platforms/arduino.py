@@ -9,10 +9,17 @@ from aot.errors import FitError
 from boards.board import Board
 from platforms.arduino_tools import ArduinoTool, find_arduino_tool
 from platforms.arena_words import arena_words
-from platforms.base import Firmware, Platform
-from platforms.build import Commands, OnCommand, build_folder, keep_quiet, run_when_changed
+from platforms.base import ToolPlatform
+from platforms.build import Commands, build_folder
 from platforms.folder import read_project
-from platforms.layout import model_files, model_table, project_json, runtime_files, tensor_words
+from platforms.layout import (
+    TRY_IT,
+    model_files,
+    model_table,
+    project_json,
+    runtime_files,
+    tensor_words,
+)
 from platforms.project import App, ProjectSource
 from platforms.templates import filled, template_text
 from platforms.toolchains import Toolchain
@@ -25,13 +32,9 @@ _PURPOSE = {
     App.RPC: "The firmware answers `deploy run`, `verify` and `bench` over the serial port.",
     App.STANDALONE: "It is a start for a program of your own.",
 }
-_TRY_IT = {
-    App.RPC: "deploy run . --inputs IN.npz --output OUT.npz",
-    App.STANDALONE: "deploy monitor .  # shows what it prints",
-}
 
 
-class Arduino(Platform):
+class Arduino(ToolPlatform):
     name = "arduino"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
@@ -58,19 +61,8 @@ class Arduino(Platform):
     ) -> Commands:
         return _commands(find_arduino_tool(prefer), directory, board, profile)
 
-    def build(
-        self,
-        directory: Path,
-        board: Board,
-        prefer: str | None = None,
-        profile: bool = False,
-        on_command: OnCommand = keep_quiet,
-    ) -> Firmware:
-        tool = find_arduino_tool(prefer)
-        commands = _commands(tool, directory, board, profile)
-        program = self.program(directory, profile)
-        run_when_changed(program, directory, commands, tool.toolchain, on_command)
-        return Firmware(program, directory, tool.toolchain, profile)
+    def built(self, directory: Path, _board: Board, profile: bool) -> Path:
+        return self.program(directory, profile)
 
 
 def _commands(tool: ArduinoTool, directory: Path, board: Board, profile: bool) -> Commands:
@@ -141,7 +133,7 @@ def _readme(source: ProjectSource, board: Board, app: App) -> str:
         purpose=_PURPOSE[app],
         says_sketches="two sketches" if app is App.RPC else "a sketch",
         build=f"arduino-cli compile --fqbn {fqbn} --library . --build-path build examples/{sketch}",
-        try_it=_TRY_IT[app],
+        try_it=TRY_IT[app],
         in_flash=", which stay in flash (`__flash`)" if board.target.constant_space else "",
         places=_places(board, app),
         **arena_words(source),

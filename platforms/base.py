@@ -11,7 +11,15 @@ from pathlib import Path
 from aot.errors import BoardError, did_you_mean
 from boards.board import Board
 from platforms import PLATFORMS
-from platforms.build import Commands, OnCommand, build_commands, build_folder, build_project, keep_quiet
+from platforms.build import (
+    Commands,
+    OnCommand,
+    build_commands,
+    build_folder,
+    build_project,
+    keep_quiet,
+    run_when_changed,
+)
 from platforms.folder import write_project
 from platforms.project import App, ProjectSource
 from platforms.runners.runner import ANYWHERE, Where, open_line
@@ -99,6 +107,29 @@ class CompilerPlatform(Platform):
         toolchain = self.toolchain(board, prefer)
         elf = build_project(directory, toolchain, self.program_name, profile, on_command)
         return Firmware(elf, directory, toolchain, profile)
+
+
+class ToolPlatform(Platform):
+    """A platform that its makers' own tools build."""
+
+    @abstractmethod
+    def built(self, directory: Path, board: Board, profile: bool) -> Path:
+        """Where the tools put the board's program."""
+
+    def build(
+        self,
+        directory: Path,
+        board: Board,
+        prefer: str | None = None,
+        profile: bool = False,
+        on_command: OnCommand = keep_quiet,
+    ) -> Firmware:
+        toolchain = self.toolchain(board, prefer)
+        output = self.built(directory, board, profile)
+        run_when_changed(
+            output, directory, self.commands(directory, board, prefer, profile), toolchain, on_command
+        )
+        return Firmware(output, directory, toolchain, profile)
 
 
 def platform_of(board: Board, name: str | None = None) -> Platform:

@@ -34,13 +34,13 @@ _COMPILE = (
     "-fdata-sections",
     "-fstack-usage",
 )
-_PURPOSE = {
+PURPOSE = {
     App.RPC: "Serves the model over a serial line: `deploy run`, `verify` and `bench` talk to it.",
     App.STANDALONE: "Runs the model once and prints its outputs: a start for a program of your own.",
 }
-_TRY_IT = {
-    App.RPC: "deploy run . --board {board} --inputs IN.npz --output OUT.npz",
-    App.STANDALONE: "deploy monitor .  # builds it, starts it on {board} and shows what it prints",
+TRY_IT = {
+    App.RPC: "deploy run . --inputs IN.npz --output OUT.npz",
+    App.STANDALONE: "deploy monitor .  # builds it, starts it and shows what it prints",
 }
 _MAIN_SAYS = {App.RPC: "starts the server", App.STANDALONE: "calls the model; yours to change"}
 
@@ -177,8 +177,8 @@ def _readme(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -
         name=source.name,
         macro=source.name.upper(),
         board=board,
-        purpose=_PURPOSE[app],
-        try_it=_TRY_IT[app].format(board=board.name),
+        purpose=PURPOSE[app],
+        try_it=TRY_IT[app],
         main_says=_MAIN_SAYS[app],
         default_cc=own.default_cc,
         program=own.program,

@@ -8,9 +8,9 @@ from pathlib import Path
 from aot.target import Feature
 from boards.board import Board
 from platforms.arena_words import arena_words
-from platforms.base import Firmware, Platform
-from platforms.build import Commands, OnCommand, build_folder, keep_quiet, run_when_changed
-from platforms.layout import app_files, model_files, project_json, runtime_files
+from platforms.base import ToolPlatform
+from platforms.build import Commands, build_folder
+from platforms.layout import PURPOSE, TRY_IT, app_files, model_files, project_json, runtime_files
 from platforms.project import App, ProjectSource
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
@@ -21,17 +21,9 @@ _USB_STACK = ("CONFIG_USB_DEVICE_STACK=y", "CONFIG_USB_DEVICE_INITIALIZE_AT_BOOT
 USB_BYTES = 4096  # more than the longest reply and the notices before it
 HOOK_HEADER = "solder_model.h"  # what the model includes when it is built to report its layers
 NATIVE_PROGRAM, PROGRAM = "zephyr.exe", "zephyr.elf"
-_PURPOSE = {
-    App.RPC: "Serves the model over the console's UART: `deploy run`, `verify` and `bench` talk to it.",
-    App.STANDALONE: "Runs the model once and prints its outputs: a start for a program of your own.",
-}
-_TRY_IT = {
-    App.RPC: "deploy run . --inputs IN.npz --output OUT.npz",
-    App.STANDALONE: "deploy monitor .  # shows what it prints",
-}
 
 
-class Zephyr(Platform):
+class Zephyr(ToolPlatform):
     name = "zephyr"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
@@ -56,18 +48,8 @@ class Zephyr(Platform):
     ) -> Commands:
         return Commands((west_build(_zephyr_board(board, has_new_names()), build_folder(profile), profile),))
 
-    def build(
-        self,
-        directory: Path,
-        board: Board,
-        prefer: str | None = None,
-        profile: bool = False,
-        on_command: OnCommand = keep_quiet,
-    ) -> Firmware:
-        west, commands = find_west(prefer), self.commands(directory, board, prefer, profile)
-        output = directory / build_folder(profile) / "zephyr" / _program_name(board)
-        run_when_changed(output, directory, commands, west, on_command)
-        return Firmware(output, directory, west, profile)
+    def built(self, directory: Path, board: Board, profile: bool) -> Path:
+        return directory / build_folder(profile) / "zephyr" / _program_name(board)
 
 
 def west_build(board: str, build: str, profile: bool) -> tuple[str, ...]:
@@ -204,10 +186,10 @@ def _readme(source: ProjectSource, board: Board, app: App) -> str:
         macro=source.name.upper(),
         option=_option(source),
         board=board,
-        purpose=_PURPOSE[app],
+        purpose=PURPOSE[app],
         build=f"{build} -b {_zephyr_board(board)}",
         renamed=board.platforms["zephyr"]["board_since_4_0"],
-        try_it=_TRY_IT[app],
+        try_it=TRY_IT[app],
         serves=app is App.RPC,
         **arena_words(source),
     )

@@ -54,7 +54,7 @@ def test_a_standalone_project_holds_no_server(tiny: ProjectSource) -> None:
 @pytest.mark.parametrize(
     ("app", "offered", "refused"),
     [
-        (App.RPC, "deploy run . --board host", "deploy monitor"),
+        (App.RPC, "deploy run . --inputs", "deploy monitor"),
         (App.STANDALONE, "deploy monitor .", "deploy run"),
     ],
 )
