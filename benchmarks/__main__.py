@@ -18,6 +18,7 @@ from benchmarks.orders import HEAD as HEAD_OF_ORDERS
 from benchmarks.orders import order_row
 from benchmarks.report import report
 from benchmarks.results import read_results, write_results
+from benchmarks.tuned import measure_defaults
 from benchmarks.tuned import report as tuned_report
 from benchmarks.tuners import measure_spaces, read_spaces, write_spaces
 from benchmarks.tuners import report as tuners_report
@@ -86,6 +87,7 @@ COMMANDS = {
     "orders": _orders,
     "faults": _faults,
     "line": _line,
+    "measure-defaults": measure_defaults,
     "measure-spaces": _measure_spaces,
     "tuned": _tuned,
     "tuning": _tuning,

@@ -38,7 +38,6 @@ class Measured:
 
 
 def report() -> str:
-    """Also writes the core's table of default points anew: it serves from the next compile on."""
     lines = [f"{TRIALS} trials each on {BOARD}, instructions of a run:", "", _HEAD, "|" + "---|" * 8]
     with tempfile.TemporaryDirectory() as folder:
         lines += [_row(model, Path(folder)) for model in MODELS]
@@ -47,12 +46,24 @@ def report() -> str:
 
 def _row(model: str, folder: Path) -> str:
     path, every, cheap = _path(model), folder / f"{model}.jsonl", folder / f"{model}.cheap.jsonl"
-    sys.stderr.write(f"{model}\n")
-    deploy.tune(path, BOARD, every, trials=TRIALS)
+    _tune(path, every)
     cheap.write_text("".join(r.as_line() for r in read_records(every) if not _is_dear(r)))
     before, after, kept = (_measured(path, records) for records in (None, every, cheap))
-    write_defaults(read_records(cheap))
     return _text(model, before, after, kept)
+
+
+def _tune(path: Path, records: Path) -> None:
+    sys.stderr.write(f"{path.parent.name}\n")
+    deploy.tune(path, BOARD, records, trials=TRIALS)
+
+
+def measure_defaults() -> None:
+    """Writes the core's table of default points: it serves from the next compile on."""
+    with tempfile.TemporaryDirectory() as folder:
+        for model in MODELS:
+            records = Path(folder) / f"{model}.jsonl"
+            _tune(_path(model), records)
+            write_defaults(r for r in read_records(records) if not _is_dear(r))
 
 
 def write_defaults(records: Iterable[TuningRecord]) -> None:

@@ -28,18 +28,20 @@ _IN_A_BATCH = 8
 
 @dataclass(frozen=True)
 class MeasuredSpace:
-    """What every point of a task costs, in the order of the space's points."""
+    """What every point of a task costs."""
 
     model: str
-    number: int  # of the task in the model
     task: str
-    costs: tuple[int, ...]  # instructions
+    knobs: tuple[str, ...]
+    costs: tuple[tuple[int, ...], ...]  # for each point a value for every knob, and instructions
 
     def of(self, space: Space) -> dict[Key, int]:
-        """Raises SystemExit where the space has changed since."""
-        if len(space.points) != len(self.costs):
-            raise SystemExit(f"{self.task} has {len(space.points)} points, {len(self.costs)} were measured")
-        return {key_of(point): cost for point, cost in zip(space.points, self.costs, strict=True)}
+        """Raises SystemExit where the space has points that were not measured."""
+        known = {key_of(dict(zip(self.knobs, row, strict=False))): row[-1] for row in self.costs}
+        new = [point for point in space.points if key_of(point) not in known]
+        if new:
+            raise SystemExit(f"{self.task} has {len(new)} new points: python -m benchmarks measure-spaces")
+        return {key_of(point): known[key_of(point)] for point in space.points}
 
 
 def read_spaces() -> tuple[MeasuredSpace, ...]:
@@ -47,23 +49,26 @@ def read_spaces() -> tuple[MeasuredSpace, ...]:
 
 
 def write_spaces(spaces: Iterable[MeasuredSpace]) -> None:
-    lines = ",\n".join(json.dumps(asdict(space)) for space in spaces)
+    lines = ",\n".join(json.dumps(asdict(space), separators=(",", ":")) for space in spaces)
     SPACES.write_text(f"[\n{lines}\n]\n")
 
 
 def measure_spaces() -> tuple[MeasuredSpace, ...]:
-    return tuple(_measured_space(model, number) for model, number in TASKS)
+    return tuple(_measured_space(model, task) for model, task in TASKS)
 
 
-def _measured_space(model: str, number: int) -> MeasuredSpace:
-    case, board = tuning_case(model, number), load_board(BOARD)
-    sys.stderr.write(f"{case.task.name}: {len(case.task.space.points)} points\n")
+def _measured_space(model: str, task: str) -> MeasuredSpace:
+    case, board = tuning_case(model, task), load_board(BOARD)
+    sys.stderr.write(f"{task}: {len(case.task.space.points)} points\n")
     with tempfile.TemporaryDirectory() as folder:
         made = LoadedBench(board, compiler_platform_of(board), Path(folder), MeasureChoices())
         with closing(made) as bench:
             outcomes = measured(bench, case, case.task.space.points)
-    costs = tuple(board.counter.instructions(outcome.ticks[0]) for outcome in outcomes)
-    return MeasuredSpace(model, number, case.task.name, costs)
+    space = case.task.space
+    costs = [board.counter.instructions(outcome.ticks[0]) for outcome in outcomes]
+    names = tuple(knob.name for knob in space.knobs)
+    rows = ((*(p[name] for name in names), cost) for p, cost in zip(space.points, costs, strict=True))
+    return MeasuredSpace(model, task, names, tuple(rows))
 
 
 def report(spaces: Sequence[MeasuredSpace]) -> str:
@@ -74,17 +79,17 @@ def report(spaces: Sequence[MeasuredSpace]) -> str:
 
 
 def _row(measured_space: MeasuredSpace) -> str:
-    best, default = min(measured_space.costs), measured_space.costs[0]
-    means = compared(measured_space, SEEDS)
-    numbers = (default / best, *(means[name] for name in TUNERS))
-    head = f"  {measured_space.task:<42}{len(measured_space.costs):>7}"
+    space = tuning_case(measured_space.model, measured_space.task).task.space
+    costs = measured_space.of(space)
+    means = compared(space, costs, SEEDS)
+    default = costs[key_of(space.default)] / min(costs.values())
+    numbers = (default, *(means[name] for name in TUNERS))
+    head = f"  {measured_space.task:<42}{len(costs):>7}"
     return head + "".join(f"{number:>9.4f}" for number in numbers)
 
 
-def compared(measured_space: MeasuredSpace, seeds: int) -> dict[str, float]:
+def compared(space: Space, costs: dict[Key, int], seeds: int) -> dict[str, float]:
     """For each tuner the mean of what it finds, over the best there is."""
-    space = tuning_case(measured_space.model, measured_space.number).task.space
-    costs = measured_space.of(space)
     best = min(costs.values())
     return {
         name: statistics.fmean(_searched(name, space, costs, seed) for seed in range(seeds)) / best

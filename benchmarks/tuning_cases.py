@@ -18,13 +18,13 @@ from platforms.tuning.tasks import Experiment, Task, experiment_of, tasks_of
 from platforms.tuning.trial import Candidate, Outcome
 
 BOARD = "mps2-an386"
-TASKS = (  # model and the task's number in it, from 0
-    ("tiny_kws_dscnn_int8", 0),
-    ("tiny_vww_mbv1_int8", 0),
-    ("tiny_vww_mbv1_int8", 3),
-    ("tiny_ic_resnet8_int8", 0),
-    ("tiny_ic_resnet8_int8", 1),
-    ("tiny_kws_dscnn_int8", 2),
+TASKS = (  # model and task
+    ("tiny_kws_dscnn_int8", "conv2d_1x1_64_to_64_by_5 step 64 i16"),
+    ("tiny_vww_mbv1_int8", "conv2d_1x1_32_to_32_by_24 step 32 i16"),
+    ("tiny_vww_mbv1_int8", "conv2d_1x1_64_to_60_by_12 step 64 i16"),
+    ("tiny_ic_resnet8_int8", "conv2d_3x3_16_to_16_by_32 step 16 i16"),
+    ("tiny_ic_resnet8_int8", "conv2d_3x3_32_to_32_by_16 step 32 i16"),
+    ("tiny_kws_dscnn_int8", "conv2d_10x4_1_to_64_by_5 step 2 i16"),
 )
 
 
@@ -34,12 +34,13 @@ class TuningCase:
     experiment: Experiment
 
 
-def tuning_case(model: str, number: int) -> TuningCase:
+def tuning_case(model: str, name: str) -> TuningCase:
     graph = run_pipeline(load_model(SHARED / "models" / model / "model.tflite", "tflm"))
     tasks, lowered = tasks_of(graph, load_board(BOARD).target, CompileOptions())
     (sample,) = random_samples(graph_slots(graph, graph.inputs), 1).each
     inputs = dict(zip(graph.inputs, sample, strict=True))
-    return TuningCase(tasks[number], experiment_of(tasks[number], lowered, graph, inputs))
+    (task,) = [task for task in tasks if task.name == name]
+    return TuningCase(task, experiment_of(task, lowered, graph, inputs))
 
 
 def measured(bench: BoardBench, case: TuningCase, points: Sequence[Point]) -> list[Outcome]:

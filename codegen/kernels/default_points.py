@@ -1,7 +1,7 @@
 """Default points by table: where tuning found better knobs on a core than the schedules' own rules give.
 
-`python -m benchmarks tuned` writes the tables, without points that take more flash: wide weights, long code.
-They serve the goal speed: a smaller or leaner model keeps to the rules.
+`python -m benchmarks measure-defaults` writes the tables, without points that take more flash: wide weights,
+long code. They serve the goal speed: a smaller or leaner model keeps to the rules.
 """
 
 from __future__ import annotations
