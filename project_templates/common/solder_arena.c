@@ -4,14 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#define MOST_INPUTS 32u /* bits of `written` */
+#define MOST_INPUTS 256u /* bits of `written` */
 
 static struct {
     const struct solder_model *owner;
-    uint32_t written; /* bit i: input i is complete */
-    uint32_t input;   /* being written ... */
-    uint32_t filled;  /* ... up to this byte */
+    uint32_t input;  /* being written ... */
+    uint32_t filled; /* ... up to this byte */
     uint8_t has_result;
+    uint8_t written[MOST_INPUTS / 8u]; /* a bit for each input that is complete */
 } arena;
 
 const struct solder_model *solder_find_model(uint32_t number)
@@ -65,6 +65,24 @@ static enum solder_status claim(uint32_t number)
     return SOLDER_OK;
 }
 
+static void mark_input(uint32_t input, int is_complete)
+{
+    const uint32_t bit = 1u << (input % 8u);
+    const uint32_t others = arena.written[input / 8u] & ~bit;
+    arena.written[input / 8u] = (uint8_t)(is_complete ? others | bit : others);
+}
+
+static int all_written(uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t bits = arena.written[i / 8u];
+        if ((bits >> (i % 8u) & 1u) == 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int within(const struct solder_tensor *tensor, uint32_t offset, uint32_t count)
 {
     return offset <= tensor->bytes && count <= tensor->bytes - offset;
@@ -97,10 +115,7 @@ enum solder_status solder_arena_write(uint32_t model, uint32_t input, uint32_t o
     arena.has_result = 0; /* inputs and outputs may share memory */
     arena.input = input;
     arena.filled = offset + count;
-    arena.written &= ~(1u << input);
-    if (arena.filled == tensor->bytes) {
-        arena.written |= 1u << input;
-    }
+    mark_input(input, arena.filled == tensor->bytes);
     return SOLDER_OK;
 }
 
@@ -127,7 +142,7 @@ enum solder_status solder_arena_read(uint32_t model, uint32_t output, uint32_t o
 
 static void spend_inputs(void)
 {
-    arena.written = 0;
+    memset(arena.written, 0, sizeof arena.written);
     arena.filled = 0;
     arena.has_result = 0;
 }
@@ -138,9 +153,7 @@ enum solder_status solder_arena_begin_run(uint32_t model)
     if (claimed != SOLDER_OK) {
         return claimed;
     }
-    const uint32_t count = arena.owner->input_count;
-    const uint32_t all = count == MOST_INPUTS ? 0xFFFFFFFFu : (1u << count) - 1u;
-    if (arena.written != all) {
+    if (!all_written(arena.owner->input_count)) {
         return SOLDER_INPUT_MISSING;
     }
     spend_inputs();
