@@ -150,6 +150,26 @@ def with_constant(build: QdqBuilder, rng: np.random.Generator) -> str:
     return build.quantised(build.node("Add", image(build), build.weights(numbers, [0.02])), 1 / 20)
 
 
+def normalised(build: QdqBuilder, rng: np.random.Generator) -> str:
+    """A batch normalisation that is not part of a convolution."""
+    parts = [build.constant(rng.uniform(0.5, 2, 4).astype(np.float32)) for _ in range(4)]
+    pooled = build.quantised(build.node("MaxPool", image(build), kernel_shape=[2, 2]), STEP, 3)
+    y = build.node("BatchNormalization", pooled, *parts)
+    return build.quantised(build.node("Relu", y), 1 / 30, -128)
+
+
+def biased(build: QdqBuilder, rng: np.random.Generator) -> str:
+    """A bias of real numbers behind a layer's integers."""
+    x = build.input("x", (1, 24), STEP, -4)
+    y = build.quantised(build.node("MatMul", x, build.weights(filters_of(rng, 24, 9), [0.003])), 1 / 30, 6)
+    summands = build.constant(rng.standard_normal(9).astype(np.float32))
+    return build.quantised(build.node("Add", y, summands), 1 / 25, 3)
+
+
+def filters_of(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.integers(-128, 128, shape).astype(np.int8)
+
+
 def excited(build: QdqBuilder, rng: np.random.Generator) -> str:
     """Squeeze and excite: a mean for each channel, a gate, a product."""
     x = image(build)
@@ -272,6 +292,8 @@ PATTERNS = {
     "mul": Pattern(pair("Mul"), ("mul",)),
     "add a constant": Pattern(with_constant, ("add",)),
     "squeeze and excite": Pattern(excited, ("rearrange", "mean", "conv2d", "lookup", "mul", "rearrange"), 2),
+    "normalised": Pattern(normalised, ("rearrange", "max_pool2d", "depthwise_conv2d", "rearrange")),
+    "biased": Pattern(biased, ("dense", "depthwise_conv2d"), 2),
     "sigmoid": Pattern(one("Sigmoid", scale=1 / 256, zero_point=-128), ("lookup",), 0),
     "tanh": Pattern(one("Tanh", scale=1 / 128, zero_point=0), ("lookup",), 0),
     "leaky relu": Pattern(one("LeakyRelu", alpha=0.1), ("lookup",), 0),

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from aot.frontend.onnx.integers.affine import affine
 from aot.frontend.onnx.integers.layers import Form, product, weighted
 from aot.frontend.onnx.integers.match import Island, Layer, layer_before
 from aot.frontend.onnx.integers.moves import lift_quantisations, sink_dequantisations
@@ -89,7 +90,7 @@ def _layer_form(island: Island, quantise: Node) -> list[Node] | None:
         return None
     form = form_of(island, layer, activation or Activation.NONE)
     if form is None or not island.fits(form.op, form.inputs, out):
-        return None
+        return None if activation is None else affine(island, layer, activation)
     made = replace(layer.node, op=form.op, inputs=form.inputs, outputs=(result,))
     return [made] if activation is not None else _clamped_after(island, layer, made, out)
 

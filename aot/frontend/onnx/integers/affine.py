@@ -1,0 +1,109 @@
+"""A factor and a summand for each channel between quantised values: a depthwise convolution of one tap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.frontend.onnx.integers.match import Island, Layer
+from aot.ir.graph import Node
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops.activation import Activation
+from aot.ops.binary import Add, Binary, Mul, Sub
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.requant import quant_of
+from aot.ops.reshape import Reshape
+from aot.ops.rounding import rounding_of
+
+Reals = npt.NDArray[np.float64]
+_LARGEST = 127
+
+
+@dataclass(frozen=True)
+class _Channels:
+    """result = factor * value + summand, for each index of the last dimension."""
+
+    value: str
+    factors: Reals
+    summands: Reals
+
+
+def affine(island: Island, layer: Layer, activation: Activation) -> list[Node] | None:
+    """The convolution, which rounds once, and the views around it; None where it is something else."""
+    found = _channels(island, layer.node)
+    x = None if found is None else island.integers(found.value)
+    if found is None or x is None or island.type(x).dtype is not DType.I8:
+        return None
+    constants = _constants(island, found, island.type(x), layer.node.name)
+    return None if constants is None else _nodes(island, layer, activation, x, constants)
+
+
+def _channels(island: Island, node: Node) -> _Channels | None:
+    """What a chain of sums and products with constants does."""
+    shape = island.graph.types[node.outputs[0]].shape
+    found = _Channels(node.outputs[0], np.ones(shape[-1:]), np.zeros(shape[-1:]))
+    while (maker := island.graph.producers.get(found.value)) is not None and isinstance(maker.op, Binary):
+        further = _before(island, maker, found, shape)
+        if further is None:
+            break
+        found = further
+    return found if found.value != node.outputs[0] else None
+
+
+def _before(island: Island, node: Node, after: _Channels, shape: tuple[int, ...]) -> _Channels | None:
+    graph = island.graph
+    constants = [v for v in node.reads if v in graph.constants]
+    values = [v for v in node.reads if v not in graph.constants]
+    if len(constants) != 1 or not shape or graph.types[values[0]].shape != shape:
+        return None
+    array = graph.constants[constants[0]].astype(np.float64)
+    if array.size not in (1, shape[-1]) or (array.size > 1 and array.shape[-1] != shape[-1]):
+        return None
+    numbers = np.broadcast_to(array.reshape(-1), shape[-1:])
+    if isinstance(node.op, Mul):
+        return _Channels(values[0], after.factors * numbers, after.summands)
+    if isinstance(node.op, Add):
+        return _Channels(values[0], after.factors, after.summands + after.factors * numbers)
+    if isinstance(node.op, Sub) and node.reads[1] in graph.constants:
+        return _Channels(values[0], after.factors, after.summands - after.factors * numbers)
+    return None
+
+
+def _constants(island: Island, found: _Channels, x: TensorType, label: str) -> tuple[str, str] | None:
+    """Weights of 127, each of another scale, so that the factors are met exactly; a bias in their steps."""
+    scales = np.abs(found.factors) / _LARGEST
+    scales = np.where(scales > 0, scales, max(float(scales.max()), 1e-6))
+    steps = quant_of(x).scale * scales
+    bias = np.rint(found.summands / steps)
+    if not bool((np.abs(bias) < 2**30).all()):
+        return None
+    weights = (np.sign(found.factors) * _LARGEST).astype(np.int8).reshape(1, 1, -1)
+    quant = Quant(tuple(float(s) for s in scales), (0,) * len(scales), 2)
+    w = island.constant(f"{label}/factors", TensorType(DType.I8, weights.shape, quant), weights)
+    b = island.constant(f"{label}/summands", TensorType(DType.I32, bias.shape), bias.astype(np.int32))
+    return w, b
+
+
+def _nodes(
+    island: Island, layer: Layer, activation: Activation, x: str, constants: tuple[str, str]
+) -> list[Node] | None:
+    """Over an image of one row where the value is none."""
+    (result,), node, x_type = layer.quantise.outputs, layer.node, island.type(x)
+    out = island.graph.types[result]
+    is_image = x_type.rank == 4 and x_type.shape[0] == 1
+    image = x_type.shape if is_image else (1, 1, x_type.elements // x_type.shape[-1], x_type.shape[-1])
+    op = DepthwiseConv2d(activation=activation, rounding=rounding_of(DepthwiseConv2d.name, island.mode))
+    if is_image:
+        fits = island.fits(op, (x, *constants), out)
+        return [replace(node, op=op, inputs=(x, *constants), outputs=(result,))] if fits else None
+    seen = island.value(f"{x}/row", replace(x_type, shape=image))
+    made = island.value(f"{result}/row", replace(out, shape=image))
+    if not island.fits(op, (seen, *constants), island.type(made)):
+        return None
+    return [
+        Node(f"{node.name}/row", Reshape(image), (x,), (seen,), node.origin),
+        replace(node, op=op, inputs=(seen, *constants), outputs=(made,)),
+        Node(f"{node.name}/view", Reshape(out.shape), (made,), (result,), node.origin),
+    ]
