@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from aot.frontend.onnx.importers import IMPORTERS as ONNX
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.ops import OPS
 
 
 def test_every_op_and_every_operator_has_a_line(run_deploy: Callable[..., Any]) -> None:
-    words = {line.split()[0] for line in run_deploy("ops").out.splitlines() if line}
-    assert set(OPS) | set(IMPORTERS) <= words
+    words = {line.split("  ")[0] for line in run_deploy("ops").out.splitlines() if line}
+    assert set(OPS) | set(IMPORTERS) | set(ONNX) <= words
 
 
 def test_json_has_the_limits_and_the_counts(run_deploy: Callable[..., Any]) -> None:
@@ -21,3 +22,5 @@ def test_json_has_the_limits_and_the_counts(run_deploy: Callable[..., Any]) -> N
     assert dense["rounding"] == {"tflm": "double", "litert-ref": "single", "onnx": "single"}
     floor = next(o for o in facts["formats"]["tflite"] if o["operator"] == "FLOOR")
     assert floor == {"operator": "FLOOR", "right": 2, "refused": 0}
+    counted = [o for o in facts["formats"]["onnx"] if "right" in o]
+    assert sum(o["right"] for o in counted) >= 1200
