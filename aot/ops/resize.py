@@ -59,6 +59,19 @@ def _towards_0(x: npt.NDArray[np.int64], divisor: int) -> npt.NDArray[np.int64]:
     return quotients
 
 
+def _of_unsigned(x: Array, rows: Between, columns: Between) -> Array:
+    """In single precision and in the references' order, which decides what is rounded up."""
+    one, offset = np.float32(1), np.float32(128)
+    down, across = rows.share.reshape(-1, 1, 1), columns.share.reshape(-1, 1)
+    image = x.astype(np.float32) + offset
+    first, second = image[:, rows.first], image[:, rows.second]
+    results = first[:, :, columns.first] * (one - down) * (one - across)
+    results = results + second[:, :, columns.first] * down * (one - across)
+    results = results + first[:, :, columns.second] * (one - down) * across
+    results = results + second[:, :, columns.second] * down * across
+    return np.asarray((results + np.float32(0.5)).astype(np.int32) - 128).astype(np.int8)
+
+
 def _is_image(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Resize)
     if min(op.size) < 1:
@@ -83,6 +96,7 @@ class Resize(Op):
     size: Pair = (1, 1)
     align_corners: bool = False
     half_pixels: bool = False
+    is_unsigned: bool = False  # in the file: then the references reckon with real numbers
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x = given(inputs[0])
@@ -90,7 +104,7 @@ class Resize(Op):
 
     def places(self, x: TensorType) -> tuple[Between, Between]:
         """Of rows and of columns."""
-        between = between_reals if x.dtype is DType.F32 else between_integers
+        between = between_reals if x.dtype is DType.F32 or self.is_unsigned else between_integers
         rows, columns = (
             between(size, wanted, self.align_corners, self.half_pixels)
             for size, wanted in zip(x.shape[1:3], self.size, strict=True)
@@ -103,6 +117,8 @@ class Resize(Op):
         x, x_type = given(arrays[0]), given(inputs[0])
         is_real = x_type.dtype is DType.F32
         rows, columns = self.places(x_type)
+        if self.is_unsigned and not is_real:
+            return (_of_unsigned(x, rows, columns),)
         wide = x.astype(np.float64 if is_real else np.int64)
         one = 1 if is_real else 1 << FRACTION_BITS
         down = rows.share.astype(wide.dtype).reshape(-1, 1, 1)

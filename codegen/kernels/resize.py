@@ -52,7 +52,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         return Element(image, Binary("+", load(locals_[line]), load(locals_[side])))
 
     four = tuple(pixel(line, side) for line in ("above", "below") for side in ("left", "right"))
-    made = Apply(_between(x.dtype), (*four, load(locals_["down"]), load(locals_["across"])))
+    made = Apply(_between(x.dtype, op.is_unsigned), (*four, load(locals_["down"]), load(locals_["across"])))
     place = ((n * wanted_rows + row) * wanted_columns + column) * depth + c
     along = (*known("column", ("left", "right", "across")), For("c", depth, (Store(at(ys, place), made),)))
     lines = (*known("row", ("above", "below", "down")), For("column", wanted_columns, along))
@@ -65,11 +65,13 @@ def _dtype(array: Array) -> DType:
     return DType.F32 if array.dtype == np.float32 else DType.I32
 
 
-def _between(dtype: DType) -> Function:
+def _between(dtype: DType, is_unsigned: bool) -> Function:
     """f(above left, above right, below left, below right, down, across) -> the result."""
     if dtype is DType.F32:
         text = "(a * (1.0f - f) + b * f) * (1.0f - e) + (c * (1.0f - f) + d * f) * e"
         return expression_function("between_reals", dtype, (dtype,) * 6, text, _real)
+    if is_unsigned:
+        return _of_unsigned()
     one, wide = 1 << FRACTION_BITS, DType.I32 if dtype is DType.I8 else DType.I64
     lines = f"(({wide.c_name})a * ({one} - f) + ({wide.c_name})b * f)"
     others = f"(({wide.c_name})c * ({one} - f) + ({wide.c_name})d * f)"
@@ -82,6 +84,30 @@ def _between(dtype: DType) -> Function:
     types = (*(dtype,) * 4, DType.I32, DType.I32)
     name = f"between_{dtype.value}"
     return expression_function(name, dtype, types, text, compute, needs=(_rounding(wide),))
+
+
+def _of_unsigned() -> Function:
+    """Of stored bytes 128 less than the file's, in single precision and in the references' order."""
+    shares = (
+        ("a", "(1.0f - e)", "(1.0f - f)"),
+        ("c", "e", "(1.0f - f)"),
+        ("b", "(1.0f - e)", "f"),
+        ("d", "e", "f"),
+    )
+    terms = " + ".join(f"(float)({v} + 128) * {down} * {across}" for v, down, across in shares)
+
+    def compute(a: int, b: int, c: int, d: int, e: float, f: float) -> int:
+        one, down, across = np.float32(1), np.float32(e), np.float32(f)
+        values = [np.float32(v + 128) for v in (a, c, b, d)]
+        factors = ((one - down, one - across), (down, one - across), (one - down, across), (down, across))
+        total = np.float32(0)
+        for value, (first, second) in zip(values, factors, strict=True):
+            total = total + value * first * second
+        return int(total + np.float32(0.5)) - 128
+
+    types = (*(DType.I8,) * 4, DType.F32, DType.F32)
+    text = f"(int8_t)((int32_t)({terms} + 0.5f) - 128)"
+    return expression_function("between_unsigned", DType.I8, types, text, compute)
 
 
 def _real(a: float, b: float, c: float, d: float, e: float, f: float) -> float:

@@ -56,6 +56,7 @@ class Draw:
 
     rng: np.random.Generator
     build: ModelBuilder
+    is_unsigned: bool = False  # whether what is quantised to int8 is written as uint8
 
     def one_of(self, *choices):  # type: ignore[no-untyped-def]
         return choices[self.rng.integers(len(choices))]
@@ -102,8 +103,19 @@ class Draw:
         return self.one_of(*(getattr(tflite.ActivationFunctionType, a) for a in ACTIVATIONS))
 
     def op(self, code, version, inputs, outputs, options="", **fields) -> bytes:  # type: ignore[no-untyped-def]
+        if self.is_unsigned:
+            outputs = [unsigned(spec) for spec in outputs]
+            self.build.tensors = {name: unsigned(spec) for name, spec in self.build.tensors.items()}
         self.build.operator(code, VERSIONS.get(code, version), inputs, outputs, options, **fields)
         return self.build.finish(*(spec.name for spec in outputs))
+
+
+def unsigned(spec: TensorSpec) -> TensorSpec:
+    """The same real numbers in unsigned bytes."""
+    if spec.dtype != "int8" or not spec.scales:
+        return spec
+    data = None if spec.data is None else (spec.data.astype(np.int16) + 128).astype(np.uint8)
+    return replace(spec, dtype="uint8", zero_points=tuple(z + 128 for z in spec.zero_points), data=data)
 
 
 Maker = Callable[[Draw], bytes]

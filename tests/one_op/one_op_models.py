@@ -155,9 +155,52 @@ MAKERS: Mapping[str, Maker] = {
 }
 
 
+# Those that LiteRT has for unsigned bytes, too.
+UNSIGNED = [
+    "ADD",
+    "SUB",
+    "MUL",
+    "MAXIMUM",
+    "MINIMUM",
+    "EQUAL",
+    "GREATER",
+    "RELU",
+    "RELU6",
+    "LOGISTIC",
+    "TANH",
+    "SOFTMAX",
+    "HARD_SWISH",
+    "PRELU",
+    "ARG_MAX",
+    "AVERAGE_POOL_2D",
+    "MAX_POOL_2D",
+    "CONCATENATION",
+    "GATHER",
+    "MEAN",
+    "PACK",
+    "PAD",
+    "PADV2",
+    "RESHAPE",
+    "RESIZE_BILINEAR",
+    "RESIZE_NEAREST_NEIGHBOR",
+    "REDUCE_MAX",
+    "REDUCE_MIN",
+    "SLICE",
+    "SPLIT",
+    "STRIDED_SLICE",
+    "TRANSPOSE",
+    "UNPACK",
+    "QUANTIZE",
+]
+
+
 def models(count: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:
     """`count` of each operator, by name."""
     for number, (name, make) in enumerate(MAKERS.items()):
         for case in range(count):
             rng = np.random.default_rng((seed, number, case))
             yield f"{name}_{case}", make(Draw(rng, ModelBuilder(name)))
+    for number, name in enumerate(UNSIGNED):
+        for case in range(-(-count // 2)):
+            rng = np.random.default_rng((seed, 1000 + number, case))
+            yield f"{name}_unsigned_{case}", MAKERS[name](Draw(rng, ModelBuilder(name), is_unsigned=True))

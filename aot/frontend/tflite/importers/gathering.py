@@ -102,7 +102,12 @@ def _import_resize_bilinear(draft: Draft, operator: Operator, mode: str) -> None
     read.with_rank(draft, operator, x, 4)
     output = read.the_output(operator)
     _, height, width, _ = draft.types[output].shape if draft.types[output].rank == 4 else (0, 0, 0, 0)
-    op = Resize((height, width), bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
+    op = Resize(
+        (height, width),
+        bool(options.AlignCorners()),
+        bool(options.HalfPixelCenters()),
+        output in draft.unsigned,
+    )
     draft.add_node(operator, op, (x,), output)
 
 
