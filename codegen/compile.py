@@ -28,6 +28,7 @@ from codegen.lower import Lowered
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 from codegen.names import model_identifier, unique_identifiers
 from codegen.states import state_infos
+from codegen.streaming import as_image
 
 _ALIGN = 4
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
@@ -54,6 +55,7 @@ def compile_graph(
     """Compile a graph as the importer made it; the passes run here."""
     bound = whole_tensor_bound(graph)
     graph = run_pipeline(graph)
+    graph = as_image(graph) if options.stream else graph
     fitted = fit_graph(graph, target, options, tuned)
     lowered, plan = fitted.lowered, replace(fitted.plan, whole_tensor_bound_bytes=bound)
     library = kernel_library(lowered.stages, options.optimize is Optimize.SIZE, target.constant_space)

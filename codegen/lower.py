@@ -25,6 +25,7 @@ from codegen.kernels.residual import makes_sums, sums_in_stores
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.model import CompileOptions, RowFormat
+from codegen.streaming import streamed_input
 
 _VIEW = "reshape"  # the op that only looks at memory in another way
 
@@ -343,27 +344,6 @@ class _Lowering:
         if tensor.kind is not Kind.STATE:
             return root, view
         return self._copy(root, value, view, Want(dtype_bytes=value_type.dtype.bytes)), None
-
-
-def streamed_input(graph: Graph) -> str:
-    """The one input whose rows can be pushed. Raises ModelError where the graph does not allow it."""
-    if len(graph.inputs) != 1:
-        raise ModelError(
-            f"a model with {len(graph.inputs)} inputs cannot be streamed",
-            "inputs: " + ", ".join(graph.inputs),
-            "without --stream all inputs are given at once",
-        )
-    (value,) = graph.inputs
-    views = [node.name for node in graph.readers[value] if node.op.name == _VIEW]
-    if views or value in graph.outputs or geometry(graph.types[value]).rows == 1:
-        shape = ", ".join(str(d) for d in graph.types[value].shape)
-        raise ModelError(
-            "the input cannot be streamed: it must be an image [1, rows, columns, channels] that layers read "
-            "row by row",
-            f'input "{value}" has shape [{shape}]' + (f", read by reshape {views[0]}" if views else ""),
-            "without --stream the input is given at once",
-        )
-    return value
 
 
 def _view_roots(graph: Graph) -> dict[str, str]:

@@ -13,11 +13,13 @@ import deploy.demo
 from aot.errors import ModelError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
-from aot.ir.graph import Graph
+from aot.ir.graph import Graph, Node
+from aot.ops.reshape import Reshape
 from aot.target import Target
-from codegen.compile import compile_model
-from codegen.lower import streamed_input
+from boards.load import load_board
+from codegen.compile import compile_graph, compile_model
 from codegen.model import CompiledModel, CompileOptions, Optimize
+from codegen.streaming import streamed_input
 from platforms.shared_library import build
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
@@ -78,3 +80,43 @@ def test_an_input_that_is_looked_at_whole_is_refused(digits: Graph) -> None:
 def test_several_inputs_are_refused(digits: Graph) -> None:
     with pytest.raises(ModelError, match="a model with 2 inputs cannot be streamed"):
         streamed_input(replace(digits, inputs=("a", "b")))
+
+
+def flattened(digits: Graph) -> Graph:
+    """The same model with its image as a vector."""
+    (name,) = digits.inputs
+    image = f"{name}/image"
+    seen = [
+        replace(node, inputs=tuple(image if v == name else v for v in node.inputs)) for node in digits.nodes
+    ]
+    kind = digits.types[name]
+    view = Node("see", Reshape(kind.shape), (name,), (image,))
+    types = {**digits.types, image: kind, name: replace(kind, shape=(1, 64))}
+    return replace(digits, nodes=(view, *seen), types=types)
+
+
+@pytest.mark.cc
+def test_an_image_that_comes_as_a_vector_is_streamed_row_by_row(
+    digits: Graph, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    options = CompileOptions(stream=True)
+    compiled = compile_graph(flattened(digits), HOST, options, "digits", "0" * 64, "digits")
+    assert compiled.inputs[0].type.shape == (1, 8, 8, 1)
+    model = build(compiled.sources, tmp_path)
+    (name,) = digits.inputs
+    image = np.random.default_rng(7).integers(-128, 128, digits.types[name].shape, np.int8)
+    np.testing.assert_array_equal(
+        model.run({name: image})["digit"], run_graph(digits, {name: image})["digit"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("tiny_vww_mbv1_int8", 18_000), ("tiny_kws_dscnn_int8", 7_200), ("tflm_micro_speech_int8", 2_000)],
+)
+def test_rows_that_come_as_they_are_made_need_little_memory(name: str, most: int, shared_dir: Path) -> None:
+    target = load_board("mps2-an386").target
+    options = CompileOptions(optimize=Optimize.RAM, stream=True)
+    model = compile_model(shared_dir / "models" / name / "model.tflite", target, options)
+    assert model.plan.arena_bytes <= most

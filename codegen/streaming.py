@@ -1,0 +1,49 @@
+"""Inputs that come row by row: which one can, and the image that a flat one is looked at as."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aot.errors import ModelError
+from aot.ir.graph import Graph
+from aot.ops.reshape import Reshape
+from codegen.formats import geometry
+
+
+def as_image(graph: Graph) -> Graph:
+    """Where all that reads the only input is a reshape to an image, the input is that image."""
+    if len(graph.inputs) != 1 or graph.inputs[0] in graph.kept:
+        return graph
+    (value,) = graph.inputs
+    views = graph.readers[value]
+    if len(views) != 1 or not isinstance(views[0].op, Reshape) or views[0].outputs[0] in graph.kept:
+        return graph
+    (view,) = views[0].outputs
+    renamed = [
+        replace(node, inputs=tuple(value if name == view else name for name in node.inputs))
+        for node in graph.nodes
+        if node is not views[0]
+    ]
+    types = {name: kind for name, kind in graph.types.items() if name != view}
+    return replace(graph, nodes=tuple(renamed), types={**types, value: graph.types[view]})
+
+
+def streamed_input(graph: Graph) -> str:
+    """The one input whose rows can be pushed. Raises ModelError where the graph does not allow it."""
+    if len(graph.inputs) != 1:
+        raise ModelError(
+            f"a model with {len(graph.inputs)} inputs cannot be streamed",
+            "inputs: " + ", ".join(graph.inputs),
+            "without --stream all inputs are given at once",
+        )
+    (value,) = graph.inputs
+    views = [node.name for node in graph.readers[value] if node.op.name == Reshape.name]
+    if views or value in graph.outputs or geometry(graph.types[value]).rows == 1:
+        shape = ", ".join(str(d) for d in graph.types[value].shape)
+        raise ModelError(
+            "the input cannot be streamed: it must be an image [1, rows, columns, channels] that layers read "
+            "row by row",
+            f'input "{value}" has shape [{shape}]' + (f", read by reshape {views[0]}" if views else ""),
+            "without --stream the input is given at once",
+        )
+    return value
