@@ -194,6 +194,34 @@ MISTAKES = {
 }
 
 
+MISTAKES |= {
+    "a shape that another cannot be repeated to": (
+        file_of(
+            [helper.make_node("Expand", ["x", "shape"], ["y"])], [info("x", 2)], ["y"], shape=np.int64([3])
+        ),
+        'error: shape [2] cannot be repeated to [3]\n  at Expand #0 "y" (net.onnx)',
+    ),
+    "a shape of more elements than any memory": (
+        file_of(
+            [helper.make_node("ConstantOfShape", ["shape"], ["y"])],
+            [info("x", 2)],
+            ["y"],
+            shape=np.int64([1 << 28]),
+        ),
+        "error: shape [268435456] is none",
+    ),
+    "a recurrent layer over no sequence": (
+        file_of(
+            [helper.make_node("LSTM", ["x", "w", "w"], ["y"], hidden_size=1)],
+            [info("x", 2, 3)],
+            ["y"],
+            w=weights(1, 4, 3),
+        ),
+        "error: its input must have 3 dimensions, it has shape [2, 3]",
+    ),
+}
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_named_with_its_place_and_the_way_out(mistake: str) -> None:
     data, text = MISTAKES[mistake]

@@ -63,6 +63,7 @@ def _refuse_invalid(model: ModelProto, file_name: str) -> None:
     """A file may break rules that no importer looks at: then ONNX's own checker says which."""
     try:
         onnx.checker.check_model(model)
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
     except Exception as error:  # of several kinds, for names that are no text too
         reason = (str(error).strip() or "no reason given").splitlines()[0]
         raise ModelError(f"the file breaks ONNX's rules: {reason}", file_name, _AGAIN) from None

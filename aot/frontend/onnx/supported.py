@@ -63,7 +63,7 @@ def _is_unchanged(node: NodeProto, version: int) -> bool:
     """Whether the operator of an old set is that of the oldest which is read."""
     try:
         then, now = (onnx.defs.get_schema(node.op_type, v, "") for v in (version, OLDEST))
-    except onnx.defs.SchemaError:
+    except (onnx.defs.SchemaError, TypeError):
         return False
     return node.domain in STANDARD and then.since_version == now.since_version
 
@@ -90,7 +90,7 @@ def refusal(unsupported: list[tuple[int, NodeProto]], file_name: str) -> ModelEr
 
 
 def _name(node: NodeProto) -> str:
-    return node.op_type if node.domain in STANDARD else f"{node.domain}.{node.op_type}"
+    return str(node.op_type) if node.domain in STANDARD else f"{node.domain}.{node.op_type}"
 
 
 def _line(name: str, places: list[str]) -> str:

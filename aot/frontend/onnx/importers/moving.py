@@ -15,6 +15,8 @@ from aot.frontend.onnx.strides import dense_strides
 from aot.ops.concat import Concat
 from aot.ops.rearrange import Loops
 
+_MOST_ELEMENTS, _MOST_DIMENSIONS = 1 << 24, 32  # of a tensor whose shape the file computes
+
 
 def _identity(node: Operator) -> Value:
     return node.operand(0)
@@ -188,12 +190,16 @@ def _concatenated(node: Operator, names: list[str], axis: int) -> str:
 
 def _expand(node: Operator) -> Value:
     x = node.operand(0)
-    shape = np.broadcast_shapes(node.shape(x), _sizes(node, node.known_integers(1, "new shape")))
+    own, wanted = node.shape(x), _sizes(node, node.known_integers(1, "new shape"))
+    try:
+        shape = np.broadcast_shapes(own, wanted)
+    except ValueError:
+        raise node.fail(f"shape {list(own)} cannot be repeated to {list(wanted)}") from None
     return node.value(node.repeated(node.plain(x), shape), x.element)
 
 
 def _sizes(node: Operator, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    if min(sizes, default=1) < 0 or prod(sizes) > 1 << 31:
+    if min(sizes, default=1) < 0 or prod(sizes) > _MOST_ELEMENTS or len(sizes) > _MOST_DIMENSIONS:
         raise node.fail(f"shape {list(sizes)} is none")
     return sizes
 

@@ -134,6 +134,8 @@ def _gru_cell(d: _Direction, x: Value, state: list[Value]) -> list[Value]:
 def _recurrent(cell: Cell, states: int, defaults: tuple[str, ...]) -> Importer:
     def import_it(node: Operator) -> Results:
         x = node.operand(0)
+        if len(x.order) != 3:
+            raise node.fail(f"its input must have 3 dimensions, it has shape {list(node.shape(x))}")
         if node.integer("layout", 0):
             x = node.do("Transpose", x, perm=[1, 0, 2])
         steps, batch, _ = node.shape(x)
