@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from aot.ir.types import DType
+from aot.ops.requant import Ints
 from aot.ops.sigmoid_table import SIGMOID_TABLE, sigmoid_16, tanh_16
 from codegen.instr.instruction import Function
 
@@ -30,49 +34,75 @@ static inline int32_t sigmoid_entry(int32_t i)
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """What tells the two curves apart; `bits` is how far the entries of the table lie from each other."""
+
+    name: str
+    formula: str
+    behind: str  # how the comment ends
+    bits: int
+    largest: str  # at the table's end
+    result: str  # from the fine result of the argument's size
+    compute: Callable[[Ints, int, int], Ints]
+
+
+_SIGMOID = _Curve(
+    name="sigmoid",
+    formula="1 / (1 + exp(-t))",
+    behind="12 bits of fraction",
+    bits=9,
+    largest="INT32_C(0x7FFF) << 10",
+    result="(scaled >= 0 ? result + 512 : 33554432 - result + 512 - 1) >> 10; /* 2^9, 2^25 */",
+    compute=sigmoid_16,
+)
+_TANH = _Curve(
+    name="tanh",
+    formula="tanh",
+    behind="12 bits behind the point",
+    bits=8,
+    largest="INT32_C(0xFFFF) << 8",
+    result="(scaled >= 0 ? result - 8388608 + 128 : 8388608 - result + 128 - 1) >> 8; /* 2^23, 2^7 */",
+    compute=tanh_16,
+)
+
+
 def sigmoid_of(multiplier: int, right: int) -> Function:
     """f(v) -> sigmoid as a fraction of 2**15, of v * multiplier / 2**right / 3 with 12 bits of fraction."""
-    name = f"sigmoid_16_times_{multiplier}_right_{right}"
-    rounding = f" + {1 << (right - 1)}" if right else ""
-    definition = f"""\
-/* 1 / (1 + exp(-t)) as a fraction of 2^15, t = v * {multiplier} / 2^{right} / 3 with 12 bits of fraction. */
-static inline int32_t {name}(int32_t v)
-{{
-    const int32_t scaled = (v * {multiplier}{rounding}) >> {right};
-    const int32_t size = scaled < 0 ? -scaled : scaled;
-    const int32_t step = size >> 9;
-    int32_t result = INT32_C(0x7FFF) << 10;
-    if (step < 255) {{
-        const int32_t entry = sigmoid_entry(step);
-        result = (entry << 9) + (size & 0x1FF) * (sigmoid_entry(step + 1) - entry);
-    }}
-    return (scaled >= 0 ? result + 512 : 33554432 - result + 512 - 1) >> 10; /* 2^9, 2^25 */
-}}
-"""
-    return Function(
-        name, DType.I32, definition, lambda v: int(sigmoid_16(np.int64(v), multiplier, right)), (), (_ENTRY,)
-    )
+    return _of(_SIGMOID, multiplier, right)
 
 
 def tanh_of(multiplier: int, right: int) -> Function:
     """f(v) -> tanh as a fraction of 2**15, of v * multiplier / 2**right / 3 with 12 bits behind the point."""
-    name = f"tanh_16_times_{multiplier}_right_{right}"
+    return _of(_TANH, multiplier, right)
+
+
+def _of(curve: _Curve, multiplier: int, right: int) -> Function:
+    name = f"{curve.name}_16_times_{multiplier}_right_{right}"
     rounding = f" + {1 << (right - 1)}" if right else ""
+    argument = f"v * {multiplier} / 2^{right} / 3 with {curve.behind}"
+    mask = f"0x{(1 << curve.bits) - 1:X}"
+    told = f", t = {argument}" if curve.formula.endswith(")") else f", of {argument}"
     definition = f"""\
-/* tanh as a fraction of 2^15, of v * {multiplier} / 2^{right} / 3 with 12 bits behind the point. */
+/* {curve.formula} as a fraction of 2^15{told}. */
 static inline int32_t {name}(int32_t v)
 {{
     const int32_t scaled = (v * {multiplier}{rounding}) >> {right};
     const int32_t size = scaled < 0 ? -scaled : scaled;
-    const int32_t step = size >> 8;
-    int32_t result = INT32_C(0xFFFF) << 8;
+    const int32_t step = size >> {curve.bits};
+    int32_t result = {curve.largest};
     if (step < 255) {{
         const int32_t entry = sigmoid_entry(step);
-        result = (entry << 8) + (size & 0xFF) * (sigmoid_entry(step + 1) - entry);
+        result = (entry << {curve.bits}) + (size & {mask}) * (sigmoid_entry(step + 1) - entry);
     }}
-    return (scaled >= 0 ? result - 8388608 + 128 : 8388608 - result + 128 - 1) >> 8; /* 2^23, 2^7 */
+    return {curve.result}
 }}
 """
     return Function(
-        name, DType.I32, definition, lambda v: int(tanh_16(np.int64(v), multiplier, right)), (), (_ENTRY,)
+        name,
+        DType.I32,
+        definition,
+        lambda v: int(curve.compute(np.asarray(v, np.int64), multiplier, right)),
+        (),
+        (_ENTRY,),
     )
