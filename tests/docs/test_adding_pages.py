@@ -16,8 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from aot.frontend.tflite.importers import IMPORTERS
+from aot.ops import OPS
+
 COPIED = ("aot", "codegen", "boards", "platforms", "project_templates", "deploy", "tests")
 BLOCK = re.compile(r"^```(\w+)(?: ([\w./-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMES = re.compile(r'^\+ +"([^"]+)":', re.MULTILINE)  # that a diff adds to a table
 PAGES = sorted((Path(__file__).parents[2] / "docs").glob("adding-*.md"))
 TOPICS = {"board", "command", "op", "pass", "platform", "schedule"}
 
@@ -35,6 +39,13 @@ def test_a_page_does_what_it_says(page: Path, repo_root: Path, tmp_path: Path) -
     assert any(kind == "sh" for kind, _, _ in blocks), "a page that runs nothing shows nothing"
     for kind, file_name, text in blocks:
         carry_out(kind, tmp_path / file_name if file_name else None, text, tmp_path)
+
+
+def test_the_example_of_an_op_is_one_that_is_not_there() -> None:
+    page = next(page for page in PAGES if page.stem == "adding-an-op").read_text(encoding="utf-8")
+    added = {text for kind, _, diff in BLOCK.findall(page) if kind == "diff" for text in NAMES.findall(diff)}
+    assert added == {"median", "CUSTOM MedianOfThree"}
+    assert not added & ({*OPS} | {*IMPORTERS})
 
 
 def copy_tree(source: Path, target: Path) -> None:

@@ -19,6 +19,9 @@ DATA_ALIGN_BYTES = 16  # readers map weights in place
 LARGEST_OLD_CODE = 127  # the deprecated field is one byte; larger codes leave this mark there
 
 
+_CUSTOM = "CUSTOM "  # before the name of a custom operator
+
+
 @dataclass(frozen=True)
 class TensorSpec:
     """One tensor. No scales: not quantised. No data: computed at run time."""
@@ -107,9 +110,13 @@ def _buffer(out: flatbuffers.Builder, array: Array | None) -> int:
 
 
 def _operator_code(out: flatbuffers.Builder, code: str, version: int) -> int:
-    number = getattr(tflite.BuiltinOperator, code)
+    name = code.removeprefix(_CUSTOM)
+    number = tflite.BuiltinOperator.CUSTOM if name != code else getattr(tflite.BuiltinOperator, code)
+    fields = {"CustomCode": out.CreateString(name)} if name != code else {}
     old = min(number, LARGEST_OLD_CODE)
-    return _table(out, "OperatorCode", DeprecatedBuiltinCode=old, BuiltinCode=number, Version=version)
+    return _table(
+        out, "OperatorCode", DeprecatedBuiltinCode=old, BuiltinCode=number, Version=version, **fields
+    )
 
 
 def _subgraph(
