@@ -16,6 +16,8 @@ from benchmarks.memory import measure_memory, read_memory, shared_models, write_
 from benchmarks.memory_report import memory_report
 from benchmarks.orders import HEAD as HEAD_OF_ORDERS
 from benchmarks.orders import order_row
+from benchmarks.planning import HEAD as HEAD_OF_PLANNING
+from benchmarks.planning import planning_row
 from benchmarks.report import report
 from benchmarks.results import read_results, write_results
 from benchmarks.tuned import measure_defaults
@@ -54,6 +56,13 @@ def _orders() -> None:
         sys.stdout.write(order_row(family))
 
 
+def _planning() -> None:
+    sys.stdout.write(HEAD_OF_PLANNING)
+    for name in shared_models():
+        sys.stdout.write(planning_row(name))
+        sys.stdout.flush()
+
+
 def _faults() -> None:
     sys.stdout.write("\n".join(HEAD) + "\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -85,6 +94,7 @@ COMMANDS = {
     "measure-memory": _measure_memory,
     "memory": _memory,
     "orders": _orders,
+    "planning": _planning,
     "faults": _faults,
     "line": _line,
     "measure-defaults": measure_defaults,

@@ -7,15 +7,21 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from aot.errors import DeployError
+import numpy as np
+
+from aot.errors import DeployError, FitError
+from aot.frontend.given import NOTHING_GIVEN, Given
 from aot.target import Optimize
 from benchmarks.cases import RESULTS, SHARED
 from boards.board import Board
 from boards.load import load_board
+from codegen.compile import compile_model
+from codegen.facts import facts_of
 from codegen.model import CompiledModel, CompileOptions
-from deploy.compiling import compile_for
+from codegen.report import make_report
 from deploy.device import LineChoices, open_device
 from deploy.firmware import BuildChoices, build_source, model_source
+from deploy.fit import require_fit
 from deploy.measure import Meter, run_series
 from deploy.samples import random_samples
 from deploy.tensors import remote_slots
@@ -30,15 +36,19 @@ class Goal:
     """One model, compiled for one goal."""
 
     arena_bytes: int
+    live_bytes: int  # most that is needed at once: no placement in this order is smaller
+    is_least: bool  # no placement is smaller: it is as small as what is live, or the solver has proven it
     beside_bytes: int  # of it beside the tensors themselves, at the layer that has most such
     run_stack_bytes: int | None
-    instructions: int
+    instructions: int | None  # None: it does not fit the board
     whole_arena_bytes: int  # the same kernels over whole tensors
-    whole_instructions: int
+    whole_instructions: int | None
 
     @property
-    def more_instructions(self) -> float:
+    def more_instructions(self) -> float | None:
         """By rows, as a share of what whole tensors take."""
+        if self.instructions is None or self.whole_instructions is None:
+            return None
         return self.instructions / self.whole_instructions - 1
 
 
@@ -51,43 +61,69 @@ class MemoryResult:
 
 
 def shared_models() -> tuple[str, ...]:
-    return tuple(sorted(path.parent.name for path in (SHARED / "models").glob("*/model.tflite")))
+    return tuple(sorted(path.parent.name for path in (SHARED / "models").glob("*/model.*")))
+
+
+def model_file(name: str) -> Path:
+    return next((SHARED / "models" / name).glob("model.*"))
+
+
+def given_for(name: str) -> Given:
+    """The sizes that an ONNX file leaves open are those of its golden inputs."""
+    folder = SHARED / "models" / name
+    if model_file(name).suffix != ".onnx":
+        return NOTHING_GIVEN
+    inputs = json.loads((folder / "info.json").read_text())["inputs"]
+    golden = np.load(folder / "golden.npz")
+    return Given({each["name"]: golden[f"in_{n}"].shape[1:] for n, each in enumerate(inputs)}, {})
 
 
 def measure_memory(name: str) -> MemoryResult | None:
     """None for a model that cannot be compiled."""
-    path, board = SHARED / "models" / name / "model.tflite", load_board(BOARD)
+    path, board, options = model_file(name), load_board(BOARD), CompileOptions(given=given_for(name))
     try:
-        bound = compile_for(path, board, CompileOptions()).model.plan.whole_tensor_bound_bytes
+        bound = compile_model(path, board.target, options).plan.whole_tensor_bound_bytes
     except DeployError:
         return None
-    return MemoryResult(
-        name, bound, measure_goal(path, board, Optimize.RAM), measure_goal(path, board, Optimize.SPEED)
+    ram, speed = (
+        measure_goal(path, board, replace(options, optimize=goal)) for goal in (Optimize.RAM, Optimize.SPEED)
     )
+    return MemoryResult(name, bound, ram, speed)
 
 
-def measure_goal(path: Path, board: Board, goal: Optimize) -> Goal:
-    options = CompileOptions(optimize=goal)
-    by_rows, instructions, stack_bytes = _run(path, board, options)
-    whole, whole_instructions, _ = _run(path, board, replace(options, rows=False))
+def measure_goal(path: Path, board: Board, options: CompileOptions) -> Goal:
+    by_rows = compile_model(path, board.target, options)
+    whole = compile_model(path, board.target, replace(options, rows=False))
+    instructions, stack_bytes = _run(by_rows, board)
     return Goal(
         arena_bytes=by_rows.plan.arena_bytes,
+        live_bytes=by_rows.plan.bound_bytes,
+        is_least=by_rows.plan.is_least or _is_proven_least(path, board, options, by_rows),
         beside_bytes=beside_bytes(by_rows),
         run_stack_bytes=stack_bytes,
         instructions=instructions,
         whole_arena_bytes=whole.plan.arena_bytes,
-        whole_instructions=whole_instructions,
+        whole_instructions=_run(whole, board)[0],
     )
 
 
-def _run(path: Path, board: Board, options: CompileOptions) -> tuple[CompiledModel, int, int | None]:
-    model = compile_for(path, board, options).model
-    ready = build_source(model_source(model), board, BuildChoices())
+def _is_proven_least(path: Path, board: Board, options: CompileOptions, found: CompiledModel) -> bool:
+    solved = compile_model(path, board.target, replace(options, exact=True)).plan
+    return solved.is_least and solved.arena_bytes == found.plan.arena_bytes
+
+
+def _run(model: CompiledModel, board: Board) -> tuple[int | None, int | None]:
+    """Instructions and stack, where the board has room."""
+    try:
+        require_fit(make_report(facts_of(model)), board)
+        ready = build_source(model_source(model), board, BuildChoices())
+    except FitError:
+        return None, None
     stack = run_stack(ready.firmware, ready.model_name)
     with open_device(ready, LineChoices()) as device:
         samples = random_samples(remote_slots(device.model.inputs), 1)
         (ticks,) = run_series(device, samples, 1, lambda _: None).ticks
-    return model, Meter(board).count(ticks), stack.bytes if stack else None
+    return Meter(board).count(ticks), stack.bytes if stack else None
 
 
 def beside_bytes(model: CompiledModel) -> int:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 
 from benchmarks.cases import OTHERS_NAMES, SHARED
-from benchmarks.memory import BOARD, MemoryResult
+from benchmarks.memory import BOARD, Goal, MemoryResult
 
 _HEAD = (
     "model",
     "ram",
+    "above what is live",
     "speed",
     "bound",
     "beside",
@@ -26,11 +27,18 @@ _HOW = f"""\
 
 Printed by `python -m benchmarks memory` from `memory.json`, which `python -m benchmarks measure-memory`
 measures on {BOARD}, for every shared model that can be compiled. In bytes: the arena with inputs and
-outputs in it, for `--optimize ram` and `speed`; the bound that no planner of whole tensors can beat; what
-of the `speed` arena lies beside the tensors themselves at the layer with most of it (copies in another
-format, 16-bit rows, margins, sums): `speed` is never above the bound and that together; TensorFlow Lite
-Micro's arena; the C stack of a run at most. *Rows cost*: instructions more than with the same kernels over
-whole tensors.
+outputs in it, for `--optimize ram`, how much of it is above what is live at once (*least*: the solver of
+`--exact` has proven that no placement of these rings is smaller), and for `speed`; the bound that no
+planner of whole tensors can beat; what of the `speed` arena lies beside the tensors themselves at the
+layer with most of it (copies in another format, 16-bit rows, margins, sums): `speed` is never above the
+bound and that together; TensorFlow Lite Micro's arena; the C stack of a run at most. *Rows cost*:
+instructions more than with the same kernels over whole tensors; a line stands where a model does not
+fit this board or has not been run.
+
+Where rows do not help: vectors (autoencoders, recurrent and keyword models of one row) have none, and
+attention multiplies whole matrices; there the arena is the bound, or less where results are computed in
+place. A gate over all channels (squeeze and excite) keeps the tensor it scales. The arena is above what
+is live where rings of several sizes turn in one another; `--exact` improves it or proves it least.
 
 """
 
@@ -55,13 +63,27 @@ def _row(result: MemoryResult, arenas: dict[str, int]) -> tuple[str, ...]:
     return (
         result.model,
         f"{ram.arena_bytes:,}",
+        _above(ram),
         f"{speed.arena_bytes:,}",
         f"{result.bound_bytes:,}",
         f"{speed.beside_bytes:,}",
         "-" if theirs is None else f"{theirs:,}",
-        "-" if ram.run_stack_bytes is None else f"{ram.run_stack_bytes:,}",
-        f"{ram.instructions:,}",
-        f"{ram.more_instructions:+.1%}",
-        f"{speed.instructions:,}",
-        f"{speed.more_instructions:+.1%}",
+        _number(ram.run_stack_bytes),
+        _number(ram.instructions),
+        _share(ram.more_instructions),
+        _number(speed.instructions),
+        _share(speed.more_instructions),
     )
+
+
+def _above(goal: Goal) -> str:
+    above = goal.arena_bytes - goal.live_bytes
+    return f"{above:,}{', least' if above and goal.is_least else ''}"
+
+
+def _number(count: int | None) -> str:
+    return "-" if count is None else f"{count:,}"
+
+
+def _share(more: float | None) -> str:
+    return "-" if more is None else f"{more:+.1%}"

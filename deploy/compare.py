@@ -57,8 +57,17 @@ class WrongLayer:
 
 
 def reference_outputs(graph: Graph, samples: Samples) -> list[tuple[Array, ...]]:
-    """What the model means, sample by sample: the graph as the importer made it, no pass has touched it."""
-    series = (dict(zip(graph.inputs, sample, strict=True)) for sample in samples.each)
+    """What the model means, sample by sample: the graph as the importer made it, no pass has touched it.
+
+    A streamed input may be an image there and a vector here.
+    """
+    series = (
+        {
+            name: array.reshape(graph.types[name].shape)
+            for name, array in zip(graph.inputs, sample, strict=True)
+        }
+        for sample in samples.each
+    )
     return [tuple(outputs.values()) for outputs in run_series(graph, series)]
 
 

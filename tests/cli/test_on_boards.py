@@ -201,3 +201,14 @@ def test_run_takes_the_model_that_is_named(
     outcome = run_deploy(*run, "--model", "third")
     assert outcome.err.startswith("error: firmware does not hold the model third\n")
     assert 'models "tiny" ' in outcome.err
+
+
+@pytest.mark.cc
+def test_a_spectrogram_that_the_file_has_as_a_vector_is_verified_row_by_row(
+    shared_dir: Path, require_tool: Callable[..., None], run_deploy: Run
+) -> None:
+    require_tool("gcc")
+    model = shared_dir / "models" / "tflm_micro_speech_int8" / "model.tflite"
+    outcome = run_deploy("verify", model, "--board", "host", "--stream")
+    assert outcome.status == 0, outcome.err
+    assert "outputs equal to the reference in every bit" in outcome.out
