@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,41 @@ def test_a_project_is_a_library_as_the_arduino_tools_know_it(tiny: ProjectSource
     assert "#include <tiny.h>" in files["examples/once/once.ino"]
     assert "solder_server_run();" in files["examples/server/server.ino"]
     assert all(name.count("/") == 1 for name in files if name.startswith("src/"))
+
+
+CATEGORIES = (
+    *("Communication", "Data Processing", "Data Storage", "Device Control", "Display", "Other", "Sensors"),
+    *("Signal Input/Output", "Timing", "Uncategorized"),
+)
+
+
+@pytest.mark.parametrize("app", App)
+def test_a_library_keeps_the_rules_of_the_arduino_library_specification(
+    tiny: ProjectSource, app: App
+) -> None:
+    files = PLATFORM.files(tiny, UNO, app)
+    properties = dict(line.split("=", 1) for line in files["library.properties"].splitlines())
+    asked = {
+        "name",
+        "version",
+        "author",
+        "maintainer",
+        "sentence",
+        "paragraph",
+        "category",
+        "url",
+        "architectures",
+    }
+    assert asked <= properties.keys()
+    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,62}", properties["name"])
+    assert re.fullmatch(r"\d+\.\d+\.\d+", properties["version"])
+    assert properties["category"] in CATEGORIES
+    assert f"src/{properties['includes']}" in files
+    sketches = [Path(name) for name in files if name.endswith(".ino")]
+    assert sketches
+    assert all(path.parts == ("examples", path.stem, path.name) for path in sketches)
+    at_the_root = {name for name in files if "/" not in name}
+    assert at_the_root == {"library.properties", "README.md", "project.json", ".gitignore"}
 
 
 def test_a_library_without_the_server_holds_the_model_and_nothing_else(tiny: ProjectSource) -> None:
