@@ -11,7 +11,7 @@ from pathlib import Path
 from platforms.transport.base import LineClosedError
 from platforms.transport.descriptor import DescriptorTransport
 
-END_OF_INPUT_S = 0.2  # a host process ends at once when its stdin closes; an emulator does not notice
+END_OF_INPUT_S = 1.0  # a host process ends when its stdin closes, as soon as it gets its turn
 EXIT_S = 2.0  # how long a program may take to end when asked to
 
 

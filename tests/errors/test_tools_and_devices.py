@@ -88,7 +88,7 @@ def run_on(
     model: Path, inputs: Path, complaint: Complaint, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], str]:
     """run_on(program): `deploy run` where this Python program is the device, with little patience."""
-    hurried = Deadlines(hello_s=0.3, retry_s=0.1)
+    hurried = Deadlines(hello_s=4.0, retry_s=0.1)
     monkeypatch.setattr("deploy.device.deadlines_for", lambda _line, _board, _run_s: hurried)
     with_firmware(model, monkeypatch)
 
@@ -103,7 +103,7 @@ def run_on(
 
 def test_a_device_that_does_not_answer(run_on: Callable[[str], str]) -> None:
     assert run_on("import time; time.sleep(60)") == (
-        "error: device does not answer within 0.3 s (hello)\n"
+        "error: device does not answer within 4 s (hello)\n"
         "  PYTHON\n"
         "  hint: check that the board is powered, runs the RPC firmware, and that this is its port\n"
     )
@@ -112,7 +112,7 @@ def test_a_device_that_does_not_answer(run_on: Callable[[str], str]) -> None:
 def test_a_device_that_talks_of_something_else(run_on: Callable[[str], str]) -> None:
     text = run_on("import time; print('Hello, world!', flush=True); time.sleep(60)")
     assert text == (
-        "error: device does not answer within 0.3 s (hello)\n"
+        "error: device does not answer within 4 s (hello)\n"
         "  PYTHON\n"
         "  instead came 14 bytes that are no frames: b'Hello, world!\\n'\n"
         "  hint: the board talks, but not this protocol: flash the RPC firmware (deploy new --app rpc)\n"
