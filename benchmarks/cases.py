@@ -64,7 +64,7 @@ class Case:
         return SHARED / "models" / self.model / "model.tflite"
 
 
-BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547")
+BOARDS = ("mps2-an383", "qemu-riscv32", "mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547")
 ALSO_FOR = {"mps2-an386": ("ram", "size"), "mps3-an547": ("size",)}  # beside speed: what is tuned for
 TOO_LARGE = {("tiny_ad_fc_f32", "mps3-an547")}  # a megabyte of weights
 

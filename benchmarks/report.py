@@ -92,7 +92,7 @@ def _float32_row(result: Result, others: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _other(others: dict[str, Any], path: tuple[str, ...], result: Result) -> str:
-    return _number(others, (*path, _OTHERS_CORES[result.board], OTHERS_NAMES.get(result.model, "")))
+    return _number(others, (*path, _OTHERS_CORES.get(result.board, ""), OTHERS_NAMES.get(result.model, "")))
 
 
 def _number(others: dict[str, Any], path: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from graphs import GRAPHS
 
 import deploy.demo
 from aot.frontend.load import load_model
@@ -72,6 +73,21 @@ def measure(
             bench.close()
 
     return run
+
+
+def test_a_convolution_that_makes_a_sum_is_measured(
+    require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    graph = run_pipeline(GRAPHS["residual"]())
+    tasks, lowered = tasks_of(graph, BOARD.target, CompileOptions())
+    task = next(task for task in tasks if task.op == "conv2d+add")
+    inputs = {"x": np.random.default_rng(5).integers(-128, 128, graph.types["x"].shape).astype(np.int8)}
+    bench = ImageBench(BOARD, platform_of(BOARD), tmp_path, CHOICES)
+    candidate = Candidate({}, task.kernel(task.space.default))
+    (outcome,) = bench.measure(task, experiment_of(task, lowered, graph, inputs), [candidate])
+    bench.close()
+    assert outcome.ticks
 
 
 @pytest.mark.parametrize("name", BENCHES)
