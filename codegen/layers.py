@@ -154,6 +154,8 @@ class RunPrinter:
             *_indented(self._around_the_only_row(out)),
             *_indented(self._call(index, stage, finish)),
             *_indented([self._wrote(index, out)]),
+            "    } else {",
+            f"        LAYER_WROTE({index}, sums, 0); /* no row yet */",
             "    }",
         ]
 

@@ -14,6 +14,8 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
 from codegen.model import RowFormat
 
+_WRITTEN_OUT = 4  # channels, whose loop would cost more than their copying
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -41,7 +43,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
             column, done = column + done, done + part.size.width
         place = at(ys, (column + y.left) * y.x_step + channel * y.c_step)
         copy = Store(place, load(part.buffer, part.element))
-        loops.append(For("column", part.size.width, (For("c", part.size.channels, (copy,)),)))
+        is_thin = part.size.channels <= _WRITTEN_OUT < part.size.width
+        loops.append(For("column", part.size.width, (For("c", part.size.channels, (copy,), is_thin),)))
     constants = {p.buffer.name: p.data for p in parts if p.data is not None}
     rows = geometry(site.outputs[0]).rows
     return Kernel(

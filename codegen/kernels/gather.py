@@ -14,7 +14,7 @@ from codegen.kernels.flat import flat_kernel, flat_wants, operand, result, withi
 from codegen.kernels.kernel import Kernel, OpKernel, Site
 from codegen.kernels.nest import Nest, dense_strides
 from codegen.loops.affine import variable
-from codegen.loops.ir import Binary, Buffer, Const, Element, Expr, For, Stmt, Store, at, load
+from codegen.loops.ir import Binary, Buffer, Const, Declare, Element, Expr, For, Role, Stmt, Store, at, load
 from codegen.model import RowFormat
 
 
@@ -59,8 +59,10 @@ def _lower_nd(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
         place = within(load(ns, item * depth + axis), x.shape[axis])
         part = _times(place, strides[axis])
         number = part if axis == 0 else Binary("+", number, part)
-    store: Stmt = Store(at(ys, item * inner + i), Element(at(xs, i), number))
-    body = (For("item", count, (For("i", inner, (store,)),)),)
+    first = Buffer("first", DType.I32, 1, Role.LOCAL)  # element of the item
+    store: Stmt = Store(at(ys, item * inner + i), Element(at(xs, i), load(first)))
+    begin = (Declare(first), Store(at(first), number))
+    body = (For("item", count, (*begin, For("i", inner, (store,)))),)
     return flat_kernel(site, (xs, ns), body, "a gathering")
 
 

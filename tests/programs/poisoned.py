@@ -62,14 +62,14 @@ class Poisoned:
 
 
 def _reporting_positions(model: CompiledModel, memory: MemoryMap) -> list[list[int]]:
-    """Of each layer the positions in the order after which it calls the hook: it has written a row."""
+    """Of each layer the positions in the order after which it calls the hook."""
     positions: list[list[int]] = [[] for _ in model.layers]
     for position, layer in enumerate(memory.order):
         positions[layer].append(position)
     reports = []
     for layer, fired in zip(model.layers, positions, strict=True):
         grows = bool(model.request.stages[layer.index].state_bytes)
-        reports.append(fired[-1:] if grows else fired[: layer.rows])
+        reports.append(fired if grows else fired[: layer.rows])
     return reports
 
 

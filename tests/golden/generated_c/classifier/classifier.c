@@ -419,6 +419,8 @@ static LAYER void layer_2(const struct run *run, uint32_t row)
         int8_t *const y = row_of_average_pool_1(run, 0);
         average_pool2d_4x4_6_by_1_finish(sums, y);
         LAYER_WROTE(2, y, 6);
+    } else {
+        LAYER_WROTE(2, sums, 0); /* no row yet */
     }
 }
 
