@@ -60,7 +60,8 @@ def _how(results: Sequence[Result]) -> str:
         f"Compiler: {compilers}, with the board's flags.\n\n"
         "The others' figures are those of TensorFlow Lite Micro of August 2026, gcc 12.2 -O3,\n"
         "measured in the same way: with its own kernels, and with those of CMSIS-NN. None was measured on\n"
-        "Cortex-M3: beside it stand Cortex-M4's with its own kernels, which use nothing that M3 lacks.\n"
+        "Cortex-M3: beside it stand Cortex-M4's with its own kernels, which use nothing that M3 lacks;\n"
+        "nor on Cortex-M0+ (mps2-an383) and RISC-V.\n"
     )
 
 
