@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from aot.errors import DeployError, DeviceError
 from platforms.base import Firmware
+from platforms.elf import symbols
 from platforms.patience import patient
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.messages import LayerProfile, RemoteModel, RemoteTensor
@@ -106,8 +107,16 @@ class _Trials:
             deadlines = Deadlines(HELLO_S, HELLO_S, run_s=bench.choices.timeout_s)
             self._session = Session(line, patient(deadlines, line))
             self._session.hello()
-            self._session.write_input(_loader(self._places), 0, self._inputs)
+            self._place_inputs(self._session)
         return self._session
+
+    def _place_inputs(self, session: Session) -> None:
+        """Past the line where there is a way: thousands of bytes take seconds on one of an emulator."""
+        if session.rest():  # a board that can be stopped can be written to
+            arena = next(s.address for s in symbols(self._firmware.elf) if s.name == "solder_arena")
+            session.write_memory(arena, self._inputs)
+        else:
+            session.write_input(_loader(self._places), 0, self._inputs)
 
 
 def _loader(places: Places) -> RemoteModel:
