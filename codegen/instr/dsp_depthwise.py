@@ -261,13 +261,14 @@ def _asm(text: list[str], together: int, rows: Sequence[int], memory: tuple[str,
     taken = [
         *(f'[outer{r}] "r"({_OUTER[r]})' for r in rows),
         *(f'[middle{register}] "r"({_MIDDLE[register]})' for register in middle),
-        *memory,
     ]
+    behind = [f"              {', '.join(memory)}"] if memory else []
     return [
         "        __asm__ volatile(",
         *[f'            "{line}\\n\\t"' for line in text],
         f"            : {', '.join(moved)},",
         '              [even] "=&r"(even), [odd] "=&r"(odd)',
-        f"            : {', '.join(taken)}",
+        f"            : {', '.join(taken)}{',' if memory else ''}",
+        *behind,
         '            : "memory");',
     ]

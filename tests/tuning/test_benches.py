@@ -117,7 +117,8 @@ def test_code_that_writes_into_the_firmware_is_caught(
         "for (uint32_t at = 0x20003000u; at < 0x20003100u; at += 4) { *(volatile uint32_t *)at ^= 0x55u; }"
     )
     eaten, good = measure("loaded", [eats, trial.good])
-    assert eaten.failure in (Failure.CORRUPTION, Failure.CRASH)
+    # What lay there decides which.
+    assert eaten.failure in (Failure.CORRUPTION, Failure.CRASH, Failure.HANG)
     assert good.ticks
 
 

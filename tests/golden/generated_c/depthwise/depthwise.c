@@ -155,7 +155,8 @@ static inline void depthwise_3x3_stride_1_i16_step_4_to_int8_m128_22_relu(
             "asr %[sum1], %[sum1], %[even]\n\t"
             : [sum0] "=&r"(sum0), [sum1] "=&r"(sum1), [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2),
               [even] "=&r"(even), [odd] "=&r"(odd)
-            : [outer0] "r"(taps02[0]), [outer1] "r"(taps02[1]), [outer2] "r"(taps02[2]), [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]), [start] "m"(start_twice), [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift)
+            : [outer0] "r"(taps02[0]), [outer1] "r"(taps02[1]), [outer2] "r"(taps02[2]), [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]),
+              [start] "m"(start_twice), [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift)
             : "memory");
         y[0] = (int16_t)clamp(sum0, -128, 22);
         y[4] = (int16_t)clamp(sum1, -128, 22);
@@ -220,7 +221,8 @@ static inline void depthwise_3x3_stride_1_i16_step_4_to_int8_m128_22_relu(
             "asr %[sum0], %[sum0], %[even]\n\t"
             : [sum0] "=&r"(sum0), [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2),
               [even] "=&r"(even), [odd] "=&r"(odd)
-            : [outer0] "r"(taps02[0]), [outer1] "r"(taps02[1]), [outer2] "r"(taps02[2]), [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]), [start] "m"(start_twice), [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift)
+            : [outer0] "r"(taps02[0]), [outer1] "r"(taps02[1]), [outer2] "r"(taps02[2]), [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]),
+              [start] "m"(start_twice), [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift)
             : "memory");
         y[0] = (int16_t)clamp(sum0, -128, 22);
 #endif
