@@ -75,7 +75,7 @@ def depthwise_row(row: DepthwiseRow, to_int8: ToInt8) -> Instruction:
         name=text.name,
         params=(y, start, *scales, x, w),
         body=(For("i", row.outputs, once),),
-        call=f"{text.name}({{y}}, {numbers}, {given}, {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});",
+        call=(f"{text.name}(\n    {{y}}, {numbers}, {given},\n    {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});"),
         definition=text.definition,
         numbers=row.numbers,
         includes=("string.h",),
