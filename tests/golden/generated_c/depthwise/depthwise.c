@@ -422,7 +422,9 @@ static KERNEL void depthwise_conv2d_3x3_4_by_5(
         shift = right[c];
         int32_t rounding;
         rounding = rounding_zero_m128(shift);
-        depthwise_3x3_stride_1_i16_step_4_to_int8_m128_22_relu(y + c, 5, start, scale, shift, rounding, x[0] + c * 6, x[1] + c * 6, x[2] + c * 6, w + c * 9);
+        depthwise_3x3_stride_1_i16_step_4_to_int8_m128_22_relu(
+            y + c, 5, start, scale, shift, rounding,
+            x[0] + c * 6, x[1] + c * 6, x[2] + c * 6, w + c * 9);
     }
 }
 
