@@ -21,7 +21,9 @@ SAMPLES = 24
 Deploy = Callable[..., Any]
 
 
-def small_net(path: Path, opset: int = 13, shape: tuple[int | str, ...] = ("n", 2, 8, 8)) -> Path:
+def small_net(
+    path: Path, opset: int = 13, shape: tuple[int | str, ...] = ("n", 2, 8, 8), ir_version: int = 7
+) -> Path:
     """A convolution with batch normalisation, a pool over the image, a classifier of three."""
     rng = np.random.default_rng(3)
     constants = {
@@ -41,14 +43,16 @@ def small_net(path: Path, opset: int = 13, shape: tuple[int | str, ...] = ("n", 
         helper.make_node("Flatten", ["pool"], ["flat"]),
         helper.make_node("Gemm", ["flat", "dense", "bias"], ["y"]),
     ]
+    # Before IR version 4, constants are inputs, too.
+    shapes = {"x": shape, **({n: v.shape for n, v in constants.items()} if ir_version < 4 else {})}
     graph = helper.make_graph(
         nodes,
         "small",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes) for name, sizes in shapes.items()],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(value.astype(np.float32), name) for name, value in constants.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=7)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)
     onnx.save(model, path)
     return path
 
@@ -115,6 +119,16 @@ def test_an_old_model_is_lifted_to_an_opset_that_knows_channels(
     assert said.status == 0, said.err
     assert "same class as float  " in said.out
     assert "right, int8          " in said.out
+
+
+def test_a_file_of_the_first_onnx_is_quantised(data: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+    """Whose constants are inputs, too: from others, types of quantised values would not be inferred."""
+    old = small_net(tmp_path / "old.onnx", opset=8, ir_version=3)
+    out = tmp_path / "int8.onnx"
+    said = run_deploy("quantize", old, "--data", data, "-o", out)
+    assert said.status == 0, said.err
+    assert "right, int8          " in said.out
+    assert [entry.name for entry in onnx.load(out).graph.input] == ["x"]
 
 
 def test_a_quantised_model_is_not_quantised_again(

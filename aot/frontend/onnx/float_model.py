@@ -7,6 +7,8 @@ import onnx.version_converter
 
 from aot.errors import ModelError
 
+# Before 4, inference of types looks at a constant only where it is an input, too; 7 came with opset 13.
+_LEAST_IR_VERSION = 7
 _MARKS = ("QLinear", "QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 
 
@@ -23,11 +25,26 @@ def float_model(data: bytes, least_opset: int, file_name: str) -> bytes:
             file_name,
             "deploy compile takes it as it is; give the float model to quantise it anew",
         )
+    lifted = _in_opset(model, least_opset, file_name)
+    lifted.ir_version = max(lifted.ir_version, _LEAST_IR_VERSION)
+    _take_constants_from_inputs(lifted.graph)
+    return bytes(lifted.SerializeToString())
+
+
+def _take_constants_from_inputs(graph: onnx.GraphProto) -> None:
+    """As an input, a constant is only what holds unless given: it would not be folded."""
+    constants = {constant.name for constant in graph.initializer}
+    open_inputs = [entry for entry in graph.input if entry.name not in constants]
+    del graph.input[:]
+    graph.input.extend(open_inputs)
+
+
+def _in_opset(model: onnx.ModelProto, least_opset: int, file_name: str) -> onnx.ModelProto:
     opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
     if opset >= least_opset:
-        return data
+        return model
     try:
-        converted = onnx.version_converter.convert_version(model, least_opset)
+        return onnx.version_converter.convert_version(model, least_opset)
     except Exception as error:  # the converter's C++ errors share no base class
         reason = str(error).splitlines()[0]
         raise ModelError(
@@ -35,4 +52,3 @@ def float_model(data: bytes, least_opset: int, file_name: str) -> bytes:
             file_name,
             f"export the model again with opset {least_opset} or newer",
         ) from None
-    return bytes(converted.SerializeToString())
