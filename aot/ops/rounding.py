@@ -66,12 +66,19 @@ def rounding_of(op_name: str, mode: str) -> RequantRounding:
     return ROUNDING[op_name][mode]
 
 
-# Those whose sums have 32 bits where the bias has, or is said to have.
-_MAY_BE_NARROW = frozenset({"conv2d", "dense"})
+# The modes in which sums have 32 bits where the bias has, or is said to have. (TFLite Micro takes each bias of
+# a transposed convolution for one of 64 bits.)
+_MAY_BE_NARROW = MappingProxyType(
+    {
+        "conv2d": frozenset(MODES),
+        "dense": frozenset(MODES),
+        "transpose_conv": frozenset({"litert-ref"}),
+    }
+)
 
 
 def rounding_of_i16(op_name: str, mode: str, is_narrow: bool = False) -> RequantRounding:
     """The rounding of an op on i16 inputs; narrow: with a bias of 32 bits."""
     rounding = _OF_I16[op_name][mode]
-    narrow = is_narrow and op_name in _MAY_BE_NARROW and rounding is RequantRounding.REDUCED
+    narrow = is_narrow and mode in _MAY_BE_NARROW.get(op_name, ()) and rounding is RequantRounding.REDUCED
     return RequantRounding.DOUBLE if narrow else rounding

@@ -114,7 +114,7 @@ def transpose_conv(draw: Draw) -> bytes:
     x = draw.spec("x", (n, height, width, depth), dtype)
     wanted = draw.known("shape", (n, *size, channels))
     name = draw.given(x)
-    w, b = _weights(draw, name, (channels, *kernel, depth), 0)
+    w, b = _weights(draw, name, (channels, *kernel, depth), 0, may_be_narrow=True)
     out = draw.spec("y", (n, *size, channels), dtype)
     inputs = (wanted, w, name) if b is None else (wanted, w, name, b)
     return draw.op(

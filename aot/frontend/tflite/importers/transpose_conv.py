@@ -8,12 +8,12 @@ import tflite
 from aot.frontend.tflite.draft import Draft, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
-from aot.ir.types import DType
+from aot.ir.types import DType, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.pad import Pad
 from aot.ops.rearrange import Rearrange
 from aot.ops.requant import quant_of
-from aot.ops.rounding import rounding_of, rounding_of_i16
+from aot.ops.rounding import RequantRounding, rounding_of, rounding_of_i16
 from aot.ops.spatial import Pair, same_padding
 
 
@@ -41,13 +41,18 @@ def import_transpose_conv(draft: Draft, operator: Operator, mode: str) -> None:
             f"a result of {output.shape[1]}x{output.shape[2]} does not fit its kernel and strides"
         )
     spread = _with_zeros_between(draft, operator, x, stride, (sizes[0], sizes[1]))
-    is_wide = x_type.dtype is DType.I16
     op = Conv2d(
         padding=(paddings[0], paddings[1]),
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=rounding_of_i16("transpose_conv", mode) if is_wide else rounding_of(Conv2d.name, mode),
+        rounding=_rounding(mode, x_type, None if bias is None else draft.types[bias]),
     )
     by_images(draft, operator, op, spread, (_turned(draft, weights), bias))
+
+
+def _rounding(mode: str, x: TensorType, bias: TensorType | None) -> RequantRounding:
+    if x.dtype is not DType.I16:
+        return rounding_of(Conv2d.name, mode)
+    return rounding_of_i16("transpose_conv", mode, bias is not None and bias.dtype is DType.I32)
 
 
 def _spread(length: int, wanted: int, kernel: int, step: int, before: int) -> tuple[int, Pair]:
