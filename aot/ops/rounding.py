@@ -66,8 +66,8 @@ def rounding_of(op_name: str, mode: str) -> RequantRounding:
     return ROUNDING[op_name][mode]
 
 
-# The modes in which sums have 32 bits where the bias has, or is said to have. (TFLite Micro takes each bias of
-# a transposed convolution for one of 64 bits.)
+# The modes in which sums have 32 bits where the bias has, or is said to have: TFLite Micro takes each bias of
+# a transposed convolution for one of 64 bits.
 _MAY_BE_NARROW = MappingProxyType(
     {
         "conv2d": frozenset(MODES),

@@ -120,7 +120,7 @@ def transpose_conv(draw: Draw) -> bytes:
     return draw.op(
         "TRANSPOSE_CONV", 4, inputs, [out], "TransposeConvOptions",
         Padding=getattr(tflite.Padding, padding), StrideH=stride[0], StrideW=stride[1],
-        FusedActivationFunction=draw.activation(),
+        FusedActivationFunction=draw.activation(), QuantizedBiasType=_bias_type(draw),
     )  # fmt: skip
 
 

@@ -44,15 +44,16 @@ def import_transpose_conv(draft: Draft, operator: Operator, mode: str) -> None:
     op = Conv2d(
         padding=(paddings[0], paddings[1]),
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=_rounding(mode, x_type, None if bias is None else draft.types[bias]),
+        rounding=_rounding(mode, x_type, options.QuantizedBiasType()),
     )
     by_images(draft, operator, op, spread, (_turned(draft, weights), bias))
 
 
-def _rounding(mode: str, x: TensorType, bias: TensorType | None) -> RequantRounding:
+def _rounding(mode: str, x: TensorType, bias: int) -> RequantRounding:
+    """`bias` is the element type that the options say of it."""
     if x.dtype is not DType.I16:
         return rounding_of(Conv2d.name, mode)
-    return rounding_of_i16("transpose_conv", mode, bias is not None and bias.dtype is DType.I32)
+    return rounding_of_i16("transpose_conv", mode, bias == tflite.TensorType.INT32)
 
 
 def _spread(length: int, wanted: int, kernel: int, step: int, before: int) -> tuple[int, Pair]:
