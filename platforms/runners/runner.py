@@ -28,6 +28,7 @@ class Where:
 
 ANYWHERE = Where()
 ATTACH = "attach"  # no runner: nothing is started or written
+_ENOUGH = ": one of these is enough"
 
 
 class Runner(Protocol):
@@ -77,9 +78,8 @@ def choose_runner(board: Board, wanted: str | None = None) -> str:
     usable = next((name for name in names if not lacks[name]), None)
     if usable is None:
         raise ToolError(
-            f"nothing on this machine can run firmware for {board.name}",
+            f"nothing on this machine can run firmware for {board.name}{_ENOUGH if len(names) > 1 else ''}",
             "\n".join(f"{name}: {lacks[name]}" for name in names),
-            "one of them is enough" if len(names) > 1 else "",
         )
     return usable
 

@@ -66,10 +66,9 @@ def test_missing_emulators(
 ) -> None:
     with_firmware(model, monkeypatch)
     assert complaint("run", model, "--board", "mps2-an386", "--inputs", inputs) == (
-        "error: nothing on this machine can run firmware for mps2-an386\n"
+        "error: nothing on this machine can run firmware for mps2-an386: one of these is enough\n"
         "  qemu: needs qemu-system-arm (Debian: apt install qemu-system-arm)\n"
         "  unicorn: needs the Python package unicorn (pip install 'solder[unicorn]')\n"
-        "  hint: one of them is enough\n"
     )
 
 

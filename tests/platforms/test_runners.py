@@ -89,10 +89,9 @@ def test_no_emulator_at_all_is_told_with_both(without: None) -> None:
     with pytest.raises(ToolError) as caught:
         choose_runner(AN386)
     assert str(caught.value) == (
-        "error: nothing on this machine can run firmware for mps2-an386\n"
+        "error: nothing on this machine can run firmware for mps2-an386: one of these is enough\n"
         "  qemu: needs qemu-system-arm\n"
-        "  unicorn: needs unicorn\n"
-        "  hint: one of them is enough"
+        "  unicorn: needs unicorn"
     )
 
 
