@@ -9,8 +9,9 @@ from aot.errors import FitError
 from boards.board import Board
 from platforms.arduino_tools import ArduinoTool, find_arduino_tool
 from platforms.arena_words import arena_words
-from platforms.base import ToolPlatform
-from platforms.build import Commands, build_folder
+from platforms.base import Firmware, ToolPlatform
+from platforms.build import Commands, OnCommand, build_folder, keep_quiet
+from platforms.elf import sizes
 from platforms.folder import read_project
 from platforms.layout import (
     TRY_IT,
@@ -26,6 +27,7 @@ from platforms.toolchains import Toolchain
 
 DEFAULT_BAUD = 115_200
 NEAR_FLASH_BYTES = 0xF000  # what 16-bit addresses reach of an AVR's flash, without the core's own tables
+AVR_STACK_BYTES = 160  # the server above one dense layer, the least there is to run, was seen to take 172
 _OWN_CHIP_FILES = {"avr": ("port_avr.c", "deadline_avr.c"), "xtensa-lx7": ("port_xtensa.c",)}
 SKETCHES = {App.RPC: "server", App.STANDALONE: "once"}
 _PURPOSE = {
@@ -64,6 +66,19 @@ class Arduino(ToolPlatform):
     def built(self, directory: Path, _board: Board, profile: bool) -> Path:
         return self.program(directory, profile)
 
+    def build(
+        self,
+        directory: Path,
+        board: Board,
+        prefer: str | None = None,
+        profile: bool = False,
+        on_command: OnCommand = keep_quiet,
+    ) -> Firmware:
+        firmware = super().build(directory, board, prefer, profile, on_command)
+        if board.core == "avr":
+            _require_stack(firmware.elf, board)
+        return firmware
+
 
 def _commands(tool: ArduinoTool, directory: Path, board: Board, profile: bool) -> Commands:
     info = read_project(directory)
@@ -79,6 +94,18 @@ def _require_near_flash(source: ProjectSource, board: Board) -> None:
             f"an AVR's 16-bit addresses reach {NEAR_FLASH_BYTES:,} of its flash",
             board.name,
             "a smaller model, or a board with a 32-bit core",
+        )
+
+
+def _require_stack(program: Path, board: Board) -> None:
+    """No linker of an AVR keeps room for the stack: it is what variables leave."""
+    taken, there = sizes(program).ram, board.region("ram").bytes
+    if there - taken < AVR_STACK_BYTES:
+        raise FitError(
+            f"the firmware's variables take {taken:,} of the {there:,} bytes of RAM of {board.name}, "
+            f"{there - taken:,} are left to a stack of {AVR_STACK_BYTES} at least",
+            program.name,
+            "deploy new --app standalone leaves out the server and its buffers; or a board with more RAM",
         )
 
 

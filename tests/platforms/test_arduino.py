@@ -184,6 +184,27 @@ def test_a_model_runs_on_an_avr_bit_for_bit(
 
 @pytest.mark.cc
 @pytest.mark.slow
+def test_firmware_that_leaves_an_avr_no_stack_is_refused(
+    repo_root: Path, tmp_path: Path, run_deploy: Run, avr_tools: None
+) -> None:
+    model, out = repo_root / "deploy" / "demo" / "digits.tflite", tmp_path / "digits.tar"
+    assert run_deploy("compile", model, "--board", "arduino-uno", "-o", out).status == 0
+    for app in ("rpc", "standalone"):
+        assert run_deploy("new", out, tmp_path / app, "--board", "arduino-uno", "--app", app).status == 0
+    refused = run_deploy("build", tmp_path / "rpc")
+    assert re.fullmatch(
+        r"error: the firmware's variables take 1,9\d\d of the 2,048 bytes of RAM of arduino-uno, "
+        r"\d+ are left to a stack of 160 at least\n"
+        r"  server\.ino\.elf\n"
+        r"  hint: deploy new --app standalone leaves out the server and its buffers; "
+        r"or a board with more RAM\n",
+        refused.err,
+    )
+    assert run_deploy("build", tmp_path / "standalone").status == 0
+
+
+@pytest.mark.cc
+@pytest.mark.slow
 def test_a_run_that_goes_wrong_on_an_avr_comes_back_as_a_named_fault(
     crashing: ProjectSource, tmp_path: Path, avr_tools: None
 ) -> None:
