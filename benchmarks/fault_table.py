@@ -25,7 +25,9 @@ DEVICE = ROOT / "tests" / "rpc" / "device"
 MODEL = 1  # running_sum: sum += a + b; a run carried out twice, or not at all, spoils all that follow
 WIDTH = 1200
 DEADLINES = Deadlines(hello_s=4.0, answer_s=4.0, run_s=4.0, retry_s=0.02, retry_most_s=0.2)
-SESSION_BYTES = 2950  # that the host sends for one inference; a test counts them
+# That the host sends for one inference, a hello said again to a device that has only then started included;
+# a test counts them.
+SESSION_BYTES = 2950
 MOST_S = 10.0  # an operation and the hello after it, on a busy machine; later than that is a hang
 VERSION = "#define SOLDER_PROTOCOL_VERSION "
 

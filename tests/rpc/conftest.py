@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from platforms.rpc.exchange import Deadlines
+from platforms.rpc.frame import Decoder
+from platforms.rpc.packet import Packet
+from platforms.rpc.protocol import Notice
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
@@ -57,12 +60,22 @@ def device(compile_c: Compile) -> Path:
     return compile_c("device", [DEVICE / "port.c", DEVICE / "models.c"], "-DSOLDER_RATE")
 
 
+def await_boot(line: Transport) -> None:
+    """Until the device has said that it has started: how long that takes is the machine's business."""
+    decoder = Decoder()
+    while received := line.read(4096, PATIENT.hello_s):
+        frames = [Packet.unpack(item) for item in decoder.feed(received) if isinstance(item, bytes)]
+        if any(frame.kind == Notice.BOOTED for frame in frames):
+            return
+    pytest.fail(f"the test device did not start within {PATIENT.hello_s:g} s")
+
+
 Connect = Callable[..., Session]
 
 
 @pytest.fixture
 def connect(device: Path) -> Iterator[Connect]:
-    """connect(wrap=..., environment=...): a new device and an open session with it."""
+    """connect(wrap=..., environment=...): a new device, started already if is_awake, and a session."""
     sessions: list[Session] = []
 
     def open_session(
@@ -70,9 +83,12 @@ def connect(device: Path) -> Iterator[Connect]:
         environment: dict[str, str] | None = None,
         deadlines: Deadlines = PATIENT,
         on_log: Callable[[str], None] = lambda line: None,
+        is_awake: bool = False,
     ) -> Session:
-        line = wrap(PipeTransport([str(device)], environment=environment or {}))
-        sessions.append(Session(line, deadlines, on_log=on_log))
+        line = PipeTransport([str(device)], environment=environment or {})
+        sessions.append(Session(wrap(line), deadlines, on_log=on_log))
+        if is_awake:
+            await_boot(line)
         return sessions[-1]
 
     yield open_session
