@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -149,11 +150,18 @@ def test_a_model_runs_under_zephyr_bit_for_bit(
     project, archive = tmp_path / "p", tmp_path / "m.tar"
     assert run_deploy("compile", file, "--board", name, "-o", archive).status == 0
     assert run_deploy("new", archive, project, "--board", name, "--platform", "zephyr").status == 0
-    words = ("run", project, "--inputs", tmp_path / "in.npz", "--output", tmp_path / "out.npz")
+    words = ("run", project, "--inputs", tmp_path / "in.npz", "--output", tmp_path / "out.npz", "--json")
     outcome = run_deploy(*words)
     assert outcome.status == 0, outcome.err
     wanted = [next(iter(run_graph(graph, {given: sample}).values())) for sample in series]
     np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["output_0"], np.stack(wanted))
+    if name != "native-sim":  # no time passes there while a program computes
+        assert_counts_instructions(json.loads(outcome.out)["instructions"])
+
+
+def assert_counts_instructions(per_run: dict[str, float]) -> None:
+    """Each run of this model takes the same way, and Zephyr's own interrupts are next to nothing."""
+    assert 10_000 < per_run["min"] <= per_run["max"] < 1.01 * per_run["min"]
 
 
 FAULTS = (
