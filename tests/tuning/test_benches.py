@@ -117,7 +117,8 @@ def test_code_that_writes_into_the_firmware_is_caught(
         "for (uint32_t at = 0x20003000u; at < 0x20003100u; at += 4) { *(volatile uint32_t *)at ^= 0x55u; }"
     )
     eaten, good = measure("loaded", [eats, trial.good])
-    # What lay there decides which.
+    # What lay there decides which: a spoiled constant is seen by the checksum, a spoiled pointer crashes, a
+    # spoiled counter keeps a loop going until the deadline. A time for it would be the one wrong answer.
     assert eaten.failure in (Failure.CORRUPTION, Failure.CRASH, Failure.HANG)
     assert good.ticks
 
