@@ -8,6 +8,7 @@ from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.table import table_of
 from codegen.formats import Want, storage_dtype
+from codegen.kernels.flip_sign import flip_sign_kernel, flips_sign
 from codegen.kernels.in_place import row_fits
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
@@ -24,6 +25,8 @@ def site_table(site: Site) -> Array | None:
 def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kernel:
     position = next(i for i in range(len(site.inputs)) if i not in site.constants)
     source = site.input(position)
+    if flips_sign(table, source.dtype, x, y):
+        return flip_sign_kernel(site, position, x, y)
     overlaid = row_fits(site, position, x, y)
     xs = Buffer("x", storage_dtype(source, x), x.row_elements, Role.ROWS, overlaid=overlaid)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT, overlaid=overlaid)

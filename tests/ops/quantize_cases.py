@@ -32,6 +32,8 @@ CASES = (
     case("coarser", Quantize(), int8(*IMAGE), int8(scale=0.4, zero_point=12)),
     case("unsigned", Quantize(), uint8(*IMAGE, zero_point=128), int8()),
     case("to_unsigned", Quantize(DType.U8), int8(*IMAGE, zero_point=3), uint8(scale=0.06, zero_point=120)),
+    case("signed", Quantize(), uint8(*IMAGE, zero_point=131), int8(scale=0.05, zero_point=3)),
+    case("unsigned_same", Quantize(DType.U8), int8(3, 41, zero_point=-128), uint8(scale=0.05)),
     case("one", Quantize(), float32(1, 1), int8()),
     case("i16_to_i8", Quantize(), wide(int8(*IMAGE)), int8(scale=0.04, zero_point=-9)),
     case("i8_to_i16", Quantize(DType.I16), int8(*VECTOR, zero_point=4), wide(int8(scale=0.03))),

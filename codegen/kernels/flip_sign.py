@@ -1,0 +1,50 @@
+"""A row of bytes of the other signedness, scale and meaning as they were: no table is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from aot.target import Feature
+from codegen.formats import storage_dtype
+from codegen.instr.flip_sign import flipped_byte, flipped_bytes
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.loops.affine import variable
+from codegen.loops.ir import Apply, Buffer, For, Proc, Role, Store, at, load
+from codegen.loops.tensorize import tensorize
+from codegen.model import RowFormat
+
+
+def flips_sign(table: Array, source: DType, x: RowFormat, y: RowFormat) -> bool:
+    """Whether each result is its operand moved by 128, and rows are bytes without a gap."""
+    to = next(dtype for dtype in (DType.I8, DType.U8) if dtype.numpy == table.dtype)
+    least, most = to.limits
+    return (
+        source is not to
+        and np.array_equal(table, np.arange(least, most + 1))
+        and _has_no_gap(x)
+        and _has_no_gap(y)
+    )
+
+
+def _has_no_gap(fmt: RowFormat) -> bool:
+    return (fmt.dtype_bytes, fmt.x_step) == (1, fmt.channels) and 1 in (fmt.c_step, fmt.channels)
+
+
+def flip_sign_kernel(site: Site, position: int, x: RowFormat, y: RowFormat) -> Kernel:
+    source, to, count = site.input(position), site.outputs[0], y.width * y.channels
+    xs = Buffer("x", storage_dtype(source, x), x.row_elements, Role.ROWS)
+    ys = Buffer("y", storage_dtype(to, y), y.row_elements, Role.OUTPUT)
+    first, i = (fmt.left * fmt.x_step for fmt in (x, y)), variable("i")
+    from_, into = (i + skipped for skipped in first)
+    store = Store(at(ys, into), Apply(flipped_byte(to.dtype), (load(xs, from_),)))
+    proc = Proc(f"flip_sign_{y.channels}_by_{y.width}", (xs, ys), (For("i", count, (store,)),))
+    by_words = site.target.has(Feature.UNALIGNED)
+    return Kernel(
+        schedule="words" if by_words else "plain",
+        why="four bytes at a time" if by_words else "words are read at their own addresses only",
+        proc=tensorize(proc, "i", [flipped_bytes(to.dtype, count)]) if by_words else proc,
+        summary=f"One row of bytes to {to.dtype.value}: {y.width} pixels of {y.channels} channels.",
+        access=(RowAccess(stride=1, first=0, count=1),),
+    )
