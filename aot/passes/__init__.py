@@ -5,6 +5,7 @@ from __future__ import annotations
 from aot.passes.fold_constants import fold_constants
 from aot.passes.fold_scales import fold_scales
 from aot.passes.fuse_activations import fuse_activations
+from aot.passes.keep_unsigned import keep_unsigned
 from aot.passes.merge_duplicates import merge_duplicates
 from aot.passes.merge_pads import merge_pads
 from aot.passes.merge_tables import merge_tables
@@ -20,6 +21,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("fold-constants", fold_constants, "first: later passes look for constants"),
     Pass("fold-scales", fold_scales, "before activations are fused: a layer with one takes no factor"),
     Pass("fuse-activations", fuse_activations, "before remove-identity: it leaves views"),
+    Pass("keep-unsigned", keep_unsigned, "before remove-identity: it leaves conversions to the same type"),
     Pass("remove-identity", remove_identity, "before duplicates are sought: it makes reads equal"),
     Pass("merge-duplicates", merge_duplicates, "before dead channels: a value's readers must all be known"),
     Pass("merge-pads", merge_pads, "after duplicates are gone: of two equal pads one is enough"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ops.activation import Activation
 from aot.ops.pooling import Pool2d
+from aot.ops.quantize import Quantize
 from aot.ops.reshape import Reshape
 from aot.passes.names import rename_reads
 
@@ -27,7 +28,7 @@ def _is_identity(node: Node, graph: Graph) -> bool:
         return False
     if isinstance(node.op, Pool2d):
         return node.op.size == (1, 1) and node.op.activation is Activation.NONE
-    return isinstance(node.op, Reshape)
+    return isinstance(node.op, Reshape | Quantize)
 
 
 def _without(node: Node, graph: Graph) -> Graph:
