@@ -127,12 +127,11 @@ def _run(model: CompiledModel, board: Board) -> tuple[int | None, int | None]:
 
 
 def beside_bytes(model: CompiledModel) -> int:
-    """What copies, wide rows, margins, sums and scratch take beside the dense rows at the hungriest layer."""
+    """What copies, wide rows, margins and sums take beside the dense rows at the hungriest layer."""
     extra = {layer.output: _extra(model, number) for number, layer in enumerate(model.layers)}
     stages = model.request.stages
     return max(
-        stage.scratch_bytes + stage.state_bytes + sum(extra.get(t, 0) for t in {*stage.reads, *stage.writes})
-        for stage in stages
+        stage.state_bytes + sum(extra.get(t, 0) for t in {*stage.reads, *stage.writes}) for stage in stages
     )
 
 

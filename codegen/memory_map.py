@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from aot.plan.model import Buffer, Firing, Kind, Plan, PlanRequest, Rows, Stage
 
 _KEPT_BEFORE = (Kind.INPUT, Kind.STATE)
-_PRIVATE_KINDS = {"scratch": "scratch", "state": "sums"}  # of a stage, by the end of the buffer's name
+_SUMS = "sums"  # what a stage keeps from firing to firing
 _KEPT_AFTER = (Kind.OUTPUT, Kind.STATE)
 
 Spans = list[tuple[int, int, int]]  # row, first and last firing that needs it
@@ -33,7 +33,7 @@ class BufferLife:
     """A buffer of the plan with the life of each of its rows."""
 
     name: str
-    kind: str  # a value of Kind, "scratch" or "sums"
+    kind: str  # a value of Kind, or "sums"
     pool: str
     offset: int
     row_bytes: int
@@ -141,7 +141,7 @@ def _written_in_place(buffers: Iterable[BufferLife]) -> Iterator[tuple[int, int]
 
 
 def map_memory(request: PlanRequest, plan: Plan) -> MemoryMap:
-    lives = {**_tensor_spans(request, plan), **_private_spans(request, plan)}
+    lives = {**_tensor_spans(request, plan), **_state_spans(request, plan)}
     kinds = {t.name: (t.kind.value, t.rows) for t in request.tensors}
     return MemoryMap(
         order=plan.order,
@@ -150,14 +150,10 @@ def map_memory(request: PlanRequest, plan: Plan) -> MemoryMap:
         whole_tensor_bound_bytes=plan.whole_tensor_bound_bytes,
         is_least=plan.is_least,
         buffers=tuple(
-            _buffer_life(buffer, *(kinds.get(name) or _private_kind(name)), lives[name])
+            _buffer_life(buffer, *kinds.get(name, (_SUMS, 1)), lives[name])
             for name, buffer in plan.buffers.items()
         ),
     )
-
-
-def _private_kind(name: str) -> tuple[str, int]:
-    return _PRIVATE_KINDS[name.rpartition(".")[2]], 1
 
 
 def _buffer_life(buffer: Buffer, kind: str, rows: int, spans: Spans) -> BufferLife:
@@ -209,11 +205,9 @@ def _touches(stage: Stage, firing: Firing) -> Iterator[tuple[str, Rows]]:
     yield from zip(stage.writes, firing.writes, strict=True)
 
 
-def _private_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
-    """Scratch during each firing of its stage, state from the first to the last."""
+def _state_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
+    """State from the first firing of its stage to the last."""
     times: dict[str, list[int]] = defaultdict(list)
     for time, stage, _ in _firings(request, plan.order):
         times[stage.name].append(time)
-    scratch = {f"{name}.scratch": [(0, time, time) for time in at] for name, at in times.items()}
-    state = {f"{name}.state": [(0, at[0], at[-1])] for name, at in times.items()}
-    return {**scratch, **state}
+    return {f"{name}.state": [(0, at[0], at[-1])] for name, at in times.items()}

@@ -79,15 +79,15 @@ def _operators(facts: ModelFacts) -> list[dict[str, Any]]:
     return [
         {
             "function_name": f"layer_{layer.index}",
-            "workspace": [{"device": _CPU, "workspace_size_bytes": _private_bytes(facts.memory, layer.name)}],
+            "workspace": [{"device": _CPU, "workspace_size_bytes": _state_bytes(facts.memory, layer.name)}],
         }
         for layer in facts.layers
     ]
 
 
-def _private_bytes(memory: MemoryMap, stage: str) -> int:
-    names = (f"{stage}.scratch", f"{stage}.state")
-    return sum(memory.by_name[name].bytes for name in names if name in memory.by_name)
+def _state_bytes(memory: MemoryMap, stage: str) -> int:
+    state = memory.by_name.get(f"{stage}.state")
+    return state.bytes if state else 0
 
 
 def _ours(facts: ModelFacts, file_hashes: Mapping[str, str]) -> dict[str, Any]:

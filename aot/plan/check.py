@@ -1,8 +1,8 @@
 """Proof of a plan by replay: every byte of memory carries its owner's name while all firings happen.
 
 Knows nothing of the planners. Each firing must find in memory every row it reads, written by
-whoever writes it when the stages run one after another; what it writes, its scratch and its
-stage's state must not lie on each other nor on what it reads.
+whoever writes it when the stages run one after another; what it writes and its stage's state
+must not lie on each other nor on what it reads.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from aot.plan.model import SCRATCH_ALIGN, Buffer, Firing, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage
+from aot.plan.model import STATE_ALIGN, Buffer, Firing, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage
 
 Ints = NDArray[np.int64]
 NOBODY = 0
-ONLY = Rows(0, 1)  # the row of scratch or state
+ONLY = Rows(0, 1)  # the row of a state
 
 
 class PlanError(Exception):
@@ -51,11 +51,11 @@ def _check_buffers(request: PlanRequest, plan: Plan) -> None:
         buffer = _buffer(plan, tensor.name)
         _check_rows(tensor, buffer)
         _check_place(request, plan, buffer, tensor.align)
-    for name, size in _private(request):
+    for name, size in _states(request):
         buffer = _buffer(plan, name)
         if buffer.bytes < size:
             raise PlanError(f"buffer '{name}' has {buffer.bytes} bytes, its stage needs {size}")
-        _check_place(request, plan, buffer, SCRATCH_ALIGN)
+        _check_place(request, plan, buffer, STATE_ALIGN)
 
 
 def _buffer(plan: Plan, name: str) -> Buffer:
@@ -64,10 +64,8 @@ def _buffer(plan: Plan, name: str) -> Buffer:
     return plan.buffers[name]
 
 
-def _private(request: PlanRequest) -> Iterator[tuple[str, int]]:
+def _states(request: PlanRequest) -> Iterator[tuple[str, int]]:
     for stage in request.stages:
-        if stage.scratch_bytes:
-            yield f"{stage.name}.scratch", stage.scratch_bytes
         if stage.state_bytes:
             yield f"{stage.name}.state", stage.state_bytes
 
@@ -102,7 +100,7 @@ def _check_place(request: PlanRequest, plan: Plan, buffer: Buffer, align: int) -
 
 @dataclass(frozen=True, slots=True)
 class _Tags:
-    """One number for each row of each tensor, and for each stage's scratch and state."""
+    """One number for each row of each tensor, and for each stage's state."""
 
     first: dict[str, int]
     texts: tuple[tuple[int, str, bool], ...]  # first tag, what it belongs to, whether that has rows
@@ -116,7 +114,6 @@ def _tags(request: PlanRequest) -> _Tags:
     things = [("", 1, "nothing", False)]
     things += [(t.name, t.rows, f"tensor '{t.name}'", True) for t in request.tensors]
     for stage in request.stages:
-        things.append((f"{stage.name}.scratch", 1, f"the scratch of stage '{stage.name}'", False))
         things.append((f"{stage.name}.state", 1, f"the state of stage '{stage.name}'", False))
     starts = list(accumulate((count for _, count, _, _ in things), initial=NOBODY))
     first = {name: start for start, (name, *_) in zip(starts, things, strict=False)}
@@ -192,9 +189,9 @@ class _Replay:
     def _fire(self, stage: Stage, nth: int, number: int) -> None:
         firing = stage.firings[nth]
         self._check_reads(stage, firing, number)
-        self._claim_private(stage, nth)
+        self._claim_state(stage, nth)
         self._write(stage, firing, number)
-        self._check_private(stage)
+        self._check_state(stage)
         self._check_writes(stage, firing)
         self._check_reads_survive(stage, firing)
 
@@ -211,16 +208,13 @@ class _Replay:
                 )
             self._demand(name, rows, partial(self._read_by, stage))
 
-    def _claim_private(self, stage: Stage, nth: int) -> None:
-        state, scratch = f"{stage.name}.state", f"{stage.name}.scratch"
+    def _claim_state(self, stage: Stage, nth: int) -> None:
+        state = f"{stage.name}.state"
         if stage.state_bytes:
             self._touch(state)
             if nth == 0:
                 self._take(state, ONLY)
             self._demand(state, ONLY, lambda: f"kept for {self._firing(stage)}")
-        if stage.scratch_bytes:
-            self._touch(scratch)
-            self._take(scratch, ONLY)
 
     def _write(self, stage: Stage, firing: Firing, number: int) -> None:
         for name, rows in zip(stage.writes, firing.writes, strict=True):
@@ -240,10 +234,9 @@ class _Replay:
             before = Rows(max(rows.first - held, 0), max(rows.stop - held, 0))
             self._demand(name, before, lambda: f"kept for row {rows.first}")
 
-    def _check_private(self, stage: Stage) -> None:
-        for kind, size in (("state", stage.state_bytes), ("scratch", stage.scratch_bytes)):
-            if size:
-                self._demand(f"{stage.name}.{kind}", ONLY, lambda: f"used by {self._firing(stage)}")
+    def _check_state(self, stage: Stage) -> None:
+        if stage.state_bytes:
+            self._demand(f"{stage.name}.state", ONLY, lambda: f"used by {self._firing(stage)}")
 
     def _check_writes(self, stage: Stage, firing: Firing) -> None:
         for name, rows in zip(stage.writes, firing.writes, strict=True):
@@ -297,7 +290,7 @@ class _Replay:
             place[:] = tags
 
     def _demand(self, name: str, rows: Rows, use: Callable[[], str]) -> None:
-        """Every byte of the rows (or of scratch or state) must still be their own."""
+        """Every byte of the rows (or of a state) must still be their own."""
         for place, tags in self._stretches(name, rows):
             is_other = place != tags
             if is_other.any():

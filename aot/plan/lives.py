@@ -66,7 +66,7 @@ def _rows(firings: Firings) -> Ints:
 
 
 def bytes_over_time(firings: Firings, lives: Lives) -> Ints:
-    """Bytes of all live rows, scratch and state; a row written in place and the row under it count once."""
+    """Bytes of all live rows and states; a row written in place and the row under it count once."""
     return _bytes(firings, lives, lives.dies)
 
 
@@ -89,16 +89,15 @@ def _bytes(firings: Firings, lives: Lives, dies: Ints) -> Ints:
     meets = np.flatnonzero(lives.dies[met.under] == lives.born[met.over])
     meets = meets[np.unique(met.over[meets], return_index=True)[1]]  # a row lies on one other at most
     once = _sum_at(lives.born[met.over[meets]], met.bytes[meets], lives)
-    return (np.cumsum(change) + _private(firings, lives) - once)[:-1].astype(np.int64)
+    return (np.cumsum(change) + _states(firings, lives) - once)[:-1].astype(np.int64)
 
 
-def _private(firings: Firings, lives: Lives) -> Ints:
-    """Scratch during each firing of its stage, state from the first to the last."""
+def _states(firings: Firings, lives: Lives) -> Ints:
+    """State from the first firing of its stage to the last."""
     found = np.zeros(lives.after + 2, np.int64)
     for stage, start in zip(firings.request.stages, firings.starts, strict=False):
         times = lives.times[start : start + len(stage.firings)]
         if len(times):
-            found[times] += stage.scratch_bytes
             found[times[0] : times[-1] + 1] += stage.state_bytes
     return found
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-SCRATCH_ALIGN = 4  # of every stage's scratch and state
+STATE_ALIGN = 4  # of every stage's state
 
 
 class Kind(Enum):
@@ -70,7 +70,6 @@ class Stage:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     firings: tuple[Firing, ...]
-    scratch_bytes: int = 0  # needed during each firing, forgotten after it
     state_bytes: int = 0  # kept from the first firing to the last: accumulators
     work: int = 0  # multiplications in a run: about as often it loads what it reads
     in_place: tuple[tuple[int, int], ...] = ()  # (read, write): the row written may lie on the row read
@@ -94,9 +93,9 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Where something lives: a tensor's ring, a stage's scratch or a stage's state."""
+    """Where something lives: a tensor's ring or a stage's state."""
 
-    name: str  # the tensor's name, or "<stage>.scratch", "<stage>.state"
+    name: str  # the tensor's name, or "<stage>.state"
     pool: str
     offset: int
     rows_held: int

@@ -1,4 +1,4 @@
-"""Blocks to be placed: every ring, scratch and state with the lives of its slots."""
+"""Blocks to be placed: every ring and state with the lives of its slots."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.plan.firings import Firings, Ints
 from aot.plan.lives import Lives
-from aot.plan.model import SCRATCH_ALIGN, PlanRequest
+from aot.plan.model import STATE_ALIGN, PlanRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class Excuse:
 
 
 def make_blocks(firings: Firings, lives: Lives, rings: Ints) -> tuple[Block, ...]:
-    """First the tensors in their order, then scratch and state of the stages."""
+    """First the tensors in their order, then the states of the stages."""
     uses = _uses(firings.request)
     tensors = (_ring(firings, lives, n, held, uses) for n, held in enumerate(rings.tolist()))
-    return (*tensors, *_private(firings, lives))
+    return (*tensors, *_states(firings, lives))
 
 
 def _uses(request: PlanRequest) -> Mapping[str, int]:
@@ -75,18 +75,16 @@ def _ring(firings: Firings, lives: Lives, number: int, held: int, uses: Mapping[
     return Block(tensor.name, held, tensor.row_bytes, tensor.align, slots, born[there], dies[there], used)
 
 
-def _private(firings: Firings, lives: Lives) -> Iterator[Block]:
+def _states(firings: Firings, lives: Lives) -> Iterator[Block]:
     for stage, start in zip(firings.request.stages, firings.starts, strict=False):
         times = lives.times[start : start + len(stage.firings)]
-        if stage.scratch_bytes and len(times):
-            yield _single(f"{stage.name}.scratch", stage.scratch_bytes, times, times, stage.work)
         if stage.state_bytes and len(times):
             yield _single(f"{stage.name}.state", stage.state_bytes, times[:1], times[-1:], stage.work)
 
 
 def _single(name: str, size: int, first: Ints, last: Ints, work: int) -> Block:
     uses = max(work, size * len(first))
-    return Block(name, 1, size, SCRATCH_ALIGN, np.zeros_like(first), first, last, uses)
+    return Block(name, 1, size, STATE_ALIGN, np.zeros_like(first), first, last, uses)
 
 
 def find_excuses(firings: Firings, lives: Lives, rings: Ints) -> tuple[Excuse, ...]:

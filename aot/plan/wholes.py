@@ -20,7 +20,7 @@ BEAM = 24  # sets of equal size kept where it has given up
 @dataclass(frozen=True, slots=True)
 class WholeOrder:
     stages: tuple[int, ...]
-    peak_bytes: int  # of live tensors, scratch and state not counted
+    peak_bytes: int  # of live tensors, states not counted
     is_exact: bool  # no order of whole stages has a lower peak
 
 

@@ -31,7 +31,7 @@ class Role(Enum):
     OUTPUT = "output"  # one output row, or a whole dense tensor
     CONSTANT = "constant"  # weights and tables, passed by pointer so that equal shapes share code
     STATE = "state"  # arena bytes that live from firing to firing
-    SCRATCH = "scratch"  # arena bytes of one firing
+    SCRATCH = "scratch"  # of an instruction's parameter: an array that the caller holds
     LOCAL = "local"  # registers or stack, declared in the body
     VECTOR = "vector"  # of an instruction's parameter: a local that lives in a vector register
 

@@ -15,7 +15,7 @@ def row(n: int) -> tuple[Rows, ...]:
     return (Rows(n, n + 1),)
 
 
-# "copy" fills a ring of two rows, "pair" adds two neighbours with scratch, "sum" keeps a state to the end.
+# "copy" fills a ring of two rows, "pair" adds two neighbours and keeps a state, "sum" keeps one to the end.
 REQUEST = PlanRequest(
     tensors=(
         PlanTensor("in", 4, 8, Kind.INPUT),
@@ -30,7 +30,7 @@ REQUEST = PlanRequest(
             ("ring",),
             ("pairs",),
             tuple(Firing((Rows(n, n + 2),), row(n)) for n in range(3)),
-            scratch_bytes=4,
+            state_bytes=4,
         ),
         Stage(
             "sum",
@@ -48,7 +48,7 @@ PLAN = Plan(
         "ring": Buffer("ring", "arena", 32, 2, 8, 0, 8),
         "pairs": Buffer("pairs", "arena", 48, 1, 8, 2, 9),
         "out": Buffer("out", "arena", 0, 1, 4, 9, 9),
-        "pair.scratch": Buffer("pair.scratch", "arena", 56, 1, 4, 2, 8),
+        "pair.state": Buffer("pair.state", "arena", 56, 1, 4, 2, 8),
         "sum.state": Buffer("sum.state", "arena", 60, 1, 4, 3, 9),
     },
     pool_bytes={"arena": 64},
@@ -76,10 +76,10 @@ def test_rows_live_from_their_first_to_their_last_use(memory: MemoryMap) -> None
     assert lives(memory.by_name["out"]) == [(0, 9, 9)]
 
 
-def test_scratch_lives_while_its_stage_fires_and_state_in_between_too(memory: MemoryMap) -> None:
-    assert lives(memory.by_name["pair.scratch"]) == [(0, 2, 2), (0, 5, 5), (0, 8, 8)]
+def test_state_lives_from_the_first_firing_of_its_stage_to_the_last(memory: MemoryMap) -> None:
+    assert lives(memory.by_name["pair.state"]) == [(0, 2, 8)]
     assert lives(memory.by_name["sum.state"]) == [(0, 3, 9)]
-    assert [b.kind for b in memory.buffers] == ["input", "inner", "inner", "output", "scratch", "sums"]
+    assert [b.kind for b in memory.buffers] == ["input", "inner", "inner", "output", "sums", "sums"]
 
 
 def test_rows_of_a_ring_come_round_to_the_same_addresses(memory: MemoryMap) -> None:
@@ -95,16 +95,16 @@ def test_a_tensor_that_is_held_whole_is_no_ring(memory: MemoryMap) -> None:
 
 
 def test_live_bytes_are_those_of_the_rows_that_are_needed(memory: MemoryMap) -> None:
-    # in + ring + pairs + scratch + state + out, by firing
+    # in + ring + pairs + states + out, by firing
     assert memory.live_bytes == (
         32 + 8,
         24 + 16,
         16 + 16 + 8 + 4,
-        16 + 8 + 8 + 4,
-        16 + 16 + 4,
+        16 + 8 + 8 + 4 + 4,
+        16 + 16 + 4 + 4,
         8 + 16 + 8 + 4 + 4,
-        8 + 8 + 8 + 4,
-        8 + 16 + 4,
+        8 + 8 + 8 + 4 + 4,
+        8 + 16 + 4 + 4,
         16 + 8 + 4 + 4,
         8 + 4 + 4,
     )
@@ -112,7 +112,7 @@ def test_live_bytes_are_those_of_the_rows_that_are_needed(memory: MemoryMap) -> 
 
 
 def test_what_is_there_at_the_peak_is_named_largest_first(memory: MemoryMap) -> None:
-    assert memory.live_at(2) == (("in", 16), ("ring", 16), ("pairs", 8), ("pair.scratch", 4))
+    assert memory.live_at(2) == (("in", 16), ("ring", 16), ("pairs", 8), ("pair.state", 4))
 
 
 def test_a_row_written_in_place_counts_once() -> None:

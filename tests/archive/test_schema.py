@@ -63,5 +63,5 @@ def test_words_are_those_of_their_enum(words: list[str], kind: type[Enum]) -> No
 
 
 def test_buffers_are_of_a_tensors_kind_or_a_stages_own() -> None:
-    kinds = {kind.value for kind in Kind} | {"scratch", "sums"}
+    kinds = {kind.value for kind in Kind} | {"sums"}
     assert set(DEFS["buffer"]["properties"]["kind"]["enum"]) == kinds

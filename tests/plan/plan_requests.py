@@ -42,13 +42,12 @@ class Net:
         kernel: int = 1,
         stride: int = 1,
         pad: int = 0,
-        scratch: int = 0,
         kind: Kind = Kind.INNER,
     ) -> Image:
         """Output row y reads `kernel` rows from y * stride on; the source's padding makes "same"."""
         height = (source.rows - kernel) // stride + 1
         image = self.tensor(Image(name, height, row_bytes, pad), kind)
-        self._rows((source.name,), image, lambda y: (Rows(y * stride, y * stride + kernel),), scratch)
+        self._rows((source.name,), image, lambda y: (Rows(y * stride, y * stride + kernel),))
         return image
 
     def pointwise(
@@ -88,13 +87,11 @@ class Net:
         self.stages.append(Stage(name, (source.name,), (name,), tuple(firings), state_bytes=state))
         return image
 
-    def dense(
-        self, source: Image, name: str, row_bytes: int, kind: Kind = Kind.INNER, scratch: int = 0
-    ) -> Image:
+    def dense(self, source: Image, name: str, row_bytes: int, kind: Kind = Kind.INNER) -> Image:
         """One firing that reads everything."""
         image = self.tensor(Image(name, 1, row_bytes), kind)
         firing = Firing((Rows(0, source.rows),), (Rows(0, 1),))
-        self.stages.append(Stage(name, (source.name,), (name,), (firing,), scratch))
+        self.stages.append(Stage(name, (source.name,), (name,), (firing,)))
         return image
 
     def scaled(self, source: Image, scale: Image, name: str, pad: int = 0) -> Image:
@@ -119,7 +116,6 @@ class Net:
         names: tuple[str, ...],
         image: Image,
         reads: Callable[[int], tuple[Rows, ...]],
-        scratch: int = 0,
         in_place: tuple[tuple[int, int], ...] = (),
     ) -> None:
         nothing = tuple(NO_ROWS for _ in names)
@@ -127,7 +123,7 @@ class Net:
         shifted = range(image.pad, image.pad + image.height)
         firings += [Firing(reads(y - image.pad), (Rows(y, y + 1),)) for y in shifted]
         firings += [Firing(nothing, (Rows(y, y + 1),)) for y in range(image.pad + image.height, image.rows)]
-        stage = Stage(image.name, names, (image.name,), tuple(firings), scratch, in_place=in_place)
+        stage = Stage(image.name, names, (image.name,), tuple(firings), in_place=in_place)
         self.stages.append(stage)
 
     def request(self, rows: bool = True, pools: tuple[Pool, ...] = (Pool("arena"),)) -> PlanRequest:

@@ -30,8 +30,7 @@ def _source(draw: st.DrawFn, images: list[Image]) -> Image:
 def _window(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
     source = _source(draw, images)
     kernel, stride = draw(st.integers(1, min(3, source.rows))), draw(st.integers(1, 2))
-    pad, scratch = draw(st.integers(0, 1)), draw(st.sampled_from((0, 0, 6, 30)))
-    return net.window(source, name, draw(st.integers(1, 40)), kernel, stride, pad, scratch)
+    return net.window(source, name, draw(st.integers(1, 40)), kernel, stride, draw(st.integers(0, 1)))
 
 
 def _join(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
@@ -65,8 +64,7 @@ def _pool(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
 
 
 def _dense(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
-    scratch = draw(st.sampled_from((0, 10)))
-    return net.dense(_source(draw, images), name, draw(st.integers(1, 60)), scratch=scratch)
+    return net.dense(_source(draw, images), name, draw(st.integers(1, 60)))
 
 
 def _remembered(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:

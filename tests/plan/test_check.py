@@ -33,15 +33,14 @@ def test_a_small_chain_is_accepted() -> None:
 def chain() -> tuple[PlanRequest, Plan]:
     """Two windows of three rows, planned by hand: y is a ring of three rows."""
     net = Net()
-    y = net.window(net.input("x", 6, 8), "y", 8, 3, scratch=8)
+    y = net.window(net.input("x", 6, 8), "y", 8, 3)
     net.window(y, "z", 8, 3, kind=Kind.OUTPUT)
     buffers = (
         Buffer("x", "arena", 0, 6, 8, 0, 4),
         Buffer("y", "arena", 48, 3, 8, 0, 5),
         Buffer("z", "arena", 72, 2, 8, 3, 5),
-        Buffer("y.scratch", "arena", 88, 1, 8, 0, 4),
     )
-    plan = Plan((0, 0, 0, 1, 0, 1), {b.name: b for b in buffers}, {"arena": 96}, 0, 0, 0)
+    plan = Plan((0, 0, 0, 1, 0, 1), {b.name: b for b in buffers}, {"arena": 88}, 0, 0, 0)
     return net.request(), plan
 
 
@@ -59,29 +58,48 @@ def test_a_ring_one_row_too_short_is_caught() -> None:
         check_plan(request, moved(plan, "y", rows_held=2))
 
 
-def test_scratch_on_a_live_row_is_caught() -> None:
-    request, plan = chain()
-    with pytest.raises(PlanError, match="the scratch of stage 'y'"):
-        check_plan(request, moved(plan, "y.scratch", offset=plan.buffers["x"].offset + 40))
+def summing() -> tuple[PlanRequest, Plan]:
+    """y is summed up row by row in z; in between rows of v are written."""
+    net = Net()
+    x = net.input("x", 4, 16)
+    y = net.window(x, "y", 8)
+    net.window(x, "v", 16, kind=Kind.OUTPUT)
+    net.dense(net.pool(y, "z", 4, state=16), "out", 4, Kind.OUTPUT)
+    buffers = (
+        Buffer("x", "arena", 0, 4, 16, 0, 12),
+        Buffer("y", "arena", 64, 1, 8, 0, 12),
+        Buffer("v", "arena", 72, 4, 16, 0, 12),
+        Buffer("z", "arena", 136, 1, 4, 0, 12),
+        Buffer("z.state", "arena", 140, 1, 16, 0, 12),
+        Buffer("out", "arena", 156, 1, 4, 0, 12),
+    )
+    plan = Plan((0, 2, 1) * 4 + (3,), {b.name: b for b in buffers}, {"arena": 160}, 0, 0, 0)
+    return net.request(), plan
 
 
-def test_scratch_on_the_row_its_own_stage_writes_is_caught() -> None:
-    request, plan = chain()
-    wrong = r"the scratch of stage 'y' used by stage 'y' \(firing 0\) was overwritten by row 0 of tensor 'y'"
+def test_a_sum_beside_other_rows_is_accepted() -> None:
+    check_plan(*summing())
+
+
+def test_state_on_a_row_that_its_own_stage_reads_is_caught() -> None:
+    request, plan = summing()
+    wrong = r"row 0 of tensor 'y' read by stage 'z' \(firing 1\) was overwritten by the state of stage 'z'"
     with pytest.raises(PlanError, match=wrong):
-        check_plan(request, moved(plan, "y.scratch", offset=plan.buffers["y"].offset))
+        check_plan(request, moved(plan, "z.state", offset=plan.buffers["y"].offset))
+
+
+def test_state_on_the_row_its_own_stage_writes_is_caught() -> None:
+    request, plan = summing()
+    wrong = r"the state of stage 'z' used by stage 'z' \(firing 10\) was overwritten by row 0 of tensor 'z'"
+    with pytest.raises(PlanError, match=wrong):
+        check_plan(request, moved(plan, "z", offset=plan.buffers["z.state"].offset))
 
 
 def test_state_written_over_between_two_firings_is_caught() -> None:
-    net = Net()
-    y = net.window(net.input("x", 4, 8), "y", 8, scratch=16)
-    net.dense(net.pool(y, "z", 4, state=16), "out", 4, Kind.OUTPUT)
-    request = net.request()
-    plan = replace(make_plan(request), order=(0, 1) * 4 + (2,))
-    there = plan.buffers["y.scratch"].offset
-    wrong = "kept for stage 'z' .* was overwritten by the scratch of stage 'y'"
-    with pytest.raises(PlanError, match=f"the state of stage 'z' {wrong}"):
-        check_plan(request, moved(plan, "z.state", offset=there, first_firing=0))
+    request, plan = summing()
+    wrong = r"the state of stage 'z' kept for stage 'z' .* was overwritten by row 0 of tensor 'v'"
+    with pytest.raises(PlanError, match=wrong):
+        check_plan(request, moved(plan, "z.state", offset=plan.buffers["v"].offset))
 
 
 def test_two_inputs_in_one_place_are_caught() -> None:
