@@ -59,7 +59,7 @@ def _multiply_rounding_twice(x: Ints, mult: Ints, shift: Ints) -> Ints:
 
 def _multiply_rounding_once(x: Ints, mult: Ints, shift: Ints) -> Ints:
     total_shift = 31 - shift
-    if np.abs(x).max(initial=0) <= INT32_MAX:
+    if np.abs(x).max(initial=0) <= 1 << 31:
         scaled: Ints = (x * mult + (np.int64(1) << (total_shift - 1))) >> total_shift
         return scaled
     # In two halves, so that sums beyond 32 bits times 31 bits stay within 64.

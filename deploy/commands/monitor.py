@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace) -> None:
     firmware = build_project(platform, arguments.directory, board, BuildChoices(arguments.toolchain))
     show = _show_packets() if read_project(arguments.directory).app is App.RPC else _show_text
     line = platform.open_line(firmware, board, arguments.runner, Where(arguments.serial, arguments.port))
-    print(f"{line.name} is connected; Ctrl-C ends", file=sys.stderr)
     try:
+        print(f"{line.name} is connected; Ctrl-C ends", file=sys.stderr)
         _copy(line, show)
     except LineClosedError as end:
         print(end.what, file=sys.stderr)
