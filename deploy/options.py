@@ -141,7 +141,11 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take the input row by row: it need not exist as a whole",
     )
+    _add_given(parser)
 
+
+def _add_given(parser: argparse.ArgumentParser) -> None:
+    """What an ONNX file leaves open."""
     parser.add_argument(
         "--shape",
         metavar="INPUT=SIZES",
