@@ -70,7 +70,7 @@ def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prep
         return prepare_compiled(compile_for(path, _named_board(board_name, path), options))
     if options != CompileOptions():
         raise InputError(
-            "--ram, --optimize and --rounding are for compiling, and this is compiled already",
+            "options of deploy compile are given, and this is compiled already",
             str(path),
             "leave them out here, or give the model file",
         )
@@ -86,6 +86,8 @@ def prepare_compiled(compiled: Compiled) -> Prepared:
 
 
 def _named_board(name: str | None, path: Path) -> Board:
+    if name is None and not path.exists():
+        raise InputError("there is no such model, archive or project", str(path))
     if name is None:
         raise BoardError("no board is named", str(path), "--board B; deploy boards lists them")
     return load_board(name)
