@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
-from model_checks import OPTIONS, PLAIN, compiled
+from c_checks import failures_on_host
+from model_checks import DSP, OPTIONS, PLAIN, compiled, model_check
 from op_case import int8, op_case
 
+from aot.ir.text import parse_graph
 from aot.ir.types import DType, TensorType
 from aot.ops.quantize import Quantize
 from aot.target import Target
@@ -36,3 +41,33 @@ def test_bytes_of_the_same_meaning_are_turned_without_a_table(
     text = compiled(graph, target, OPTIONS["speed"], "m").sources["m.c"]
     assert [s for s in (WORDS, TABLE) if s in text] == ([said] if said is not BYTES else [])
     assert said in text
+
+
+OF_TWO_SIZES = """\
+graph "g"
+input "x": u8[1,4,5,3] {0.5, 131}
+input "z": u8[1,6,7,4] {0.5, 131}
+"in" = quantize() "x" -> "a": i8[1,4,5,3] {0.5, 3}
+"also_in" = quantize() "z" -> "b": i8[1,6,7,4] {0.5, 3}
+"p" = max_pool2d(size=[2, 2], stride=[1, 1]) "a" -> "c": i8[1,3,4,3] {0.5, 3}
+"q" = max_pool2d(size=[2, 2], stride=[1, 1]) "b" -> "d": i8[1,5,6,4] {0.5, 3}
+"out" = quantize(to=u8) "c" -> "y": u8[1,3,4,3] {0.5, 131}
+"also_out" = quantize(to=u8) "d" -> "w": u8[1,5,6,4] {0.5, 131}
+output "y"
+output "w"
+"""
+
+
+@pytest.mark.cc
+def test_rows_of_several_lengths_are_turned_whether_or_not_they_share_code(
+    require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    graph, rng = parse_graph(OF_TWO_SIZES), np.random.default_rng(0)
+    sample = {name: rng.integers(0, 256, graph.types[name].shape).astype(np.uint8) for name in graph.inputs}
+    checks = [
+        model_check(f"{target.core}.{goal}", f"k{i}{goal}", graph, target, OPTIONS[goal], [sample])
+        for i, target in enumerate((PLAIN, DSP, NO_WORDS))
+        for goal in ("size", "speed", "whole_tensors")
+    ]
+    assert failures_on_host(checks, tmp_path / "checks") == {}
