@@ -161,7 +161,8 @@ class Timing:
 
     @property
     def net_ticks(self) -> tuple[int, ...]:
-        return tuple(ticks - self.empty_ticks for ticks in self.ticks)
+        """What the runs themselves took; 0 where that is less than the counter and the measuring can tell."""
+        return tuple(max(0, ticks - self.empty_ticks) for ticks in self.ticks)
 
 
 @dataclass(frozen=True, slots=True)

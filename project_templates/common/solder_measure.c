@@ -10,6 +10,7 @@
 #define PAINT 0x57AC57ACu
 /* Below a function's own variables its compiler may have spilled others; leave them alone. */
 #define SPARED_BYTES 64u
+#define TIMES_NOTHING 3u
 
 static struct {
     uint32_t used;
@@ -82,9 +83,16 @@ static int32_t do_nothing(void *memory)
     return 0;
 }
 
+/* The shortest of a few: what an interrupt adds to a single one would be taken off every run, and a run seem
+   to take less than no time. */
 struct solder_timing solder_time_nothing(uint32_t number)
 {
-    return solder_time_calls(do_nothing, solder_arenas, number, 0);
+    struct solder_timing shortest = {0, UINT64_MAX};
+    for (uint32_t i = 0; i < TIMES_NOTHING; i++) {
+        const struct solder_timing timing = solder_time_calls(do_nothing, solder_arenas, number, 0);
+        shortest.ticks = timing.ticks < shortest.ticks ? timing.ticks : shortest.ticks;
+    }
+    return shortest;
 }
 
 /* Where nothing guards the memory: what lies below the stack is spoilt, so the device starts anew. */

@@ -19,7 +19,7 @@ struct solder_timing solder_time_calls(int32_t (*call)(void *), void *argument, 
 /* Runs the model so often within the deadline, and looks how much stack it takes: all of it is an overflow. */
 struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t number, uint32_t deadline_ms);
 
-/* The same around a function that does nothing: what measuring itself costs. */
+/* The same around a function that does nothing, the shortest of a few: what measuring itself costs. */
 struct solder_timing solder_time_nothing(uint32_t number);
 
 /* Ticks from `since` to now, if less than one period. */

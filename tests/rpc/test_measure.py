@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from platforms.rpc.messages import Timing
 from platforms.rpc.session import Session
 from platforms.transport.pipe import PipeTransport
 
@@ -18,10 +19,14 @@ DEEP_BYTES = 16 * 1024
 pytestmark = pytest.mark.cc
 
 
-def test_ticks_add_up_over_wraps_and_stop_at_the_run_that_fails(compile_c):
+def test_ticks_add_up_over_wraps_and_an_interrupt_is_not_taken_for_the_measuring_itself(compile_c):
     program = compile_c("measure", [DEVICE / "measure_main.c", DEVICE / "models.c"])
     ended = subprocess.run([program], capture_output=True, text=True, timeout=60)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0)
+
+
+def test_no_run_takes_less_than_no_time():
+    assert Timing(0, 1_000_000, 32, empty_ticks=30, ticks=(29, 30, 100)).net_ticks == (0, 0, 70)
 
 
 @pytest.fixture

@@ -66,18 +66,19 @@ static int check(const struct solder_timing *timing, int32_t code, uint64_t tick
 int main(void)
 {
     static const uint32_t wrapping[] = {0xFFF0, 0x0010, 0xFFFF, 0xFFFE, 0x0000};
+    static const uint32_t interrupted[] = {0xFFF0, 0x0200, 0x0300, 0x0310, 0x0400, 0x0411};
     static const uint32_t failing[] = {5, 9, 0};
     const struct solder_model good = {"", {0}, 0, NULL, 0, 0, 0, NULL, NULL, run, NULL};
     const struct solder_model bad = {"", {0}, 0, NULL, 0, 0, 0, NULL, NULL, fail, NULL};
 
     readings = wrapping;
     const struct solder_timing four_runs = solder_time_runs(&good, 4, 0);
-    readings = wrapping;
+    readings = interrupted;
     const struct solder_timing nothing = solder_time_nothing(1);
     readings = failing;
     const struct solder_timing first_fails = solder_time_runs(&bad, 2, 0);
     readings = wrapping;
     const uint32_t since = solder_ticks_since(0xFFF1);
-    return check(&four_runs, 0, 0x20 + 0xFFEF + 0xFFFF + 2) || check(&nothing, 0, 0x20) ||
+    return check(&four_runs, 0, 0x20 + 0xFFEF + 0xFFFF + 2) || check(&nothing, 0, 0x10) ||
            check(&first_fails, -5, 4) || since != 0xFFFF;
 }
