@@ -119,7 +119,9 @@ def farm(board: Board, boards: Sequence[Where], host: str, port: int) -> Iterato
     _require_dask()
     from distributed import Nanny, Scheduler, SpecCluster
 
-    scheduler = {"cls": Scheduler, "options": {"host": host, "port": port, "dashboard": False}}
+    # Its pages are of no use here, but Dask serves some; on a free port, so that two farms do not meet.
+    options = {"host": host, "port": port, "dashboard": False, "dashboard_address": ":0"}
+    scheduler = {"cls": Scheduler, "options": options}
     workers = {n: {"cls": Nanny, "options": _worker(board, at, host)} for n, at in enumerate(boards)}
     with SpecCluster(workers, scheduler, silence_logs=_ONLY_FATAL) as cluster:
         yield cluster

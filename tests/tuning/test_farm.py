@@ -95,6 +95,11 @@ def test_every_worker_knows_which_board_is_its_own(cluster: Any) -> None:
     assert sorted(map(str, serials.values())) == ["None", "a", "b", "c"]
 
 
+def test_two_farms_on_one_machine_do_not_meet(cluster: Any) -> None:
+    with farm(BOARD, [], "127.0.0.1", 0) as other:
+        assert other.scheduler_address != cluster.scheduler_address
+
+
 def test_a_farm_of_another_version_is_refused(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(farm_jobs, "_PACKAGES", ("boards",))
     farm_jobs.fingerprint.cache_clear()
