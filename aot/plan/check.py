@@ -244,13 +244,11 @@ class _Replay:
 
     def _check_reads_survive(self, stage: Stage, firing: Firing) -> None:
         for n, (name, rows) in enumerate(zip(stage.reads, firing.reads, strict=True)):
-            use = partial(self._read_by, stage)
-            if not stage.in_place:
-                self._demand(name, rows, use)
+            if self._is_intact(name, rows):
                 continue
             for nth, row in enumerate(range(rows.first, rows.stop)):
                 if not self._is_written_in_place(stage, firing, n, nth):
-                    self._demand(name, Rows(row, row + 1), use)
+                    self._demand(name, Rows(row, row + 1), partial(self._read_by, stage))
 
     def _is_written_in_place(self, stage: Stage, firing: Firing, read: int, nth: int) -> bool:
         """Whether the nth row read has become, byte for byte, the nth row of a write allowed to lie on it."""
@@ -288,6 +286,9 @@ class _Replay:
     def _take(self, name: str, rows: Rows) -> None:
         for place, tags in self._stretches(name, rows):
             place[:] = tags
+
+    def _is_intact(self, name: str, rows: Rows) -> bool:
+        return not any((place != tags).any() for place, tags in self._stretches(name, rows))
 
     def _demand(self, name: str, rows: Rows, use: Callable[[], str]) -> None:
         """Every byte of the rows (or of a state) must still be their own."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aot.plan.firings import Ints
-from aot.plan.rings import Block, Excuse
+from aot.plan.rings import Block, Excuses
 
 # Beyond these sizes neighbouring slots, and neighbouring moments, count as one: coarser, never wrong.
 MOST_SLOTS = 2500
@@ -17,9 +17,7 @@ Spans = tuple[tuple[int, int], ...]  # closed, sorted, disjoint
 Matrix = NDArray[np.float32]
 
 
-def forbidden_distances(
-    blocks: Sequence[Block], excuses: Sequence[Excuse], after: int
-) -> list[dict[int, Spans]]:
+def forbidden_distances(blocks: Sequence[Block], excuses: Excuses, after: int) -> list[dict[int, Spans]]:
     """[a][b] -> the distances `offset of b - offset of a` that are wrong. Neighbours only."""
     step = after // MOST_TIMES + 1
     groups = _groups(blocks)
@@ -50,20 +48,22 @@ def _groups(blocks: Sequence[Block]) -> list[int]:
 
 
 def _in_use(block: Block, group: int, step: int, after: int) -> Matrix:
-    begins = np.zeros((-(-block.slots // group), after // step + 2), np.int32)
-    slots = block.slot // group
-    np.add.at(begins, (slots, block.first // step), 1)
-    np.add.at(begins, (slots, block.last // step + 1), -1)
+    shape = -(-block.slots // group), after // step + 2
+    strip = block.slot // group * shape[1]
+    begins = _counts(strip + block.first // step, shape) - _counts(strip + block.last // step + 1, shape)
     return np.asarray(np.cumsum(begins[:, :-1], axis=1) > 0, np.float32)
 
 
-def _excused(clashes: Matrix, excuses: Sequence[Excuse], starts: Sequence[int]) -> Matrix:
+def _counts(cells: Ints, shape: tuple[int, int]) -> Ints:
+    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _excused(clashes: Matrix, excuses: Excuses, starts: Sequence[int]) -> Matrix:
     """1 where all clashes of two slots are excused: there one distance is right."""
-    counts = np.zeros_like(clashes)
-    for excuse in excuses:
-        under, over = starts[excuse.under_block] + excuse.under, starts[excuse.over_block] + excuse.over
-        counts[under, over] += 1
-        counts[over, under] += 1
+    counts, first = np.zeros_like(clashes), np.asarray(starts)
+    under, over = first[excuses.under_block] + excuses.under, first[excuses.over_block] + excuses.over
+    np.add.at(counts, (under, over), 1)
+    np.add.at(counts, (over, under), 1)
     return np.asarray((counts > 0) & (counts == clashes), np.float32)
 
 

@@ -57,6 +57,7 @@ class Firings:
     row_starts: tuple[int, ...]  # the number of each tensor's first row, and of all rows
     touches: Touches
     meetings: Meetings
+    bytes_used: tuple[int, ...]  # of each tensor, about as many as kernels load and store in a run
 
 
 def number_firings(request: PlanRequest) -> Firings:
@@ -81,6 +82,7 @@ def number_firings(request: PlanRequest) -> Firings:
         row_starts=row_starts,
         touches=_touches(uses, starts, row_starts),
         meetings=_meetings(request, index, row_starts),
+        bytes_used=_bytes_used(request, index),
     )
 
 
@@ -200,3 +202,16 @@ def _wanted(
             read |= (use.first >= 0) & (not use.is_write) & (use.stage != number)
         wanted = max(wanted, int(np.max(own.last[read], initial=-1)) + 1)
     return wanted
+
+
+def _bytes_used(request: PlanRequest, index: dict[str, int]) -> tuple[int, ...]:
+    """Of each tensor: its rows as often as they are read or written, or the work of whoever reads it."""
+    found = [0] * len(request.tensors)
+    for stage in request.stages:
+        for n, number in enumerate(index[name] for name in stage.reads):
+            rows = sum(len(firing.reads[n]) for firing in stage.firings)
+            found[number] += max(rows * request.tensors[number].row_bytes, stage.work)
+        for n, number in enumerate(index[name] for name in stage.writes):
+            rows = sum(len(firing.writes[n]) for firing in stage.firings)
+            found[number] += rows * request.tensors[number].row_bytes
+    return tuple(found)

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from aot.plan.model import NO_ROWS, Firing, Plan, PlanRequest, Rows, Stage
 
 MOST_FIRINGS = 20_000  # planned one by one
-MOST_GROUPS = 5_000  # of more than that
+MOST_GROUPS = 2_500  # of more than that
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,18 +68,24 @@ def _in_turn(firings: Firings, stages: Sequence[int]) -> list[int]:
 
 def _climb(firings: Firings, enough: int) -> list[Draft]:
     """From the best plain recipe to the best neighbour, until none is better or the work is spent."""
-    trials = {recipe: draft(firings, order_by_demand(firings, recipe)) for recipe in _plain(firings)}
+    drafts: dict[tuple[int, ...], Draft] = {}  # many recipes are one order
+
+    def drafted(recipe: Recipe) -> Draft:
+        order = tuple(order_by_demand(firings, recipe))
+        return drafts.get(order) or drafts.setdefault(order, draft(firings, order))
+
+    trials = {recipe: drafted(recipe) for recipe in _plain(firings)}
     best = min(trials, key=lambda recipe: trials[recipe].rank)
     budget = SEARCH_FIRINGS // max(sum(firings.counts), 1) - len(trials)
     while trials[best].estimate > enough:
         round_ = [recipe for recipe in _neighbours(firings, best) if recipe not in trials][: max(budget, 0)]
         budget -= len(round_)
-        trials |= {recipe: draft(firings, order_by_demand(firings, recipe)) for recipe in round_}
+        trials |= {recipe: drafted(recipe) for recipe in round_}
         following = min(trials, key=lambda recipe: trials[recipe].rank)
         if trials[following].rank >= trials[best].rank:
             break
         best = following
-    return list(trials.values())
+    return list(drafts.values())
 
 
 def _plain(firings: Firings) -> Iterator[Recipe]:

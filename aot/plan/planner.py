@@ -17,7 +17,8 @@ from aot.plan.place import Board, Cost, Placement, improve, place_in_sequences
 from aot.plan.rings import Block, find_excuses, make_blocks
 from aot.plan.wholes import WholeOrder, least_whole_peak, order_whole_stages
 
-PLACED_ORDERS = 8  # as many of the best orders are placed,
+PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with
+PLACED_ROWS = 1_000_000  # more rows in them all,
 REFINED_ORDERS = 2  # and as many of these with care
 QUICK = (100_000, 150)  # pairs of blocks looked at in a search for a placement, and at most so many trials
 CAREFUL = (600_000, 500)
@@ -50,7 +51,8 @@ def make_plan(request: PlanRequest, exact: bool = False) -> Plan:
     firings = number_firings(request)
     wholes = order_whole_stages(request)
     quick = [_place(firings, draft_given(firings))]
-    for draft in search_orders(firings, wholes)[:PLACED_ORDERS]:
+    most = max(min(PLACED_ORDERS, PLACED_ROWS // max(firings.row_starts[-1], 1)), REFINED_ORDERS)
+    for draft in search_orders(firings, wholes)[:most]:
         if all((0, 0, draft.bound) < placed.cost for placed in quick):
             quick.append(_refine(_place(firings, draft), QUICK))
     quick.sort(key=lambda placed: placed.cost)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from aot.plan.firings import Firings, Ints
 from aot.plan.lives import Lives
-from aot.plan.model import STATE_ALIGN, PlanRequest
+from aot.plan.model import STATE_ALIGN
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,38 +31,23 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Excuse:
-    """At one moment slot `over` of one block may begin exactly where slot `under` of another does."""
+class Excuses:
+    """Moments at which slot `over` of one block may begin exactly where slot `under` of another does."""
 
-    under_block: int
-    under: int
-    over_block: int
-    over: int
+    under_block: Ints
+    under: Ints
+    over_block: Ints
+    over: Ints
 
 
 def make_blocks(firings: Firings, lives: Lives, rings: Ints) -> tuple[Block, ...]:
     """First the tensors in their order, then the states of the stages."""
-    uses = _uses(firings.request)
-    tensors = (_ring(firings, lives, n, held, uses) for n, held in enumerate(rings.tolist()))
+    tensors = (_ring(firings, lives, n, held) for n, held in enumerate(rings.tolist()))
     return (*tensors, *_states(firings, lives))
 
 
-def _uses(request: PlanRequest) -> Mapping[str, int]:
-    """Of each tensor: its rows as often as they are read or written, or the work of whoever reads it."""
-    found = {tensor.name: 0 for tensor in request.tensors}
-    row_bytes = {tensor.name: tensor.row_bytes for tensor in request.tensors}
-    for stage in request.stages:
-        for n, name in enumerate(stage.reads):
-            rows = sum(len(firing.reads[n]) for firing in stage.firings)
-            found[name] += max(rows * row_bytes[name], stage.work)
-        for n, name in enumerate(stage.writes):
-            found[name] += sum(len(firing.writes[n]) for firing in stage.firings) * row_bytes[name]
-    return found
-
-
-def _ring(firings: Firings, lives: Lives, number: int, held: int, uses: Mapping[str, int]) -> Block:
-    tensor = firings.request.tensors[number]
-    used = uses[tensor.name]
+def _ring(firings: Firings, lives: Lives, number: int, held: int) -> Block:
+    tensor, used = firings.request.tensors[number], firings.bytes_used[number]
     rows = slice(firings.row_starts[number], firings.row_starts[number + 1])
     born, dies = lives.born[rows], lives.dies[rows]
     there = np.flatnonzero(born <= dies)
@@ -87,16 +72,15 @@ def _single(name: str, size: int, first: Ints, last: Ints, work: int) -> Block:
     return Block(name, 1, size, STATE_ALIGN, np.zeros_like(first), first, last, uses)
 
 
-def find_excuses(firings: Firings, lives: Lives, rings: Ints) -> tuple[Excuse, ...]:
+def find_excuses(firings: Firings, lives: Lives, rings: Ints) -> Excuses:
     """Rows that die in the very firing which writes a row allowed to lie on them."""
     met = firings.meetings
     meets = lives.dies[met.under] == lives.born[met.over]
-    return tuple(
-        Excuse(*_slot(firings, rings, under), *_slot(firings, rings, over))
-        for under, over in zip(met.under[meets].tolist(), met.over[meets].tolist(), strict=True)
-    )
+    return Excuses(*_slots(firings, rings, met.under[meets]), *_slots(firings, rings, met.over[meets]))
 
 
-def _slot(firings: Firings, rings: Ints, row: int) -> tuple[int, int]:
-    block = int(np.searchsorted(firings.row_starts, row, side="right")) - 1
-    return block, int((row - firings.row_starts[block]) % rings[block])
+def _slots(firings: Firings, rings: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """Of each row its block, and the slot there."""
+    starts = np.asarray(firings.row_starts)
+    blocks = np.searchsorted(starts, rows, side="right") - 1
+    return blocks, (rows - starts[blocks]) % rings[blocks]

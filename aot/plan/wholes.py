@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from aot.plan.model import Kind, PlanRequest
 
 EXACT_SETS = 10_000  # sets of stages visited before the search gives up: enough for all graphs of 13 stages
+EXACT_STEPS = 400_000  # a step looks at one stage: of graphs of more than 40 stages fewer sets are visited
 BEAM = 24  # sets of equal size kept where it has given up
 
 
@@ -132,7 +133,7 @@ def _exact(graph: _Graph, most_sets: int) -> _Path | None:
     queue = [(start.rank, start)]
     seen: set[int] = set()
     queued: dict[int, tuple[int, ...]] = {}
-    while queue and len(seen) < most_sets:
+    while queue and len(seen) < min(most_sets, EXACT_STEPS // max(len(graph.before), 1)):
         path = heapq.heappop(queue)[1]
         if path.done == everything:
             return path

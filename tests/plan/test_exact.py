@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from plan_requests import Net, autoencoder
 from random_nets import requests
-from test_place import TIMES, bound_of, make_intervals
+from test_place import NO_EXCUSES, TIMES, bound_of, make_intervals
 
 from aot.errors import ToolError
 from aot.plan.check import check_plan
@@ -23,7 +23,7 @@ from aot.plan.planner import make_plan
 
 def board_of(seed: int) -> tuple[Board, int]:
     blocks = make_intervals(seed)[:14]
-    return Board(blocks, forbidden_distances(blocks, (), TIMES), (Pool("arena"),)), bound_of(blocks)
+    return Board(blocks, forbidden_distances(blocks, NO_EXCUSES, TIMES), (Pool("arena"),)), bound_of(blocks)
 
 
 @pytest.mark.parametrize("seed", range(12))
