@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from aot.errors import FitError
+from aot.errors import FitError, ModelError
 from aot.ir.graph import Graph
 from aot.plan.check import check_plan
 from aot.plan.groups import Grouped, group_firings, one_by_one
-from aot.plan.model import Plan, PlanRequest, Pool
+from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
 from aot.plan.planner import find_plan_within, make_plan
 from aot.target import Optimize, Target
 from codegen.arenas import ANYWHERE, chosen_pools, pools_for
@@ -22,6 +22,7 @@ from codegen.lower import Lowered, lower_graph
 from codegen.model import CompileOptions
 from codegen.stage_rows import plan_stages, plan_tensors
 
+MOST_ROWS = 1_000_000  # planned in a second and a quarter of a gigabyte
 _HALVINGS = 3  # plans tried between the least and the fastest: each takes its time
 _MORE_ROOM = "a larger --pool, one more of them, or --optimize ram"
 _SHOWN = 3  # buffers at the peak that an error names
@@ -133,8 +134,22 @@ class _Lowering:
         lowered = lower_graph(self.graph, self.target, options, frozenset(wide), self.tuned)
         # Margins that are written once are worth some bytes, unless bytes are what is short.
         steady = options.optimize is not Optimize.RAM and options.ram_bytes is None
-        tensors, stages = plan_tensors(lowered, steady), plan_stages(lowered, _work(self.graph))
+        tensors = plan_tensors(lowered, steady)
+        _require_plannable(tensors)
+        stages = plan_stages(lowered, _work(self.graph))
         return lowered, PlanRequest(tensors, stages, self.pools, options.rows)
+
+
+def _require_plannable(tensors: Sequence[PlanTensor]) -> None:
+    """Before gigabytes are filled with the lives of rows that no microcontroller has."""
+    rows = sum(tensor.rows for tensor in tensors)
+    if rows > MOST_ROWS:
+        most = max(tensors, key=lambda tensor: tensor.rows)
+        raise ModelError(
+            f"the tensors have {rows:,} rows in all, the limit is {MOST_ROWS:,}",
+            f'most of them are in "{most.name}": {most.rows:,} of {most.row_bytes:,} bytes',
+            "a model for microcontrollers has thousands: cut the input into parts",
+        )
 
 
 def _checked(lowered: Lowered, request: PlanRequest, grouped: Grouped, plan: Plan) -> Fitted:

@@ -120,14 +120,18 @@ def read_metadata(text: bytes, where: str) -> tuple[ModelFacts, Mapping[str, str
     """The facts and the files' hashes. Raises ModelError for whatever this version did not write."""
     document = _parsed(text, where)
     _require_known_versions(document, where)
-    violation = _schema_violation(document)
-    if violation:
-        raise ModelError(f"the archive's metadata.json is damaged: {violation}", where, COMPILE_AGAIN)
     ours = document[OURS]
-    if ours[_SELF] != _self_hash(document):
+    if ours.get(_SELF) != _self_hash(document):
         raise ModelError(
             "the archive's metadata.json was changed after it was written: its SHA-256 differs",
             where,
+            COMPILE_AGAIN,
+        )
+    violation = _schema_violation(document)
+    if violation:  # as it was written, so nobody has damaged it
+        raise ModelError(
+            f"the archive is of another version of Solder, {ours.get('tool_version', '(unknown)')}",
+            f"{where}\nwhere this version differs: {violation}",
             COMPILE_AGAIN,
         )
     return decode(ModelFacts, ours), ours["files"]

@@ -146,14 +146,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_given(parser: argparse.ArgumentParser) -> None:
     """What an ONNX file leaves open."""
-    parser.add_argument(
-        "--shape",
-        metavar="INPUT=SIZES",
-        type=named_sizes,
-        action="append",
-        default=[],
-        help="an input's sizes, where an ONNX file leaves them open: x=1,3,32,32",
-    )
+    add_shape(parser)
     parser.add_argument(
         "--value",
         metavar="INPUT=NUMBERS",
@@ -161,6 +154,17 @@ def _add_given(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="a fixed value for an input of an ONNX file that other shapes depend on: axes=0,1",
+    )
+
+
+def add_shape(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--shape",
+        metavar="INPUT=SIZES",
+        type=named_sizes,
+        action="append",
+        default=[],
+        help="an input's sizes, where an ONNX file leaves them open: x=1,3,32,32",
     )
 
 

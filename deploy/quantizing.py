@@ -20,7 +20,7 @@ import numpy as np
 
 from aot.errors import ModelError, ToolError
 from aot.frontend.given import Given
-from aot.frontend.load import parse_model, read_file
+from aot.frontend.load import parse_model, read_file, require_onnx
 from aot.frontend.onnx.float_model import float_model
 from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.graph import Array
@@ -28,6 +28,7 @@ from aot.ir.types import DType
 from deploy.calibration import Calibration
 from deploy.tensors import Slot
 
+Shapes = Mapping[str, tuple[int, ...]]  # of inputs by name
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
 _ORT_TYPES = {"tensor(float)": DType.F32, "tensor(int32)": DType.I32, "tensor(int64)": DType.I64}
 _MOST_COMPARED = 32  # samples whose every activation is kept in memory
@@ -58,19 +59,27 @@ class Quantized:
     int8_right: float | None
 
 
-def model_slots(path: Path) -> tuple[Slot, ...]:
-    """What a float ONNX model takes; a batch that is not fixed counts as 1."""
-    read_file(path)  # says what is wrong with a path in our words
+def model_slots(path: Path, shapes: Shapes) -> tuple[Slot, ...]:
+    """What a float ONNX model takes, with the shapes given; a batch that is not fixed counts as 1."""
+    require_onnx(read_file(path), path.name)  # says what is wrong in our words
     with _sessions() as open_session:
-        session = open_session(path)
-    return tuple(_slot(entry, path) for entry in session.get_inputs())
+        entries = open_session(path).get_inputs()
+    names = [entry.name for entry in entries]
+    for name in shapes:
+        if name not in names:
+            raise ModelError(f'there is no input "{name}"', path.name, f"inputs: {', '.join(names)}")
+    return tuple(_slot(entry, shapes.get(entry.name), path) for entry in entries)
 
 
-def quantize(path: Path, calibration: Calibration, method: str) -> Quantized:
-    """Raises ModelError where the model cannot be read, ToolError where ONNX Runtime is missing or fails."""
+def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) -> Quantized:
+    """With inputs in the shapes given.
+
+    Raises ModelError where the model cannot be read, ToolError where ONNX Runtime is missing or fails.
+    """
     with tempfile.TemporaryDirectory() as name, _sessions() as open_session:
         prepared, int8 = Path(name) / "float.onnx", Path(name) / "int8.onnx"
-        _quantize_file(path, prepared, int8, calibration, method)
+        float_bytes = float_model(path.read_bytes(), _LEAST_OPSET, path.name, shapes)
+        _quantize_file(float_bytes, path, prepared, int8, calibration, method)
         layers = _layer_errors(prepared, int8, calibration.samples[:_MOST_COMPARED], Path(name))
         real = _classes(open_session(prepared), calibration.samples)
         integer = _classes(open_session(int8), calibration.samples)
@@ -114,28 +123,36 @@ def _sessions() -> Iterator[Any]:
     yield open_session
 
 
-def _slot(entry: Any, path: Path) -> Slot:
+def _slot(entry: Any, given: tuple[int, ...] | None, path: Path) -> Slot:
     if entry.type not in _ORT_TYPES:
         raise ModelError(
             f'input "{entry.name}" is a {entry.type}', path.name, f"one of {_listed(_ORT_TYPES)}"
         )
-    unknown = [dim for dim in entry.shape[1:] if not isinstance(dim, int)]
-    if unknown:
+    sizes = [dim if isinstance(dim, int) else None for dim in entry.shape]
+    if given is None:
+        if None in sizes[1:]:
+            example = ",".join(str(size or 1) for size in sizes)
+            raise ModelError(
+                f'input "{entry.name}" has shape {entry.shape}: only the first dimension may be open',
+                path.name,
+                f"give its sizes: --shape {entry.name}={example}",
+            )
+        return Slot(entry.name, _ORT_TYPES[entry.type], tuple(size or 1 for size in sizes))
+    if len(given) != len(sizes) or any(d not in (None, g) for d, g in zip(sizes, given, strict=True)):
         raise ModelError(
-            f'input "{entry.name}" has shape {entry.shape}: only the first dimension may be open',
-            path.name,
-            "export the model with fixed shapes",
+            f'the shape {list(given)} given for input "{entry.name}" does not fit {entry.shape}', path.name
         )
-    batch = tuple(dim if isinstance(dim, int) else 1 for dim in entry.shape)
-    return Slot(entry.name, _ORT_TYPES[entry.type], batch)
+    return Slot(entry.name, _ORT_TYPES[entry.type], given)
 
 
-def _quantize_file(path: Path, prepared: Path, int8: Path, calibration: Calibration, method: str) -> None:
+def _quantize_file(
+    data: bytes, path: Path, prepared: Path, int8: Path, calibration: Calibration, method: str
+) -> None:
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     newer = prepared.with_name("newer.onnx")
-    newer.write_bytes(float_model(path.read_bytes(), _LEAST_OPSET, path.name))
+    newer.write_bytes(data)
     with _quiet(), _failures_named(path):
         # Folds batch normalisations into convolutions, as an int8 model cannot do that later.
         quant_pre_process(str(newer), str(prepared), skip_symbolic_shape=True)

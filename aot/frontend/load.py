@@ -34,6 +34,11 @@ _FROM_FOLDER = (
     'convert it: tf.lite.TFLiteConverter.from_saved_model("{name}").convert()\n'
     "gives the bytes of a .tflite file   (docs/exporting.md)"
 )
+_QUANTISE_TFLITE = (
+    "TFLite models become int8 where they are converted:\n"
+    "converter.optimizations = [tf.lite.Optimize.DEFAULT]\n"
+    "and converter.representative_dataset = samples   (docs/exporting.md)"
+)
 _OTHERWISE = "give a .tflite or .onnx file"
 
 
@@ -64,6 +69,16 @@ def parse_model(data: bytes, file_name: str, rounding: str = "tflm", given: Give
         return read_onnx(data, file_name, rounding, given.shapes, values)
     hint = _CONVERT.get(Path(file_name).suffix.lower(), _OTHERWISE)
     raise ModelError(_what_it_is(data), file_name, hint.format(name=file_name))
+
+
+def require_onnx(data: bytes, file_name: str) -> None:
+    """Raises ModelError for a file that is certainly no ONNX model."""
+    if data[4:8] == _TFLITE_IDENTIFIER:
+        raise ModelError("an ONNX model is needed, this is a TFLite model", file_name, _QUANTISE_TFLITE)
+    suffix = Path(file_name).suffix.lower()
+    if not data or suffix in _CONVERT:
+        hint = _CONVERT.get(suffix, "give a float .onnx file")
+        raise ModelError(_what_it_is(data), file_name, hint.format(name=file_name))
 
 
 def read_file(path: Path) -> bytes:

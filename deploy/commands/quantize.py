@@ -34,14 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--method", choices=tuple(METHODS), default="minmax", help="how ranges are chosen from the samples"
     )
+    options.add_shape(parser)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     _require_known_name(arguments.output)
-    slots = model_slots(arguments.model)
+    shapes = dict(arguments.shape)
+    slots = model_slots(arguments.model, shapes)
     calibration = read_calibration(arguments.data, slots)
-    made = quantize(arguments.model, calibration, arguments.method)
+    made = quantize(arguments.model, calibration, arguments.method, shapes)
     if arguments.output.suffix == ".tflite":
         made = replace(made, data=as_tflite(made.data, slots, arguments.output.name))
     write_whole(arguments.output, made.data)

@@ -159,9 +159,16 @@ SCHEMA_VIOLATIONS = {
 def test_metadata_that_breaks_the_schema(kind: str, archive_path: Path) -> None:
     change, says = SCHEMA_VIOLATIONS[kind]
     with_metadata(archive_path, change)
+    version = json.loads(entries(archive_path)[0][1])["solder"]["tool_version"]
     assert refusal(archive_path) == (
-        f"error: the archive's metadata.json is damaged: {says}\n  residual.tar\n  hint: {AGAIN}"
+        f"error: the archive is of another version of Solder, {version}\n"
+        f"  residual.tar\n  where this version differs: {says}\n  hint: {AGAIN}"
     )
+
+
+def test_metadata_that_breaks_the_schema_and_was_changed_is_no_other_version(archive_path: Path) -> None:
+    with_metadata(archive_path, lambda document: document["solder"].pop("arena_bytes"), sign=False)
+    assert refusal(archive_path).startswith("error: the archive's metadata.json was changed after it was")
 
 
 def test_a_long_value_is_not_quoted_whole(archive_path: Path) -> None:

@@ -12,9 +12,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from tflite_builder import ModelBuilder
 
 from aot.frontend.given import Given
 from aot.frontend.load import load_model
+from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph
 
 SAMPLES = 24
@@ -155,6 +157,57 @@ def test_only_the_batch_may_be_open(data: Path, tmp_path: Path, run_deploy: Depl
     said = run_deploy("quantize", open_model, "--data", data, "-o", tmp_path / "int8.onnx")
     assert said.status == 1
     assert "only the first dimension may be open\n  open.onnx\n" in said.err
+    assert "hint: give its sizes: --shape x=1,2,1,8" in said.err
+
+
+@pytest.mark.parametrize("suffix", ["onnx", "tflite"])
+def test_open_sizes_are_given_and_are_fixed_in_the_result(
+    suffix: str, data: Path, tmp_path: Path, run_deploy: Deploy
+) -> None:
+    open_model, out = small_net(tmp_path / "open.onnx", shape=("n", 2, "h", 8)), tmp_path / f"int8.{suffix}"
+    said = run_deploy("quantize", open_model, "--data", data, "-o", out, "--shape", "x=1,2,8,8")
+    assert said.status == 0, said.err
+    assert [load_model(out).types[name].elements for name in load_model(out).inputs] == [2 * 8 * 8]
+
+
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        ("x=1,3,8,8", "the shape [1, 3, 8, 8] given for input \"x\" does not fit ['n', 2, 'h', 8]"),
+        ("x=1,2,8", "the shape [1, 2, 8] given for input \"x\" does not fit ['n', 2, 'h', 8]"),
+        ("z=1", 'there is no input "z"'),
+    ],
+)
+def test_sizes_that_do_not_fit_are_told(
+    shape: str, says: str, data: Path, tmp_path: Path, run_deploy: Deploy
+) -> None:
+    open_model = small_net(tmp_path / "open.onnx", shape=("n", 2, "h", 8))
+    said = run_deploy("quantize", open_model, "--data", data, "-o", tmp_path / "a.onnx", "--shape", shape)
+    assert said.status == 1
+    assert said.err.startswith(f"error: {says}\n  open.onnx\n")
+
+
+def test_a_tflite_model_is_told_where_it_is_quantised(tmp_path: Path, run_deploy: Deploy) -> None:
+    build = ModelBuilder()
+    x = build.input("x", (1, 4), dtype="float32")
+    y = build.operator("RELU", 1, (x,), [TensorSpec("y", (1, 4), "float32")])
+    (tmp_path / "kws.tflite").write_bytes(build.finish(y))
+    said = run_deploy("quantize", tmp_path / "kws.tflite", "--data", "calib.npz", "-o", tmp_path / "a.tflite")
+    assert said.status == 1
+    assert said.err == (
+        "error: an ONNX model is needed, this is a TFLite model\n"
+        "  kws.tflite\n"
+        "  hint: TFLite models become int8 where they are converted:\n"
+        "        converter.optimizations = [tf.lite.Optimize.DEFAULT]\n"
+        "        and converter.representative_dataset = samples   (docs/exporting.md)\n"
+    )
+
+
+def test_a_checkpoint_is_told_how_it_is_exported(tmp_path: Path, run_deploy: Deploy) -> None:
+    (tmp_path / "kws.pt").write_bytes(b"PK")
+    said = run_deploy("quantize", tmp_path / "kws.pt", "--data", "calib.npz", "-o", tmp_path / "a.tflite")
+    assert said.err.startswith("error: this is neither a TFLite nor an ONNX model (2 bytes)\n  kws.pt\n")
+    assert "torch.onnx.export(" in said.err
 
 
 def test_a_missing_model_is_named(tmp_path: Path, run_deploy: Deploy) -> None:

@@ -14,6 +14,9 @@ from aot.errors import ModelError
 from aot.frontend.load import parse_model
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import TensorSpec
+from aot.target import Target
+from codegen.compile import compile_graph
+from codegen.model import CompileOptions
 
 LARGEST = 2**31 - 1
 
@@ -57,10 +60,19 @@ def lstm_with_a_bias_of_another_type() -> bytes:
     )
 
 
+def transpose_of_one_number_by_an_order() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (), dtype="float32")
+    order = build.constant("order", np.int32([0]))
+    result = [TensorSpec("y", (), "float32")]
+    return build.finish(build.operator("TRANSPOSE", 1, (x, order), result, "TransposeOptions"))
+
+
 FOUND = {
     slice_of_two_thousand_million: "it makes shape [2, 2147483647, 1], the file declares [2, 4, 1]",
     slice_of_negative_sizes: "it makes shape [-2, -4, 1], the file declares [2, 4, 1]",
     pool_of_a_thousand_million_rows: "window 1036248006x1: must be at most 16384",
+    transpose_of_one_number_by_an_order: "order [0] does not fit shape []",
     lstm_with_a_bias_of_another_type: "its gates have weights of different shapes or types: "
     "float32[2], int32[2], float32[2], float32[2]",
 }
@@ -71,6 +83,17 @@ def test_what_was_found_is_told_now(make: Callable[[], bytes]) -> None:
     with pytest.raises(ModelError) as refusal:
         read_tflite(make(), "found.tflite")
     assert refusal.value.what == FOUND[make]
+
+
+def test_millions_of_rows_are_told_before_memory_is_spent_on_their_lives() -> None:
+    build = ModelBuilder()
+    x = build.input("x", (400_000, 4, 5, 2), dtype="float32")
+    result = [TensorSpec("y", (4, 5, 2), "int64")]
+    axis = build.constant("axis", np.int32([0]))
+    graph = read_tflite(build.finish(build.operator("ARG_MAX", 1, (x, axis), result)), "found.tflite")
+    with pytest.raises(ModelError) as refusal:
+        compile_graph(graph, Target("host"), CompileOptions(), "found.tflite", "00" * 32, "found")
+    assert refusal.value.what == "the tensors have 8,000,024 rows in all, the limit is 1,000,000"
 
 
 def test_a_node_whose_name_is_no_text_is_told_too() -> None:

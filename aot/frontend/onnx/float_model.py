@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import onnx
 import onnx.version_converter
 
@@ -12,8 +14,10 @@ _LEAST_IR_VERSION = 7
 _MARKS = ("QLinear", "QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 
 
-def float_model(data: bytes, least_opset: int, file_name: str) -> bytes:
-    """The same model; in opset `least_opset` if it was older. Raises ModelError."""
+def float_model(
+    data: bytes, least_opset: int, file_name: str, shapes: Mapping[str, tuple[int, ...]]
+) -> bytes:
+    """The same model; in opset `least_opset` if it was older, inputs in `shapes`. Raises ModelError."""
     try:
         model = onnx.load_model_from_string(data)
     except Exception:  # protobuf's DecodeError has no fixed home
@@ -28,7 +32,19 @@ def float_model(data: bytes, least_opset: int, file_name: str) -> bytes:
     lifted = _in_opset(model, least_opset, file_name)
     lifted.ir_version = max(lifted.ir_version, _LEAST_IR_VERSION)
     _take_constants_from_inputs(lifted.graph)
+    if shapes:
+        _fix_shapes(lifted.graph, shapes)
     return bytes(lifted.SerializeToString())
+
+
+def _fix_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """What the file says of later values was said of open sizes: it is inferred anew."""
+    for info in graph.input:
+        for dim, size in zip(info.type.tensor_type.shape.dim, shapes.get(info.name, ()), strict=False):
+            dim.dim_value = size
+    del graph.value_info[:]
+    for info in graph.output:
+        info.type.tensor_type.ClearField("shape")
 
 
 def _take_constants_from_inputs(graph: onnx.GraphProto) -> None:
