@@ -22,7 +22,7 @@ from aot.target import Optimize
 from codegen.formats import Order, Want, storage_dtype
 from codegen.instr import dsp_depthwise
 from codegen.instr.dsp_depthwise import DepthwiseRow, depthwise_row
-from codegen.kernels import depthwise_mve
+from codegen.kernels import depthwise_channels_mve, depthwise_mve
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants, requantised
@@ -53,6 +53,8 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
     """Planes for the vector schedules, else pixels as they come."""
     if depthwise_mve.serves_site(site):
         return (depthwise_mve.wants(_op(site)),)
+    if depthwise_channels_mve.serves_site(site):
+        return (depthwise_channels_mve.wants(_op(site), site.constants[1].shape[2]),)
     (top, bottom), (left, right) = _op(site).padding
     if _is_dsp_row(site):
         return (Want(Order.PLANES, 1, left, right, top, bottom, slack=dsp_depthwise.READ_AHEAD),)
@@ -75,6 +77,10 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         proc = depthwise_mve.lower_proc(site, inputs[0], output, tail)
         weights = depthwise_mve.packed_weights(w)
         schedule, why = "helium", "rows of planes interleaved, a window in one vector"
+    elif depthwise_channels_mve.serves_site(site):
+        proc = depthwise_channels_mve.lower_proc(site, inputs[0], output, tail)
+        weights = depthwise_channels_mve.packed_weights(w)
+        schedule, why = "helium", "sixteen channels side by side"
     elif _is_dsp_row(site):
         row = _dsp_row(site, output)
         space = _dsp_space(f"{proc.name} planes", row)

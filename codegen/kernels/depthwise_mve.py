@@ -58,8 +58,9 @@ def serves_site(site: Site) -> bool:
     op = site.node.op
     assert isinstance(op, DepthwiseConv2d)
     rows, columns, _ = site.constants[1].shape
-    fits = site.mve and site.are_bytes
-    return fits and op.multiplier == 1 and op.dilation[1] == 1 and rows <= PIXEL and columns <= COLUMNS
+    fits = site.mve and site.are_bytes and rows <= PIXEL and columns <= COLUMNS
+    several = site.outputs[0].shape[2] > 1  # outputs of a row, or interleaving costs more than it saves
+    return fits and several and op.multiplier == 1 and op.dilation[1] == 1
 
 
 def wants(op: DepthwiseConv2d) -> Want:

@@ -19,6 +19,7 @@ from aot.ops.rounding import RequantRounding
 from codegen.instr.arithmetic import Result, sum_int8
 from codegen.instr.instruction import Instruction
 from codegen.instr.mve import READ_AHEAD, DotTile, dot
+from codegen.instr.mve_channels import DepthwiseChannels, depthwise_channels
 from codegen.instr.mve_depthwise import CHUNK, PIXEL, DepthwiseRows, depthwise_rows, interleave
 from codegen.instr.mve_pool import add_pixels
 from codegen.instr.mve_requantise import RequantTile, load_channels, requantise_tile
@@ -178,6 +179,35 @@ def depthwise_check(name: str, tile: DepthwiseRows, requant: Requant) -> Check:
     return proc_check(name, Proc("calling", (lines, w, *params, y), body), constants)
 
 
+# Rows, columns: loops over both, over either, over none.
+CHANNEL_KERNELS = ((1, 1), (9, 1), (12, 1), (1, 11), (3, 12), (5, 5))
+CHANNEL_STEPS = ((20, (16, 1)), (130, (1, 9)))  # of taps, of the output along pixels and channels
+
+
+def depthwise_side_by_side() -> Iterator[Check]:
+    every = product(CHANNEL_KERNELS, (1, 2, 8, 9, 15, 16), (1, 3))
+    for n, ((rows, columns), channels, outputs) in enumerate(every):
+        kind, requant = list(KINDS.items())[n % len(KINDS)]
+        step, places = CHANNEL_STEPS[n % 5 % 2]
+        tile = DepthwiseChannels(channels, rows, columns, step, outputs, 21, *places, is_small=n % 3 == 0)
+        yield side_by_side_check(f"{tile.name}_{kind}_{n}", tile, requant)
+
+
+def side_by_side_check(name: str, tile: DepthwiseChannels, requant: Requant) -> Check:
+    length = 1 + (tile.columns - 1) * tile.tap_step + (tile.outputs - 1) * tile.x_step + tile.packed
+    x = Buffer("x", DType.I8, length, Role.ROWS, tile.rows)
+    w = Buffer("w", DType.I8, tile.rows * tile.columns * tile.packed, Role.CONSTANT)
+    bias, mult = (Buffer(n, DType.I32, tile.channels, Role.CONSTANT) for n in ("bias", "mult"))
+    right = Buffer("right", DType.I8, tile.channels, Role.CONSTANT)
+    size = (tile.outputs - 1) * tile.y_step + (tile.channels - 1) * tile.y_channel_step + 1
+    y = Buffer("y", DType.I8, size, Role.OUTPUT)
+    places = (at(y), at(x, 1), at(w), at(bias), at(mult), at(right))
+    body = (Invoke(depthwise_channels(tile, requant), places),)
+    constants = {n: a for n, a in tables(requant, tile.channels, 1).items() if n != "given"}
+    constants["y"] = np.zeros(size, np.int8)
+    return proc_check(name, Proc("calling", (x, w, bias, mult, right, y), body), constants)
+
+
 def pools() -> Iterator[Check]:
     for channels, pixels in product((1, 3, 4), (1, 2, 9)):
         instruction = add_pixels(channels, pixels, 30)
@@ -219,6 +249,7 @@ def sums_of_rows() -> Iterator[Check]:
         windows,
         interleaved,
         depthwise,
+        depthwise_side_by_side,
         pools,
         sums_of_rows,
     ],
