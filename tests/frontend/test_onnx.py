@@ -230,51 +230,6 @@ def test_a_mistake_is_named_with_its_place_and_the_way_out(mistake: str) -> None
     assert str(caught.value).startswith(text)
 
 
-def test_all_operators_that_are_not_supported_are_named_at_once() -> None:
-    nodes = [
-        helper.make_node("DeformConv", ["x", "x", "x"], ["a"]),
-        helper.make_node("Unique", ["x"], ["b"]),
-        helper.make_node("DeformConv", ["x", "x", "x"], ["c"]),
-    ]
-    with pytest.raises(ModelError) as caught:
-        read_onnx(file_of(nodes, [info("x", 5)], ["a", "b", "c"], opset=19), "net.onnx")
-    assert caught.value.what == "ONNX operators DeformConv, Unique are not supported"
-    assert caught.value.where == (
-        'net.onnx\nDeformConv: node 0 "a", node 2 "c"\n'
-        'Unique, the size of its result depends on the data, sizes must be known: node 1 "b"'
-    )
-
-
-def test_all_nodes_that_break_a_limit_are_named_at_once() -> None:
-    nodes = [
-        helper.make_node("Reshape", ["x", "shape"], ["a"]),
-        helper.make_node("Relu", ["a"], ["b"]),
-        helper.make_node("Transpose", ["x"], ["c"], perm=[0, 0]),
-    ]
-    data = file_of(nodes, [info("x", 2, 3), info("shape", 2, element=7)], ["b", "c"])
-    with pytest.raises(ModelError) as caught:
-        read_onnx(data, "net.onnx")
-    assert str(caught.value) == (
-        "error: 2 nodes of the model are not supported\n"
-        "  net.onnx\n"
-        '  Reshape #0 "a": its new shape "shape" must be known when the model is compiled\n'
-        '  Transpose #2 "c": its order [0, 0] does not fit 2 dimensions\n'
-        "  hint: fix it: --value shape=..."
-    )
-
-
-def test_all_inputs_whose_sizes_are_open_are_named_at_once() -> None:
-    data = file_of(
-        [helper.make_node("Add", ["x", "z"], ["y"])], [info("x", "batch", 5), info("z", "n", 5)], ["y"]
-    )
-    with pytest.raises(ModelError) as caught:
-        read_onnx(data, "net.onnx")
-    assert caught.value.what == (
-        'input "x" has the shape [batch, 5] and "z" has the shape [n, 5], all their sizes must be known'
-    )
-    assert caught.value.hint == "give them: --shape x=1,5 --shape z=1,5"
-
-
 def test_what_must_be_known_is_traced_back_to_the_inputs_it_comes_from() -> None:
     nodes = [
         helper.make_node("Add", ["n", "n"], ["twice"]),

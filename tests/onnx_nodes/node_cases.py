@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aot.frontend.onnx.operation import NeedsValueError
+from aot.frontend.onnx.errors import NeedsValueError
 from aot.frontend.onnx.read import read_onnx
 from aot.ir.graph import Array, Graph
 

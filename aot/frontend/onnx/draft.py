@@ -45,7 +45,8 @@ class Place:
     file_name: str
 
     def fail(self, what: str, hint: str = "") -> ModelError:
-        return ModelError(what, f"at {self.origin} ({self.file_name})", hint)
+        inner = "" if f'"{self.label}"' in self.origin else f', in "{self.label}"'
+        return ModelError(what, f"at {self.origin}{inner} ({self.file_name})", hint)
 
 
 @dataclass

@@ -10,6 +10,8 @@ import onnx
 
 from aot.errors import ModelError
 from aot.frontend.onnx.elements import stored_type
+from aot.frontend.onnx.errors import LeftOpenError
+from aot.frontend.onnx.refused import Refused
 from aot.ir.graph import Array
 from aot.ir.types import TensorType
 
@@ -28,28 +30,39 @@ class Input:
 
 
 def inputs_of(
-    graph: onnx.GraphProto, constants: set[str], shapes: Shapes, values: Mapping[str, Array], file_name: str
+    graph: onnx.GraphProto, constants: set[str], shapes: Shapes, values: Mapping[str, Array], refused: Refused
 ) -> Iterator[Input]:
-    """In order; older files name constants as inputs too, these are left out. Raises ModelError."""
+    """In order; older files name constants as inputs too, these are left out. Those refused are, too.
+
+    Where only the first size is open, mostly the batch, the rest of the file is looked at as if it were 1.
+    """
     infos = [info for info in graph.input if info.name not in constants]
     names = [info.name for info in infos]
     for given in (*shapes, *values):
         if given not in names:
-            raise ModelError(f'there is no input "{given}"', file_name, f"inputs: {', '.join(names)}")
+            raise ModelError(f'there is no input "{given}"', refused.file_name, f"inputs: {', '.join(names)}")
+    opened = [i for i in infos if i.name not in values and i.name not in shapes and _is_open(i)]
+    if opened:
+        refused.add(_open_sizes(opened, refused.file_name))
     for info in infos:
-        _require_tensor(info, names, file_name)
-    _require_sizes([i for i in infos if i.name not in values and i.name not in shapes], file_name)
-    for info in infos:
-        element = info.type.tensor_type.elem_type
-        dtype = stored_type(element, f'input "{info.name}" ({file_name})')
-        if info.name in values:
-            array = _fixed(info, values[info.name].astype(dtype.numpy), file_name)
-            yield Input(info.name, element, TensorType(dtype, array.shape), array)
-            continue
-        shape = _shape(info, shapes, file_name)
-        # Of no elements there is only one such tensor, so nobody has to give it.
-        only = np.zeros(shape, dtype.numpy) if 0 in shape else None
-        yield Input(info.name, element, TensorType(dtype, shape), only)
+        try:
+            _require_tensor(info, names, refused.file_name)
+            if info not in opened or _has_open_batch(info):
+                yield _input(info, shapes, values, refused.file_name)
+        except ModelError as error:
+            refused.add(error)
+
+
+def _input(info: onnx.ValueInfoProto, shapes: Shapes, values: Mapping[str, Array], file_name: str) -> Input:
+    element = info.type.tensor_type.elem_type
+    dtype = stored_type(element, f'input "{info.name}" ({file_name})')
+    if info.name in values:
+        array = _fixed(info, values[info.name].astype(dtype.numpy), file_name)
+        return Input(info.name, element, TensorType(dtype, array.shape), array)
+    shape = _shape(info, shapes, file_name)
+    # Of no elements there is only one such tensor, so nobody has to give it.
+    only = np.zeros(shape, dtype.numpy) if 0 in shape else None
+    return Input(info.name, element, TensorType(dtype, shape), only)
 
 
 def _require_tensor(info: onnx.ValueInfoProto, names: list[str], file_name: str) -> None:
@@ -64,14 +77,23 @@ def _require_tensor(info: onnx.ValueInfoProto, names: list[str], file_name: str)
         )
 
 
-def _require_sizes(infos: list[onnx.ValueInfoProto], file_name: str) -> None:
-    opened = [info for info in infos if None in _declared(info) or not _has_shape(info)]
-    if not opened:
-        return
-    shown = " and ".join(f'"{info.name}" has the shape [{_dims(info)}]' for info in opened)
-    wanted = " ".join(f"--shape {info.name}={_example(info)}" for info in opened)
-    all_sizes = "all its sizes" if len(opened) == 1 else "all their sizes"
-    raise ModelError(f"input {shown}, {all_sizes} must be known", file_name, f"give them: {wanted}")
+def _open_sizes(infos: list[onnx.ValueInfoProto], file_name: str) -> LeftOpenError:
+    shown = " and ".join(f'"{info.name}" has the shape [{_dims(info)}]' for info in infos)
+    options = " ".join(f"--shape {info.name}={_example(info)}" for info in infos)
+    all_sizes = "all its sizes" if len(infos) == 1 else "all their sizes"
+    return LeftOpenError(
+        f"input {shown}, {all_sizes} must be known", file_name, f"give them: {options}", options
+    )
+
+
+def _is_open(info: onnx.ValueInfoProto) -> bool:
+    is_tensor = info.type.WhichOneof("value") == "tensor_type"
+    return is_tensor and (None in _declared(info) or not _has_shape(info))
+
+
+def _has_open_batch(info: onnx.ValueInfoProto) -> bool:
+    first, *others = _declared(info) or [None, None]
+    return first is None and None not in others
 
 
 def _has_shape(info: onnx.ValueInfoProto) -> bool:
@@ -100,7 +122,7 @@ def _fixed(info: onnx.ValueInfoProto, array: Array, file_name: str) -> Array:
 def _shape(info: onnx.ValueInfoProto, shapes: Shapes, file_name: str) -> tuple[int, ...]:
     declared, given = _declared(info), shapes.get(info.name)
     if given is None:
-        return tuple(size for size in declared if size is not None)
+        return tuple(1 if size is None else size for size in declared)
     fits = len(given) == len(declared) and all(
         d in (None, 0, g) for d, g in zip(declared, given, strict=False)
     )

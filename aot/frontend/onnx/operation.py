@@ -10,22 +10,15 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto
 
-from aot.errors import DeployError, ModelError
+from aot.errors import ModelError
 from aot.frontend.onnx.draft import Draft, Order, Place, Value
 from aot.frontend.onnx.elements import array_of, element_name, stored_type
+from aot.frontend.onnx.errors import NeedsValueError
 from aot.frontend.onnx.strides import dense_strides
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops
-
-
-class NeedsValueError(ModelError):
-    """An importer has to know the elements of a value that is computed or given when the model runs."""
-
-    def __init__(self, error: DeployError, graph_input: str | None) -> None:
-        super().__init__(error.what, error.where, error.hint)
-        self.graph_input = graph_input  # the model's input, where it is one
 
 
 class Runner(Protocol):
@@ -126,13 +119,11 @@ class Operator:
         if array is not None:
             return array
         sources = self._sources(value)
-        hint = "export the model without it"
-        if sources:
-            hint = f"fix what it comes from: {' '.join(f'--value {name}=...' for name in sources)}"
-        if sources == [value.name]:
-            hint = f"fix it: --value {value.name}=..."
+        options = " ".join(f"--value {name}=..." for name in sources)
+        fixed = "it" if sources == [value.name] else "what it comes from"
+        hint = f"fix {fixed}: {options}" if sources else "export the model without it"
         error = self.fail(f'its {what} "{value.name}" must be known when the model is compiled', hint)
-        raise NeedsValueError(error, sources[0] if sources else None)
+        raise NeedsValueError(error, sources[0] if sources else None, options)
 
     def _sources(self, value: Value) -> list[str]:
         """The inputs of the model that it is computed from."""

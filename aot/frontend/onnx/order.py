@@ -33,14 +33,14 @@ def in_order(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
 
 
 def _sources(node: NodeProto, makers: Mapping[str, int]) -> Iterator[int]:
-    return (makers[name] for name in _reads(node) if name in makers)
+    return (makers[name] for name in reads(node) if name in makers)
 
 
-def _reads(node: NodeProto) -> Iterator[str]:
+def reads(node: NodeProto) -> Iterator[str]:
     """What a node reads, the branches and bodies in it too."""
     yield from node.input
     for attribute in node.attribute:
         for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
             yield from (output.name for output in graph.output)
             for inner in graph.node:
-                yield from _reads(inner)
+                yield from reads(inner)

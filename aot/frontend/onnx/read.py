@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 
 import onnx
@@ -11,18 +11,19 @@ from onnx import GraphProto, ModelProto, NodeProto
 from aot.errors import ModelError
 from aot.frontend.onnx.draft import Draft, Place, Value
 from aot.frontend.onnx.elements import NARROW, array_of
+from aot.frontend.onnx.errors import NoImporterError, ToldError
 from aot.frontend.onnx.functions import FunctionBody, body_of
 from aot.frontend.onnx.importers import OF_DOMAIN
 from aot.frontend.onnx.inputs import Shapes, inputs_of
 from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
 from aot.frontend.onnx.integers.recognise import with_integers
-from aot.frontend.onnx.operation import NeedsValueError, Operator
-from aot.frontend.onnx.order import in_order
-from aot.frontend.onnx.supported import STANDARD, is_supported, label_of, nodes_of, refusal, versions_of
+from aot.frontend.onnx.operation import Operator
+from aot.frontend.onnx.order import in_order, reads
+from aot.frontend.onnx.refused import Refused
+from aot.frontend.onnx.supported import STANDARD, label_of, name_of, unsupported_within, versions_of
 from aot.ir.graph import Array, Graph
 
 MAX_DEPTH = 24  # of functions and bodies in each other
-MOST_ERRORS = 50  # that are told at once
 _AGAIN = "get or export the file again"
 NO_SHAPES: Shapes = {}
 NO_VALUES: Mapping[str, Array] = {}
@@ -79,6 +80,7 @@ class _Reader:
         self.sets = versions_of(model, file_name)
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.draft = Draft(file_name)
+        self.refused = Refused(file_name)
         self.scopes: list[dict[str, Value]] = [{}]
         self.versions = [self.sets[""]]
 
@@ -87,9 +89,6 @@ class _Reader:
 
     def graph(self, shapes: Shapes, values: Mapping[str, Array]) -> Graph:
         model = self.model.graph
-        unsupported = [(i, n) for i, n in nodes_of(model) if not self._is_supported(n)]
-        if unsupported:
-            raise refusal(unsupported, self.file_name)
         self._add_initializers(model)
         inputs = self._add_inputs(shapes, values)
         self._run_all()
@@ -108,22 +107,34 @@ class _Reader:
         return with_integers(graph, self.draft.integers, self.mode)
 
     def _run_all(self) -> None:
-        """Node by node. Those that cannot be read are named all at once; what needs them is left out."""
-        errors: list[ModelError] = []
-        missing: set[str] = set()
-        for index, node in in_order(self.model.graph.node):
-            if missing & set(node.input):
-                missing.update(node.output)
-                continue
+        """What cannot be read is named all at once."""
+        model = self.model.graph
+        missing = {given.name for given in (*model.input, *model.initializer)} - self.scopes[0].keys()
+        self._run_nodes(in_order(model.node), missing)
+        whole = self.refused.whole()
+        if whole is not None:
+            raise whole
+
+    def _run_nodes(
+        self, nodes: Iterable[tuple[int, NodeProto]], missing: set[str], outer: Place | None = None
+    ) -> None:
+        """Node by node. What is refused is collected; what needs that, or is missing, is left out."""
+        is_whole = True
+        for index, node in nodes:
             try:
-                self._run_named(node, index)
+                if missing.isdisjoint(reads(node)):
+                    self._run_named(node, index, outer)
+                    continue
             except ModelError as error:
-                errors.append(error)
-                missing.update(node.output)
-            if len(errors) > MOST_ERRORS:
+                self.refused.add(error)
+            is_whole = False
+            missing.update(node.output)
+            label = self._place(node, index, outer).label
+            self.refused.add_operators(unsupported_within(node, label, self.sets, self.functions))
+            if self.refused.is_long:
                 break
-        if errors:
-            raise together(errors, self.file_name)
+        if outer is not None and not is_whole:
+            raise ToldError("a body holds what is not supported")
 
     def _delivered(self, place: Place, value: Value) -> str:
         """An output as the file means it: in its order, and in no more bits than its element type has."""
@@ -135,19 +146,20 @@ class _Reader:
             return self.draft.apply(place, NARROW[value.element], (name,))
         return name
 
-    def _is_supported(self, node: NodeProto) -> bool:
-        return (node.domain, node.op_type) in self.functions or is_supported(node, self.sets)
-
     def _add_initializers(self, graph: GraphProto) -> None:
         for tensor in graph.initializer:
-            array = array_of(tensor, f'constant "{tensor.name}" ({self.file_name})')
+            try:
+                array = array_of(tensor, f'constant "{tensor.name}" ({self.file_name})')
+            except ModelError as error:
+                self.refused.add(error)
+                continue
             name = self.draft.constant(array, tensor.name)
             self.scopes[-1][tensor.name] = _plain(name, array.ndim, tensor.data_type)
 
     def _add_inputs(self, shapes: Shapes, values: Mapping[str, Array]) -> tuple[str, ...]:
         """The names of those that a run has to give."""
         names = []
-        for found in inputs_of(self.model.graph, set(self.scopes[0]), shapes, values, self.file_name):
+        for found in inputs_of(self.model.graph, set(self.scopes[0]), shapes, values, self.refused):
             name = found.name
             if found.array is not None:
                 name = self.draft.constant(found.array, found.name)
@@ -160,13 +172,15 @@ class _Reader:
     def _find(self, name: str) -> Value | None:
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
+    def _place(self, node: NodeProto, index: int, outer: Place | None) -> Place:
+        label = label_of(node, index)
+        if outer is not None:
+            return Place(f"{outer.label}/{label}", outer.origin, self.file_name)
+        return Place(label, f'{node.op_type} #{index} "{label}"', self.file_name)
+
     def _run_named(self, node: NodeProto, index: int, outer: Place | None = None) -> None:
         """A node whose operands have names in the scopes."""
-        label = label_of(node) or f"{node.op_type}_{index}"
-        if outer is not None:
-            place = Place(f"{outer.label}/{label}", outer.origin, self.file_name)
-        else:
-            place = Place(label, f'{node.op_type} #{index} "{label}"', self.file_name)
+        place = self._place(node, index, outer)
         operands = []
         for name in node.input:
             value = self._find(name) if name else None
@@ -205,7 +219,8 @@ class _Reader:
         version = self.versions[-1] if node.domain in STANDARD else self.sets[node.domain]
         body = body_of(node, version, self._types(operands))
         if body is None:
-            raise place.fail(f"ONNX operator {node.op_type} is not supported", "docs/ops.md lists them")
+            error = place.fail(f"ONNX operator {name_of(node)} is not supported", "docs/ops.md lists them")
+            raise NoImporterError(error, name_of(node), place.label)
         if any(v is not None and v.element == onnx.TensorProto.BFLOAT16 for v in operands):
             raise place.fail(
                 f"{node.op_type} of bfloat16 is not supported: each of its steps would have to be rounded",
@@ -229,11 +244,11 @@ class _Reader:
         outer, self.scopes = self.scopes, [scope]  # a function sees its operands only
         self.versions.append(body.version or self.versions[-1])
         try:
-            for index, node in enumerate(body.nodes):
+            for node in body.nodes:
                 for position, name in enumerate(node.input):
                     if name in absent:
                         node.input[position] = ""
-                self._run_named(node, index, place)
+            self._run_nodes(enumerate(body.nodes), set(), place)
             return tuple(scope.get(name) for name in body.outputs)
         finally:
             self.versions.pop()
@@ -247,29 +262,13 @@ class _Reader:
         self.scopes.append(scope)
         try:
             self._add_initializers(graph)
-            for index, node in in_order(graph.node):
-                self._run_named(node, index, place)
+            self._run_nodes(in_order(graph.node), set(), place)
             results = [self._find(output.name) for output in graph.output]
             if None in results:
                 raise place.fail("its body has an output that no node computes", _AGAIN)
             return tuple(value for value in results if value is not None)
         finally:
             self.scopes.pop()
-
-
-def together(errors: list[ModelError], file_name: str) -> ModelError:
-    """One error as it is; of several the places, what is wrong there, and each way out once."""
-    first, *others = errors
-    if not others:
-        return first
-    lines = [
-        f"{error.where.removesuffix(f' ({file_name})').removeprefix('at ')}: {error.what}" for error in errors
-    ]
-    hints = "\n".join(dict.fromkeys(error.hint for error in errors if error.hint))
-    what = f"{len(errors)} nodes of the model are not supported"
-    whole = ModelError(what, "\n".join([file_name, *lines]), hints)
-    needing = next((error for error in errors if isinstance(error, NeedsValueError)), None)
-    return whole if needing is None else NeedsValueError(whole, needing.graph_input)
 
 
 def _plain(name: str, rank: int, element: int) -> Value:

@@ -1,0 +1,61 @@
+"""Why an ONNX operator is not supported, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Reason:
+    why: str
+    way_out: str
+
+
+_CUT = "end the model before it and do this in the application"
+_TEXTS = Reason("it works on texts, numbers are supported", _CUT)
+_SEQUENCES = Reason("it works on sequences, tensors are supported", "export the model with tensors only")
+_OPTIONAL = Reason(
+    "it works on values that may be absent, tensors are supported", "export the model with tensors only"
+)
+_SIZES = Reason("the size of its result depends on the data, sizes must be known", _CUT)
+_RANDOM = Reason("it gives random numbers", "export the model for inference, or make them an input")
+_TRAINING = Reason("it is for training", "export the model for inference")
+_OTHER_METHODS = Reason(
+    "it belongs to other methods than networks", "train a network for the task, or run it in the application"
+)
+_FUSED = Reason(
+    "it is a fused operator of onnxruntime's optimiser", "give the model as it was before it was optimised"
+)
+_UNKNOWN = Reason(
+    "", "export the model without it, or have the file define it by others (onnx.helper.make_function)"
+)
+_OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
+    {
+        **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"), _TEXTS),
+        "TfIdfVectorizer": _TEXTS,
+        **dict.fromkeys(("ConcatFromSequence", "SequenceAt", "SequenceConstruct"), _SEQUENCES),
+        **dict.fromkeys(("SequenceEmpty", "SequenceErase", "SequenceInsert"), _SEQUENCES),
+        **dict.fromkeys(("SequenceLength", "SequenceMap", "SplitToSequence"), _SEQUENCES),
+        **dict.fromkeys(("Optional", "OptionalGetElement", "OptionalHasElement"), _OPTIONAL),
+        **dict.fromkeys(("NonMaxSuppression", "Unique"), _SIZES),
+        **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _RANDOM),
+        **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _RANDOM),
+        "ImageDecoder": Reason("it reads compressed pictures, pixels are supported", _CUT),
+    }
+)
+_OF_DOMAIN: Mapping[str, Reason] = MappingProxyType(
+    {
+        "ai.onnx.ml": _OTHER_METHODS,
+        "ai.onnx.preview.training": _TRAINING,
+        "com.microsoft": _FUSED,
+        "com.microsoft.nchwc": _FUSED,
+    }
+)
+
+
+def reason_of(operator: str) -> Reason:
+    """Of an operator, with its domain in front where that is not the standard one."""
+    domain, _, name = operator.rpartition(".")
+    return _OF_DOMAIN.get(domain) or _OF_OPERATOR.get(name, _UNKNOWN)

@@ -1,0 +1,136 @@
+"""All that keeps an ONNX file from being compiled is said at once: operators, limits, open sizes, values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from aot.errors import ModelError
+from aot.frontend.onnx.read import read_onnx
+
+MAKE = helper.make_node
+DOCS = "docs/ops.md lists what each operator supports"
+
+
+def info(name: str, *sizes: int | str, element: int = 1) -> helper.ValueInfoProto:
+    return helper.make_tensor_value_info(name, element, sizes)
+
+
+def file_of(
+    nodes: list[helper.NodeProto],
+    inputs: list[helper.ValueInfoProto],
+    outputs: list[str],
+    functions: tuple[helper.FunctionProto, ...] = (),
+    **constants: np.ndarray,
+) -> bytes:
+    tensors = [helper.make_tensor(n, 7, a.shape, a.reshape(-1)) for n, a in constants.items()]
+    graph = helper.make_graph(nodes, "net", inputs, [info(name) for name in outputs], tensors)
+    sets = [
+        helper.make_opsetid("", 19),
+        helper.make_opsetid("own", 1),
+        helper.make_opsetid("com.microsoft", 1),
+    ]
+    file: bytes = helper.make_model(graph, functions=functions, opset_imports=sets).SerializeToString()
+    return file
+
+
+def refusal(data: bytes, **given: tuple[int, ...]) -> list[str]:
+    with pytest.raises(ModelError) as caught:
+        read_onnx(data, "net.onnx", shapes=given)
+    return str(caught.value).splitlines()
+
+
+def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
+    nodes = [
+        MAKE("MaxRoiPool", ["x", "x"], ["a"], name="crop", pooled_shape=[1, 1]),
+        MAKE("Relu", ["a"], ["b"]),
+        MAKE("MaxRoiPool", ["b", "b"], ["c"], pooled_shape=[1, 1]),
+        MAKE("Unique", ["x"], ["d"]),
+        MAKE("Reshape", ["x", "shape"], ["e"]),
+        MAKE("Transpose", ["z"], ["f"], perm=[0, 0]),
+        MAKE("FusedMatMul", ["x", "x"], ["g"], domain="com.microsoft"),
+    ]
+    inputs = [info("x", "batch", 3), info("z", "n", 5), info("shape", 2, element=7)]
+    assert refusal(file_of(nodes, inputs, ["c", "d", "e", "f", "g"])) == [
+        "error: ONNX operators MaxRoiPool, Unique, com.microsoft.FusedMatMul are not supported",
+        "  net.onnx",
+        '  MaxRoiPool: "crop", "c"',
+        "    export the model without it, or have the file define it by others (onnx.helper.make_function)",
+        '  Unique, the size of its result depends on the data, sizes must be known: "d"',
+        "    end the model before it and do this in the application",
+        '  com.microsoft.FusedMatMul, it is a fused operator of onnxruntime\'s optimiser: "g"',
+        "    give the model as it was before it was optimised",
+        '  input "x" has the shape [batch, 3] and "z" has the shape [n, 5], all their sizes must be known',
+        "    give them: --shape x=1,3 --shape z=1,5",
+        '  Reshape #4 "e": its new shape "shape" must be known when the model is compiled',
+        "    fix it: --value shape=...",
+        '  Transpose #5 "f": its order [0, 0] does not fit 2 dimensions',
+        "  hint: give what the file leaves open: --shape x=1,3 --shape z=1,5 --value shape=...",
+        f"        {DOCS}",
+    ]
+
+
+def test_broken_limits_alone_are_counted() -> None:
+    nodes = [
+        MAKE("Reshape", ["x", "shape"], ["a"]),
+        MAKE("Relu", ["a"], ["b"]),
+        MAKE("Transpose", ["x"], ["c"], perm=[0, 0]),
+    ]
+    told = refusal(file_of(nodes, [info("x", 2, 3), info("shape", 2, element=7)], ["b", "c"]))
+    assert told == [
+        "error: 2 things keep the model from being compiled",
+        "  net.onnx",
+        '  Reshape #0 "a": its new shape "shape" must be known when the model is compiled',
+        "    fix it: --value shape=...",
+        '  Transpose #2 "c": its order [0, 0] does not fit 2 dimensions',
+        "  hint: give what the file leaves open: --value shape=...",
+        f"        {DOCS}",
+    ]
+
+
+def test_open_sizes_alone_have_one_line_to_copy() -> None:
+    data = file_of([MAKE("Add", ["x", "z"], ["y"])], [info("x", "batch", 5), info("z", "n", 5)], ["y"])
+    assert refusal(data) == [
+        'error: input "x" has the shape [batch, 5] and "z" has the shape [n, 5], '
+        "all their sizes must be known",
+        "  net.onnx",
+        "  hint: give them: --shape x=1,5 --shape z=1,5",
+    ]
+
+
+def test_behind_sizes_that_nobody_can_guess_only_operators_are_named() -> None:
+    nodes = [MAKE("Unique", ["x"], ["a"]), MAKE("Transpose", ["x"], ["b"], perm=[0, 0])]
+    told = refusal(file_of(nodes, [info("x", 1, "width")], ["a", "b"]))
+    assert told[0] == "error: ONNX operator Unique is not supported"
+    assert not any("Transpose" in line for line in told)
+
+
+def test_an_operator_in_a_function_and_in_a_branch_is_named_with_the_way_to_it() -> None:
+    inner = [MAKE("MaxRoiPool", ["p", "p"], ["q"], name="crop", pooled_shape=[1, 1])]
+    function = helper.make_function("own", "Block", ["p"], ["q"], inner, [helper.make_opsetid("", 19)])
+    branch = helper.make_graph([MAKE("Unique", ["x"], ["u"])], "branch", [], [info("u")])
+    other = helper.make_graph([MAKE("Relu", ["x"], ["v"])], "branch", [], [info("v")])
+    nodes = [
+        MAKE("Block", ["x"], ["a"], name="first", domain="own"),
+        MAKE("Block", ["a"], ["b"], name="second", domain="own"),
+        MAKE("If", ["taken"], ["c"], name="if", then_branch=branch, else_branch=other),
+    ]
+    data = file_of(nodes, [info("x", 3)], ["b", "c"], (function,), taken=np.asarray(True))
+    told = refusal(data)
+    assert told[2] == '  MaxRoiPool: "first/crop", "second/crop"'
+    assert told[4].endswith('"if/u"')
+    data = file_of(nodes[2:], [info("x", 3)], ["c"], (function,), taken=np.asarray(False))
+    assert read_onnx(data, "net.onnx").outputs == ("c",), "a branch that is not taken may hold anything"
+
+
+def test_two_limits_in_one_body_are_both_named() -> None:
+    nodes = [MAKE("Transpose", ["x"], [name], perm=[0, 0]) for name in "uv"]
+    branch = helper.make_graph([*nodes, MAKE("Add", ["u", "v"], ["w"])], "branch", [], [info("w")])
+    made = MAKE("If", ["taken"], ["y"], name="if", then_branch=branch, else_branch=branch)
+    told = refusal(file_of([made], [info("x", 2, 3)], ["y"], taken=np.asarray(True)))
+    assert told[0] == "error: 2 things keep the model from being compiled"
+    assert [line.split(":")[0] for line in told[2:4]] == [
+        '  If #0 "if", in "if/u"',
+        '  If #0 "if", in "if/v"',
+    ]
