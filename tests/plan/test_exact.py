@@ -30,7 +30,7 @@ def board_of(seed: int) -> tuple[Board, int]:
 def test_the_search_finds_what_the_solver_proves_to_be_least(
     seed: int, require_package: Callable[..., None]
 ) -> None:
-    require_package("highspy")
+    require_package("ortools")
     board, bound = board_of(seed)
     careless = board.fill(range(len(board.blocks)))
     assert careless is not None
@@ -43,7 +43,7 @@ def test_the_search_finds_what_the_solver_proves_to_be_least(
 @settings(max_examples=12)
 @given(requests(most_steps=6))
 def test_an_exact_plan_is_right_and_never_larger(request: PlanRequest) -> None:
-    pytest.importorskip("highspy")
+    pytest.importorskip("ortools")
     searched, exact = make_plan(request), make_plan(request, exact=True)
     check_plan(request, exact)
     assert exact.arena_bytes <= searched.arena_bytes
@@ -53,7 +53,7 @@ def test_an_exact_plan_is_right_and_never_larger(request: PlanRequest) -> None:
 
 
 def test_a_placement_at_the_bound_needs_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "highspy", None)
+    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     plan = make_plan(autoencoder(), exact=True)
     assert plan.arena_bytes == plan.bound_bytes
     assert plan.is_least
@@ -70,14 +70,14 @@ def windows(height: int, *row_bytes: int) -> PlanRequest:
 
 
 def test_a_plan_above_the_bound_is_proven_by_the_solver(require_package: Callable[..., None]) -> None:
-    require_package("highspy")
+    require_package("ortools")
     plan, exact = make_plan(PROVEN), make_plan(PROVEN, exact=True)
     assert plan.arena_bytes == exact.arena_bytes > plan.bound_bytes
     assert (plan.is_least, exact.is_least) == (False, True)
 
 
 def test_a_plan_that_the_search_left_too_large_is_improved(require_package: Callable[..., None]) -> None:
-    require_package("highspy")
+    require_package("ortools")
     plan, exact = make_plan(IMPROVED), make_plan(IMPROVED, exact=True)
     check_plan(IMPROVED, exact)
     assert exact.arena_bytes < plan.arena_bytes
@@ -85,8 +85,8 @@ def test_a_plan_that_the_search_left_too_large_is_improved(require_package: Call
 
 
 def test_without_the_package_the_exact_planner_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "highspy", None)
-    with pytest.raises(ToolError, match="needs the Python package highspy") as raised:
+    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+    with pytest.raises(ToolError, match="needs the Python package ortools") as raised:
         make_plan(PROVEN, exact=True)
     assert raised.value.hint == "pip install 'solder[exact]'"
 
