@@ -36,8 +36,8 @@ class Goal:
     """One model, compiled for one goal."""
 
     arena_bytes: int
-    live_bytes: int  # most that is needed at once: no placement in this order is smaller
-    is_least: bool  # no placement is smaller: it is as small as what is live, or the solver has proven it
+    floor_bytes: int  # no placement of these rings in this order is smaller
+    is_least: bool  # no placement is smaller: it is at the floor, or the solver has proven it
     beside_bytes: int  # of it beside the tensors themselves, at the layer that has most such
     run_stack_bytes: int | None
     instructions: int | None  # None: it does not fit the board
@@ -97,7 +97,7 @@ def measure_goal(path: Path, board: Board, options: CompileOptions) -> Goal:
     instructions, stack_bytes = _run(by_rows, board)
     return Goal(
         arena_bytes=by_rows.plan.arena_bytes,
-        live_bytes=by_rows.plan.bound_bytes,
+        floor_bytes=by_rows.plan.bound_bytes,
         is_least=by_rows.plan.is_least or _is_proven_least(path, board, options, by_rows),
         beside_bytes=beside_bytes(by_rows),
         run_stack_bytes=stack_bytes,

@@ -11,7 +11,7 @@ from benchmarks.memory import BOARD, Goal, MemoryResult
 _HEAD = (
     "model",
     "ram",
-    "above what is live",
+    "above the floor",
     "speed",
     "bound",
     "beside",
@@ -27,9 +27,9 @@ _HOW = f"""\
 
 Printed by `python -m benchmarks memory` from `memory.json`, which `python -m benchmarks measure-memory`
 measures on {BOARD}, for every shared model that can be compiled. In bytes: the arena with inputs and
-outputs in it, for `--optimize ram`, how much of it is above what is live at once (*least*: the solver of
-`--exact` has proven that no placement of these rings is smaller), and for `speed`; the bound that no
-planner of whole tensors can beat; what of the `speed` arena lies beside the tensors themselves at the
+outputs in it, for `--optimize ram`, how much of it is above the floor, which no placement of these rings
+can go below (*least*: nor below this, as the solver of `--exact` has proven), and for `speed`; the bound
+that no planner of whole tensors can beat; what of the `speed` arena lies beside the tensors themselves at the
 layer with most of it (copies in another format, 16-bit rows, margins, sums): `speed` is never above the
 bound and that together; TensorFlow Lite Micro's arena; the C stack of a run at most. *Rows cost*:
 instructions more than with the same kernels over whole tensors; a line stands where a model does not
@@ -38,8 +38,8 @@ lrt_conformer_f32, whose arenas are 1,580,872, 7,677,645 and 40,217,420 bytes.
 
 Where rows do not help: vectors (autoencoders, recurrent and keyword models of one row) have none, and
 attention multiplies whole matrices; there the arena is the bound, or less where results are computed in
-place. A gate over all channels (squeeze and excite) keeps the tensor it scales. The arena is above what
-is live where rings of several sizes turn in one another; `--exact` improves it or proves it least.
+place. A gate over all channels (squeeze and excite) keeps the tensor it scales. The floor is what is live
+at once, or what rings that turn at the same time, and so cannot share a byte, take together.
 
 """
 
@@ -78,7 +78,7 @@ def _row(result: MemoryResult, arenas: dict[str, int]) -> tuple[str, ...]:
 
 
 def _above(goal: Goal) -> str:
-    above = goal.arena_bytes - goal.live_bytes
+    above = goal.arena_bytes - goal.floor_bytes
     return f"{above:,}{', least' if above and goal.is_least else ''}"
 
 

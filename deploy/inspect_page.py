@@ -62,7 +62,7 @@ def _peak(report: Report) -> str:
     bound = f"whole tensors would need {memory.whole_tensor_bound_bytes:,}"
     above = memory.arena_bytes - memory.bound_bytes
     least = (
-        "proven least in this order" if memory.is_least else f"{above:,} above what is live, not proven least"
+        "proven least in this order" if memory.is_least else f"{above:,} above the floor, not proven least"
     )
     spread = " + ".join(f"{size:,} in {pool}" for pool, size in memory.pool_bytes.items())
     taken = (

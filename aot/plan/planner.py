@@ -11,6 +11,7 @@ from aot.errors import FitError
 from aot.plan.conflicts import forbidden_distances
 from aot.plan.exact import solve_placement
 from aot.plan.firings import Firings, number_firings
+from aot.plan.floor import placement_floor
 from aot.plan.model import Buffer, Plan, PlanRequest
 from aot.plan.order import Draft, draft_given, search_orders
 from aot.plan.place import Board, Cost, Placement, improve, place_in_sequences
@@ -21,7 +22,7 @@ PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model wit
 PLACED_ROWS = 1_000_000  # more rows in them all,
 REFINED_ORDERS = 2  # and as many of these with care
 QUICK = (100_000, 150)  # pairs of blocks looked at in a search for a placement, and at most so many trials
-CAREFUL = (600_000, 500)
+CAREFUL = (2_000_000, 500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,14 @@ class _Placed:
     draft: Draft
     board: Board
     placement: Placement
+    floor: int  # no placement of these rings in this order is smaller
     is_proven: bool = False
 
     @property
     def is_least(self) -> bool:
         """Whether it is known that no placement of these rings in this order is smaller."""
         missing, _, taken = self.cost
-        return self.is_proven or (missing, taken) == (0, self.draft.bound)
+        return self.is_proven or (missing, taken) == (0, self.floor)
 
     @property
     def cost(self) -> Cost:
@@ -46,7 +48,7 @@ def make_plan(request: PlanRequest, exact: bool = False) -> Plan:
     """Deterministic. Raises FitError where the pools are too small, PlanError where the request is absurd.
 
     `exact` lets a solver improve the placement in a single pool, or prove it, where the search left it above
-    the bound.
+    the floor.
     """
     firings = number_firings(request)
     wholes = order_whole_stages(request)
@@ -79,19 +81,19 @@ def _place(firings: Firings, draft: Draft) -> _Placed:
     blocks = make_blocks(firings, draft.lives, draft.rings)
     excuses = find_excuses(firings, draft.lives, draft.rings)
     board = Board(blocks, forbidden_distances(blocks, excuses, draft.lives.after), firings.request.pools)
-    return _Placed(draft, board, place_in_sequences(board))
+    return _Placed(draft, board, place_in_sequences(board), max(draft.bound, placement_floor(board)))
 
 
 def _refine(placed: _Placed, effort: tuple[int, int], enough: int = 0) -> _Placed:
     """Within the effort: until nothing smaller is possible or the placement is small enough."""
     work, most = effort
     trials = min(work // len(placed.board.blocks) ** 2, most)
-    placement = improve(placed.board, placed.placement, max(placed.draft.bound, enough), trials)
+    placement = improve(placed.board, placed.placement, max(placed.floor, enough), trials)
     return replace(placed, placement=placement)
 
 
 def _solve(placed: _Placed) -> _Placed:
-    placement, is_proven = solve_placement(placed.board, placed.placement, placed.draft.bound)
+    placement, is_proven = solve_placement(placed.board, placed.placement, placed.floor)
     return replace(placed, placement=placement, is_proven=is_proven)
 
 
@@ -109,7 +111,7 @@ def _plan(firings: Firings, placed: _Placed, wholes: WholeOrder) -> Plan:
         order=draft.order,
         buffers=buffers,
         pool_bytes={pool.name: end for pool, end in zip(pools, placement.ends, strict=True)},
-        bound_bytes=draft.bound,
+        bound_bytes=placed.floor,
         is_least=placed.is_least,
         whole_tensor_bound_bytes=wholes.peak_bytes if wholes.is_exact else least_whole_peak(firings.request),
         peak_firing=_firing(peak, len(draft.order)),

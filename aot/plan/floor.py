@@ -1,0 +1,101 @@
+"""A floor under all placements: the bytes of blocks no two of which can ever share one.
+
+Rings that turn at the same time cannot interleave, so more is needed than what is live at any moment. Most
+pairs of blocks exclude one another altogether; where one may cover no more than the ends of another (a ring
+grows into the rows that an input gives back), the core between its ends still excludes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.plan.place import Board
+
+MOST_CORED = 12  # the largest blocks, of which only the core may count
+MOST_NODES = 2_000  # of the search tree: fewer give a lower floor, never a wrong one
+
+Ends = tuple[int, int]  # bytes at the begin and at the end of a block that another may cover
+
+
+@dataclass(frozen=True, slots=True)
+class _Exclusions:
+    """What of each block no other of a set covers."""
+
+    sizes: tuple[int, ...]
+    ends: tuple[dict[int, Ends], ...]  # [block][other]: no entry where they may lie anywhere
+
+    def core(self, block: int, others: tuple[int, ...]) -> int:
+        """Bytes between what the others may cover at one end and at the other."""
+        ends = [self.ends[block][other] for other in others if other in self.ends[block]]
+        begin, end = (max((covered[n] for covered in ends), default=0) for n in (0, 1))
+        return max(self.sizes[block] - begin - end, 0)
+
+    def weights(self, cored: frozenset[int], among: tuple[int, ...]) -> list[int]:
+        return [self.core(n, among) if n in cored else size for n, size in enumerate(self.sizes)]
+
+    def excluded(self, block: int, cored: frozenset[int]) -> set[int]:
+        """Blocks that share no byte with it: with its core, where it is cored."""
+        return {
+            other
+            for other, ends in self.ends[block].items()
+            if block in cored or other in cored or ends == (0, 0)
+        }
+
+
+def placement_floor(board: Board) -> int:
+    """No placement of these blocks takes less."""
+    them = _exclusions(board)
+    everything = tuple(range(len(them.sizes)))
+    best, cored = _heaviest(them, frozenset(), everything), frozenset[int]()
+    for block in sorted(everything, key=lambda n: (-them.sizes[n], n))[:MOST_CORED]:
+        found = _heaviest(them, cored | {block}, everything)
+        if found > best:
+            best, cored = found, cored | {block}
+    return best
+
+
+def _exclusions(board: Board) -> _Exclusions:
+    sizes, ends = tuple(board.sizes), [dict[int, Ends]() for _ in board.sizes]
+    for block, neighbours in enumerate(board.neighbours):
+        for other, spans in neighbours:
+            if len(spans) == 1:  # wrong values of `offset of block - offset of other`
+                first, last = spans[0]
+                begin, end = max(sizes[block] + first - 1, 0), max(sizes[other] - last - 1, 0)
+                ends[other][block] = begin, end
+    return _Exclusions(sizes, tuple(ends))
+
+
+def _heaviest(them: _Exclusions, cored: frozenset[int], everything: tuple[int, ...]) -> int:
+    weights = them.weights(cored, everything)
+    search = _Search(weights, [them.excluded(n, cored) for n in everything])
+    search.run([n for n in sorted(everything, key=lambda n: -weights[n]) if weights[n]], 0, ())
+    return sum(them.core(n, search.best) if n in cored else them.sizes[n] for n in search.best)
+
+
+class _Search:
+    """The heaviest set of blocks that all exclude one another, by branch and bound."""
+
+    def __init__(self, weights: list[int], excluded: list[set[int]]) -> None:
+        self.weights, self.excluded = weights, excluded
+        self.heaviest, self.best, self.nodes = 0, tuple[int, ...](), 0
+
+    def run(self, candidates: list[int], weight: int, chosen: tuple[int, ...]) -> None:
+        self.nodes += 1
+        if weight > self.heaviest:
+            self.heaviest, self.best = weight, chosen
+        while candidates and self.nodes < MOST_NODES and weight + self._most(candidates) > self.heaviest:
+            taken, *candidates = candidates
+            allowed = [n for n in candidates if n in self.excluded[taken]]
+            self.run(allowed, weight + self.weights[taken], (*chosen, taken))
+
+    def _most(self, candidates: list[int]) -> int:
+        """At most so much more: of blocks that pairwise may share bytes, one."""
+        classes: list[list[int]] = []
+        for n in candidates:
+            for together in classes:
+                if self.excluded[n].isdisjoint(together):
+                    together.append(n)
+                    break
+            else:
+                classes.append([n])
+        return sum(self.weights[together[0]] for together in classes)
