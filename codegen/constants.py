@@ -9,19 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.ir.graph import Array
+from aot.ir.types import DType
 from codegen.instr.real import literal
 from codegen.lower import LoweredStage
 from codegen.states import StateInfo
 
-_C_TYPES = {
-    "bool": "uint8_t",
-    "float32": "float",
-    "int16": "int16_t",
-    "int32": "int32_t",
-    "int64": "int64_t",
-    "int8": "int8_t",
-    "uint8": "uint8_t",
-}
+_C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
+_SUFFIXES = {"int64": "LL", "uint32": "u", "uint64": "ULL"}
 _LINE = 100
 _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
 
@@ -104,4 +98,5 @@ def _numbers(data: Array) -> list[str]:
     if data.dtype == np.float32:
         return [literal(value) for value in data.tolist()]
     numbers: list[str] = np.char.mod("%d", data).tolist()
-    return [_WIDE.get(n, f"{n}LL") for n in numbers] if data.dtype == np.int64 else numbers
+    suffix = _SUFFIXES.get(data.dtype.name, "")
+    return [_WIDE.get(n, f"{n}{suffix}") for n in numbers] if suffix else numbers

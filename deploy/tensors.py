@@ -12,7 +12,7 @@ from aot.ir.types import DType, TensorType
 from platforms.rpc.messages import RemoteTensor
 
 # enum solder_dtype of solder_model.h, which counts from 1
-_DTYPES = (DType.I8, DType.U8, DType.I16, DType.I32, DType.I64, DType.F32, DType.BOOL)
+_DTYPES = (DType.I8, DType.U8, DType.I16, DType.I32, DType.I64, DType.F32, DType.BOOL, DType.U32, DType.U64)
 
 
 @dataclass(frozen=True, slots=True)

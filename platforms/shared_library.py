@@ -28,7 +28,18 @@ _GUARD = 0xC5
 _ALIGN = 16
 _MESSAGE_LINES = 12
 # enum solder_dtype of solder_model.h
-_DTYPES = (None, DType.I8, DType.U8, DType.I16, DType.I32, DType.I64, DType.F32, DType.BOOL)
+_DTYPES = (
+    None,
+    DType.I8,
+    DType.U8,
+    DType.I16,
+    DType.I32,
+    DType.I64,
+    DType.F32,
+    DType.BOOL,
+    DType.U32,
+    DType.U64,
+)
 
 
 class _Tensor(ctypes.Structure):

@@ -19,6 +19,8 @@ class DType(Enum):
     I64 = "i64"
     F32 = "f32"
     BOOL = "bool"
+    U32 = "u32"
+    U64 = "u64"
 
     @property
     def bytes(self) -> int:
@@ -51,6 +53,8 @@ _NUMPY: dict[DType, np.dtype[np.generic]] = {
     DType.I64: np.dtype(np.int64),
     DType.F32: np.dtype(np.float32),
     DType.BOOL: np.dtype(np.bool_),
+    DType.U32: np.dtype(np.uint32),
+    DType.U64: np.dtype(np.uint64),
 }
 _C_NAME: dict[DType, str] = {
     DType.I8: "int8_t",
@@ -60,6 +64,8 @@ _C_NAME: dict[DType, str] = {
     DType.I64: "int64_t",
     DType.F32: "float",
     DType.BOOL: "uint8_t",
+    DType.U32: "uint32_t",
+    DType.U64: "uint64_t",
 }
 
 

@@ -19,7 +19,11 @@ from aot.ops.curve import Curve
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.detect import Detect
+from aot.ops.energy import Energy
+from aot.ops.fft import Fft, RealSpectrum
+from aot.ops.filter_bank import FilterBank
 from aot.ops.fold import Fold, PlaceOf
+from aot.ops.gain_control import GainControl
 from aot.ops.gather import Gather, GatherNd
 from aot.ops.l2_norm import L2Norm
 from aot.ops.log_softmax import LogSoftmax
@@ -35,6 +39,15 @@ from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
 from aot.ops.resize import Resize
 from aot.ops.select import Select
+from aot.ops.signal import (
+    FixedLog,
+    Headroom,
+    NoiseEstimate,
+    ShiftUp,
+    WholeRoot,
+    Window,
+    WithoutNoise,
+)
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 from aot.ops.update_slice import UpdateSlice
@@ -60,10 +73,16 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Dequantize,
             Detect,
             Div,
+            Energy,
+            Fft,
+            FilterBank,
+            FixedLog,
             Fold,
+            GainControl,
             Gather,
             GatherNd,
             HardSwish,
+            Headroom,
             L2Norm,
             LeakyRelu,
             LogSoftmax,
@@ -74,19 +93,25 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             Mean,
             Mul,
             Narrow,
+            NoiseEstimate,
             Pad,
             PlaceOf,
             Prelu,
             Quantize,
+            RealSpectrum,
             Rearrange,
             Reshape,
             Resize,
             Select,
+            ShiftUp,
             Softmax,
             SquaredDifference,
             Sub,
             Tanh,
             UpdateSlice,
+            WholeRoot,
+            Window,
+            WithoutNoise,
         )
     }
 )

@@ -65,4 +65,4 @@ def wrapped(value: int, dtype: DType) -> int:
 
 def unsigned(dtype: DType) -> str:
     """The C type in which integers of that type wrap around without harm."""
-    return "uint64_t" if dtype is DType.I64 else "uint32_t"
+    return "uint64_t" if dtype.bytes == 8 else "uint32_t"

@@ -12,7 +12,9 @@ enum solder_dtype {
     SOLDER_I32 = 4,
     SOLDER_I64 = 5,
     SOLDER_F32 = 6,
-    SOLDER_BOOL = 7
+    SOLDER_BOOL = 7,
+    SOLDER_U32 = 8,
+    SOLDER_U64 = 9
 };
 
 struct solder_tensor {

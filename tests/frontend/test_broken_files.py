@@ -86,7 +86,7 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: tensor(0, dtype="float16"),
         "error: element type FLOAT16 is not supported\n"
         '  tensor 0 "image" (net.tflite)\n'
-        "  hint: supported: BOOL, FLOAT32, INT16, INT32, INT4, INT64, INT8, UINT8",
+        "  hint: supported: BOOL, FLOAT32, INT16, INT32, INT4, INT64, INT8, UINT32, UINT64, UINT8",
     ),
     "scale": (
         lambda: tensor(0, scales=(float("nan"),)),

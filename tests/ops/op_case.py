@@ -35,7 +35,10 @@ def random_values(rng: np.random.Generator, tensor: TensorType) -> Array:
     if tensor.dtype is DType.BOOL:
         return rng.integers(0, 2, tensor.shape).astype(np.bool_)
     low, high = tensor.dtype.limits
-    values = rng.integers(low, high + 1, tensor.shape).astype(tensor.dtype.numpy)
+    if tensor.dtype is DType.U64:  # whose largest is beyond the generator's usual type
+        values = rng.integers(low, high, tensor.shape, np.uint64, endpoint=True)
+    else:
+        values = rng.integers(low, high + 1, tensor.shape).astype(tensor.dtype.numpy)
     values.flat[0], values.flat[-1] = low, high
     return values
 

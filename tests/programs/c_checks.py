@@ -134,5 +134,5 @@ def _literal(value: int | float) -> str:
     if isinstance(value, float):
         return f"{value!r}f" if np.isfinite(value) else literal(value)
     if not -(2**31) <= value < 2**31:
-        return "INT64_MIN" if value == -(2**63) else f"{value}LL"
+        return "INT64_MIN" if value == -(2**63) else f"{value}{'ULL' if value >= 2**63 else 'LL'}"
     return "INT32_MIN" if value == -(2**31) else str(value)

@@ -23,6 +23,8 @@ DTYPES = {
     tflite.TensorType.INT64: DType.I64,
     tflite.TensorType.FLOAT32: DType.F32,
     tflite.TensorType.BOOL: DType.BOOL,
+    tflite.TensorType.UINT32: DType.U32,
+    tflite.TensorType.UINT64: DType.U64,
 }
 _DTYPE_NAMES = {number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)}
 MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, and still quick to reckon with

@@ -10,6 +10,7 @@ import flatbuffers
 import numpy as np
 import numpy.typing as npt
 import tflite
+from flatbuffers import flexbuffers
 
 Array = npt.NDArray[np.generic]
 
@@ -173,4 +174,6 @@ def _operator(out: flatbuffers.Builder, op: OperatorSpec, kinds: Sequence[tuple[
         texts = {name: out.CreateString(v) for name, v in op.fields.items() if isinstance(v, str)}
         fields["BuiltinOptions"] = _table(out, op.options, **{**op.fields, **texts})
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, op.options)
+    elif op.code.startswith(_CUSTOM) and op.fields:
+        fields["CustomOptions"] = out.CreateByteVector(bytes(flexbuffers.Dumps(dict(op.fields))))
     return _table(out, "Operator", **fields)

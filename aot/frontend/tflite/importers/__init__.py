@@ -22,6 +22,7 @@ from aot.frontend.tflite.importers.lstm import import_lstm
 from aot.frontend.tflite.importers.pooling import import_average_pool_2d, import_max_pool_2d
 from aot.frontend.tflite.importers.reductions import REDUCTIONS
 from aot.frontend.tflite.importers.shapes import SHAPES
+from aot.frontend.tflite.importers.signals import SIGNALS
 from aot.frontend.tflite.importers.svdf import import_svdf
 from aot.frontend.tflite.importers.transpose_conv import import_transpose_conv
 from aot.frontend.tflite.importers.unary import UNARY
@@ -37,6 +38,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **KNOWN,
         **REDUCTIONS,
         **SHAPES,
+        **SIGNALS,
         **UNARY,
         **VARIABLES,
         "AVERAGE_POOL_2D": import_average_pool_2d,

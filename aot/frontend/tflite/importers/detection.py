@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from flatbuffers import flexbuffers
 
+from aot.frontend.tflite.custom_options import custom_options
 from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange
@@ -47,15 +47,7 @@ def _import_detection(draft: Draft, operator: Operator, mode: str) -> None:
 
 
 def _options(operator: Operator) -> Mapping[str, Any]:
-    table = operator.table
-    stored = table.CustomOptionsAsNumpy() if table.CustomOptionsLength() else np.zeros(0, np.uint8)
-    try:
-        found = flexbuffers.Loads(bytearray(stored.tobytes()))
-    except Exception as error:  # of a damaged file, of any kind
-        raise operator.fail(
-            f"its options cannot be read: {error}", "the file looks corrupted: get or convert it again"
-        ) from None
-    known = found if isinstance(found, dict) else {}
+    known = custom_options(operator)
     wanted = ("num_classes", "max_detections", "nms_score_threshold", "nms_iou_threshold", *_SCALES)
     bad = [name for name in wanted if not isinstance(known.get(name), int | float)]
     if bad or any(not 0 < float(known[name]) < 1e9 for name in (*_SCALES, "num_classes", "max_detections")):

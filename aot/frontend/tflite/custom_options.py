@@ -1,0 +1,33 @@
+"""Attributes of custom operators: a map in a format of its own, by name; a damaged one is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flatbuffers import flexbuffers
+
+from aot.frontend.tflite.draft import Operator
+
+_CORRUPTED = "the file looks corrupted: get or convert it again"
+
+
+def custom_options(operator: Operator) -> Mapping[str, Any]:
+    """Nothing where there is no map."""
+    table = operator.table
+    if not table.CustomOptionsLength():
+        return {}
+    try:
+        found = flexbuffers.Loads(bytearray(table.CustomOptionsAsNumpy().tobytes()))
+    except Exception as error:  # of a damaged file, of any kind
+        raise operator.fail(f"its options cannot be read: {error}", _CORRUPTED) from None
+    return found if isinstance(found, dict) else {}
+
+
+def whole_options(operator: Operator, *names: str) -> tuple[int, ...]:
+    """Attributes that have to be there, and be whole numbers from 0 on."""
+    known = custom_options(operator)
+    bad = [name for name in names if not isinstance(known.get(name), int) or not 0 <= known[name] < 2**31]
+    if bad:
+        raise operator.fail(f"its options {', '.join(bad)} are no whole numbers from 0 on", _CORRUPTED)
+    return tuple(int(known[name]) for name in names)

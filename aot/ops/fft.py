@@ -1,0 +1,190 @@
+"""Fourier transforms of pairs (real, imaginary), each stage scaled down: bit for bit what kissfft makes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.op import Constraint, Cost, Op, Types, given
+
+_TYPES = (DType.I16, DType.I32, DType.F32)
+_MOST = 1 << 14
+Numbers = npt.NDArray[Any]  # i64 or f64: wider than what is stored
+
+
+def _pairs(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Fft)
+    x = given(inputs[0])
+    fits = x.rank > 0 and 2 <= op.pairs <= _MOST and op.pairs & (op.pairs - 1) == 0
+    return None if fits and x.shape[-1] <= 2 * op.pairs else f"{op.pairs} of {limits.shape_text(x)}"
+
+
+def _even(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x = given(inputs[0])
+    return None if x.rank and x.shape[-1] % 2 == 0 else f"it has shape {limits.shape_text(x)}"
+
+
+def factors(count: int) -> tuple[int, ...]:
+    """Fours and then a two: the outermost stage first."""
+    found = []
+    while count > 1:
+        found.append(4 if count % 4 == 0 else 2)
+        count //= found[-1]
+    return tuple(found)
+
+
+def turns(count: int, of: DType, shift: float = 0.0) -> npt.NDArray[np.float64]:
+    """[count, 2]: cosine and sine of -2 pi (n + shift) / count; integers fill their type."""
+    angles = [-2 * math.pi * (n + shift) / count for n in range(count)]
+    return np.array([[unit(math.cos(a), of), unit(math.sin(a), of)] for a in angles])
+
+
+def unit(value: float, of: DType) -> float:
+    """A number from -1 to 1 as it is stored."""
+    return float(np.float32(value)) if of is DType.F32 else math.floor(0.5 + of.limits[1] * value)
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Numbers of one type as a signal processor has them: integers wrap, products are fractions."""
+
+    dtype: DType
+
+    def kept(self, x: Numbers) -> Numbers:
+        return x if self.dtype is DType.F32 else x.astype(self.dtype.numpy).astype(np.int64)
+
+    def product(self, terms: Numbers) -> Numbers:
+        """A sum of products, rounded."""
+        if self.dtype is DType.F32:
+            return terms
+        bits = 8 * self.dtype.bytes - 1
+        return self.kept((terms.astype(np.int64) + (1 << (bits - 1))) >> bits)
+
+    def divided(self, x: Numbers, by: int) -> Numbers:
+        return x if self.dtype is DType.F32 else self.product(x * (self.dtype.limits[1] // by))
+
+    def half(self, x: Numbers) -> Numbers:
+        return x / 2 if self.dtype is DType.F32 else self.kept(x.astype(np.int64) >> 1)
+
+    def turned(self, z: Numbers, w: Numbers) -> Numbers:
+        """Pairs in the last dimension, multiplied."""
+        real = self.product(z[..., 0] * w[..., 0] - z[..., 1] * w[..., 1])
+        imaginary = self.product(z[..., 0] * w[..., 1] + z[..., 1] * w[..., 0])
+        return np.stack([real, imaginary], axis=-1)
+
+
+def _as_pairs(x: Array) -> Numbers:
+    wide = np.float64 if x.dtype == np.float32 else np.int64
+    return x.astype(wide).reshape(-1, x.shape[-1] // 2, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Fft(Op):
+    """Input: x, pairs in its last dimension, zeros beyond. Integers are divided by 4 or 2 at each stage."""
+
+    name: ClassVar[str] = "fft"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        limits.same_dtype_in(*_TYPES),
+        Constraint(f"pairs must be 2, 4, 8, ... or {_MOST}, as many as x has or more", _pairs),
+    )
+    pairs: int = 2
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x = given(inputs[0])
+        return ((x.dtype.value, (*x.shape[:-1], 2 * self.pairs)),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x, out = given(arrays[0]), outputs[0]
+        filled = np.zeros(out.shape, x.dtype)
+        filled[..., : x.shape[-1]] = x
+        z, numbers, count = _as_pairs(filled), Arithmetic(out.dtype), self.pairs
+        w = turns(count, numbers.dtype).astype(z.dtype)
+        radices = factors(count)
+        # From the samples in time to the smallest transforms side by side.
+        z = z.reshape(-1, *reversed(radices), 2)
+        z = z.transpose(0, *range(len(radices), 0, -1), len(radices) + 1).reshape(-1, count, 2)
+        done = 1
+        for radix in reversed(radices):
+            z = _stage(z.reshape(-1, radix, done, 2), w, count // (radix * done), numbers)
+            done *= radix
+        return (z.reshape(out.shape).astype(x.dtype),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        macs = 2 * outputs[0].elements * (self.pairs.bit_length() - 1)
+        return Cost(macs=macs, elementwise=outputs[0].elements)
+
+
+def _stage(z: Numbers, w: Numbers, step: int, numbers: Arithmetic) -> Numbers:
+    """[..., radix, done, 2]: transforms of `done` pairs each become one of radix * done."""
+    radix, done = z.shape[1:3]
+    z = numbers.divided(z, radix)
+    first = z[:, 0]
+    turned = [numbers.turned(z[:, q], w[np.arange(done) * step * q]) for q in range(1, radix)]
+    if radix == 2:
+        return np.stack([numbers.kept(first + turned[0]), numbers.kept(first - turned[0])], axis=1)
+    one, two, three = turned
+    even, odd = numbers.kept(first + two), numbers.kept(first - two)
+    both, between = numbers.kept(one + three), numbers.kept(one - three)
+    side = np.stack([between[..., 1], -between[..., 0]], axis=-1)
+    parts = (even + both, odd + side, even - both, odd - side)
+    return np.stack([numbers.kept(part) for part in parts], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class RealSpectrum(Op):
+    """Input: x, the transform of pairs of neighbouring real samples. Their own transform, one pair more.
+
+    Integers are halved before and after.
+    """
+
+    name: ClassVar[str] = "real_spectrum"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        limits.same_dtype_in(*_TYPES),
+        Constraint("the last dimension must hold pairs", _even),
+    )
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x = given(inputs[0])
+        return ((x.dtype.value, (*x.shape[:-1], x.shape[-1] + 2)),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x = given(arrays[0])
+        numbers = Arithmetic(outputs[0].dtype)
+        stored = _as_pairs(x)
+        count = stored.shape[1]
+        mirror = numbers.kept(stored[:, -np.arange(1, count // 2 + 1)] * np.array([1, -1]))
+        z, mirror = numbers.divided(stored, 2), numbers.divided(mirror, 2)
+        here = z[:, 1 : count // 2 + 1]
+        w = spectrum_turns(count, numbers.dtype).astype(z.dtype)
+        total, turned = numbers.kept(here + mirror), numbers.turned(numbers.kept(here - mirror), w)
+        y = np.zeros((z.shape[0], count + 1, 2), z.dtype)
+        y[:, 1 : count // 2 + 1] = numbers.half(total + turned)
+        # The one in the middle is written twice; this is what stays.
+        y[:, count - np.arange(1, count // 2 + 1), 0] = numbers.half(total - turned)[..., 0]
+        y[:, count - np.arange(1, count // 2 + 1), 1] = numbers.half(turned - total)[..., 1]
+        y[:, 0, 0] = numbers.kept(z[:, 0, 0] + z[:, 0, 1])
+        y[:, count, 0] = numbers.kept(z[:, 0, 0] - z[:, 0, 1])
+        return (y.reshape(outputs[0].shape).astype(x.dtype),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(macs=2 * given(inputs[0]).elements, elementwise=outputs[0].elements)
+
+
+def spectrum_turns(count: int, of: DType) -> npt.NDArray[np.float64]:
+    """[count / 2, 2]: cosine and sine of -pi (n / count + 1/2), from n = 1."""
+    angles = [-math.pi * (n / count + 0.5) for n in range(1, count // 2 + 1)]
+    return np.array([[unit(math.cos(a), of), unit(math.sin(a), of)] for a in angles]).reshape(-1, 2)

@@ -1,0 +1,102 @@
+"""gain_control: a gain from a table by the noise, then what is left of the level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.ir.types import DType
+from aot.ops.gain_control import (
+    RATIO_BITS,
+    RESULT_BITS,
+    GainControl,
+    beyond,
+    compressed,
+    curved,
+    place_of,
+)
+from codegen.instr.instruction import Function
+from codegen.instr.plain import expression_function
+from codegen.instr.signal import BIT_LENGTH
+from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.loops.affine import variable
+from codegen.loops.ir import Apply, Buffer, Declare, Element, For, Role, Stmt, Store, at, load
+from codegen.model import RowFormat
+
+_PLACE = expression_function(
+    "gain_place",
+    DType.I32,
+    (DType.U32,),
+    "a <= 2 ? (int32_t)a : 4 * bit_length(a) - 6",
+    place_of,
+    needs=(BIT_LENGTH,),
+)
+_BEYOND = Function(
+    "gain_beyond",
+    DType.I32,
+    """\
+/* How far a noise lies beyond the place of its gain: ten bits. */
+static inline int32_t gain_beyond(uint32_t noise)
+{
+    if (noise <= 2) {
+        return 0;
+    }
+    const int32_t size = bit_length(noise);
+    return (int32_t)((size < 11 ? noise << (11 - size) : noise >> (size - 11)) & 0x3FF);
+}
+""",
+    beyond,
+    needs=(BIT_LENGTH,),
+)
+_CURVED = Function(
+    "gain_between",
+    DType.I32,
+    """\
+/* A parabola through three gains. */
+static inline int32_t gain_between(int32_t start, int32_t slope, int32_t bend, int32_t by)
+{
+    const int32_t line = ((bend * by) >> 5) + slope * 32;
+    return (int16_t)(((line * by + 16384) >> 15) + start);
+}
+""",
+    curved,
+)
+
+
+def _compressed(shift: int) -> Function:
+    down = 2 + 2 * RATIO_BITS - RESULT_BITS
+    definition = f"""\
+/* The level above its noise: a square where it is small, a line beyond. */
+static inline uint32_t compressed_{shift}(uint32_t level, int32_t gain)
+{{
+    const uint32_t ratio = (uint32_t)(((uint64_t)level * (uint32_t)gain) >> {shift});
+    if (ratio < {2 << RATIO_BITS}u) {{
+        return (ratio * ratio) >> {down};
+    }}
+    return (ratio >> {RATIO_BITS - RESULT_BITS}) - {1 << RESULT_BITS}u;
+}}
+"""
+    return Function(
+        f"compressed_{shift}", DType.U32, definition, lambda a, g: compressed(int(a), int(g), shift)
+    )
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, i = site.node.op, variable("i")
+    assert isinstance(op, GainControl)
+    xs, noise, gains = (operand(site, n, name) for n, name in enumerate(("x", "noise", "gains")))
+    ys = result(site)
+    place, by = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in ("place", "by"))
+    three = tuple(Element(at(gains, n), load(place)) for n in range(3))
+    gain = Apply(_CURVED, (*three, load(by)))
+    body: tuple[Stmt, ...] = (
+        Declare(place),
+        Declare(by),
+        Store(at(place), Apply(_PLACE, (load(noise, i),))),
+        Store(at(by), Apply(_BEYOND, (load(noise, i),))),
+        Store(at(ys, i), Apply(_compressed(op.shift), (load(xs, i), gain))),
+    )
+    return flat_kernel(site, (xs, noise, gains), (For("i", ys.elements, body),), "the gains")
+
+
+KERNEL = OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType))

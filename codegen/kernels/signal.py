@@ -1,0 +1,91 @@
+"""window, headroom, shift_up, whole_root, noise_estimate, without_noise, fixed_log: element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from aot.ir.types import DType
+from aot.ops.signal import (
+    FixedLog,
+    Headroom,
+    NoiseEstimate,
+    ShiftUp,
+    WholeRoot,
+    Window,
+    WithoutNoise,
+)
+from codegen.instr import signal
+from codegen.instr.instruction import Function
+from codegen.kernels.elements import element_kernel, element_wants
+from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.loops.affine import variable
+from codegen.loops.ir import Apply, Buffer, Const, Declare, Expr, For, Load, Role, Stmt, Store, at, load
+from codegen.model import RowFormat
+
+
+def _elementwise(function: Callable[[Site], Function], what: str) -> OpKernel:
+    def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+        def made(values: Sequence[Load]) -> Expr:
+            return Apply(function(site), tuple(values))
+
+        return element_kernel(site, inputs, output, made, what)
+
+    return OpKernel(wants=element_wants, lower=lower, dtypes=frozenset(DType))
+
+
+def _headroom(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    assert isinstance(site.node.op, Headroom)
+    xs, i = operand(site, 0, "x"), variable("i")
+    largest = Buffer("largest", DType.I16, 1, Role.LOCAL)
+    body: tuple[Stmt, ...] = (
+        Declare(largest),
+        Store(at(largest), Const(0)),
+        For("i", xs.elements, (Store(at(largest), Apply(signal.LOUDER, (load(largest), load(xs, i)))),)),
+        Store(at(result(site)), Apply(signal.FREE_BITS, (load(largest),))),
+    )
+    return flat_kernel(site, (xs,), body, "the bits that are free above the loudest")
+
+
+def _window(site: Site) -> Function:
+    assert isinstance(site.node.op, Window)
+    return signal.windowed(site.node.op.shift)
+
+
+def _shift_up(site: Site) -> Function:
+    assert isinstance(site.node.op, ShiftUp)
+    return signal.SHIFTED_UP
+
+
+def _whole_root(site: Site) -> Function:
+    assert isinstance(site.node.op, WholeRoot)
+    return signal.SHIFTED_ROOT
+
+
+def _noise_estimate(site: Site) -> Function:
+    op = site.node.op
+    assert isinstance(op, NoiseEstimate)
+    return signal.noise_estimate(op.up, op.down, op.limited)
+
+
+def _without_noise(site: Site) -> Function:
+    op = site.node.op
+    assert isinstance(op, WithoutNoise)
+    return signal.without_noise(op.up, op.down, op.least)
+
+
+def _fixed_log(site: Site) -> Function:
+    op = site.node.op
+    assert isinstance(op, FixedLog)
+    return signal.fixed_log_function(op.up, op.scale)
+
+
+KERNELS: Mapping[str, OpKernel] = {
+    "fixed_log": _elementwise(_fixed_log, "logarithms"),
+    "headroom": OpKernel(wants=flat_wants, lower=_headroom, dtypes=frozenset(DType)),
+    "noise_estimate": _elementwise(_noise_estimate, "estimates of noise"),
+    "shift_up": _elementwise(_shift_up, "shifted samples"),
+    "whole_root": _elementwise(_whole_root, "square roots"),
+    "window": _elementwise(_window, "windowed samples"),
+    "without_noise": _elementwise(_without_noise, "channels without their noise"),
+}

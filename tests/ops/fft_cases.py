@@ -1,0 +1,23 @@
+"""Transforms: stages of four, with a two, several rows, samples that end early, three element types."""
+
+from __future__ import annotations
+
+from op_case import float32, op_case, plain
+
+from aot.ir.types import DType
+from aot.ops.fft import Fft, RealSpectrum
+
+_I16, _I32 = DType.I16, DType.I32
+CASES = (
+    op_case("fft_of_fours", Fft(16), [plain(_I16, 32)], plain(_I16)),
+    op_case("fft_with_a_two", Fft(8), [plain(_I16, 3, 16)], plain(_I16)),
+    op_case("fft_filled", Fft(32), [plain(_I16, 2, 41)], plain(_I16)),
+    op_case("fft_least", Fft(2), [plain(_I16, 4)], plain(_I16)),
+    op_case("fft_int32", Fft(8), [plain(_I32, 2, 16)], plain(_I32)),
+    op_case("fft_float32", Fft(16), [float32(2, 30)], float32()),
+    op_case("real_spectrum_even", RealSpectrum(), [plain(_I16, 2, 32)], plain(_I16)),
+    op_case("real_spectrum_odd", RealSpectrum(), [plain(_I16, 10)], plain(_I16)),
+    op_case("real_spectrum_one", RealSpectrum(), [plain(_I16, 2)], plain(_I16)),
+    op_case("real_spectrum_int32", RealSpectrum(), [plain(_I32, 16)], plain(_I32)),
+    op_case("real_spectrum_float32", RealSpectrum(), [float32(2, 16)], float32()),
+)

@@ -1,0 +1,25 @@
+"""Filter banks: more channels than share a loop, one channel, weights beyond 16 bits and below 0."""
+
+from __future__ import annotations
+
+import numpy as np
+from op_case import OpCase, constant_of, op_case, plain
+
+from aot.ir.types import DType
+from aot.ops.filter_bank import FilterBank
+
+
+def _case(name: str, energies: int, channels: int, width: int, largest: int) -> OpCase:
+    rng = np.random.default_rng(3)
+    first = np.sort(rng.integers(0, energies - width + 1, channels)).astype(np.int32)
+    weights = rng.integers(-largest, largest + 1, (channels, width)).astype(np.int32)
+    weights[: channels // 2, width // 2 :] = 0
+    constants = [constant_of(first), constant_of(weights)]
+    return op_case(name, FilterBank(), [plain(DType.U32, energies)], plain(DType.U64), constants)
+
+
+CASES = (
+    _case("filter_bank_many", 60, 19, 11, 4096),
+    _case("filter_bank_one", 5, 1, 5, 4096),
+    _case("filter_bank_wide", 12, 3, 1, 2**31 - 1),
+)

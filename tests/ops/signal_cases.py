@@ -1,0 +1,37 @@
+"""A front end's steps: shifts at both ends, numbers over the whole range, channels of several runs."""
+
+from __future__ import annotations
+
+import numpy as np
+from op_case import constant_of, op_case, plain
+
+from aot.ir.types import DType, TensorType
+from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
+
+_HALF = constant_of((np.hanning(7) * 4096).astype(np.int16))
+_SHARES = (constant_of(np.uint32([409, 983, 409])), constant_of(np.uint32([15975, 15401, 15975])))
+
+
+def i16(*shape: int) -> TensorType:
+    return plain(DType.I16, *shape)
+
+
+def u32(*shape: int) -> TensorType:
+    return plain(DType.U32, *shape)
+
+
+CASES = (
+    op_case("window_row", Window(12), [i16(1, 7)], i16(), [_HALF]),
+    op_case("window_rows", Window(4), [i16(3, 7)], i16(), [_HALF]),
+    op_case("window_not_shifted", Window(0), [i16(2, 5), i16(5)], i16()),
+    op_case("headroom_many", Headroom(), [i16(480)], plain(DType.I32)),
+    op_case("headroom_one", Headroom(), [i16(1)], plain(DType.I32)),
+    op_case("shift_up_vector", ShiftUp(), [i16(9), plain(DType.I32)], i16()),
+    op_case("whole_root_vector", WholeRoot(), [plain(DType.U64, 40), plain(DType.I32)], u32()),
+    op_case("noise_estimate_vector", NoiseEstimate(10, 14), [u32(3), u32(3)], u32(), _SHARES),
+    op_case("noise_estimate_limited", NoiseEstimate(0, 14, True), [u32(2, 3)] * 2, u32(), _SHARES),
+    op_case("without_noise_vector", WithoutNoise(10, 14, 819), [u32(30), u32(30)], u32()),
+    op_case("without_noise_not_shifted", WithoutNoise(0, 0, 0), [u32(5), u32(5)], u32()),
+    op_case("fixed_log_vector", FixedLog(3, 64), [u32(40)], i16()),
+    op_case("fixed_log_image", FixedLog(0, 2**31 - 1), [u32(1, 2, 3, 4)], i16()),
+)
