@@ -147,6 +147,8 @@ def test_rows_that_nobody_reads_take_no_place() -> None:
 
 def test_a_compiled_model_needs_at_least_its_bound_and_at_most_its_arena(compiled: CompiledModel) -> None:
     memory = facts_of(compiled).memory
-    assert compiled.plan.bound_bytes <= memory.peak_bytes <= memory.arena_bytes == compiled.plan.arena_bytes
+    # The bound knows of rings that share no byte: it may lie above all that lives at once.
+    assert max(compiled.plan.bound_bytes, memory.peak_bytes) <= memory.arena_bytes
+    assert memory.arena_bytes == compiled.plan.arena_bytes
     assert any(buffer.is_ring for buffer in memory.buffers)
     assert {layer.output for layer in compiled.layers} <= memory.by_name.keys()
