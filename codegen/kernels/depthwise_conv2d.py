@@ -22,7 +22,7 @@ from aot.target import Optimize
 from codegen.formats import Order, Want, storage_dtype
 from codegen.instr import dsp_depthwise
 from codegen.instr.dsp_depthwise import DepthwiseRow, depthwise_row
-from codegen.kernels import depthwise_channels_mve, depthwise_mve
+from codegen.kernels import depthwise_blocks, depthwise_channels, depthwise_channels_mve, depthwise_mve
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants, requantised
@@ -44,7 +44,7 @@ def _op(site: Site) -> DepthwiseConv2d:
 
 def _is_dsp_row(site: Site) -> bool:
     op, (rows, columns, _) = _op(site), site.constants[1].shape
-    square = rows == columns == dsp_depthwise.KERNEL
+    square = rows == columns == dsp_depthwise.KERNEL and site.outputs[0].shape[2] > 1
     plain = op.multiplier == 1 and op.dilation[1] == 1 and op.stride[1] in dsp_depthwise.STRIDES
     return site.dsp and square and plain and site.are_bytes
 
@@ -54,10 +54,12 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
     if depthwise_mve.serves_site(site):
         return (depthwise_mve.wants(_op(site)),)
     if depthwise_channels_mve.serves_site(site):
-        return (depthwise_channels_mve.wants(_op(site), site.constants[1].shape[2]),)
+        return (depthwise_blocks.wants(site, depthwise_channels_mve.blocks_of(site), 1),)
     (top, bottom), (left, right) = _op(site).padding
     if _is_dsp_row(site):
         return (Want(Order.PLANES, 1, left, right, top, bottom, slack=dsp_depthwise.READ_AHEAD),)
+    if depthwise_channels.serves_site(site):
+        return (depthwise_channels.wants(site),)
     return (Want(Order.PIXELS, site.input(0).dtype.bytes, left, right, top, bottom),)
 
 
@@ -79,7 +81,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         schedule, why = "helium", "rows of planes interleaved, a window in one vector"
     elif depthwise_channels_mve.serves_site(site):
         proc = depthwise_channels_mve.lower_proc(site, inputs[0], output, tail)
-        weights = depthwise_channels_mve.packed_weights(w)
+        weights = depthwise_channels_mve.blocks_of(site).packed(w)
         schedule, why = "helium", "sixteen channels side by side"
     elif _is_dsp_row(site):
         row = _dsp_row(site, output)
@@ -88,6 +90,13 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         proc = tensorize(proc, "column", [depthwise_row(replace(row, turns=point["turns"]), tail.to_int8)])
         weights = np.append(weights, np.zeros(dsp_depthwise.READ_AHEAD, np.int8))
         schedule, why = "smlad", "3x3 windows along planes, nine weights in five registers"
+    elif depthwise_channels.serves_site(site):
+        space = depthwise_channels.space(f"{proc.name} channels", site, inputs[0], output)
+        point = space.chosen(site.tuned)
+        proc = depthwise_channels.lower_proc(site, inputs[0], output, tail, point)
+        weights = depthwise_channels.blocks_of(site).packed(w)
+        schedule = "smlad"
+        why = f"{point['pixels']} x 4 sums per tile, {inputs[0].dtype_bytes * 8}-bit rows"
     else:
         proc = _schedule_plain(proc, w.shape[0], w.shape[1], site.optimize is Optimize.SIZE)
         schedule, why = "plain", "one output at a time"

@@ -16,6 +16,7 @@ from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.rounding import RequantRounding
 from codegen.instr.dsp import DotTile, dot
+from codegen.instr.dsp_channels import ChannelsTile, window
 from codegen.instr.dsp_depthwise import STRIDES, DepthwiseRow, depthwise_row
 from codegen.instr.instruction import Instruction
 from codegen.instr.requantise import Requant, to_int8
@@ -75,6 +76,21 @@ def dots_of_wide_weights() -> Iterator[Trial]:
         yield f"{tile.name}_{steps}", calling(dot(tile)), {}
 
 
+# Kernel rows and columns: loops over both, over either, over none; taps and pixels, near and far.
+WINDOWS = ((1, 1), (9, 1), (12, 1), (1, 11), (2, 3), (3, 4))
+WINDOW_STEPS = ((20, 6), (7, 21))
+
+
+def windows() -> Iterator[Trial]:
+    for (rows, columns), pixels, channels, small in product(WINDOWS, (1, 2), (1, 2, 3, 4), (False, True)):
+        for n, x_dtype in enumerate((DType.I8, DType.I16, DType.I16)):
+            steps, aligned = WINDOW_STEPS[n // 2], n < 2
+            tile = ChannelsTile(pixels, channels, rows, columns, *steps, x_dtype, aligned, small)
+            if tile.is_possible:
+                name = f"{tile.name}_{small}"
+                yield name, calling(window(tile), x=4 if aligned else 3, w=n), {}
+
+
 # How sums become stored values, and the shift: with their sign, without it, clamped, of any shift.
 STORED = {
     "signed": (Requant(3, -128, 127, RequantRounding.DOUBLE, (1, 22), sum_fits_30_bits=True), 8),
@@ -107,7 +123,7 @@ def depthwise_rows() -> Iterator[Trial]:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-@pytest.mark.parametrize("instructions", [dots, dots_of_wide_weights, depthwise_rows])
+@pytest.mark.parametrize("instructions", [dots, dots_of_wide_weights, windows, depthwise_rows])
 def test_instructions_do_what_their_nests_say(
     instructions: Callable[[], Iterator[Trial]], require_tool: Callable[..., None], tmp_path: Path
 ) -> None:

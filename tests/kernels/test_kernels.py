@@ -29,7 +29,7 @@ ON_AVR, ON_AVR_MACS = 1, 4000  # and as many of those written: each case is a pr
 NOT_IN_AVR_LIBC = {"narrow": "rintf"}  # the compiler names what is missing; nothing is computed wrongly
 # Where memory is to be saved, some kernels read narrower rows; where code is, tiles are for any shape.
 OTHER_GOALS = [
-    *((op_name, "ram") for op_name in ("conv2d", "dense")),
+    *((op_name, "ram") for op_name in ("conv2d", "dense", "depthwise_conv2d")),
     *((op_name, "size") for op_name in ("conv2d", "depthwise_conv2d")),
 ]
 ON_BOARD = [*((op_name, "speed") for op_name in KERNELS), *OTHER_GOALS]

@@ -231,6 +231,12 @@ def _long_row() -> OpCase:
     return op_case("long_rows", op, [int8(1, 9, 700, 1, zero_point=-4)], int8(scale=0.05), [w])
 
 
+def _far_taps() -> OpCase:
+    """Neighbouring taps further apart than an immediate says, and channels that leave a rest."""
+    w = int8_weights(1, 2, 2101, axis=2)
+    return op_case("far_taps", DepthwiseConv2d(), [int8(1, 1, 3, 2101)], int8(scale=0.1), [w])
+
+
 def _wide_softmax(length: int, scale: float) -> OpCase:
     """So many results that each is next to nothing, and their sum is large."""
     return op_case(
@@ -240,6 +246,6 @@ def _wide_softmax(length: int, scale: float) -> OpCase:
 
 LARGE: Mapping[str, tuple[OpCase, ...]] = {
     "conv2d": (_far_pixels(1), _far_pixels(2), _all_registers()),
-    "depthwise_conv2d": (_long_row(),),
+    "depthwise_conv2d": (_long_row(), _far_taps()),
     "softmax": (_wide_softmax(1000, 0.05), _wide_softmax(4095, 1e-4)),
 }

@@ -1,0 +1,120 @@
+"""depthwise_conv2d in blocks of channels that lie side by side: the nest that SMLAD and Helium share.
+
+for blocks of channels: for channels of it: for pixels:
+    sum = bias[c]
+    for r in kernel rows: for t in kernel columns:
+        sum += x_row[r][x * stride + t * dilation][c] * w[block][r][t][channel]
+    y[x][c] = requantised(sum)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.op import given
+from codegen.formats import Want, storage_dtype
+from codegen.instr.requantise import ToInt8
+from codegen.kernels.kernel import Site
+from codegen.kernels.requantised import channel_constants, scale_constants
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import Accumulate, Binary, Buffer, Declare, For, Proc, Role, Stmt, Store, at, load
+from codegen.model import RowFormat
+
+
+def op_of(site: Site) -> DepthwiseConv2d:
+    assert isinstance(site.node.op, DepthwiseConv2d)
+    return site.node.op
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Channels in blocks of `most`, the last one smaller; weights of a tap in words of `lanes`."""
+
+    channels: int
+    most: int
+    lanes: int
+
+    @property
+    def ranges(self) -> tuple[tuple[int, int, int], ...]:
+        """(first channel, how many blocks, channels of each)."""
+        whole, rest = divmod(self.channels, self.most)
+        both = ((0, whole, self.most), (whole * self.most, 1, rest))
+        return tuple((first, count, size) for first, count, size in both if count * size)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(size for _, _, size in self.ranges)
+
+    @property
+    def past(self) -> int:
+        """Channels past a pixel's last one that are read, and multiplied by zeros."""
+        return -self.channels % self.lanes
+
+    def packed(self, w: Array) -> Array:
+        """[row][column][channel] as [block][row][column][channel]; zeros where words are not whole."""
+        padded = np.concatenate([w, np.zeros((*w.shape[:2], self.past), np.int8)], axis=2)
+        firsts = range(0, self.channels, self.most)
+        return np.concatenate([padded[:, :, first : first + self.most].reshape(-1) for first in firsts])
+
+
+def wants(site: Site, blocks: Blocks, dtype_bytes: int) -> Want:
+    (top, bottom), (left, right) = op_of(site).padding
+    return Want(dtype_bytes=dtype_bytes, left=left, right=right, top=top, bottom=bottom, slack=blocks.past)
+
+
+def nest(
+    site: Site, blocks: Blocks, x: RowFormat, y: RowFormat, to_int8: ToInt8, is_late: bool = False
+) -> Proc:
+    """Loops `c` over a block's channels, `column`, `r` and `t`; late: constants are loaded behind a sum."""
+    rows, columns, channels = site.constants[1].shape
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, rows)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    w = Buffer("w", DType.I8, rows * columns * (channels + blocks.past), Role.CONSTANT)
+    tables = channel_constants(to_int8, channels, Affine()).tables
+    body: tuple[Stmt, ...] = ()
+    for first, count, size in blocks.ranges:
+        name = "block" if first == 0 else "last"
+        begin = variable(name) * size + first
+        packed = -(-size // blocks.lanes) * blocks.lanes
+        channel = _channel(site, (x, y), (xs, ys, w), to_int8, begin, packed, is_late)
+        body += (For(name, count, (For("c", size, channel),)),)
+    return Proc(f"depthwise_conv2d_{rows}x{columns}_{channels}_by_{y.width}", (xs, ys, w, *tables), body)
+
+
+def _channel(
+    site: Site,
+    formats: tuple[RowFormat, RowFormat],
+    buffers: tuple[Buffer, Buffer, Buffer],
+    to_int8: ToInt8,
+    first: Affine,
+    packed: int,
+    is_late: bool,
+) -> tuple[Stmt, ...]:
+    """Channel c of the block that begins at `first`, whose taps have `packed` weights each."""
+    op, (rows, columns, channels) = op_of(site), site.constants[1].shape
+    (x, y), (xs, ys, w) = formats, buffers
+    c, column, r, t = (variable(v) for v in ("c", "column", "r", "t"))
+    constants = channel_constants(to_int8, channels, first + c)
+    total = Buffer("sum", to_int8.sum_dtype, 1, Role.LOCAL)
+    pixel = column * op.stride[1] + t * op.dilation[1] + (x.left - op.padding[1][0])
+    weight = first * (rows * columns) + (r * columns + t) * packed + c
+    product = Binary("*", load(xs, pixel * x.x_step + first + c, r), load(w, weight))
+    place = (column + y.left) * y.x_step + (first + c) * y.c_step
+    window = For("r", rows, (For("t", columns, (Accumulate(at(total), product),)),))
+    if is_late:
+        scales = scale_constants(to_int8, channels, first + c)
+        begun = (Declare(total), Store(at(total), load(constants.tables[0], first + c)))
+        stored = Store(at(ys, place), scales.stored(load(total)))
+        return (For("column", y.width, (*begun, window, *scales.loads, stored)),)
+    body = (
+        Declare(total),
+        Store(at(total), given(constants.start)),
+        window,
+        Store(at(ys, place), constants.stored(load(total))),
+    )
+    return (*constants.loads, For("column", y.width, body))

@@ -1,0 +1,81 @@
+"""depthwise_conv2d for SMLAD, windows of any size: pairs of pixels by four channels per tile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aot.target import Optimize
+from codegen.formats import Want, storage_dtype
+from codegen.instr.dsp_channels import CHANNELS, PIXELS, ChannelsTile, window
+from codegen.kernels import depthwise_blocks
+from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
+from codegen.kernels.kernel import Site
+from codegen.kernels.knobs import Knob, Point, Space
+from codegen.kernels.requantised import Requantised, channel_constants
+from codegen.loops.affine import Affine
+from codegen.loops.ir import Proc
+from codegen.loops.schedule import privatize, reorder, split, unroll
+from codegen.loops.tensorize import tensorize
+from codegen.model import RowFormat
+
+KNOBS = (Knob("pixels", (1, PIXELS)),)
+
+
+def serves_site(site: Site) -> bool:
+    """One filter per channel, whatever the window."""
+    return site.dsp and site.are_bytes and op_of(site).multiplier == 1
+
+
+def blocks_of(site: Site) -> Blocks:
+    return Blocks(site.constants[1].shape[2], CHANNELS, CHANNELS)
+
+
+def wants(site: Site) -> Want:
+    """Wide rows where pixels are many: the rows of a tall window are few bytes, widened as fast as loaded."""
+    is_wide = site.wide and site.outputs[0].shape[2] > 1
+    return depthwise_blocks.wants(site, blocks_of(site), 2 if is_wide else 1)
+
+
+def space(task: str, site: Site, x: RowFormat, y: RowFormat) -> Space:
+    """Two pixels where there are two and a load reaches both."""
+    most = PIXELS if y.width > 1 and _tile(site, x, PIXELS, CHANNELS).is_possible else 1
+
+    def is_possible(point: Point) -> bool:
+        return point["pixels"] <= most
+
+    extents: Mapping[str, int] = {"pixels": y.width}
+    return Space(task, KNOBS, {"pixels": most}, is_possible, extents)
+
+
+def lower_proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised, point: Point) -> Proc:
+    """A lone pixel's constants are loaded when its sums are made; else they would wait on the stack."""
+    is_alone = y.width == 1
+    proc = nest(site, blocks_of(site), x, y, tail.to_int8, is_late=is_alone)
+    constants = channel_constants(tail.to_int8, tail.bias.size, Affine()).names
+    proc = reorder(proc if is_alone else privatize(proc, constants, "c"), "c", "column")
+    proc = split(proc, "column", point["pixels"], "xb", "xi")
+    for var in ("c", "xi"):
+        proc = unroll(privatize(proc, ("sum", *constants), var), var)
+    for outer in ("c", "xi"):
+        for inner in ("r", "t"):
+            proc = reorder(proc, outer, inner)
+    sizes = blocks_of(site).sizes
+    tiles = [_tile(site, x, pixels, n) for pixels in sorted({point["pixels"], 1}) for n in sizes]
+    proc = tensorize(proc, "r", [window(tile) for tile in tiles])
+    return reorder(proc, "xi", "c")
+
+
+def _tile(site: Site, x: RowFormat, pixels: int, channels: int) -> ChannelsTile:
+    rows, columns, _ = site.constants[1].shape
+    op = op_of(site)
+    return ChannelsTile(
+        pixels=pixels,
+        channels=channels,
+        rows=rows,
+        columns=columns,
+        tap_step=op.dilation[1] * x.x_step,
+        pixel_step=op.stride[1] * x.x_step,
+        x_dtype=storage_dtype(site.input(0), x),
+        x_aligned=x.x_step % 2 == 0 or (x.width == 1 and columns == 1),
+        is_small=site.optimize is Optimize.SIZE,
+    )
