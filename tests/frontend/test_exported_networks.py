@@ -151,6 +151,17 @@ def attention(net: Net) -> str:
     return net.classes(net.node("ReduceMean", y, net.ints(1), keepdims=0), 8)
 
 
+def normalised_by_steps(net: Net) -> str:
+    """A layer normalisation as exports before operator set 17 have it, between dense layers."""
+    x = net.build.real_input("x", (1, 10, 8))
+    y = net.node("MatMul", x, net.weights(8, 8))
+    centred = net.node("Sub", y, net.node("ReduceMean", y, net.ints(-1)))
+    two, epsilon = (net.build.constant(np.float32(number)) for number in (2, 1e-5))
+    variance = net.node("ReduceMean", net.node("Pow", centred, two), net.ints(-1))
+    y = net.node("Div", centred, net.node("Sqrt", net.node("Add", variance, epsilon)))
+    return net.node("MatMul", net.node("Mul", y, net.weights(8)), net.weights(8, 5))
+
+
 NETWORKS: dict[str, tuple[Make, str]] = {
     "residual": (
         residual,
@@ -183,6 +194,10 @@ NETWORKS: dict[str, tuple[Make, str]] = {
         attention,
         "dense dense dense rearrange rearrange batch_matmul softmax rearrange batch_matmul rearrange dense "
         "add fold mul mul fold mul mul sub add curve sub div mul add fold mul dense",
+    ),
+    "normalised by steps": (
+        normalised_by_steps,
+        "dense fold mul sub combine fold mul add curve div mul dense",
     ),
 }
 

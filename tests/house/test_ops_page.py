@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from aot.frontend.onnx.importers import IMPORTERS as ONNX
-from aot.frontend.onnx.importers import MICROSOFT
+from aot.frontend.onnx.importers import OF_DOMAIN
 from aot.frontend.tflite.importers import IMPORTERS as TFLITE
 from aot.ops import OPS
 from aot.ops.op import Op
@@ -56,7 +56,7 @@ def onnx_section() -> Iterator[str]:
     names = ", ".join(f"`{name}`" for name in sorted(ONNX))
     yield f"Those that are read, of operator sets 7 and later: {names}."
     yield "Others are read where ONNX itself, or the file, defines them by these (functions)."
-    names = ", ".join(f"`{name}`" for name in sorted(MICROSOFT))
+    names = ", ".join(f"`{name}`" for name in sorted(OF_DOMAIN["com.microsoft"]))
     yield f"Of the domain `com.microsoft`: {names}."
     yield from ON_QUANTISED.splitlines()
     yield "float64, float16, bfloat16 and narrower reals are computed in f32, rounded where the file casts."

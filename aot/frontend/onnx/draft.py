@@ -172,16 +172,19 @@ class Draft:
 
     def graph(self, name: str, inputs: Sequence[str], outputs: Mapping[str, str]) -> Graph:
         """`outputs` gives for each output's name the value it is."""
-        for wish, made in outputs.items():
-            self._name_output(wish, made, inputs, outputs)
+        made = dict(outputs)
+        for wish in outputs:
+            if made[wish] != wish and wish in self.types:
+                free = self._fresh(wish, self.types)
+                self._rename(wish, free)
+                made = {name: free if value == wish else value for name, value in made.items()}
+            self._name_output(wish, made[wish], inputs, made)
         whole = Graph(name, tuple(inputs), tuple(outputs), tuple(self.nodes), self.types, self.constants)
         return whole.with_nodes(whole.nodes)
 
     def _name_output(self, wish: str, made: str, inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
         if made == wish:
             return
-        if wish in self.types:
-            self._rename(wish, self._fresh(wish, self.types))
         if made in self.constants:
             self.types[wish], self.constants[wish] = self.types[made], self.constants[made]
         elif made in inputs or made in outputs or sum(m == made for m in outputs.values()) > 1:

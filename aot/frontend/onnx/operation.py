@@ -200,9 +200,16 @@ class Operator:
 
     def do(self, op_type: str, *operands: Value | None, **attributes: object) -> Value:
         """The first result of another operator, as it would be in the same file."""
-        node = onnx.helper.make_node(op_type, [""] * len(operands), ["made"], **attributes)
-        made = self.runner.run(node, operands, self.place)[0]
-        if made is None:
+        return self.do_all(1, op_type, *operands, **attributes)[0]
+
+    def do_all(
+        self, count: int, op_type: str, *operands: Value | None, **attributes: object
+    ) -> Sequence[Value]:
+        """The first results, each of which there must be."""
+        names = [f"made{number}" for number in range(count)]
+        node = onnx.helper.make_node(op_type, [""] * len(operands), names, **attributes)
+        made = [value for value in self.runner.run(node, operands, self.place)[:count] if value is not None]
+        if len(made) < count:
             raise self.fail(f"{op_type} gives nothing", "get or export the file again")
         return made
 

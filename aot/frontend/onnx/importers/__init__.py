@@ -9,6 +9,7 @@ from aot.frontend.onnx.importers.choosing import CHOOSING
 from aot.frontend.onnx.importers.control import CONTROL
 from aot.frontend.onnx.importers.convolution import CONVOLUTION
 from aot.frontend.onnx.importers.elementwise import ELEMENTWISE
+from aot.frontend.onnx.importers.fused import FUSED
 from aot.frontend.onnx.importers.gathering import GATHERING
 from aot.frontend.onnx.importers.indexing import INDEXING
 from aot.frontend.onnx.importers.moving import MOVING
@@ -51,5 +52,5 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
 )
 # By the operator's domain.
 OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType(
-    {"": IMPORTERS, "ai.onnx": IMPORTERS, "com.microsoft": MICROSOFT}
+    {"": IMPORTERS, "ai.onnx": IMPORTERS, "com.microsoft": MappingProxyType({**FUSED, **MICROSOFT})}
 )

@@ -20,7 +20,7 @@ def attribute(node: Operator, name: str) -> object:
     return next(onnx.helper.get_attribute_value(a) for a in node.proto.attribute if a.name == name)
 
 
-def _attributes(node: Operator, *but: str) -> Attributes:
+def attributes(node: Operator, *but: str) -> Attributes:
     return {a.name: attribute(node, a.name) for a in node.proto.attribute if a.name not in but}
 
 
@@ -47,7 +47,7 @@ def _conv(node: Operator) -> Value:
     reals = [_real(node, 0), _real(node, 3, 0)]
     if node.has(8):
         reals.append(_bias(node, node.operand(8), node.operand(1), node.operand(4)))
-    return _integers(node, node.do("Conv", *reals, **_attributes(node)), 6)
+    return _integers(node, node.do("Conv", *reals, **attributes(node)), 6)
 
 
 def _bias(node: Operator, bias: Value, x_scale: Value, w_scale: Value) -> Value:
@@ -68,7 +68,7 @@ def _gemm(node: Operator) -> Value:
     if node.has(6):
         scaled = node.do("Mul", node.operand(1), node.operand(4))
         reals.append(node.do("DequantizeLinear", node.operand(6), scaled, axis=0))
-    made = node.do("Gemm", *reals, **_attributes(node))
+    made = node.do("Gemm", *reals, **attributes(node))
     return _integers(node, made, 7) if node.has(7) else made
 
 
@@ -82,7 +82,7 @@ def _one(op_type: str, *dropped: str) -> Importer:
     def import_it(node: Operator) -> Value:
         if node.integer("channels_last", 0):
             raise node.fail("channels_last is not supported", "export the model with channels first")
-        made = node.do(op_type, _real(node, 0), **_attributes(node, "channels_last", *dropped))
+        made = node.do(op_type, _real(node, 0), **attributes(node, "channels_last", *dropped))
         return _integers(node, made, 3)
 
     return import_it
@@ -105,7 +105,7 @@ def _concat(node: Operator) -> Value:
 
 def _as_standard(node: Operator) -> Value:
     """The operator of the same name that ONNX has."""
-    return node.do(node.proto.op_type, *node.operands, **_attributes(node))
+    return node.do(node.proto.op_type, *node.operands, **attributes(node))
 
 
 # In the standard domain.

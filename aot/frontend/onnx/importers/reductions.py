@@ -16,6 +16,7 @@ from aot.frontend.onnx.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.contract import Contract
 from aot.ops.fold import Fold, Folding, PlaceOf
+from aot.ops.quantize import Dequantize
 from aot.ops.reduce import Mean
 
 
@@ -81,6 +82,8 @@ def _mean_of_pixels(node: Operator, x: Value, axes: tuple[int, ...]) -> Value | 
     along = sorted(order.index(a) for a in axes)
     if not along or order[0] != 0 or along[0] == 0 or along[-1] == rank - 1:
         return None
+    if rank == 3 and not node.draft.is_stored(x, order) and not _is_dequantised(node, x):
+        return None  # numbers in a vector, not pixels of a line: none of them has to move
     name = node.draft.stored(node.place, x, order)
     stored = node.draft.types[name].shape
     image = node.reshaped(name, (1,) * (4 - rank) + stored)
@@ -93,6 +96,12 @@ def _mean_of_pixels(node: Operator, x: Value, axes: tuple[int, ...]) -> Value | 
     return node.value(
         node.reshaped(node.plain(left), [s for a, s in enumerate(shape) if a not in axes]), x.element
     )
+
+
+def _is_dequantised(node: Operator, x: Value) -> bool:
+    """Whether it may become a mean of integers."""
+    maker = next((n for n in reversed(node.draft.nodes) if x.name in n.outputs), None)
+    return maker is not None and isinstance(maker.op, Dequantize)
 
 
 def _l1(node: Operator) -> Value:
