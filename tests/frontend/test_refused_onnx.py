@@ -49,17 +49,17 @@ def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
         MAKE("Unique", ["x"], ["d"]),
         MAKE("Reshape", ["x", "shape"], ["e"]),
         MAKE("Transpose", ["z"], ["f"], perm=[0, 0]),
-        MAKE("FusedMatMul", ["x", "x"], ["g"], domain="com.microsoft"),
+        MAKE("GroupQueryAttention", ["x", "x"], ["g"], domain="com.microsoft"),
     ]
     inputs = [info("x", "batch", 3), info("z", "n", 5), info("shape", 2, element=7)]
     assert refusal(file_of(nodes, inputs, ["c", "d", "e", "f", "g"])) == [
-        "error: ONNX operators MaxRoiPool, Unique, com.microsoft.FusedMatMul are not supported",
+        "error: ONNX operators MaxRoiPool, Unique, com.microsoft.GroupQueryAttention are not supported",
         "  net.onnx",
         '  MaxRoiPool: "crop", "c"',
         "    export the model without it, or have the file define it by others (onnx.helper.make_function)",
         '  Unique, the size of its result depends on the data, sizes must be known: "d"',
         "    end the model before it and do this in the application",
-        '  com.microsoft.FusedMatMul, it is a fused operator of onnxruntime\'s optimiser: "g"',
+        '  com.microsoft.GroupQueryAttention, it is a fused operator of onnxruntime\'s optimiser: "g"',
         "    give the model as it was before it was optimised",
         '  input "x" has the shape [batch, 3] and "z" has the shape [n, 5], all their sizes must be known',
         "    give them: --shape x=1,3 --shape z=1,5",
