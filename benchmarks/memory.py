@@ -20,11 +20,12 @@ from codegen.facts import facts_of
 from codegen.model import CompiledModel, CompileOptions
 from codegen.report import make_report
 from deploy.device import LineChoices, open_device
-from deploy.firmware import BuildChoices, build_source, model_source
+from deploy.firmware import build_source, model_source
 from deploy.fit import require_fit
 from deploy.measure import Meter, run_series
 from deploy.samples import random_samples
 from deploy.tensors import remote_slots
+from platforms.base import BuildChoices
 from platforms.stack_depth import run_stack
 
 BOARD = "mps2-an386"

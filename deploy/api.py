@@ -23,7 +23,7 @@ from codegen.tuning_records import read_records
 from deploy.cache import cached
 from deploy.compiling import Compiled, compile_for
 from deploy.device import LineChoices, open_device
-from deploy.firmware import BuildChoices, Prepared, build, prepare, prepare_compiled
+from deploy.firmware import Prepared, build, prepare, prepare_compiled
 from deploy.inspecting import Inspection, inspect_file
 from deploy.measure import Meter, Spread, run_series, spread
 from deploy.samples import RANDOM_SAMPLES, Samples, make_samples, random_samples
@@ -31,6 +31,7 @@ from deploy.settings import chosen, make_options
 from deploy.tensors import Slot, graph_slots, remote_slots
 from deploy.tuning import TuneChoices, Tuning, tune_model
 from deploy.verifying import Verdict, verify_model
+from platforms.base import BuildChoices
 from platforms.shared_library import HostModel
 from platforms.shared_library import build as build_library
 from platforms.toolchains import find_toolchain

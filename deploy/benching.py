@@ -15,10 +15,11 @@ from codegen.model import CompileOptions, LayerInfo
 from codegen.tuning_records import TuningRecord
 from deploy.compiling import Compiled, compile_for
 from deploy.device import Device, LineChoices, open_device
-from deploy.firmware import BuildChoices, build_source, model_source
+from deploy.firmware import build_source, model_source
 from deploy.measure import Meter, run_series
 from deploy.samples import Samples, random_samples
 from deploy.tensors import remote_slots
+from platforms.base import BuildChoices
 from platforms.elf import sizes
 from platforms.project import App
 from platforms.stack_depth import run_stack

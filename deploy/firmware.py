@@ -21,7 +21,7 @@ from deploy.console import progress
 from deploy.fit import require_core
 from deploy.reach import platform_for
 from deploy.tensors import Slot, slot_of
-from platforms.base import Firmware, Platform
+from platforms.base import BuildChoices, Firmware, Platform
 from platforms.folder import ProjectInfo, is_project, read_project
 from platforms.project import App, ProjectSource, project_source, source_of
 from platforms.rpc.messages import Expected
@@ -45,14 +45,6 @@ class Ready:
         if model is None:
             return self
         return replace(self, expected=Expected(model, b"", self.expected.build_id))
-
-
-@dataclass(frozen=True, slots=True)
-class BuildChoices:
-    """What the user may say about building."""
-
-    toolchain: str | None = None
-    profile: bool = False  # whether the model reports its layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +153,9 @@ def project_board(directory: Path, board_name: str | None = None) -> tuple[Board
 
 def build_project(platform: Platform, directory: Path, board: Board, choices: BuildChoices) -> Firmware:
     """Firmware in the project's own build folder."""
-    commands = platform.commands(directory, board, choices.toolchain, choices.profile)
+    commands = platform.commands(directory, board, choices)
     with progress("building", len(commands.all)) as bar:
-        return platform.build(
-            directory, board, choices.toolchain, choices.profile, lambda argv: bar.step(Path(argv[-1]).name)
-        )
+        return platform.build(directory, board, choices, lambda argv: bar.step(Path(argv[-1]).name))
 
 
 def model_source(model: CompiledModel) -> ProjectSource:

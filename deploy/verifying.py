@@ -21,10 +21,11 @@ from deploy.compare import (
 from deploy.compiling import Compiled
 from deploy.console import progress
 from deploy.device import Device, LineChoices, open_device
-from deploy.firmware import BuildChoices, build, prepare_compiled
+from deploy.firmware import build, prepare_compiled
 from deploy.measure import run_series
 from deploy.samples import Samples
 from deploy.tensors import remote_slots
+from platforms.base import BuildChoices
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from aot.errors import FitError
 from boards.board import Board
 from platforms.arduino_tools import ArduinoTool, find_arduino_tool
 from platforms.arena_words import arena_words
-from platforms.base import Firmware, ToolPlatform
-from platforms.build import Commands, OnCommand, build_folder, keep_quiet
+from platforms.base import AS_FOUND, BuildChoices, Firmware, ToolPlatform
+from platforms.build import Commands, build_folder
 from platforms.elf import sizes
 from platforms.folder import read_project
 from platforms.layout import (
@@ -58,26 +58,15 @@ class Arduino(ToolPlatform):
         sketch = SKETCHES[read_project(directory).app]
         return directory / build_folder(profile) / f"{sketch}.ino.elf"
 
-    def commands(
-        self, directory: Path, board: Board, prefer: str | None = None, profile: bool = False
-    ) -> Commands:
-        return _commands(find_arduino_tool(prefer), directory, board, profile)
+    def commands(self, directory: Path, board: Board, choices: BuildChoices = AS_FOUND) -> Commands:
+        return _commands(find_arduino_tool(choices.toolchain), directory, board, choices.profile)
 
     def built(self, directory: Path, _board: Board, profile: bool) -> Path:
         return self.program(directory, profile)
 
-    def build(
-        self,
-        directory: Path,
-        board: Board,
-        prefer: str | None = None,
-        profile: bool = False,
-        on_command: OnCommand = keep_quiet,
-    ) -> Firmware:
-        firmware = super().build(directory, board, prefer, profile, on_command)
+    def require_sound(self, firmware: Firmware, board: Board) -> None:
         if board.core == "avr":
             _require_stack(firmware.elf, board)
-        return firmware
 
 
 def _commands(tool: ArduinoTool, directory: Path, board: Board, profile: bool) -> Commands:

@@ -28,6 +28,17 @@ from platforms.transport.base import Transport
 
 
 @dataclass(frozen=True, slots=True)
+class BuildChoices:
+    """What the user may say about building."""
+
+    toolchain: str | None = None  # by name; None: the first that is found
+    profile: bool = False  # whether the model reports its layers
+
+
+AS_FOUND = BuildChoices()
+
+
+@dataclass(frozen=True, slots=True)
 class Firmware:
     """A built program and what it was built with."""
 
@@ -57,21 +68,36 @@ class Platform(ABC):
         """Where build() puts the program of the project there."""
 
     @abstractmethod
-    def commands(
-        self, directory: Path, board: Board, prefer: str | None = None, profile: bool = False
-    ) -> Commands:
+    def commands(self, directory: Path, board: Board, choices: BuildChoices = AS_FOUND) -> Commands:
         """What build() would run, in the project's folder."""
 
-    @abstractmethod
     def build(
         self,
         directory: Path,
         board: Board,
-        prefer: str | None = None,
-        profile: bool = False,
+        choices: BuildChoices = AS_FOUND,
         on_command: OnCommand = keep_quiet,
     ) -> Firmware:
-        """Makes the program of the project there with the preferred tool, or the first found."""
+        """Makes the program of the project there, unless nothing has changed since it was made."""
+        toolchain = self.toolchain(board, choices.toolchain)
+        program = self.make(directory, board, toolchain, choices, on_command)
+        firmware = Firmware(program, directory, toolchain, choices.profile)
+        self.require_sound(firmware, board)
+        return firmware
+
+    @abstractmethod
+    def make(
+        self,
+        directory: Path,
+        board: Board,
+        toolchain: Toolchain,
+        choices: BuildChoices,
+        on_command: OnCommand,
+    ) -> Path:
+        """Runs what is to be run, and says where the program is."""
+
+    def require_sound(self, firmware: Firmware, board: Board) -> None:  # noqa: B027
+        """Raises FitError for a program that cannot run there; most can."""
 
     def open_line(
         self, firmware: Firmware, board: Board, runner: str | None = None, where: Where = ANYWHERE
@@ -91,22 +117,19 @@ class CompilerPlatform(Platform):
     def program(self, directory: Path, profile: bool = False) -> Path:
         return directory / build_folder(profile) / self.program_name
 
-    def commands(
-        self, directory: Path, board: Board, prefer: str | None = None, profile: bool = False
-    ) -> Commands:
-        return build_commands(directory, self.toolchain(board, prefer), self.program_name, profile)
+    def commands(self, directory: Path, board: Board, choices: BuildChoices = AS_FOUND) -> Commands:
+        toolchain = self.toolchain(board, choices.toolchain)
+        return build_commands(directory, toolchain, self.program_name, choices.profile)
 
-    def build(
+    def make(
         self,
         directory: Path,
         board: Board,
-        prefer: str | None = None,
-        profile: bool = False,
-        on_command: OnCommand = keep_quiet,
-    ) -> Firmware:
-        toolchain = self.toolchain(board, prefer)
-        elf = build_project(directory, toolchain, self.program_name, profile, on_command)
-        return Firmware(elf, directory, toolchain, profile)
+        toolchain: Toolchain,
+        choices: BuildChoices,
+        on_command: OnCommand,
+    ) -> Path:
+        return build_project(directory, toolchain, self.program_name, choices.profile, on_command)
 
 
 class ToolPlatform(Platform):
@@ -116,20 +139,18 @@ class ToolPlatform(Platform):
     def built(self, directory: Path, board: Board, profile: bool) -> Path:
         """Where the tools put the board's program."""
 
-    def build(
+    def make(
         self,
         directory: Path,
         board: Board,
-        prefer: str | None = None,
-        profile: bool = False,
-        on_command: OnCommand = keep_quiet,
-    ) -> Firmware:
-        toolchain = self.toolchain(board, prefer)
-        output = self.built(directory, board, profile)
-        run_when_changed(
-            output, directory, self.commands(directory, board, prefer, profile), toolchain, on_command
-        )
-        return Firmware(output, directory, toolchain, profile)
+        toolchain: Toolchain,
+        choices: BuildChoices,
+        on_command: OnCommand,
+    ) -> Path:
+        output = self.built(directory, board, choices.profile)
+        commands = self.commands(directory, board, choices)
+        run_when_changed(output, directory, commands, toolchain, on_command)
+        return output
 
 
 def platform_of(board: Board, name: str | None = None) -> Platform:

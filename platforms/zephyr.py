@@ -8,7 +8,7 @@ from pathlib import Path
 from aot.target import Feature
 from boards.board import Board
 from platforms.arena_words import arena_words
-from platforms.base import ToolPlatform
+from platforms.base import AS_FOUND, BuildChoices, ToolPlatform
 from platforms.build import Commands, build_folder
 from platforms.layout import PURPOSE, TRY_IT, app_files, model_files, project_json, runtime_files
 from platforms.project import App, ProjectSource
@@ -43,10 +43,9 @@ class Zephyr(ToolPlatform):
         native = folder / NATIVE_PROGRAM
         return native if native.is_file() else folder / PROGRAM
 
-    def commands(
-        self, directory: Path, board: Board, prefer: str | None = None, profile: bool = False
-    ) -> Commands:
-        return Commands((west_build(_zephyr_board(board, has_new_names()), build_folder(profile), profile),))
+    def commands(self, directory: Path, board: Board, choices: BuildChoices = AS_FOUND) -> Commands:
+        name, profile = _zephyr_board(board, has_new_names()), choices.profile
+        return Commands((west_build(name, build_folder(profile), profile),))
 
     def built(self, directory: Path, board: Board, profile: bool) -> Path:
         return directory / build_folder(profile) / "zephyr" / _program_name(board)

@@ -8,8 +8,8 @@ from typing import Any
 
 from deploy import options
 from deploy.console import print_result
-from deploy.firmware import BuildChoices, build_project, project_board
-from platforms.base import Firmware
+from deploy.firmware import build_project, project_board
+from platforms.base import BuildChoices, Firmware
 from platforms.elf import Sizes, sizes
 from platforms.folder import read_project
 from platforms.stack_depth import StackDepth, run_stack
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     board, platform = project_board(arguments.directory)
     if arguments.dry_run:
-        commands = platform.commands(arguments.directory, board, arguments.toolchain)
+        commands = platform.commands(arguments.directory, board, BuildChoices(arguments.toolchain))
         lines = [shlex.join(argv) for argv in commands.all]
         folder = shlex.quote(str(arguments.directory))
         print_result(

@@ -9,7 +9,8 @@ from pathlib import Path
 from boards.board import Board
 from deploy import options
 from deploy.console import print_result
-from deploy.firmware import BuildChoices, build_project, project_board
+from deploy.firmware import build_project, project_board
+from platforms.base import BuildChoices
 from platforms.runners.runner import Where, choose_dry, choose_runner, emulator_named, flash_commands, run_all
 
 EXAMPLE = """

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 
 from deploy import options
-from deploy.firmware import BuildChoices, build_project, project_board
+from deploy.firmware import build_project, project_board
+from platforms.base import BuildChoices
 from platforms.folder import read_project
 from platforms.project import App
 from platforms.rpc.frame import Decoder

@@ -22,10 +22,11 @@ from deploy.compare import differences, reference_outputs
 from deploy.compiling import compile_for
 from deploy.console import progress, table
 from deploy.device import LineChoices, open_device
-from deploy.firmware import BuildChoices, build, prepare_compiled
+from deploy.firmware import build, prepare_compiled
 from deploy.measure import Measured, Meter, run_series
 from deploy.samples import Samples, read_samples
 from deploy.tensors import remote_slots
+from platforms.base import BuildChoices
 from platforms.runners.runner import choose_runner
 
 HERE = Path(__file__).parent

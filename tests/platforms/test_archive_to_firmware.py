@@ -14,7 +14,7 @@ from boards.load import load_board
 from codegen.archive import Archive, read_archive, write_archive
 from codegen.compile import compile_model
 from codegen.model import CompileOptions
-from platforms.base import platform_of
+from platforms.base import BuildChoices, platform_of
 from platforms.project import App, ProjectTensor, project_source
 from platforms.rpc.messages import Expected
 from platforms.rpc.session import Session
@@ -49,7 +49,7 @@ def test_firmware_of_an_archive_computes_what_the_reference_computes(
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     platform = platform_of(AN386)
     platform.generate(project_source(archive), tmp_path / "p", AN386, App.RPC)
-    firmware = platform.build(tmp_path / "p", AN386, "arm-none-eabi-gcc")
+    firmware = platform.build(tmp_path / "p", AN386, BuildChoices("arm-none-eabi-gcc"))
     given = archive.inputs[0]
     data = np.random.default_rng(7).integers(-128, 128, given.type.shape, dtype=np.int8)
     expected = run_graph(archive.graph(), {given.name: data})[archive.outputs[0].name]

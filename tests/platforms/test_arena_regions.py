@@ -18,7 +18,7 @@ from codegen.arenas import Arena
 from codegen.compile import compile_model
 from codegen.model import CompileOptions, ConstantRule
 from deploy.firmware import model_source
-from platforms.base import platform_of
+from platforms.base import BuildChoices, platform_of
 from platforms.elf import symbols
 from platforms.project import App, ProjectSource, share_firmware
 
@@ -67,7 +67,7 @@ def test_each_part_lies_in_its_region(app: App, tmp_path: Path, require_tool: Ca
     require_tool("arm-none-eabi-gcc")
     source, platform = digits(Pool("RAM", 300), Pool("SRAM")), platform_of(AN547)
     platform.generate(source, tmp_path / "p", AN547, app)
-    firmware = platform.build(tmp_path / "p", AN547, "arm-none-eabi-gcc")
+    firmware = platform.build(tmp_path / "p", AN547, BuildChoices("arm-none-eabi-gcc"))
     places = {s.name: s.address for s in symbols(firmware.elf) if s.name.startswith("solder_")}
     regions = {region.name: region for region in AN547.regions}
     for name, region in (("solder_arena", regions["RAM"]), ("solder_sram_arena", regions["SRAM"])):
@@ -102,7 +102,7 @@ def test_constants_lie_in_ram_and_in_a_second_flash(
     source = model_source(compile_model(DIGITS, board.target, CompileOptions(constants=places)))
     platform = platform_of(board)
     platform.generate(source, tmp_path / "p", board, App.RPC)
-    firmware = platform.build(tmp_path / "p", board, "arm-none-eabi-gcc")
+    firmware = platform.build(tmp_path / "p", board, BuildChoices("arm-none-eabi-gcc"))
     weights = [s.address for s in symbols(firmware.elf) if re.fullmatch(r"digits_layer\d+_w", s.name)]
     lie_in = {r.name for r in board.regions for at in weights if r.origin <= at < r.origin + r.bytes}
     assert lie_in == {"FLASH", "SRAM", "QSPI"}, "the depthwise layer stays where the code is"

@@ -13,7 +13,7 @@ import pytest
 
 from boards.board import Board
 from boards.load import load_board
-from platforms.base import Firmware, platform_of
+from platforms.base import BuildChoices, Firmware, platform_of
 from platforms.build import compile_argv, object_of, project_sources
 from platforms.elf import function_at, line_at, place_at, sizes, symbols
 from platforms.project import App, ProjectSource
@@ -70,7 +70,7 @@ class Builder:
         directory = self.root / f"{len(source.sources['tiny.c'])}-{board.name}-{app.value}-{compiler}"
         if not directory.exists():
             platform.generate(source, directory, board, app)
-        return platform.build(directory, board, compiler, profile)
+        return platform.build(directory, board, BuildChoices(compiler, profile))
 
 
 @pytest.fixture(scope="module")
@@ -360,7 +360,7 @@ def test_make_builds_the_same_program_without_solder(
             subprocess.run(("make", f"CC={compiler}"), cwd=tmp_path / "p", check=True, capture_output=True)
             program = platform_of(board).program(tmp_path / "p")
         else:
-            program = platform_of(board).build(tmp_path / "p", board, compiler).elf
+            program = platform_of(board).build(tmp_path / "p", board, BuildChoices(compiler)).elf
         programs.append(program.read_bytes())
         (tmp_path / "p").rename(tmp_path / how)
     assert programs[0] == programs[1]

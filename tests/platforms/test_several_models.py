@@ -17,7 +17,7 @@ from codegen.arenas import Arena
 from codegen.compile import compile_model
 from codegen.model import CompileOptions
 from deploy.firmware import model_source
-from platforms.base import platform_of
+from platforms.base import BuildChoices, platform_of
 from platforms.patience import deadlines_for
 from platforms.project import App, ProjectSource, share_firmware
 from platforms.rpc.messages import RemoteModel
@@ -53,7 +53,7 @@ def test_two_models_take_turns_in_one_arena(
     assert both.arena_bytes == digits.arena_bytes > tiny.arena_bytes
     platform = platform_of(board)
     platform.generate(both, tmp_path / "p", board, App.RPC)
-    firmware = platform.build(tmp_path / "p", board, BOARDS[name][0])
+    firmware = platform.build(tmp_path / "p", board, BuildChoices(BOARDS[name][0]))
     graph = load_model(DIGITS, "tflm")
     images = np.load(DIGITS.with_name("digits_test.npz"))["image"][:3]
     line = platform.open_line(firmware, board)
