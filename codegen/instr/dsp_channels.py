@@ -33,10 +33,12 @@ class ChannelsTile:
     x_dtype: DType  # I16: widened activations; I8: widened in registers
     x_aligned: bool  # every four channels begin at a multiple of four bytes
     is_small: bool = False  # loops even where taps are few
+    w_dtype: DType = DType.I8  # I16: weights that do not fit 8 bits
 
     @property
     def name(self) -> str:
-        shape = f"{self.rows}x{self.columns}_of_{self.pixels}x{self.channels}"
+        weights = "_w16" if self.w_dtype is DType.I16 else ""
+        shape = f"{self.rows}x{self.columns}{weights}_of_{self.pixels}x{self.channels}"
         taps = f"_step_{self.tap_step}" if self.columns > 1 else ""
         pixels = f"_apart_{self.pixel_step}" if self.pixels > 1 else ""
         aligned = "" if self.x_aligned or self.x_dtype is DType.I8 else "_unaligned"
@@ -73,7 +75,7 @@ def window(tile: ChannelsTile) -> Instruction:
     """sums[i][j] += sum over r, t of x[r][i * pixel_step + t * tap_step + j] * w[r][t][j]."""
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
     x = Buffer("x", tile.x_dtype, 0, Role.ROWS, tile.rows)
-    w = Buffer("w", DType.I8, 0, Role.CONSTANT)
+    w = Buffer("w", tile.w_dtype, 0, Role.CONSTANT)
     i, j, r, t = (variable(v) for v in ("i", "j", "r", "t"))
     element = load(x, i * tile.pixel_step + t * tile.tap_step + j, r)
     product = Binary("*", element, load(w, (r * tile.columns + t) * CHANNELS + j))
@@ -108,7 +110,7 @@ def _definition(tile: ChannelsTile) -> str:
         f"/* Sums of {tile.pixels} x {tile.channels} pixels and channels over {tile.rows}x{tile.columns}. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
         f"    {', '.join(f'int32_t *{s}' for s in tile.sums)},",
-        f"    const {tile.x_dtype.c_name} {row}, int32_t offset, const int8_t *w)",
+        f"    const {tile.x_dtype.c_name} {row}, int32_t offset, const {tile.w_dtype.c_name} *w)",
         "{",
         *_body(tile, macro),
         "}",
@@ -169,7 +171,7 @@ class _Kept:
         lines = {
             "begin": f"const int32_t begin = offset * {self.tile.x_dtype.bytes};",
             "row": f"const {x_type} *const *row = x;",
-            "end": f"const int8_t *const end = w + {end};",
+            "end": f"const {self.tile.w_dtype.c_name} *const end = w + {end};",
         }
         pixel = f"const {x_type} *pixel{' = x + offset' if self.tile.rows == 1 else ''};"
         return [pixel, *(line for name, line in lines.items() if self._has(name))]
@@ -247,32 +249,28 @@ def _is_far(tile: ChannelsTile) -> bool:
 
 
 def _tap(tile: ChannelsTile) -> list[str]:
-    lines = ["ldr %[a], [%[w]], #4", "sxtb16 %[b], %[a]", "sxtb16 %[a], %[a], ror #8"]
+    if tile.w_dtype is DType.I16:
+        lines = ["ldrd %[a], %[b], [%[w]], #8"]
+    else:
+        lines = ["ldr %[a], [%[w]], #4", "sxtb16 %[b], %[a]", "sxtb16 %[a], %[a], ror #8"]
     for i in reversed(range(tile.pixels)):
-        lines += _pixel(tile, i)
+        lines += [*(_load_bytes(tile, i) if tile.x_dtype is DType.I8 else _load_halves(tile, i))]
+        lines += _products(tile, i)
     return lines
 
 
-def _pixel(tile: ChannelsTile, i: int) -> list[str]:
-    """Its channels in p and q, times weights 0 and 2 in b, 1 and 3 in a; the first one moves on."""
-    loads = _load_bytes(tile, i) if tile.x_dtype is DType.I8 else _load_halves(tile, i)
-    own = _OF_BYTES if tile.x_dtype is DType.I8 else _OF_HALVES
-    total = [f"%[s{i}{j}]" for j in range(tile.channels)]
-    return [*loads, *(f"{own[j]}".format(s=s) for j, s in enumerate(total))]
+# Where channels 0 to 3 and their weights are: a register, and b for its lower half or t for the upper one.
+_BYTES = ("pb", "qb", "pt", "qt")
+_HALVES = ("pb", "pt", "qb", "qt")
+_WEIGHTS_OF = {DType.I8: ("bb", "ab", "bt", "at"), DType.I16: ("ab", "at", "bb", "bt")}
 
 
-_OF_BYTES = (
-    "smlabb {s}, %[p], %[b], {s}",
-    "smlabb {s}, %[q], %[a], {s}",
-    "smlatt {s}, %[p], %[b], {s}",
-    "smlatt {s}, %[q], %[a], {s}",
-)
-_OF_HALVES = (
-    "smlabb {s}, %[p], %[b], {s}",
-    "smlatb {s}, %[p], %[a], {s}",
-    "smlabt {s}, %[q], %[b], {s}",
-    "smlatt {s}, %[q], %[a], {s}",
-)
+def _products(tile: ChannelsTile, i: int) -> list[str]:
+    pixels = _BYTES if tile.x_dtype is DType.I8 else _HALVES
+    places = zip(pixels[: tile.channels], _WEIGHTS_OF[tile.w_dtype], strict=False)
+    return [
+        f"smla{x[1]}{w[1]} %[s{i}{j}], %[{x[0]}], %[{w[0]}], %[s{i}{j}]" for j, (x, w) in enumerate(places)
+    ]
 
 
 def _load_bytes(tile: ChannelsTile, i: int) -> list[str]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.ir.graph import Array
-from aot.ir.types import DType
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import given
 from codegen.formats import Want, storage_dtype
@@ -57,7 +56,7 @@ class Blocks:
 
     def packed(self, w: Array) -> Array:
         """[row][column][channel] as [block][row][column][channel]; zeros where words are not whole."""
-        padded = np.concatenate([w, np.zeros((*w.shape[:2], self.past), np.int8)], axis=2)
+        padded = np.concatenate([w, np.zeros((*w.shape[:2], self.past), w.dtype)], axis=2)
         firsts = range(0, self.channels, self.most)
         return np.concatenate([padded[:, :, first : first + self.most].reshape(-1) for first in firsts])
 
@@ -74,7 +73,7 @@ def nest(
     rows, columns, channels = site.constants[1].shape
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, rows)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
-    w = Buffer("w", DType.I8, rows * columns * (channels + blocks.past), Role.CONSTANT)
+    w = Buffer("w", site.input(1).dtype, rows * columns * (channels + blocks.past), Role.CONSTANT)
     tables = channel_constants(to_int8, channels, Affine()).tables
     body: tuple[Stmt, ...] = ()
     for first, count, size in blocks.ranges:

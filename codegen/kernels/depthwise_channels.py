@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.formats import Want, storage_dtype
 from codegen.instr.dsp_channels import CHANNELS, PIXELS, ChannelsTile, window
@@ -23,7 +24,12 @@ KNOBS = (Knob("pixels", (1, PIXELS)),)
 
 def serves_site(site: Site) -> bool:
     """One filter per channel, whatever the window."""
-    return site.dsp and site.are_bytes and op_of(site).multiplier == 1
+    return site.dsp and _has_byte_pixels(site) and op_of(site).multiplier == 1
+
+
+def _has_byte_pixels(site: Site) -> bool:
+    """Weights may be wider: unsigned ones from their zero point on."""
+    return site.input(0).dtype is site.outputs[0].dtype is DType.I8
 
 
 def blocks_of(site: Site) -> Blocks:
@@ -78,4 +84,5 @@ def _tile(site: Site, x: RowFormat, pixels: int, channels: int) -> ChannelsTile:
         x_dtype=storage_dtype(site.input(0), x),
         x_aligned=x.x_step % 2 == 0 or (x.width == 1 and columns == 1),
         is_small=site.optimize is Optimize.SIZE,
+        w_dtype=site.input(1).dtype,
     )

@@ -73,6 +73,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
     proc = _nest(site, inputs[0], output, tail)
     weights = filters.reshape(-1)
+    has_words = tail.to_int8.sum_dtype is DType.I32
     space: Space | None = None
     point: Point = {}
     if depthwise_mve.serves_site(site):
@@ -83,14 +84,14 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         proc = depthwise_channels_mve.lower_proc(site, inputs[0], output, tail)
         weights = depthwise_channels_mve.blocks_of(site).packed(w)
         schedule, why = "helium", "sixteen channels side by side"
-    elif _is_dsp_row(site):
+    elif has_words and _is_dsp_row(site):
         row = _dsp_row(site, output)
         space = _dsp_space(f"{proc.name} planes", row)
         point = space.chosen(site.tuned)
         proc = tensorize(proc, "column", [depthwise_row(replace(row, turns=point["turns"]), tail.to_int8)])
         weights = np.append(weights, np.zeros(dsp_depthwise.READ_AHEAD, np.int8))
         schedule, why = "smlad", "3x3 windows along planes, nine weights in five registers"
-    elif depthwise_channels.serves_site(site):
+    elif has_words and depthwise_channels.serves_site(site):
         space = depthwise_channels.space(f"{proc.name} channels", site, inputs[0], output)
         point = space.chosen(site.tuned)
         proc = depthwise_channels.lower_proc(site, inputs[0], output, tail, point)

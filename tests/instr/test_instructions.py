@@ -82,13 +82,13 @@ WINDOW_STEPS = ((20, 6), (7, 21))
 
 
 def windows() -> Iterator[Trial]:
-    for (rows, columns), pixels, channels, small in product(WINDOWS, (1, 2), (1, 2, 3, 4), (False, True)):
-        for n, x_dtype in enumerate((DType.I8, DType.I16, DType.I16)):
-            steps, aligned = WINDOW_STEPS[n // 2], n < 2
-            tile = ChannelsTile(pixels, channels, rows, columns, *steps, x_dtype, aligned, small)
-            if tile.is_possible:
-                name = f"{tile.name}_{small}"
-                yield name, calling(window(tile), x=4 if aligned else 3, w=n), {}
+    kinds = product((DType.I8, DType.I16), ((DType.I8, True), (DType.I16, True), (DType.I16, False)))
+    every = product(WINDOWS, (1, 2), (1, 2, 3, 4), kinds)
+    for n, ((rows, columns), pixels, channels, (w_dtype, (x_dtype, aligned))) in enumerate(every):
+        steps, small = WINDOW_STEPS[not aligned], n % 7 % 2 == 0
+        tile = ChannelsTile(pixels, channels, rows, columns, *steps, x_dtype, aligned, small, w_dtype)
+        if tile.is_possible:
+            yield f"{tile.name}_{n}", calling(window(tile), x=4 if aligned else 3), {}
 
 
 # How sums become stored values, and the shift: with their sign, without it, clamped, of any shift.

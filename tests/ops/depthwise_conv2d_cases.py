@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from op_case import (
     OpCase,
     Weights,
@@ -22,6 +23,8 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.rounding import RequantRounding
 
 OUT = int8(scale=0.03, zero_point=-7)
+# Near the largest word: with it, sums that round once need more than 32 bits.
+LARGE_BIAS = Weights(TensorType(DType.I32, (4,)), np.full(4, 2_147_483_000, np.int32))
 SAME3 = ((1, 1), (1, 1))
 
 
@@ -64,6 +67,23 @@ CASES = (
         DepthwiseConv2d(activation=Activation.RELU6),
         int8(1, 4, 4, 4),
         out=int8(scale=0.03, zero_point=-128),
+    ),
+    *(
+        op_case(
+            f"depthwise_long_sums_{size}x{size}",
+            DepthwiseConv2d(rounding=RequantRounding.SINGLE),
+            [int8(1, 7, 7, 4)],
+            int8(scale=3000.0),
+            [int8_weights(size, size, 4, axis=2), LARGE_BIAS],
+        )
+        for size in (3, 5)
+    ),
+    op_case(
+        "depthwise_unsigned_weights",
+        DepthwiseConv2d(padding=SAME3),
+        [int8(1, 5, 6, 7, zero_point=-128)],
+        OUT,
+        [wide_weights(3, 3, 7), int32_bias(7)],
     ),
     op_case(
         "depthwise_i16",
