@@ -1,4 +1,4 @@
-"""Control flow that is known when the model is compiled: branches are chosen, loops are written out."""
+"""Control flow: branches are chosen, by the run where it must be; loops of known length are written out."""
 
 from __future__ import annotations
 
@@ -13,8 +13,25 @@ MAX_TURNS = 4096
 
 
 def _if(node: Operator) -> Results:
-    chosen = bool(node.known_scalar(0, "condition"))
-    return node.runner.run_graph(node.graph("then_branch" if chosen else "else_branch"), (), node.place)
+    condition = node.operand(0)
+    known = node.draft.array(condition)
+    if known is None:
+        return _chosen_by_the_run(node, condition)
+    if known.size != 1:
+        raise node.fail(f"its condition must be one number, it has shape {list(known.shape)}")
+    return node.runner.run_graph(node.graph("then_branch" if known.any() else "else_branch"), (), node.place)
+
+
+def _chosen_by_the_run(node: Operator, condition: Value) -> list[Value]:
+    """Both branches are computed, and of each result the one that counts is taken."""
+    yes, no = (
+        node.runner.run_graph(node.graph(name), (), node.place) for name in ("then_branch", "else_branch")
+    )
+    shapes = [[list(node.shape(value)) for value in values] for values in (yes, no)]
+    if shapes[0] != shapes[1]:
+        node.known(0, f"condition between results of shapes {shapes[0]} and {shapes[1]}")
+    scalar = node.value(node.reshaped(node.plain(condition), ()), condition.element)
+    return [node.do("Where", scalar, one, other) for one, other in zip(yes, no, strict=True)]
 
 
 def _loop(node: Operator) -> Results:

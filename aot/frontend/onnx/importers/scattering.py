@@ -1,4 +1,4 @@
-"""Elements put at places that are known: each result is picked out of what was there and what is put."""
+"""Elements put at places: where these are known, each result is picked out of what was there and is put."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers import placing
 from aot.frontend.onnx.importers.moving import concatenated
 from aot.frontend.onnx.operation import Importer, Operator
 from aot.frontend.onnx.strides import dense_strides
-from aot.ir.types import DType
 from aot.ops.gather import Gather
 
 Places = npt.NDArray[np.int64]
-_REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
 
 def _scatter_elements(node: Operator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
-    indices = _indices(node, 1)
     axis = node.axis(node.integer("axis", 0), len(shape))
+    if _is_open(node, 1):
+        return placing.scatter_elements(node, axis)
+    indices = _indices(node, 1)
     if indices.ndim != len(shape) or indices.shape != node.shape(node.operand(2)):
         raise node.fail(f"indices {list(indices.shape)} do not fit shape {list(shape)}")
     places = _counted(node, indices, shape[axis]) * dense_strides(shape)[axis]
@@ -36,11 +37,13 @@ def _scatter_elements(node: Operator) -> Value:
 
 def _scatter_nd(node: Operator) -> Value:
     x = node.operand(0)
-    shape = node.shape(x)
+    shape, sizes = node.shape(x), node.shape(node.operand(1))
+    depth = sizes[-1] if sizes else 0
+    if not 0 < depth <= len(shape) or node.shape(node.operand(2)) != (*sizes[:-1], *shape[depth:]):
+        raise node.fail(f"indices {list(sizes)} do not fit shape {list(shape)}")
+    if _is_open(node, 1):
+        return placing.scatter_nd(node, depth)
     indices = _indices(node, 1)
-    depth = indices.shape[-1] if indices.ndim else 0
-    if not 0 < depth <= len(shape) or node.shape(node.operand(2)) != (*indices.shape[:-1], *shape[depth:]):
-        raise node.fail(f"indices {list(indices.shape)} do not fit shape {list(shape)}")
     steps = np.array(dense_strides(shape)[:depth])
     begins = np.zeros(indices.shape[:-1], np.int64)
     for number in range(depth):
@@ -54,12 +57,16 @@ def _tensor_scatter(node: Operator) -> Value:
     x, part = node.operand(0), node.operand(1)
     shape, sizes = node.shape(x), node.shape(part)
     axis = node.axis(node.integer("axis", -2), len(shape))
-    begins = _indices(node, 2) if node.has(2) else np.zeros(shape[0], np.int64)
-    if len(sizes) != len(shape) or begins.shape != (shape[0],) or axis == 0:
+    given = node.shape(node.operand(2)) if node.has(2) else shape[:1]
+    if len(sizes) != len(shape) or given != (shape[0],) or axis == 0:
         raise node.fail(f"updates {list(sizes)} do not fit shape {list(shape)}")
+    is_circular = node.text("mode", "linear") == "circular"
+    if _is_open(node, 2):
+        return placing.tensor_scatter(node, axis, is_circular)
+    begins = _indices(node, 2) if node.has(2) else np.zeros(shape[0], np.int64)
     at = list(np.indices(sizes))
     at[axis] = at[axis] + begins.reshape(-1, *(1,) * (len(shape) - 1))
-    if node.text("mode", "linear") == "circular":
+    if is_circular:
         at[axis] = at[axis] % shape[axis]
     if at[axis].max(initial=0) >= shape[axis]:
         raise node.fail(f"updates up to {at[axis].max()} do not fit {shape[axis]}")
@@ -88,6 +95,10 @@ def _col2im(node: Operator) -> Value:
     return put(node, nothing, x, np.where(inside, places, -1), "add")
 
 
+def _is_open(node: Operator, position: int) -> bool:
+    return node.has(position) and node.draft.array(node.operand(position)) is None
+
+
 def _indices(node: Operator, position: int) -> Places:
     return node.known(position, "indices").astype(np.int64)
 
@@ -108,12 +119,10 @@ def put(node: Operator, x: Value, parts: Value, places: Places, reduction: str) 
         chosen = np.arange(prod(shape))
         chosen[flat[flat >= 0]] = np.nonzero(flat >= 0)[0] + prod(shape)
         return _picked(node, concatenated(node, [total, source], 0), chosen, shape)
-    if reduction not in _REDUCTIONS:
-        raise node.fail(f'reduction "{reduction}" is not known')
-    neutral = node.number(np.array([_neutral(node.dtype(x), reduction)]), x.element)
+    neutral = node.number(np.array([placing.neutral_of(node, x, reduction)]), x.element)
     choices = concatenated(node, [source, neutral], 0)
     for turn in _turns(flat, prod(shape)):
-        total = node.do(_REDUCTIONS[reduction], total, _picked(node, choices, turn, (prod(shape),)))
+        total = node.do(placing.REDUCTIONS[reduction], total, _picked(node, choices, turn, (prod(shape),)))
     return node.value(node.reshaped(node.plain(total), shape), x.element)
 
 
@@ -130,13 +139,6 @@ def _turns(places: Places, size: int) -> list[Places]:
             turns.append(np.full(size, len(places)))
         turns[turn][place] = part
     return turns
-
-
-def _neutral(dtype: DType, reduction: str) -> float:
-    if reduction in ("add", "mul"):
-        return 0 if reduction == "add" else 1
-    low, high = (-np.inf, np.inf) if dtype is DType.F32 else dtype.limits
-    return low if reduction == "max" else high
 
 
 def _picked(node: Operator, flat: Value, chosen: Places, shape: tuple[int, ...]) -> Value:

@@ -1,0 +1,109 @@
+"""Elements put at places that the run gives: those of a dimension are compared with that of each update."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.moving import concatenated, sliced
+from aot.frontend.onnx.operation import Operator
+from aot.frontend.onnx.strides import dense_strides
+from aot.ir.types import DType
+
+REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+MOST = 64  # updates: each is compared with the whole dimension
+
+
+def scatter_elements(node: Operator, axis: int) -> Value:
+    """Indices that cover less than the other dimensions are filled up with places that there are not."""
+    x, indices, parts = (node.operand(position) for position in range(3))
+    shape, sizes = node.shape(x), node.shape(indices)
+    if sizes != node.shape(parts) or any(
+        s > t for d, (s, t) in enumerate(zip(sizes, shape, strict=True)) if d != axis
+    ):
+        raise node.fail(f"indices {list(sizes)} do not fit shape {list(shape)}")
+    indices = _counted(node, indices, shape[axis])
+    for dimension, (size, whole) in enumerate(zip(sizes, shape, strict=True)):
+        if dimension != axis and size < whole:
+            indices = _filled(node, indices, dimension, whole - size, shape[axis])
+            parts = _filled(node, parts, dimension, whole - size, 0)
+    return placed(node, x, parts, indices, axis)
+
+
+def scatter_nd(node: Operator, depth: int) -> Value:
+    """The first dimensions are one, with a number for each place."""
+    x, indices, parts = (node.operand(position) for position in range(3))
+    shape, count = node.shape(x), prod(node.shape(indices)[:-1])
+    rest = prod(shape[depth:])
+    numbers = [
+        node.do("Mul", _counted(node, part, size), node.number(step // rest, part.element))
+        for number, (size, step) in enumerate(zip(shape[:depth], dense_strides(shape), strict=False))
+        for part in [sliced(node, indices, {len(indices.order) - 1: range(number, number + 1)})]
+    ]
+    places = numbers[0]
+    for number in numbers[1:]:
+        places = node.do("Add", places, number)
+    flat = [_as(node, x, (prod(shape[:depth]), rest)), _as(node, parts, (count, rest))]
+    return _as(node, placed(node, flat[0], flat[1], _as(node, places, (count, 1)), 0), shape)
+
+
+def tensor_scatter(node: Operator, axis: int, is_circular: bool) -> Value:
+    """Each batch begins at a place of its own."""
+    x, parts, begins = (node.operand(position) for position in range(3))
+    along = [-1 if dimension == axis else 1 for dimension in range(len(x.order))]
+    steps = np.arange(node.shape(parts)[axis]).reshape(along)
+    first = _as(node, begins, (node.shape(x)[0], *(1,) * (len(x.order) - 1)))
+    places = node.do("Add", first, node.number(steps, begins.element))
+    if is_circular:
+        places = node.do("Mod", places, node.number(node.shape(x)[axis], begins.element))
+    return placed(node, x, parts, places, axis)
+
+
+def placed(node: Operator, x: Value, parts: Value, places: Value, axis: int) -> Value:
+    """Each part along the axis at its place, one after the other; a place that there is not takes none."""
+    count, size = node.shape(parts)[axis], node.shape(x)[axis]
+    if count > MOST:
+        node.known_value(places, f"indices of {count} updates (of up to {MOST} they may be open)")
+    reduction = node.text("reduction", "none")
+    along = [-1 if dimension == axis else 1 for dimension in range(len(x.order))]
+    numbers = node.number(np.arange(size).reshape(along), places.element)
+    total = x
+    for turn in range(count):
+        here = {axis: range(turn, turn + 1)}
+        is_there = node.do("Equal", numbers, sliced(node, places, here))
+        part = sliced(node, parts, here)
+        if reduction == "none":
+            total = node.do("Where", is_there, part, total)
+        else:
+            neutral = node.number(neutral_of(node, x, reduction), x.element)
+            total = node.do(REDUCTIONS[reduction], total, node.do("Where", is_there, part, neutral))
+    return total
+
+
+def neutral_of(node: Operator, x: Value, reduction: str) -> float:
+    """What changes nothing in a reduction."""
+    if reduction not in REDUCTIONS:
+        raise node.fail(f'reduction "{reduction}" is not known')
+    if reduction in ("add", "mul"):
+        return 0 if reduction == "add" else 1
+    dtype = node.dtype(x)
+    low, high = (-np.inf, np.inf) if dtype is DType.F32 else dtype.limits
+    return low if reduction == "max" else high
+
+
+def _counted(node: Operator, indices: Value, size: int) -> Value:
+    """From the front."""
+    is_behind = node.do("Less", indices, node.number(0, indices.element))
+    moved = node.do("Add", indices, node.number(size, indices.element))
+    return node.do("Where", is_behind, moved, indices)
+
+
+def _filled(node: Operator, x: Value, axis: int, count: int, number: int) -> Value:
+    sizes = [count if dimension == axis else size for dimension, size in enumerate(node.shape(x))]
+    return concatenated(node, [x, node.number(np.full(sizes, number), x.element)], axis)
+
+
+def _as(node: Operator, x: Value, shape: tuple[int, ...]) -> Value:
+    return node.value(node.reshaped(node.plain(x), shape), x.element)

@@ -1,0 +1,110 @@
+"""Places and branches that only the run knows: each is compared, both are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from onnx_oracle import run_onnx
+
+from aot.errors import ModelError
+from aot.frontend.onnx.read import read_onnx
+from aot.interpret import run_graph
+
+Info = helper.ValueInfoProto
+MAKE = helper.make_node
+RNG = np.random.default_rng(1)
+
+
+def info(name: str, *sizes: int, element: int = TensorProto.FLOAT) -> Info:
+    return helper.make_tensor_value_info(name, element, sizes)
+
+
+def places(name: str, *sizes: int) -> Info:
+    return info(name, *sizes, element=TensorProto.INT64)
+
+
+def file_of(node: helper.NodeProto, inputs: list[Info]) -> bytes:
+    graph = helper.make_graph([node], "net", inputs, [helper.make_empty_tensor_value_info("y")])
+    sets = [helper.make_opsetid("", 18)]
+    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
+    return data
+
+
+X, UPDATES = info("x", 3, 5), info("u", 2, 4)
+ELEMENTS = [X, places("i", 2, 4), UPDATES]
+REDUCED = [X, places("i", 2, 1), info("u", 2, 5)]
+CACHE = [info("x", 1, 2, 8, 4), places("i", 1, 2, 1, 4), info("u", 1, 2, 1, 4)]
+SCATTERS: dict[str, tuple[str, list[Info], dict[str, object]]] = {
+    "elements of rows": ("ScatterElements", ELEMENTS, {"axis": 0}),
+    "elements of columns": ("ScatterElements", ELEMENTS, {"axis": -1}),
+    "a row of a cache": ("ScatterElements", CACHE, {"axis": 2}),
+    "rows": ("ScatterND", REDUCED, {}),
+    "single elements": ("ScatterND", [X, places("i", 4, 2), info("u", 4)], {}),
+    "pairs in a cube": ("ScatterND", [info("x", 3, 3, 2), places("i", 2, 2, 2), info("u", 2, 2, 2)], {}),
+    **{f"{r} of elements": ("ScatterElements", ELEMENTS, {"reduction": r}) for r in ("add", "mul", "max")},
+    **{f"{r} of rows": ("ScatterND", REDUCED, {"reduction": r}) for r in ("add", "mul", "min")},
+}
+
+
+def given(inputs: list[Info]) -> dict[str, np.ndarray]:
+    """Places from both ends; some occur twice."""
+    values = {}
+    for one in inputs:
+        sizes = [d.dim_value for d in one.type.tensor_type.shape.dim]
+        is_places = one.type.tensor_type.elem_type == TensorProto.INT64
+        values[one.name] = (
+            RNG.integers(-2, 2, sizes) if is_places else RNG.normal(size=sizes).astype(np.float32)
+        )
+    return values
+
+
+@pytest.mark.parametrize("name", SCATTERS)
+def test_elements_lie_where_onnx_runtime_puts_them(name: str, require_package: Callable[..., None]) -> None:
+    require_package("onnxruntime")
+    operator, inputs, attributes = SCATTERS[name]
+    data = file_of(MAKE(operator, ["x", "i", "u"], ["y"], **attributes), inputs)
+    graph = read_onnx(data, "net.onnx")
+    for _ in range(4):
+        values = given(inputs)
+        np.testing.assert_array_equal(run_graph(graph, values)["y"], run_onnx(data, values)[0])
+
+
+def test_more_updates_than_are_compared_must_be_known() -> None:
+    node = MAKE("ScatterND", ["x", "i", "u"], ["y"])
+    with pytest.raises(ModelError) as caught:
+        read_onnx(file_of(node, [info("x", 99, 2), places("i", 65, 1), info("u", 65, 2)]), "net.onnx")
+    assert caught.value.what.startswith("its indices of 65 updates (of up to 64 they may be open)")
+    assert caught.value.hint.endswith("--value i=...")
+
+
+def branch(name: str, shape: tuple[int, ...], *operators: str) -> helper.GraphProto:
+    names = ["x", *(f"{name}{number}" for number, _ in enumerate(operators))]
+    nodes = [MAKE(op, [names[n]], [names[n + 1]]) for n, op in enumerate(operators)]
+    return helper.make_graph(nodes, name, [], [info(names[-1], *shape)])
+
+
+def choice(then: helper.GraphProto, other: helper.GraphProto) -> bytes:
+    node = MAKE("If", ["yes"], ["y"], then_branch=then, else_branch=other)
+    return file_of(node, [info("x", 1, 4), info("yes", 1, element=TensorProto.BOOL)])
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_the_run_chooses_a_branch(yes: bool) -> None:
+    data = choice(branch("t", (1, 4), "Relu"), branch("e", (1, 4), "Abs", "Neg"))
+    x = np.float32([[-1, 2, -3, 4]])
+    made = run_graph(read_onnx(data, "net.onnx"), {"x": x, "yes": np.array([yes])})["y"]
+    assert made.tolist() == (np.maximum(x, 0) if yes else -np.abs(x)).tolist()
+
+
+def test_branches_of_two_shapes_are_chosen_when_the_model_is_compiled() -> None:
+    data = choice(branch("t", (1, 4), "Relu"), branch("e", (2,), "Shape"))
+    with pytest.raises(ModelError) as caught:
+        read_onnx(data, "net.onnx")
+    assert caught.value.what == (
+        'its condition between results of shapes [[1, 4]] and [[2]] "yes" '
+        "must be known when the model is compiled"
+    )
+    assert caught.value.hint == "fix it: --value yes=..."
