@@ -18,7 +18,6 @@ from codegen.constant_places import constant_regions
 from codegen.constants import collect_constants
 from codegen.emit import emit_sources
 from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
-from codegen.fitting import fit_graph
 from codegen.formats import geometry
 from codegen.kernel_library import kernel_library
 from codegen.kernels.kernel import Kernel
@@ -28,7 +27,7 @@ from codegen.lower import Lowered
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 from codegen.names import model_identifier, unique_identifiers
 from codegen.states import state_infos
-from codegen.streaming import as_image
+from codegen.ways import fit_best
 
 _ALIGN = 4
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
@@ -54,9 +53,7 @@ def compile_graph(
 ) -> CompiledModel:
     """Compile a graph as the importer made it; the passes run here."""
     bound = whole_tensor_bound(graph)
-    graph = run_pipeline(graph)
-    graph = as_image(graph) if options.stream else graph
-    fitted = fit_graph(graph, target, options, tuned)
+    graph, fitted = fit_best(run_pipeline(graph), target, options, tuned)
     lowered, plan = fitted.lowered, replace(fitted.plan, whole_tensor_bound_bytes=bound)
     library = kernel_library(lowered.stages, options.optimize is Optimize.SIZE, target.constant_space)
     arenas = arenas_of(plan.pool_bytes)

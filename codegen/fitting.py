@@ -56,6 +56,19 @@ def fit_graph(
         return fitted  # that it has no room anywhere is said of the whole
 
 
+def limit_of(target: Target, options: CompileOptions) -> int | None:
+    """What the user allows the arena to take."""
+    return _limit(options, chosen_pools(target, options.pools) or (ANYWHERE,))
+
+
+def _limit(options: CompileOptions, pools: Sequence[Pool]) -> int | None:
+    """What the arena may take: what the options say, or all pools together."""
+    sizes = [pool.bytes for pool in pools if pool.bytes is not None]
+    given = [options.ram_bytes] if options.ram_bytes is not None else []
+    offered = [sum(sizes)] if len(sizes) == len(pools) else []
+    return min((*given, *offered), default=None)
+
+
 def _fit(lowering: _Lowering) -> Fitted:
     graph, options = lowering.graph, lowering.options
     by_weight = _heaviest_first(graph) if options.optimize is not Optimize.RAM else ()
@@ -99,11 +112,7 @@ class _Lowering:
 
     @property
     def limit(self) -> int | None:
-        """What the arena may take: what the options say, or all pools together."""
-        sizes = [pool.bytes for pool in self.pools if pool.bytes is not None]
-        given = [self.options.ram_bytes] if self.options.ram_bytes is not None else []
-        offered = [sum(sizes)] if len(sizes) == len(self.pools) else []
-        return min((*given, *offered), default=None)
+        return _limit(self.options, self.pools)
 
     def wished(self, wide: Sequence[str]) -> Fitted | None:
         """The least, where the pools have room for it."""

@@ -119,8 +119,11 @@ def wanted_format(tensor: TensorType, want: Want) -> RowFormat:
 
 
 def _fill(tensor: TensorType, want: Want) -> int:
-    if want.fill is not None:
-        return want.fill
+    return want.fill if want.fill is not None else zero_point(tensor)
+
+
+def zero_point(tensor: TensorType) -> int:
+    """The stored value that stands for 0."""
     return tensor.quant.zero_point if tensor.quant is not None else 0
 
 

@@ -305,8 +305,7 @@ class RunPrinter:
         base = "row" if access.stride == 1 else f"row * {access.stride}u"
         if reading.view is None:
             return f"row_of_{name}(run, {base}{_plus(offset + tensor.format.top)})"
-        within = f"({base}{_plus(offset)}) * {reading.view.row_elements}u"
-        return f"row_of_{name}(run, 0) + {within}"
+        return _part_pointer(f"row_of_{name}", access.stride, offset, reading.view, tensor)
 
     def _order(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         receiver = self.lowered.receiver
@@ -345,6 +344,22 @@ def _plus(number: int) -> str:
     if number == 0:
         return ""
     return f" + {number}u" if number > 0 else f" - {-number}u"
+
+
+def _part_pointer(row_of: str, stride: int, offset: int, view: RowFormat, tensor: Tensor) -> str:
+    """A row of a view: within the row of the tensor that holds it, or in a tensor that is one piece."""
+    size, base = view.row_elements, f"row * {stride}u"
+    if tensor.whole:
+        return f"{row_of}(run, 0) + ({base}{_plus(offset)}) * {size}u"
+    parts = tensor.format.row_elements // size
+    offset += view.top
+    if stride % parts == 0:
+        row, part = divmod(offset, parts)
+        base = "row" if stride == parts else f"row * {stride // parts}u"
+        within = f" + {part * size}u" if part else ""
+        return f"{row_of}(run, {base}{_plus(row)}){within}"
+    number = f"(row * {stride}u{_plus(offset)})"
+    return f"{row_of}(run, {number} / {parts}u) + {number} % {parts}u * {size}u"
 
 
 def _shape_lines(kernel: SharedKernel) -> list[str]:

@@ -16,7 +16,7 @@ from aot.ir.types import TensorType
 from aot.passes.names import fresh_name
 from aot.plan.model import Kind
 from aot.target import Optimize, Target
-from codegen.formats import Want, dense_format, geometry, join_wants, serves, wanted_format
+from codegen.formats import Want, dense_format, geometry, join_wants, serves, wanted_format, zero_point
 from codegen.kernels.default_points import default_points, with_default
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
@@ -26,6 +26,7 @@ from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.model import CompileOptions, RowFormat
 from codegen.streaming import streamed_input
+from codegen.views import ending_at_words, parts_of_a_row, view_format, with_rows_around
 
 _VIEW = "reshape"  # the op that only looks at memory in another way
 
@@ -232,9 +233,9 @@ class _Lowering:
         """The tensor to read a value from, and its row format where that is not the tensor's own."""
         root = self.views.get(value, value)
         tensor, value_type = self.tensors[root], self.graph.types[value]
-        if takes_rows and self._is_flattened(value):
+        if takes_rows and self._is_flattened(value) and self._takes_image_rows(value):
             return root, None
-        view = None if geometry(tensor.type) == geometry(value_type) else dense_format(value_type)
+        view = view_format(value_type, tensor.type, tensor.format)
         if want is None or serves(view or tensor.format, want, value_type):
             return root, view
         return self._copy(root, value, view, want), None
@@ -291,19 +292,49 @@ class _Lowering:
         wants = self._reader_wants(value)
         in_one_piece = in_one_piece or any(want is not None and want.whole for want in wants)
         whole = in_one_piece or self._is_looked_at_whole(value)
-        return Tensor(value, value_type, dense_format(value_type), kind, whole)
+        fmt = dense_format(value_type)
+        if kind is Kind.INNER and not whole:
+            fmt = with_rows_around(fmt, self._wants_of_parts(value), zero_point(value_type))
+            fmt = ending_at_words(fmt) if self._may_be_padded(value) else fmt
+        return Tensor(value, value_type, fmt, kind, whole)
+
+    def _wants_of_parts(self, value: str) -> list[tuple[Want, int]]:
+        """What readers of views with short rows want, and how many of these make a row of the value."""
+        types = self.graph.types
+        views = [(view, parts_of_a_row(types[view], types[value])) for view in self._views_of(value)]
+        return [(want, parts) for view, parts in views if parts for want in self._reader_wants(view) if want]
+
+    def _views_of(self, value: str) -> list[str]:
+        return [view for view, root in self.views.items() if root == value]
 
     def _is_looked_at_whole(self, value: str) -> bool:
         """Whether a view of it is read with other rows than its own: then its rows must lie together."""
-        views = [view for view, root in self.views.items() if root == value]
-        return any(view in self.graph.kept or not self._goes_by_rows(view) for view in views)
+        return any(view in self.graph.kept or not self._goes_by_rows(view) for view in self._views_of(value))
 
     def _goes_by_rows(self, view: str) -> bool:
+        if parts_of_a_row(self.graph.types[view], self.graph.types[self.views[view]]):
+            return not any(want is not None and want.whole for want in self._reader_wants(view))
         if not self._is_flattened(view):
-            return False
-        readers = [node for node in self.graph.readers[view] if node.op.name != _VIEW]
+            return not self._reader_wants(view)
+        return self._takes_image_rows(view)
+
+    def _takes_image_rows(self, vector: str) -> bool:
+        """Whether readers of a vector can take the rows of its image, which must end at words for that."""
+        readers = [node for node in self.graph.readers[vector] if node.op.name != _VIEW]
         kernels = [(KERNELS[node.op.name], self.sites[node.name]) for node in readers]
-        return all(kernel.takes_rows and kernel.takes_rows_at(site) for kernel, site in kernels)
+        if not all(kernel.takes_rows and kernel.takes_rows_at(site) for kernel, site in kernels):
+            return False
+        root = self.views[vector]
+        return dense_format(self.graph.types[root]).row_elements % 4 == 0 or self._may_be_padded(root)
+
+    def _may_be_padded(self, value: str) -> bool:
+        """Whether there may be gaps between rows: nobody looks at all in one piece, or at parts of rows."""
+        maker = self.graph.producers[value]
+        views = [view for view in self._views_of(value) if self._reader_wants(view)]
+        wants = [*self.wants.get(maker.name, ()), *self._reader_wants(value)]
+        is_kept = any(v in self.graph.kept for v in (value, *self._views_of(value)))
+        in_one_piece = any(want is not None and want.whole for want in wants)
+        return not is_kept and not in_one_piece and all(self._is_flattened(view) for view in views)
 
     def _deliver(self, value: str) -> None:
         """An output that is a view, or an input passed through, is copied to where the caller wants it."""
@@ -316,7 +347,7 @@ class _Lowering:
             self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, (), value))
             return
         root = self.views.get(value, value)
-        view = None if geometry(self.tensors[root].type) == geometry(value_type) else dense_format(value_type)
+        view = view_format(value_type, self.tensors[root].type, self.tensors[root].format)
         kernel = relayout(value_type, view or self.tensors[root].format, dense_format(value_type))
         name = value
         if value in self.tensors:
@@ -340,7 +371,7 @@ class _Lowering:
         """Where a value can be read after states have been written: what is a state itself is copied."""
         root = self.views.get(value, value)
         tensor, value_type = self.tensors[root], self.graph.types[value]
-        view = None if geometry(tensor.type) == geometry(value_type) else dense_format(value_type)
+        view = view_format(value_type, tensor.type, tensor.format)
         if tensor.kind is not Kind.STATE:
             return root, view
         return self._copy(root, value, view, Want(dtype_bytes=value_type.dtype.bytes)), None

@@ -10,6 +10,7 @@ from codegen.formats import has_margins
 from codegen.kernels.kernel import Accumulation
 from codegen.loops.ir import Role
 from codegen.lower import PUSHED, Lowered, LoweredStage, Reading, Tensor
+from codegen.model import RowFormat
 
 _ROW_ALIGN = 4
 
@@ -81,8 +82,8 @@ def _row_added(reading: Reading, row: int, tensor: Tensor) -> Rows:
     """The rows of the tensor that hold a row of the input as the stage sees it."""
     if reading.view is None:
         return Rows(tensor.format.top + row, tensor.format.top + row + 1)
-    view_bytes, row_bytes = reading.view.row_bytes, tensor.format.row_bytes
-    return Rows(row * view_bytes // row_bytes, -(-(row + 1) * view_bytes // row_bytes))
+    first = reading.view.top + row
+    return _own_rows(first, first + 1, reading.view, tensor.format)
 
 
 def _merged(stage: LoweredStage, name: str, row: int, tensors: Mapping[str, Tensor]) -> Rows:
@@ -97,5 +98,9 @@ def _rows_read(reading: Reading, row: int, tensor: Tensor) -> Rows:
     stop = first + (access.count - 1) * access.step + 1
     if reading.view is None:
         return Rows(first + tensor.format.top, stop + tensor.format.top)
-    view_bytes, row_bytes = reading.view.row_bytes, tensor.format.row_bytes
-    return Rows(first * view_bytes // row_bytes, -(-stop * view_bytes // row_bytes))
+    return _own_rows(first + reading.view.top, stop + reading.view.top, reading.view, tensor.format)
+
+
+def _own_rows(first: int, stop: int, view: RowFormat, own: RowFormat) -> Rows:
+    """The rows of the tensor in which rows of a view lie."""
+    return Rows(first * view.row_bytes // own.row_bytes, -(-stop * view.row_bytes // own.row_bytes))

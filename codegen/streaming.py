@@ -11,7 +11,7 @@ from codegen.formats import geometry
 
 
 def as_image(graph: Graph) -> Graph:
-    """Where all that reads the only input is a reshape to an image, the input is that image."""
+    """Where all that reads the only input is a reshape, or several in turn, the input is the last of them."""
     if len(graph.inputs) != 1 or graph.inputs[0] in graph.kept:
         return graph
     (value,) = graph.inputs
@@ -25,7 +25,15 @@ def as_image(graph: Graph) -> Graph:
         if node is not views[0]
     ]
     types = {name: kind for name, kind in graph.types.items() if name != view}
-    return replace(graph, nodes=tuple(renamed), types={**types, value: graph.types[view]})
+    return as_image(replace(graph, nodes=tuple(renamed), types={**types, value: graph.types[view]}))
+
+
+def can_be_streamed(graph: Graph) -> bool:
+    """Whether the only input is an image whose rows layers read one by one."""
+    if len(graph.inputs) != 1 or graph.inputs[0] in graph.outputs:
+        return False
+    is_seen = any(node.op.name == Reshape.name for node in graph.readers[graph.inputs[0]])
+    return not is_seen and geometry(graph.types[graph.inputs[0]]).rows > 1
 
 
 def streamed_input(graph: Graph) -> str:
@@ -37,8 +45,8 @@ def streamed_input(graph: Graph) -> str:
             "without --stream all inputs are given at once",
         )
     (value,) = graph.inputs
-    views = [node.name for node in graph.readers[value] if node.op.name == Reshape.name]
-    if views or value in graph.outputs or geometry(graph.types[value]).rows == 1:
+    if not can_be_streamed(graph):
+        views = [node.name for node in graph.readers[value] if node.op.name == Reshape.name]
         shape = ", ".join(str(d) for d in graph.types[value].shape)
         raise ModelError(
             "the input cannot be streamed: it must be an image [1, rows, columns, channels] that layers read "

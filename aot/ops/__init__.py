@@ -51,6 +51,7 @@ from aot.ops.signal import (
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 from aot.ops.update_slice import UpdateSlice
+from aot.ops.windows import Windows
 
 OPS: Mapping[str, type[Op]] = MappingProxyType(
     {
@@ -112,6 +113,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             WholeRoot,
             Window,
             WithoutNoise,
+            Windows,
         )
     }
 )

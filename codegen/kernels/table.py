@@ -44,6 +44,7 @@ from codegen.kernels import (
     softmax,
     unary,
     update_slice,
+    windows,
 )
 from codegen.kernels.by_dtype import by_dtype
 from codegen.kernels.kernel import OpKernel
@@ -86,5 +87,6 @@ KERNELS: Mapping[str, OpKernel] = MappingProxyType(
         "narrow": narrow.KERNEL,
         "resize": resize.KERNEL,
         "softmax": by_dtype(softmax.KERNEL, real_pools.SOFTMAX),
+        "windows": windows.KERNEL,
     }
 )

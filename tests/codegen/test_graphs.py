@@ -29,7 +29,10 @@ def test_the_graphs_keep_the_rules(name: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-@pytest.mark.parametrize("name", ["alike_but_for_scales", "reshaped_input", "reshaped_twice", "two_inputs"])
+@pytest.mark.parametrize(
+    "name",
+    ["alike_but_for_scales", "flattened_odd_rows", "reshaped_input", "reshaped_twice", "two_inputs"],
+)
 def test_lowered_stages_equal_the_reference(name: str, target: Target) -> None:
     case = OpCase(name, GRAPHS[name]())
     lowered = lower_graph(run_pipeline(case.graph), target, OPTIONS["speed"])
@@ -43,6 +46,14 @@ def test_rows_need_no_more_memory_than_whole_tensors(name: str) -> None:
     graph = GRAPHS[name]()
     by_rows, whole = (compiled(graph, PLAIN, OPTIONS[o], "k").plan for o in ("speed", "whole_tensors"))
     assert by_rows.arena_bytes <= whole.arena_bytes
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_for_ram_is_never_more_than_for_speed(name: str, target: Target) -> None:
+    graph = GRAPHS[name]()
+    ram, speed = (compiled(graph, target, OPTIONS[o], "k").plan for o in ("ram", "speed"))
+    assert ram.arena_bytes <= speed.arena_bytes
 
 
 @pytest.mark.cc

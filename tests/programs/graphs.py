@@ -18,6 +18,7 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.op import Op
+from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
 
@@ -69,6 +70,16 @@ class Draft:
 
     def add(self, name: str, x1: str, x2: str, scale: float = 0.07, activation: str = "none") -> str:
         return self.node(name, Add(Activation(activation)), x1, x2, quant=int8(scale=scale, zero_point=5))
+
+    def conv1d(self, name: str, x: str, channels: int, size: int, **attributes: object) -> str:
+        """As exporters write it: an image of one row, and back."""
+        _, pixels, depth = self.types[x].shape
+        w = int8_weights(channels, 1, size, depth, axis=0, seed=len(name))
+        read = self.reshape(f"{name}.in", x, 1, 1, pixels, depth)
+        op = Conv2d(**attributes)  # type: ignore[arg-type]
+        quant = int8(scale=0.04, zero_point=-9)
+        made = self.node(f"{name}.made", op, read, quant=quant, weights=[w, int32_bias(channels, size)])
+        return self.reshape(name, made, 1, *self.types[made].shape[2:])
 
     def reshape(self, name: str, x: str, *shape: int) -> str:
         return self.node(name, Reshape(shape), x, quant=self.types[x])
@@ -243,6 +254,43 @@ def pool_of_rows_before_rows_above() -> Graph:
     return draft.graph(draft.conv("y", draft.pool("p", x, AveragePool2d((6, 1), (1, 1))), 3))
 
 
+def time_series() -> Graph:
+    """Layers along time as exporters write them: strides, dilations, sums, a pool of columns, a mean."""
+    d = Draft()
+    x = d.conv1d("first", d.input("x", 1, 72, 5), 8, 5, stride=(1, 2), padding=((0, 0), (2, 1)))
+    for block, dilation in enumerate((1, 4)):
+        around = ((0, 0), (dilation, dilation))
+        inner = d.conv1d(f"a{block}", x, 8, 3, dilation=(1, dilation), padding=around)
+        x = d.add(f"sum{block}", d.conv1d(f"b{block}", inner, 8, 1), x)
+    column = d.reshape("column", x, 1, 36, 1, 8)
+    x = d.reshape("halved", d.pool("pool", column, MaxPool2d((2, 1), (2, 1))), 1, 18, 8)
+    x = d.conv1d("last", x, 6, 3, padding=((0, 0), (2, 0)))
+    image = d.reshape("image", x, 1, 1, 18, 6)
+    mean = d.node("mean", Mean((2,)), image, quant=d.types[image])
+    return d.graph(d.dense("y", d.reshape("flat", mean, 1, 6), 4))
+
+
+def line_of_samples() -> Graph:
+    """One channel, long windows and strides; depthwise; results that the caller wants pixel by pixel."""
+    d = Draft()
+    x = d.conv1d("first", d.input("x", 1, 240, 1), 4, 20, stride=(1, 5), padding=((0, 0), (8, 7)))
+    image = d.reshape("image", x, 1, 1, 48, 4)
+    w = int8_weights(1, 7, 8, axis=2)
+    op = DepthwiseConv2d(padding=((0, 0), (3, 3)), multiplier=2)
+    deep = d.node("deep", op, image, quant=int8(scale=0.05), weights=[w, int32_bias(8)])
+    line = d.reshape("line", deep, 1, 48, 8)
+    made = d.conv1d("made", line, 6, 1)
+    flat = d.reshape("flat", d.conv1d("valid", line, 3, 9, stride=(1, 2)), 1, 60)
+    return d.graph(made, d.dense("y", flat, 4))
+
+
+def flattened_odd_rows() -> Graph:
+    """A dense layer takes rows of 15 elements, by fours."""
+    d = Draft()
+    image = d.conv("image", d.input("x", 1, 4, 5, 2), 3)
+    return d.graph(d.dense("y", d.reshape("flat", image, 1, 60), 4))
+
+
 def names_of_copies() -> Graph:
     """Tensors that are called as copies of others would be."""
     draft = Draft()
@@ -279,8 +327,10 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
     for maker in (
         alike_but_for_scales,
         classifier,
+        flattened_odd_rows,
         input_passed_through,
         layers_alike,
+        line_of_samples,
         long_skip,
         many_formats,
         more_than_255_rows,
@@ -297,6 +347,7 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
         rows_or_a_constant,
         sums_of_convolutions,
         tall,
+        time_series,
         two_inputs,
         two_outputs,
     )

@@ -102,7 +102,8 @@ def _rows_read(lowered: Lowered, reading: Reading, row: int, memory: Mapping[str
         return [rows[n + top] if n + top >= 0 else _missing(reading, n) for n in numbers]
     flat = np.concatenate(rows)
     size = reading.view.row_elements
-    return [flat[n * size : (n + 1) * size] for n in numbers]
+    places = [(n + reading.view.top) * size for n in numbers]
+    return [flat[place : place + size] for place in places]
 
 
 def _missing(reading: Reading, number: int) -> Array:

@@ -1,0 +1,121 @@
+"""Lines: images of one row or one column, and the nodes whose results go along them.
+
+A one-dimensional convolution comes as an image of one row, [1, 1, pixels, channels], amid reshapes to
+[1, pixels, channels] or to a column. All of these are the same bytes and count as one line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.ir.graph import Graph, Node
+from aot.ir.types import TensorType
+from aot.ops.concat import Concat
+from aot.ops.conv2d import Conv2d
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.pooling import Pool2d
+from aot.ops.reduce import COLUMNS, ROWS, Mean
+from aot.ops.reshape import Reshape
+from aot.ops.spatial import extent
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    pixels: int
+    channels: int
+
+
+def line_of(tensor: TensorType) -> Line | None:
+    """The line that a tensor is, if it is one of several pixels."""
+    shape = tensor.shape
+    if len(shape) == 3 and shape[0] == 1 < shape[1]:
+        return Line(shape[1], shape[2])
+    if len(shape) == 4 and shape[0] == 1 and min(shape[1:3]) == 1 < max(shape[1:3]):
+        return Line(max(shape[1:3]), shape[3])
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Slide:
+    """A window that moves along a line."""
+
+    size: int
+    stride: int
+    dilation: int
+    before: int
+    after: int
+
+    @property
+    def moves_nothing(self) -> bool:
+        """Whether each result comes from the pixel at its own place."""
+        return (self.size, self.stride, self.before, self.after) == (1, 1, 0, 0)
+
+    def span(self, pixels: int) -> int:
+        """How many pixels so many results beside each other need."""
+        return (pixels - 1) * self.stride + extent(self.size, self.dilation)
+
+
+def slide_of(node: Node, graph: Graph) -> Slide | None:
+    """How a convolution or a pool moves along a line, if it does and its result is a line."""
+    if not isinstance(node.op, Conv2d | DepthwiseConv2d | Pool2d) or not _makes_lines(node, graph):
+        return None
+    x = graph.types[node.reads[0]]
+    along, across = (ROWS, COLUMNS) if x.shape[2] == 1 else (COLUMNS, ROWS)
+    sizes = window_of(node, graph)
+    (before, after), around = node.op.padding[along - 1], node.op.padding[across - 1]
+    if around != (0, 0) or sizes[across - 1] != 1:
+        return None
+    if isinstance(node.op, Pool2d):
+        return None if before or after else Slide(sizes[along - 1], node.op.stride[along - 1], 1, 0, 0)
+    if along == ROWS and sizes[0] > 1:
+        return None  # its weights lie for a column
+    dilation = node.op.dilation[along - 1]
+    return Slide(sizes[along - 1], node.op.stride[along - 1], dilation, before, after)
+
+
+def window_of(node: Node, graph: Graph) -> tuple[int, int]:
+    """Rows and columns of the window of a convolution or a pool."""
+    if isinstance(node.op, Pool2d):
+        return node.op.size
+    shape = graph.types[node.reads[1]].shape
+    return (shape[1], shape[2]) if isinstance(node.op, Conv2d) else (shape[0], shape[1])
+
+
+def _makes_lines(node: Node, graph: Graph) -> bool:
+    return all(line_of(graph.types[v]) is not None for v in (node.reads[0], *node.outputs))
+
+
+def is_view(node: Node, graph: Graph) -> bool:
+    """Whether the node only looks at a line in another way."""
+    if not isinstance(node.op, Reshape) or not _makes_lines(node, graph):
+        return False
+    return line_of(graph.types[node.reads[0]]) == line_of(graph.types[node.outputs[0]])
+
+
+def is_pointwise(node: Node, graph: Graph) -> bool:
+    """Whether each pixel of the result comes from the pixels at its place, and from constants for all."""
+    made = line_of(graph.types[node.outputs[0]])
+    slide = slide_of(node, graph)
+    if made is None or slide is not None:
+        return slide is not None and slide.moves_nothing
+    moving = [i for i, value in enumerate(node.inputs) if value is not None and value not in graph.constants]
+    lines = [line_of(graph.types[node.reads[i]]) for i in moving]
+    if isinstance(node.op, Concat):
+        is_along_channels = node.op.axis == graph.types[node.outputs[0]].rank - 1
+        return is_along_channels and len(moving) == len(node.inputs) and None not in lines
+    if not moving or not set(moving) <= set(node.op.elementwise) or set(lines) != {made}:
+        return False
+    fixed = [graph.types[node.reads[i]] for i in node.op.elementwise if i not in moving]
+    return all(constant.elements in (1, *constant.shape[-1:]) for constant in fixed)
+
+
+def is_end(node: Node, graph: Graph) -> bool:
+    """Whether the node makes one pixel of all those of a line."""
+    line = line_of(graph.types[node.reads[0]]) if node.reads else None
+    if line is None:
+        return False
+    if isinstance(node.op, Mean):
+        return all(a in node.op.axes or graph.types[node.reads[0]].shape[a] == 1 for a in (ROWS, COLUMNS))
+    if isinstance(node.op, Pool2d):
+        return node.op.padding == ((0, 0), (0, 0)) and node.op.size == graph.types[node.reads[0]].shape[1:3]
+    return False

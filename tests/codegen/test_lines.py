@@ -1,0 +1,93 @@
+"""Models along time: broken into rows they need a part of the memory, for little more instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import GRAPHS
+from model_checks import DSP, PLAIN, compiled
+from op_case import OpCase
+from poisoned import Poisoned
+from row_machine import run_lowered
+
+from aot.errors import FitError
+from aot.interpret import run_graph
+from aot.ir.verify import verify
+from aot.passes.pipeline import run_pipeline
+from aot.passes.rows_of_lines import rows_of_lines
+from aot.target import Optimize
+from codegen.lower import lower_graph
+from codegen.model import CompileOptions
+from platforms.shared_library import build
+
+LINES = ("time_series", "line_of_samples")
+LOSSES = (0.03, 0.1, 1.0)
+
+
+@pytest.mark.parametrize("is_pushed", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", LINES)
+def test_broken_lines_give_the_same_results(name: str, loss: float, is_pushed: bool) -> None:
+    graph = run_pipeline(GRAPHS[name]())
+    broken = rows_of_lines(graph, loss, is_pushed)
+    verify(broken)
+    assert "windows" in {node.op.name for node in broken.nodes}
+    inputs = OpCase(name, graph).inputs(seed=3)
+    wanted = run_graph(graph, inputs)
+    for made in (run_graph(broken, inputs), run_lowered(lower_graph(broken, DSP, CompileOptions()), inputs)):
+        assert all(np.array_equal(made[value], wanted[value]) for value in graph.outputs)
+
+
+def test_what_is_no_line_stays_the_very_same_graph() -> None:
+    graph = run_pipeline(GRAPHS["residual"]())
+    assert rows_of_lines(graph, 1.0) is graph
+
+
+def test_no_line_is_broken_where_that_may_take_no_time() -> None:
+    graph = run_pipeline(GRAPHS["time_series"]())
+    assert rows_of_lines(graph, 0.0) is graph
+
+
+def test_a_budget_breaks_lines_as_far_as_it_must() -> None:
+    graph = GRAPHS["time_series"]()
+
+    def arena(options: CompileOptions) -> int:
+        return compiled(graph, PLAIN, options, "k").plan.arena_bytes
+
+    whole, ram = (arena(CompileOptions(Optimize.RAM, rows=rows)) for rows in (False, True))
+    assert ram < whole
+    budgets = (whole, ram, ram - 100)
+    assert all(arena(CompileOptions(ram_bytes=budget)) <= budget for budget in budgets)
+    with pytest.raises(FitError, match=r"bytes at least, .* more than --ram 360 allows"):
+        arena(CompileOptions(ram_bytes=360))
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("loss", LOSSES[1:])
+@pytest.mark.parametrize("name", LINES)
+def test_garbage_in_free_memory_changes_nothing(
+    name: str, loss: float, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    graph = run_pipeline(GRAPHS[name]())
+    model = compiled(rows_of_lines(graph, loss), PLAIN, CompileOptions(Optimize.RAM), "k")
+    inputs = OpCase(name, graph).inputs(seed=4)
+    made, wanted = Poisoned(model, tmp_path).run(inputs), run_graph(graph, inputs)
+    assert all(np.array_equal(made[value], wanted[value]) for value in graph.outputs)
+
+
+@pytest.mark.cc
+def test_samples_are_pushed_as_they_come(tmp_path: Path, require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    graph = GRAPHS["time_series"]()
+    model = compiled(graph, PLAIN, CompileOptions(Optimize.RAM, stream=True), "k")
+    assert model.inputs[0].type.shape == (1, 72, 1, 5), "one step of time at once"
+    library = build(model.sources, tmp_path)
+    for seed in range(3):
+        inputs = OpCase("t", graph).inputs(seed)
+        (x,) = inputs.values()
+        made = library.run({model.inputs[0].name: x.reshape(1, 72, 1, 5)})
+        assert np.array_equal(made["y"], run_graph(graph, inputs)["y"])
