@@ -55,7 +55,7 @@ _OF_I16 = MappingProxyType(
         "batch_matmul": _REDUCED,
         "conv2d": _REDUCED,
         "depthwise_conv2d": _REDUCED,
-        "dense": MappingProxyType({"tflm": RequantRounding.REDUCED, "litert-ref": RequantRounding.SINGLE}),
+        "dense": MappingProxyType({"tflm": RequantRounding.REDUCED, "litert-ref": _S, "onnx": _S}),
         "transpose_conv": _REDUCED,
     }
 )

@@ -227,6 +227,13 @@ def wide(build: QdqBuilder, rng: np.random.Generator) -> str:
     return build.quantised(build.node("Conv", x, build.weights(integers, [0.003])), 1 / 2048, 0, "int16")
 
 
+def wide_gemm(build: QdqBuilder, rng: np.random.Generator) -> str:
+    x = build.input("x", (1, 24), 1 / 4096, 0, "int16")
+    integers = rng.integers(-127, 128, (10, 24)).astype(np.int8)
+    made = build.node("Gemm", x, build.weights(integers, [0.003]), transB=1)
+    return build.quantised(made, 1 / 2048, 0, "int16")
+
+
 def qlinear(op_type: str, domain: str = "com.microsoft", **attributes: object) -> Build:
     """Of one operand, in ONNX Runtime's form."""
 
@@ -321,6 +328,7 @@ PATTERNS = {
     "pad": Pattern(padded, ("pad", "pad"), 0),
     "transpose, slice, reshape": Pattern(moved, ("rearrange", "rearrange"), 0),
     "16-bit activations": Pattern(wide, ("rearrange", "conv2d", "rearrange")),
+    "gemm of 16-bit activations": Pattern(wide_gemm, ("dense",)),
     "QLinearConv": Pattern(qlinear_conv, ("rearrange", "conv2d", "max_pool2d", "rearrange")),
     "QLinearAdd": Pattern(qlinear_add, ("add",)),
     "QLinearSigmoid": Pattern(qlinear("QLinearSigmoid"), ("lookup",), 0),

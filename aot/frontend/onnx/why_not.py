@@ -28,6 +28,10 @@ _OTHER_METHODS = Reason(
 _FUSED = Reason(
     "it is a fused operator of onnxruntime's optimiser", "give the model as it was before it was optimised"
 )
+_DYNAMIC_LSTM = Reason(
+    "it measures the range of its state at each step, here ranges are fixed",
+    'quantise the model without it: quantize_dynamic(..., op_types_to_quantize=["MatMul", "Conv"])',
+)
 _UNKNOWN = Reason(
     "", "export the model without it, or have the file define it by others (onnx.helper.make_function)"
 )
@@ -42,6 +46,7 @@ _OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
         **dict.fromkeys(("NonMaxSuppression", "Unique"), _SIZES),
         **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _RANDOM),
         **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _RANDOM),
+        "com.microsoft.DynamicQuantizeLSTM": _DYNAMIC_LSTM,
         "ImageDecoder": Reason("it reads compressed pictures, pixels are supported", _CUT),
     }
 )
@@ -57,5 +62,4 @@ _OF_DOMAIN: Mapping[str, Reason] = MappingProxyType(
 
 def reason_of(operator: str) -> Reason:
     """Of an operator, with its domain in front where that is not the standard one."""
-    domain, _, name = operator.rpartition(".")
-    return _OF_DOMAIN.get(domain) or _OF_OPERATOR.get(name, _UNKNOWN)
+    return _OF_OPERATOR.get(operator) or _OF_DOMAIN.get(operator.rpartition(".")[0], _UNKNOWN)

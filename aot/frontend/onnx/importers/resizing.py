@@ -10,8 +10,10 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, Operator
 from aot.frontend.onnx.strides import dense_strides
+from aot.ir.types import DType
 from aot.ops.gather import Gather
 from aot.ops.rearrange import Loops
 
@@ -21,7 +23,14 @@ _MOST_TAPS = 4  # elements that one result is made of
 
 
 def _resize(node: Operator) -> Value:
+    """Shares of integers are summed as real numbers, of which the fraction is cut off."""
     x = node.operand(0)
+    if node.text("mode", "nearest") == "nearest" or node.dtype(x) is DType.F32:
+        return _resized(node, x)
+    return cast(node, _resized(node, cast(node, x, TensorProto.FLOAT)), x.element)
+
+
+def _resized(node: Operator, x: Value) -> Value:
     shape = node.shape(x)
     axes = [node.axis(a, len(shape)) for a in node.integers("axes", tuple(range(len(shape))))]
     sizes, scales = _target(node, shape, axes)
