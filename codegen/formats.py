@@ -159,13 +159,3 @@ def storage_dtype(tensor: TensorType, fmt: RowFormat) -> DType:
     if fmt.dtype_bytes == tensor.dtype.bytes:
         return tensor.dtype
     return {2: DType.I16, 4: DType.I32}[fmt.dtype_bytes]
-
-
-def is_dense(fmt: RowFormat) -> bool:
-    """Whether rows follow each other without gap or margin, in the tensor's own order."""
-    return (
-        fmt.row_elements == fmt.width * fmt.channels
-        and (fmt.c_step == 1 or fmt.channels == 1)
-        and (fmt.x_step == fmt.channels or fmt.width == 1)
-        and not (fmt.left or fmt.top or fmt.bottom)
-    )

@@ -75,10 +75,6 @@ class Hello:
     hashes: tuple[bytes, ...] = ()  # of the first models
 
     @property
-    def can_profile(self) -> bool:
-        return bool(self.capabilities & Capability.PROFILE)
-
-    @property
     def can_change_rate(self) -> bool:
         return bool(self.capabilities & Capability.RATE)
 
@@ -86,11 +82,6 @@ class Hello:
     def keeps_deadline(self) -> bool:
         """Whether a run that takes too long ends as a fault."""
         return bool(self.capabilities & Capability.DEADLINE)
-
-    @property
-    def can_load(self) -> bool:
-        """Whether code can be loaded and called."""
-        return bool(self.capabilities & Capability.SLOT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from codegen.formats import (
     Want,
     dense_format,
     geometry,
-    is_dense,
     join_wants,
     serves,
     wanted_format,
@@ -40,8 +39,9 @@ def test_a_tensor_is_rows_of_pixels_of_channels(shape: tuple[int, ...], expected
 
 
 def test_a_dense_format_has_no_gap() -> None:
-    assert is_dense(dense_format(IMAGE))
-    assert dense_format(IMAGE).row_bytes == 18
+    dense = dense_format(IMAGE)
+    assert (dense.c_step, dense.x_step, dense.row_elements) == (1, IMAGE.shape[-1], 18)
+    assert (dense.left, dense.top, dense.bottom, dense.row_bytes) == (0, 0, 0, 18)
 
 
 @pytest.mark.parametrize(

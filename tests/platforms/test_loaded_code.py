@@ -18,7 +18,7 @@ from platforms.project import App, ProjectSource
 from platforms.rpc.exchange import Deadlines
 from platforms.rpc.failures import DeviceCrashedError, RequestRefusedError
 from platforms.rpc.messages import Call, Slot
-from platforms.rpc.protocol import Status
+from platforms.rpc.protocol import Capability, Status
 from platforms.rpc.session import Session
 from platforms.toolchains import cpu_flags, find_toolchain
 
@@ -139,7 +139,7 @@ def assert_usable(bench: Bench) -> None:
 
 
 def test_loaded_code_runs_and_is_timed(bench: Bench) -> None:
-    assert bench.session.hello().can_load
+    assert bench.session.hello().capabilities & Capability.SLOT
     assert bench.slot.bytes > 100_000
     assert bench.slot.address % bench.slot.alignment == 0
     timing = bench.call("multiplies", number=10, repeat=40)
@@ -212,7 +212,7 @@ def test_a_board_whose_memory_cannot_be_executed_says_so(
 ) -> None:
     require_tool("gcc")
     with opened("host", None, firmware("host")) as session:
-        assert not session.hello().can_load
+        assert not session.hello().capabilities & Capability.SLOT
         with pytest.raises(RequestRefusedError, match="no room for loaded code: its RAM") as caught:
             session.slot()
     assert caught.value.status == Status.NO_SLOT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fake_line import FakeTransport
 
 from boards.load import load_board
 from platforms.patience import deadlines_for
@@ -10,7 +11,6 @@ from platforms.rpc.exchange import Exchange
 from platforms.rpc.frame import Decoder, encode_frame
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, Message
-from platforms.transport.fake import FakeTransport
 
 
 def line(is_program: bool) -> FakeTransport:

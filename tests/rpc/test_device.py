@@ -14,7 +14,7 @@ from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, Request
 from platforms.rpc.frame import encode_frame
 from platforms.rpc.messages import Expected, RemoteModel, RemoteTensor
 from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
-from platforms.rpc.protocol import Message, Reset, Status
+from platforms.rpc.protocol import Capability, Message, Reset, Status
 from platforms.rpc.session import Session
 from platforms.transport.base import LineClosedError
 from platforms.transport.pipe import PipeTransport
@@ -36,7 +36,7 @@ def test_hello_says_who_is_there(connect):
     hello = connect().hello()
     assert (hello.protocol, hello.build_id, hello.boots) == (1, "test device 1", 1)
     assert (hello.payload_bytes, hello.arena_bytes, hello.model_count) == (1030, 4800, 6)
-    assert hello.can_profile
+    assert hello.capabilities & Capability.PROFILE
     assert hello.fault is None
     assert hello.hashes[0] == bytes(range(1, 9))
 

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable
 
 import pytest
+from fake_line import FakeTransport
 
 from aot.errors import DeployError
 from platforms.rpc.exchange import Deadlines
@@ -14,7 +15,6 @@ from platforms.rpc.messages import PROFILE_ENTRY, Expected, RemoteModel
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, WRITE_HEADER_BYTES, Message, Notice, Status
 from platforms.rpc.session import Session
-from platforms.transport.fake import FakeTransport
 
 Reply = Callable[[Packet], list[Packet]]
 DEADLINES = Deadlines(hello_s=10, answer_s=5, run_s=120)

@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_line import FakeTransport
 
 from platforms.rpc.frame import encode_frame
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, Message, Status
 from platforms.transport.base import LineBusyError, LineClosedError, LineStuckError
-from platforms.transport.fake import FakeTransport
 from platforms.transport.faulty import Faults, damage
 from platforms.transport.pipe import PipeTransport, ending
 from platforms.transport.pty import PtyTransport
