@@ -57,6 +57,7 @@ class Draw:
     rng: np.random.Generator
     build: ModelBuilder
     is_unsigned: bool = False  # whether what is quantised to int8 is written as uint8
+    weight_bits: int = 8
 
     def one_of(self, *choices):  # type: ignore[no-untyped-def]
         return choices[self.rng.integers(len(choices))]

@@ -72,12 +72,23 @@ def _weights(draw: Draw, x: str, shape: Shape, axis: int, may_be_narrow: bool = 
         return w, draw.known("b", draw.rng.normal(0, 1, shape[axis]), "float32") if has_bias else None
     per_channel = draw.chance(0.7)
     scales = [draw.scale() / 4 for _ in range(shape[axis] if per_channel else 1)]
-    w = draw.build.constant("w", draw.rng.integers(-127, 128, shape).astype(np.int8), scales, axis)
+    w = _stored_weights(draw, shape, scales, axis)
     if not has_bias:
         return w, None
     dtype = "int32" if source.dtype == "int8" or (may_be_narrow and draw.chance(0.3)) else "int64"
     bias = draw.rng.integers(-20000, 20000, shape[axis]).astype(dtype)
-    return w, draw.build.constant("b", bias, [float(np.float32(s * source.scales[0])) for s in scales])
+    steps = [float(np.float32(s * source.scales[0])) for s in draw.build.tensors[w].scales]
+    return w, draw.build.constant("b", bias, steps)
+
+
+def _stored_weights(draw: Draw, shape: Shape, scales: list[float], axis: int) -> str:
+    if draw.weight_bits == 8:
+        return draw.build.constant("w", draw.rng.integers(-127, 128, shape).astype(np.int8), scales, axis)
+    halves = draw.rng.integers(-7, 8, prod(shape)) & 15
+    even = np.append(halves, 0)[: -(-halves.size // 2) * 2].astype(np.uint8)
+    packed, steps = even[::2] | even[1::2] << 4, tuple(float(np.float32(s * 16)) for s in scales)
+    zeros = (0,) * len(steps)
+    return draw.build._add(TensorSpec("w", shape, "int4", steps, zeros, axis, packed))
 
 
 def _bias_type(draw: Draw) -> int:

@@ -194,6 +194,9 @@ UNSIGNED = [
 ]
 
 
+FOUR_BITS = ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"]  # may have weights of four bits
+
+
 def models(count: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:
     """`count` of each operator, by name."""
     for number, (name, make) in enumerate(MAKERS.items()):
@@ -204,3 +207,7 @@ def models(count: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:
         for case in range(-(-count // 2)):
             rng = np.random.default_rng((seed, 1000 + number, case))
             yield f"{name}_unsigned_{case}", MAKERS[name](Draw(rng, ModelBuilder(name), is_unsigned=True))
+    for number, name in enumerate(FOUR_BITS):
+        for case in range(count):
+            rng = np.random.default_rng((seed, 2000 + number, case))
+            yield f"{name}_int4_{case}", MAKERS[name](Draw(rng, ModelBuilder(name), weight_bits=4))
