@@ -77,6 +77,7 @@ class Lstm(Op):
     """Inputs: x [1, steps * I], h [1, U], c [1, U], w [4 U, I], r [4 U, U], b [4 U].
 
     The result is what h is after each step, and then the cell: [1, steps * U + U], i16 for integers.
+    Integers are rounded as TFLite Micro does in every mode; LiteRT's own kernel is a step or two away.
     """
 
     name: ClassVar[str] = "lstm"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from c_checks import failures_on_board
 from model_checks import DSP, OPTIONS, PLAIN, check_of, state_check
+from model_run import HYBRID
 
 from aot.frontend.load import load_model
 from aot.ir.graph import Array
@@ -60,8 +61,7 @@ FLOAT32 = (
     "tiny_kws_dscnn_f32",
     "tmx_mnist_valid_f32",
 )
-# Weights of 8 bits, activations of real numbers: LiteRT's own kernels differ by up to 5 % of the largest.
-HYBRID = {"aeq_mnist_mixed": 0.06, "dtln_1_hybrid": 0.05}
+OF_BOTH = ("sl_fingerprint_int8", "tflm_hello_world_int8", "tiny_ad_fc_int8", "tiny_ic_resnet8_int8")
 ON_BOARD = 2  # samples
 
 Samples = list[dict[str, Array]]
@@ -127,7 +127,7 @@ def test_a_model_of_real_numbers_on_this_computer_is_near_its_golden_outputs(
 
 @pytest.mark.cc
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["tflm_hello_world_int8", "tiny_ad_fc_int8", "tiny_ic_resnet8_int8"])
+@pytest.mark.parametrize("name", OF_BOTH)
 def test_the_other_rounding_gives_the_other_references_outputs(
     name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:

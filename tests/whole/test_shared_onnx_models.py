@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
+from model_run import NEAR, read_model
 
 import deploy
-from aot.frontend.given import Given
-from aot.frontend.load import load_model
 from aot.ir.graph import Array, Graph
 from aot.ir.types import DType
 from aot.passes.pipeline import run_pipeline
@@ -20,7 +18,6 @@ from codegen.compile import compile_graph
 from codegen.model import CompileOptions
 from platforms.shared_library import build
 
-NEAR = 1e-5  # of the largest output
 SAMPLES = 3
 FLOAT32 = (
     "onnx_ali_ic_f32",
@@ -38,16 +35,6 @@ FLOAT32 = (
     "onnx_tiny_ic_resnet_f32",
 )
 QUANTISED = ("onnx_q_ml_micro_kws_m_qop_ai_onnx", "onnx_q_tiny_ad_qdq", "onnx_q_tiny_kws_qdq")
-
-
-def read(folder: Path, rounding: str = "tflm") -> tuple[Graph, Mapping[str, Array]]:
-    """The model in the shapes of its golden inputs, and these."""
-    golden = np.load(folder / "golden.npz")
-    file = onnx.load(folder / "model.onnx").graph
-    constants = {constant.name for constant in file.initializer}
-    names = [i.name for i in file.input if i.name not in constants]
-    shapes = {name: golden[f"in_{number}"].shape[1:] for number, name in enumerate(names)}
-    return load_model(folder / "model.onnx", rounding, Given(shapes, {})), golden
 
 
 def furthest(graph: Graph, golden: Mapping[str, Array], folder: Path) -> float:
@@ -74,7 +61,7 @@ def test_a_model_of_real_numbers_is_near_onnx_runtime(
     name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("gcc")
-    assert furthest(*read(shared_dir / "models" / name), tmp_path) < NEAR
+    assert furthest(*read_model(shared_dir / "models" / name, "tflm"), tmp_path) < NEAR
 
 
 @pytest.mark.cc
@@ -84,12 +71,12 @@ def test_a_quantised_model_whose_sums_are_rounded_once_equals_onnx_runtime(
     name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("gcc")
-    assert furthest(*read(shared_dir / "models" / name, "onnx"), tmp_path) < 1e-6
+    assert furthest(*read_model(shared_dir / "models" / name, "onnx"), tmp_path) < 1e-6
 
 
 @pytest.mark.parametrize("name", QUANTISED)
 def test_layers_of_a_quantised_model_compute_with_integers(name: str, shared_dir: Path) -> None:
-    graph = run_pipeline(read(shared_dir / "models" / name)[0])
+    graph = run_pipeline(read_model(shared_dir / "models" / name, "tflm")[0])
     heavy = [n for n in graph.nodes if n.op.name in ("conv2d", "depthwise_conv2d", "dense", "max_pool2d")]
     assert heavy
     assert {graph.types[n.outputs[0]].dtype for n in heavy} == {DType.I8}
@@ -98,7 +85,7 @@ def test_layers_of_a_quantised_model_compute_with_integers(name: str, shared_dir
 @pytest.mark.parametrize("name", [*FLOAT32, *QUANTISED])
 def test_images_are_turned_at_the_edges_only(name: str, shared_dir: Path) -> None:
     """Between the first layer over an image and the last nothing is transposed."""
-    graph = run_pipeline(read(shared_dir / "models" / name)[0])
+    graph = run_pipeline(read_model(shared_dir / "models" / name, "tflm")[0])
     ops = [node.op.name for node in graph.nodes if node.op.name != "reshape"]
     places = [place for place, op in enumerate(ops) if "conv2d" in op or "pool" in op]
     if name not in TURNING and places:
