@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from aot.frontend.load import load_model
+from aot.frontend.load import parse_model, read_model
 from aot.ir.graph import Graph
 from aot.passes.pipeline import run_pipeline
 from aot.plan.model import Kind, Plan
@@ -37,8 +37,9 @@ def compile_model(
     path: Path, target: Target, options: CompileOptions, tuned: Mapping[str, Point] = NOT_TUNED
 ) -> CompiledModel:
     """Compile a model file. Raises ModelError or FitError."""
-    graph = load_model(path, options.rounding.value, options.given)
-    model_hash = hashlib.sha256(path.read_bytes()).hexdigest()
+    data = read_model(path)
+    graph = parse_model(data, path.name, options.rounding.value, options.given)
+    model_hash = hashlib.sha256(data).hexdigest()
     return compile_graph(graph, target, options, path.name, model_hash, model_name(path), tuned)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from aot.errors import ModelError, ToolError
 from aot.frontend.given import Given
-from aot.frontend.load import parse_model, read_file, require_onnx
+from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.float_model import float_model
 from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.graph import Array
@@ -78,7 +78,7 @@ def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) 
     """
     with tempfile.TemporaryDirectory() as name, _sessions() as open_session:
         prepared, int8 = Path(name) / "float.onnx", Path(name) / "int8.onnx"
-        float_bytes = float_model(path.read_bytes(), _LEAST_OPSET, path.name, shapes)
+        float_bytes = float_model(read_model(path), _LEAST_OPSET, path.name, shapes)
         _quantize_file(float_bytes, path, prepared, int8, calibration, method)
         layers = _layer_errors(prepared, int8, calibration.samples[:_MOST_COMPARED], Path(name))
         real = _classes(open_session(prepared), calibration.samples)

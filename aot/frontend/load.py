@@ -44,7 +44,7 @@ _OTHERWISE = "give a .tflite or .onnx file"
 
 def load_model(path: Path, rounding: str = "tflm", given: Given = NOTHING_GIVEN) -> Graph:
     """The model in a file as a graph that keeps every rule. `rounding` is a mode of aot.ops.rounding."""
-    return parse_model(read_file(path), path.name, rounding, given)
+    return parse_model(read_model(path), path.name, rounding, given)
 
 
 def parse_model(data: bytes, file_name: str, rounding: str = "tflm", given: Given = NOTHING_GIVEN) -> Graph:
@@ -61,8 +61,7 @@ def parse_model(data: bytes, file_name: str, rounding: str = "tflm", given: Give
         from aot.frontend.tflite.read import read_tflite  # `deploy --help` must not load the schema
 
         return read_tflite(data, file_name, rounding)
-    suffix = Path(file_name).suffix.lower()
-    if suffix == ".onnx" or (data[:1] == _ONNX_BEGINNING and suffix not in _CONVERT):
+    if _is_onnx(data, Path(file_name).suffix.lower()):
         from aot.frontend.onnx.read import read_onnx
 
         values = {name: np.asarray(numbers) for name, numbers in given.values.items()}
@@ -79,6 +78,21 @@ def require_onnx(data: bytes, file_name: str) -> None:
     if not data or suffix in _CONVERT:
         hint = _CONVERT.get(suffix, "give a float .onnx file")
         raise ModelError(_what_it_is(data), file_name, hint.format(name=file_name))
+
+
+def read_model(path: Path) -> bytes:
+    """A model file's bytes; of an ONNX file with weights in files beside it, all in one."""
+    data = read_file(path)
+    if not _is_onnx(data, path.suffix.lower()):
+        return data
+    from aot.frontend.onnx.beside import with_weights_beside
+
+    return with_weights_beside(data, path.parent, path.name)
+
+
+def _is_onnx(data: bytes, suffix: str) -> bool:
+    is_other = data[4:8] == _TFLITE_IDENTIFIER or suffix in _CONVERT
+    return suffix == ".onnx" or (data[:1] == _ONNX_BEGINNING and not is_other)
 
 
 def read_file(path: Path) -> bytes:

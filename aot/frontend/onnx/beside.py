@@ -1,0 +1,55 @@
+"""Weights in files beside an ONNX file, as PyTorch's exporter writes them, are put into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+from onnx import ModelProto, TensorProto
+from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
+
+from aot.errors import ModelError
+from aot.frontend.onnx.supported import nodes_of
+
+_KEY = b"location"  # under which a tensor names its file
+
+
+def with_weights_beside(data: bytes, folder: Path, file_name: str) -> bytes:
+    """The same model in one file; what is no model stays as it is. ModelError names missing files."""
+    if _KEY not in data:
+        return data
+    try:
+        model = onnx.load_model_from_string(data)
+    except Exception:  # google.protobuf's own error: the reader says what is wrong
+        return data
+    outside = [tensor for tensor in _tensors(model) if uses_external_data(tensor)]
+    missing = sorted({name for name in map(_file_of, outside) if not (folder / name).is_file()})
+    if missing:
+        raise ModelError(
+            f"its weights lie in files beside it that are not there: {', '.join(missing)}",
+            str(folder / file_name),
+            "copy them to the model's folder, or export it as one file (external_data=False in PyTorch)",
+        )
+    for tensor in outside:
+        try:
+            load_external_data_for_tensor(tensor, str(folder))
+        except Exception as error:  # of the library's several kinds: outside the folder, outside the file
+            raise ModelError(
+                f'the weights "{tensor.name}" cannot be read from {_file_of(tensor)}: {error}',
+                str(folder / file_name),
+                "get or export the model again, with the files beside it",
+            ) from None
+    return model.SerializeToString() if outside else data
+
+
+def _tensors(model: ModelProto) -> Iterator[TensorProto]:
+    yield from model.graph.initializer
+    for node in nodes_of(model.graph):
+        for attribute in node.attribute:
+            yield from (attribute.t, *attribute.tensors)
+            yield from attribute.g.initializer
+
+
+def _file_of(tensor: TensorProto) -> str:
+    return next((str(entry.value) for entry in tensor.external_data if entry.key == "location"), "")
