@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from aot.errors import ToolError
@@ -43,7 +43,7 @@ class Ability:
     board: str
     compiler: str | None  # that would be used; None: there is none
     runner: str | None
-    lacks: str  # and the way out; "" when nothing
+    lacks: tuple[str, ...]  # ways to get what is missing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,27 +92,38 @@ def _runners() -> list[Program]:
 def _ability(board: Board) -> Ability:
     compiler, no_compiler = _tried(lambda: platform_for(board).toolchain(board).name)
     runner, no_runner = _tried(lambda: choose_runner(board))
-    return Ability(board.name, compiler, runner, "; ".join(filter(None, (no_compiler, no_runner))))
+    return Ability(board.name, compiler, runner, tuple(filter(None, (no_compiler, no_runner))))
 
 
 def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
-    """What was found, or what is lacking and how to get it."""
+    """What was found, or how to get what is lacking."""
     try:
         return find(), ""
     except ToolError as error:
-        way_out = error.hint.partition("\n")[0] or error.where.replace("\n", ", ")
-        return None, ": ".join(filter(None, (error.what, way_out)))
+        return None, error.hint.partition("\n")[0] or error.where.replace("\n", ", ") or error.what
 
 
 def _page(programs: Sequence[Program], abilities: Sequence[Ability]) -> str:
     head = f"Solder {tool_version()} on Python {platform.python_version()}"
     found = [("ok" if p.found else "--", p.kind, p.name, p.says) for p in programs]
+    ways = {way: n + 1 for n, way in enumerate(dict.fromkeys(way for a in abilities for way in a.lacks))}
     boards = [
-        ("--" if a.lacks else "ok", a.board, a.compiler or "none", a.runner or "none", a.lacks)
+        (
+            "--" if a.lacks else "ok",
+            a.board,
+            a.compiler or "none",
+            a.runner or "none",
+            ", ".join(f"({ways[way]})" for way in a.lacks),
+        )
         for a in abilities
     ]
     tables = (
         table(("", "what", "name", "found"), found),
-        table(("", "board", "compiler", "runner", ""), boards),
+        table(("", "board", "compiler", "runner", "lacks"), boards),
     )
-    return "\n\n".join((head, *tables, _OTHERS))
+    return "\n\n".join((head, *tables, *_notes(ways), _OTHERS))
+
+
+def _notes(ways: Mapping[str, int]) -> list[str]:
+    """What the boards lack, each once: most lack the same."""
+    return ["\n".join(f"({number}) {way}" for way, number in ways.items())] if ways else []

@@ -39,9 +39,9 @@ def run(arguments: argparse.Namespace) -> None:
     choose_runner(board)
     boards = [Where(serial) for serial in arguments.serial] or [ANYWHERE] * arguments.boards
     with farm(board, boards, arguments.host, arguments.port) as cluster:
-        print(f"{cluster.scheduler_address}  {len(boards)} x {board.name}", flush=True)
-        print("deploy tune --farm takes this address; Ctrl-C ends the farm", file=sys.stderr)
         try:
+            print(f"{cluster.scheduler_address}  {len(boards)} x {board.name}", flush=True)
+            print("deploy tune --farm takes this address; Ctrl-C ends the farm", file=sys.stderr)
             while True:
                 time.sleep(_LOOK_S)
         except KeyboardInterrupt:

@@ -129,8 +129,14 @@ def farm(board: Board, boards: Sequence[Where], host: str, port: int) -> Iterato
 
 def _worker(board: Board, at: Where, host: str) -> dict[str, Any]:
     """A process that does one job at a time, since its board does."""
-    environment = {farm_jobs.SERIAL: at.serial} if at.serial else {}
-    return {"nthreads": 1, "host": host, "resources": {resource_of(board.name): 1}, "env": environment}
+    return {
+        "nthreads": 1,
+        "host": host,
+        "resources": {resource_of(board.name): 1},
+        "env": {farm_jobs.SERIAL: at.serial} if at.serial else {},
+        "preload": farm_jobs.__name__,
+        "silence_logs": _ONLY_FATAL,
+    }
 
 
 def _client(address: str) -> Any:

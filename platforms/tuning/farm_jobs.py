@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import signal
 import tempfile
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from aot.errors import ToolError
 from boards.load import load_board
@@ -31,6 +33,11 @@ def fingerprint() -> str:
         for path in sorted(p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
             digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def dask_setup(_worker: Any) -> None:
+    """Dask calls it in each worker: Ctrl-C ends the farm, which ends them; none need hear of it itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def build(board: str, batch: Batch, choices: MeasureChoices) -> bytes | str:

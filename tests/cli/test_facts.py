@@ -110,3 +110,13 @@ def test_doctor_says_how_to_get_what_is_lacking(run_deploy: Run, monkeypatch: py
     assert "--  runner    qemu" in out
     assert "apt install qemu-system-arm" in out
     assert "pip install 'solder[unicorn]'" in out
+
+
+def test_doctor_says_once_how_to_get_what_many_boards_lack(
+    run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
+    boards, _, notes = run_deploy("doctor").out.partition("(1) ")
+    assert re.search(r"^--  nrf52840dk .*\(\d\)$", boards, re.MULTILINE)
+    assert re.search(r"^--  rpi-pico .*\(\d\)$", boards, re.MULTILINE)
+    assert notes.count("get Zephyr 3.7 or newer") == 1

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -122,3 +125,18 @@ def test_a_board_that_no_worker_has_is_refused_at_once(cluster: Any) -> None:
         f"  {cluster.scheduler_address} has board:mps2-an386\n"
         "  hint: deploy farm start --board mps2-an385 on a machine that has one"
     )
+
+
+def test_a_farm_says_where_it_is_and_ends_at_ctrl_c_without_a_word(
+    require_package: Callable[..., None],
+) -> None:
+    require_package("distributed")
+    start = ("-m", "deploy", "farm", "start", "--board", "mps2-an386", "--boards", "2", "--port", "0")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen((sys.executable, *start), **pipes) as it:
+        assert it.stdout is not None
+        assert it.stderr is not None
+        assert re.fullmatch(r"tcp://127.0.0.1:\d+  2 x mps2-an386\n", it.stdout.readline())
+        assert it.stderr.readline() == "deploy tune --farm takes this address; Ctrl-C ends the farm\n"
+        os.killpg(it.pid, signal.SIGINT)  # as a terminal does: to its workers too
+        assert (it.stdout.read(), it.stderr.read(), it.wait()) == ("", "", 0)
