@@ -19,7 +19,7 @@ from codegen.loops.ir import Accumulate, Apply, Binary, Buffer, Declare, For, Ro
 
 KERNEL = 3
 STRIDES = (1, 2)
-_SHORT = 4  # outputs of a row whose loop would cost more than its code
+_SHORT = 5  # outputs of a row whose loop would cost more than its code
 _END_OF_ASM_LINE = "\\n\\t"
 READ_AHEAD = 1  # bytes past a window, and past a channel's weights, that are loaded and not used
 
