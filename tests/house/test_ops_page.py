@@ -56,8 +56,9 @@ def onnx_section() -> Iterator[str]:
     names = ", ".join(f"`{name}`" for name in sorted(ONNX))
     yield f"Those that are read, of operator sets 7 and later: {names}."
     yield "Others are read where ONNX itself, or the file, defines them by these (functions)."
-    names = ", ".join(f"`{name}`" for name in sorted(OF_DOMAIN["com.microsoft"]))
-    yield f"Of the domain `com.microsoft`: {names}."
+    for domain in ("ai.onnx.ml", "com.microsoft"):
+        names = ", ".join(f"`{name}`" for name in sorted(OF_DOMAIN[domain]))
+        yield f"Of the domain `{domain}`: {names}."
     yield from ON_QUANTISED.splitlines()
     yield "float64, float16, bfloat16 and narrower reals are computed in f32, rounded where the file casts."
     yield "uint16 is kept in i32, uint32 and uint64 (below 2**63) in i64, integers below 8 bits in 8."

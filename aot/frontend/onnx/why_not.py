@@ -46,6 +46,10 @@ _OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
         **dict.fromkeys(("NonMaxSuppression", "Unique"), _SIZES),
         **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _RANDOM),
         **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _RANDOM),
+        "ai.onnx.ml.ZipMap": Reason(
+            "it gives maps, tensors are supported",
+            'export without it: to_onnx(..., options={"zipmap": False})',
+        ),
         "com.microsoft.DynamicQuantizeLSTM": _DYNAMIC_LSTM,
         "ImageDecoder": Reason("it reads compressed pictures, pixels are supported", _CUT),
     }

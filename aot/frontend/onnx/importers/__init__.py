@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from aot.frontend.onnx.importers.choosing import CHOOSING
+from aot.frontend.onnx.importers.classical import CLASSICAL
 from aot.frontend.onnx.importers.control import CONTROL
 from aot.frontend.onnx.importers.convolution import CONVOLUTION
 from aot.frontend.onnx.importers.elementwise import ELEMENTWISE
@@ -52,5 +53,10 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
 )
 # By the operator's domain.
 OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType(
-    {"": IMPORTERS, "ai.onnx": IMPORTERS, "com.microsoft": MappingProxyType({**FUSED, **MICROSOFT})}
+    {
+        "": IMPORTERS,
+        "ai.onnx": IMPORTERS,
+        "ai.onnx.ml": CLASSICAL,
+        "com.microsoft": MappingProxyType({**FUSED, **MICROSOFT}),
+    }
 )

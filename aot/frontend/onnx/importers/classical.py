@@ -1,0 +1,119 @@
+"""What scikit-learn's exporter writes around networks, and its linear models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from onnx import TensorProto
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.elementwise import cast
+from aot.frontend.onnx.operation import Importer, Operator
+
+
+def _features(node: Operator) -> Value:
+    """Real numbers, whatever the input has."""
+    return cast(node, node.operand(0), TensorProto.FLOAT)
+
+
+def _along(node: Operator, name: str, count: int) -> Value:
+    """An attribute with one number for all features, or one for each."""
+    numbers = node.reals(name)
+    if len(numbers) not in (1, count):
+        raise node.fail(f"{len(numbers)} numbers of {name} do not fit {count} features")
+    return node.number(np.array(numbers, np.float32), TensorProto.FLOAT)
+
+
+def _scaler(node: Operator) -> Value:
+    x = _features(node)
+    count = node.shape(x)[-1]
+    return node.do("Mul", node.do("Sub", x, _along(node, "offset", count)), _along(node, "scale", count))
+
+
+def _imputer(node: Operator) -> Value:
+    """Numbers that are missing get others."""
+    if not node.has_attribute("imputed_value_floats"):
+        raise node.fail("missing integers are not supported", "give the model real numbers")
+    x, missing = node.operand(0), node.real("replaced_value_float", 0.0)
+    to = _along(node, "imputed_value_floats", node.shape(x)[-1])
+    is_missing = (
+        node.do("IsNaN", x) if np.isnan(missing) else node.do("Equal", x, node.number(missing, x.element))
+    )
+    return node.do("Where", is_missing, to, x)
+
+
+def _binarizer(node: Operator) -> Value:
+    x = node.operand(0)
+    return cast(node, node.do("Greater", x, node.number(node.real("threshold", 0.0), x.element)), x.element)
+
+
+def _normalizer(node: Operator) -> Value:
+    """Each row by its norm; one of zeros stays."""
+    x, norm = _features(node), node.text("norm", "MAX")
+    if norm not in _NORMS:
+        raise node.fail(f"norm {norm} is not supported", f"{', '.join(_NORMS)} are")
+    size = node.do(_NORMS[norm], x, axes=[-1])
+    is_none = node.do("Equal", size, node.number(0, x.element))
+    return node.do("Div", x, node.do("Where", is_none, node.number(1, x.element), size))
+
+
+_NORMS = {"L1": "ReduceL1", "L2": "ReduceL2", "MAX": "ReduceMax"}
+
+
+def _extracted(node: Operator) -> Value:
+    """Columns by their numbers, of a line those of its one row."""
+    x, columns = node.operand(0), node.do("Reshape", node.operand(1), node.number([-1], TensorProto.INT64))
+    if len(x.order) == 1:
+        x = node.do("Unsqueeze", x, node.number([0], TensorProto.INT64))
+    return node.do("Gather", x, columns, axis=len(x.order) - 1)
+
+
+def _sums(node: Operator, targets: int) -> Value:
+    """A row of coefficients for each target, and what is added."""
+    x, coefficients = _features(node), np.array(node.reals("coefficients"), np.float32)
+    if len(node.shape(x)) != 2 or coefficients.size != targets * node.shape(x)[1]:
+        raise node.fail(f"{coefficients.size} coefficients do not fit shape {list(node.shape(x))}")
+    weights = np.ascontiguousarray(coefficients.reshape(targets, -1).T)
+    sums = node.do("MatMul", x, node.number(weights, TensorProto.FLOAT))
+    added = np.array(node.reals("intercepts", (0.0,) * targets), np.float32)
+    return node.do("Add", sums, node.number(added, TensorProto.FLOAT))
+
+
+def _ended(node: Operator, scores: Value) -> Value:
+    last = node.text("post_transform", "NONE")
+    if last == "NONE":
+        return scores
+    if last == "LOGISTIC":
+        return node.do("Sigmoid", scores)
+    if last == "SOFTMAX":
+        return node.do("Softmax", scores, axis=-1)
+    raise node.fail(f"post transform {last} is not supported", "NONE, LOGISTIC and SOFTMAX are")
+
+
+def _linear_regressor(node: Operator) -> Value:
+    return _ended(node, _sums(node, node.integer("targets", 1)))
+
+
+def _linear_classifier(node: Operator) -> list[Value]:
+    """The label of the highest score, and the scores."""
+    if not node.has_attribute("classlabels_ints"):
+        raise node.fail("labels that are texts are not supported", "train the model with numbers as labels")
+    labels = node.integers("classlabels_ints")
+    count = len(node.reals("intercepts", (0.0,) * len(labels)))
+    if count != len(labels):
+        raise node.fail(f"{count} scores for {len(labels)} classes are not supported", "one for each is")
+    scores = _sums(node, count)
+    best = node.do("ArgMax", scores, axis=1, keepdims=0)
+    return [node.do("Gather", node.number(labels, TensorProto.INT64), best, axis=0), _ended(node, scores)]
+
+
+CLASSICAL: Mapping[str, Importer] = {
+    "ArrayFeatureExtractor": _extracted,
+    "Binarizer": _binarizer,
+    "Imputer": _imputer,
+    "LinearClassifier": _linear_classifier,
+    "LinearRegressor": _linear_regressor,
+    "Normalizer": _normalizer,
+    "Scaler": _scaler,
+}

@@ -1,0 +1,94 @@
+"""scikit-learn's scalers and linear models in ONNX's domain for them give what ONNX Runtime gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from onnx import helper
+from onnx_oracle import run_onnx
+
+from aot.errors import ModelError
+from aot.frontend.onnx.read import read_onnx
+from aot.interpret import run_graph
+
+COEFFICIENTS = [0.5, -1.0, 0.25, 2.0, 0.1, -0.3, 1.5, -0.2, 0.7, -0.9, 1.1, 0.4]
+CLASSES = {"coefficients": COEFFICIENTS, "intercepts": [0.1, 0.0, -0.4], "classlabels_ints": [7, 2, 5]}
+OPERATORS: dict[str, tuple[str, dict[str, object]]] = {
+    "scaled": ("Scaler", {"offset": [0.5, -1.0, 0.0, 2.0], "scale": [2.0, 1.0, 0.5, -1.0]}),
+    "scaled by one number": ("Scaler", {"offset": [0.5], "scale": [2.0]}),
+    "missing numbers": (
+        "Imputer",
+        {"imputed_value_floats": [1.0, 2.0, 3.0, 4.0], "replaced_value_float": float("nan")},
+    ),
+    "a number for a missing one": ("Imputer", {"imputed_value_floats": [9.0], "replaced_value_float": 0.0}),
+    "above a threshold": ("Binarizer", {"threshold": 0.25}),
+    **{f"norm {norm}": ("Normalizer", {"norm": norm}) for norm in ("L1", "L2", "MAX")},
+    "a sum": ("LinearRegressor", {"coefficients": COEFFICIENTS[:4], "intercepts": [0.3]}),
+    "three sums": ("LinearRegressor", {"coefficients": COEFFICIENTS, "targets": 3}),
+    **{
+        f"classes by {end}": ("LinearClassifier", {**CLASSES, "post_transform": end})
+        for end in ("NONE", "LOGISTIC", "SOFTMAX")
+    },
+}
+
+
+def file_of(operator: str, *others: str, **attributes: object) -> bytes:
+    outputs = ["y", "scores"] if operator == "LinearClassifier" else ["y"]
+    node = helper.make_node(operator, ["x", *others], outputs, domain="ai.onnx.ml", **attributes)
+    inputs = [helper.make_tensor_value_info("x", 1, (3, 4))]
+    made = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    columns = [helper.make_tensor(name, 7, (2,), [3, 1]) for name in others]
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    graph = helper.make_graph([node], "net", inputs, made, columns)
+    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
+    return data
+
+
+def compare(data: bytes, holes: float = 0.0) -> None:
+    x = np.random.default_rng(4).normal(size=(3, 4)).astype(np.float32)
+    x[1] = 0
+    x[0, 2] = holes
+    made = run_graph(read_onnx(data, "net.onnx"), {"x": x})
+    for mine, wanted in zip(made.values(), run_onnx(data, {"x": x}), strict=True):
+        assert mine.dtype == wanted.dtype
+        np.testing.assert_allclose(mine, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_gives_what_onnx_runtime_gives(name: str, require_package: Callable[..., None]) -> None:
+    require_package("onnxruntime")
+    operator, attributes = OPERATORS[name]
+    compare(file_of(operator, **attributes), float("nan") if name == "missing numbers" else 0.0)
+
+
+def test_columns_are_extracted_as_onnx_runtime_does(require_package: Callable[..., None]) -> None:
+    require_package("onnxruntime")
+    compare(file_of("ArrayFeatureExtractor", "columns"))
+
+
+def test_labels_that_are_texts_are_refused_with_the_way_out() -> None:
+    data = file_of("LinearClassifier", coefficients=COEFFICIENTS, classlabels_strings=["a", "b", "c"])
+    with pytest.raises(ModelError) as caught:
+        read_onnx(data, "net.onnx")
+    assert (caught.value.what, caught.value.hint) == (
+        "labels that are texts are not supported",
+        "train the model with numbers as labels",
+    )
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "what"),
+    [
+        ("Scaler", {"offset": [1.0, 2.0], "scale": [1.0]}, "2 numbers of offset do not fit 4 features"),
+        ("Normalizer", {"norm": "L3"}, "norm L3 is not supported"),
+        ("LinearRegressor", {"coefficients": [1.0]}, "1 coefficients do not fit shape [3, 4]"),
+    ],
+)
+def test_attributes_that_do_not_fit_are_refused(
+    operator: str, attributes: dict[str, object], what: str
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        read_onnx(file_of(operator, **attributes), "net.onnx")
+    assert caught.value.what == what
