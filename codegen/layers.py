@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from aot.plan.model import Buffer, Kind, Plan
 from codegen.arenas import Arena
-from codegen.constants import Constants
+from codegen.constants import Constants, constant
 from codegen.formats import geometry, has_margins, storage_dtype
 from codegen.kernel_library import SharedKernel
 from codegen.loops.ir import Buffer as LoopBuffer
@@ -294,13 +295,25 @@ class RunPrinter:
             text = "\n".join(
                 [f"const {c_type} *const {param}[{reading.access.count}] = {{", *every, "    };"]
             )
-        return text
+        return f"{self._given_rows(reading)}{text}"
+
+    def _given_rows(self, reading: Reading) -> str:
+        """The table of rows that follow no rule."""
+        numbers = [str(number) for rows in reading.access.given for number in rows]
+        if not numbers:
+            return ""
+        lines = wrap(", ".join(numbers) + ",", _LINE - 8)
+        table = f"static {constant(self.space)}uint16_t rows[{len(numbers)}] = {{"
+        return "\n".join([table, *(f"        {line}" for line in lines), "    };", "    "])
 
     def _row_pointer(self, reading: Reading, number: int) -> str:
         if reading.tensor == PUSHED:
             return "run->pushed"
         tensor, access = self.lowered.tensors[reading.tensor], reading.access
         name = self.names[reading.tensor]
+        if access.given:
+            top = _plus(tensor.format.top) if reading.view is None else ""
+            return f"row_of_{name}(run, rows[row * {access.count}u{_plus(number)}]{top})"
         offset = access.first + number * access.step
         base = "row" if access.stride == 1 else f"row * {access.stride}u"
         if reading.view is None:

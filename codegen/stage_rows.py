@@ -93,9 +93,8 @@ def _merged(stage: LoweredStage, name: str, row: int, tensors: Mapping[str, Tens
 
 
 def _rows_read(reading: Reading, row: int, tensor: Tensor) -> Rows:
-    access = reading.access
-    first = row * access.stride + access.first
-    stop = first + (access.count - 1) * access.step + 1
+    numbers = reading.access.rows(row)
+    first, stop = min(numbers), max(numbers) + 1
     if reading.view is None:
         return Rows(first + tensor.format.top, stop + tensor.format.top)
     return _own_rows(first + reading.view.top, stop + reading.view.top, reading.view, tensor.format)

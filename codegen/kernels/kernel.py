@@ -53,12 +53,21 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class RowAccess:
-    """Row pointers: for output row y, pointer i is the image's row y * stride + first + i * step."""
+    """Row pointers: for output row y, pointer i is the image's row y * stride + first + i * step.
+
+    Where they follow no such rule they are given for each row of the result.
+    """
 
     stride: int
     first: int
     count: int
     step: int = 1
+    given: tuple[tuple[int, ...], ...] = ()
+
+    def rows(self, y: int) -> tuple[int, ...]:
+        """Of the image, for that row of the result."""
+        first = y * self.stride + self.first
+        return self.given[y] if self.given else tuple(first + i * self.step for i in range(self.count))
 
 
 @dataclass(frozen=True)

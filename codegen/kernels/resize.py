@@ -1,4 +1,7 @@
-"""resize: each result between the four pixels around its place; which they are is known beforehand."""
+"""resize: each result between the four pixels around its place; which they are is known beforehand.
+
+One row lies between two of the image. Images of a batch are made at once, over flat memory.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,90 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.resize import FRACTION_BITS, Resize
+from codegen.formats import Want, storage_dtype
 from codegen.instr.instruction import Function
 from codegen.instr.plain import expression_function
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Binary, Buffer, Declare, Element, Expr, For, Role, Stmt, Store, at, load
+from codegen.loops.ir import (
+    Apply,
+    Binary,
+    Buffer,
+    Declare,
+    Element,
+    Expr,
+    For,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
 from codegen.model import RowFormat
 
 _DTYPES = frozenset({DType.I8, DType.I16, DType.F32})
 
 
+def _op(site: Site) -> Resize:
+    assert isinstance(site.node.op, Resize)
+    return site.node.op
+
+
+def _wants(site: Site) -> tuple[Want | None, ...]:
+    x = site.input(0)
+    return (Want(dtype_bytes=x.dtype.bytes),) if x.shape[0] == 1 else flat_wants(site)
+
+
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, x = site.node.op, site.input(0)
-    assert isinstance(op, Resize)
+    if site.input(0).shape[0] > 1:
+        return _flat(site)
+    op, (x,), y = _op(site), inputs, output
+    rows, columns = op.places(site.input(0))
+    tables: dict[str, Array] = {
+        "down": rows.share,
+        "left": columns.first * x.x_step,
+        "right": columns.second * x.x_step,
+        "across": columns.share,
+    }
+    # The share of the row below has a place of its own for each firing.
+    stored = {name: Buffer(name, _dtype(array), array.size, Role.CONSTANT) for name, array in tables.items()}
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, 2)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    column, c = variable("column"), variable("c")
+    here = {name: Buffer(f"{name}_here", b.dtype, 1, Role.LOCAL) for name, b in stored.items()}
+
+    def known(name: str) -> tuple[Stmt, ...]:
+        index = 0 if name == "down" else column
+        return Declare(here[name]), Store(at(here[name]), load(stored[name], index))
+
+    pixels = (
+        Element(at(xs, c * x.c_step + x.left * x.x_step, line), load(here[side]))
+        for line in (0, 1)
+        for side in ("left", "right")
+    )
+    made = Apply(
+        _between(site.input(0).dtype, op.is_unsigned), (*pixels, load(here["down"]), load(here["across"]))
+    )
+    place = Store(at(ys, (column + y.left) * y.x_step + c * y.c_step), made)
+    along = (*known("left"), *known("right"), *known("across"), For("c", y.channels, (place,)))
+    body = (*known("down"), For("column", y.width, along))
+    given = tuple(zip(rows.first.tolist(), rows.second.tolist(), strict=True))
+    return Kernel(
+        schedule="between",
+        why="a row lies between two",
+        proc=Proc(f"resize_{y.channels}_by_{y.width}", (xs, *stored.values(), ys), body),
+        summary=f"One row between two: {y.width} pixels of {y.channels} channels.",
+        access=(RowAccess(0, 0, 2, given=given),),
+        constants=tables,
+        row_tables={"down": 1},
+    )
+
+
+def _flat(site: Site) -> Kernel:
+    """Of several images."""
+    op, x = _op(site), site.input(0)
     _, height, width, depth = x.shape
     (rows, columns), (wanted_rows, wanted_columns) = op.places(x), op.size
     tables: dict[str, Array] = {
@@ -127,4 +200,4 @@ def _rounded(total: int) -> int:
     return magnitude if total > 0 else -magnitude
 
 
-KERNEL = OpKernel(wants=flat_wants, lower=_lower, dtypes=_DTYPES)
+KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=_DTYPES)

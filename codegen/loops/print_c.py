@@ -264,7 +264,8 @@ def _expr(expr: Expr, names: _Names) -> str:
         case Element(place, number):
             text = _expr(number, names)
             inside = _bare(text) if str(place.index) == "0" else f"{place.index} + {text}"
-            return f"{place.buffer.name}[{inside}]"
+            row = f"[{place.row}]" if place.buffer.is_rows and place.buffer.rows > 1 else ""
+            return f"{place.buffer.name}{row}[{inside}]"
         case Binary(("min" | "max") as op, left, right):
             a, b = _expr(left, names), _expr(right, names)
             return f"({a} {'<' if op == 'min' else '>'} {b} ? {a} : {b})"

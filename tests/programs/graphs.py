@@ -20,6 +20,7 @@ from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.op import Op
 from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
+from aot.ops.resize import Resize
 from aot.ops.softmax import Softmax
 
 SAME3 = ((1, 1), (1, 1))
@@ -284,6 +285,19 @@ def line_of_samples() -> Graph:
     return d.graph(made, d.dense("y", flat, 4))
 
 
+def resized() -> Graph:
+    """Up by a half and more, between rows that come one by one; joined with what was there before."""
+    d = Draft()
+    first = d.conv("first", d.input("x", 1, 9, 7, 3), 5)
+    small = d.conv("small", first, 5, stride=(2, 2), seed=3)
+    op = Resize((9, 7), half_pixels=True)
+    both = d.node(
+        "both", Concat(3), d.node("up", op, small, quant=d.types[small]), first, quant=d.types[first]
+    )
+    large = d.node("large", Resize((21, 10), align_corners=True), both, quant=d.types[both])
+    return d.graph(d.conv("y", large, 4))
+
+
 def flattened_odd_rows() -> Graph:
     """A dense layer takes rows of 15 elements, by fours."""
     d = Draft()
@@ -344,6 +358,7 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
         reshaped_input,
         reshaped_twice,
         residual,
+        resized,
         rows_or_a_constant,
         sums_of_convolutions,
         tall,

@@ -94,9 +94,7 @@ def _buffers(
 
 
 def _rows_read(lowered: Lowered, reading: Reading, row: int, memory: Mapping[str, Rows]) -> Rows:
-    access, rows = reading.access, memory[reading.tensor]
-    first = row * access.stride + access.first
-    numbers = [first + i * access.step for i in range(access.count)]
+    numbers, rows = reading.access.rows(row), memory[reading.tensor]
     if reading.view is None:
         top = lowered.tensors[reading.tensor].format.top
         return [rows[n + top] if n + top >= 0 else _missing(reading, n) for n in numbers]
