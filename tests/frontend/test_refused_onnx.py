@@ -55,8 +55,8 @@ def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
     assert refusal(file_of(nodes, inputs, ["c", "d", "e", "f", "g"])) == [
         "error: ONNX operators MaxRoiPool, Unique, com.microsoft.GroupQueryAttention are not supported",
         "  net.onnx",
-        '  MaxRoiPool: "crop", "c"',
-        "    export the model without it, or have the file define it by others (onnx.helper.make_function)",
+        '  MaxRoiPool, it reads where the data of the run says, between pixels: "crop", "c"',
+        "    end the model before it and do this in the application",
         '  Unique, the size of its result depends on the data, sizes must be known: "d"',
         "    end the model before it and do this in the application",
         '  com.microsoft.GroupQueryAttention, it is a fused operator of onnxruntime\'s optimiser: "g"',
@@ -68,6 +68,15 @@ def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
         '  Transpose #5 "f": its order [0, 0] does not fit 2 dimensions',
         "  hint: give what the file leaves open: --shape x=1,3 --shape z=1,5 --value shape=...",
         f"        {DOCS}",
+    ]
+
+
+def test_an_operator_that_nobody_knows_has_two_ways_out() -> None:
+    told = refusal(file_of([MAKE("Warp", ["x"], ["y"], domain="own")], [info("x", 3)], ["y"]))
+    assert told[0] == "error: ONNX operator own.Warp is not supported"
+    assert told[2:4] == [
+        '  own.Warp: "y"',
+        "    export the model without it, or have the file define it by others (onnx.helper.make_function)",
     ]
 
 
@@ -99,6 +108,11 @@ def test_open_sizes_alone_have_one_line_to_copy() -> None:
     ]
 
 
+def test_where_only_a_name_is_known_it_stands_in_the_line_to_copy() -> None:
+    data = file_of([MAKE("Relu", ["x"], ["y"])], [info("x", "batch", 3, "height", "width")], ["y"])
+    assert refusal(data)[-1] == "  hint: give them: --shape x=1,3,height,width"
+
+
 def test_behind_sizes_that_nobody_can_guess_only_operators_are_named() -> None:
     nodes = [MAKE("Unique", ["x"], ["a"]), MAKE("Transpose", ["x"], ["b"], perm=[0, 0])]
     told = refusal(file_of(nodes, [info("x", 1, "width")], ["a", "b"]))
@@ -118,7 +132,7 @@ def test_an_operator_in_a_function_and_in_a_branch_is_named_with_the_way_to_it()
     ]
     data = file_of(nodes, [info("x", 3)], ["b", "c"], (function,), taken=np.asarray(True))
     told = refusal(data)
-    assert told[2] == '  MaxRoiPool: "first/crop", "second/crop"'
+    assert told[2].endswith('pixels: "first/crop", "second/crop"')
     assert told[4].endswith('"if/u"')
     data = file_of(nodes[2:], [info("x", 3)], ["c"], (function,), taken=np.asarray(False))
     assert read_onnx(data, "net.onnx").outputs == ("c",), "a branch that is not taken may hold anything"

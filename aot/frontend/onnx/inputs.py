@@ -141,4 +141,9 @@ def _dims(info: onnx.ValueInfoProto) -> str:
 
 
 def _example(info: onnx.ValueInfoProto) -> str:
-    return ",".join(str(size or 1) for size in _declared(info)) or "1,3,224,224"
+    """Where only a name is known, this name stands for the number to give."""
+    if not _has_shape(info):
+        return "1,3,224,224"
+    dims = zip(info.type.tensor_type.shape.dim, _declared(info), strict=True)
+    sizes = [str(size) if size is not None else d.dim_param or "?" for d, size in dims]
+    return ",".join(["1" if _declared(info)[0] is None else sizes[0], *sizes[1:]])

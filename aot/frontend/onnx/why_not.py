@@ -32,6 +32,7 @@ _DYNAMIC_LSTM = Reason(
     "it measures the range of its state at each step, here ranges are fixed",
     'quantise the model without it: quantize_dynamic(..., op_types_to_quantize=["MatMul", "Conv"])',
 )
+_REGIONS = Reason("it reads where the data of the run says, between pixels", _CUT)
 _UNKNOWN = Reason(
     "", "export the model without it, or have the file define it by others (onnx.helper.make_function)"
 )
@@ -46,6 +47,9 @@ _OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
         **dict.fromkeys(("NonMaxSuppression", "Unique"), _SIZES),
         **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _RANDOM),
         **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _RANDOM),
+        **dict.fromkeys(("DeformConv", "MaxRoiPool", "RoiAlign"), _REGIONS),
+        "Det": Reason("determinants are not computed in a network's layers", _CUT),
+        "ai.onnx.ml.LabelEncoder": _TEXTS,
         "ai.onnx.ml.ZipMap": Reason(
             "it gives maps, tensors are supported",
             'export without it: to_onnx(..., options={"zipmap": False})',

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from aot.frontend.onnx.importers.bits import BITS_READ
 from aot.frontend.onnx.importers.choosing import CHOOSING
 from aot.frontend.onnx.importers.classical import CLASSICAL
 from aot.frontend.onnx.importers.control import CONTROL
@@ -30,6 +31,7 @@ from aot.frontend.onnx.operation import Importer
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
+        **BITS_READ,
         **CHOOSING,
         **CONTROL,
         **CONVOLUTION,

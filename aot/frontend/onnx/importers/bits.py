@@ -1,0 +1,36 @@
+"""The bits of one type read as another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import onnx
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.elements import BITS, STORED, element_name
+from aot.frontend.onnx.importers.elementwise import cast
+from aot.frontend.onnx.operation import Importer, Operator
+from aot.ir.types import DType
+
+_WHOLE_BYTES = {element for element in STORED if BITS.get(element, (8, True))[0] % 8 == 0}
+
+
+def _bit_cast(node: Operator) -> Value:
+    """Between integers of one width this is a conversion, which keeps the lower bits."""
+    x, to = node.operand(0), node.integer("to")
+    names = [element_name(element) for element in (x.element, to)]
+    if not {x.element, to} <= _WHOLE_BYTES or _width(x.element) != _width(to):
+        raise node.fail(f"the bits of {names[0]} cannot be read as {names[1]}", "export the model without it")
+    if x.element != to and DType.F32 in (STORED[x.element], STORED[to]):
+        raise node.fail(
+            f"the bits of {names[0]} read as {names[1]} are not supported, of integers they are",
+            "export the model without it",
+        )
+    return cast(node, x, to)
+
+
+def _width(element: int) -> int:
+    return int(onnx.helper.tensor_dtype_to_np_dtype(element).itemsize)
+
+
+BITS_READ: Mapping[str, Importer] = {"BitCast": _bit_cast}

@@ -1,0 +1,45 @@
+"""Integers of one width are the same bits; bits of real numbers are refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from aot.errors import ModelError
+from aot.frontend.onnx.read import read_onnx
+from aot.interpret import run_graph
+
+
+def cast(x: str, to: str) -> bytes:
+    elements = [helper.np_dtype_to_tensor_dtype(np.dtype(name)) for name in (x, to)]
+    node = helper.make_node("BitCast", ["x"], ["y"], to=elements[1])
+    given = helper.make_tensor_value_info("x", elements[0], [4])
+    graph = helper.make_graph([node], "net", [given], [helper.make_empty_tensor_value_info("y")])
+    data: bytes = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)]).SerializeToString()
+    return data
+
+
+@pytest.mark.parametrize(
+    ("x", "to"),
+    [("int8", "uint8"), ("uint8", "int8"), ("uint16", "int16"), ("int16", "uint16"), ("uint32", "int32")],
+)
+def test_integers_are_read_by_their_bits(x: str, to: str) -> None:
+    info = np.iinfo(x)
+    numbers = np.array([info.min, info.max, 1, info.max // 2 + 1], x)
+    graph = read_onnx(cast(x, to), "net.onnx")
+    made = run_graph(graph, {"x": numbers.astype(graph.types["x"].dtype.numpy)})["y"]
+    assert made.tolist() == numbers.view(to).tolist()
+
+
+@pytest.mark.parametrize(
+    ("x", "to", "what"),
+    [
+        ("float32", "int32", "the bits of float read as int32 are not supported, of integers they are"),
+        ("int16", "int8", "the bits of int16 cannot be read as int8"),
+    ],
+)
+def test_other_bits_are_refused(x: str, to: str, what: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        read_onnx(cast(x, to), "net.onnx")
+    assert caught.value.what == what
