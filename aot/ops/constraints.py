@@ -128,6 +128,17 @@ def _weights(op: Op, inputs: Types, outputs: Outputs) -> str | None:
 WEIGHTS_LIKE_INPUT = Constraint("weights must be i8 or i16 where the input is, else f32", _weights)
 
 
+def _weights_or_steps(op: Op, inputs: Types, outputs: Outputs) -> str | None:
+    x, w = inputs[0], inputs[1]
+    is_hybrid = x is not None and w is not None and (x.dtype, w.dtype) == (DType.F32, DType.I8)
+    return None if is_hybrid else _weights(op, inputs, outputs)
+
+
+WEIGHTS_MAY_BE_STEPS = Constraint(
+    "weights must be i8 or i16 where the input is, else f32 or i8", _weights_or_steps
+)
+
+
 def _bias(op: Op, inputs: Types, outputs: Outputs) -> str | None:
     x, b = inputs[0], inputs[2] if len(inputs) > 2 else None
     if x is None or b is None:

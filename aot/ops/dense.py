@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.accumulate import centred, finish_integers, finish_reals, with_bias
+from aot.ops.accumulate import Reals, centred, finish_integers, finish_reals, with_bias
 from aot.ops.activation import Activation
 from aot.ops.op import Constraint, Cost, Op, Types, given
 from aot.ops.requant import conv_requant
@@ -27,15 +27,23 @@ def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return f"a row of the input has {x.shape[1]} elements, a row of the weights {w.shape[1]}"
 
 
+def steps_of(weights: TensorType) -> Reals:
+    """What a stored weight of each output counts for, or of all: real ones stand for themselves."""
+    return np.ones(1) if weights.quant is None else np.array(weights.quant.scales, np.float64)
+
+
 @dataclass(frozen=True, slots=True)
 class Dense(Op):
-    """Inputs: x [N, K], w [O, K], b [O] or None."""
+    """Inputs: x [N, K], w [O, K], b [O] or None.
+
+    Of f32 with weights of i8, sums are of real numbers; the weights are steps of their scale.
+    """
 
     name: ClassVar[str] = "dense"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(2, 3),
         limits.SUM_TYPES,
-        limits.WEIGHTS_LIKE_INPUT,
+        limits.WEIGHTS_MAY_BE_STEPS,
         limits.BIAS_FITS_INPUT,
         limits.rank_is(2),
         Constraint("weights must be 2-d with rows as long as the input's", _depth),
@@ -57,9 +65,10 @@ class Dense(Op):
     ) -> tuple[Array, ...]:
         x_type, w_type, (out_type,) = given(inputs[0]), given(inputs[1]), outputs
         x, w, b = given(arrays[0]), given(arrays[1]), arrays[2] if len(arrays) > 2 else None
-        sums = with_bias(centred(x, x_type) @ w.astype(np.float64).T, b)
+        sums = centred(x, x_type) @ w.astype(np.float64).T
         if x_type.dtype is DType.F32:
-            return (finish_reals(sums, self.activation),)
+            return (finish_reals(with_bias(sums * steps_of(w_type), b), self.activation),)
+        sums = with_bias(sums, b)
         multipliers = conv_requant(x_type, w_type, out_type, w.shape[0])
         return (finish_integers(sums, multipliers, out_type, self.activation, self.rounding),)
 

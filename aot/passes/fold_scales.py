@@ -88,6 +88,8 @@ def _with(graph: Graph, layer: Node, node: Node, value: str, numbers: Vector) ->
     made: dict[str, Array] = {}
     weights = layer.inputs[1]
     if isinstance(node.op, Mul):
+        if graph.types[weights or ""].dtype is not DType.F32:  # steps, which have their own scales
+            return graph
         weights = _add(graph, made, f"{node.name}/weights", _scaled(graph, layer, numbers))
     if bias is not None or not isinstance(node.op, Mul):
         (total,) = replace(node.op, activation=Activation.NONE).reference([b, numbers], *_types(numbers))

@@ -11,7 +11,7 @@ from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.activation import Activation
 from aot.ops.conv2d import Conv2d
-from aot.ops.dense import Dense
+from aot.ops.dense import Dense, steps_of
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from codegen.formats import Want
 from codegen.instr.real import clamp_real
@@ -22,6 +22,7 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Buffer,
+    Cast,
     Const,
     Declare,
     Expr,
@@ -61,24 +62,57 @@ def _y(y: RowFormat) -> Buffer:
 
 def _nest(name: str, xs: Buffer, ys: Buffer, site: Site, y: RowFormat, window: _Window) -> Proc:
     """for column: for o: y = clamp(bias + sum of x * w)"""
-    w, bias = site.constants[1], site.constants.get(2)
-    ws = Buffer("w", DType.F32, w.size, Role.CONSTANT)
-    start = Buffer("bias", DType.F32, y.channels, Role.CONSTANT)
+    ws = Buffer("w", site.input(1).dtype, site.constants[1].size, Role.CONSTANT)
     total = Buffer("sum", DType.F32, 1, Role.LOCAL)
     column, o = variable("column"), variable("o")
-    begin: Expr = Const(0.0) if bias is None else load(start, o)
+    ends = _ends(site, y.channels)
     body = (
         Declare(total),
-        Store(at(total), begin),
+        Store(at(total), ends.begin(o)),
         _added(total, 0, xs, ws, window),
-        Store(at(ys, (column + y.left) * y.x_step + o * y.c_step), _clamped(site, load(total))),
+        Store(at(ys, (column + y.left) * y.x_step + o * y.c_step), ends.finish(load(total), o)),
     )
     loops = For("column", y.width, (For("o", y.channels, body),))
-    return Proc(name, (xs, ys, ws) if bias is None else (xs, ys, ws, start), (loops,))
+    return Proc(name, (xs, ys, ws, *ends.begin_tables, *ends.finish_tables), (loops,))
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """What a sum begins with, and what becomes of it: the bias comes after a scale, where there is one."""
+
+    site: Site
+    start: Buffer | None
+    steps: Buffer | None
+
+    @property
+    def begin_tables(self) -> tuple[Buffer, ...]:
+        return () if self.start is None or self.steps is not None else (self.start,)
+
+    @property
+    def finish_tables(self) -> tuple[Buffer, ...]:
+        return () if self.steps is None else (self.steps, *(() if self.start is None else (self.start,)))
+
+    def begin(self, o: Affine) -> Expr:
+        return Const(0.0) if not self.begin_tables else load(self.begin_tables[0], o)
+
+    def finish(self, total: Expr, o: Affine) -> Expr:
+        if self.steps is not None:
+            total = Binary("*", total, load(self.steps, o))
+            total = total if self.start is None else Binary("+", total, load(self.start, o))
+        return _clamped(self.site, total)
+
+
+def _ends(site: Site, channels: int) -> _Ends:
+    has_bias, has_steps = site.constants.get(2) is not None, site.input(1).dtype is DType.I8
+    start = Buffer("bias", DType.F32, channels, Role.CONSTANT) if has_bias else None
+    steps = Buffer("steps", DType.F32, channels, Role.CONSTANT) if has_steps else None
+    return _Ends(site, start, steps)
 
 
 def _added(total: Buffer, place: Affine | int, xs: Buffer, ws: Buffer, window: _Window) -> For:
-    product = Binary("*", load(xs, window.element, variable("r")), load(ws, window.weight))
+    weight: Expr = load(ws, window.weight)
+    weight = weight if ws.dtype is DType.F32 else Cast(DType.F32, weight)
+    product = Binary("*", load(xs, window.element, variable("r")), weight)
     inner = For("t", window.taps, (For("k", window.length, (Accumulate(at(total, place), product),)),))
     return For("r", window.rows, (inner,))
 
@@ -99,8 +133,10 @@ def _tiled(proc: Proc) -> Proc:
 
 
 def _tables(site: Site) -> Mapping[str, Array]:
-    bias = site.constants.get(2)
-    tables = {"w": site.constants[1].reshape(-1)}
+    w, bias = site.constants[1], site.constants.get(2)
+    tables: dict[str, Array] = {"w": w.reshape(-1)}
+    if site.input(1).dtype is DType.I8:
+        tables["steps"] = np.broadcast_to(steps_of(site.input(1)), w.shape[:1]).astype(np.float32)
     return tables if bias is None else {**tables, "bias": bias}
 
 
@@ -169,7 +205,7 @@ def _dense(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     if rows > 1:
         return _dense_by_rows(site, x, y, rows)
     window = _Window(1, 1, depth, variable("k") + x.left * x.x_step, variable("o") * depth + variable("k"))
-    name = f"dense_{depth}_to_{outputs}_reals"
+    name = _dense_name(site, depth)
     return Kernel(
         schedule="reals",
         why=f"{_CHANNELS} outputs at a time",
@@ -180,19 +216,22 @@ def _dense(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     )
 
 
+def _dense_name(site: Site, depth: int) -> str:
+    kind = "steps" if site.input(1).dtype is DType.I8 else "reals"
+    return f"dense_{depth}_to_{site.constants[1].shape[0]}_{kind}"
+
+
 def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     """The image in front of the flattening need not exist: each of its rows adds its part to the sums."""
-    w, bias = site.constants[1], site.constants.get(2)
+    w, ends = site.constants[1], _ends(site, site.constants[1].shape[0])
     outputs, length = w.shape[0], w.shape[1] // rows
     parts = np.concatenate([part.reshape(-1) for part in np.split(w, rows, axis=1)])
     sums = Buffer("sums", DType.F32, outputs, Role.STATE)
-    ws = Buffer("w", DType.F32, outputs * length, Role.CONSTANT)
-    start = Buffer("bias", DType.F32, outputs, Role.CONSTANT)
-    o, name = variable("o"), f"dense_{length}_to_{outputs}_reals"
+    ws = Buffer("w", site.input(1).dtype, outputs * length, Role.CONSTANT)
+    o, name = variable("o"), _dense_name(site, length)
     window = _Window(1, 1, length, variable("k") + x.left * x.x_step, o * length + variable("k"))
-    begin: Expr = Const(0.0) if bias is None else load(start, o)
-    first = For("o", outputs, (Store(at(sums, o), begin),))
-    stored = Store(at(_y(y), o * y.c_step + y.left * y.x_step), _clamped(site, load(sums, o)))
+    first = For("o", outputs, (Store(at(sums, o), ends.begin(o)),))
+    stored = Store(at(_y(y), o * y.c_step + y.left * y.x_step), ends.finish(load(sums, o), o))
     add = For("o", outputs, (_added(sums, o, _x(x), ws, window),))
     return Kernel(
         schedule="reals-by-rows",
@@ -203,8 +242,8 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
         constants={**_tables(site), "w": parts},
         row_tables={"w": outputs * length},
         accumulation=Accumulation(
-            Proc(f"{name}_begin", (sums,) if bias is None else (sums, start), (first,)),
-            Proc(f"{name}_finish", (sums, _y(y)), (For("o", outputs, (stored,)),)),
+            Proc(f"{name}_begin", (sums, *ends.begin_tables), (first,)),
+            Proc(f"{name}_finish", (sums, _y(y), *ends.finish_tables), (For("o", outputs, (stored,)),)),
             outputs,
             rows,
             DType.F32,

@@ -31,6 +31,14 @@ def case(
     return op_case(f"dense_{name}", op, [x], OUT, [w, b])
 
 
+def steps(name: str, op: Dense, x: TensorType, outputs: int, axis: int | None, bias: bool = True) -> OpCase:
+    """Real numbers by weights of 8 bits."""
+    b = float32_weights(outputs) if bias else None
+    return op_case(
+        f"dense_steps_{name}", op, [x], float32(), [int8_weights(outputs, x.shape[1], axis=axis), b]
+    )
+
+
 CASES = (
     case("64_to_12", Dense(), int8(1, 64, zero_point=-128), 12),
     case("1_to_1", Dense(), int8(1, 1, zero_point=3), 1),
@@ -57,4 +65,8 @@ CASES = (
     op_case(
         "dense_float32", Dense(), [float32(2, 9)], float32(), [float32_weights(4, 9), float32_weights(4)]
     ),
+    steps("of_one_scale", Dense(), float32(1, 33), 9, None),
+    steps("of_each_row", Dense(activation=Activation.RELU6), float32(3, 17), 6, 0),
+    steps("without_bias", Dense(), float32(1, 8), 4, 0, bias=False),
+    steps("one", Dense(), float32(1, 1), 1, None),
 )

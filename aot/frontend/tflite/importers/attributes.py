@@ -101,16 +101,30 @@ def constant(draft: Draft, operator: Operator, number: int, what: str) -> str:
     return name
 
 
-def constant_weights(draft: Draft, operator: Operator, rank: int, met: int = 0) -> str:
-    """The weights as ops take them; `met` is the number of the input that they meet."""
+def constant_weights(
+    draft: Draft, operator: Operator, rank: int, met: int = 0, may_be_steps: bool = False
+) -> str:
+    """The weights as ops take them; `met` is the number of the input that they meet.
+
+    Beside real numbers, integers may stay `steps` of their scale.
+    """
     name = constant(draft, operator, 1, "weights")
     with_rank(draft, operator, name, rank)
     if draft.types[operand(operator, met, "the data")].dtype is DType.F32:
-        return _as_reals(draft, name)
+        is_step = may_be_steps and _are_steps(draft.types[name])
+        return name if is_step and name not in draft.unsigned else _as_reals(draft, name)
     if name not in draft.unsigned:
         return name
     tensor, data = centred_weights(draft.types[name], draft.constants[name])
     return draft.add_value(f"{name}/centred", tensor, data)
+
+
+def _are_steps(weights: TensorType) -> bool:
+    """Of the scale of their row, or of one for all."""
+    quant = weights.quant
+    if weights.dtype is not DType.I8 or quant is None:
+        return False
+    return not any(quant.zero_points) and quant.axis in (None, 0)
 
 
 def _as_reals(draft: Draft, name: str) -> str:

@@ -80,7 +80,7 @@ def import_fully_connected(draft: Draft, operator: Operator, mode: str) -> None:
     if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise operator.fail("shuffled weights are not supported", "convert the model with the default format")
     x = read.operand(operator, 0, "the vector")
-    w = read.constant_weights(draft, operator, rank=2)
+    w = read.constant_weights(draft, operator, rank=2, may_be_steps=True)
     outputs, depth = draft.types[w].shape
     bias = read.constant_bias(draft, operator, outputs)
     op = Dense(
