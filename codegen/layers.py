@@ -270,10 +270,12 @@ class RunPrinter:
         mine = {p.name: p for proc in stage.kernel.procs for p in proc.params}
         for param in (mine[p.name] for p in kernel.params):
             if param.role is Role.ROWS and param.rows > 1:
+                pointers += self._given_rows(param.name, by_param[param.name])
                 pointers.append(self._pointer_array(param.name, by_param[param.name]))
                 names.append(param.name)
             elif param.role is Role.ROWS:
-                names.append(self._row_pointer(by_param[param.name], 0))
+                pointers += self._given_rows(param.name, by_param[param.name])
+                names.append(self._row_pointer(param.name, by_param[param.name], 0))
             elif param.role in (Role.OUTPUT, Role.STATE):
                 names.append(param.name)
             else:
@@ -288,32 +290,33 @@ class RunPrinter:
     def _pointer_array(self, param: str, reading: Reading) -> str:
         tensor = self.lowered.tensors[reading.tensor]
         c_type = storage_dtype(tensor.type, tensor.format).c_name
-        rows = ", ".join(self._row_pointer(reading, i) for i in range(reading.access.count))
+        rows = ", ".join(self._row_pointer(param, reading, i) for i in range(reading.access.count))
         text = f"const {c_type} *const {param}[{reading.access.count}] = {{{rows}}};"
         if len(text) > _LINE:
-            every = [f"        {self._row_pointer(reading, i)}," for i in range(reading.access.count)]
+            every = [f"        {self._row_pointer(param, reading, i)}," for i in range(reading.access.count)]
             text = "\n".join(
                 [f"const {c_type} *const {param}[{reading.access.count}] = {{", *every, "    };"]
             )
-        return f"{self._given_rows(reading)}{text}"
+        return text
 
-    def _given_rows(self, reading: Reading) -> str:
+    def _given_rows(self, param: str, reading: Reading) -> list[str]:
         """The table of rows that follow no rule."""
         numbers = [str(number) for rows in reading.access.given for number in rows]
         if not numbers:
-            return ""
+            return []
         lines = wrap(", ".join(numbers) + ",", _LINE - 8)
-        table = f"static {constant(self.space)}uint16_t rows[{len(numbers)}] = {{"
-        return "\n".join([table, *(f"        {line}" for line in lines), "    };", "    "])
+        table = f"static {constant(self.space)}uint16_t {param}_rows[{len(numbers)}] = {{"
+        return ["\n".join([table, *(f"        {line}" for line in lines), "    };"])]
 
-    def _row_pointer(self, reading: Reading, number: int) -> str:
+    def _row_pointer(self, param: str, reading: Reading, number: int) -> str:
         if reading.tensor == PUSHED:
             return "run->pushed"
         tensor, access = self.lowered.tensors[reading.tensor], reading.access
         name = self.names[reading.tensor]
         if access.given:
             top = _plus(tensor.format.top) if reading.view is None else ""
-            return f"row_of_{name}(run, rows[row * {access.count}u{_plus(number)}]{top})"
+            place = f"row * {access.count}u{_plus(number)}" if access.count > 1 else "row"
+            return f"row_of_{name}(run, {param}_rows[{place}]{top})"
         offset = access.first + number * access.step
         base = "row" if access.stride == 1 else f"row * {access.stride}u"
         if reading.view is None:

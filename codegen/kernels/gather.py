@@ -1,4 +1,4 @@
-"""gather: elements read at indices that are read themselves."""
+"""gather: elements read at indices that are read themselves; known rows and columns of images, row by row."""
 
 from __future__ import annotations
 
@@ -8,19 +8,87 @@ from math import prod
 
 import numpy as np
 
+from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.gather import Gather
+from codegen.formats import Want, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result, within
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.nest import Nest, dense_strides
+from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.affine import variable
-from codegen.loops.ir import Binary, Buffer, Const, Declare, Element, Expr, For, Role, Stmt, Store, at, load
+from codegen.loops.ir import (
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Element,
+    Expr,
+    For,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
 from codegen.model import RowFormat
+
+_ROWS, _COLUMNS = 1, 2
+_IN_ROWS = (DType.I8, DType.I16, DType.F32)
+
+
+def _op(site: Site) -> Gather:
+    assert isinstance(site.node.op, Gather)
+    return site.node.op
+
+
+def _goes_by_rows(site: Site) -> bool:
+    """Whether rows or columns of an image are gathered that are known beforehand."""
+    op, x = _op(site), site.input(0)
+    is_image = x.rank == 4 and x.shape[0] == 1 and x.dtype in _IN_ROWS
+    return is_image and 1 in site.constants and site.input(1).rank == 1 and op.axis in (_ROWS, _COLUMNS)
+
+
+def _wants(site: Site) -> tuple[Want | None, ...]:
+    return (Want(dtype_bytes=site.input(0).dtype.bytes),) if _goes_by_rows(site) else flat_wants(site)
+
+
+def _known(site: Site) -> Array:
+    """The indices, inside."""
+    size = site.input(0).shape[_op(site).axis]
+    return np.clip(site.constants[1].reshape(-1).astype(np.int32), 0, size - 1)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, x, indices = site.node.op, site.input(0), site.input(1)
-    assert isinstance(op, Gather)
+    if not _goes_by_rows(site):
+        return _flat(site)
+    (x,), y, known, column = inputs, output, _known(site), variable("column")
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
+    picks = Buffer("columns", DType.I32, known.size, Role.CONSTANT)
+    are_rows = _op(site).axis == _ROWS
+    first = at(xs, variable("c") * x.c_step + x.left * x.x_step)
+    pixel: Expr = load(xs, pixel_element(x)) if are_rows else Element(first, load(picks, column))
+    kind = "rows" if are_rows else "columns"
+    return Kernel(
+        schedule=kind,
+        why=f"{kind} of an image, known beforehand",
+        proc=Proc(
+            f"gather_{kind}_{y.channels}_by_{y.width}",
+            (xs, ys) if are_rows else (xs, picks, ys),
+            (every_pixel(y, Store(at(ys, pixel_element(y)), pixel)),),
+        ),
+        summary=f"One row out of another: {y.width} pixels of {y.channels} channels.",
+        access=(
+            RowAccess(0, 0, 1, given=tuple((int(n),) for n in known)) if are_rows else RowAccess(1, 0, 1),
+        ),
+        constants={} if are_rows else {"columns": known * np.int32(x.x_step)},
+    )
+
+
+def _flat(site: Site) -> Kernel:
+    op, x, indices = _op(site), site.input(0), site.input(1)
     batches, size = prod(x.shape[: op.batches]), x.shape[op.axis]
     outer, inner = prod(x.shape[op.batches : op.axis]), prod(x.shape[op.axis + 1 :])
     count = indices.elements // batches
@@ -38,8 +106,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     kernel = flat_kernel(site, (xs, ns), body, "a gathering")
     if 1 not in site.constants:
         return kernel
-    known = np.clip(site.constants[1].reshape(-1).astype(np.int32), 0, size - 1)
-    return replace(kernel, constants={**kernel.constants, "indices": known})
+    return replace(kernel, constants={**kernel.constants, "indices": _known(site)})
 
 
 def _inside(site: Site, number: Expr, size: int) -> Expr:
@@ -76,6 +143,6 @@ def _times(number: Expr, factor: int) -> Expr:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "gather": OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType)),
+    "gather": OpKernel(wants=_wants, lower=_lower, dtypes=frozenset(DType)),
     "gather_nd": OpKernel(wants=flat_wants, lower=_lower_nd, dtypes=frozenset(DType)),
 }

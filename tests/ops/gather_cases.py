@@ -13,6 +13,8 @@ PLACES = constant_of(np.int32([[[1, 0], [2, 3]], [[0, 0], [-1, 7]]]))
 CASES = (
     op_case("gather_rows", Gather(0), [int8(4, 5)], int8(), [SOME]),
     op_case("gather_channels", Gather(3), [int8(1, 2, 3, 4)], int8(), [SOME]),
+    op_case("gather_lines", Gather(1), [int8(1, 3, 4, 2)], int8(), [SOME]),
+    op_case("gather_columns", Gather(2), [float32(1, 2, 3, 4)], float32(), [SOME]),
     op_case("gather_middle", Gather(1), [float32(2, 4, 3), INDICES], float32()),
     op_case("gather_batches", Gather(1, 1), [plain(DType.I64, 2, 4, 3), INDICES], plain(DType.I64)),
     op_case("gather_i64", Gather(0), [plain(DType.I32, 4), plain(DType.I64, 3)], plain(DType.I32)),

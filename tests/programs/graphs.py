@@ -16,6 +16,7 @@ from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.gather import Gather
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.op import Op
 from aot.ops.reduce import Mean
@@ -298,6 +299,16 @@ def resized() -> Graph:
     return d.graph(d.conv("y", large, 4))
 
 
+def doubled() -> Graph:
+    """Rows, then columns gathered: the nearest pixels of a smaller image, and some in another order."""
+    d = Draft()
+    small = d.conv("small", d.input("x", 1, 6, 5, 3), 4)
+    rows = Weights(TensorType(DType.I32, (12,)), np.repeat(np.arange(6, dtype=np.int32), 2))
+    columns = Weights(TensorType(DType.I32, (8,)), np.int32([0, 0, 1, 4, 3, 2, 2, 9]))
+    tall = d.node("tall", Gather(1), small, quant=d.types[small], weights=[rows])
+    return d.graph(d.conv("y", d.node("wide", Gather(2), tall, quant=d.types[small], weights=[columns]), 4))
+
+
 def flattened_odd_rows() -> Graph:
     """A dense layer takes rows of 15 elements, by fours."""
     d = Draft()
@@ -341,6 +352,7 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
     for maker in (
         alike_but_for_scales,
         classifier,
+        doubled,
         flattened_odd_rows,
         input_passed_through,
         layers_alike,
