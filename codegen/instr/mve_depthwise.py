@@ -105,7 +105,8 @@ class DepthwiseRows:
     def name(self) -> str:
         shape = f"{self.rows}x{self.columns}_stride_{self.stride}"
         by = f"{self.y_step}" if self.y_channel_step == 1 else f"{self.y_step}_and_{self.y_channel_step}"
-        return f"depthwise_{shape}_{self.channels}x{self.outputs}_by_{by}"
+        planes = f"_of_planes_{self.pitch}" if self.channels > 1 else ""
+        return f"depthwise_{shape}_{self.channels}x{self.outputs}{planes}_by_{by}"
 
 
 def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
