@@ -12,6 +12,7 @@ from aot.ir.graph import Array, Graph, Node
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, Mul, Sub
+from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
@@ -37,13 +38,20 @@ def _folded(graph: Graph, node: Node) -> Graph:
     if not isinstance(node.op, Add | Mul | Sub) or graph.types[node.outputs[0]].dtype is not DType.F32:
         return graph
     value, constant = _operands(graph, node)
-    layer = None if value is None else _layer_before(graph, value)
-    if value is None or layer is None or layer.inputs[1] not in graph.constants:
+    layers = [] if value is None else _layers_before(graph, value)
+    if value is None or not all(_is_open(graph, layer, node.op) for layer in layers):
         return graph
     numbers = _for_each_channel(graph, constant, value)
-    if numbers is None or graph.types[value].shape != graph.types[node.outputs[0]].shape:
+    if not layers or numbers is None or graph.types[value].shape != graph.types[node.outputs[0]].shape:
         return graph
-    return _with(graph, layer, node, value, numbers)
+    return _with(graph, layers, node, value, numbers)
+
+
+def _is_open(graph: Graph, layer: Node, op: Op) -> bool:
+    """Whether weights and bias are constants that may change; steps of weights have their own scales."""
+    is_constant = all(name is None or name in graph.constants for name in layer.inputs[1:])
+    is_real = graph.types[layer.reads[1]].dtype is DType.F32
+    return is_constant and (is_real or not isinstance(op, Mul))
 
 
 def _operands(graph: Graph, node: Node) -> tuple[str | None, str]:
@@ -55,19 +63,26 @@ def _operands(graph: Graph, node: Node) -> tuple[str | None, str]:
     return (second, first) if is_turned else (None, first)
 
 
-def _layer_before(graph: Graph, value: str) -> Node | None:
-    """A layer without activation, or a view of its result that has the same channels; nobody else's."""
+def _layers_before(graph: Graph, value: str) -> list[Node]:
+    """Layers without activation that give the channels one after the other, nobody else's; or none.
+
+    Between them and the value may be views that have the same channels, and a joining of channels (groups).
+    """
     channels = graph.types[value].shape[-1:]
     while len(graph.readers[value]) == 1 and value not in graph.kept:
         maker = graph.producers.get(value)
         if maker is None or graph.types[value].shape[-1:] != channels:
-            return None
+            return []
         if isinstance(maker.op, Conv2d | Dense | DepthwiseConv2d):
-            return maker if maker.op.activation is Activation.NONE else None
+            return [maker] if maker.op.activation is Activation.NONE else []
+        if isinstance(maker.op, Concat) and maker.op.axis in (-1, len(graph.types[value].shape) - 1):
+            parts = [_layers_before(graph, part) for part in maker.reads]
+            is_each_once = len(set(maker.reads)) == len(parts)
+            return [layer for part in parts for layer in part] if is_each_once and all(parts) else []
         if not isinstance(maker.op, Reshape):
-            return None
+            return []
         value = maker.reads[0]
-    return None
+    return []
 
 
 def _for_each_channel(graph: Graph, constant: str, value: str) -> Vector | None:
@@ -78,29 +93,31 @@ def _for_each_channel(graph: Graph, constant: str, value: str) -> Vector | None:
     return np.broadcast_to(array.reshape(-1), (channels,)).astype(np.float32)
 
 
-def _with(graph: Graph, layer: Node, node: Node, value: str, numbers: Vector) -> Graph:
-    """The layer with its new constants; the node becomes a view of the value."""
-    assert isinstance(node.op, Add | Mul | Sub)
-    bias = layer.inputs[2] if len(layer.inputs) > 2 else None
-    b = np.zeros(numbers.shape, np.float32) if bias is None else graph.constants.get(bias)
-    if b is None or b.shape != numbers.shape:
-        return graph
+def _with(graph: Graph, layers: list[Node], node: Node, value: str, numbers: Vector) -> Graph:
+    """The layers with their new constants; the node becomes a view of the value."""
     made: dict[str, Array] = {}
-    weights = layer.inputs[1]
+    swapped = {node.name: replace(node, op=Reshape(graph.types[value].shape), inputs=(value,))}
+    begin = 0
+    for layer in layers:
+        end = begin + graph.types[layer.outputs[0]].shape[-1]
+        swapped[layer.name] = _changed(graph, layer, node, numbers[begin:end], made)
+        begin = end
+    types = {name: TensorType(DType.F32, array.shape) for name, array in made.items()}
+    return graph.with_nodes((swapped.get(n.name, n) for n in graph.nodes), types=types, constants=made)
+
+
+def _changed(graph: Graph, layer: Node, node: Node, numbers: Vector, made: dict[str, Array]) -> Node:
+    assert isinstance(layer.op, Conv2d | Dense | DepthwiseConv2d)
+    assert isinstance(node.op, Add | Mul | Sub)
+    weights, bias = layer.inputs[1], layer.inputs[2] if len(layer.inputs) > 2 else None
+    b = np.zeros(numbers.shape, np.float32) if bias is None else graph.constants[bias]
     if isinstance(node.op, Mul):
-        if graph.types[weights or ""].dtype is not DType.F32:  # steps, which have their own scales
-            return graph
         weights = _add(graph, made, f"{node.name}/weights", _scaled(graph, layer, numbers))
     if bias is not None or not isinstance(node.op, Mul):
         (total,) = replace(node.op, activation=Activation.NONE).reference([b, numbers], *_types(numbers))
         bias = _add(graph, made, f"{node.name}/bias", total)
-    types = {name: TensorType(DType.F32, array.shape) for name, array in made.items()}
-    assert isinstance(layer.op, Conv2d | Dense | DepthwiseConv2d)
     op = replace(layer.op, activation=node.op.activation)
-    new = replace(layer, op=op, inputs=(layer.inputs[0], weights, bias))
-    view = replace(node, op=Reshape(graph.types[value].shape), inputs=(value,))
-    swapped = {layer.name: new, node.name: view}
-    return graph.with_nodes((swapped.get(n.name, n) for n in graph.nodes), types=types, constants=made)
+    return replace(layer, op=op, inputs=(layer.inputs[0], weights, bias))
 
 
 def _types(numbers: Vector) -> tuple[list[TensorType], list[TensorType]]:

@@ -181,8 +181,8 @@ NETWORKS: dict[str, tuple[Make, str]] = {
     # Channels of groups are cut out and dealt anew; nothing else moves.
     "shuffled": (
         shuffled,
-        "rearrange rearrange conv2d rearrange conv2d concat mul add rearrange rearrange rearrange conv2d "
-        "rearrange conv2d concat mul add average_pool2d softmax",
+        "rearrange rearrange conv2d rearrange conv2d concat rearrange rearrange rearrange conv2d "
+        "rearrange conv2d concat average_pool2d softmax",
     ),
     # Pixels are repeated, gathered, and spread apart.
     "enlarged": (
