@@ -68,10 +68,28 @@ def transpose_of_one_number_by_an_order() -> bytes:
     return build.finish(build.operator("TRANSPOSE", 1, (x, order), result, "TransposeOptions"))
 
 
+def concatenation_of_nothing() -> bytes:
+    build = ModelBuilder()
+    build.input("x", (1, 4), dtype="float32")
+    result = [TensorSpec("y", (1, 4), "float32")]
+    return build.finish(build.operator("CONCATENATION", 1, (), result, "ConcatenationOptions"))
+
+
+def split_along_two_axes() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (2, 4), dtype="float32")
+    axes = build.constant("axes", np.int32([0, 1]))
+    parts = [TensorSpec(name, (1, 4), "float32") for name in ("y1", "y2")]
+    build.operator("SPLIT", 1, (axes, x), parts, "SplitOptions", NumSplits=2)
+    return build.finish("y1", "y2")
+
+
 FOUND = {
     slice_of_two_thousand_million: "it makes shape [2, 2147483647, 1], the file declares [2, 4, 1]",
     slice_of_negative_sizes: "it makes shape [-2, -4, 1], the file declares [2, 4, 1]",
     pool_of_a_thousand_million_rows: "window 1036248006x1: must be at most 16384",
+    concatenation_of_nothing: "its input 0 (a part) is missing",
+    split_along_two_axes: "its axis must be one integer, there are 2",
     transpose_of_one_number_by_an_order: "order [0] does not fit shape []",
     lstm_with_a_bias_of_another_type: "its gates have weights of different shapes or types: "
     "float32[2], int32[2], float32[2], float32[2]",

@@ -84,7 +84,7 @@ def _of_rank(draft: Draft, operator: Operator, name: str, whole: tuple[int, ...]
 
 def _import_add_n(draft: Draft, operator: Operator, mode: str) -> None:
     """Sums of two, one after the other."""
-    names = [read.operand(operator, i, "a term") for i in range(len(operator.inputs))]
+    names = read.operands(operator, "a term")
     output = read.the_output(operator)
     declared = draft.types[output]
     if len(names) < 2:

@@ -76,6 +76,11 @@ def operand(operator: Operator, number: int, what: str) -> str:
     return name
 
 
+def operands(operator: Operator, what: str) -> list[str]:
+    """All inputs, one at least."""
+    return [operand(operator, number, what) for number in range(max(len(operator.inputs), 1))]
+
+
 def optional_operand(operator: Operator, number: int) -> str | None:
     return operator.inputs[number] if number < len(operator.inputs) else None
 
@@ -173,6 +178,14 @@ def integers(draft: Draft, operator: Operator, number: int, what: str) -> tuple[
     if not draft.types[name].dtype.is_integer:
         raise operator.fail(f'its {what} "{name}" must be integers, not {draft.types[name].dtype.value}')
     return tuple(int(v) for v in draft.constants[name].reshape(-1))
+
+
+def integer(draft: Draft, operator: Operator, number: int, what: str) -> int:
+    """A constant input of one integer."""
+    found = integers(draft, operator, number, what)
+    if len(found) != 1:
+        raise operator.fail(f"its {what} must be one integer, there are {len(found)}")
+    return found[0]
 
 
 def axes(draft: Draft, operator: Operator, rank: int, number: int = 1) -> tuple[int, ...]:

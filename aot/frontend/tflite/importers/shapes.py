@@ -33,13 +33,13 @@ def _import_concatenation(draft: Draft, operator: Operator, mode: str) -> None:
     options = operator.options(tflite.ConcatenationOptions)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.NONE:
         raise operator.fail("a fused activation is not supported", "convert the model again: it comes apart")
-    names = [read.operand(operator, i, "a part") for i in range(len(operator.inputs))]
+    names = read.operands(operator, "a part")
     _concatenate(draft, operator, names, options.Axis())
 
 
 def _import_pack(draft: Draft, operator: Operator, mode: str) -> None:
     """A concatenation along a dimension that is new."""
-    names = [read.operand(operator, i, "a part") for i in range(len(operator.inputs))]
+    names = read.operands(operator, "a part")
     rank = draft.types[names[0]].rank + 1
     axis = read.axis(operator, operator.options(tflite.PackOptions).Axis(), rank)
     shape = draft.types[names[0]].shape
@@ -102,14 +102,14 @@ def _import_slice(draft: Draft, operator: Operator, mode: str) -> None:
 def _import_split(draft: Draft, operator: Operator, mode: str) -> None:
     """Parts of one size."""
     x = read.operand(operator, 1, "the data")
-    (number,) = read.integers(draft, operator, 0, "axis")
+    number = read.integer(draft, operator, 0, "axis")
     _split(draft, operator, x, number)
 
 
 def _import_split_v(draft: Draft, operator: Operator, mode: str) -> None:
     """Parts as large as the results say."""
     x = read.operand(operator, 0, "the data")
-    (number,) = read.integers(draft, operator, 2, "axis")
+    number = read.integer(draft, operator, 2, "axis")
     _split(draft, operator, x, number)
 
 
