@@ -89,10 +89,10 @@ def _c_types(numbers: Sequence[Mapping[str, int]]) -> Mapping[str, DType]:
 
 
 def _common_name(names: Sequence[str]) -> str:
-    """The words that all names begin with."""
+    """The words that all names begin with; the first word of all where they have none in common."""
     words = [name.split("_") for name in names]
     common = takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False))
-    return "_".join(word for word, *_ in common)
+    return "_".join(word for word, *_ in common) or words[0][0]
 
 
 def _free_name(base: str, taken: set[str]) -> str:
