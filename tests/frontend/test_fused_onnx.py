@@ -126,6 +126,12 @@ def test_weights_in_another_order_are_refused() -> None:
         read_onnx(case.file(), "net.onnx")
 
 
+def test_weights_packed_for_one_computer_are_refused() -> None:
+    case = Case("MatMulNBits", (2, 40), (PACKED, SCALES), {**BLOCKS, "weight_prepacked": 1})
+    with pytest.raises(ModelError, match="packed for one computer"):
+        read_onnx(case.file(), "net.onnx")
+
+
 def test_weights_that_do_not_fit_are_refused() -> None:
     case = Case("MatMulNBits", (2, 40), (PACKED[:2], SCALES), BLOCKS)
     with pytest.raises(ModelError, match="weights of 4 bits in blocks of 16 do not fit 40 x 4"):

@@ -98,6 +98,13 @@ def test_broken_limits_alone_are_counted() -> None:
     ]
 
 
+def test_of_very_many_the_first_are_named() -> None:
+    nodes = [MAKE("Transpose", ["x"], [f"y{number}"], perm=[0, 0]) for number in range(60)]
+    told = refusal(file_of(nodes, [info("x", 2, 3)], ["y0"]))
+    assert told[0] == "error: 50 things keep the model from being compiled"
+    assert told[-2] == "  the model was read up to the first 50 of them"
+
+
 def test_open_sizes_alone_have_one_line_to_copy() -> None:
     data = file_of([MAKE("Add", ["x", "z"], ["y"])], [info("x", "batch", 5), info("z", "n", 5)], ["y"])
     assert refusal(data) == [

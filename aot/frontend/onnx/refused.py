@@ -40,6 +40,8 @@ class Refused:
             return self._errors[0] if self._errors else None
         lines = [line for name in sorted(self._places) for line in self._operator(name)]
         lines += [line for error in self._errors for line in self._told(error)]
+        if self.is_long:
+            lines.append(f"the model was read up to the first {MOST_NAMED} of them")
         whole = ModelError(self._what(), "\n".join([self.file_name, *lines]), self._way_out())
         needing = next((error for error in self._errors if isinstance(error, NeedsValueError)), None)
         return whole if needing is None else NeedsValueError(whole, needing.graph_input, needing.options)

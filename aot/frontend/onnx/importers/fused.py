@@ -126,7 +126,11 @@ def _product(
 
 
 def _matmul_n_bits(node: Operator) -> Value:
-    """Weights of few bits in blocks along the sum, each block with its scale."""
+    """Weights of few bits in blocks along the sum, each block with its scale; x is not rounded."""
+    if node.integer("weight_prepacked", 0):
+        raise node.fail(
+            "weights packed for one computer are not supported", "quantise the model without that"
+        )
     if node.has(4):
         raise node.fail("weights in another order (g_idx) are not supported", "quantise them in their order")
     bits, block = node.integer("bits", 4), node.integer("block_size")
