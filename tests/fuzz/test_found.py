@@ -84,10 +84,20 @@ def split_along_two_axes() -> bytes:
     return build.finish("y1", "y2")
 
 
+def image_resized_to_a_vector() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (1, 2, 2, 1), dtype="float32")
+    size = build.constant("size", np.int32([2, 2]))
+    result = [TensorSpec("y", (4,), "float32")]
+    options = "ResizeNearestNeighborOptions"
+    return build.finish(build.operator("RESIZE_NEAREST_NEIGHBOR", 1, (x, size), result, options))
+
+
 FOUND = {
     slice_of_two_thousand_million: "it makes shape [2, 2147483647, 1], the file declares [2, 4, 1]",
     slice_of_negative_sizes: "it makes shape [-2, -4, 1], the file declares [2, 4, 1]",
     pool_of_a_thousand_million_rows: "window 1036248006x1: must be at most 16384",
+    image_resized_to_a_vector: '"y" has shape [4], it must have 4 dimensions',
     concatenation_of_nothing: "its input 0 (a part) is missing",
     split_along_two_axes: "its axis must be one integer, there are 2",
     transpose_of_one_number_by_an_order: "order [0] does not fit shape []",

@@ -77,7 +77,7 @@ def _import_resize_nearest(draft: Draft, operator: Operator, mode: str) -> None:
     options = operator.options(tflite.ResizeNearestNeighborOptions)
     x, x_type = read.image(draft, operator)
     output = read.the_output(operator)
-    sizes = draft.types[output].shape[1:3]
+    sizes = read.with_rank(draft, operator, output, 4).shape[1:3]
     along = {
         axis: _nearest(x_type.shape[axis], size, options.AlignCorners(), options.HalfPixelCenters())
         for axis, size in zip((1, 2), sizes, strict=True)
