@@ -69,7 +69,7 @@ def _nest(name: str, xs: Buffer, ys: Buffer, site: Site, y: RowFormat, window: _
     body = (
         Declare(total),
         Store(at(total), ends.begin(o)),
-        _added(total, 0, xs, ws, window),
+        _added(total, xs, ws, window),
         Store(at(ys, (column + y.left) * y.x_step + o * y.c_step), ends.finish(load(total), o)),
     )
     loops = For("column", y.width, (For("o", y.channels, body),))
@@ -109,11 +109,11 @@ def _ends(site: Site, channels: int) -> _Ends:
     return _Ends(site, start, steps)
 
 
-def _added(total: Buffer, place: Affine | int, xs: Buffer, ws: Buffer, window: _Window) -> For:
+def _added(total: Buffer, xs: Buffer, ws: Buffer, window: _Window) -> For:
     weight: Expr = load(ws, window.weight)
     weight = weight if ws.dtype is DType.F32 else Cast(DType.F32, weight)
     product = Binary("*", load(xs, window.element, variable("r")), weight)
-    inner = For("t", window.taps, (For("k", window.length, (Accumulate(at(total, place), product),)),))
+    inner = For("t", window.taps, (For("k", window.length, (Accumulate(at(total), product),)),))
     return For("r", window.rows, (inner,))
 
 
@@ -182,7 +182,7 @@ def _depthwise_conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> 
     body = (
         Declare(total),
         Store(at(total), begin),
-        _added(total, 0, xs, ws, window),
+        _added(total, xs, ws, window),
         Store(at(ys, (column + y.left) * y.x_step + out * y.c_step), _clamped(site, load(total))),
     )
     loops = For("column", y.width, (For("c", x.channels, (For("m", op.multiplier, body),)),))
@@ -232,11 +232,18 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     window = _Window(1, 1, length, variable("k") + x.left * x.x_step, o * length + variable("k"))
     first = For("o", outputs, (Store(at(sums, o), ends.begin(o)),))
     stored = Store(at(_y(y), o * y.c_step + y.left * y.x_step), ends.finish(load(sums, o), o))
-    add = For("o", outputs, (_added(sums, o, _x(x), ws, window),))
+    total = Buffer("sum", DType.F32, 1, Role.LOCAL)
+    grow = (
+        Declare(total),
+        Store(at(total), load(sums, o)),
+        _added(total, _x(x), ws, window),
+        Store(at(sums, o), load(total)),
+    )
+    add = For("o", outputs, grow)
     return Kernel(
         schedule="reals-by-rows",
-        why=f"the {rows} rows of the image are added as they come",
-        proc=Proc(f"{name}_add", (_x(x), sums, ws), (add,)),
+        why=f"the {rows} rows of the image are added as they come, to {_CHANNELS} outputs at a time",
+        proc=_tiled(Proc(f"{name}_add", (_x(x), sums, ws), (add,))),
         summary=f"One row of {length} of a dense layer of {w.shape[1]} -> {outputs}.",
         access=_ONE_ROW,
         constants={**_tables(site), "w": parts},
