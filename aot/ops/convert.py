@@ -33,8 +33,9 @@ class Convert(Elementwise):
         x = given(arrays[0])
         if x.dtype.kind == "f" and self.to.is_integer:
             low, high = real_limits(self.to)
-            x = np.clip(np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0), low, high)
-            return (x.astype(np.int64).astype(self.to.numpy),)
+            whole = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0)
+            most = self.to.numpy.type(self.to.limits[1])
+            return (np.where(whole > high, most, np.clip(whole, low, high).astype(self.to.numpy)),)
         return (x.astype(self.to.numpy),)
 
 

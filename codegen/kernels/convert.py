@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from aot.ir.types import DType, TensorType
 from aot.ops.convert import Convert, real_limits
+from aot.target import Feature, Target
 from codegen.instr.instruction import Function
 from codegen.instr.plain import expression_function
 from codegen.instr.real import literal
-from codegen.kernels.elements import element_kernel, element_wants
+from codegen.instr.vfp import truncation
+from codegen.kernels.elements import element_kernel, element_wants, goes_by_rows
 from codegen.kernels.kernel import Kernel, OpKernel, Site
 from codegen.loops.ir import Apply, Expr, Load
+from codegen.loops.schedule import unroll_by
 from codegen.model import RowFormat
+
+_AT_ONCE = 4  # numbers in a turn of the loop, which takes as long as the conversion of one
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     op = site.node.op
     assert isinstance(op, Convert)
-    function = _function(site.input(0).dtype, op.to)
+    function = _function(site.input(0).dtype, op.to, site.target)
 
     def result(values: Sequence[Load]) -> Expr:
         return Apply(function, tuple(values))
 
-    return element_kernel(site, inputs, output, result, f"a conversion to {op.to.value}")
+    kernel = element_kernel(site, inputs, output, result, f"a conversion to {op.to.value}")
+    if not goes_by_rows(site):
+        return kernel
+    inner = "column" if output.channels == 1 else "c"
+    return replace(kernel, proc=unroll_by(kernel.proc, inner, _AT_ONCE))
 
 
-def _function(source: DType, to: DType) -> Function:
-    name = f"{to.value}_of_{source.value}"
-    return expression_function(name, to, (source,), _text(source, to), _meaning(source, to))
+def _function(source: DType, to: DType, target: Target) -> Function:
+    name, meaning = f"{to.value}_of_{source.value}", _meaning(source, to)
+    if (source, to) == (DType.F32, DType.I32) and target.has(Feature.FPU):
+        return truncation(name, meaning)
+    return expression_function(name, to, (source,), _text(source, to), meaning)
 
 
 def _text(source: DType, to: DType) -> str:
@@ -40,10 +52,10 @@ def _text(source: DType, to: DType) -> str:
     if source is not DType.F32 or to is DType.F32:
         return f"({to.c_name})a"
     low, high = real_limits(to)
-    least, most = (f"({to.c_name}){literal(v)}" for v in (low, high))
+    least, most = f"({to.c_name}){literal(low)}", f"{to.c_name.removesuffix('_t').upper()}_MAX"
     # A number that is none compares as false and becomes 0.
     inside = f"a > {literal(low)} ? ({to.c_name})a : a <= {literal(low)} ? {least} : 0"
-    return f"a >= {literal(high)} ? {most} : {inside}"
+    return f"a > {literal(high)} ? {most} : {inside}"
 
 
 def _meaning(source: DType, to: DType) -> Callable[[Any], Any]:
