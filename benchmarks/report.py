@@ -6,12 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.cases import BOARDS, OTHERS_NAMES, OTHERS_NAMES_F32, SHARED, goals
+from benchmarks.cases import BOARDS, OTHERS_NAMES, OTHERS_NAMES_F32, SHARED, TFLM, goals
 from benchmarks.results import Result
 
 # The core that stands for each board in the others' figures.
 _OTHERS_CORES = {
-    "mps2-an385": "m4",
     "mps2-an386": "m4",
     "mps2-an500": "m7",
     "mps2-an505": "m33",
@@ -31,7 +30,6 @@ _HEAD = (
 )
 
 
-_NO_DSP = "mps2-an385"
 _FLOAT_BOARD = "mps2-an386"
 _FLOAT_HEAD = ("model", "instructions", "per MAC", "onnx2c")
 
@@ -59,16 +57,16 @@ def _how(results: Sequence[Result]) -> str:
         "only runs the model, C library and startup in it, constants not) and of constants.\n\n"
         f"Compiler: {compilers}, with the board's flags.\n\n"
         "The others' figures are those of TensorFlow Lite Micro of August 2026, gcc 12.2 -O3,\n"
-        "measured in the same way: with its own kernels, and with those of CMSIS-NN. None was measured on\n"
-        "Cortex-M3: beside it stand Cortex-M4's with its own kernels, which use nothing that M3 lacks;\n"
-        "nor on Cortex-M0+ (mps2-an383) and RISC-V.\n"
+        "measured in the same way: with its own kernels, and with those of CMSIS-NN, which are made for\n"
+        "cores with DSP or Helium. How its own were counted on Cortex-M0+, M3, M4 and RISC-V is said in\n"
+        "`tflm.json`. A model whose instructions the counter of a board does not hold is not in its table.\n"
     )
 
 
 def _others() -> dict[str, Any]:
     path = SHARED / "baselines.json"
     facts: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    return facts
+    return facts | {"tflm": json.loads(TFLM.read_text())}
 
 
 def _row(result: Result, others: dict[str, Any]) -> tuple[str, ...]:
@@ -76,8 +74,8 @@ def _row(result: Result, others: dict[str, Any]) -> tuple[str, ...]:
         result.model,
         f"{result.instructions:,}",
         f"{result.instructions / result.macs:.2f}" if result.macs else "-",
-        _other(others, ("instructions", "tflm_reference"), result),
-        "-" if result.board == _NO_DSP else _other(others, ("instructions", "tflm_cmsis_nn"), result),
+        _tflm(others, result),
+        _other(others, ("instructions", "tflm_cmsis_nn"), result),
         f"{result.arena_bytes:,}",
         _other(others, ("arena_bytes", "tflm_cmsis_nn"), result),
         f"{result.stack_bytes:,}" if result.stack_bytes is not None else "-",
@@ -90,6 +88,12 @@ def _float32_row(result: Result, others: dict[str, Any]) -> tuple[str, ...]:
     onnx2c = ("instructions", "onnx2c_float", "m4", OTHERS_NAMES_F32[result.model])
     per_mac = f"{result.instructions / result.macs:.2f}"
     return result.model, f"{result.instructions:,}", per_mac, _number(others, onnx2c)
+
+
+def _tflm(others: dict[str, Any], result: Result) -> str:
+    """With its own kernels."""
+    counted = _number(others, ("tflm", "instructions", result.board, result.model))
+    return counted if counted != "-" else _other(others, ("instructions", "tflm_reference"), result)
 
 
 def _other(others: dict[str, Any], path: tuple[str, ...], result: Result) -> str:

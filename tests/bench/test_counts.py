@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from benchmarks.cases import Case, all_cases
+from benchmarks.cases import TFLM, Case, all_cases
 from benchmarks.measure import measure
 from benchmarks.report import report
 from benchmarks.results import Result, read_results
@@ -49,6 +50,25 @@ def test_a_cost_is_what_is_committed(case: Case, shared_dir: Path, require_tool:
 
 def measured_key(case: Case) -> tuple[str, str, str]:
     return case.model, case.board, case.optimize
+
+
+@pytest.mark.parametrize("board", ["mps2-an383", "mps2-an385", "mps2-an386", "qemu-riscv32"])
+def test_no_model_takes_more_than_tflite_micro_with_its_own_kernels(board: str) -> None:
+    theirs = json.loads(TFLM.read_text())["instructions"][board]
+    slower = [
+        f"{r.model}: {r.instructions:,}, TFLite Micro {theirs[r.model]:,}"
+        for r in read_results()
+        if r.board == board and r.instructions > theirs.get(r.model, r.instructions)
+    ]
+    assert not slower
+
+
+@pytest.mark.parametrize("board", ["mps2-an383", "mps2-an385", "qemu-riscv32"])
+def test_no_count_of_a_core_without_fpu_is_what_a_counter_had_left_of_it(board: str) -> None:
+    """A product of two real numbers takes tens of instructions there."""
+    counted = [r for r in read_results() if r.board == board and r.model.endswith("_f32")]
+    assert counted
+    assert not [r.model for r in counted if r.instructions < 50 * r.macs]
 
 
 @pytest.mark.parametrize(("goal", "most_bytes"), [("speed", 24 * 1024), ("size", 12 * 1024)])
