@@ -295,7 +295,7 @@ class _Lowering:
         fmt = dense_format(value_type)
         if kind is Kind.INNER and not whole:
             fmt = with_rows_around(fmt, self._wants_of_parts(value), zero_point(value_type))
-            fmt = ending_at_words(fmt) if self._may_be_padded(value) else fmt
+            fmt = ending_at_words(fmt) if self._is_read_by_groups(value) else fmt
         return Tensor(value, value_type, fmt, kind, whole)
 
     def _wants_of_parts(self, value: str) -> list[tuple[Want, int]]:
@@ -325,7 +325,15 @@ class _Lowering:
         if not all(kernel.takes_rows and kernel.takes_rows_at(site) for kernel, site in kernels):
             return False
         root = self.views[vector]
-        return dense_format(self.graph.types[root]).row_elements % 4 == 0 or self._may_be_padded(root)
+        kind = self.graph.types[root]
+        ends_at_words = dense_format(kind).row_elements % 4 == 0 or kind.dtype.bytes == 4
+        return ends_at_words or self._may_be_padded(root)
+
+    def _is_read_by_groups(self, value: str) -> bool:
+        """Whether dense layers take its rows, and may."""
+        vectors = [view for view in self._views_of(value) if self._reader_wants(view)]
+        are_narrow = self.graph.types[value].dtype.bytes < 4
+        return are_narrow and bool(vectors) and self._may_be_padded(value)
 
     def _may_be_padded(self, value: str) -> bool:
         """Whether there may be gaps between rows: nobody looks at all in one piece, or at parts of rows."""

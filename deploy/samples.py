@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -97,8 +98,25 @@ def _by_slot(arrays: Mapping[str, Array], slots: Sequence[Slot], where: str) -> 
             raise InputError(f'input "{slot.name}" is missing', _given(arrays, where), _takes(slots))
         if len(keys) > 1:
             raise InputError(f'input "{slot.name}" is given twice, as {_quoted(keys)}', where)
-        found.append((slot, keys[0], np.asarray(arrays[keys[0]])))
+        found.append((slot, keys[0], _as_taken(np.asarray(arrays[keys[0]]), slot.shape)))
     return found
+
+
+def _as_taken(array: Array, shape: tuple[int, ...]) -> Array:
+    """As the model takes it, where the same elements are only grouped otherwise: a vector, an image."""
+    if _only_regroups(array.shape, shape):
+        return array.reshape(shape)
+    if array.shape and _only_regroups(array.shape[1:], shape):
+        return array.reshape((len(array), *shape))
+    return array
+
+
+def _only_regroups(given: tuple[int, ...], taken: tuple[int, ...]) -> bool:
+    """Whether both begin with a batch of one, and one's rows are made of whole rows of the other's."""
+    if given[:1] != (1,) or taken[:1] != (1,) or prod(given) != prod(taken):
+        return False
+    starts, others = ({prod(shape[i:]) for i in range(len(shape))} for shape in (given, taken))
+    return starts <= others or others <= starts
 
 
 def _refuse_unknown(arrays: Mapping[str, Array], slots: Sequence[Slot], where: str) -> None:

@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from aot.errors import InputError
+from aot.ir.types import DType
+from deploy.samples import make_samples
+from deploy.tensors import Slot
+
 Complaint = Callable[..., str]
 
 IMAGE = np.zeros((1, 8, 8, 1), np.int8)
@@ -112,3 +117,17 @@ def test_a_damaged_npz_file(refuse: Callable[[Path], str], tmp_path: Path) -> No
     data[300:400] = bytes(100)
     (tmp_path / "in.npz").write_bytes(data)
     assert refuse(tmp_path / "in.npz") == NOT_NPZ
+
+
+@pytest.mark.parametrize("shape", [(1, 64), (1, 8, 8), (1, 8, 1, 8, 1), (2, 1, 64)])
+def test_the_same_elements_may_be_grouped_otherwise(shape: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape)).reshape(shape).astype(np.int8)
+    samples = make_samples({"image": array}, [Slot("image", DType.I8, IMAGE.shape)], "in.npz")
+    assert all(image.shape == IMAGE.shape for (image,) in samples.each)
+    assert np.array_equal(np.concatenate([image.reshape(-1) for (image,) in samples.each]), array.reshape(-1))
+
+
+def test_channels_first_is_no_other_grouping() -> None:
+    planes = np.zeros((1, 3, 8, 8), np.int8)
+    with pytest.raises(InputError, match=r"has shape \[1, 3, 8, 8\], the model takes \[1, 8, 8, 3\]"):
+        make_samples({"image": planes}, [Slot("image", DType.I8, (1, 8, 8, 3))], "in.npz")
