@@ -150,7 +150,8 @@ def _definition(name: str, tile: DepthwiseRows, r: Requant) -> str:
     every = range(tile.channels)
     lines = [
         f"/* {tile.outputs} outputs of {tile.channels} channels, a lane for each channel. */",
-        f"static inline __attribute__((always_inline)) void {name}(",
+        # Inside another function's loops compilers spill its vectors, which take all registers.
+        f"static __attribute__((noinline)) void {name}(",
         "    int8_t *y, const int8_t *lines, const int8_t *w,",
         "    int32x4_t start, int32x4_t scale, int32x4_t right)",
         "{",
