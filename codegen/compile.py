@@ -53,7 +53,7 @@ def compile_graph(
     tuned: Mapping[str, Point] = NOT_TUNED,
 ) -> CompiledModel:
     """Compile a graph as the importer made it; the passes run here."""
-    bound = whole_tensor_bound(graph)
+    bound = whole_tensor_bound(graph, options.io_apart)
     graph, fitted = fit_best(run_pipeline(graph), target, options, tuned)
     lowered, plan = fitted.lowered, replace(fitted.plan, whole_tensor_bound_bytes=bound)
     library = kernel_library(lowered.stages, options.optimize is Optimize.SIZE, target.constant_space)
@@ -63,8 +63,7 @@ def compile_graph(
     regions = constant_regions(lowered.stages, options.constants, target)
     constants = collect_constants(name, lowered.stages, states, regions)
     names = unique_identifiers(lowered.tensors, "tensor")
-    inputs = _interface(graph, graph.inputs, lowered, plan, names)
-    outputs = _interface(graph, graph.outputs, lowered, plan, names)
+    inputs, outputs = _interface(graph, lowered, plan, names)
     printer = RunPrinter(lowered, plan, library.calls, constants, names, name, target.constant_space, by_pool)
     run = printer.print()
     sources = emit_sources(
@@ -115,20 +114,21 @@ def _arena_align(lowered: Lowered) -> int:
 
 
 def _interface(
-    graph: Graph, values: tuple[str, ...], lowered: Lowered, plan: Plan, names: Mapping[str, str]
-) -> tuple[TensorInfo, ...]:
-    """A streamed input has no place in the arena; whoever wants it whole puts it behind the slowest."""
-    made = lowered.delivered if values is graph.outputs else {}
-    tensors = [made.get(v, v) for v in values]
-    pools = list(plan.pool_bytes)
-    behind = -(-plan.pool_bytes[pools[-1]] // _ALIGN) * _ALIGN
-    streamed = lowered.tensors[tensors[0]].kind is Kind.INNER
-    buffers = [plan.buffers[t] for t in tensors]
-    places = [(behind, len(pools) - 1) if streamed else (b.offset, pools.index(b.pool)) for b in buffers]
-    return tuple(
-        TensorInfo(v, names[t], graph.types[v], *place)
-        for v, t, place in zip(values, tensors, places, strict=True)
-    )
+    graph: Graph, lowered: Lowered, plan: Plan, names: Mapping[str, str]
+) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
+    """Inputs and outputs. Those without a place in the arena follow one another behind the slowest: there
+    whoever wants them whole, such as the serial line, may put them."""
+    pools, align, found = list(plan.pool_bytes), _arena_align(lowered), []
+    behind = plan.pool_bytes[pools[-1]]
+    delivered = [lowered.delivered.get(value, value) for value in graph.outputs]
+    for value, tensor in zip((*graph.inputs, *graph.outputs), (*graph.inputs, *delivered), strict=True):
+        buffer, kind = plan.buffers[tensor], graph.types[value]
+        place = buffer.offset, pools.index(buffer.pool)
+        if lowered.tensors[tensor].kind is Kind.INNER or not buffer.row_bytes:
+            place = -(-behind // align) * align, len(pools) - 1
+            behind = place[0] + kind.bytes
+        found.append(TensorInfo(value, names[tensor], kind, *place))
+    return tuple(found[: len(graph.inputs)]), tuple(found[len(graph.inputs) :])
 
 
 def _layers(graph: Graph, lowered: Lowered, printer: RunPrinter) -> tuple[LayerInfo, ...]:

@@ -48,6 +48,7 @@ def emit_sources(
         "inputs": [_tensor_context(t, arenas) for t in inputs],
         "outputs": [_tensor_context(t, arenas) for t in outputs],
         "tensors": [_tensor_context(t, arenas) for t in (*inputs, *outputs)],
+        "has_placed": any(_is_placed(t, arenas) for t in (*inputs, *outputs)),
         "hash": ", ".join(f"0x{model_hash[i : i + 2]}" for i in range(0, 16, 2)),
         "layer_count": len(run.layers),
         "dialect": f"C99 with {space}" if space else "Portable C99",
@@ -186,7 +187,7 @@ def _tensor_context(tensor: TensorInfo, arenas: Sequence[Arena]) -> Mapping[str,
         "elements": kind.elements,
         "arena": tensor.arena,
         "offset": f"{tensor.arena_offset}",
-        "is_placed": tensor.arena_offset < arenas[tensor.arena].bytes,  # a streamed input has no place there
+        "is_placed": _is_placed(tensor, arenas),
         "bytes": kind.bytes,
         "quantised": quantised,
         "scale": f"{kind.quant.scale!r}f" if quantised and kind.quant is not None else "",
@@ -194,6 +195,11 @@ def _tensor_context(tensor: TensorInfo, arenas: Sequence[Arena]) -> Mapping[str,
         "says": comment_text(f"{tensor.name}: {_said(kind)}"),
         "lies_in": f"; its offset is in {arenas[tensor.arena].name}" if len(arenas) > 1 else "",
     }
+
+
+def _is_placed(tensor: TensorInfo, arenas: Sequence[Arena]) -> bool:
+    """A streamed input has no place in the arena, nor has what is left to the caller."""
+    return tensor.arena_offset < arenas[tensor.arena].bytes
 
 
 def _said(kind: TensorType) -> str:

@@ -52,8 +52,13 @@ class ModelFacts:
 
     @property
     def io_bytes(self) -> int:
-        """Inputs and outputs; they have their places in the arena."""
+        """Inputs and outputs, in the arena or beside it."""
         return sum(tensor.bytes for tensor in (*self.inputs, *self.outputs))
+
+    @property
+    def io_bytes_beside(self) -> int:
+        """Of them what has no place in the arena."""
+        return self.io_bytes if self.options.io_apart else 0
 
     @property
     def macs(self) -> int:

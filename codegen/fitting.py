@@ -17,6 +17,7 @@ from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
 from aot.plan.planner import find_plan_within, make_plan
 from aot.target import Optimize, Target
 from codegen.arenas import ANYWHERE, chosen_pools, pools_for
+from codegen.callers_io import without_io
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.lower import Lowered, lower_graph
 from codegen.model import CompileOptions
@@ -146,6 +147,8 @@ class _Lowering:
         tensors = plan_tensors(lowered, steady)
         _require_plannable(tensors)
         stages = plan_stages(lowered, _work(self.graph))
+        if options.io_apart:
+            tensors, stages = without_io(tensors, stages)
         return lowered, PlanRequest(tensors, stages, self.pools, options.rows)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aot.plan.model import Kind
 from codegen.memory_map import BufferLife, MemoryMap
 
 _HEIGHTS = " ▁▂▃▄▅▆▇█"
 _WIDEST_NAME = 28
 _TOTAL = "all together"
+_CALLERS = (Kind.INPUT.value, Kind.OUTPUT.value)
 
 
 def draw_memory(memory: MemoryMap, columns: int = 60) -> str:
@@ -45,6 +47,8 @@ def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[st
 
 def rows_said(buffer: BufferLife) -> str:
     """How much of a tensor is held: "ring of 3 of 25 rows", "25 rows"."""
+    if not buffer.bytes and buffer.kind in _CALLERS:
+        return "the caller's"
     if buffer.is_ring:
         return f"ring of {buffer.rows_held} of {buffer.rows} rows"
     return f"{buffer.rows} rows" if buffer.rows > 1 else "whole"

@@ -39,6 +39,7 @@ class CompileOptions:
     pools: tuple[Pool, ...] = ()  # of the arena, fastest first; none named: the board's as they are needed
     constants: tuple[ConstantRule, ...] = ()  # the others lie with the code
     stream: bool = False  # the input comes row by row and need not exist as a whole
+    io_apart: bool = False  # inputs and outputs lie in the caller's memory: the arena has no room for them
     given: Given = NOTHING_GIVEN  # what the user says of the inputs
 
 

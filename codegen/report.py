@@ -103,7 +103,8 @@ def _budgets(facts: ModelFacts, target: Target) -> tuple[Budget, ...]:
     elsewhere = sum(size for region, size in facts.constants_in.items() if region in other_flash)
     arenas = {arena.region: arena.bytes for arena in facts.arenas}
     parts = [
-        *((region, "ram", _arena_said(region), size) for region, size in arenas.items()),
+        *((region, "ram", _arena_said(facts, region), size) for region, size in arenas.items()),
+        *([("", "ram", "inputs and outputs", facts.io_bytes_beside)] if facts.options.io_apart else []),
         (_stack_region(target, arenas), "ram", "stack, estimated", facts.stack_bytes_estimate),
         ("", "flash", "constants", facts.constants_bytes - elsewhere),
         ("", "flash", "code, estimated", facts.code_bytes_estimate),
@@ -123,8 +124,10 @@ def _budgets(facts: ModelFacts, target: Target) -> tuple[Budget, ...]:
     return tuple(Budget(region, its_parts) for region, its_parts in taken.items())
 
 
-def _arena_said(region: str) -> str:
-    return f"arena in {region}" if region else "arena, inputs and outputs in it"
+def _arena_said(facts: ModelFacts, region: str) -> str:
+    if region:
+        return f"arena in {region}"
+    return "arena" if facts.options.io_apart else "arena, inputs and outputs in it"
 
 
 def _stack_region(target: Target, arenas: Mapping[str, int]) -> str:

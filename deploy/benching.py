@@ -44,6 +44,7 @@ class Cost:
     seconds: float
     macs: int
     arena_bytes: int
+    io_bytes: int  # beside it
     stack_bytes: int | None  # as painted, the timing loop's share in it; None where the firmware cannot tell
     run_stack_bytes: int | None  # at most, by the compiler's account; None where it gives none
     code_bytes: int
@@ -61,7 +62,7 @@ class Cost:
             "time_s": self.seconds,
             "macs": self.macs,
             "arena_bytes": self.arena_bytes,
-            "io_bytes": 0,  # inputs and outputs have their places in the arena
+            "io_bytes": self.io_bytes,
             "stack_bytes": self.stack_bytes,
             "run_stack_bytes": self.run_stack_bytes,
             "code_bytes": self.code_bytes,
@@ -110,6 +111,7 @@ def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
         seconds=meter.seconds(ticks),
         macs=facts.macs,
         arena_bytes=facts.arena_bytes,
+        io_bytes=facts.io_bytes_beside,
         stack_bytes=stack_bytes or None,
         run_stack_bytes=depth.bytes if depth else None,
         code_bytes=_code_bytes(compiled, board, choices.toolchain),

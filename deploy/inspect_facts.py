@@ -25,7 +25,7 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
         "outputs": [_tensor_facts(tensor) for tensor in facts.outputs],
         "macs": facts.macs,
         "arena_bytes": facts.arena_bytes,
-        "io_bytes": 0,  # inputs and outputs have their places in the arena
+        "io_bytes": facts.io_bytes_beside,
         "stack_bytes_estimate": facts.stack_bytes_estimate,
         "constants_bytes": facts.constants_bytes,
         "code_bytes_estimate": facts.code_bytes_estimate,

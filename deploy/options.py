@@ -141,6 +141,13 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take the input row by row: it need not exist as a whole",
     )
+    parser.add_argument(
+        "--io",
+        choices=("arena", "caller"),
+        default="arena",
+        help="whether the arena has room for inputs and outputs, which the run then may write over, or they "
+        "stay in memory of your own, such as a camera's",
+    )
     _add_given(parser)
 
 

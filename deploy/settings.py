@@ -28,6 +28,7 @@ def compile_options(arguments: argparse.Namespace) -> CompileOptions:
         constants=tuple(ConstantRule(layers, region) for layers, region in arguments.constants),
         pools=tuple(Pool(name, limit) for name, limit in arguments.pool),
         stream=arguments.stream,
+        io_apart=arguments.io == "caller",
         given=Given(dict(arguments.shape), dict(arguments.value)),
     )
 

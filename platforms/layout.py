@@ -23,6 +23,7 @@ from platforms.toolchains import cpu_flags
 PROJECT_FILE = "project.json"
 PROJECT_FORMAT = 1
 _BUILD_DIGITS = 16
+_BEHIND = " /* what the model works in, and behind it inputs and outputs that have no place there */"
 STANDALONE_HEADERS = ("solder_model.h", "solder_port.h")
 _COMPILE = (
     "-std=c99",
@@ -112,7 +113,7 @@ def model_table(source: ProjectSource) -> str:
         name=source.name,
         macro=source.name.upper(),
         build_id=build_id_of(source),
-        behind=" /* what the model works in, and the whole input behind */" if source.is_streamed else "",
+        behind=_BEHIND if any(not t.is_placed for t in (*source.inputs, *source.outputs)) else "",
         **arena_words(source),
         models=source.models,
     )
@@ -134,14 +135,17 @@ def tensor_words(source: ProjectSource) -> dict[str, Any]:
 def _for_main(source: ProjectSource, tensor: ProjectTensor) -> dict[str, str | int]:
     """A tensor in the words of main.c. It prints integers only, so a real number is shown in thousandths."""
     real = tensor.c_type == "float"
+    own = f"tensor_{tensor.c_name}"  # the user's name may be taken
+    offset = f"{source.name}_{tensor.c_name}_OFFSET".upper()
+    arena = source.arenas[tensor.arena]
     return {
         "c_name": tensor.c_name,
-        "variable": f"tensor_{tensor.c_name}",  # the user's name may be taken
+        "variable": own,
         "c_type": tensor.c_type,
         "elements": tensor.elements,
-        "arena": variable(tensor.arena, source.arenas[tensor.arena]),
-        "arena_parameter": source.arenas[tensor.arena].name,
-        "offset": f"{source.name}_{tensor.c_name}_OFFSET".upper(),
+        "is_placed": tensor.is_placed,
+        "place": f"&{variable(tensor.arena, arena)}[{offset}]" if tensor.is_placed else own,
+        "place_in_sketch": f"&{arena.name}[{offset}]",
         "unit": " / 1000" if real else "",
         "value": f"out.{tensor.c_name}[i] * 1000.0f" if real else f"out.{tensor.c_name}[i]",
     }

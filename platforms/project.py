@@ -28,6 +28,7 @@ class ProjectTensor:
     c_type: str  # "int8_t", "float", ...
     elements: int
     arena: int  # the number of that it has its place in
+    is_placed: bool = True  # else it lies in memory of the program's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +121,19 @@ def source_of(facts: ModelFacts, files: Mapping[str, str]) -> ProjectSource:
         sources={name: text for name, text in files.items() if name.endswith(".c")},
         headers={name: text for name, text in files.items() if name.endswith(".h")},
         arenas=facts.line_arenas,
-        is_streamed=facts.line_arenas != facts.arenas,
+        is_streamed=facts.options.stream,
         keeps_state=facts.keeps_state,
         constants_bytes=facts.constants_bytes,
         constants_in=facts.constants_in,
         stack_bytes=facts.stack_bytes_estimate,
-        inputs=tuple(_tensor(tensor) for tensor in facts.inputs),
-        outputs=tuple(_tensor(tensor) for tensor in facts.outputs),
+        inputs=tuple(_tensor(tensor, facts.arenas) for tensor in facts.inputs),
+        outputs=tuple(_tensor(tensor, facts.arenas) for tensor in facts.outputs),
         c_flags=facts.c_flags,
         model_hash=facts.model_hash,
         tool_version=facts.tool_version,
     )
 
 
-def _tensor(info: TensorInfo) -> ProjectTensor:
-    return ProjectTensor(info.c_name, info.type.dtype.c_name, info.type.elements, info.arena)
+def _tensor(info: TensorInfo, arenas: Sequence[Arena]) -> ProjectTensor:
+    is_placed = info.arena_offset < arenas[info.arena].bytes
+    return ProjectTensor(info.c_name, info.type.dtype.c_name, info.type.elements, info.arena, is_placed)

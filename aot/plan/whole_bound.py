@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from aot.ir.graph import Graph
 from aot.plan.model import Firing, Kind, PlanRequest, PlanTensor, Rows, Stage
 from aot.plan.wholes import least_whole_peak, order_whole_stages
@@ -10,11 +12,20 @@ _VIEW = "reshape"  # its output is its input's memory
 _ONCE = Rows(0, 1)
 
 
-def whole_tensor_bound(graph: Graph) -> int:
-    """Most bytes of tensors live at once, in the best order of nodes; dense, without margins or copies."""
+def whole_tensor_bound(graph: Graph, io_apart: bool = False) -> int:
+    """Most bytes of tensors live at once, in the best order of nodes; dense, without margins or copies.
+
+    Inputs and outputs do not count where they are `io_apart`.
+    """
     request = _whole_request(graph)
+    if io_apart:
+        request = replace(request, tensors=tuple(map(_beside, request.tensors)))
     order = order_whole_stages(request)
     return order.peak_bytes if order.is_exact else least_whole_peak(request)
+
+
+def _beside(tensor: PlanTensor) -> PlanTensor:
+    return replace(tensor, row_bytes=0) if tensor.kind in (Kind.INPUT, Kind.OUTPUT) else tensor
 
 
 def _whole_request(graph: Graph) -> PlanRequest:

@@ -21,6 +21,7 @@ TRIAL = Trial(
         seconds=78710 / 25e6,
         macs=25344,
         arena_bytes=1152,
+        io_bytes=0,
         stack_bytes=291,
         run_stack_bytes=200,
         code_bytes=7041,

@@ -1,0 +1,83 @@
+"""Inputs and outputs in memory of the caller's: no room for them in the arena, nothing written over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from model_checks import PLAIN
+from op_case import int8
+
+import deploy.demo
+from aot.frontend.load import load_model
+from aot.interpret import run_graph
+from aot.ir.graph import Graph, Node
+from aot.ops.binary import Add
+from boards.load import load_board
+from codegen.compile import compile_graph, compile_model
+from codegen.model import CompiledModel, CompileOptions, Optimize
+from deploy.firmware import model_source
+from platforms.base import platform_of
+from platforms.project import App
+from platforms.shared_library import build
+
+DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
+HOST = load_board("host").target
+
+
+def digits(apart: bool, optimize: Optimize = Optimize.RAM) -> CompiledModel:
+    return compile_model(DIGITS, HOST, CompileOptions(optimize=optimize, io_apart=apart))
+
+
+def test_the_arena_has_no_room_for_them() -> None:
+    inside, apart = digits(apart=False), digits(apart=True)
+    assert apart.plan.arena_bytes < inside.plan.arena_bytes
+    assert apart.plan.whole_tensor_bound_bytes <= inside.plan.whole_tensor_bound_bytes
+    (image,), (digit,) = apart.inputs, apart.outputs
+    assert (
+        apart.plan.arena_bytes <= image.arena_offset < image.arena_offset + image.bytes <= digit.arena_offset
+    )
+
+
+def test_the_header_gives_no_offsets_that_are_not_there() -> None:
+    inside, apart = (digits(each).sources["digits.h"] for each in (False, True))
+    assert "#define DIGITS_IMAGE_OFFSET" in inside
+    assert "_OFFSET" not in apart
+    assert "The arena has no room for inputs and outputs: they lie in memory of yours" in apart
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("optimize", Optimize, ids=lambda o: o.value)
+def test_the_bits_are_the_same(optimize: Optimize, tmp_path: Path, require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    graph, model = load_model(DIGITS), build(digits(True, optimize).sources, tmp_path)
+    (name,) = graph.inputs
+    for image in np.random.default_rng(5).integers(-128, 128, (5, *graph.types[name].shape), np.int8):
+        expected = run_graph(graph, {name: image})
+        np.testing.assert_array_equal(model.run({name: image})["digit"], expected["digit"])
+
+
+@pytest.mark.parametrize(("apart", "arena_bytes"), [(False, 128), (True, 64)])
+def test_what_goes_element_by_element_writes_over_no_input_of_the_caller(
+    apart: bool, arena_bytes: int
+) -> None:
+    """a = x + x; b = a + a; y = b + b: in the arena two vectors, the caller's own leave one."""
+    nodes = tuple(Node(f"twice {y}", Add(), (x, x), (y,)) for x, y in ("xa", "ab", "by"))
+    graph = Graph("chain", ("x",), ("y",), nodes, dict.fromkeys("xaby", int8(1, 64)), {})
+    model = compile_graph(graph, PLAIN, CompileOptions(io_apart=apart), "t", "0" * 64, "net")
+    assert model.plan.arena_bytes <= arena_bytes
+    inputs = {t.name for t in model.request.tensors if t.name in graph.inputs}
+    written_over = {s.reads[read] for s in model.request.stages for read, _ in s.in_place}
+    assert bool(inputs & written_over) is not apart
+    assert "a" in written_over
+
+
+def test_a_program_that_calls_the_model_has_arrays_of_its_own_for_them() -> None:
+    model, board = digits(apart=True), load_board("host")
+    files = platform_of(board).files(model_source(model), board, App.STANDALONE)
+    main = files["src/main.c"]
+    assert "static int8_t tensor_image[64];" in main
+    assert ".image = (void *)tensor_image," in main
+    assert "_OFFSET" not in main
