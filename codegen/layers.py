@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
+from aot.ir.types import DType
 from aot.plan.model import Buffer, Kind, Plan
 from codegen.arenas import Arena
 from codegen.constants import Constants, constant
@@ -220,7 +221,8 @@ class RunPrinter:
     def _margin_fills(self, out: Tensor) -> list[str]:
         """Zero points beside the pixels of the row y."""
         fmt = out.format
-        if not has_margins(fmt):
+        is_whole = out.type.dtype not in (DType.I8, DType.I16, DType.U8, DType.F32)
+        if not has_margins(fmt) or is_whole:  # beside whole numbers there is slack only, whatever it holds
             return []
         size = fmt.dtype_bytes * 8
         if fmt.c_step == 1:

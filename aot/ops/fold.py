@@ -70,9 +70,9 @@ def _extreme_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str
 def _sum_fits(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Fold)
     x, (y,) = given(inputs[0]), outputs
-    if x.quant is None or op.by is not Folding.SUM:
+    if op.by is not Folding.SUM or x.quant is y.quant is None:
         return None
-    if y.quant is None or x.quant.is_per_channel or y.quant.is_per_channel:
+    if x.quant is None or y.quant is None or x.quant.is_per_channel or y.quant.is_per_channel:
         return "not both have one"
     ratio = x.quant.scale / y.quant.scale
     bits = (

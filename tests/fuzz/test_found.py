@@ -93,11 +93,22 @@ def image_resized_to_a_vector() -> bytes:
     return build.finish(build.operator("RESIZE_NEAREST_NEIGHBOR", 1, (x, size), result, options))
 
 
+def sum_of_plain_numbers_with_a_scale() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (3, 2), dtype="float32")
+    build.tensors["x"] = TensorSpec("x", (3, 2), "int8")
+    axis = build.constant("axis", np.int32([1]))
+    result = [TensorSpec("y", (3,), "int8", (0.5,), (0,))]
+    return build.finish(build.operator("SUM", 2, (x, axis), result, "ReducerOptions"))
+
+
 FOUND = {
     slice_of_two_thousand_million: "it makes shape [2, 2147483647, 1], the file declares [2, 4, 1]",
     slice_of_negative_sizes: "it makes shape [-2, -4, 1], the file declares [2, 4, 1]",
     pool_of_a_thousand_million_rows: "window 1036248006x1: must be at most 16384",
     image_resized_to_a_vector: '"y" has shape [4], it must have 4 dimensions',
+    sum_of_plain_numbers_with_a_scale: "quantised sums must have a scale and fit 31 bits in the output's "
+    "steps: not both have one",
     concatenation_of_nothing: "its input 0 (a part) is missing",
     split_along_two_axes: "its axis must be one integer, there are 2",
     transpose_of_one_number_by_an_order: "order [0] does not fit shape []",
