@@ -61,10 +61,18 @@ def lstm_with_a_bias_of_another_type() -> bytes:
 
 
 def transpose_of_one_number_by_an_order() -> bytes:
+    return transpose_of((), 0)
+
+
+def transpose_of_a_vector_by_an_axis_that_is_not_there() -> bytes:
+    return transpose_of((4,), 1)
+
+
+def transpose_of(shape: tuple[int, ...], axis: int) -> bytes:
     build = ModelBuilder()
-    x = build.input("x", (), dtype="float32")
-    order = build.constant("order", np.int32([0]))
-    result = [TensorSpec("y", (), "float32")]
+    x = build.input("x", shape, dtype="float32")
+    order = build.constant("order", np.int32([axis]))
+    result = [TensorSpec("y", shape, "float32")]
     return build.finish(build.operator("TRANSPOSE", 1, (x, order), result, "TransposeOptions"))
 
 
@@ -111,7 +119,8 @@ FOUND = {
     "steps: not both have one",
     concatenation_of_nothing: "its input 0 (a part) is missing",
     split_along_two_axes: "its axis must be one integer, there are 2",
-    transpose_of_one_number_by_an_order: "order [0] does not fit shape []",
+    transpose_of_one_number_by_an_order: "axis 0 does not exist in 0 dimensions",
+    transpose_of_a_vector_by_an_axis_that_is_not_there: "axis 1 does not exist in 1 dimensions",
     lstm_with_a_bias_of_another_type: "its gates have weights of different shapes or types: "
     "float32[2], int32[2], float32[2], float32[2]",
 }

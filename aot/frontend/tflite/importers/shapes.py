@@ -139,9 +139,9 @@ def _import_unpack(draft: Draft, operator: Operator, mode: str) -> None:
 def _import_transpose(draft: Draft, operator: Operator, mode: str) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
-    order = read.integers(draft, operator, 1, "order")
-    if sorted(a % max(len(shape), 1) for a in order) != list(range(len(shape))):
-        raise operator.fail(f"order {list(order)} does not fit shape {list(shape)}")
+    order = [read.axis(operator, a, len(shape)) for a in read.integers(draft, operator, 1, "order")]
+    if sorted(order) != list(range(len(shape))):
+        raise operator.fail(f"order {order} does not fit shape {list(shape)}")
     strides = dense_strides(shape)
     loops = Loops(tuple(shape[a] for a in order), tuple(strides[a] for a in order))
     rearrange(draft, operator, x, loops, read.the_output(operator))
