@@ -9,6 +9,8 @@ from aot.ir.types import TensorType
 from codegen.formats import Order, Want, dense_format, geometry
 from codegen.model import RowFormat
 
+_WORD_BYTES = 4
+
 
 def parts_of_a_row(view: TensorType, own: TensorType) -> int:
     """How many rows of the view make one of the tensor's; 0 where they lie across its rows."""
@@ -31,7 +33,9 @@ def _fits_dense_rows(want: Want, fmt: RowFormat) -> bool:
 
 
 def ending_at_words(fmt: RowFormat) -> RowFormat:
-    """With a gap behind each row where it needs one: groups of four elements may be read."""
+    """With a gap behind each row where it needs one: groups of four narrow elements may be read."""
+    if fmt.dtype_bytes >= _WORD_BYTES:
+        return fmt
     return replace(fmt, row_elements=-(-fmt.row_elements // 4) * 4)
 
 

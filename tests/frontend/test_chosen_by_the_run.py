@@ -12,6 +12,9 @@ from onnx_oracle import run_onnx
 from aot.errors import ModelError
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
+from aot.target import Target
+from codegen.compile import compile_graph
+from codegen.model import CompileOptions
 
 Info = helper.ValueInfoProto
 MAKE = helper.make_node
@@ -70,6 +73,14 @@ def test_elements_lie_where_onnx_runtime_puts_them(name: str, require_package: C
     for _ in range(4):
         values = given(inputs)
         np.testing.assert_array_equal(run_graph(graph, values)["y"], run_onnx(data, values)[0])
+
+
+@pytest.mark.parametrize("columns", [3, 4])
+def test_rows_of_wide_integers_have_no_gaps(columns: int) -> None:
+    inputs = [info("x", 3, columns), places("i", 2, columns), info("u", 2, columns)]
+    graph = read_onnx(file_of(MAKE("ScatterElements", ["x", "i", "u"], ["y"]), inputs), "net.onnx")
+    model = compile_graph(graph, Target("host"), CompileOptions(), "net", "00" * 32, "net")
+    assert "fill_" not in model.sources["net.c"]
 
 
 def test_more_updates_than_are_compared_must_be_known() -> None:
