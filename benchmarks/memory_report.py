@@ -34,7 +34,7 @@ layer with most of it (copies in another format, 16-bit rows, margins, sums): `s
 bound and that together; TensorFlow Lite Micro's arena; the C stack of a run at most. *Rows cost*:
 instructions more than with the same kernels over whole tensors; a line stands where a model does not
 fit this board or has not been run. Not in it yet: onnx_ulfd_slim320_f32, coral_deeplab_dm05_uint8 and
-lrt_conformer_f32, whose arenas are 1,580,872, 7,677,645 and 40,217,420 bytes.
+lrt_conformer_f32, whose arenas are 1,580,872, 7,633,293 and 40,217,420 bytes.
 
 Where rows do not help: vectors (autoencoders, recurrent and keyword models of one row) have none, and
 attention multiplies whole matrices; there the arena is the bound, or less where results are computed in
