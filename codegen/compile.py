@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 from aot.frontend.load import parse_model, read_model
@@ -26,6 +27,7 @@ from codegen.layers import RunPrinter
 from codegen.lower import Lowered
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 from codegen.names import model_identifier, unique_identifiers
+from codegen.provenance import made_by, needs
 from codegen.states import state_infos
 from codegen.ways import fit_best
 
@@ -34,13 +36,17 @@ _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 
 def compile_model(
-    path: Path, target: Target, options: CompileOptions, tuned: Mapping[str, Point] = NOT_TUNED
+    path: Path,
+    target: Target,
+    options: CompileOptions,
+    tuned: Mapping[str, Point] = NOT_TUNED,
+    board: str = "",
 ) -> CompiledModel:
-    """Compile a model file. Raises ModelError or FitError."""
+    """Compile a model file, which says of itself that it is for this board. Raises ModelError or FitError."""
     data = read_model(path)
     graph = parse_model(data, path.name, options.rounding.value, options.given)
     model_hash = hashlib.sha256(data).hexdigest()
-    return compile_graph(graph, target, options, path.name, model_hash, model_name(path), tuned)
+    return compile_graph(graph, target, options, path.name, model_hash, model_name(path), tuned, board)
 
 
 def compile_graph(
@@ -51,6 +57,7 @@ def compile_graph(
     model_hash: str,
     name: str,
     tuned: Mapping[str, Point] = NOT_TUNED,
+    board: str = "",
 ) -> CompiledModel:
     """Compile a graph as the importer made it; the passes run here."""
     bound = whole_tensor_bound(graph, options.io_apart)
@@ -68,7 +75,6 @@ def compile_graph(
     run = printer.print()
     sources = emit_sources(
         name,
-        source_name,
         model_hash,
         inputs,
         outputs,
@@ -79,6 +85,8 @@ def compile_graph(
         run,
         constants,
         target.constant_space,
+        made_by(f"Solder {version('solder')}", source_name, model_hash, target, board, options, bool(tuned)),
+        needs(library, target),
     )
     return CompiledModel(
         name=name,

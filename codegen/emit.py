@@ -11,16 +11,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from aot.ir.types import TensorType
 from codegen.arenas import Arena, line_bytes
 from codegen.constants import Constants, declaration, definition
+from codegen.instr.scalar import parenthesised
 from codegen.kernel_library import KernelLibrary
 from codegen.layers import RunText
 from codegen.model import TensorInfo
 from codegen.names import comment_text, string_text
+from codegen.provenance import Need
 from codegen.states import StateInfo
 
 
 def emit_sources(
     name: str,
-    source_name: str,
     model_hash: str,
     inputs: Sequence[TensorInfo],
     outputs: Sequence[TensorInfo],
@@ -31,13 +32,15 @@ def emit_sources(
     run: RunText,
     constants: Constants,
     space: str,
+    made: str,
+    needed: Sequence[Need],
 ) -> Mapping[str, str]:
-    """File name -> text. `space` is the address space of C that constants are in."""
+    """File name -> text. `space` is the address space of C that constants are in, `made` says of what."""
     common = {
         "name": name,
         "prefix": name.upper(),
         "version": version("solder"),
-        "source_name": comment_text(source_name),
+        "made": made,
         "summary": (
             f"{len(run.layers)} layers, {sum(arena.bytes for arena in arenas)} bytes of arena, "
             f"{constants.bytes} bytes of constants."
@@ -51,7 +54,7 @@ def emit_sources(
         "has_placed": any(_is_placed(t, arenas) for t in (*inputs, *outputs)),
         "hash": ", ".join(f"0x{model_hash[i : i + 2]}" for i in range(0, 16, 2)),
         "layer_count": len(run.layers),
-        "dialect": f"C99 with {space}" if space else "Portable C99",
+        "needs": needed,
         "stream": run.stream,
         "state_bytes": sum(state.initial.nbytes for state in states),
         "resets": [state.reset(space) for state in states],
@@ -191,7 +194,7 @@ def _tensor_context(tensor: TensorInfo, arenas: Sequence[Arena]) -> Mapping[str,
         "bytes": kind.bytes,
         "quantised": quantised,
         "scale": f"{kind.quant.scale!r}f" if quantised and kind.quant is not None else "",
-        "zero_point": kind.quant.zero_point if quantised and kind.quant is not None else 0,
+        "zero_point": parenthesised(kind.quant.zero_point) if quantised and kind.quant is not None else "",
         "says": comment_text(f"{tensor.name}: {_said(kind)}"),
         "lies_in": f"; its offset is in {arenas[tensor.arena].name}" if len(arenas) > 1 else "",
     }

@@ -12,6 +12,7 @@ from codegen.loops.ir import Buffer, Proc
 from codegen.loops.lift import lift, shape_of
 from codegen.loops.print_c import PrintedProc, expand_unrolled, print_expanded
 from codegen.lower import LoweredStage
+from codegen.plain_names import plain_names, renamed
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,11 @@ def kernel_library(stages: Sequence[LoweredStage], lifts: bool, space: str) -> K
         procs.append(proc)
         functions |= zip(family, shared, strict=True)
     helpers, includes = _helpers(printed)
+    plain = plain_names(helpers, taken)
+    texts = tuple(renamed(text, plain) for text in dict.fromkeys(helpers.values()))
+    kernels = tuple(renamed(p.text, plain) for p in printed)
     calls = tuple(tuple(functions[user] for user in mine) for mine in users)
-    return KernelLibrary(includes, helpers, tuple(p.text for p in printed), tuple(procs), calls)
+    return KernelLibrary(includes, texts, kernels, tuple(procs), calls)
 
 
 def _user(stage: LoweredStage, proc: Proc) -> _User:
@@ -103,8 +107,8 @@ def _free_name(base: str, taken: set[str]) -> str:
     return name
 
 
-def _helpers(printed: Sequence[PrintedProc]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    definitions: dict[str, None] = {}
+def _helpers(printed: Sequence[PrintedProc]) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Name -> definition, each before its first user; what they include."""
     names: dict[str, str] = {}
     includes: set[str] = set()
 
@@ -113,11 +117,10 @@ def _helpers(printed: Sequence[PrintedProc]) -> tuple[tuple[str, ...], tuple[str
             add(needed)
         known = names.setdefault(helper.name, helper.definition)
         assert known == helper.definition, f"two functions are called {helper.name}"
-        definitions.setdefault(helper.definition)
         includes.update(helper.includes)
 
     for proc in printed:
         for helper in (*proc.functions, *proc.instructions):
             assert isinstance(helper, Function | Instruction)
             add(helper)
-    return tuple(definitions), tuple(sorted(includes))
+    return names, tuple(sorted(includes))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -10,17 +12,19 @@ from aot.ir.types import DType
 from aot.plan.model import Buffer, Kind, Plan
 from codegen.arenas import Arena
 from codegen.constants import Constants, constant
-from codegen.formats import geometry, has_margins, storage_dtype
+from codegen.formats import geometry, storage_dtype
 from codegen.kernel_library import SharedKernel
 from codegen.loops.ir import Buffer as LoopBuffer
 from codegen.loops.ir import Role
 from codegen.loops.print_c import shape_struct
 from codegen.lower import PUSHED, Lowered, LoweredStage, Reading, Tensor
+from codegen.margin_text import filled_margins, filled_row
 from codegen.model import RowFormat
 from codegen.names import comment_text
 from codegen.order_text import counter_type, ordered_runs, streamed_order
 
 _LINE = 100
+_ROW = re.compile(r"\brow\b")
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class RunPrinter:
         self.space = space  # of constants
         self.arenas = arenas  # by pool
         self.fills: set[str] = set()
+        self.firings = Counter(plan.order)
+        self.rowless: set[int] = set()  # layers that run once and need no number of a row
 
     def print(self) -> RunText:
         accessors = tuple(self._accessor(t) for t in self.lowered.tensors.values())
@@ -84,26 +90,39 @@ class RunPrinter:
     def _accessor(self, tensor: Tensor) -> str:
         c_type, fmt = storage_dtype(tensor.type, tensor.format).c_name, tensor.format
         qualifier = "const " if tensor.kind is Kind.INPUT else ""
-        step = f"row * {fmt.row_elements}u"
-        buffer = self.plan.buffers[tensor.name]
+        buffer, is_alone = self.plan.buffers[tensor.name], self._has_one_place(tensor)
+        step = "" if is_alone else f" + row * {fmt.row_elements}u"
         if tensor.kind is Kind.INPUT:
-            where = f"run->in->{self.names[tensor.name]} + {step}"
+            where = f"run->in->{self.names[tensor.name]}{step}"
         elif tensor.kind is Kind.OUTPUT:
-            where = f"run->out->{self.names[tensor.name]} + {step}"
+            where = f"run->out->{self.names[tensor.name]}{step}"
         else:
             held = "row" if buffer.rows_held >= tensor.rows else f"row % {buffer.rows_held}u"
-            byte = f"{buffer.offset}u + {held} * {fmt.row_bytes}u"
-            where = f"({c_type} *)(void *)(run->{self.arenas[buffer.pool].name} + {byte})"
+            byte = "" if is_alone else f" + {held} * {fmt.row_bytes}u"
+            where = _pointer(c_type, f"{self._place(buffer)}{byte}")
         return "\n".join(
             [
                 f"/* {comment_text(tensor.name)}: {self._rows_said(tensor)}. */",
                 f"static inline {qualifier}{c_type} *row_of_{self.names[tensor.name]}("
-                "const struct run *run, uint32_t row)",
+                f"const struct run *run{'' if is_alone else ', uint32_t row'})",
                 "{",
                 f"    return {where};",
                 "}",
             ]
         )
+
+    def _has_one_place(self, tensor: Tensor) -> bool:
+        """Whether all its rows, or the only one, are in the same place."""
+        is_callers = tensor.kind in (Kind.INPUT, Kind.OUTPUT)
+        return tensor.rows == 1 or (not is_callers and self.plan.buffers[tensor.name].rows_held == 1)
+
+    def _place(self, buffer: Buffer) -> str:
+        return f"run->{self.arenas[buffer.pool].name}{_plus(buffer.offset)}"
+
+    def _row_of(self, tensor: Tensor, row: str) -> str:
+        """The call of its accessor."""
+        given = "run" if self._has_one_place(tensor) else f"run, {row}"
+        return f"row_of_{self.names[tensor.name]}({given})"
 
     def _rows_said(self, tensor: Tensor) -> str:
         held, rows = self.plan.buffers[tensor.name].rows_held, tensor.rows
@@ -113,18 +132,22 @@ class RunPrinter:
             if (tensor.format.top or tensor.format.bottom)
             else ""
         )
-        return f"{rows} rows of {tensor.format.row_bytes} bytes{margins}{ring}"
+        return f"{rows} row{'s' if rows > 1 else ''} of {tensor.format.row_bytes} bytes{margins}{ring}"
 
     def _layer(self, index: int) -> str:
         stage = self.lowered.stages[index]
         growing = stage.kernel.accumulation is not None
         body = self._growing_body(index, stage) if growing else self._row_body(index, stage)
-        if not any("row" in line.replace("row_of_", "") for line in body):
+        is_used = any(_ROW.search(line) for line in body)
+        if not is_used and self.firings[index] == 1:
+            self.rowless.add(index)
+        row = "" if index in self.rowless else ", uint32_t row"
+        if not is_used and row:
             body.insert(0, "    (void)row;")
         return "\n".join(
             [
                 f"/* Layer {index}: {self.title(stage)} */",
-                f"static LAYER void layer_{index}(const struct run *run, uint32_t row)",
+                f"static LAYER void layer_{index}(const struct run *run{row})",
                 "{",
                 *body,
                 "}",
@@ -144,15 +167,15 @@ class RunPrinter:
         start, add, finish = self.calls[index]
         c_type = accumulation.dtype.c_name
         place = self.plan.buffers[f"{stage.name}.state"]
-        arena = self.arenas[place.pool].name
+        y = self._row_of(out, str(out.format.top))
         return [
-            f"    {c_type} *const sums = ({c_type} *)(void *)(run->{arena} + {place.offset}u);",
+            f"    {c_type} *const sums = {_pointer(c_type, self._place(place))};",
             "    if (row == 0) {",
             *_indented(self._call(index, stage, start)),
             "    }",
             *self._call(index, stage, add),
             f"    if (row == {accumulation.rows - 1}u) {{",
-            f"        {self._c_type(out)} *const y = row_of_{self.names[out.name]}(run, {out.format.top});",
+            f"        {self._c_type(out)} *const y = {y};",
             *_indented(self._around_the_only_row(out)),
             *_indented(self._call(index, stage, finish)),
             *_indented([self._wrote(index, out)]),
@@ -192,66 +215,45 @@ class RunPrinter:
 
     def _output_lines(self, out: Tensor) -> list[str]:
         """The pointer to the row that is written, and the zero points around it."""
-        name, fmt = self.names[out.name], out.format
+        fmt = out.format
         c_type = storage_dtype(out.type, fmt).c_name
-        top = f" + {fmt.top}u" if fmt.top else ""
-        lines = [f"    {c_type} *const y = row_of_{name}(run, row{top});"]
+        lines = [f"    {c_type} *const y = {self._row_of(out, f'row{_plus(fmt.top)}')};"]
         if fmt.top:
-            above = [self._fill_row(fmt, f"row_of_{name}(run, {r})") for r in range(fmt.top)]
+            above = self._filled(out, [str(r) for r in range(fmt.top)])
             lines += ["    if (row == 0) { /* the rows above the image */", *above, "    }"]
         if fmt.bottom:
-            below = [
-                self._fill_row(fmt, f"row_of_{name}(run, row{_plus(fmt.top + r)})") for r in range(fmt.bottom)
-            ]
+            below = self._filled(out, [f"row{_plus(fmt.top + r)}" for r in range(fmt.bottom)])
             lines += [f"    if (row == {out.image_rows}u) {{ /* the rows below the image */", *below]
             lines += ["        return;", "    }"]
         return lines + self._margin_lines(out)
 
-    def _fill_row(self, fmt: RowFormat, row: str) -> str:
-        self.fills.add(f"fill_{fmt.dtype_bytes * 8}")
-        return f"        fill_{fmt.dtype_bytes * 8}({row}, {fmt.row_elements}, {_fill(fmt)});"
+    def _filled(self, out: Tensor, rows: Sequence[str]) -> list[str]:
+        fills = self._noted([filled_row(out.format, self._row_of(out, row)) for row in rows])
+        return [f"        {fill}" for fill in fills]
 
     def _around_the_only_row(self, out: Tensor) -> list[str]:
         """Rows above and below, and margins, of a result that is written once."""
-        fmt, name = out.format, self.names[out.name]
-        others = [r for r in range(out.rows) if r != fmt.top]
-        rows = [self._fill_row(fmt, f"row_of_{name}(run, {r})").strip() for r in others]
-        return [f"    {fill}" for fill in (*rows, *self._margin_fills(out))]
+        others = [str(r) for r in range(out.rows) if r != out.format.top]
+        margins = [f"    {fill}" for fill in self._margins(out)]
+        return [*(line[4:] for line in self._filled(out, others)), *margins]
 
-    def _margin_fills(self, out: Tensor) -> list[str]:
-        """Zero points beside the pixels of the row y."""
-        fmt = out.format
-        is_whole = out.type.dtype not in (DType.I8, DType.I16, DType.U8, DType.F32)
-        if not has_margins(fmt) or is_whole:  # beside whole numbers there is slack only, whatever it holds
-            return []
-        size = fmt.dtype_bytes * 8
-        if fmt.c_step == 1:
-            self.fills.add(f"fill_{size}")
-            end = (fmt.left + fmt.width) * fmt.x_step
-            fills = [f"fill_{size}(y, {fmt.left * fmt.x_step}, {_fill(fmt)});"] if fmt.left else []
-            if fmt.row_elements > end:
-                fills.append(f"fill_{size}(y + {end}, {fmt.row_elements - end}, {_fill(fmt)});")
-        else:
-            self.fills.update((f"fill_{size}", f"fill_between_{size}"))
-            last = fmt.left + fmt.channels * fmt.c_step
-            gap = fmt.c_step - fmt.width
-            first = fmt.left + fmt.width
-            fills = [f"fill_{size}(y, {fmt.left}, {_fill(fmt)});"] if fmt.left else []
-            if gap:
-                fills.append(
-                    f"fill_between_{size}(y + {first}, {fmt.channels}, {fmt.c_step}, {gap}, {_fill(fmt)});"
-                )
-            if fmt.row_elements > last:
-                fills.append(f"fill_{size}(y + {last}, {fmt.row_elements - last}, {_fill(fmt)});")
-        return fills
+    def _margins(self, out: Tensor) -> list[str]:
+        """Beside whole numbers there is slack only, whatever it holds."""
+        is_filled = out.type.dtype in (DType.I8, DType.I16, DType.U8, DType.F32)
+        return self._noted(filled_margins(out.format)) if is_filled else []
+
+    def _noted(self, fills: Sequence[str]) -> list[str]:
+        """The same statements; the functions that they call are needed."""
+        self.fills.update(fill.partition("(")[0] for fill in fills)
+        return list(fills)
 
     def _margin_lines(self, out: Tensor) -> list[str]:
         """The margins at their memory's first use, or with every row where others use it."""
-        fills, fmt = self._margin_fills(out), out.format
-        if not fills or self._is_disturbed(out):
+        fills, fmt = self._margins(out), out.format
+        held = self.plan.buffers[out.name].rows_held
+        if not fills or held >= out.rows or self._is_disturbed(out):
             return [f"    {fill}" for fill in fills]
         top = f" + {fmt.top}u" if fmt.top else ""
-        held = self.plan.buffers[out.name].rows_held
         return [
             f"    if (row{top} < {held}u) {{ /* the first use of this memory */",
             *(f"        {fill}" for fill in fills),
@@ -314,28 +316,37 @@ class RunPrinter:
         if reading.tensor == PUSHED:
             return "run->pushed"
         tensor, access = self.lowered.tensors[reading.tensor], reading.access
-        name = self.names[reading.tensor]
         if access.given:
             top = _plus(tensor.format.top) if reading.view is None else ""
             place = f"row * {access.count}u{_plus(number)}" if access.count > 1 else "row"
-            return f"row_of_{name}(run, {param}_rows[{place}]{top})"
+            return self._row_of(tensor, f"{param}_rows[{place}]{top}")
         offset = access.first + number * access.step
         base = "row" if access.stride == 1 else f"row * {access.stride}u"
         if reading.view is None:
-            return f"row_of_{name}(run, {base}{_plus(offset + tensor.format.top)})"
-        return _part_pointer(f"row_of_{name}", access.stride, offset, reading.view, tensor)
+            return self._row_of(tensor, f"{base}{_plus(offset + tensor.format.top)}")
+        return self._part_pointer(access.stride, offset, reading.view, tensor)
+
+    def _part_pointer(self, stride: int, offset: int, view: RowFormat, tensor: Tensor) -> str:
+        """A row of a view: within the row of the tensor that holds it, or in a tensor that is one piece."""
+        size, base = view.row_elements, f"row * {stride}u"
+        if tensor.whole:
+            return f"{self._row_of(tensor, '0')} + ({base}{_plus(offset)}) * {size}u"
+        parts = tensor.format.row_elements // size
+        offset += view.top
+        if stride % parts == 0:
+            row, part = divmod(offset, parts)
+            base = "row" if stride == parts else f"row * {stride // parts}u"
+            within = f" + {part * size}u" if part else ""
+            return f"{self._row_of(tensor, f'{base}{_plus(row)}')}{within}"
+        number = f"(row * {stride}u{_plus(offset)})"
+        return f"{self._row_of(tensor, f'{number} / {parts}u')} + {number} % {parts}u * {size}u"
 
     def _order(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         receiver = self.lowered.receiver
         if receiver is None:
-            return ordered_runs(self.plan.order, self.space)
+            return ordered_runs(self.plan.order, self.rowless, self.space)
         rows = self.lowered.tensors[self.lowered.stages[receiver].writes].image_rows
-        return (streamed_order(self.plan.order, receiver, rows, self.model, self.space),), ()
-
-
-def _fill(fmt: RowFormat) -> str:
-    """What margins hold, as a number in C; only real numbers have four bytes and margins."""
-    return f"{fmt.fill}.0f" if fmt.dtype_bytes == 4 else str(fmt.fill)
+        return (streamed_order(self.plan.order, self.rowless, receiver, rows, self.model, self.space),), ()
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
@@ -358,26 +369,14 @@ def _row_params(stage: LoweredStage) -> list[LoopBuffer]:
     return [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
 
 
+def _pointer(c_type: str, place: str) -> str:
+    return f"({c_type} *)(void *){f'({place})' if ' ' in place else place}"
+
+
 def _plus(number: int) -> str:
     if number == 0:
         return ""
     return f" + {number}u" if number > 0 else f" - {-number}u"
-
-
-def _part_pointer(row_of: str, stride: int, offset: int, view: RowFormat, tensor: Tensor) -> str:
-    """A row of a view: within the row of the tensor that holds it, or in a tensor that is one piece."""
-    size, base = view.row_elements, f"row * {stride}u"
-    if tensor.whole:
-        return f"{row_of}(run, 0) + ({base}{_plus(offset)}) * {size}u"
-    parts = tensor.format.row_elements // size
-    offset += view.top
-    if stride % parts == 0:
-        row, part = divmod(offset, parts)
-        base = "row" if stride == parts else f"row * {stride // parts}u"
-        within = f" + {part * size}u" if part else ""
-        return f"{row_of}(run, {base}{_plus(row)}){within}"
-    number = f"(row * {stride}u{_plus(offset)})"
-    return f"{row_of}(run, {number} / {parts}u) + {number} % {parts}u * {size}u"
 
 
 def _shape_lines(kernel: SharedKernel) -> list[str]:

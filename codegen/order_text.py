@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from codegen.constants import constant
 
@@ -22,21 +23,28 @@ def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
     return parts
 
 
-def ordered_runs(order: Sequence[int], space: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(tables with their dispatchers, statements of the run): loops where the same layers come again."""
+def ordered_runs(
+    order: Sequence[int], rowless: AbstractSet[int], space: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(tables with their dispatchers, statements of the run): loops where the same layers come again.
+
+    Layers that are `rowless` run once and take no row.
+    """
     tables: list[str] = []
     body: list[str] = []
     for part in ordered_parts(order):
         period = _period(part)
         if period <= _LONGEST_LOOP and (period < len(part) or period == 1):
-            body += _repeat(part[:period], len(part) // period)
+            body += _repeat(part[:period], len(part) // period, rowless)
         else:
             body.append(f"    run_order_{len(tables)}(&run);")
-            tables.append(f"{_table(len(tables), part, space)}\n\n{_dispatcher(len(tables), part)}")
+            tables.append(f"{_table(len(tables), part, space)}\n\n{_dispatcher(len(tables), part, rowless)}")
     return tuple(tables), tuple(body)
 
 
-def streamed_order(order: Sequence[int], receiver: int, rows: int, model: str, space: str) -> str:
+def streamed_order(
+    order: Sequence[int], rowless: AbstractSet[int], receiver: int, rows: int, model: str, space: str
+) -> str:
     """The whole order in one table; it stops where a row is due that has not been pushed."""
     return "\n".join(
         [
@@ -58,7 +66,7 @@ def streamed_order(order: Sequence[int], receiver: int, rows: int, model: str, s
             "        }",
             "        ++stream->next[layer];",
             "        switch (layer) {",
-            *_cases(set(order)),
+            *_cases(set(order), rowless),
             "        }",
             "    }",
             "    return true;",
@@ -78,12 +86,16 @@ def _period(part: tuple[int, ...]) -> int:
     return next(n for n in range(1, whole + 1) if whole % n == 0 and part[:n] * (whole // n) == part)
 
 
-def _repeat(stages: tuple[int, ...], times: int) -> list[str]:
+def _call(stage: int, run: str, row: str, rowless: AbstractSet[int]) -> str:
+    return f"layer_{stage}({run}{'' if stage in rowless else f', {row}'});"
+
+
+def _repeat(stages: tuple[int, ...], times: int, rowless: AbstractSet[int]) -> list[str]:
     if times == 1:
-        return [f"    layer_{stage}(&run, 0);" for stage in stages]
+        return [f"    {_call(stage, '&run', '0', rowless)}" for stage in stages]
     return [
         f"    for (uint32_t row = 0; row < {times}u; ++row) {{",
-        *(f"        layer_{stage}(&run, {_row(stages, n)});" for n, stage in enumerate(stages)),
+        *(f"        {_call(stage, '&run', _row(stages, n), rowless)}" for n, stage in enumerate(stages)),
         "    }",
     ]
 
@@ -112,7 +124,7 @@ def _table_type(part: Sequence[int]) -> str:
     return "uint8_t" if max(part) < 256 else "uint16_t"
 
 
-def _dispatcher(number: int, part: Sequence[int]) -> str:
+def _dispatcher(number: int, part: Sequence[int], rowless: AbstractSet[int]) -> str:
     """Each entry of the table names the layer whose next row is computed."""
     first, last = min(part), max(part)
     base = f" - {first}" if first else ""
@@ -125,7 +137,7 @@ def _dispatcher(number: int, part: Sequence[int]) -> str:
         f"    for (uint32_t i = 0; i < {len(part)}u; ++i) {{",
         f"        const uint32_t row = next[order_{number}[i]{base}]++;",
         f"        switch (order_{number}[i]) {{",
-        *_cases(set(part)),
+        *_cases(set(part), rowless),
         "        }",
         "    }",
         "}",
@@ -133,8 +145,12 @@ def _dispatcher(number: int, part: Sequence[int]) -> str:
     return "\n".join(lines)
 
 
-def _cases(stages: Iterable[int]) -> list[str]:
+def _cases(stages: Iterable[int], rowless: AbstractSet[int]) -> list[str]:
     lines = []
     for stage in sorted(stages):
-        lines += [f"        case {stage}:", f"            layer_{stage}(run, row);", "            break;"]
+        lines += [
+            f"        case {stage}:",
+            f"            {_call(stage, 'run', 'row', rowless)}",
+            "            break;",
+        ]
     return [*lines, "        default:", "            break;"]

@@ -55,7 +55,7 @@ def compile_for(
     start = time.perf_counter()
     selection = select(records, board.target.core, _compiler(board)) if records else None
     points = selection.points if selection else NOT_TUNED
-    model = compile_model(path, board.target, options, points)
+    model = compile_model(path, board.target, options, points, board.name)
     room = _too_little_room(make_report(facts_of(model)))
     if room is not None and options.ram_bytes is None:
         model = _squeezed(path, board, options, points, room)
@@ -76,9 +76,9 @@ def _squeezed(
 ) -> CompiledModel:
     """The fastest that fits; where nothing does, what needs least."""
     try:
-        return compile_model(path, board.target, replace(options, ram_bytes=max(room, 0)), points)
+        return compile_model(path, board.target, replace(options, ram_bytes=max(room, 0)), points, board.name)
     except FitError:
-        return compile_model(path, board.target, replace(options, optimize=Optimize.RAM), points)
+        return compile_model(path, board.target, replace(options, optimize=Optimize.RAM), points, board.name)
 
 
 def _compiler(board: Board) -> str:

@@ -50,6 +50,8 @@ class DotTile:
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
         """What a call tells its function."""
+        if self.is_straight:
+            return ()
         step = (("pixel_step", self.pixel_step),) if self.pixels > 1 and self.is_general else ()
         return (("groups", self.steps), *step)
 

@@ -22,11 +22,12 @@ def dot(tile: DotTile) -> Instruction:
     x = Buffer("x", tile.x_dtype, 0, Role.INPUT)
     w = Buffer("w", tile.w_dtype, 0, Role.CONSTANT)
     every = ", ".join(f"&{{sums[{i}]}}" for i in range(sums.elements))
+    numbers = "".join(f", {{{name}}}" for name, _ in tile.numbers)
     return Instruction(
         name=tile.name,
         params=(sums, x, w),
         body=_meaning(tile, sums, x, w),
-        call=f"{tile.name}({every}, {{x}}, {{w}}, {', '.join(f'{{{name}}}' for name, _ in tile.numbers)});",
+        call=f"{tile.name}({every}, {{x}}, {{w}}{numbers});",
         definition=dot_text(tile),
         numbers=tile.numbers,
         needs=tuple(dot(part) for part in parts_of(tile)),

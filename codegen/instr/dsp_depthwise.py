@@ -47,6 +47,8 @@ class DepthwiseRow:
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
         """What a call tells its function."""
+        if self.is_short:
+            return ()
         return (("outputs", self.outputs), *((("y_step", self.y_step),) if self.is_general else ()))
 
     def steps(self, outputs: int) -> str:
@@ -70,12 +72,12 @@ def depthwise_row(row: DepthwiseRow, to_int8: ToInt8) -> Instruction:
     stored = Apply(to_int8.store, (load(total), *(load(s) for s in scales)))
     once = (Declare(total), Store(at(total), load(start)), windows, Store(at(y, i * row.y_step), stored))
     given = ", ".join(f"{{{name}[0]}}" for name in text.constants)
-    numbers = ", ".join(f"{{{name}}}" for name, _ in row.numbers)
+    numbers = "".join(f"{{{name}}}, " for name, _ in row.numbers)
     return Instruction(
         name=text.name,
         params=(y, start, *scales, x, w),
         body=(For("i", row.outputs, once),),
-        call=(f"{text.name}(\n    {{y}}, {numbers}, {given},\n    {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});"),
+        call=(f"{text.name}(\n    {{y}}, {numbers}{given},\n    {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});"),
         definition=text.definition,
         numbers=row.numbers,
         includes=("string.h",),
@@ -106,8 +108,8 @@ class _Text:
             says,
             "   reads one byte past windows and weights. */",
             f"static inline void {self.name}(",
-            f"    {self.row.y_dtype.c_name} *y, {_ints(name for name, _ in self.row.numbers)},",
-            f"    {_ints(self.constants)},",
+            f"    {', '.join([f'{self.row.y_dtype.c_name} *y', *_ints(n for n, _ in self.row.numbers)])},",
+            f"    {', '.join(_ints(self.constants))},",
             "    const int8_t *x0, const int8_t *x1, const int8_t *x2, const int8_t *w)",
             "{",
             *_TAPS,
@@ -144,7 +146,7 @@ class _Text:
 
     def _written_out(self) -> list[str]:
         """A short row without a loop."""
-        lines = ["    (void)outputs;"]
+        lines = []
         for first in range(0, self.row.outputs, 2):
             together = min(2, self.row.outputs - first)
             lines += ["    {", *self._block(together, first), "    }"]
@@ -190,8 +192,8 @@ class _Text:
         ]
 
 
-def _ints(names: Iterable[str]) -> str:
-    return ", ".join(f"int32_t {name}" for name in names)
+def _ints(names: Iterable[str]) -> list[str]:
+    return [f"int32_t {name}" for name in names]
 
 
 _TAPS = (

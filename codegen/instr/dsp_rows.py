@@ -54,9 +54,8 @@ def _meaning(tile: DotTile, rows: int, sums: Buffer, x: Buffer, w: Buffer) -> tu
 def _definition(tile: DotTile, rows: int, name: str) -> str:
     sums = [f"sum{i}{j}" for i in range(tile.pixels) for j in range(tile.channels)]
     given = ", ".join(f"int32_t *{s}" for s in sums)
-    calls = [
-        f"    w = {tile.name}({', '.join(sums)}, x[{r}] + offset, w, {tile.steps});" for r in range(rows)
-    ]
+    numbers = "".join(f", {number}" for _, number in tile.numbers)
+    calls = [f"    w = {tile.name}({', '.join(sums)}, x[{r}] + offset, w{numbers});" for r in range(rows)]
     calls[-1] = calls[-1].replace("w = ", "", 1)
     return "\n".join(
         [

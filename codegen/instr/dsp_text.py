@@ -51,13 +51,13 @@ def _steps(tile: DotTile) -> list[str]:
 
 def _function(tile: DotTile, body: list[str]) -> str:
     params = ", ".join(f"int32_t *sum{i}{j}" for i, j in _sums(tile))
-    numbers = ", ".join(f"int32_t {name}" for name, _ in tile.numbers)
+    numbers = "".join(f", int32_t {name}" for name, _ in tile.numbers)
     lines = [
         *(_step_definition(tile) if any(_step_macro(tile) in line for line in body) else []),
         f"/* {_said(tile)}, four terms at a time; returns the end of the weights. */",
         f"static inline __attribute__((always_inline)) const {tile.w_dtype.c_name} *{tile.name}(",
         f"    {params},",
-        f"    const {tile.x_dtype.c_name} *x, const {tile.w_dtype.c_name} *w, {numbers})",
+        f"    const {tile.x_dtype.c_name} *x, const {tile.w_dtype.c_name} *w{numbers})",
         "{",
         *body,
         "}",
@@ -72,10 +72,11 @@ def _sums(tile: DotTile) -> list[tuple[int, int]]:
 def _in_parts(tile: DotTile, parts: tuple[DotTile, ...]) -> list[str]:
     first = 0
     lines = []
+    groups = "" if tile.is_straight else ", groups"
     for part in parts:
         sums = ", ".join(f"sum{first + i}{j}" for i, j in _sums(part))
         offset = f" + {_step_text(tile, first)}" if first else ""
-        lines.append(f"    {part.name}({sums}, x{offset}, w, groups);")
+        lines.append(f"    {part.name}({sums}, x{offset}, w{groups});")
         first += part.pixels
     return [*lines[:-1], lines[-1].replace("    ", "    return ", 1)]
 
@@ -115,7 +116,7 @@ def _loop(tile: DotTile) -> list[str]:
     step = _asm_step(tile)
     asm = _asm(tile, step, _steps(tile), "")
     if tile.is_straight:
-        return [*_locals(tile, step.temps), "    (void)groups;", *asm, *_results(tile)]
+        return [*_locals(tile, step.temps), *asm, *_results(tile)]
     return [
         *_locals(tile, step.temps),
         f"    const {tile.w_dtype.c_name} *const end = w + groups * {4 * tile.channels};",
@@ -130,12 +131,7 @@ def _loop_in_asm(tile: DotTile) -> list[str]:
     """(Nearly) all registers are taken, so the end is compared from memory, in one that is free just then."""
     step = _asm_step(tile)
     if tile.is_straight:
-        return [
-            *_locals(tile, step.temps),
-            "    (void)groups;",
-            *_asm(tile, step, _steps(tile), ""),
-            *_results(tile),
-        ]
+        return [*_locals(tile, step.temps), *_asm(tile, step, _steps(tile), ""), *_results(tile)]
     again = ['"ldr %[p], %[end]\\n\\t"', '"cmp %[w], %[p]\\n\\t"', '"bne 1b\\n\\t"']
     lines = ['"1:\\n\\t"', *_steps(tile), *again]
     return [

@@ -200,9 +200,27 @@ def _parameter(buffer: Buffer, space: str) -> str:
 
 def _print_body(body: tuple[Stmt, ...], names: _Names, depth: int) -> list[str]:
     lines: list[str] = []
-    for stmt in body:
-        lines += _print_stmt(stmt, names, depth)
+    rest = list(body)
+    while rest:
+        stmt = rest.pop(0)
+        if isinstance(stmt, Declare) and _is_begun(stmt.buffer, rest, names):
+            begins = [rest.pop(0) for _ in range(stmt.buffer.elements)]
+            printed = [_print_stmt(store, names, depth)[0].lstrip() for store in begins]
+            lines += [f"{'    ' * depth}{stmt.buffer.dtype.c_name} {text}" for text in printed]
+        else:
+            lines += _print_stmt(stmt, names, depth)
     return lines
+
+
+def _is_begun(buffer: Buffer, following: Sequence[Stmt], names: _Names) -> bool:
+    """Whether the next statements store the first value of each of its variables, in their order."""
+    if buffer.name not in names.registers or buffer.name in names.vectors:
+        return False
+    return [
+        stmt.place.index.constant
+        for stmt in following[: buffer.elements]
+        if isinstance(stmt, Store) and stmt.place.buffer.name == buffer.name
+    ] == list(range(buffer.elements))
 
 
 def _print_stmt(stmt: Stmt, names: _Names, depth: int) -> list[str]:

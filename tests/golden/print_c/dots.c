@@ -7,8 +7,7 @@ static KERNEL void dots(
 {
     for (int32_t o = 0; o < 2; ++o) {
         for (int32_t p = 0; p < 3; ++p) {
-            int32_t sum;
-            sum = bias[o];
+            int32_t sum = bias[o];
             for (int32_t k = 0; k < 4; ++k) {
                 sum += x[k + p] * w[k + o * 4];
             }
