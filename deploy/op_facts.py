@@ -12,8 +12,7 @@ from aot.frontend.onnx.importers import IMPORTERS as ONNX_IMPORTERS
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.ops import OPS
 from aot.ops.op import Op
-from aot.ops.rounding import MODES, ROUNDING
-from codegen.kernels.table import KERNELS
+from aot.ops.rounding import MEANINGS, MODES, ROUNDING
 from deploy.console import table
 
 Counts = Mapping[str, Mapping[str, int]]
@@ -43,29 +42,49 @@ def node_counts() -> Counts:
 
 
 def _stored(name: str) -> Counts:
-    counts: Counts = json.loads(files("deploy").joinpath(name).read_text(encoding="utf-8"))
+    counts: Counts = json.loads(_text(name))
     return counts
 
 
+def _text(name: str) -> str:
+    return files("deploy").joinpath(name).read_text(encoding="utf-8")
+
+
 def _op(name: str, op: type[Op]) -> dict[str, Any]:
-    kernel, roundings = KERNELS.get(name), ROUNDING.get(name)
+    rows = ROUNDING[name]
     return {
         "name": name,
         "means": inspect.getdoc(op) or "",
-        "elements": sorted(d.value for d in kernel.dtypes) if kernel is not None else ["any"],
+        "elements": list(dict.fromkeys(elements.split(",")[0] for elements in rows)),
         "limits": [constraint.rule for constraint in op.constraints],
-        "rounding": {mode: roundings[mode].value for mode in MODES} if roundings is not None else {},
+        "rounding": {e: {mode: row[mode].value for mode in MODES} for e, row in rows.items()},
+        **{name_of_format: found[name] for name_of_format, found in op_sources().items()},
     }
+
+
+def op_sources() -> Mapping[str, Mapping[str, Any]]:
+    """Format -> op -> operators that become it, and how many right cases (node tests) have it."""
+    sources: Mapping[str, Mapping[str, Any]] = json.loads(_text("op_sources.json"))
+    return sources
+
+
+def rounding_rows(op_name: str) -> list[tuple[str, ...]]:
+    """Elements that are rounded alike, and how in each mode."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for elements, row in ROUNDING[op_name].items():
+        alike.setdefault(tuple(row[mode].value for mode in MODES), []).append(elements)
+    return [("; ".join(elements), *values) for values, elements in alike.items()]
 
 
 def op_text() -> str:
     """For people: a table of ops, and one of each format's operators."""
     facts = op_facts()
-    ops = [(o["name"], " ".join(o["elements"]), _rounding(o["rounding"])) for o in facts["ops"]]
+    ops = [(name, *row) for name in sorted(OPS) for row in rounding_rows(name)]
     tflite, onnx = (_counted(facts["formats"][name]) for name in ("tflite", "onnx"))
     return "\n\n".join(
         (
-            table(("op", "element types", "rounding"), ops),
+            table(("op", "elements", *MODES), ops),
+            "\n".join(f"{rounding.value}: {meaning}" for rounding, meaning in MEANINGS.items()),
             table(("TFLite operator", "cases right", "refused"), tflite),
             table(("ONNX operator", "node tests right", "refused"), onnx),
             "The limits of each op are in docs/ops.md, and with --json.",
@@ -75,7 +94,3 @@ def op_text() -> str:
 
 def _counted(operators: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     return [(o["operator"], str(o.get("right", "-")), str(o.get("refused", "-"))) for o in operators]
-
-
-def _rounding(roundings: Mapping[str, str]) -> str:
-    return ", ".join(f"{mode}: {how}" for mode, how in roundings.items()) or "as the op says"

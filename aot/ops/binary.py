@@ -44,8 +44,10 @@ def _types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     tensors = (given(inputs[0]), given(inputs[1]), *outputs)
-    if tensors[0].dtype not in (DType.I8, DType.I16) or all(t.quant is None for t in tensors):
+    if tensors[0].dtype is DType.F32 or all(t.quant is None for t in tensors):
         return None
+    if tensors[0].dtype not in LEFT_SHIFT:
+        return f"{tensors[0].dtype.value} has a scale"
     if any(t.quant is None or t.quant.is_per_channel for t in tensors):
         return "not each has one"
     if tensors[0].dtype is DType.I16 and any(quant_of(t).zero_point for t in tensors):
@@ -55,7 +57,7 @@ def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 
 def _sum_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     x1, x2, (y,) = given(inputs[0]), given(inputs[1]), outputs
-    if x1.quant is None or x2.quant is None or y.quant is None:
+    if x1.dtype is DType.F32 or x1.quant is None or x2.quant is None or y.quant is None:
         return None
     ratio = max(x1.quant.scale, x2.quant.scale) / y.quant.scale
     return None if 2 * ratio < 1 << LEFT_SHIFT[x1.dtype] else f"it is {ratio:.3g} times as large"
@@ -82,7 +84,7 @@ _SHARED = (
     Constraint("both inputs must have the same element type", _types),
     Constraint(
         "where one of inputs and output is quantised, all must be, with one scale and one zero point, "
-        "which is 0 for i16",
+        "which is 0 for i16, and they must not be i32 or i64",
         _quantised,
     ),
 )

@@ -56,7 +56,7 @@ def _count(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 def _shift(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Mean)
     x, (y,) = given(inputs[0]), outputs
-    if x.quant is None or y.quant is None:
+    if x.dtype is DType.F32 or x.quant is None or y.quant is None:
         return None
     ratio = x.quant.scale / y.quant.scale
     return None if 2.0**-20 < ratio < _MAX_RATIO[x.dtype] else f"it is {ratio:.3g} times as large"

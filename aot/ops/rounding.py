@@ -1,7 +1,8 @@
-"""Which rounding each op's requantisation uses in each mode: one table, because the references disagree."""
+"""How each op's results are rounded, by element type and mode: one table, because the references disagree."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
 
@@ -14,71 +15,195 @@ class RequantRounding(Enum):
     REDUCED = "reduced"  # a 64-bit accumulator, the multiplier cut to 16 bits, one rounding shift
 
 
+class Finish(Enum):
+    """How results come about that no op's attribute chooses the rounding of."""
+
+    MOVED = "moved"
+    EXACT = "exact"
+    REAL = "real"
+    DOUBLE = "double"  # as RequantRounding.DOUBLE, in every mode
+    DOUBLE_OF_SINGLE = "double, scales in single"
+    FIXED_POINT = "fixed point"
+    TABLE = "table"
+    LINES = "lines"
+    NEAREST = "nearest"
+    NEAREST_EVEN = "nearest, even"
+    DOWN = "down"
+    TOWARDS_0 = "towards 0"
+
+
+Rounding = RequantRounding | Finish
+Row = Mapping[str, Rounding]  # by mode
+
+MEANINGS: Mapping[Rounding, str] = MappingProxyType(
+    {
+        Finish.MOVED: "stored elements are copied as they are",
+        Finish.EXACT: "integers, or a choice between numbers: there is nothing to round; sums wrap around",
+        Finish.REAL: "computed in single precision: last digits depend on the order of sums",
+        Finish.DOUBLE: "a rounding high multiplication to 31 bits, then a rounding shift",
+        RequantRounding.SINGLE: "one product of 64 bits, one rounding shift",
+        RequantRounding.REDUCED: "sums of 64 bits, the multiplier cut to 16 bits, one rounding shift",
+        Finish.DOUBLE_OF_SINGLE: "as double, by a multiplier that was computed in single precision",
+        Finish.FIXED_POINT: "the reference's own steps in fixed point, bit for bit",
+        Finish.TABLE: "a result for each stored byte, made in single precision, halves away from 0",
+        Finish.LINES: "lines between the entries of a table",
+        Finish.NEAREST: "the nearest integer, halves away from 0 (of unsigned bytes up)",
+        Finish.NEAREST_EVEN: "the nearest, halves to even",
+        Finish.DOWN: "rounded down by a shift",
+        Finish.TOWARDS_0: "what is behind the point is dropped",
+    }
+)
+
 MODES = ("tflm", "litert-ref", "onnx")
+
+
+def _always(rounding: Rounding) -> Row:
+    return MappingProxyType(dict.fromkeys(MODES, rounding))
+
+
+def _of(rounding: Rounding, *elements: str) -> Mapping[str, Row]:
+    return dict.fromkeys(elements, _always(rounding))
+
+
+def _table(*parts: Mapping[str, Row]) -> Mapping[str, Row]:
+    return MappingProxyType({elements: row for part in parts for elements, row in part.items()})
+
 
 # TFLite Micro rounds twice everywhere. LiteRT's reference kernels (BUILTIN_REF) do too, except in
 # FULLY_CONNECTED with per-tensor weights, where a third of the outputs of a deep network move by 1 to 3.
 # ONNX Runtime multiplies by a real number in single precision; rounding once gives its integers, unless the
 # product lies within a millionth of the middle between two.
-_D, _S = RequantRounding.DOUBLE, RequantRounding.SINGLE
+_D, _S, _R = RequantRounding.DOUBLE, RequantRounding.SINGLE, RequantRounding.REDUCED
 _TWICE_IN_TFLITE = MappingProxyType({"tflm": _D, "litert-ref": _D, "onnx": _S})
-ROUNDING = MappingProxyType(
-    {
-        "batch_matmul": _TWICE_IN_TFLITE,
-        "conv2d": _TWICE_IN_TFLITE,
-        "depthwise_conv2d": _TWICE_IN_TFLITE,
-        "dense": MappingProxyType({"tflm": _D, "litert-ref": _S, "onnx": _S}),
-    }
-)
-
-
 # LiteRT multiplies the scales of these in single precision, TFLite Micro in double: a multiplier that
 # differs in its last bits moves a result that lies between two steps.
 _SCALES_IN_SINGLE = MappingProxyType(
+    {"tflm": Finish.DOUBLE, "litert-ref": Finish.DOUBLE_OF_SINGLE, "onnx": Finish.DOUBLE}
+)
+# Sums of i16 inputs have 64 bits, but where the bias has 32, or is said to have: a row of its own.
+NARROW = "i16, bias i32"
+# TFLite Micro takes each bias of a transposed convolution for one of 64 bits.
+TRANSPOSED, TRANSPOSED_NARROW = "i16, transposed", "i16, transposed, bias i32"
+
+_BOTH, _PLAIN = ("i8", "i16"), ("i32", "i64")
+_INTEGERS = ("i8", "u8", "i16", "i32", "i64", "u32", "u64")
+_ALL = (*_INTEGERS, "bool", "f32")
+_REAL = _of(Finish.REAL, "f32")
+_MOVED = _of(Finish.MOVED, *_ALL)
+_EXACT = _of(Finish.EXACT, *_ALL)
+_TWICE = _table(_of(Finish.DOUBLE, *_BOTH), _of(Finish.EXACT, *_PLAIN), _REAL)
+_PRODUCTS = _table(dict.fromkeys(_BOTH, _SCALES_IN_SINGLE), _of(Finish.EXACT, *_PLAIN), _REAL)
+_FIXED_16 = _table(_of(Finish.FIXED_POINT, "i16", "i32"), _REAL)
+
+# By op, then by the elements that it takes (of a select, those it chooses from) and what else decides.
+ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
     {
-        "mul": frozenset({"litert-ref"}),
-        "leaky_relu": frozenset({"litert-ref"}),
-        "prelu": frozenset({"litert-ref"}),
+        "add": _TWICE,
+        "average_pool2d": _table(_of(Finish.NEAREST, *_BOTH), _REAL),
+        "batch_matmul": _table({"i8": _TWICE_IN_TFLITE}, _of(_R, "i16"), _REAL),
+        "clamp": _table(_of(Finish.DOUBLE, *_BOTH), _of(Finish.EXACT, "f32")),
+        "combine": _table(_of(Finish.EXACT, *_INTEGERS, "bool"), _REAL),
+        "compare": _table(_EXACT, _of(Finish.DOUBLE, "i8, two scales")),
+        "concat": _MOVED,
+        "contract": _table(_of(Finish.EXACT, "i8", "u8", "i16", *_PLAIN), _REAL),
+        "conv2d": _table(
+            {"i8": _TWICE_IN_TFLITE},
+            _of(_R, "i16", TRANSPOSED),
+            _of(_D, NARROW),
+            {TRANSPOSED_NARROW: MappingProxyType({"tflm": _R, "litert-ref": _D, "onnx": _R})},
+            _REAL,
+        ),
+        "convert": _table(_of(Finish.EXACT, *_INTEGERS, "bool"), _of(Finish.TOWARDS_0, "f32")),
+        "cumulate": _table(_of(Finish.DOUBLE, "i8"), _of(Finish.EXACT, *_PLAIN), _REAL),
+        "curve": _table(
+            _of(Finish.TABLE, "i8"),
+            _of(Finish.DOUBLE, "i8, abs or rsqrt", "i16, abs or rsqrt"),
+            _of(Finish.LINES, "i16, exp"),
+            _of(Finish.EXACT, "u8", *_PLAIN, "u32", "u64", "bool"),
+            _REAL,
+        ),
+        "dense": _table(
+            {
+                "i8": MappingProxyType({"tflm": _D, "litert-ref": _S, "onnx": _S}),
+                "i16": MappingProxyType({"tflm": _R, "litert-ref": _S, "onnx": _S}),
+                NARROW: MappingProxyType({"tflm": _D, "litert-ref": _S, "onnx": _S}),
+            },
+            _REAL,
+            _of(Finish.REAL, "f32, weights i8"),
+        ),
+        "depthwise_conv2d": _table({"i8": _TWICE_IN_TFLITE}, _of(_R, "i16"), _REAL),
+        "dequantize": _of(Finish.REAL, "i8", "u8", "i16"),
+        "detect": _REAL,
+        "div": _table(_of(Finish.DOUBLE, "i8"), _of(Finish.TOWARDS_0, "i16", *_PLAIN), _REAL),
+        "energy": _of(Finish.EXACT, "i16"),
+        "fft": _FIXED_16,
+        "filter_bank": _of(Finish.EXACT, "u32"),
+        "fixed_log": _of(Finish.FIXED_POINT, "u32"),
+        "fold": _table(
+            _of(Finish.EXACT, *_INTEGERS, "bool"), _of(Finish.DOUBLE, "i8, sum", "i16, sum"), _REAL
+        ),
+        "gain_control": _of(Finish.FIXED_POINT, "u32"),
+        "gather": _MOVED,
+        "gather_nd": _MOVED,
+        "hard_swish": _table(_of(Finish.FIXED_POINT, "i8"), _REAL),
+        "headroom": _of(Finish.EXACT, "i16"),
+        "l2_norm": _table(_of(Finish.FIXED_POINT, "i8"), _REAL),
+        "leaky_relu": _table(dict.fromkeys(_BOTH, _SCALES_IN_SINGLE), _REAL),
+        "log_softmax": _table(_of(Finish.FIXED_POINT, "i8"), _REAL),
+        "logistic": _table(_of(Finish.FIXED_POINT, "i8"), _of(Finish.LINES, "i16"), _REAL),
+        "lookup": _of(Finish.TABLE, "i8", "u8"),
+        "lstm": _table(_of(_D, "i8"), _of(_R, "i16"), _REAL),
+        "max_pool2d": _of(Finish.EXACT, *_BOTH, "f32"),
+        "mean": _table(_of(Finish.DOUBLE, *_BOTH), _REAL),
+        "mul": _PRODUCTS,
+        "narrow": _of(Finish.NEAREST_EVEN, "f32"),
+        "noise_estimate": _of(Finish.DOWN, "u32"),
+        "pad": _MOVED,
+        "place_of": _of(Finish.EXACT, *_INTEGERS, "f32"),
+        "prelu": _PRODUCTS,
+        "quantize": _table(
+            {
+                "f32": MappingProxyType(
+                    {
+                        "tflm": Finish.NEAREST,
+                        "litert-ref": Finish.NEAREST,
+                        "onnx": Finish.NEAREST_EVEN,
+                    }
+                )
+            },
+            _of(Finish.DOUBLE, "i8", "u8", "i16", "i32"),
+        ),
+        "real_spectrum": _FIXED_16,
+        "rearrange": _MOVED,
+        "reshape": _MOVED,
+        "resize": _table(_of(Finish.NEAREST, *_BOTH), _REAL),
+        "select": _MOVED,
+        "shift_up": _of(Finish.EXACT, "i16"),
+        "softmax": _table(_of(Finish.FIXED_POINT, "i8"), _of(Finish.LINES, "i16"), _REAL),
+        "squared_difference": _TWICE,
+        "sub": _TWICE,
+        "tanh": _table(_of(Finish.FIXED_POINT, "i8"), _of(Finish.LINES, "i16"), _REAL),
+        "update_slice": _MOVED,
+        "whole_root": _of(Finish.NEAREST, "u64"),
+        "window": _of(Finish.DOWN, "i16"),
+        "windows": _of(Finish.MOVED, *_BOTH, "f32"),
+        "without_noise": _of(Finish.DOWN, "u32"),
     }
 )
 
 
 def scales_in_single(op_name: str, mode: str) -> bool:
     """Whether the mode computes the op's multiplier from its scales in single precision."""
-    return mode in _SCALES_IN_SINGLE.get(op_name, frozenset())
+    return ROUNDING[op_name]["i8"][mode] is Finish.DOUBLE_OF_SINGLE
 
 
-# Of i16 inputs, whose sums have 64 bits; LiteRT's dense layers round them as they round others.
-_REDUCED = MappingProxyType(dict.fromkeys(MODES, RequantRounding.REDUCED))
-_OF_I16 = MappingProxyType(
-    {
-        "batch_matmul": _REDUCED,
-        "conv2d": _REDUCED,
-        "depthwise_conv2d": _REDUCED,
-        "dense": MappingProxyType({"tflm": RequantRounding.REDUCED, "litert-ref": _S, "onnx": _S}),
-        "transpose_conv": _REDUCED,
-    }
-)
-
-
-def rounding_of(op_name: str, mode: str) -> RequantRounding:
-    """The rounding of an op that requantises, in one of the modes."""
-    return ROUNDING[op_name][mode]
-
-
-# The modes in which sums have 32 bits where the bias has, or is said to have: TFLite Micro takes each bias of
-# a transposed convolution for one of 64 bits.
-_MAY_BE_NARROW = MappingProxyType(
-    {
-        "conv2d": frozenset(MODES),
-        "dense": frozenset(MODES),
-        "transpose_conv": frozenset({"litert-ref"}),
-    }
-)
+def rounding_of(op_name: str, mode: str, elements: str = "i8") -> RequantRounding:
+    """The rounding of an op that requantises sums, in one of the modes."""
+    rounding = ROUNDING[op_name][elements][mode]
+    assert isinstance(rounding, RequantRounding)
+    return rounding
 
 
 def rounding_of_i16(op_name: str, mode: str, is_narrow: bool = False) -> RequantRounding:
     """The rounding of an op on i16 inputs; narrow: with a bias of 32 bits."""
-    rounding = _OF_I16[op_name][mode]
-    narrow = is_narrow and mode in _MAY_BE_NARROW.get(op_name, ()) and rounding is RequantRounding.REDUCED
-    return RequantRounding.DOUBLE if narrow else rounding
+    return rounding_of(op_name, mode, NARROW if is_narrow and NARROW in ROUNDING[op_name] else "i16")

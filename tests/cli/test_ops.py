@@ -16,10 +16,20 @@ def test_every_op_and_every_operator_has_a_line(run_deploy: Callable[..., Any]) 
     assert set(OPS) | set(IMPORTERS) | set(ONNX) <= words
 
 
+def test_text_says_how_each_op_rounds_each_type(run_deploy: Callable[..., Any]) -> None:
+    lines = [line.split() for line in run_deploy("ops").out.splitlines()]
+    assert ["conv2d", "i8", "double", "double", "single"] in lines
+    assert ["lookup", "i8;", "u8", "table", "table", "table"] in lines
+
+
 def test_json_has_the_limits_and_the_counts(run_deploy: Callable[..., Any]) -> None:
     facts = json.loads(run_deploy("ops", "--json").out)
     dense = next(op for op in facts["ops"] if op["name"] == "dense")
-    assert dense["rounding"] == {"tflm": "double", "litert-ref": "single", "onnx": "single"}
+    assert dense["rounding"]["i8"] == {"tflm": "double", "litert-ref": "single", "onnx": "single"}
+    assert dense["rounding"]["i16"]["tflm"] == "reduced"
+    assert dense["elements"] == ["i8", "i16", "f32"]
+    assert "FULLY_CONNECTED" in dense["tflite"]["operators"]
+    assert dense["tflite"]["cases"] > 0 < dense["onnx"]["cases"]
     floor = next(o for o in facts["formats"]["tflite"] if o["operator"] == "FLOOR")
     assert floor == {"operator": "FLOOR", "right": 2, "refused": 0}
     counted = [o for o in facts["formats"]["onnx"] if "right" in o]

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from aot.frontend.onnx.importers import IMPORTERS as ONNX
 from aot.frontend.onnx.importers import OF_DOMAIN
 from aot.frontend.tflite.importers import IMPORTERS as TFLITE
 from aot.ops import OPS
 from aot.ops.op import Op
-from deploy.op_facts import node_counts
+from aot.ops.rounding import MEANINGS, MODES
+from deploy.op_facts import Counts, node_counts, op_sources, rounding_rows, suite_counts
 
 INTRODUCTION = """\
 # The ops and their limits
 
 Written by `make golden` from the constraints in `aot/ops`: each limit is also the message to
-whoever brings a model that breaks it. Element types are `i8` and `u8` (quantised), `i32`
-and `f32`. Integer results are those of the reference in every bit; real ones differ in the last digits.
+whoever brings a model that breaks it. Element types are integers (`i8`, `i16`, `i32`, `i64`, `u8`,
+`u32`, `u64`), `bool` and `f32`; quantised are `i8`, `i16` and `u8`. An `i8` with another zero point is
+what a `u8` of a file becomes where it is computed with. Integer results are those of the reference in every
+bit; real ones differ in the last digits.
 """
+MATRIX = """\
+## Types, rounding and sources of each op
+
+How results are rounded in each mode of `--rounding`, by the elements of the (first) input. Integers that
+have no scale stand for themselves: of them all but quotients is exact, in whatever row they are. Operators
+are those that become the op, alone or with others, in the public cases, in drawn models and in whole ones;
+behind them is how many of the public one-operator cases (TFLite), and of the node tests (ONNX), have the op
+and give the right result. What each operator becomes is in the last two tables.
+"""
+MOST_NAMED = 8
 ON_QUANTISED = """\
 Between QuantizeLinear and DequantizeLinear integers are computed with, as in a TFLite model: sums are exact
 and rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a real number and rounds
@@ -34,10 +48,8 @@ exact results; what only moves or compares elements is exact.
 
 def ops_page() -> str:
     sections = [section(name, op) for name, op in sorted(OPS.items())]
-    return (
-        "\n".join([INTRODUCTION, *sections, "\n".join(tflite_section()), "", "\n".join(onnx_section())])
-        + "\n"
-    )
+    formats = ("\n".join(tflite_section()), "", "\n".join(onnx_section()))
+    return "\n".join([INTRODUCTION, "\n".join(matrix()), "", *sections, *formats]) + "\n"
 
 
 def section(name: str, op: type[Op]) -> str:
@@ -46,9 +58,53 @@ def section(name: str, op: type[Op]) -> str:
     return f"## {name}\n\n{meaning}\n\n{limits}"
 
 
+def matrix() -> Iterator[str]:
+    yield MATRIX
+    yield f"| op | elements | {' | '.join(MODES)} | from TFLite | right | from ONNX | right |"
+    yield "|---|---|---|---|---|---|---:|---|---:|"
+    sources = op_sources()
+    for name in sorted(OPS):
+        found = [cell for by_op in sources.values() for cell in (named(by_op[name]), by_op[name]["cases"])]
+        for number, row in enumerate(rounding_rows(name)):
+            first, last = ("", [""] * len(found)) if number else (name, found)
+            yield f"| {' | '.join(map(str, (first, *row, *last)))} |"
+    yield ""
+    for rounding, meaning in MEANINGS.items():
+        yield f"- *{rounding.value}*: {meaning}"
+
+
+def named(source: Mapping[str, Any]) -> str:
+    names = source["operators"]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def counted(format_name: str, counts: Counts, read: Iterable[str], what: str) -> Iterator[str]:
+    """A table of a format's operators: which ops they become, how many cases are right and refused."""
+    yield f"| operator | becomes | {what} right | refused |"
+    yield "|---|---|---:|---:|"
+    sources = op_sources()[format_name]
+    for operator in sorted({*counts, *read}):
+        ops = ", ".join(op for op, source in sources.items() if operator in source["operators"])
+        each = counts.get(operator, {})
+        yield f"| {operator} | {ops} | {each.get('right', '-')} | {each.get('refused', '-')} |"
+
+
 def tflite_section() -> Iterator[str]:
     yield "## TFLite's operators\n"
     yield "Those that are read: " + ", ".join(f"`{code}`" for code in sorted(TFLITE)) + "."
+    counts = suite_counts()
+    right, refused = totals(counts)
+    yield ""
+    yield f"Of {right + refused} public cases of one operator, compiled to C and run here, {right} are right"
+    yield f"in every bit of their integers, {refused} are refused with a reason, none is wrong. Where there"
+    yield "is a dash no case has the operator; what becomes no op leaves nothing to compute.\n"
+    yield from counted("tflite", counts, TFLITE, "cases")
+
+
+def totals(counts: Counts) -> tuple[int, int]:
+    right, refused = (sum(each[kind] for each in counts.values()) for kind in ("right", "refused"))
+    return right, refused
 
 
 def onnx_section() -> Iterator[str]:
@@ -63,16 +119,13 @@ def onnx_section() -> Iterator[str]:
     yield "float64, float16, bfloat16 and narrower reals are computed in f32, rounded where the file casts."
     yield "uint16 is kept in i32, uint32 and uint64 (below 2**63) in i64, integers below 8 bits in 8."
     counts = node_counts()
-    right, refused = (sum(each[kind] for each in counts.values()) for kind in ("right", "refused"))
+    right, refused = totals(counts)
     yield ""
     yield f"Of the {right + refused:,} node tests that the package `onnx` brings, compiled to C and run here,"
     yield f"{right:,} are right, {refused} are refused with a reason (texts, sequences, sizes that depend"
     yield "on the data, random numbers, training, nothing left to run), none is wrong. By first operator:"
     yield ""
-    yield "| operator | right | refused |"
-    yield "|---|---:|---:|"
-    for operator, each in sorted(counts.items()):
-        yield f"| {operator} | {each['right']} | {each['refused']} |"
+    yield from counted("onnx", counts, ONNX, "tests")
 
 
 def test_the_page_of_ops_is_current(repo_root: Path, generated: Callable[[Path, str], None]) -> None:

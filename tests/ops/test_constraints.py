@@ -31,6 +31,7 @@ B = TensorType(DType.I32, (3,))
 Y = int8(1, 2, 2, 3)
 U8 = TensorType(DType.U8, (1, 4, 4, 2), Quant((0.1,), (0,)))
 PLAIN = TensorType(DType.I8, (1, 4, 4, 2))
+WIDE = TensorType(DType.I32, (4,), Quant((0.1,), (0,)))
 
 
 def per_channel(*shape: int, axis: int, zero_point: int = 0) -> TensorType:
@@ -49,9 +50,9 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         "elements must be f32, i16, or i8 that become i8 or i16: i8 become f32",
     ),
     "hybrid": (
-        Dense(),
-        [float32(1, 8), int8(2, 8)],
-        float32(1, 2),
+        Conv2d(),
+        [float32(1, 4, 4, 2), int8(3, 3, 3, 2)],
+        float32(1, 2, 2, 3),
         "weights must be i8 or i16 where the input is, else f32: the input is f32, the weights are i8",
     ),
     "bias": (
@@ -287,6 +288,13 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         [X, float32(1, 4, 4, 2)],
         X,
         "both inputs must have the same element type: i8 and f32",
+    ),
+    "add of plain integers": (
+        Add(),
+        [WIDE, WIDE],
+        WIDE,
+        "where one of inputs and output is quantised, all must be, with one scale and one zero point, "
+        "which is 0 for i16, and they must not be i32 or i64: i32 has a scale",
     ),
     "add scales": (
         Add(),

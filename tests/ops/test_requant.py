@@ -18,7 +18,7 @@ from aot.ops.requant import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
-from aot.ops.rounding import MODES, ROUNDING, RequantRounding, rounding_of
+from aot.ops.rounding import RequantRounding
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 
@@ -131,11 +131,3 @@ def test_one_scale_serves_all_channels() -> None:
     mult, shift = conv_requant(x, x, x, 3)
     assert mult.tolist() == [quantize_multiplier(0.1)[0]] * 3
     assert shift.tolist() == [quantize_multiplier(0.1)[1]] * 3
-
-
-def test_of_tflite_only_dense_layers_round_once_and_only_as_litert_does() -> None:
-    once = [
-        (op, mode) for op in ROUNDING for mode in MODES if rounding_of(op, mode) is RequantRounding.SINGLE
-    ]
-    assert [(op, mode) for op, mode in once if mode != "onnx"] == [("dense", "litert-ref")]
-    assert {op for op, mode in once if mode == "onnx"} == set(ROUNDING)

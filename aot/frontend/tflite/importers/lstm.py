@@ -16,7 +16,7 @@ from aot.ops.convert import Convert
 from aot.ops.lstm import GATES, Lstm
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
-from aot.ops.rounding import RequantRounding
+from aot.ops.rounding import rounding_of
 
 _INPUT_WEIGHTS, _HIDDEN_WEIGHTS, _BIASES = 1, 5, 12  # the first of four, in the order of gates
 _HIDDEN, _CELL = 18, 19
@@ -39,8 +39,8 @@ def import_lstm(draft: Draft, operator: Operator, mode: str) -> None:
     recurrent = _joined(draft, operator, _HIDDEN_WEIGHTS, "r")
     bias = _joined(draft, operator, _BIASES, "b")
     units = draft.types[recurrent].shape[1]
-    wide = x_type.dtype is DType.I16
-    op = Lstm(steps, float(options.CellClip()), RequantRounding.REDUCED if wide else RequantRounding.DOUBLE)
+    rounding = rounding_of(Lstm.name, mode, "i16" if x_type.dtype is DType.I16 else "i8")
+    op = Lstm(steps, float(options.CellClip()), rounding)
     flat = read.reshaped(draft, operator, x, (1, samples * steps * depth))
     parts = []
     for sample in range(samples):

@@ -13,7 +13,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.pad import Pad
 from aot.ops.rearrange import Rearrange
 from aot.ops.requant import quant_of
-from aot.ops.rounding import RequantRounding, rounding_of, rounding_of_i16
+from aot.ops.rounding import TRANSPOSED, TRANSPOSED_NARROW, RequantRounding, rounding_of
 from aot.ops.spatial import Pair, same_padding
 
 
@@ -53,7 +53,8 @@ def _rounding(mode: str, x: TensorType, bias: int) -> RequantRounding:
     """`bias` is the element type that the options say of it."""
     if x.dtype is not DType.I16:
         return rounding_of(Conv2d.name, mode)
-    return rounding_of_i16("transpose_conv", mode, bias == tflite.TensorType.INT32)
+    is_narrow = bias == tflite.TensorType.INT32
+    return rounding_of(Conv2d.name, mode, TRANSPOSED_NARROW if is_narrow else TRANSPOSED)
 
 
 def _spread(length: int, wanted: int, kernel: int, step: int, before: int) -> tuple[int, Pair]:

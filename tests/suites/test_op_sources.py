@@ -1,0 +1,34 @@
+"""What docs/ops.md says of where ops come from is what the public cases become today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from op_sources import Sources, onnx_sources, tflite_sources
+
+from aot.ops import OPS
+from deploy.op_facts import op_sources
+
+
+def test_each_op_has_its_sources() -> None:
+    assert list(op_sources()) == ["tflite", "onnx"]
+    assert [found for found in op_sources().values() if set(found) != set(OPS)] == []
+
+
+@pytest.mark.slow
+def test_tflite_operators_become_what_is_stored(shared_dir: Path) -> None:
+    assert _promised("tflite", tflite_sources(shared_dir)) == []
+
+
+@pytest.mark.slow
+def test_onnx_operators_become_what_is_stored(shared_dir: Path, require_package: Callable[..., None]) -> None:
+    require_package("onnx")
+    assert _promised("onnx", onnx_sources(shared_dir)) == []
+
+
+def _promised(format_name: str, found: Sources) -> list[str]:
+    """Ops that come from other operators than is stored, or in other numbers of cases."""
+    stored = op_sources()[format_name]
+    return [f"{op}: {stored[op]}, now {made}" for op, made in found.items() if stored[op] != made]
