@@ -1,4 +1,4 @@
-"""python -m benchmarks COMMAND: measure the cases, print them, try memory, orders, line and faults."""
+"""python -m benchmarks COMMAND [MODEL ...]: measure the cases, print them; memory, orders, line, faults."""
 
 from __future__ import annotations
 
@@ -56,9 +56,15 @@ def _orders() -> None:
         sys.stdout.write(order_row(family))
 
 
-def _planning() -> None:
+def _planning(*names: str) -> None:
+    """Of these models, or of all; each row when it is known."""
+    known = shared_models()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        sys.exit(f"no shared model is called {', '.join(unknown)}; there are: {', '.join(known)}")
     sys.stdout.write(HEAD_OF_PLANNING)
-    for name in shared_models():
+    sys.stdout.flush()
+    for name in names or known:
         sys.stdout.write(planning_row(name))
         sys.stdout.flush()
 
@@ -104,4 +110,4 @@ COMMANDS = {
 }
 
 if __name__ == "__main__":
-    COMMANDS[sys.argv[1]]()
+    COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -1,4 +1,4 @@
-"""How long planning takes: order, placement and the checker, for every shared model."""
+"""How long planning takes: order, placement and the checker, for shared models."""
 
 from __future__ import annotations
 

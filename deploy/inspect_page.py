@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aot.ir.types import TensorType
 from codegen.facts import ModelFacts
-from codegen.memory_text import rows_said
+from codegen.memory_text import rows_said, shortened
 from codegen.model import TensorInfo
 from codegen.report import Budget, LayerRow, Report
 from deploy.console import table
@@ -12,6 +12,7 @@ from deploy.fit import layer_name, role_name
 from deploy.inspect_facts import operators
 
 _MOST_SHOWN = 5
+_WIDEST_NAME = 60
 
 
 def summary(report: Report, board_name: str | None) -> str:
@@ -55,7 +56,8 @@ def _budget(budget: Budget) -> str:
 
 def _peak(report: Report) -> str:
     memory, peak = report.facts.memory, report.peak
-    shown = [f"      {size:>11,} {name}" for name, size in peak.buffers[:_MOST_SHOWN]]
+    largest = [(shortened(name, _WIDEST_NAME), size) for name, size in peak.buffers[:_MOST_SHOWN]]
+    shown = [f"      {size:>11,} {name}" for name, size in largest]
     more = len(peak.buffers) - len(shown)
     if more > 0:
         shown.append(f"      {sum(size for _, size in peak.buffers[_MOST_SHOWN:]):>11,} in {more} more")

@@ -19,7 +19,8 @@ _FROM_KERAS = (
 )
 _FROM_TORCH = (
     'export it to ONNX: model = torch.load("{name}", weights_only=False).eval(), then\n'
-    'torch.onnx.export(model, example_input, "model.onnx")   (docs/exporting.md)'
+    'torch.onnx.export(model, example_input, "model.onnx", dynamo=False);\n'
+    "a state_dict holds weights only: build the model, then model.load_state_dict(...)   (docs/exporting.md)"
 )
 _CONVERT = {
     ".h5": _FROM_KERAS,

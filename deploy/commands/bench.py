@@ -38,7 +38,7 @@ _NOTE = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="a .tflite file")
+    parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="a .tflite or .onnx file")
     parser.add_argument(
         "--board", metavar="B", nargs="+", required=True, help="boards' names, as in deploy boards"
     )

@@ -17,7 +17,9 @@ deploy inspect kws.tflite --board mps2-an386 --layers
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="MODEL|OUT.tar", type=Path, help="a .tflite file, or an archive")
+    parser.add_argument(
+        "file", metavar="MODEL|OUT.tar", type=Path, help="a .tflite or .onnx file, or an archive"
+    )
     options.add_board(parser, required=False, instead="; without one nothing is said of fitting")
     parser.add_argument("--layers", action="store_true", help="also a line for each layer")
     parser.add_argument("--memory", action="store_true", help="also a map of the arena over time")

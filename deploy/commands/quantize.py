@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from aot.errors import OutputError
+from codegen.memory_text import shortened
 from deploy import options
 from deploy.calibration import LABELS, read_calibration
 from deploy.console import print_result, table
@@ -16,6 +17,7 @@ from deploy.quantizing import METHODS, Quantized, as_tflite, model_slots, quanti
 EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
 """
+_WIDEST_NAME = 60
 _SUFFIXES = (".onnx", ".tflite")
 
 
@@ -78,7 +80,7 @@ def _facts(made: Quantized, path: Path) -> dict[str, object]:
 def _text(made: Quantized, path: Path, samples: int, method: str) -> str:
     rows = [
         (
-            layer.value,
+            shortened(layer.value, _WIDEST_NAME),
             layer.op,
             f"{layer.signal_to_noise_db:.1f}",
             f"{layer.largest:.4g}",

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         metavar="MODEL|OUT.tar|DIR",
         type=Path,
-        help="a .tflite file, an archive or a project folder",
+        help="a .tflite or .onnx file, an archive or a project folder",
     )
     options.add_board(parser, required=False, instead="; a project folder names its own")
     parser.add_argument(

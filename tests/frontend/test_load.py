@@ -17,7 +17,9 @@ KERAS = (
 )
 TORCH = (
     'export it to ONNX: model = torch.load("{name}", weights_only=False).eval(), then\n'
-    '        torch.onnx.export(model, example_input, "model.onnx")   (docs/exporting.md)'
+    '        torch.onnx.export(model, example_input, "model.onnx", dynamo=False);\n'
+    "        a state_dict holds weights only: build the model, then model.load_state_dict(...)   "
+    "(docs/exporting.md)"
 )
 FROZEN = (
     "convert its folder: tf.lite.TFLiteConverter.from_saved_model(folder).convert() gives\n"

@@ -72,7 +72,7 @@ def _refuse(file: ModelFile, unsupported: dict[str, list[str]], refused: list[Mo
         raise ModelError(
             f"TFLite {plural.format(', '.join(sorted(unsupported)))} not supported",
             "\n".join([file.name, *listed, *told]),
-            f"supported: {', '.join(sorted(IMPORTERS))}   (docs/ops.md)",
+            f"deploy ops lists the {len(IMPORTERS)} operators that are   (docs/ops.md)",
         )
     if refused:
         raise ModelError(
