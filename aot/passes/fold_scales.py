@@ -39,10 +39,10 @@ def _folded(graph: Graph, node: Node) -> Graph:
         return graph
     value, constant = _operands(graph, node)
     layers = [] if value is None else _layers_before(graph, value)
-    if value is None or not all(_is_open(graph, layer, node.op) for layer in layers):
+    if value is None or not layers or not all(_is_open(graph, layer, node.op) for layer in layers):
         return graph
     numbers = _for_each_channel(graph, constant, value)
-    if not layers or numbers is None or graph.types[value].shape != graph.types[node.outputs[0]].shape:
+    if numbers is None or graph.types[value].shape != graph.types[node.outputs[0]].shape:
         return graph
     return _with(graph, layers, node, value, numbers)
 
