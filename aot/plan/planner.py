@@ -20,9 +20,9 @@ from aot.plan.wholes import WholeOrder, least_whole_peak, order_whole_stages
 
 PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with
 PLACED_ROWS = 1_000_000  # more rows in them all,
-REFINED_ORDERS = 2  # and as many of these with care
+REFINED_ORDERS = 2  # and as many of these with care, beside the one with the lowest floor
 QUICK = (100_000, 150)  # pairs of blocks looked at in a search for a placement, and at most so many trials
-CAREFUL = (2_000_000, 500)
+CAREFUL = (4_000_000, 1500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,9 @@ def make_plan(request: PlanRequest, exact: bool = False) -> Plan:
         if all((0, 0, draft.bound) < placed.cost for placed in quick):
             quick.append(_refine(_place(firings, draft), QUICK))
     quick.sort(key=lambda placed: placed.cost)
-    careful = [_refine(placed, CAREFUL) for placed in quick[:REFINED_ORDERS]]
+    lowest = min(quick, key=lambda placed: placed.floor)
+    wanted = [placed for n, placed in enumerate(quick) if n < REFINED_ORDERS or placed is lowest]
+    careful = [_refine(placed, CAREFUL) for placed in wanted]
     best = min(careful, key=lambda placed: placed.cost)
     can_solve = exact and len(request.pools) == 1 and not best.is_least
     return _plan(firings, _solve(best) if can_solve else best, wholes)
