@@ -2,7 +2,8 @@
 
 SMLABB, SMLABT, SMLATB and SMLATT multiply any half of one register by any half of another, so a channel
 meets its weight wherever SXTB16 has put the two. A word of weights is widened once for the pixels of a
-tile. Two pixels by four channels take every register; clang, which keeps two, gets a pixel at a time.
+tile. Two pixels by four channels take every register; clang, which keeps some, gets a pixel at a time, and
+where there is no register to count taps in, they are written out for it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from codegen.loops.ir import Accumulate, Binary, Buffer, For, Role, at, load
 CHANNELS = 4  # to a word of weights
 PIXELS = 2
 _WRITTEN_OUT, _WRITTEN_OUT_SMALL = 9, 3  # taps of a kernel row, or of a whole window
+_CLANG_REGISTERS = 13  # that one statement may have
 LDR_REACH, LDRD_REACH, _POST_REACH = 4092, 1020, 255  # bytes
 
 
@@ -119,29 +121,37 @@ def _definition(tile: ChannelsTile) -> str:
 
 
 def _body(tile: ChannelsTile, macro: str) -> list[str]:
-    if not _parts(tile):
-        return _in_asm(tile, macro)
-    (part,) = _parts(tile)
-    pixels = [", ".join(tile.sums[i * tile.channels : (i + 1) * tile.channels]) for i in range(tile.pixels)]
+    counted = _in_asm(tile, macro, tile.written_out)
+    if not _parts(tile) and len(_kept(tile, macro, tile.written_out).in_registers) <= _CLANG_REGISTERS:
+        return counted
     return [
-        "#ifdef __clang__ /* it keeps two registers to itself, and this tile needs them */",
-        *(f"    {part.name}({s}, x, offset + {i * tile.pixel_step}, w);" for i, s in enumerate(pixels)),
+        "#ifdef __clang__ /* it keeps registers to itself, and this tile needs them */",
+        *(_by_pixels(tile) if _parts(tile) else _in_asm(tile, macro, tile.columns)),
         "#else",
-        *_in_asm(tile, macro),
+        *counted,
         "#endif",
     ]
 
 
-def _in_asm(tile: ChannelsTile, macro: str) -> list[str]:
+def _by_pixels(tile: ChannelsTile) -> list[str]:
+    (part,) = _parts(tile)
+    pixels = [", ".join(tile.sums[i * tile.channels : (i + 1) * tile.channels]) for i in range(tile.pixels)]
+    return [f"    {part.name}({s}, x, offset + {i * tile.pixel_step}, w);" for i, s in enumerate(pixels)]
+
+
+def _kept(tile: ChannelsTile, macro: str, most: int) -> _Kept:
+    return _Kept(tile, " ".join([*_rows(tile, macro, most), *_tap(tile)]))
+
+
+def _in_asm(tile: ChannelsTile, macro: str, most: int) -> list[str]:
     """One statement: between several, compilers move what is in all those registers."""
-    lines = _rows(tile, macro)
-    kept = _Kept(tile, " ".join([*lines, *_tap(tile)]))
+    kept = _kept(tile, macro, most)
     return [
         f"    int32_t {', '.join(f'sum_{s} = *{s}' for s in tile.sums)};",
         f"    int32_t {', '.join(kept.temporary)};",
         *(f"    {text}" for text in kept.declared),
         "    __asm__ volatile(",
-        *(f"        {line}" for line in lines),
+        *(f"        {line}" for line in _rows(tile, macro, most)),
         f"        : {', '.join(f'[{s}] {chr(34)}+r{chr(34)}(sum_{s})' for s in tile.sums)},",
         f"          {', '.join(kept.outputs)}",
         f"        : {', '.join(kept.inputs)}".rstrip(),
@@ -159,6 +169,12 @@ class _Kept:
 
     def _has(self, name: str) -> bool:
         return f"%[{name}]" in self.text
+
+    @property
+    def in_registers(self) -> list[str]:
+        """All of a pixel's, the sums too."""
+        once = [n for n in ("row", "begin", "end", "step") if self._has(n)]
+        return [*self.tile.sums, "x", "w", *self.temporary, *once]
 
     @property
     def temporary(self) -> list[str]:
@@ -202,10 +218,11 @@ def _line(text: str) -> str:
     return f'"{text}\\n\\t"'
 
 
-def _rows(tile: ChannelsTile, macro: str) -> list[str]:
+def _rows(tile: ChannelsTile, macro: str, most: int) -> list[str]:
+    """Of a kernel row at `most` so many taps are written out."""
     if tile.rows == 1:
-        return _row(tile, macro)
-    row = [*(_line(text) for text in _begin_of_row(tile)), *_row(tile, macro)]
+        return _row(tile, macro, most)
+    row = [*(_line(text) for text in _begin_of_row(tile)), *_row(tile, macro, most)]
     if tile.has_straight_rows:
         return row * tile.rows
     last = ["cmp %[w], %[end]"] if tile.pixels == 1 else ["ldr %[p], %[end]", "cmp %[w], %[p]"]
@@ -225,14 +242,14 @@ def _begin_of_row(tile: ChannelsTile) -> list[str]:
     ]
 
 
-def _row(tile: ChannelsTile, macro: str) -> list[str]:
+def _row(tile: ChannelsTile, macro: str, most: int) -> list[str]:
     """Taps of one kernel row: as many as may be written out in a loop, and the rest."""
-    turns, rest = divmod(tile.columns, tile.written_out)
-    if turns == 0 or tile.columns == tile.written_out:
+    turns, rest = divmod(tile.columns, most)
+    if turns == 0 or tile.columns == most:
         return _taps(macro, tile.columns)
     counted = [_line(f"mov %[count], #{turns}"), _line("2:")]
     again = [_line("subs %[count], %[count], #1"), _line("bne 2b")]
-    return [*counted, *_taps(macro, tile.written_out), *again, *_taps(macro, rest)]
+    return [*counted, *_taps(macro, most), *again, *_taps(macro, rest)]
 
 
 def _taps(macro: str, count: int) -> list[str]:

@@ -14,6 +14,7 @@ from boards.load import load_board
 from codegen.arenas import Arena
 from codegen.instr.real import literal
 from platforms.baremetal import PLATFORM
+from platforms.base import BuildChoices
 from platforms.folder import write_project
 from platforms.project import App, ProjectSource
 from platforms.runners import qemu
@@ -48,7 +49,10 @@ def failures_on_host(checks: Sequence[Check], directory: Path, compiler: str = "
 
 
 def failures_on_board(
-    checks: Sequence[Check], directory: Path, board_name: str = "mps2-an386"
+    checks: Sequence[Check],
+    directory: Path,
+    board_name: str = "mps2-an386",
+    compiler: str = "arm-none-eabi-gcc",
 ) -> Mapping[str, int]:
     """The same on an emulated board."""
     board = load_board(board_name)
@@ -71,7 +75,7 @@ def failures_on_board(
     files = {**PLATFORM.files(source, board, App.STANDALONE), "src/model/board.c": device_file("board.c")}
     del files["src/main.c"]
     write_project(directory, files)
-    elf = PLATFORM.build(directory, board).elf
+    elf = PLATFORM.build(directory, board, BuildChoices(toolchain=compiler)).elf
     return _failures(qemu.argv(elf, board), checks)
 
 
