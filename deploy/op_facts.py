@@ -58,7 +58,7 @@ def _op(name: str, op: type[Op]) -> dict[str, Any]:
         "elements": list(dict.fromkeys(elements.split(",")[0] for elements in rows)),
         "limits": [constraint.rule for constraint in op.constraints],
         "rounding": {e: {mode: row[mode].value for mode in MODES} for e, row in rows.items()},
-        **{name_of_format: found[name] for name_of_format, found in op_sources().items()},
+        **sources_of(name),
     }
 
 
@@ -66,6 +66,11 @@ def op_sources() -> Mapping[str, Mapping[str, Any]]:
     """Format -> op -> operators that become it, and how many right cases (node tests) have it."""
     sources: Mapping[str, Mapping[str, Any]] = json.loads(_text("op_sources.json"))
     return sources
+
+
+def sources_of(op_name: str) -> Mapping[str, Any]:
+    """Of each format; nothing is known of an op that is new."""
+    return {form: found.get(op_name, {"operators": [], "cases": 0}) for form, found in op_sources().items()}
 
 
 def rounding_rows(op_name: str) -> list[tuple[str, ...]]:

