@@ -44,6 +44,13 @@ middle between two; sums, products and means of activations may still differ by 
 numbers rounds halves to even; what goes element by element (Sigmoid, LeakyRelu, other steps) is a table of
 exact results; what only moves or compares elements is exact.
 """
+ON_SMALL_WEIGHTS = """
+Between real numbers, weights that the file stores as integers (hybrid models, dynamic range quantisation)
+mean their integer times their scale, and sums are of real numbers: activations are not quantised on the way,
+as LiteRT's hybrid kernels do, so results are nearer to the float model's. Weights of dense layers that
+are int8 without zero points stay bytes in flash; those of other layers, and all of float16, become f32: four
+bytes each, four and two times the file's. `deploy inspect --board` shows how much flash constants take.
+"""
 
 
 def ops_page() -> str:
@@ -100,6 +107,7 @@ def tflite_section() -> Iterator[str]:
     yield f"in every bit of their integers, {refused} are refused with a reason, none is wrong. Where there"
     yield "is a dash no case has the operator; what becomes no op leaves nothing to compute.\n"
     yield from counted("tflite", counts, TFLITE, "cases")
+    yield ON_SMALL_WEIGHTS.rstrip()
 
 
 def totals(counts: Counts) -> tuple[int, int]:
