@@ -73,6 +73,7 @@ def compile_graph(
     inputs, outputs = _interface(graph, lowered, plan, names)
     printer = RunPrinter(lowered, plan, library.calls, constants, names, name, target.constant_space, by_pool)
     run = printer.print()
+    is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
     sources = emit_sources(
         name,
         model_hash,
@@ -85,7 +86,7 @@ def compile_graph(
         run,
         constants,
         target.constant_space,
-        made_by(f"Solder {version('solder')}", source_name, model_hash, target, board, options, bool(tuned)),
+        made_by(f"Solder {version('solder')}", source_name, model_hash, target, board, options, is_tuned),
         needs(library, target),
     )
     return CompiledModel(
@@ -164,9 +165,13 @@ def _layers(graph: Graph, lowered: Lowered, printer: RunPrinter) -> tuple[LayerI
     return tuple(layers)
 
 
+def _is_tuned(kernel: Kernel) -> bool:
+    return kernel.space is not None and kernel.point != kernel.space.default
+
+
 def _why(kernel: Kernel) -> str:
     """With what a record may name: the task, and the knobs where they are not the default."""
     if kernel.space is None:
         return kernel.why
-    tuned = "" if kernel.point == kernel.space.default else f"tuned: {point_text(kernel.point)}; "
+    tuned = f"tuned: {point_text(kernel.point)}; " if _is_tuned(kernel) else ""
     return f"{tuned}{kernel.why}; task {kernel.space.task}"

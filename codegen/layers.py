@@ -304,9 +304,9 @@ class RunPrinter:
         return text
 
     def _given_rows(self, param: str, reading: Reading) -> list[str]:
-        """The table of rows that follow no rule."""
+        """The table of rows that follow no rule, where there is more than one row."""
         numbers = [str(number) for rows in reading.access.given for number in rows]
-        if not numbers:
+        if not numbers or reading.tensor == PUSHED or self._has_one_place(self.lowered.tensors[reading.tensor]):
             return []
         lines = wrap(", ".join(numbers) + ",", _LINE - 8)
         table = f"static {constant(self.space)}uint16_t {param}_rows[{len(numbers)}] = {{"

@@ -14,7 +14,7 @@ from boards.board_text import boards_table
 from boards.load import all_boards, load_board
 from codegen.compile import compile_model
 from codegen.facts import facts_of
-from codegen.model import CompileOptions
+from codegen.model import CompiledModel, CompileOptions
 
 Run = Callable[..., Any]
 PDSC = Path(__file__).parents[1] / "boards" / "mini.pdsc"
@@ -108,7 +108,12 @@ def test_code_depends_on_features_not_on_the_cores_name(model: Path) -> None:
         compile_model(model, kind, CompileOptions())
         for kind in (target, replace(target, core="", regions=()))
     )
-    assert of_m4.sources == of_none.sources
+    assert _below_the_heads(of_m4) == _below_the_heads(of_none)
+
+
+def _below_the_heads(model: CompiledModel) -> dict[str, str]:
+    """The sources without the comments on top, which say for what core they were made."""
+    return {name: text.partition("*/")[2] for name, text in model.sources.items()}
 
 
 def test_the_boards_are_given_as_a_table_for_the_readme(run_deploy: Run) -> None:

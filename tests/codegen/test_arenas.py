@@ -165,7 +165,7 @@ def test_states_in_several_memories_are_reset_and_kept(
 ) -> None:
     require_tool("gcc")
     graph = held_rows()
-    model = spread(graph, (Pool("DTCM", 32), Pool("SRAM")))
+    model = spread(graph, (Pool("DTCM", 16), Pool("SRAM")))
     assert {model.plan.buffers[state.name].pool for state in graph.states} == {"DTCM", "SRAM"}
     given = samples(graph, 4)
     host = build(model.sources, tmp_path)

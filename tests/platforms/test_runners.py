@@ -27,7 +27,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_qemu_counts_instructions_and_has_the_uart_on_its_stdio() -> None:
     assert " ".join(qemu.argv(ELF, AN386)) == (
         "qemu-system-arm -M mps2-an386 -nographic -monitor none -serial stdio "
-        "-semihosting-config enable=on,target=native -icount shift=10 -kernel /p/build/firmware.elf"
+        "-semihosting-config enable=on,target=native -icount shift=8 -kernel /p/build/firmware.elf"
     )
 
 
@@ -47,7 +47,7 @@ def test_the_unicorn_process_is_told_the_boards_facts() -> None:
         "--flash=0x0:0x400000",
         "--ram=0x20000000:0x400000",
         "--uart=0x40004000",
-        "--counter=0x40028018:25000000:32:1024",
+        "--counter=0x40028018:25000000:32:256",
     )
 
 
