@@ -306,7 +306,8 @@ class RunPrinter:
     def _given_rows(self, param: str, reading: Reading) -> list[str]:
         """The table of rows that follow no rule, where there is more than one row."""
         numbers = [str(number) for rows in reading.access.given for number in rows]
-        if not numbers or reading.tensor == PUSHED or self._has_one_place(self.lowered.tensors[reading.tensor]):
+        is_pushed = reading.tensor == PUSHED
+        if not numbers or is_pushed or self._has_one_place(self.lowered.tensors[reading.tensor]):
             return []
         lines = wrap(", ".join(numbers) + ",", _LINE - 8)
         table = f"static {constant(self.space)}uint16_t {param}_rows[{len(numbers)}] = {{"
