@@ -8,7 +8,7 @@ from benchmarks.results import Result
 from boards.load import load_board
 from codegen.model import CompileOptions
 from deploy.benching import BenchChoices, measure_cost
-from deploy.device import LineChoices
+from deploy.line import LineChoices
 
 
 def measure(case: Case) -> Result:

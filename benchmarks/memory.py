@@ -19,9 +19,10 @@ from codegen.compile import compile_model
 from codegen.facts import facts_of
 from codegen.model import CompiledModel, CompileOptions
 from codegen.report import make_report
-from deploy.device import LineChoices, open_device
+from deploy.device import open_device
 from deploy.firmware import build_source, model_source
 from deploy.fit import require_fit
+from deploy.line import LineChoices
 from deploy.measure import Meter, run_series
 from deploy.samples import random_samples
 from deploy.tensors import remote_slots

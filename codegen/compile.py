@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -74,7 +75,8 @@ def compile_graph(
     printer = RunPrinter(lowered, plan, library.calls, constants, names, name, target.constant_space, by_pool)
     run = printer.print()
     is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
-    sources = emit_sources(
+    write_sources = partial(
+        emit_sources,
         name,
         model_hash,
         inputs,
@@ -96,7 +98,7 @@ def compile_graph(
         graph=graph,
         target=target,
         options=options,
-        sources=sources,
+        write_sources=write_sources,
         inputs=inputs,
         outputs=outputs,
         request=fitted.request,

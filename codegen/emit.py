@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING
 
 from aot.ir.types import TensorType
 from codegen.arenas import Arena, line_bytes
@@ -18,6 +17,9 @@ from codegen.model import TensorInfo
 from codegen.names import comment_text, string_text
 from codegen.provenance import Need
 from codegen.states import StateInfo
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def emit_sources(
@@ -142,6 +144,8 @@ static inline void fill_32(float *row, uint32_t elements, float value)
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     return Environment(
         loader=PackageLoader("codegen"),
         undefined=StrictUndefined,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import accumulate, groupby, pairwise
 from math import cos, pi, sin
-from xml.sax.saxutils import escape
 
 from codegen.facts import ModelFacts
 from codegen.memory_map import BufferLife, MemoryMap
@@ -287,7 +287,7 @@ def _text(
 
 def _xml(text: str) -> str:
     """Names are the user's: markup is escaped, and so are characters that XML cannot hold."""
-    return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
+    return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text), quote=False)
 
 
 def _n(number: float) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from aot.frontend.given import NOTHING_GIVEN, Given
 from aot.ir.graph import Array, Graph
@@ -101,7 +102,7 @@ class LayerInfo:
     rows: int  # rows of the output tensor, padding rows not counted
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CompiledModel:
     name: str  # a C identifier in lower case
     source_name: str  # the model file's name, without folders
@@ -109,7 +110,7 @@ class CompiledModel:
     graph: Graph  # after all passes: what the layers compute
     target: Target
     options: CompileOptions
-    sources: Mapping[str, str]  # "<name>.c", "<name>.h", "<name>_weights.c", "<name>_describe.c" -> text
+    write_sources: Callable[[], Mapping[str, str]] = field(repr=False)
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     request: PlanRequest
@@ -121,3 +122,8 @@ class CompiledModel:
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]
     parameters: Mapping[str, Array]  # packed constants by C name
+
+    @cached_property
+    def sources(self) -> Mapping[str, str]:
+        """ "<name>.c", "<name>.h", "<name>_weights.c", ... -> text; written when first asked for."""
+        return self.write_sources()

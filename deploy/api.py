@@ -22,9 +22,10 @@ from codegen.model import Rounding
 from codegen.tuning_records import read_records
 from deploy.cache import cached
 from deploy.compiling import Compiled, compile_for
-from deploy.device import LineChoices, open_device
+from deploy.device import open_device
 from deploy.firmware import Prepared, build, prepare, prepare_compiled
 from deploy.inspecting import Inspection, inspect_file
+from deploy.line import LineChoices
 from deploy.measure import Meter, Spread, run_series, spread
 from deploy.samples import RANDOM_SAMPLES, Samples, make_samples, random_samples
 from deploy.settings import chosen, make_options

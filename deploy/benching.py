@@ -14,8 +14,9 @@ from boards.board import Board
 from codegen.model import CompileOptions, LayerInfo
 from codegen.tuning_records import TuningRecord
 from deploy.compiling import Compiled, compile_for
-from deploy.device import Device, LineChoices, open_device
+from deploy.device import Device, open_device
 from deploy.firmware import build_source, model_source
+from deploy.line import LineChoices
 from deploy.measure import Meter, run_series
 from deploy.samples import Samples, random_samples
 from deploy.tensors import remote_slots

@@ -10,23 +10,13 @@ from pathlib import Path
 
 from aot.errors import OutputError
 from deploy.firmware import Ready
+from deploy.line import LineChoices
 from platforms.elf import place_at
-from platforms.patience import RUN_S, deadlines_for
+from platforms.patience import deadlines_for
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
-from platforms.runners.runner import ANYWHERE, Where
 from platforms.transport.base import Transport
 from platforms.transport.trace import TraceTransport
-
-
-@dataclass(frozen=True, slots=True)
-class LineChoices:
-    """What the user may say about reaching the board."""
-
-    runner: str | None = None
-    where: Where = ANYWHERE
-    trace: Path | None = None  # every packet is written there
-    run_s: float = RUN_S  # what one run may take
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 from aot.target import Feature, Target
 from boards.board import Board
-from codegen.archive import read_archive
 from codegen.archive_file import is_archive
 from codegen.compile import compile_model
 from codegen.facts import facts_of
@@ -69,6 +68,8 @@ def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> In
     """A model file is compiled for the board, an archive is read; neither needs a C compiler."""
     target = board.target if board else None
     if is_archive(path):
+        from codegen.archive import read_archive
+
         facts = read_archive(path).facts
         if board:
             require_core(facts, board)

@@ -14,8 +14,6 @@ from aot.plan.model import Pool
 from aot.target import Optimize
 from codegen.model import CompileOptions, ConstantRule, Rounding
 from codegen.tuning_records import TuningRecord, read_records
-from deploy.device import LineChoices
-from platforms.runners.runner import Where
 
 Choice = TypeVar("Choice", bound=Enum)
 
@@ -37,12 +35,6 @@ def tuning_records(arguments: argparse.Namespace) -> tuple[TuningRecord, ...]:
     """What deploy.options.add_tuning_records added."""
     path: Path | None = arguments.tuning_records
     return read_records(path) if path is not None else ()
-
-
-def line_choices(arguments: argparse.Namespace) -> LineChoices:
-    """What deploy.options.add_line added."""
-    where = Where(arguments.serial, arguments.port)
-    return LineChoices(arguments.runner, where, arguments.trace, arguments.deadline)
 
 
 def make_options(optimize: str, rounding: str, ram_bytes: int | None) -> CompileOptions:

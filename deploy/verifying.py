@@ -20,8 +20,9 @@ from deploy.compare import (
 )
 from deploy.compiling import Compiled
 from deploy.console import progress
-from deploy.device import Device, LineChoices, open_device
+from deploy.device import Device, open_device
 from deploy.firmware import build, prepare_compiled
+from deploy.line import LineChoices
 from deploy.measure import run_series
 from deploy.samples import Samples
 from deploy.tensors import remote_slots

@@ -37,12 +37,9 @@ def order_by_demand(firings: Firings, recipe: Recipe) -> list[int]:
 
 def _goals(firings: Firings) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """With their firings: stages not only other stages want rows of; stages with rows nobody wants."""
-    asked = [0] * len(firings.counts)
-    for waits in firings.waits:
-        for stage, count in (wait for firing in waits for wait in firing):
-            asked[stage] = max(asked[stage], count)
-    last = [(s, n) for s, n in enumerate(firings.counts) if n and asked[s] < max(firings.wanted[s], 1)]
-    return last, [(s, n) for s, n in enumerate(firings.counts) if n > firings.wanted[s]]
+    counts, asked, wanted = firings.counts, firings.asked, firings.wanted
+    last = [(s, n) for s, n in enumerate(counts) if n and asked[s] < max(wanted[s], 1)]
+    return last, [(s, n) for s, n in enumerate(counts) if n > wanted[s]]
 
 
 def _in_step(goals: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
@@ -71,8 +68,10 @@ class _Walk:
             if missing is not None:
                 stack.append((*missing, False))
                 continue
-            stack += [(tail, self.counts[tail], False) for tail in self._fire(stage)]
-            stack += [(follower, self.counts[follower], True) for follower in self.followers[stage]]
+            for tail in self._fire(stage):
+                stack.append((tail, self.counts[tail], False))
+            for follower in self.followers[stage]:
+                stack.append((follower, self.counts[follower], True))
 
     def _fire(self, stage: int) -> list[int]:
         """Fires it, and says which stages now have only firings left that nobody will ask for.

@@ -52,6 +52,7 @@ class Firings:
     starts: tuple[int, ...]  # the number of each stage's first firing
     waits: tuple[tuple[tuple[Wait, ...], ...], ...]  # [stage][firing]
     next_waiting: tuple[tuple[int, ...], ...]  # [stage][firing] -> the first from here that waits, or the end
+    asked: tuple[int, ...]  # firings of each stage that others wait for
     wanted: tuple[int, ...]  # firings of each stage up to the last whose rows anybody wants
     reads_on: tuple[bool, ...]  # whether a stage reads anything after its wanted firings
     row_starts: tuple[int, ...]  # the number of each tensor's first row, and of all rows
@@ -77,6 +78,7 @@ def number_firings(request: PlanRequest) -> Firings:
         starts=starts,
         waits=waits,
         next_waiting=tuple(_next_waiting(firings) for firings in waits),
+        asked=_asked(waits),
         wanted=wanted,
         reads_on=tuple(_reads_on(stage, count) for stage, count in zip(request.stages, wanted, strict=True)),
         row_starts=row_starts,
@@ -186,6 +188,13 @@ def _next_waiting(waits: tuple[tuple[Wait, ...], ...]) -> tuple[int, ...]:
     for firing in range(len(waits) - 1, -1, -1):
         found.append(firing if waits[firing] else found[-1])
     return tuple(reversed(found))
+
+
+def _asked(waits: tuple[tuple[tuple[Wait, ...], ...], ...]) -> tuple[int, ...]:
+    asked = [0] * len(waits)
+    for stage, count in (wait for firings in waits for firing in firings for wait in firing):
+        asked[stage] = max(asked[stage], count)
+    return tuple(asked)
 
 
 def _wanted(

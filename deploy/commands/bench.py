@@ -10,8 +10,9 @@ from boards.load import load_board
 from deploy import options
 from deploy.benching import BenchChoices, Cost, measure_cost
 from deploy.console import print_result, progress, table
+from deploy.line import line_choices
 from deploy.measure import Meter
-from deploy.settings import compile_options, line_choices, tuning_records
+from deploy.settings import compile_options, tuning_records
 
 EXAMPLE = """
 deploy bench kws.tflite vww.tflite --board mps2-an386 --json

@@ -10,10 +10,11 @@ from deploy import options
 from deploy.console import print_result, progress, table
 from deploy.device import open_device
 from deploy.firmware import Ready, build, prepare
+from deploy.line import line_choices
 from deploy.measure import Measured, Meter, run_series, spread
 from deploy.results import require_results_place, write_results
 from deploy.samples import Samples, read_samples
-from deploy.settings import compile_options, line_choices
+from deploy.settings import compile_options
 from deploy.tensors import remote_slots
 from platforms.base import BuildChoices
 

@@ -9,8 +9,9 @@ from boards.load import load_board
 from deploy import options
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
+from deploy.line import line_choices
 from deploy.samples import RANDOM_SAMPLES, Samples, random_samples, read_samples
-from deploy.settings import compile_options, line_choices, tuning_records
+from deploy.settings import compile_options, tuning_records
 from deploy.tensors import graph_slots
 from deploy.verifying import verify_model
 

@@ -21,8 +21,9 @@ from deploy.benching import BenchChoices, Cost, measure_cost
 from deploy.compare import differences, reference_outputs
 from deploy.compiling import compile_for
 from deploy.console import progress, table
-from deploy.device import LineChoices, open_device
+from deploy.device import open_device
 from deploy.firmware import build, prepare_compiled
+from deploy.line import LineChoices
 from deploy.measure import Measured, Meter, run_series
 from deploy.samples import Samples, read_samples
 from deploy.tensors import remote_slots

@@ -13,8 +13,9 @@ from aot.target import Optimize
 from boards.load import load_board
 from codegen.compile import compile_model
 from codegen.model import CompileOptions
-from deploy.device import LineChoices, open_device
+from deploy.device import open_device
 from deploy.firmware import build_source, model_source
+from deploy.line import LineChoices
 from platforms.base import BuildChoices
 from platforms.stack_depth import LIBRARY_BYTES, StackDepth, run_stack, stack_depth, stack_usage
 
