@@ -33,13 +33,12 @@ that no planner of whole tensors can beat; what of the `speed` arena lies beside
 layer with most of it (copies in another format, 16-bit rows, margins, sums): `speed` is never above the
 bound and that together; TensorFlow Lite Micro's arena; the C stack of a run at most. *Rows cost*:
 instructions more than with the same kernels over whole tensors; a line stands where a model does not
-fit this board or has not been run. Not in it yet: onnx_ulfd_slim320_f32, coral_deeplab_dm05_uint8 and
-lrt_conformer_f32, whose arenas are 1,580,872, 7,633,293 and 40,217,420 bytes.
+fit this board.
 
-Where rows do not help: vectors (autoencoders, recurrent and keyword models of one row) have none, and
-attention multiplies whole matrices; there the arena is the bound, or less where results are computed in
-place. A gate over all channels (squeeze and excite) keeps the tensor it scales. The floor is what is live
-at once, or what rings that turn at the same time, and so cannot share a byte, take together.
+Where rows do not help: vectors (autoencoders, recurrent and keyword models of one row) have none; there the
+arena is the bound, or less where results are computed in place. What is transposed between two layers is
+there whole. A gate over all channels (squeeze and excite) keeps the tensor it scales. The floor is what is
+live at once, or what rings that turn at the same time, and so cannot share a byte, take together.
 
 """
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
 
 from aot.ir.types import DType
@@ -19,9 +20,9 @@ from codegen.loops.ir import Role
 from codegen.loops.print_c import shape_struct
 from codegen.lower import PUSHED, Lowered, LoweredStage, Reading, Tensor
 from codegen.margin_text import filled_margins, filled_row
-from codegen.model import RowFormat
 from codegen.names import comment_text
 from codegen.order_text import counter_type, ordered_runs, streamed_order
+from codegen.row_pointers import given_number, given_row, plus, ruled_row
 
 _LINE = 100
 _ROW = re.compile(r"\brow\b")
@@ -117,7 +118,7 @@ class RunPrinter:
         return tensor.rows == 1 or (not is_callers and self.plan.buffers[tensor.name].rows_held == 1)
 
     def _place(self, buffer: Buffer) -> str:
-        return f"run->{self.arenas[buffer.pool].name}{_plus(buffer.offset)}"
+        return f"run->{self.arenas[buffer.pool].name}{plus(buffer.offset)}"
 
     def _row_of(self, tensor: Tensor, row: str) -> str:
         """The call of its accessor."""
@@ -217,12 +218,12 @@ class RunPrinter:
         """The pointer to the row that is written, and the zero points around it."""
         fmt = out.format
         c_type = storage_dtype(out.type, fmt).c_name
-        lines = [f"    {c_type} *const y = {self._row_of(out, f'row{_plus(fmt.top)}')};"]
+        lines = [f"    {c_type} *const y = {self._row_of(out, f'row{plus(fmt.top)}')};"]
         if fmt.top:
             above = self._filled(out, [str(r) for r in range(fmt.top)])
             lines += ["    if (row == 0) { /* the rows above the image */", *above, "    }"]
         if fmt.bottom:
-            below = self._filled(out, [f"row{_plus(fmt.top + r)}" for r in range(fmt.bottom)])
+            below = self._filled(out, [f"row{plus(fmt.top + r)}" for r in range(fmt.bottom)])
             lines += [f"    if (row == {out.image_rows}u) {{ /* the rows below the image */", *below]
             lines += ["        return;", "    }"]
         return lines + self._margin_lines(out)
@@ -305,6 +306,8 @@ class RunPrinter:
 
     def _given_rows(self, param: str, reading: Reading) -> list[str]:
         """The table of rows that follow no rule, where there is more than one row."""
+        if reading.access.turns is not None:
+            return []
         numbers = [str(number) for rows in reading.access.given for number in rows]
         is_pushed = reading.tensor == PUSHED
         if not numbers or is_pushed or self._has_one_place(self.lowered.tensors[reading.tensor]):
@@ -316,31 +319,11 @@ class RunPrinter:
     def _row_pointer(self, param: str, reading: Reading, number: int) -> str:
         if reading.tensor == PUSHED:
             return "run->pushed"
-        tensor, access = self.lowered.tensors[reading.tensor], reading.access
-        if access.given:
-            top = _plus(tensor.format.top) if reading.view is None else ""
-            place = f"row * {access.count}u{_plus(number)}" if access.count > 1 else "row"
-            return self._row_of(tensor, f"{param}_rows[{place}]{top}")
-        offset = access.first + number * access.step
-        base = "row" if access.stride == 1 else f"row * {access.stride}u"
-        if reading.view is None:
-            return self._row_of(tensor, f"{base}{_plus(offset + tensor.format.top)}")
-        return self._part_pointer(access.stride, offset, reading.view, tensor)
-
-    def _part_pointer(self, stride: int, offset: int, view: RowFormat, tensor: Tensor) -> str:
-        """A row of a view: within the row of the tensor that holds it, or in a tensor that is one piece."""
-        size, base = view.row_elements, f"row * {stride}u"
-        if tensor.whole:
-            return f"{self._row_of(tensor, '0')} + ({base}{_plus(offset)}) * {size}u"
-        parts = tensor.format.row_elements // size
-        offset += view.top
-        if stride % parts == 0:
-            row, part = divmod(offset, parts)
-            base = "row" if stride == parts else f"row * {stride // parts}u"
-            within = f" + {part * size}u" if part else ""
-            return f"{self._row_of(tensor, f'{base}{_plus(row)}')}{within}"
-        number = f"(row * {stride}u{_plus(offset)})"
-        return f"{self._row_of(tensor, f'{number} / {parts}u')} + {number} % {parts}u * {size}u"
+        tensor = self.lowered.tensors[reading.tensor]
+        row_of = partial(self._row_of, tensor)
+        if reading.access.given:
+            return given_row(given_number(reading.access, param, number), reading.view, tensor, row_of)
+        return ruled_row(reading.access, number, reading.view, tensor, row_of)
 
     def _order(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         receiver = self.lowered.receiver
@@ -372,12 +355,6 @@ def _row_params(stage: LoweredStage) -> list[LoopBuffer]:
 
 def _pointer(c_type: str, place: str) -> str:
     return f"({c_type} *)(void *){f'({place})' if ' ' in place else place}"
-
-
-def _plus(number: int) -> str:
-    if number == 0:
-        return ""
-    return f" + {number}u" if number > 0 else f" - {-number}u"
 
 
 def _shape_lines(kernel: SharedKernel) -> list[str]:

@@ -25,7 +25,8 @@ def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     if x.rank != 4 or y.rank != 4 or x.shape[0] != 1 or y.shape[0] != 1:
         return fact
     fits = op.sizes(x)[2] == op.sizes_of_second(y)[1]
-    return None if fits and len({x.shape[1], y.shape[1]} - {1}) <= 1 else fact
+    pairs = {x.shape[1], y.shape[1]} - {1}
+    return None if fits and (len(pairs) <= 1 or x.shape[1] % y.shape[1] == 0) else fact
 
 
 def _second(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -39,14 +40,21 @@ def _second(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class BatchMatmul(Op):
-    """Inputs: x [1, pairs or 1, M, K], y [1, pairs or 1, K, N]; either may be stored transposed."""
+    """Inputs: x [1, pairs or 1, M, K], y [1, matrices, K, N]; either may be stored transposed.
+
+    Each of y goes with as many of x one after the other: pairs / matrices of them.
+    """
 
     name: ClassVar[str] = "batch_matmul"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(2, 2),
         limits.SUM_TYPES,
         limits.WEIGHTS_LIKE_INPUT,
-        Constraint("matrices must fit and there must be as many of both, or one of one of them", _shapes),
+        Constraint(
+            "matrices must fit; there must be as many of both, or one of one of them, "
+            "or of the first a multiple of the second",
+            _shapes,
+        ),
         limits.INTEGERS_ARE_QUANTISED,
         Constraint("the second operand must be quantised with one scale and one zero point", _second),
         limits.RESCALE_FITS,
@@ -80,7 +88,7 @@ class BatchMatmul(Op):
         x, y = (centred(given(a), t) for a, t in zip(arrays, types, strict=True))
         x = x.swapaxes(2, 3) if self.x_transposed else x
         y = y.swapaxes(2, 3) if self.y_transposed else y
-        sums = x @ y
+        sums = x @ np.repeat(y, max(1, x.shape[1] // y.shape[1]), axis=1)
         if out.dtype is DType.F32:
             return (sums.astype(np.float32),)
         multipliers = product_requant(types[0], types[1], out)
@@ -91,8 +99,8 @@ class BatchMatmul(Op):
         return Cost(macs=results * self.sizes(given(inputs[0]))[2], elementwise=results)
 
     def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        pairs = outputs[0].shape[1]
-        return tuple(ROW_BY_ROW if given(t).shape[1] == pairs else ONE_ROW for t in inputs)
+        maps = {outputs[0].shape[1]: ROW_BY_ROW, 1: ONE_ROW}
+        return tuple(maps.get(given(t).shape[1]) for t in inputs)
 
 
 def product_requant(x: TensorType, y: TensorType, out: TensorType) -> Multipliers:

@@ -28,10 +28,12 @@ from codegen.loops.ir import (
     For,
     Proc,
     Role,
+    Stmt,
     Store,
     at,
     load,
 )
+from codegen.loops.schedule import privatize, reorder, split, unroll
 from codegen.model import RowFormat
 
 
@@ -40,7 +42,8 @@ class _Operand:
     """A matrix as the nest reads it: a row of a tensor, or constant."""
 
     buffer: Buffer
-    value: Expr  # counted from the zero point
+    value: Expr  # as it is stored
+    zero_point: int
     access: RowAccess | None = None
     data: Array | None = None
     per_row: int = 0  # elements of a matrix, where each firing has its own
@@ -61,28 +64,28 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     m, n, k = variable("m"), variable("n"), variable("k")
     formats = iter(inputs)
     places = ((k, m) if op.x_transposed else (m, k), (n, k) if op.y_transposed else (k, n))
-    first, second = (
+    first, second = operands = [
         _constant(site, i, *place) if i in site.constants else _rows(site, i, next(formats), *place)
         for i, place in enumerate(places)
-    )
+    ]
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     total = Buffer("sum", _sum_dtype(site), 1, Role.LOCAL)
+    line = _line(first, second, total.dtype, depth)
     body = (
         Declare(total),
-        Store(at(total), Const(0.0 if total.dtype is DType.F32 else 0)),
-        For("k", depth, (Accumulate(at(total), Binary("*", first.value, second.value)),)),
+        Store(at(total), line.start),
+        For("k", depth, (Accumulate(at(total), Binary("*", _centred(first), second.value)),)),
         Store(at(ys, (m + y.left) * y.x_step + n * y.c_step), _stored(site, load(total))),
     )
-    operands = (first, second)
     proc = Proc(
         f"matmul_{rows}x{depth}_by_{columns}",
         (*(o.buffer for o in operands), ys),
-        (For("m", rows, (For("n", columns, body),)),),
+        (For("m", rows, (*line.sum, For("n", columns, body))),),
     )
     return Kernel(
-        schedule="plain",
-        why="one result at a time",
-        proc=proc,
+        schedule="columns",
+        why=f"{_TOGETHER} results side by side",
+        proc=_tiled(proc),
         summary=f"A product of matrices: {rows}x{depth} by {depth}x{columns}.",
         access=tuple(o.access for o in operands if o.access is not None),
         constants={o.buffer.name: o.data for o in operands if o.data is not None},
@@ -90,29 +93,64 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
+def _tiled(proc: Proc) -> Proc:
+    """An element of the first matrix is loaded once for several columns of the second."""
+    proc = split(proc, "n", _TOGETHER, "nb", "ni")
+    return reorder(unroll(privatize(proc, ("sum",), "ni"), "ni"), "ni", "k")
+
+
 _NAMES = "ab"
+_TOGETHER = 4  # sums in registers
 
 
 def _rows(site: Site, position: int, x: RowFormat, row: Affine, column: Affine) -> _Operand:
     buffer = Buffer(_NAMES[position], storage_dtype(site.input(position), x), x.row_elements, Role.ROWS)
     element = (row + x.left) * x.x_step + column * x.c_step
-    same_rows = site.input(position).shape[1] == site.outputs[0].shape[1]
-    access = RowAccess(stride=int(same_rows), first=0, count=1)
-    return _Operand(buffer, _centred(site, position, load(buffer, element)), access)
+    return _Operand(buffer, load(buffer, element), _zero_point(site, position), _access(site, position))
+
+
+def _access(site: Site, position: int) -> RowAccess:
+    """Each of its matrices serves as many rows of the result."""
+    matrices, rows = site.input(position).shape[1], site.outputs[0].shape[1]
+    if 1 < matrices < rows:
+        return RowAccess(0, 0, 1, given=tuple((row * matrices // rows,) for row in range(rows)))
+    return RowAccess(stride=int(matrices == rows), first=0, count=1)
 
 
 def _constant(site: Site, position: int, row: Affine, column: Affine) -> _Operand:
     tensor, data = site.input(position), site.constants[position]
     _, pairs, height, width = tensor.shape
     buffer = Buffer(_NAMES[position], tensor.dtype, height * width, Role.CONSTANT)
-    value = _centred(site, position, load(buffer, row * width + column))
-    return _Operand(buffer, value, None, data.reshape(-1), height * width if pairs > 1 else 0)
+    value, per_row = load(buffer, row * width + column), height * width if pairs > 1 else 0
+    return _Operand(buffer, value, _zero_point(site, position), None, data.reshape(-1), per_row)
 
 
-def _centred(site: Site, position: int, value: Expr) -> Expr:
+def _zero_point(site: Site, position: int) -> int:
     quant = site.input(position).quant
-    zero = 0 if quant is None else quant.zero_point
-    return Binary("-", value, Const(zero)) if zero else value
+    return 0 if quant is None else quant.zero_point
+
+
+def _centred(operand: _Operand) -> Expr:
+    return Binary("-", operand.value, Const(operand.zero_point)) if operand.zero_point else operand.value
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The sum of a line of the first matrix: times the second's zero point, what results begin without."""
+
+    sum: tuple[Stmt, ...]
+    start: Expr  # of each result
+
+
+def _line(first: _Operand, second: _Operand, dtype: DType, depth: int) -> _Line:
+    if not second.zero_point:
+        return _Line((), Const(0.0 if dtype is DType.F32 else 0))
+    line = Buffer("line", dtype, 1, Role.LOCAL)
+    total = For("k", depth, (Accumulate(at(line), _centred(first)),))
+    return _Line(
+        (Declare(line), Store(at(line), Const(0)), total),
+        Binary("*", load(line), Const(-second.zero_point)),
+    )
 
 
 def _sum_dtype(site: Site) -> DType:

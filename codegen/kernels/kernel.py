@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from aot.ir.graph import Array, Node
 from aot.ir.types import DType, TensorType
 from aot.target import Feature, Optimize, Target
@@ -68,6 +70,16 @@ class RowAccess:
         """Of the image, for that row of the result."""
         first = y * self.stride + self.first
         return self.given[y] if self.given else tuple(first + i * self.step for i in range(self.count))
+
+    @property
+    def turns(self) -> tuple[int, int] | None:
+        """(each, rows) where the given row for y is y // each % rows."""
+        if self.count > 1 or not self.given:
+            return None
+        numbers = np.array(self.given)[:, 0]
+        rows = int(numbers.max()) + 1
+        each = int(np.argmax(numbers > 0)) or 1
+        return (each, rows) if (numbers == np.arange(len(numbers)) // each % rows).all() else None
 
 
 @dataclass(frozen=True)

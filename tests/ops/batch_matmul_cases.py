@@ -27,6 +27,7 @@ def with_zero_point(weights: Weights, zero_point: int) -> Weights:
 CASES = (
     case("pairs", BatchMatmul(), int8(1, 3, 4, 5, zero_point=4), int8(1, 3, 5, 2, zero_point=-9)),
     case("one_for_all", BatchMatmul(), int8(1, 4, 2, 7), int8(1, 1, 7, 3, zero_point=127)),
+    case("one_for_two", BatchMatmul(), int8(1, 6, 2, 5), int8(1, 3, 5, 4, zero_point=11)),
     case("x_transposed", BatchMatmul(x_transposed=True), int8(1, 2, 6, 3, zero_point=-128), int8(1, 2, 6, 2)),
     case("y_transposed", BatchMatmul(y_transposed=True), int8(1, 2, 3, 6), int8(1, 2, 2, 6, zero_point=5)),
     case("one_by_one", BatchMatmul(), int8(1, 1, 1, 1, scale=1.0), int8(1, 1, 1, 1, scale=0.9), OUT),

@@ -205,7 +205,8 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         BatchMatmul(),
         [int8(1, 2, 3, 4), int8(1, 3, 4, 2)],
         int8(1, 3, 3, 2),
-        "matrices must fit and there must be as many of both, or one of one of them: 1x2x3x4 and 1x3x4x2",
+        "matrices must fit; there must be as many of both, or one of one of them, "
+        "or of the first a multiple of the second: 1x2x3x4 and 1x3x4x2",
     ),
     "lstm types": (
         Lstm(),

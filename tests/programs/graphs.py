@@ -11,6 +11,7 @@ from aot.ir.graph import Array, Graph, Node
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.binary import Add
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
@@ -309,6 +310,30 @@ def doubled() -> Graph:
     return d.graph(d.conv("y", d.node("wide", Gather(2), tall, quant=d.types[small], weights=[columns]), 4))
 
 
+def attention() -> Graph:
+    """Scores of four heads, a mask for each pair of them and one for all, the softmax, the next product."""
+    d = Draft()
+    q, k, v = d.input("q", 1, 4, 6, 16), d.input("k", 1, 4, 16, 24), d.input("v", 1, 4, 24, 16)
+    mask, lines = d.input("mask", 2, 1, 1, 24, scale=0.3), d.input("lines", 1, 1, 6, 1, scale=0.3)
+    scores = d.node("scores", BatchMatmul(), q, k, quant=int8(scale=0.15, zero_point=6))
+    masked = d.add("masked", d.reshape("heads", scores, 2, 2, 6, 24), mask, scale=0.2)
+    soft = d.softmax("soft", d.add("lined", masked, lines, scale=0.25))
+    pairs = d.reshape("pairs", soft, 1, 4, 6, 24)
+    return d.graph(d.node("y", BatchMatmul(), pairs, v, quant=int8(scale=0.03)))
+
+
+def given_rows_of_views() -> Graph:
+    """Rows in no order, out of views: of parts of a tensor's rows, and of rows that lie across them."""
+    d = Draft()
+    x = d.conv("conv", d.input("x", 1, 6, 4, 3), 4)
+    made = []
+    for name, shape, picks in (("parts", (12, 2), [1, 0, 5, 11, 3]), ("across", (3, 8), [2, 2, 0])):
+        rows = Weights(TensorType(DType.I32, (len(picks),)), np.array(picks, np.int32))
+        view = d.reshape(f"{name}.seen", x, 1, *shape, 4)
+        made.append(d.node(name, Gather(1), view, quant=d.types[x], weights=[rows]))
+    return d.graph(*made)
+
+
 def flattened_odd_rows() -> Graph:
     """A dense layer takes rows of 15 elements, by fours."""
     d = Draft()
@@ -351,9 +376,11 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
     maker.__name__: maker
     for maker in (
         alike_but_for_scales,
+        attention,
         classifier,
         doubled,
         flattened_odd_rows,
+        given_rows_of_views,
         input_passed_through,
         layers_alike,
         line_of_samples,
