@@ -12,17 +12,31 @@ from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import Elementwise
-from aot.ops.op import Constraint, Types, given
+from aot.ops.op import Constraint, Op, Types, given
+
+
+def _width(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Convert)
+    x = given(inputs[0])
+    fits = not op.of_bits or x.dtype.bytes == op.to.bytes
+    return None if fits else f"{x.dtype.value} would become {op.to.value}"
 
 
 @dataclass(frozen=True, slots=True)
 class Convert(Elementwise):
-    """Input: x, its stored numbers. Reals are truncated and clamped to the type, integers lose upper bits."""
+    """Input: x, its stored numbers. Reals are truncated and clamped to the type, integers lose upper bits.
+
+    With `of_bits` no number is converted: its bits are read as the other type, which is as wide.
+    """
 
     name: ClassVar[str] = "convert"
     elementwise: ClassVar[tuple[int, ...]] = (0,)
-    constraints: ClassVar[tuple[Constraint, ...]] = (limits.input_count(1, 1),)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        Constraint("bits are read as a type of as many", _width),
+    )
     to: DType = DType.F32
+    of_bits: bool = False
 
     def result_dtype(self, inputs: Types) -> DType:
         return self.to
@@ -31,6 +45,8 @@ class Convert(Elementwise):
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
         x = given(arrays[0])
+        if self.of_bits:
+            return (np.ascontiguousarray(x).view(self.to.numpy).reshape(x.shape),)
         if x.dtype.kind == "f" and self.to.is_integer:
             low, high = real_limits(self.to)
             whole = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0)

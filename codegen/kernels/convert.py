@@ -27,7 +27,7 @@ _AT_ONCE = 4  # numbers in a turn of the loop, which takes as long as the conver
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     op = site.node.op
     assert isinstance(op, Convert)
-    function = _function(site.input(0).dtype, op.to, site.target)
+    function = _function(site.input(0).dtype, op, site.target)
 
     def result(values: Sequence[Load]) -> Expr:
         return Apply(function, tuple(values))
@@ -39,8 +39,12 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return replace(kernel, proc=unroll_by(kernel.proc, inner, _AT_ONCE))
 
 
-def _function(source: DType, to: DType, target: Target) -> Function:
-    name, meaning = f"{to.value}_of_{source.value}", _meaning(source, to)
+def _function(source: DType, op: Convert, target: Target) -> Function:
+    to, meaning = op.to, _meaning(source, op)
+    if op.of_bits:
+        text = f"((union {{ {source.c_name} from; {to.c_name} to; }}){{a}}).to"
+        return expression_function(f"{to.value}_by_bits_of_{source.value}", to, (source,), text, meaning)
+    name = f"{to.value}_of_{source.value}"
     if (source, to) == (DType.F32, DType.I32) and target.has(Feature.FPU):
         return truncation(name, meaning)
     return expression_function(name, to, (source,), _text(source, to), meaning)
@@ -58,8 +62,8 @@ def _text(source: DType, to: DType) -> str:
     return f"a > {literal(high)} ? {most} : {inside}"
 
 
-def _meaning(source: DType, to: DType) -> Callable[[Any], Any]:
-    op, x, y = Convert(to), TensorType(source, (1,)), TensorType(to, (1,))
+def _meaning(source: DType, op: Convert) -> Callable[[Any], Any]:
+    x, y = TensorType(source, (1,)), TensorType(op.to, (1,))
 
     def compute(value: Any) -> Any:
         return op.reference([np.asarray([value], source.numpy)], (x,), (y,))[0][0].item()

@@ -55,7 +55,8 @@ def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
     assert refusal(file_of(nodes, inputs, ["c", "d", "e", "f", "g"])) == [
         "error: ONNX operators MaxRoiPool, Unique, com.microsoft.GroupQueryAttention are not supported",
         "  net.onnx",
-        '  MaxRoiPool, it reads where the data of the run says, between pixels: "crop", "c"',
+        "  MaxRoiPool, its regions take as many pixels as the data says, RoiAlign takes a fixed number: "
+        '"crop", "c"',
         "    end the model before it and do this in the application",
         '  Unique, the size of its result depends on the data, sizes must be known: "d"',
         "    end the model before it and do this in the application",
@@ -139,7 +140,7 @@ def test_an_operator_in_a_function_and_in_a_branch_is_named_with_the_way_to_it()
     ]
     data = file_of(nodes, [info("x", 3)], ["b", "c"], (function,), taken=np.asarray(True))
     told = refusal(data)
-    assert told[2].endswith('pixels: "first/crop", "second/crop"')
+    assert told[2].endswith('number: "first/crop", "second/crop"')
     assert told[4].endswith('"if/u"')
     data = file_of(nodes[2:], [info("x", 3)], ["c"], (function,), taken=np.asarray(False))
     assert read_onnx(data, "net.onnx").outputs == ("c",), "a branch that is not taken may hold anything"

@@ -1,7 +1,7 @@
 """Runs ONNX's node tests as compiled C: each is right, refused with a reason, or wrong.
 
-`python tests/onnx_nodes/node_run.py [WORD ...]` prints a table of all, or of those whose names hold a word;
-with `--store` it runs all and writes the counts that docs/ops.md shows.
+`PYTHONPATH=.:tests/suites python tests/onnx_nodes/node_run.py [WORD ...]` prints a table of all, or of
+those whose names hold a word; with `--store` it runs all and writes the counts that docs/ops.md shows.
 """
 
 from __future__ import annotations

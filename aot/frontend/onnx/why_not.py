@@ -16,14 +16,12 @@ class Reason:
 _CUT = "end the model before it and do this in the application"
 _TEXTS = Reason("it works on texts, numbers are supported", _CUT)
 _SEQUENCES = Reason("it works on sequences, tensors are supported", "export the model with tensors only")
-_OPTIONAL = Reason(
-    "it works on values that may be absent, tensors are supported", "export the model with tensors only"
-)
 _SIZES = Reason("the size of its result depends on the data, sizes must be known", _CUT)
 _RANDOM = Reason("it gives random numbers", "export the model for inference, or make them an input")
 _TRAINING = Reason("it is for training", "export the model for inference")
 _OTHER_METHODS = Reason(
-    "it belongs to other methods than networks", "train a network for the task, or run it in the application"
+    "it belongs to other methods than networks and trees",
+    "train a network or trees for the task, or run it in the application",
 )
 _FUSED = Reason(
     "it is a fused operator of onnxruntime's optimiser", "give the model as it was before it was optimised"
@@ -32,24 +30,20 @@ _DYNAMIC_LSTM = Reason(
     "it measures the range of its state at each step, here ranges are fixed",
     'quantise the model without it: quantize_dynamic(..., op_types_to_quantize=["MatMul", "Conv"])',
 )
-_REGIONS = Reason("it reads where the data of the run says, between pixels", _CUT)
+_REGIONS = Reason("its regions take as many pixels as the data says, RoiAlign takes a fixed number", _CUT)
 _UNKNOWN = Reason(
     "", "export the model without it, or have the file define it by others (onnx.helper.make_function)"
 )
 _OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
     {
         **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"), _TEXTS),
-        "TfIdfVectorizer": _TEXTS,
         **dict.fromkeys(("ConcatFromSequence", "SequenceAt", "SequenceConstruct"), _SEQUENCES),
         **dict.fromkeys(("SequenceEmpty", "SequenceErase", "SequenceInsert"), _SEQUENCES),
         **dict.fromkeys(("SequenceLength", "SequenceMap", "SplitToSequence"), _SEQUENCES),
-        **dict.fromkeys(("Optional", "OptionalGetElement", "OptionalHasElement"), _OPTIONAL),
         **dict.fromkeys(("NonMaxSuppression", "Unique"), _SIZES),
         **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _RANDOM),
         **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _RANDOM),
-        **dict.fromkeys(("DeformConv", "MaxRoiPool", "RoiAlign"), _REGIONS),
-        "Det": Reason("determinants are not computed in a network's layers", _CUT),
-        "ai.onnx.ml.LabelEncoder": _TEXTS,
+        "MaxRoiPool": _REGIONS,
         "ai.onnx.ml.ZipMap": Reason(
             "it gives maps, tensors are supported",
             'export without it: to_onnx(..., options={"zipmap": False})',

@@ -10,12 +10,15 @@ from aot.frontend.onnx.importers.choosing import CHOOSING
 from aot.frontend.onnx.importers.classical import CLASSICAL
 from aot.frontend.onnx.importers.control import CONTROL
 from aot.frontend.onnx.importers.convolution import CONVOLUTION
+from aot.frontend.onnx.importers.determinants import DETERMINANTS
 from aot.frontend.onnx.importers.elementwise import ELEMENTWISE
 from aot.frontend.onnx.importers.fused import FUSED
 from aot.frontend.onnx.importers.gathering import GATHERING
+from aot.frontend.onnx.importers.grams import GRAMS
 from aot.frontend.onnx.importers.indexing import INDEXING
 from aot.frontend.onnx.importers.moving import MOVING
 from aot.frontend.onnx.importers.normalising import NORMALISING
+from aot.frontend.onnx.importers.optionals import OPTIONALS
 from aot.frontend.onnx.importers.padding import PADDING
 from aot.frontend.onnx.importers.pooling import POOLING
 from aot.frontend.onnx.importers.products import PRODUCTS
@@ -23,10 +26,12 @@ from aot.frontend.onnx.importers.quantised import MICROSOFT, QUANTISED
 from aot.frontend.onnx.importers.quantising import QUANTISING
 from aot.frontend.onnx.importers.recurrent import RECURRENT
 from aot.frontend.onnx.importers.reductions import REDUCTIONS
+from aot.frontend.onnx.importers.regions import REGIONS
 from aot.frontend.onnx.importers.resizing import RESIZING
 from aot.frontend.onnx.importers.sampling import SAMPLING
 from aot.frontend.onnx.importers.scattering import SCATTERING
 from aot.frontend.onnx.importers.spectra import SPECTRA
+from aot.frontend.onnx.importers.trees import TREES
 from aot.frontend.onnx.operation import Importer
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
@@ -35,19 +40,23 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **CHOOSING,
         **CONTROL,
         **CONVOLUTION,
+        **DETERMINANTS,
         **ELEMENTWISE,
         **INDEXING,
         **RESIZING,
         **QUANTISED,
         **QUANTISING,
         **GATHERING,
+        **GRAMS,
         **MOVING,
         **NORMALISING,
+        **OPTIONALS,
         **PADDING,
         **POOLING,
         **PRODUCTS,
         **RECURRENT,
         **REDUCTIONS,
+        **REGIONS,
         **SAMPLING,
         **SCATTERING,
         **SPECTRA,
@@ -58,7 +67,7 @@ OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType(
     {
         "": IMPORTERS,
         "ai.onnx": IMPORTERS,
-        "ai.onnx.ml": CLASSICAL,
+        "ai.onnx.ml": MappingProxyType({**CLASSICAL, **TREES}),
         "com.microsoft": MappingProxyType({**FUSED, **MICROSOFT}),
     }
 )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import onnx
+from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.elements import BITS, STORED, element_name
+from aot.frontend.onnx.elements import BITS, REALS, STORED, element_name
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, Operator
 from aot.ir.types import DType
+from aot.ops.convert import Convert
 
 _WHOLE_BYTES = {element for element in STORED if BITS.get(element, (8, True))[0] % 8 == 0}
 
@@ -21,12 +23,19 @@ def _bit_cast(node: Operator) -> Value:
     names = [element_name(element) for element in (x.element, to)]
     if not {x.element, to} <= _WHOLE_BYTES or _width(x.element) != _width(to):
         raise node.fail(f"the bits of {names[0]} cannot be read as {names[1]}", "export the model without it")
-    if x.element != to and DType.F32 in (STORED[x.element], STORED[to]):
+    reals = [element in REALS for element in (x.element, to)]
+    if x.element == to or not any(reals):
+        return cast(node, x, to)
+    if {x.element, to} - {TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT32} or all(reals):
         raise node.fail(
-            f"the bits of {names[0]} read as {names[1]} are not supported, of integers they are",
+            f"the bits of {names[0]} read as {names[1]} are not supported, of integers and float32 they are",
             "export the model without it",
         )
-    return cast(node, x, to)
+    if reals[1]:
+        whole = cast(node, x, TensorProto.INT32)
+        return Value(node.apply(Convert(DType.F32, True), whole.name), x.order, to)
+    bits = Value(node.apply(Convert(DType.I32, True), x.name), x.order, TensorProto.INT32)
+    return cast(node, bits, to)
 
 
 def _width(element: int) -> int:

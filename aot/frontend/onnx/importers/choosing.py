@@ -8,11 +8,14 @@ import numpy as np
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.importers.reductions import folded
+from aot.frontend.onnx.importers.moving import concatenated
+from aot.frontend.onnx.importers.reductions import extremes_of, folded
 from aot.frontend.onnx.operation import Importer, Operator, Results
 from aot.ops.fold import Folding
 
-_MOST = 256  # elements along the dimension: each is compared with each
+_MOST_COMPARED = 256  # elements along the dimension, where each is compared with each
+_FEW_COMPARED = 64  # up to so many that is always less than going over them once for each result
+_MOST_TURNS = 64  # results where they are searched one after the other
 
 
 def _top_k(node: Operator) -> Results:
@@ -21,14 +24,48 @@ def _top_k(node: Operator) -> Results:
     shape = node.shape(x)
     axis = node.axis(node.integer("axis", -1), len(shape))
     size, k = shape[axis], _count(node)
-    if not 0 < k <= size <= _MOST:
-        raise node.fail(f"the first {k} of {size} are not supported, of at most {_MOST} they are")
+    if not 0 < k <= size:
+        raise node.fail(f"the first {k} of {size} do not exist")
     order = [*(a for a in range(len(shape)) if a != axis), axis]
     rows = node.do("Transpose", x, perm=order)
-    places = _places(node, rows, size, k)
+    if size <= _FEW_COMPARED or (k > _MOST_TURNS and size <= _MOST_COMPARED):
+        places = _places(node, rows, size, k)
+    elif k <= _MOST_TURNS:
+        places = _places_in_turns(node, rows, size, k)
+    else:
+        raise node.fail(
+            f"the first {k} of {size} are not supported, the first {_MOST_TURNS} of any number or all of "
+            f"{_MOST_COMPARED} are"
+        )
     values = node.do("GatherElements", rows, places, axis=-1)
     back = [order.index(a) for a in range(len(shape))]
     return [node.do("Transpose", value, perm=back) for value in (values, places)]
+
+
+def _places_in_turns(node: Operator, rows: Value, size: int, k: int) -> Value:
+    """The largest; then the largest of those that come after it, which are smaller or as large and behind."""
+    largest = node.integer("largest", 1)
+    extreme, further = ("ReduceMax", "Less") if largest else ("ReduceMin", "Greater")
+    numbers = node.number(np.arange(size), TensorProto.INT64)
+    beyond = node.number(size, TensorProto.INT64)
+    places: list[Value] = []
+    value, left = node.do(extreme, rows, axes=[-1]), None
+    while True:
+        is_it = node.do("Equal", rows, value)
+        is_it = is_it if left is None else node.do("And", is_it, left)
+        place = node.do("ReduceMin", node.do("Where", is_it, numbers, beyond), axes=[-1])
+        places.append(place)
+        if len(places) == k:
+            return concatenated(node, places, len(node.shape(rows)) - 1)
+        behind = node.do("And", node.do("Equal", rows, value), node.do("Greater", numbers, place))
+        left = node.do("Or", node.do(further, rows, value), behind)
+        value = node.do(extreme, node.do("Where", left, rows, _least(node, rows, largest)), axes=[-1])
+
+
+def _least(node: Operator, rows: Value, largest: int) -> Value:
+    """What is never chosen before what is left."""
+    least, most = extremes_of(node, rows)
+    return node.number(least if largest else most, rows.element)
 
 
 def _count(node: Operator) -> int:

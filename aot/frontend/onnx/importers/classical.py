@@ -10,9 +10,10 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, Operator
+from aot.ir.graph import Array
 
 
-def _features(node: Operator) -> Value:
+def features(node: Operator) -> Value:
     """Real numbers, whatever the input has."""
     return cast(node, node.operand(0), TensorProto.FLOAT)
 
@@ -26,7 +27,7 @@ def _along(node: Operator, name: str, count: int) -> Value:
 
 
 def _scaler(node: Operator) -> Value:
-    x = _features(node)
+    x = features(node)
     count = node.shape(x)[-1]
     return node.do("Mul", node.do("Sub", x, _along(node, "offset", count)), _along(node, "scale", count))
 
@@ -50,7 +51,7 @@ def _binarizer(node: Operator) -> Value:
 
 def _normalizer(node: Operator) -> Value:
     """Each row by its norm; one of zeros stays."""
-    x, norm = _features(node), node.text("norm", "MAX")
+    x, norm = features(node), node.text("norm", "MAX")
     if norm not in _NORMS:
         raise node.fail(f"norm {norm} is not supported", f"{', '.join(_NORMS)} are")
     size = node.do(_NORMS[norm], x, axes=[-1])
@@ -71,7 +72,7 @@ def _extracted(node: Operator) -> Value:
 
 def _sums(node: Operator, targets: int) -> Value:
     """A row of coefficients for each target, and what is added."""
-    x, coefficients = _features(node), np.array(node.reals("coefficients"), np.float32)
+    x, coefficients = features(node), np.array(node.reals("coefficients"), np.float32)
     if len(node.shape(x)) != 2 or coefficients.size != targets * node.shape(x)[1]:
         raise node.fail(f"{coefficients.size} coefficients do not fit shape {list(node.shape(x))}")
     weights = np.ascontiguousarray(coefficients.reshape(targets, -1).T)
@@ -80,8 +81,7 @@ def _sums(node: Operator, targets: int) -> Value:
     return node.do("Add", sums, node.number(added, TensorProto.FLOAT))
 
 
-def _ended(node: Operator, scores: Value) -> Value:
-    last = node.text("post_transform", "NONE")
+def ended(node: Operator, scores: Value, last: str) -> Value:
     if last == "NONE":
         return scores
     if last == "LOGISTIC":
@@ -92,7 +92,7 @@ def _ended(node: Operator, scores: Value) -> Value:
 
 
 def _linear_regressor(node: Operator) -> Value:
-    return _ended(node, _sums(node, node.integer("targets", 1)))
+    return ended(node, _sums(node, node.integer("targets", 1)), node.text("post_transform", "NONE"))
 
 
 def _linear_classifier(node: Operator) -> list[Value]:
@@ -105,13 +105,40 @@ def _linear_classifier(node: Operator) -> list[Value]:
         raise node.fail(f"{count} scores for {len(labels)} classes are not supported", "one for each is")
     scores = _sums(node, count)
     best = node.do("ArgMax", scores, axis=1, keepdims=0)
-    return [node.do("Gather", node.number(labels, TensorProto.INT64), best, axis=0), _ended(node, scores)]
+    label = node.do("Gather", node.number(labels, TensorProto.INT64), best, axis=0)
+    return [label, ended(node, scores, node.text("post_transform", "NONE"))]
+
+
+def _label_encoder(node: Operator) -> Value:
+    """Each number by a table of numbers; one that is not in it gets the default."""
+    keys, values = _labels(node, "keys"), _labels(node, "values")
+    if len(keys) != len(values) or not len(keys) or np.isnan(keys).any():
+        raise node.fail(f"{len(keys)} keys for {len(values)} values are not supported")
+    whole = values.dtype.kind == "i"
+    element = TensorProto.INT64 if whole else TensorProto.FLOAT
+    default = node.integer("default_int64", -1) if whole else node.real("default_float", -0.0)
+    x, last = node.operand(0), node.number([-1], TensorProto.INT64)
+    is_it = node.do("Equal", node.do("Unsqueeze", x, last), node.number(keys, x.element))
+    parts = node.do("Where", is_it, node.number(values, element), node.number(0, element))
+    is_there = node.do("ReduceMax", cast(node, is_it, TensorProto.INT32), axes=[-1], keepdims=0)
+    is_none = node.do("Equal", is_there, node.number(0, TensorProto.INT32))
+    found = node.do("ReduceSum", parts, last, keepdims=0)
+    return node.do("Where", is_none, node.number(default, element), found)
+
+
+def _labels(node: Operator, kind: str) -> Array:
+    if node.has_attribute(f"{kind}_int64s"):
+        return np.array(node.integers(f"{kind}_int64s"), np.int64)
+    if node.has_attribute(f"{kind}_floats"):
+        return np.array(node.reals(f"{kind}_floats"), np.float32)
+    raise node.fail("labels that are texts are not supported", "encode them as numbers in the application")
 
 
 CLASSICAL: Mapping[str, Importer] = {
     "ArrayFeatureExtractor": _extracted,
     "Binarizer": _binarizer,
     "Imputer": _imputer,
+    "LabelEncoder": _label_encoder,
     "LinearClassifier": _linear_classifier,
     "LinearRegressor": _linear_regressor,
     "Normalizer": _normalizer,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from onnx import TensorProto
 
@@ -36,23 +38,40 @@ def _chosen_by_the_run(node: Operator, condition: Value) -> list[Value]:
 
 def _loop(node: Operator) -> Results:
     """Written out; what each turn gives is stacked."""
-    body = node.graph("body")
-    turns = int(node.known_scalar(0, "trip count")) if node.has(0) else MAX_TURNS
-    carried = [node.operand(i) for i in range(2, len(node.operands))]
+    body, carried = node.graph("body"), [node.operand(i) for i in range(2, len(node.operands))]
+    turns = int(node.known_scalar(0, "trip count")) if node.has(0) else MAX_TURNS + 1
     stacks: list[list[Value]] = [[] for _ in body.output[1 + len(carried) :]]
-    goes_on = bool(node.known_scalar(1, "condition")) if node.has(1) else True
-    turn = 0
-    while goes_on and turn < turns:
-        if turn >= MAX_TURNS:
+    may_end = node.has(0) and not stacks  # by what the run finds
+    goes_on = node.operand(1) if node.has(1) else node.number(True, TensorProto.BOOL)
+    for turn in range(turns):
+        if (node.draft.array(goes_on) is not None or not may_end) and not _known(node, goes_on):
+            break
+        if turn == MAX_TURNS:
             raise node.fail(f"a loop of more than {MAX_TURNS} turns is not supported")
         given = (node.number(turn, TensorProto.INT64), node.number(True, TensorProto.BOOL), *carried)
         condition, *results = node.runner.run_graph(body, given, node.place)
-        goes_on = bool(node.known_value(condition, "condition").reshape(-1)[0])
-        carried = results[: len(carried)]
         for stack, value in zip(stacks, results[len(carried) :], strict=True):
             stack.append(value)
-        turn += 1
+        carried, goes_on = _after_turn(node, goes_on, condition, carried, results[: len(carried)])
     return [*carried, *(_stacked(node, stack, 0) for stack in stacks)]
+
+
+def _known(node: Operator, condition: Value) -> bool:
+    return bool(node.known_value(condition, "condition").any())
+
+
+def _after_turn(
+    node: Operator, goes_on: Value, condition: Value, carried: list[Value], results: list[Value]
+) -> tuple[list[Value], Value]:
+    """Where only the run knows whether there was this turn, a choice of before and after."""
+    if node.draft.array(goes_on) is not None:
+        return results, condition
+    shapes = [[node.shape(value) for value in values] for values in (carried, results)]
+    if shapes[0] != shapes[1]:
+        _known(node, goes_on)
+    was, still = (node.value(node.reshaped(node.plain(v), ()), v.element) for v in (goes_on, condition))
+    chosen = [node.do("Where", was, after, before) for before, after in zip(carried, results, strict=True)]
+    return chosen, node.do("And", was, still)
 
 
 def _stacked(node: Operator, values: list[Value], axis: int) -> Value:
@@ -63,34 +82,64 @@ def _stacked(node: Operator, values: list[Value], axis: int) -> Value:
 
 
 def _scan(node: Operator) -> Results:
+    count = node.integer("num_scan_inputs")
+    if node.version < 9:
+        return _batches_scanned(node, count)
+    outputs = len(node.graph("body").output) - (len(node.operands) - count)
+    ways = _Scan(
+        node.integers("scan_input_axes", (0,) * count),
+        node.integers("scan_input_directions", (0,) * count),
+        node.integers("scan_output_axes", (0,) * outputs),
+        node.integers("scan_output_directions", (0,) * outputs),
+    )
+    return _scanned(node, ways, [node.operand(i) for i in range(len(node.operands))])
+
+
+def _batches_scanned(node: Operator, count: int) -> Results:
+    """Operator set 8: each operand begins with batches, that are scanned one by one."""
+    if node.has(0):
+        raise node.fail("sequences of several lengths are not supported", "scan each in a model of its own")
+    operands = [node.operand(i) for i in range(1, len(node.operands))]
+    outputs = len(node.graph("body").output) - (len(operands) - count)
+    ways = _Scan((0,) * count, node.integers("directions", (0,) * count), (0,) * outputs, (0,) * outputs)
+    sizes = {node.shape(value)[0] for value in operands}
+    if len(sizes) != 1 or not 0 < max(sizes) <= MAX_TURNS:
+        raise node.fail(f"scans of {sorted(sizes)} batches are not supported")
+    batches = [_scanned(node, ways, [_row(node, v, 0, n) for v in operands]) for n in range(max(sizes))]
+    return [_stacked(node, list(values), 0) for values in zip(*batches, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """Along which dimensions, and whether backwards."""
+
+    axes: tuple[int, ...]
+    backwards: tuple[int, ...]
+    places: tuple[int, ...]
+    turned: tuple[int, ...]
+
+
+def _scanned(node: Operator, ways: _Scan, operands: list[Value]) -> list[Value]:
     """Written out along the scanned dimension."""
-    body, count = node.graph("body"), node.integer("num_scan_inputs")
-    operands = [node.operand(i) for i in range(len(node.operands))]
-    if node.version < 9 and node.has(0):
-        raise node.fail("a scan of operator set 8 is not supported", "onnx.version_converter changes it")
+    body, count = node.graph("body"), len(ways.axes)
     state, scanned = operands[: len(operands) - count], operands[len(operands) - count :]
-    axes = node.integers("scan_input_axes", (0,) * count)
-    backwards = node.integers("scan_input_directions", (0,) * count)
-    outputs = len(body.output) - len(state)
-    places = node.integers("scan_output_axes", (0,) * outputs)
-    turned = node.integers("scan_output_directions", (0,) * outputs)
-    sizes = {node.shape(v)[node.axis(a, len(v.order))] for v, a in zip(scanned, axes, strict=True)}
+    sizes = {node.shape(v)[node.axis(a, len(v.order))] for v, a in zip(scanned, ways.axes, strict=True)}
     if len(sizes) != 1 or max(sizes) > MAX_TURNS:
         raise node.fail(f"scans over {sorted(sizes)} steps are not supported")
-    stacks: list[list[Value]] = [[] for _ in range(outputs)]
+    stacks: list[list[Value]] = [[] for _ in ways.places]
     (steps,) = sizes
     for step in range(steps):
         rows = [
             _row(node, v, a, steps - 1 - step if b else step)
-            for v, a, b in zip(scanned, axes, backwards, strict=True)
+            for v, a, b in zip(scanned, ways.axes, ways.backwards, strict=True)
         ]
         results = list(node.runner.run_graph(body, (*state, *rows), node.place))
         state = results[: len(state)]
         for stack, value in zip(stacks, results[len(state) :], strict=True):
             stack.append(value)
-    stacks = [s[::-1] if t else s for s, t in zip(stacks, turned, strict=True)]
-    made = [_stacked(node, s, node.axis(a, len(s[0].order) + 1)) for s, a in zip(stacks, places, strict=True)]
-    return [*state, *made]
+    stacks = [s[::-1] if t else s for s, t in zip(stacks, ways.turned, strict=True)]
+    pairs = zip(stacks, ways.places, strict=True)
+    return [*state, *(_stacked(node, s, node.axis(a, len(s[0].order) + 1)) for s, a in pairs)]
 
 
 def _row(node: Operator, value: Value, axis: int, step: int) -> Value:

@@ -220,12 +220,33 @@ def _mod(node: Operator) -> Value:
 
 
 def _pow(node: Operator) -> Value:
-    """In real numbers: integers up to 2**24 are exact there."""
+    """In real numbers, but for integers to a known power: those are multiplied."""
     x, y = node.operand(0), node.operand(1)
+    power = _whole_power(node, x, y)
+    if power is not None:
+        return _multiplied(node, x, power)
     if node.dtype(x) is DType.F32 and node.dtype(y) is DType.F32:
         return combined(node, Combine(Combination.POWER), [x, y], x.element)
     reals = [v if node.dtype(v) is DType.F32 else cast(node, v, TensorProto.FLOAT) for v in (x, y)]
     return cast(node, combined(node, Combine(Combination.POWER), reals, TensorProto.FLOAT), x.element)
+
+
+def _whole_power(node: Operator, x: Value, y: Value) -> int | None:
+    """The one power of all, where integers are multiplied fewer than 64 times."""
+    known = node.draft.array(y)
+    if known is None or known.size != 1 or len(y.order) > len(x.order) or not node.dtype(x).is_integer:
+        return None
+    power = float(known.reshape(-1)[0])
+    return int(power) if power.is_integer() and 0 < power < 64 else None
+
+
+def _multiplied(node: Operator, x: Value, power: int) -> Value:
+    """By squares: the power's bits from the highest on."""
+    made = x
+    for bit in f"{power:b}"[1:]:
+        made = node.do("Mul", made, made)
+        made = node.do("Mul", made, x) if bit == "1" else made
+    return made
 
 
 def _curve(of: F) -> Importer:

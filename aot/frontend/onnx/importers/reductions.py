@@ -171,10 +171,15 @@ def _of_nothing(node: Operator, x: Value, by: Folding, axes: tuple[int, ...]) ->
     """What the reduction of no elements gives."""
     shape = node.shape(x)
     kept = [1 if a in axes else s for a, s in enumerate(shape)]
-    dtype = node.dtype(x)
-    least, most = (-np.inf, np.inf) if dtype is DType.F32 else dtype.limits if dtype.is_integer else (0, 1)
+    least, most = extremes_of(node, x)
     neutral = {Folding.PRODUCT: 1, Folding.MAXIMUM: least, Folding.MINIMUM: most, Folding.ALL: 1}.get(by, 0)
     return _left(node, node.number(np.full(kept, neutral), x.element), shape, axes)
+
+
+def extremes_of(node: Operator, x: Value) -> tuple[float, float]:
+    """The least and the greatest number of its element type."""
+    dtype = node.dtype(x)
+    return (-np.inf, np.inf) if dtype is DType.F32 else dtype.limits if dtype.is_integer else (0, 1)
 
 
 def _arg(by: Folding) -> Importer:

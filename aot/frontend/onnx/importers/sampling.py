@@ -13,6 +13,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import sliced
+from aot.frontend.onnx.importers.real import Real
 from aot.frontend.onnx.operation import Importer, Operator
 from aot.frontend.onnx.strides import dense_strides
 from aot.ops.gather import Gather
@@ -22,51 +23,11 @@ _CUBIC = -0.75
 
 
 @dataclass(frozen=True)
-class _Real:
-    """Arithmetic on values of real numbers."""
-
-    node: Operator
-    value: Value
-
-    def _do(self, op_type: str, other: _Real | float) -> _Real:
-        second = other.value if isinstance(other, _Real) else self.node.number(other, self.value.element)
-        return _Real(self.node, self.node.do(op_type, self.value, second))
-
-    def __add__(self, other: _Real | float) -> _Real:
-        return self._do("Add", other)
-
-    def __sub__(self, other: _Real | float) -> _Real:
-        return self._do("Sub", other)
-
-    def __mul__(self, other: _Real | float) -> _Real:
-        return self._do("Mul", other)
-
-    def at_least(self, low: float) -> _Real:
-        return self._do("Max", low)
-
-    def at_most(self, high: float) -> _Real:
-        return self._do("Min", high)
-
-    def one(self, op_type: str) -> _Real:
-        return _Real(self.node, self.node.do(op_type, self.value))
-
-    def in_turns(self, period: float) -> _Real:
-        """The rest of a division by the period, of numbers that are not negative."""
-        return self - (self * (1 / period)).one("Floor") * period
-
-    def within(self, low: float, high: float) -> _Real:
-        """1 inside, 0 outside."""
-        above = self._do("GreaterOrEqual", low).value
-        below = self._do("LessOrEqual", high).value
-        return _Real(self.node, cast(self.node, self.node.do("And", above, below), self.value.element))
-
-
-@dataclass(frozen=True)
 class _Tap:
     """A pixel along one dimension: its place and its share, which is 0 where there is none."""
 
-    place: _Real
-    share: _Real
+    place: Real
+    share: Real
 
 
 def _grid_sample(node: Operator) -> Value:
@@ -83,15 +44,15 @@ def _grid_sample(node: Operator) -> Value:
     ]
     order = (0, *range(2, len(shape)), 1)
     pixels = node.reshaped(node.draft.stored(node.place, x, order), (shape[0], prod(shape[2:]), shape[1]))
-    total = reduce(_Real.__add__, (_weighted(node, pixels, taps, shape) for taps in product(*along)))
+    total = reduce(Real.__add__, (_weighted(node, pixels, taps, shape) for taps in product(*along)))
     return Value(node.plain(total.value), order, x.element)
 
 
-def _coordinate(node: Operator, grid: Value, column: int, size: int) -> _Real:
+def _coordinate(node: Operator, grid: Value, column: int, size: int) -> Real:
     """From -1..1 to pixels."""
     last = len(node.shape(grid)) - 1
     part = sliced(node, grid, {last: range(column, column + 1)})
-    g = _Real(node, node.do("Squeeze", part, node.number([last], TensorProto.INT64)))
+    g = Real(node, node.do("Squeeze", part, node.number([last], TensorProto.INT64)))
     if node.integer("align_corners", 0):
         return (g + 1.0) * ((size - 1) / 2)
     return (g + 1.0) * (size / 2) - 0.5
@@ -108,13 +69,13 @@ class _Axis:
     def beyond(self) -> str:
         return self.node.text("padding_mode", "zeros")
 
-    def inside(self, place: _Real) -> _Real:
+    def inside(self, place: Real) -> Real:
         """Moved to where pixels are; zeros stay outside."""
         if self.beyond == "border":
             return place.at_least(0.0).at_most(self.size - 1)
         return self.reflected(place) if self.beyond == "reflection" else place
 
-    def reflected(self, place: _Real) -> _Real:
+    def reflected(self, place: Real) -> Real:
         half = 0.0 if self.node.integer("align_corners", 0) else 0.5
         length = self.size - 1 + 2 * half
         if length == 0:
@@ -122,7 +83,7 @@ class _Axis:
         turned = (place + half).one("Abs").in_turns(2 * length)
         return ((turned - length).one("Abs") * -1.0 + length) - half
 
-    def tap(self, place: _Real, share: _Real | None) -> _Tap:
+    def tap(self, place: Real, share: Real | None) -> _Tap:
         """Of a whole number."""
         inner = self.inside(place).at_least(0.0).at_most(self.size - 1)
         if self.beyond == "zeros":
@@ -131,18 +92,18 @@ class _Axis:
         return _Tap(inner, place * 0.0 + 1.0 if share is None else share)
 
 
-def _nearest(axis: _Axis, place: _Real) -> list[_Tap]:
+def _nearest(axis: _Axis, place: Real) -> list[_Tap]:
     return [axis.tap(axis.inside(place).one("Round"), None)]
 
 
-def _linear(axis: _Axis, place: _Real) -> list[_Tap]:
+def _linear(axis: _Axis, place: Real) -> list[_Tap]:
     place = axis.inside(place)
     first = place.one("Floor")
     rest = place - first
     return [axis.tap(first, rest * -1.0 + 1.0), axis.tap(first + 1.0, rest)]
 
 
-def _cubic(axis: _Axis, place: _Real) -> list[_Tap]:
+def _cubic(axis: _Axis, place: Real) -> list[_Tap]:
     place = axis.inside(place)
     first = place.one("Floor")
     rest = place - first
@@ -155,12 +116,12 @@ def _cubic(axis: _Axis, place: _Real) -> list[_Tap]:
     return [axis.tap(first + float(n - 1), share) for n, share in enumerate(shares)]
 
 
-def _near(d: _Real) -> _Real:
+def _near(d: Real) -> Real:
     """Up to a pixel away."""
     return ((d * (_CUBIC + 2)) - (_CUBIC + 3)) * d * d + 1.0
 
 
-def _far(d: _Real) -> _Real:
+def _far(d: Real) -> Real:
     """From one to two pixels away."""
     return (((d * _CUBIC) - 5 * _CUBIC) * d + 8 * _CUBIC) * d - 4 * _CUBIC
 
@@ -168,15 +129,15 @@ def _far(d: _Real) -> _Real:
 _TAPS = {"cubic": _cubic, "linear": _linear, "nearest": _nearest}
 
 
-def _weighted(node: Operator, pixels: str, taps: tuple[_Tap, ...], shape: tuple[int, ...]) -> _Real:
+def _weighted(node: Operator, pixels: str, taps: tuple[_Tap, ...], shape: tuple[int, ...]) -> Real:
     """[N, places, C]"""
     steps = dense_strides(shape[2:])
-    place = reduce(_Real.__add__, (t.place * float(s) for t, s in zip(taps, steps, strict=True)))
-    share = reduce(_Real.__mul__, (t.share for t in taps))
+    place = reduce(Real.__add__, (t.place * float(s) for t, s in zip(taps, steps, strict=True)))
+    share = reduce(Real.__mul__, (t.share for t in taps))
     indices = cast(node, place.value, TensorProto.INT32)
     found = node.value(node.apply(Gather(1, 1), pixels, node.plain(indices)), share.value.element)
     column = node.number([len(node.shape(share.value))], TensorProto.INT64)
-    return _Real(node, found) * _Real(node, node.do("Unsqueeze", share.value, column))
+    return Real(node, found) * Real(node, node.do("Unsqueeze", share.value, column))
 
 
 SAMPLING: Mapping[str, Importer] = {"GridSample": _grid_sample}

@@ -1,4 +1,4 @@
-"""Fourier transforms: products with constant matrices of cosines and sines, whole or frame by frame."""
+"""Fourier transforms as products with constant matrices, whole or frame by frame, and the mel matrix."""
 
 from __future__ import annotations
 
@@ -112,4 +112,24 @@ def _stft(node: Operator) -> Value:
     return _transformed(node, frames, length, bool(node.integer("onesided", 1)), False)
 
 
-SPECTRA: Mapping[str, Importer] = {"DFT": _dft, "STFT": _stft}
+def _mel_matrix(node: Operator) -> Value:
+    """Triangles that lie evenly on the mel scale, a column each; it needs no run."""
+    bands, length, rate = (int(node.known_scalar(i, "size")) for i in range(3))
+    low, high = (2595 * np.log10(1 + node.known_scalar(i, "edge") / 700) for i in (3, 4))
+    bins = length // 2 + 1
+    if not (0 < bands * bins <= _MOST and rate > 0):
+        raise node.fail(f"{bands} bands of {bins} frequencies are not supported")
+    mels = low + np.arange(bands + 2) * (high - low) / (bands + 2)
+    edges = np.floor((length + 1) * (700 * (10 ** (mels / 2595) - 1)) / rate).astype(np.int64)
+    if not 0 <= edges.min() <= edges.max() < bins:
+        raise node.fail(f"edges from {edges.min()} to {edges.max()} do not fit {bins} frequencies")
+    matrix = np.zeros((bins, bands))
+    for band, (left, centre, right) in enumerate(zip(edges, edges[1:], edges[2:], strict=False)):
+        rising, falling = np.arange(left, centre), np.arange(centre, right)
+        matrix[rising, band] = (rising - left) / max(1, centre - left)
+        matrix[falling, band] = (right - falling) / max(1, right - centre)
+        matrix[centre, band] = 1
+    return node.number(matrix, node.integer("output_datatype", TensorProto.FLOAT))
+
+
+SPECTRA: Mapping[str, Importer] = {"DFT": _dft, "MelWeightMatrix": _mel_matrix, "STFT": _stft}

@@ -1,0 +1,31 @@
+"""Values that may be absent: whether they are is known when the model is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import TensorProto
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.operation import Importer, Operator
+
+
+def _has_element(node: Operator) -> Value:
+    return node.number(node.has(0), TensorProto.BOOL)
+
+
+def _element(node: Operator) -> Value:
+    return node.operand(0)
+
+
+def _optional(node: Operator) -> Value:
+    if not node.has(0):
+        raise node.fail("a value that is absent is not supported", "export the model with tensors only")
+    return node.operand(0)
+
+
+OPTIONALS: Mapping[str, Importer] = {
+    "Optional": _optional,
+    "OptionalGetElement": _element,
+    "OptionalHasElement": _has_element,
+}

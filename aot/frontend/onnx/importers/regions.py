@@ -1,0 +1,186 @@
+"""RoiAlign and DeformConv: pixels and shares of them at places that the run computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from math import prod
+
+import numpy as np
+from onnx import TensorProto
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.elementwise import cast
+from aot.frontend.onnx.importers.moving import concatenated, sliced
+from aot.frontend.onnx.importers.real import Real
+from aot.frontend.onnx.importers.windows import Windows, read_windows
+from aot.frontend.onnx.operation import Importer, Operator
+from aot.ops.gather import Gather
+
+_CHANNELS_LAST = (0, 2, 3, 1)
+
+
+@dataclass(frozen=True)
+class _Tap:
+    """One of the two pixels beside a place along a dimension, and its share."""
+
+    place: Real
+    share: Real
+
+
+@dataclass(frozen=True)
+class _Pixels:
+    """Images as rows of channels: `name` is [images * rows * columns, channels]."""
+
+    node: Operator
+    name: str
+    sizes: tuple[int, int]
+    first: Value | None  # int32: where the image begins that each place is in; without it there is one
+
+    def seen(self, rows: _Tap, columns: _Tap) -> Real:
+        """Pixels times their shares, whose shape is followed by the channels."""
+        node = self.node
+        places = (cast(node, tap.place.value, TensorProto.INT32) for tap in (rows, columns))
+        row, column = places
+        spot = node.do("Add", node.do("Mul", row, node.number(self.sizes[1], TensorProto.INT32)), column)
+        spot = spot if self.first is None else node.do("Add", spot, self.first)
+        share = (rows.share * columns.share).value
+        found = node.value(node.apply(Gather(0), self.name, node.plain(spot)), share.element)
+        last = node.number([len(share.order)], TensorProto.INT64)
+        return Real(node, found) * Real(node, node.do("Unsqueeze", share, last))
+
+
+def _pixels(node: Operator, x: Value, images: Value | None) -> _Pixels:
+    """`images` are the numbers of the images that the places are in."""
+    n, channels, height, width = node.shape(x)
+    name = node.draft.stored(node.place, x, _CHANNELS_LAST)
+    flat = node.reshaped(name, (n * height * width, channels))
+    if n == 1 or images is None:
+        return _Pixels(node, flat, (height, width), None)
+    whole = cast(node, images, TensorProto.INT32)
+    first = node.do("Mul", whole, node.number(height * width, TensorProto.INT32))
+    return _Pixels(node, flat, (height, width), first)
+
+
+def _roi_align(node: Operator) -> Value:
+    """Regions of an image in one size: of the samples in each of their parts the mean, or the largest."""
+    x, count = node.operand(0), node.shape(node.operand(1))[0]
+    sizes = node.integer("output_height", 1), node.integer("output_width", 1)
+    each, mode = node.integer("sampling_ratio", 0), node.text("mode", "avg")
+    if each < 1 or len(node.shape(x)) != 4 or mode not in ("avg", "max") or min(sizes) < 1:
+        raise node.fail(
+            f"{each} samples (sampling_ratio) by {mode} are not supported, a number known before the run is",
+            "export the model with sampling_ratio=2",
+        )
+    images = node.value(node.reshaped(node.plain(node.operand(2)), (count, 1, 1)), node.operand(2).element)
+    pixels = _pixels(node, x, images)
+    along = [_samples(node, pixels.sizes[d], sizes[d], each, d) for d in range(2)]
+    parts = [pixels.seen(*taps) for taps in product(*along)]
+    if mode == "max":  # of the shares, not of their sums: the standard's
+        whole = reduce(lambda a, b: Real(node, node.do("Max", a.value, b.value)), parts)
+    else:
+        whole = reduce(Real.__add__, parts)
+    split = (count, sizes[0], each, sizes[1], each, node.shape(x)[1])
+    squares = node.value(node.reshaped(node.plain(whole.value), split), x.element)
+    made = node.do("ReduceMax" if mode == "max" else "ReduceMean", squares, axes=[2, 4], keepdims=0)
+    return Value(node.plain(made), _CHANNELS_LAST, x.element)
+
+
+def _samples(node: Operator, size: int, parts: int, each: int, dimension: int) -> list[_Tap]:
+    """[regions, samples], and a dimension of 1 where the other's samples are."""
+    rois, scale = node.operand(1), node.real("spatial_scale", 1.0)
+    is_half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    begin, end = (
+        Real(node, sliced(node, rois, {1: range(c, c + 1)})) * scale - (0.5 if is_half else 0.0)
+        for c in (1 - dimension, 3 - dimension)
+    )
+    length = end - begin
+    length = length if is_half else length.at_least(1.0)
+    spots = (np.arange(parts * each) + 0.5) / (each * parts)
+    places = length * Real(node, node.number(spots[np.newaxis], rois.element)) + begin
+    added = node.number([2 - dimension], TensorProto.INT64)
+    return _inside_taps(Real(node, node.do("Unsqueeze", places.value, added)), size)
+
+
+def _inside_taps(place: Real, size: int) -> list[_Tap]:
+    """Up to one pixel outside the first and last count, beyond there is nothing."""
+    seen = place.within(-1.0, float(size))
+    inner = place.at_least(0.0).at_most(size - 1)
+    first = inner.one("Floor")
+    rest = inner - first
+    return [_Tap(first, (rest * -1.0 + 1.0) * seen), _Tap((first + 1.0).at_most(size - 1), rest * seen)]
+
+
+def _deform_conv(node: Operator) -> Value:
+    """A convolution whose taps each lie where an offset says: what they see, times the weights."""
+    x, w, offsets = (node.operand(i) for i in range(3))
+    shape, w_shape = node.shape(x), node.shape(w)
+    groups, parts = node.integer("group", 1), node.integer("offset_group", 1)
+    if len(shape) != 4 or len(w_shape) != 4:
+        raise node.fail(f"weights {list(w_shape)} over shape {list(shape)} are not supported, images are")
+    windows = read_windows(node, shape[2:], w_shape[2:])
+    padded = [n + sum(p) for n, p in zip(shape[2:], windows.padding, strict=True)]
+    outputs, taps = windows.output_sizes(tuple(padded)), prod(w_shape[2:])
+    if min(groups, parts) < 1 or shape[1] % parts or w_shape[1] * groups != shape[1] or w_shape[0] % groups:
+        raise node.fail(f"{groups} and {parts} groups do not fit {shape[1]} channels")
+    if node.shape(offsets) != (shape[0], parts * taps * 2, *outputs):
+        raise node.fail(f"offsets {list(node.shape(offsets))} do not fit results of {list(outputs)}")
+    columns = concatenated(node, [_deformed(node, windows, outputs, n, parts) for n in range(parts)], 4)
+    depth = w_shape[1] * taps
+    turned = node.do("Transpose", columns, perm=[0, 4, 1, 2, 3])
+    stacked = node.reshaped(node.plain(turned), (shape[0], groups, depth, prod(outputs)))
+    weights = node.reshaped(node.plain(w), (1, groups, w_shape[0] // groups, depth))
+    sums = node.do("MatMul", node.value(weights, w.element), node.value(stacked, x.element))
+    made = node.value(node.reshaped(node.plain(sums), (shape[0], w_shape[0], *outputs)), x.element)
+    if not node.has(3):
+        return made
+    bias = node.reshaped(node.plain(node.operand(3)), (w_shape[0], 1, 1))
+    return node.do("Add", made, node.value(bias, x.element))
+
+
+def _deformed(node: Operator, windows: Windows, outputs: tuple[int, ...], number: int, parts: int) -> Value:
+    """What the taps of one group of channels see: [images, taps, rows, columns, channels]."""
+    x, offsets = node.operand(0), node.operand(2)
+    n, channels = node.shape(x)[:2]
+    each, taps = channels // parts, prod(windows.sizes)
+    images = node.number(np.arange(n).reshape(n, 1, 1, 1), TensorProto.INT32)
+    own = sliced(node, x, {1: range(number * each, (number + 1) * each)})
+    pixels = _pixels(node, own, images)
+    grid = _own(node, offsets, (n, parts, taps, 2, *outputs), number)
+    along = [_axis_taps(node, grid, windows, outputs, d, pixels.sizes[d]) for d in range(2)]
+    total = reduce(Real.__add__, (pixels.seen(*pair) for pair in product(*along)))
+    if node.has(4):
+        mask = _own(node, node.operand(4), (n, parts, taps, *outputs), number)
+        total = total * Real(node, node.do("Unsqueeze", mask, node.number([4], TensorProto.INT64)))
+    return total.value
+
+
+def _own(node: Operator, x: Value, shape: tuple[int, ...], number: int) -> Value:
+    """One of the groups, which are the second dimension."""
+    split = node.value(node.reshaped(node.plain(x), shape), x.element)
+    one = sliced(node, split, {1: range(number, number + 1)})
+    return node.do("Squeeze", one, node.number([1], TensorProto.INT64))
+
+
+def _axis_taps(
+    node: Operator, grid: Value, windows: Windows, outputs: tuple[int, ...], dimension: int, size: int
+) -> list[_Tap]:
+    """grid [images, taps, 2, rows, columns]; outside the image there is nothing."""
+    offset = sliced(node, grid, {2: range(dimension, dimension + 1)})
+    moved = Real(node, node.do("Squeeze", offset, node.number([2], TensorProto.INT64)))
+    tap = np.indices(windows.sizes)[dimension].reshape(1, -1, 1, 1) * windows.dilations[dimension]
+    spot = np.arange(outputs[dimension]) * windows.strides[dimension] - windows.padding[dimension][0]
+    regular = tap + spot.reshape((1, 1, -1, 1) if dimension == 0 else (1, 1, 1, -1))
+    place = moved + Real(node, node.number(regular, grid.element))
+    first = place.one("Floor")
+    rest = place - first
+    return [_bounded(first, rest * -1.0 + 1.0, size), _bounded(first + 1.0, rest, size)]
+
+
+def _bounded(place: Real, share: Real, size: int) -> _Tap:
+    return _Tap(place.at_least(0.0).at_most(size - 1), share * place.within(0.0, size - 1))
+
+
+REGIONS: Mapping[str, Importer] = {"DeformConv": _deform_conv, "RoiAlign": _roi_align}

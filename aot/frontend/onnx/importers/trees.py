@@ -1,0 +1,297 @@
+"""Ensembles of decision trees: tables of nodes, in which all trees go down one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.classical import ended, features
+from aot.frontend.onnx.importers.moving import concatenated
+from aot.frontend.onnx.operation import Importer, Operator
+from aot.ir.graph import Array
+
+_MOST_DEEP = 64
+_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+_MEMBER = 6
+_SUMS = {"AVERAGE": "ReduceSum", "SUM": "ReduceSum", "MIN": "ReduceMin", "MAX": "ReduceMax"}
+_Key = tuple[int, int] | int  # of a node in the file
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """Where the feature lies between the limits, or is missing and that counts, `yes` follows, else `no`."""
+
+    feature: int
+    low: float
+    high: float
+    yes: _Key
+    no: _Key
+    takes_missing: bool
+
+
+@dataclass
+class _Trees:
+    """Branches and leaves by their keys."""
+
+    node: Operator
+    branches: dict[_Key, _Branch] = field(default_factory=dict)
+    leaves: dict[_Key, list[tuple[int, float]]] = field(default_factory=dict)  # target and weight
+
+    def branch(
+        self, key: _Key, mode: int, feature: int, split: float, yes: _Key, no: _Key, missing: bool
+    ) -> None:
+        split = np.float32(split)
+        lower, upper = np.nextafter(split, np.float32(-np.inf)), np.nextafter(split, np.float32(np.inf))
+        least, most = -np.inf, np.inf
+        limits = [(least, split), (least, lower), (split, most), (upper, most), (split, split)]
+        if mode == 5:  # not equal
+            mode, yes, no, missing = 4, no, yes, not missing
+        low, high = limits[mode]
+        self.branches[key] = _Branch(feature, float(low), float(high), yes, no, missing)
+
+
+def _walked(trees: _Trees, roots: Sequence[_Key], targets: int) -> Value:
+    """What the leaves say that a row of features leads to: [rows, trees, targets]."""
+    return _said(trees, _reached(trees, roots), targets)
+
+
+def _reached(trees: _Trees, roots: Sequence[_Key]) -> Value:
+    """The number of the leaf in each tree: [rows, trees]."""
+    node, x = trees.node, features(trees.node)
+    if len(node.shape(x)) != 2:
+        raise node.fail(f"features of shape {list(node.shape(x))} are not supported, rows of them are")
+    depth = _depth(trees, roots)
+    branches, leaves = list(trees.branches.items()), list(trees.leaves)
+    places = {key: place for place, key in enumerate([*trees.branches, *leaves])}
+
+    def table(numbers: Iterable[float], element: int) -> Value:
+        return node.number(np.array([*numbers]), element)
+
+    def steps(of: Iterable[_Key]) -> Value:  # a leaf is followed by itself
+        return table([*(places[key] for key in of), *(places[key] for key in leaves)], TensorProto.INT32)
+
+    zeros = [0] * len(leaves)
+    if any(not 0 <= b.feature < node.shape(x)[1] for _, b in branches):
+        raise node.fail(f"its trees do not fit {node.shape(x)[1]} features")
+    feature = table([*(b.feature for _, b in branches), *zeros], TensorProto.INT32)
+    low, high = (
+        table([*numbers, *zeros], TensorProto.FLOAT)
+        for numbers in ([b.low for _, b in branches], [b.high for _, b in branches])
+    )
+    missing = table([*(b.takes_missing for _, b in branches), *zeros], TensorProto.BOOL)
+    yes, no = steps(b.yes for _, b in branches), steps(b.no for _, b in branches)
+    start = np.tile([places[root] for root in roots], (node.shape(x)[0], 1))
+    at = node.number(start, TensorProto.INT32)
+    for _ in range(depth):
+        seen = node.do("GatherElements", x, node.do("Gather", feature, at), axis=1)
+        goes = node.do("LessOrEqual", seen, node.do("Gather", high, at))
+        if any(b.low != -np.inf for _, b in branches):
+            goes = node.do("And", goes, node.do("GreaterOrEqual", seen, node.do("Gather", low, at)))
+        if any(b.takes_missing for _, b in branches):
+            lost = node.do("And", node.do("IsNaN", seen), node.do("Gather", missing, at))
+            goes = node.do("Or", goes, lost)
+        at = node.do("Where", goes, node.do("Gather", yes, at), node.do("Gather", no, at))
+    return node.do("Sub", at, node.number(len(branches), TensorProto.INT32))
+
+
+def _said(trees: _Trees, leaves: Value, targets: int) -> Value:
+    """The weights of leaves: [rows, trees, targets]."""
+    weights = np.zeros((len(trees.leaves), targets), np.float32)
+    for row, leaf in enumerate(trees.leaves.values()):
+        for target, weight in leaf:
+            weights[row, target] += np.float32(weight)
+    return trees.node.do("Gather", trees.node.number(weights, TensorProto.FLOAT), leaves, axis=0)
+
+
+def _only_named(trees: _Trees, leaves: Value, scores: Value) -> Value:
+    """A class that no leaf names is below all others, as in ONNX Runtime."""
+    node, count = trees.node, trees.node.shape(scores)[1]
+    named = np.array([[n in {t for t, _ in leaf} for n in range(count)] for leaf in trees.leaves.values()])
+    if named.all():
+        return scores
+    each = node.do("Gather", node.number(named, TensorProto.INT32), leaves, axis=0)
+    is_not = node.do("Equal", node.do("ReduceMax", each, axes=[1], keepdims=0), node.number(0, each.element))
+    return node.do("Where", is_not, node.number(-np.inf, scores.element), scores)
+
+
+def _depth(trees: _Trees, roots: Sequence[_Key]) -> int:
+    """Steps to the farthest leaf."""
+    level, depth = set(roots), 0
+    while any(key in trees.branches for key in level):
+        branches = [trees.branches[key] for key in level if key in trees.branches]
+        level = {key for branch in branches for key in (branch.yes, branch.no)}
+        depth += 1
+        if depth > _MOST_DEEP:
+            raise trees.node.fail(f"trees of more than {_MOST_DEEP} steps are not supported")
+    reached = {key for b in trees.branches.values() for key in (b.yes, b.no)} | set(roots)
+    if not roots or not reached <= trees.branches.keys() | trees.leaves.keys():
+        raise trees.node.fail("its trees have no roots, or branches that lead nowhere")
+    return depth
+
+
+def _combined(node: Operator, found: Value, how: str, base: Sequence[float]) -> Value:
+    if how not in _SUMS:
+        raise node.fail(f"trees combined by {how} are not supported, {', '.join(_SUMS)} are")
+    axes = node.number([1], TensorProto.INT64)
+    total = node.do(_SUMS[how], found, axes, keepdims=0)
+    if how == "AVERAGE":
+        total = node.do("Div", total, node.number(node.shape(found)[1], total.element))
+    if not any(base):
+        return total
+    return node.do("Add", total, node.number(np.array(base, np.float32), total.element))
+
+
+def _ensemble(node: Operator) -> Value:
+    """Branches and leaves are numbered each for themselves, here leaves from -1 downwards."""
+    trees, modes = _Trees(node), node.constant_from(node.tensor("nodes_modes"))
+    splits = node.constant_from(node.tensor("nodes_splits"))
+    columns = [node.draft.constants[v.name].reshape(-1) for v in (modes, splits)]
+    feature, missing = node.integers("nodes_featureids"), node.integers("nodes_missing_value_tracks_true", ())
+    keys = [
+        [-1 - n if leaf else n for n, leaf in zip(node.integers(a), node.integers(b), strict=True)]
+        for a, b in (("nodes_truenodeids", "nodes_trueleafs"), ("nodes_falsenodeids", "nodes_falseleafs"))
+    ]
+    members = _members(node)
+    rows = zip(*columns, feature, *keys, missing or (0,) * len(feature), strict=True)
+    for number, (mode, split, column, yes, no, lost) in enumerate(rows):
+        if mode == _MEMBER:
+            _add_members(trees, number, column, members, yes, no, bool(lost))
+        elif mode > _MEMBER:
+            raise node.fail(f"branches of mode {mode} are not supported")
+        else:
+            trees.branch(number, int(mode), column, float(split), yes, no, bool(lost))
+    weights = node.draft.constants[node.constant_from(node.tensor("leaf_weights")).name].reshape(-1)
+    for number, (target, weight) in enumerate(zip(node.integers("leaf_targetids"), weights, strict=True)):
+        trees.leaves[-1 - number] = [(target, float(weight))]
+    targets = _targets(trees, node.integer("n_targets"))
+    how = ("AVERAGE", "SUM", "MIN", "MAX")[node.integer("aggregate_function", 1) % 4]
+    made = _combined(node, _walked(trees, node.integers("tree_roots"), targets), how, ())
+    return ended(node, made, _ENDS[node.integer("post_transform", 0) % len(_ENDS)])
+
+
+_ENDS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+
+
+def _members(node: Operator) -> list[list[float]]:
+    """Sets of numbers, each ended by one that is none, in the order of the branches that use them."""
+    if not node.has_attribute("membership_values"):
+        return []
+    numbers: Array = node.draft.constants[node.constant_from(node.tensor("membership_values")).name]
+    sets: list[list[float]] = [[]]
+    for number in numbers.reshape(-1).tolist():
+        if np.isnan(number):
+            sets.append([])
+        else:
+            sets[-1].append(number)
+    return sets
+
+
+def _add_members(
+    trees: _Trees, number: int, column: int, members: list[list[float]], yes: _Key, no: _Key, lost: bool
+) -> None:
+    """One branch for each number of the set; keys of pairs are free here."""
+    own = members.pop(0) if members else []
+    if not own:
+        raise trees.node.fail("a branch asks for the members of an empty set")
+    keys: list[_Key] = [number, *((number, place) for place in range(1, len(own)))]
+    for key, member, after in zip(keys, own, [*keys[1:], no], strict=True):
+        trees.branch(key, 4, column, member, yes, after, lost)
+
+
+def _targets(trees: _Trees, count: int) -> int:
+    ids = [target for leaf in trees.leaves.values() for target, _ in leaf]
+    if not 0 < count <= 1 << 16 or not ids or not 0 <= min(ids) <= max(ids) < count:
+        raise trees.node.fail(f"leaves for targets {sorted(set(ids))} do not fit {count}")
+    return count
+
+
+def _older(node: Operator, kind: str) -> tuple[_Trees, list[_Key]]:
+    """Before set 5 of the domain nodes carry the numbers of their trees; `kind` is target or class."""
+    trees = _Trees(node)
+    ids = list(zip(node.integers("nodes_treeids"), node.integers("nodes_nodeids"), strict=True))
+    splits, column = node.reals("nodes_values"), node.integers("nodes_featureids")
+    missing = node.integers("nodes_missing_value_tracks_true", (0,) * len(ids))
+    modes = [m.decode("utf-8", "replace") for m in _texts(node, "nodes_modes")]
+    ways = (node.integers("nodes_truenodeids"), node.integers("nodes_falsenodeids"))
+    for key, mode, feature, split, yes, no, lost in zip(
+        ids, modes, column, splits, *ways, missing, strict=True
+    ):
+        if mode == "LEAF":
+            trees.leaves[key] = []
+        elif mode in _MODES:
+            after: tuple[_Key, _Key] = ((key[0], yes), (key[0], no))
+            trees.branch(key, _MODES.index(mode), feature, split, *after, bool(lost))
+        else:
+            raise node.fail(f"branches of mode {mode} are not supported")
+    pairs = zip(node.integers(f"{kind}_treeids"), node.integers(f"{kind}_nodeids"), strict=True)
+    weights = zip(node.integers(f"{kind}_ids"), node.reals(f"{kind}_weights"), strict=True)
+    for key, weight in zip(pairs, weights, strict=True):
+        if key not in trees.leaves:
+            raise node.fail(f"a weight is for node {key[1]} of tree {key[0]}, which is no leaf")
+        trees.leaves[key].append(weight)
+    first: dict[int, _Key] = {}
+    for key in ids:
+        first.setdefault(key[0], key)
+    return trees, list(first.values())
+
+
+def _texts(node: Operator, name: str) -> list[bytes]:
+    found = next((a for a in node.proto.attribute if a.name == name), onnx.AttributeProto())
+    return list(found.strings)
+
+
+def _regressor(node: Operator) -> Value:
+    trees, roots = _older(node, "target")
+    targets = _targets(trees, node.integer("n_targets", 1))
+    how, base = node.text("aggregate_function", "SUM"), node.reals("base_values", ())
+    made = _combined(node, _walked(trees, roots, targets), how, base)
+    return ended(node, made, node.text("post_transform", "NONE"))
+
+
+def _classifier(node: Operator) -> list[Value]:
+    """The label of the highest score, and the scores."""
+    if not node.has_attribute("classlabels_int64s"):
+        raise node.fail("labels that are texts are not supported", "train the model with numbers as labels")
+    labels = node.integers("classlabels_int64s")
+    trees, roots = _older(node, "class")
+    ids = {target for leaf in trees.leaves.values() for target, _ in leaf}
+    base, end = node.reals("base_values", ()), node.text("post_transform", "NONE")
+    is_one = len(labels) == 2 and len(ids) == 1
+    if len(base) not in (0, 1 if is_one else len(labels)):
+        raise node.fail(f"{len(base)} scores to begin with do not fit {len(labels)} classes")
+    leaves = _reached(trees, roots)
+    scores = _combined(node, _said(trees, leaves, _targets(trees, len(labels))), "SUM", base)
+    if is_one:
+        return _of_two(node, trees, scores, ids.pop(), labels, end)
+    compared = scores if base else _only_named(trees, leaves, scores)
+    best = node.do("ArgMax", compared, axis=1, keepdims=0)
+    return [_label(node, labels, best), ended(node, scores, end)]
+
+
+def _label(node: Operator, labels: Sequence[int], place: Value) -> Value:
+    return node.do("Gather", node.number(labels, TensorProto.INT64), place, axis=0)
+
+
+def _of_two(
+    node: Operator, trees: _Trees, scores: Value, column: int, labels: Sequence[int], end: str
+) -> list[Value]:
+    """One score for two classes: a probability where no weight is negative, else the distance from 0."""
+    one = node.do("Gather", scores, node.number([column], TensorProto.INT64), axis=1)
+    is_share = all(weight >= 0 for leaf in trees.leaves.values() for _, weight in leaf)
+    middle = node.number(0.5 if is_share else 0.0, one.element)
+    other = node.do("Sub", node.number(1, one.element), one) if is_share else node.do("Neg", one)
+    is_second = node.do("Greater", node.do("Squeeze", one, node.number([1], TensorProto.INT64)), middle)
+    place = node.do("Cast", is_second, to=TensorProto.INT64)
+    return [_label(node, labels, place), ended(node, concatenated(node, [other, one], 1), end)]
+
+
+TREES: Mapping[str, Importer] = {
+    "TreeEnsemble": _ensemble,
+    "TreeEnsembleClassifier": _classifier,
+    "TreeEnsembleRegressor": _regressor,
+}
