@@ -32,13 +32,15 @@ def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[st
     firings = len(memory.order)
     (pool,) = memory.pool_bytes
     title = "" if is_only else f"in {pool}"
-    lines = [*([] if is_only else [""]), f"{title:{width}} {'':{columns}}      bytes       at"]
+    digits = max(9, len(f"{memory.arena_bytes:,}") + 2)
+    head = f"{title:{width}} {'':{columns}}  {'bytes':>{digits}}{'at':>{digits}}"
+    lines = [*([] if is_only else [""]), head]
     for buffer in memory.buffers:
         name = shortened(buffer.name, _WIDEST_NAME)
         cells = _cells(buffer.live_rows(firings), buffer.rows_held, columns)
-        lines.append(f"{name:{width}} |{cells}|{buffer.bytes:9,}{buffer.offset:9,}  {rows_said(buffer)}")
+        lines.append(f"{name:{width}} |{cells}|{buffer.bytes:{digits},}{buffer.offset:{digits},}  {rows_said(buffer)}")
     total = _cells(memory.live_bytes, memory.arena_bytes, columns)
-    lines.append(f"{_TOTAL:{width}} |{total}|{memory.arena_bytes:9,}           arena")
+    lines.append(f"{_TOTAL:{width}} |{total}|{memory.arena_bytes:{digits},}{'':{digits}}  arena")
     mark = width + 2 + _column(memory.peak_firing, firings, columns)
     says = f"peak: {memory.peak_bytes:,} bytes"
     lines.append(f"{f'{says} ▲':>{mark + 1}}" if len(says) < mark else f"{'':{mark}}▲ {says}")

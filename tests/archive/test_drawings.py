@@ -65,6 +65,17 @@ def test_each_of_several_memories_is_drawn_by_itself() -> None:
     ]
 
 
+def test_columns_are_as_wide_as_megabytes_need() -> None:
+    image, *others = MEMORY.buffers
+    memory = replace(
+        MEMORY, pool_bytes={"arena": 12_345_678}, buffers=(replace(image, row_bytes=1_000_000), *others)
+    )
+    _, head, first, *_, total, _ = draw_memory(memory).splitlines()
+    assert head.endswith("       bytes          at")
+    assert first.endswith("|   4,000,000           0  4 rows")
+    assert total.endswith("|  12,345,678              arena")
+
+
 def test_many_firings_share_a_column_which_shows_the_most_of_them() -> None:
     lines = draw_memory(MEMORY, columns=4).splitlines()
     assert lines[2].startswith("image        |█▄▂ |")
