@@ -22,7 +22,7 @@ from codegen.lower import PUSHED, Lowered, LoweredStage, Reading, Tensor
 from codegen.margin_text import filled_margins, filled_row
 from codegen.names import comment_text
 from codegen.order_text import counter_type, ordered_runs, streamed_order
-from codegen.row_pointers import given_number, given_row, plus, ruled_row
+from codegen.row_pointers import factor, given_number, given_row, plus, ruled_row, turns_text
 
 _LINE = 100
 _ROW = re.compile(r"\brow\b")
@@ -289,8 +289,11 @@ class RunPrinter:
 
     def _constant(self, index: int, stage: LoweredStage, param: str) -> str:
         name = self.constants.names[index][param]
-        per_row = stage.kernel.row_tables.get(param)
-        return name if per_row is None else f"{name} + row * {per_row}u"
+        per_row, turns = stage.kernel.row_tables.get(param), stage.kernel.row_turns.get(param)
+        if per_row is None:
+            return name
+        row = "row" if turns is None else factor(turns_text(turns, self.firings[index]))
+        return f"{name} + {row} * {per_row}u"
 
     def _pointer_array(self, param: str, reading: Reading) -> str:
         tensor = self.lowered.tensors[reading.tensor]

@@ -38,7 +38,9 @@ def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[st
     for buffer in memory.buffers:
         name = shortened(buffer.name, _WIDEST_NAME)
         cells = _cells(buffer.live_rows(firings), buffer.rows_held, columns)
-        lines.append(f"{name:{width}} |{cells}|{buffer.bytes:{digits},}{buffer.offset:{digits},}  {rows_said(buffer)}")
+        lines.append(
+            f"{name:{width}} |{cells}|{buffer.bytes:{digits},}{buffer.offset:{digits},}  {rows_said(buffer)}"
+        )
     total = _cells(memory.live_bytes, memory.arena_bytes, columns)
     lines.append(f"{_TOTAL:{width}} |{total}|{memory.arena_bytes:{digits},}{'':{digits}}  arena")
     mark = width + 2 + _column(memory.peak_firing, firings, columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from codegen.kernels.kernel import RowAccess
+from codegen.kernels.kernel import RowAccess, Turns
 from codegen.lower import Tensor
 from codegen.model import RowFormat
 
@@ -42,21 +42,24 @@ def given_number(access: RowAccess, param: str, number: int) -> str:
     if access.turns is None:
         place = f"row * {access.count}u{plus(number)}" if access.count > 1 else "row"
         return f"{param}_rows[{place}]"
-    each, rows = access.turns
-    shared = f"row / {each}u" if each > 1 else "row"
-    return shared if rows * each >= len(access.given) else f"{shared} % {rows}u"
+    return turns_text(access.turns, len(access.given))
+
+
+def turns_text(turns: Turns, firings: int) -> str:
+    shared = f"row / {turns.each}u" if turns.each > 1 else "row"
+    return shared if turns.rows * turns.each >= firings else f"{shared} % {turns.rows}u"
 
 
 def _in_one_piece(number: str, view: RowFormat, row_of: RowOf) -> str:
-    return f"{row_of('0')} + {_factor(number)} * {view.row_elements}u"
+    return f"{row_of('0')} + {factor(number)} * {view.row_elements}u"
 
 
 def _part_of_row(number: str, view: RowFormat, tensor: Tensor, row_of: RowOf) -> str:
-    parts, place = tensor.format.row_elements // view.row_elements, _factor(number)
+    parts, place = tensor.format.row_elements // view.row_elements, factor(number)
     return f"{row_of(f'{place} / {parts}u')} + {place} % {parts}u * {view.row_elements}u"
 
 
-def _factor(text: str) -> str:
+def factor(text: str) -> str:
     return f"({text})" if " " in text else text
 
 

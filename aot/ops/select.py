@@ -32,6 +32,7 @@ class Select(Elementwise):
         one_quantisation(1),
         SHAPES_FIT,
     )
+    elementwise: ClassVar[tuple[int, ...]] = (0, 1, 2)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]

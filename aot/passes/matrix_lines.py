@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 
-from aot.ir.graph import Array
 from aot.ir.types import TensorType
 
 
@@ -31,7 +31,7 @@ class Seen:
     """The rows in which an operand is seen; `picks` names the one for each row of the result."""
 
     shape: tuple[int, int, int, int]
-    picks: Array | None = None  # where they are not the same rows, nor one
+    picks: npt.NDArray[np.int32] | None = None  # where they are not the same rows, nor one
 
 
 def seen_in_rows(shape: tuple[int, ...], result: tuple[int, ...], lines: Lines) -> Seen | None:

@@ -82,18 +82,16 @@ class _Rewriting:
         if positions != tuple(range(len(node.inputs))) or prod(out.shape[:-1]) != lines.count:
             return None
         seen = [seen_in_rows(self.graph.types[v].shape, out.shape, lines) for v in node.reads]
-        operands = [(v, s) for v, s in zip(node.reads, seen, strict=True) if s and self._can_be(v, s)]
+        operands = [(v, s) for v, s in zip(node.reads, seen, strict=True) if s is not None]
         if len(operands) < len(seen):
             return None
         return lines, tuple(self._operand(v, s, lines) for v, s in operands)
 
-    def _can_be(self, value: str, seen: Seen) -> bool:
-        """A constant would have to be stored again and again."""
-        return seen.picks is None or value not in self.graph.constants
-
     def _operand(self, value: str, seen: Seen, lines: Lines) -> str:
         if value in self.rows and self.rows[value][1] == lines and seen.picks is None:
             return self.rows[value][0]
+        if value in self.graph.constants:
+            return self._constant(value, seen)
         view = self._seen(value, replace(self.graph.types[value], shape=seen.shape))
         if seen.picks is None:
             return view
@@ -108,10 +106,15 @@ class _Rewriting:
     def _seen(self, value: str, kind: TensorType) -> str:
         """The value in another shape."""
         name = self._named(f"{value}/seen", kind)
-        if value in self.graph.constants:
-            self.constants[name] = self.graph.constants[value].reshape(kind.shape)
-        else:
-            self.nodes.append(Node(name, Reshape(kind.shape), (value,), (name,)))
+        self.nodes.append(Node(name, Reshape(kind.shape), (value,), (name,)))
+        return name
+
+    def _constant(self, value: str, seen: Seen) -> str:
+        """All of its rows; a kernel stores those that come again once."""
+        array = self.graph.constants[value].reshape(seen.shape)
+        array = array if seen.picks is None else array.take(seen.picks, _ROWS)
+        name = self._named(f"{value}/seen", replace(self.graph.types[value], shape=array.shape))
+        self.constants[name] = array
         return name
 
     def _replace(self, node: Node, lines: Lines, inputs: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from codegen.formats import Want, geometry, storage_dtype, whole
 from codegen.kernels.in_place import piece_fits, row_fits
-from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.kernel import Kernel, RowAccess, Site, Turns, turns_of
 from codegen.kernels.nest import Nest, dense_strides, repeated_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.affine import variable
@@ -33,6 +33,7 @@ class _Operand:
     access: RowAccess | None = None
     data: Array | None = None
     per_row: int = 0  # elements for each row, where rows of the constant differ
+    turns: Turns | None = None  # of these rows, where some come again
 
 
 def as_stored(site: Site, position: int) -> Array:
@@ -111,6 +112,7 @@ def _kernel(
         access=tuple(o.access for o in operands if o.access is not None),
         constants={o.buffer.name: o.data for o in operands if o.data is not None},
         row_tables={o.buffer.name: o.per_row for o in operands if o.per_row},
+        row_turns={o.buffer.name: o.turns for o in operands if o.turns is not None},
         whole=in_one_piece,
     )
 
@@ -170,11 +172,20 @@ def _constant(name: str, data: Array, site: Site) -> _Operand:
     for axis in range(3):
         first = every.take([0], axis)
         every = first if (every == first).all() else every
+    every, turns = _different_rows(every)
     rows, width, channels = every.shape
     buffer = Buffer(name, _dtype_of(every), every.size, Role.CONSTANT)
     place = variable("column") * (channels if width > 1 else 0) + variable("c") * int(channels > 1)
     per_row = width * channels if rows > 1 else 0
-    return _Operand(buffer, load(buffer, place), data=every.reshape(-1), per_row=per_row)
+    return _Operand(buffer, load(buffer, place), data=every.reshape(-1), per_row=per_row, turns=turns)
+
+
+def _different_rows(every: Array) -> tuple[Array, Turns | None]:
+    """Rows that come again, such as a mask's for each head, are stored once."""
+    seen: dict[bytes, int] = {}
+    numbers = [seen.setdefault(row.tobytes(), len(seen)) for row in every]
+    turns = turns_of(numbers) if 1 < len(seen) < len(numbers) else None
+    return (every, None) if turns is None else (every[[numbers.index(n) for n in range(len(seen))]], turns)
 
 
 def _dtype_of(data: Array) -> DType:

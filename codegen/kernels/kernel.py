@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from aot.ir.graph import Array, Node
 from aot.ir.types import DType, TensorType
 from aot.target import Feature, Optimize, Target
@@ -54,6 +52,25 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class Turns:
+    """Rows one after the other, each for some firings, and again from the first on."""
+
+    each: int
+    rows: int
+
+    def of(self, firing: int) -> int:
+        return firing // self.each % self.rows
+
+
+def turns_of(numbers: Sequence[int]) -> Turns | None:
+    """Of the row for each firing; None where they follow no such rule."""
+    if numbers[0]:
+        return None
+    found = Turns(next((at for at, row in enumerate(numbers) if row), 1), max(numbers) + 1)
+    return found if all(found.of(firing) == row for firing, row in enumerate(numbers)) else None
+
+
+@dataclass(frozen=True, slots=True)
 class RowAccess:
     """Row pointers: for output row y, pointer i is the image's row y * stride + first + i * step.
 
@@ -72,14 +89,9 @@ class RowAccess:
         return self.given[y] if self.given else tuple(first + i * self.step for i in range(self.count))
 
     @property
-    def turns(self) -> tuple[int, int] | None:
-        """(each, rows) where the given row for y is y // each % rows."""
-        if self.count > 1 or not self.given:
-            return None
-        numbers = np.array(self.given)[:, 0]
-        rows = int(numbers.max()) + 1
-        each = int(np.argmax(numbers > 0)) or 1
-        return (each, rows) if (numbers == np.arange(len(numbers)) // each % rows).all() else None
+    def turns(self) -> Turns | None:
+        """Of the given rows, where they are such."""
+        return turns_of([row for (row,) in self.given]) if self.count == 1 and self.given else None
 
 
 @dataclass(frozen=True)
@@ -109,6 +121,7 @@ class Kernel:
     constants: Mapping[str, Array] = field(default_factory=dict)
     # Constants with that many elements per firing, where each firing has its own part.
     row_tables: Mapping[str, int] = field(default_factory=dict)
+    row_turns: Mapping[str, Turns] = field(default_factory=dict)  # which part of those, where they recur
     space: Space | None = None  # None: there is nothing to choose
     point: Point = field(default_factory=dict)  # of that space
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums

@@ -25,7 +25,8 @@ def sketch_space(proc: Proc, nest: Nest) -> Space:
 def with_sketches(kernel: Kernel, tuned: Mapping[str, Point]) -> Kernel:
     """The kernel itself where it has knobs of its own, or no plain nest, or rows that follow no rule."""
     nest = nest_of(kernel.proc)
-    if kernel.space is not None or nest is None or any(access.given for access in kernel.access):
+    is_ruled = not kernel.row_turns and not any(access.given for access in kernel.access)
+    if kernel.space is not None or nest is None or not is_ruled:
         return kernel
     space = sketch_space(kernel.proc, nest)
     point = space.chosen(tuned)

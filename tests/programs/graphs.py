@@ -317,7 +317,10 @@ def attention() -> Graph:
     mask, lines = d.input("mask", 2, 1, 1, 24, scale=0.3), d.input("lines", 1, 1, 6, 1, scale=0.3)
     scores = d.node("scores", BatchMatmul(), q, k, quant=int8(scale=0.15, zero_point=6))
     masked = d.add("masked", d.reshape("heads", scores, 2, 2, 6, 24), mask, scale=0.2)
-    soft = d.softmax("soft", d.add("lined", masked, lines, scale=0.25))
+    lined = d.add("lined", masked, lines, scale=0.25)
+    causal = Weights(int8(1, 1, 6, 24), np.triu(np.full((1, 1, 6, 24), -128, np.int8), 18))
+    quant = int8(scale=0.3, zero_point=5)
+    soft = d.softmax("soft", d.node("causal", Add(), lined, quant=quant, weights=[causal]))
     pairs = d.reshape("pairs", soft, 1, 4, 6, 24)
     return d.graph(d.node("y", BatchMatmul(), pairs, v, quant=int8(scale=0.03)))
 

@@ -89,7 +89,9 @@ def _buffers(
             buffers[param.name] = [memory[stage.writes][lowered.tensors[stage.writes].format.top + row]]
         elif param.role is Role.CONSTANT:
             data, per_row = stage.kernel.constants[param.name], stage.kernel.row_tables.get(param.name)
-            buffers[param.name] = [data if per_row is None else data[row * per_row :]]
+            turns = stage.kernel.row_turns.get(param.name)
+            part = row if turns is None else turns.of(row)
+            buffers[param.name] = [data if per_row is None else data[part * per_row :]]
     return buffers
 
 
