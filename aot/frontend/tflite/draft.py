@@ -159,8 +159,11 @@ class Draft:
 
     def add_state(self, wish: str, shape: tuple[int, ...]) -> str:
         """What an operator keeps by itself from run to run, seen under that shape; zeros at first."""
+        return self.add_state_of(wish, replace(self.types[wish], shape=shape))
+
+    def add_state_of(self, wish: str, tensor: TensorType) -> str:
         variable = Variable()
-        name = self.add_value(f"{wish}/state", replace(self.types[wish], shape=shape))
+        name = self.add_value(f"{wish}/state", tensor)
         self.made.add(name)
         variable.state = variable.now = name
         self.variables[name] = variable

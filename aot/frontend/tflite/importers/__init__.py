@@ -16,6 +16,7 @@ from aot.frontend.tflite.importers.convolution import (
     import_fully_connected,
 )
 from aot.frontend.tflite.importers.detection import DETECTION
+from aot.frontend.tflite.importers.frames import FRAMES
 from aot.frontend.tflite.importers.gathering import GATHERING
 from aot.frontend.tflite.importers.known import KNOWN
 from aot.frontend.tflite.importers.lstm import import_lstm
@@ -38,6 +39,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **KNOWN,
         **REDUCTIONS,
         **SHAPES,
+        **FRAMES,
         **SIGNALS,
         **UNARY,
         **VARIABLES,

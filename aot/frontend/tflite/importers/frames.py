@@ -1,0 +1,212 @@
+"""Framer, Stacker, Delay, OverlapAdd of TFLite Micro's audio front end keep samples from run to run.
+
+What they keep is the end of what has come, so each is a concatenation of that with what comes, of which parts
+are picked. A result that is not valid yet TFLite Micro leaves as it was; here it is computed all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from aot.frontend.tflite.custom_options import custom_options, whole_options
+from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.importers import attributes as read
+from aot.ir.types import DType, TensorType
+from aot.ops.binary import Add
+from aot.ops.combine import Combination, Combine
+from aot.ops.compare import Compare, Relation
+from aot.ops.concat import Concat
+from aot.ops.convert import Convert
+from aot.ops.op import Op
+from aot.ops.rearrange import Rearrange
+from aot.ops.reshape import Reshape
+from aot.ops.select import Select
+
+_MOST_FRAMES = 256  # that one run adds
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Nodes for one operator; rows are [lines, samples]."""
+
+    draft: Draft
+    operator: Operator
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.draft.types[name].shape
+
+    def made(self, what: str, op: Op, *inputs: str) -> str:
+        ((dtype, shape),) = op.infer([self.draft.types[name] for name in inputs])
+        name = self.draft.add_value(f"{self.operator.label}/{what}", TensorType(DType(dtype), shape))
+        self.draft.add_node(self.operator, op, inputs, name)
+        return name
+
+    def number(self, value: int, like: str) -> str:
+        tensor = self.draft.types[like]
+        array = np.full((1,) * tensor.rank, value, tensor.dtype.numpy)
+        return self.draft.add_value(
+            f"{self.operator.label}/{value}", TensorType(tensor.dtype, array.shape), array
+        )
+
+    def rows(self, x: str) -> str:
+        """All dimensions but the last as one."""
+        shape = self.shape(x)
+        flat = (prod(shape[:-1]), shape[-1])
+        return x if shape == flat else self.made("rows", Reshape(flat), x)
+
+    def behind(self, kept: str | None, x: str) -> str:
+        return x if kept is None else self.made("whole", Concat(1), kept, x)
+
+    def part(self, x: str, first: int, count: int) -> str:
+        lines, length = self.shape(x)
+        if count == length:
+            return x
+        return self.made("part", Rearrange((lines, count), (lines, count), (length, 1), first), x)
+
+    def kept(self, x: str, count: int) -> str | None:
+        """Samples of each line from the run before."""
+        tensor = TensorType(self.draft.types[x].dtype, (self.shape(x)[0], count))
+        return self.draft.add_state_of(f"{self.operator.label}/samples", tensor) if count else None
+
+    def keep_end(self, kept: str | None, whole: str) -> None:
+        """The last samples for the next run."""
+        if kept is not None:
+            count, length = self.shape(kept)[1], self.shape(whole)[1]
+            self.draft.keep_state(kept, self.part(whole, length - count, count))
+
+    def counter(self) -> str:
+        return self.draft.add_state_of(f"{self.operator.label}/count", TensorType(DType.I32, ()))
+
+    def result(self, op: Op, *inputs: str, to: str) -> None:
+        self.draft.add_node(self.operator, op, inputs, to)
+
+
+def _outputs(operator: Operator, count: int) -> Sequence[str]:
+    if len(operator.outputs) != count:
+        raise operator.fail(f"it has {len(operator.outputs)} outputs, not {count}")
+    return operator.outputs
+
+
+def _import_delay(draft: Draft, operator: Operator, mode: str) -> None:
+    (length,) = whole_options(operator, "delay_length")
+    steps, output = _Steps(draft, operator), read.the_output(operator)
+    x = steps.rows(read.operand(operator, 0, "the samples"))
+    kept = steps.kept(x, length)
+    whole = steps.behind(kept, x)
+    steps.keep_end(kept, whole)
+    late = steps.part(whole, 0, steps.shape(x)[1])
+    steps.result(Reshape(draft.types[output].shape), late, to=output)
+
+
+def _import_framer(draft: Draft, operator: Operator, mode: str) -> None:
+    """Frames that overlap. Without samples to begin with the first are not valid."""
+    size, step = whole_options(operator, "frame_size", "frame_step")
+    steps, (output, valid) = _Steps(draft, operator), _outputs(operator, 2)
+    x = steps.rows(read.operand(operator, 0, "the samples"))
+    lines, length = steps.shape(x)
+    if not 0 < step <= size or length % step:
+        raise operator.fail(
+            f"frames of {size} in steps of {step} from {length} samples are not supported",
+            "a step must be at most a frame, and the samples some steps",
+        )
+    before = 0 if custom_options(operator).get("prefill") else -(-size // step) - 1
+    kept = steps.kept(x, before * step or size - step)
+    whole = steps.behind(kept, x)
+    steps.keep_end(kept, whole)
+    sizes = (lines, length // step, size)
+    strides = (steps.shape(whole)[1], step, 1)
+    steps.result(Rearrange(draft.types[output].shape, sizes, strides), whole, to=output)
+    if not before:
+        draft.set_constant(operator, valid, np.ones(draft.types[valid].shape, np.bool_))
+        return
+    count = steps.counter()
+    enough = steps.made("enough", Compare(Relation.GREATER_EQUAL), count, steps.number(before, count))
+    steps.result(Reshape(draft.types[valid].shape), enough, to=valid)
+    more = steps.made("more", Add(), count, steps.number(sizes[1], count))
+    least = Combine(Combination.MINIMUM)
+    draft.keep_state(count, steps.made("seen", least, more, steps.number(before, count)))
+
+
+def _import_stacker(draft: Draft, operator: Operator, mode: str) -> None:
+    """Several frames side by side, every so many runs; the first also stands for those before it."""
+    channels, left, right, every = whole_options(
+        operator, "num_channels", "stacker_left_context", "stacker_right_context", "stacker_step"
+    )
+    steps, (output, valid) = _Steps(draft, operator), _outputs(operator, 2)
+    x, frames = read.operand(operator, 0, "the channels"), left + right + 1
+    if draft.types[x].elements != channels or not 0 < every <= frames or frames > 1 << 12:
+        raise operator.fail(
+            f"{frames} frames of {channels} channels every {every} runs are not supported",
+            "there must be as many channels as elements, and a step of at most all frames",
+        )
+    row = x if steps.shape(x) == (1, channels) else steps.made("row", Reshape((1, channels)), x)
+    kept, runs = steps.kept(row, channels * (frames - 1)), steps.counter()
+    before = kept
+    if kept is not None:
+        first = steps.made("first", Compare(Relation.EQUAL), runs, steps.number(0, runs))
+        again = steps.made("again", Rearrange(steps.shape(kept), (frames - 1, channels), (0, 1)), row)
+        before = steps.made("before", Select(), steps.made("is", Reshape((1, 1)), first), again, kept)
+    whole = steps.behind(before, row)
+    steps.keep_end(kept, whole)
+    steps.result(Reshape(draft.types[output].shape), whole, to=output)
+    _count_runs(steps, runs, right, every, valid)
+
+
+def _count_runs(steps: _Steps, runs: str, first: int, every: int, valid: str) -> None:
+    """Valid after `first` runs and then every so many; the count goes in a circle that leaves out 0."""
+    is_turn = [
+        steps.made("turn", Compare(Relation.EQUAL), runs, steps.number(n, runs))
+        for n in (first, first + every)
+    ]
+    is_one = steps.made("one_of", Combine(Combination.OR), *is_turn)
+    steps.result(Reshape(steps.draft.types[valid].shape), is_one, to=valid)
+    after = steps.made("after", Add(), runs, steps.number(1, runs))
+    onward = steps.made("onward", Select(), is_turn[1], steps.number(first + 1, runs), after)
+    steps.draft.keep_state(runs, onward)
+
+
+def _import_overlap_add(draft: Draft, operator: Operator, mode: str) -> None:
+    """Each frame is added where it lies over the end of those before."""
+    (step,) = whole_options(operator, "frame_step")
+    steps, output = _Steps(draft, operator), read.the_output(operator)
+    x = read.operand(operator, 0, "the frames")
+    *outer, count, size = (1, 1, *steps.shape(x))
+    if not 0 < step <= size or not 0 < count <= _MOST_FRAMES:
+        raise operator.fail(f"{count} frames of {size} in steps of {step} are not supported")
+    lines = prod(outer)
+    flat = steps.made("flat", Reshape((lines, count * size)), x)
+    kept = before = steps.kept(flat, size - step)
+    parts = []
+    for number in range(count):
+        frame = steps.part(flat, number * size, size)
+        if before is not None:
+            over, beyond = (steps.part(frame, *span) for span in ((0, size - step), (size - step, step)))
+            frame = steps.made("sum", Concat(1), _added(steps, over, before), beyond)
+            before = steps.part(frame, step, size - step)
+        parts.append(steps.part(frame, 0, step))
+    if kept is not None and before is not None:
+        draft.keep_state(kept, before)
+    whole = parts[0] if count == 1 else steps.made("line", Concat(1), *parts)
+    steps.result(Reshape(draft.types[output].shape), whole, to=output)
+
+
+def _added(steps: _Steps, a: str, b: str) -> str:
+    """Integers are saturated."""
+    if steps.draft.types[a].dtype is not DType.I16:
+        return steps.made("added", Add(), a, b)
+    total = steps.made("total", Add(), *(steps.made("wide", Convert(DType.I32), v) for v in (a, b)))
+    for limit, by in zip(DType.I16.limits, (Combination.MAXIMUM, Combination.MINIMUM), strict=True):
+        total = steps.made("limited", Combine(by), total, steps.number(limit, total))
+    return steps.made("added", Convert(DType.I16), total)
+
+
+FRAMES: dict[str, Importer] = {
+    "CUSTOM SignalDelay": _import_delay,
+    "CUSTOM SignalFramer": _import_framer,
+    "CUSTOM SignalOverlapAdd": _import_overlap_add,
+    "CUSTOM SignalStacker": _import_stacker,
+}
