@@ -17,6 +17,7 @@ from aot.passes.rewrite_depthwise import rewrite_depthwise
 from aot.passes.rows_of_matrices import rows_of_matrices
 from aot.passes.rows_of_rearrangements import rows_of_rearrangements
 from aot.passes.step import Pass
+from aot.passes.transposed_factors import transposed_factors
 
 PIPELINE: tuple[Pass, ...] = (
     Pass("fold-constants", fold_constants, "first: later passes look for constants"),
@@ -36,6 +37,11 @@ PIPELINE: tuple[Pass, ...] = (
         "rows-of-rearrangements",
         rows_of_rearrangements,
         "after dense layers have gone past theirs: those need no rows",
+    ),
+    Pass(
+        "transposed-factors",
+        transposed_factors,
+        "before dead code is removed: it leaves transpositions that nobody reads",
     ),
     Pass(
         "rows-of-matrices",

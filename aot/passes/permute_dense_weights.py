@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from aot.ir.graph import Array, Graph, Node
 from aot.ops.dense import Dense
-from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.passes.names import fresh_name
-
-Places = npt.NDArray[np.int64]
+from aot.passes.origins import Places, origins
 
 
 def permute_dense_weights(graph: Graph) -> Graph:
@@ -28,25 +25,13 @@ def _past_rearrangement(node: Node, graph: Graph) -> Graph:
     weights = node.inputs[1]
     if weights not in graph.constants or graph.types[node.reads[0]].shape[0] != 1:
         return graph
-    source, places = _origin(graph, node.reads[0])
+    *_, (source, places) = origins(graph, node.reads[0])
     if graph.types[source].elements != len(places) or np.array_equal(places, np.arange(len(places))):
         return graph
     if not np.array_equal(np.sort(places), np.arange(len(places))):
         return graph
     assert weights is not None
     return _permuted(node, graph, source, weights, places)
-
-
-def _origin(graph: Graph, value: str) -> tuple[str, Places]:
-    """What the vector is a rearrangement of, and which element of that each of its own is."""
-    places: Places = np.arange(graph.types[value].elements)
-    while (maker := graph.producers.get(value)) is not None and isinstance(maker.op, Rearrange | Reshape):
-        if graph.types[maker.reads[0]].quant != graph.types[value].quant:
-            break
-        if isinstance(maker.op, Rearrange):
-            places = maker.op.loops.indices()[places].astype(np.int64)
-        value = maker.reads[0]
-    return value, places
 
 
 def _permuted(node: Node, graph: Graph, source: str, weights: str, places: Places) -> Graph:
