@@ -12,7 +12,7 @@ import logging
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from aot.errors import ModelError, ToolError
 from aot.frontend.given import Given
 from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.float_model import float_model
+from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
 from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.graph import Array
 from aot.ir.types import DType
@@ -57,6 +58,7 @@ class Quantized:
     same_class: float  # share of the samples
     float_right: float | None  # share, where there are labels
     int8_right: float | None
+    edges: tuple[Edge, ...] = ()  # inputs and outputs that are integers
 
 
 def model_slots(path: Path, shapes: Shapes) -> tuple[Slot, ...]:
@@ -91,6 +93,12 @@ def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) 
             _share_right(real, calibration.labels),
             _share_right(integer, calibration.labels),
         )
+
+
+def with_integers_outside(made: Quantized, path: Path) -> Quantized:
+    """Inputs and outputs as integers."""
+    data, edges = with_integer_edges(made.data, path.name)
+    return replace(made, data=data, edges=edges)
 
 
 def as_tflite(data: bytes, slots: Sequence[Slot], file_name: str) -> bytes:
@@ -166,7 +174,17 @@ def _quantize_file(
             activation_type=QuantType.QInt8,
             weight_type=QuantType.QInt8,
             calibrate_method=CalibrationMethod[METHODS[method]],
+            extra_options={"TensorQuantOverrides": _fixed_steps(prepared)},
         )
+
+
+def _fixed_steps(prepared: Path) -> dict[str, list[dict[str, Any]]]:
+    """What softmax gives lies between 0 and 1: in these steps it is computed with integers, as in TFLite."""
+    from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
+
+    step = {"scale": np.array(1 / 256, np.float32), "zero_point": np.array(-128, np.int8)}
+    nodes = load_model_with_shape_infer(prepared).graph.node
+    return {node.output[0]: [dict(step)] for node in nodes if node.op_type == "Softmax"}
 
 
 def _layer_errors(

@@ -12,7 +12,7 @@ from deploy import options
 from deploy.calibration import LABELS, read_calibration
 from deploy.console import print_result, table
 from deploy.files import write_whole
-from deploy.quantizing import METHODS, Quantized, as_tflite, model_slots, quantize
+from deploy.quantizing import METHODS, Quantized, as_tflite, model_slots, quantize, with_integers_outside
 
 EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
@@ -36,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--method", choices=tuple(METHODS), default="minmax", help="how ranges are chosen from the samples"
     )
+    parser.add_argument(
+        "--io",
+        choices=("float32", "int8"),
+        default="float32",
+        help="what inputs and outputs are; int8 spares the board the conversion (default: float32)",
+    )
     options.add_shape(parser)
     options.add_json(parser)
 
@@ -46,6 +52,8 @@ def run(arguments: argparse.Namespace) -> None:
     slots = model_slots(arguments.model, shapes)
     calibration = read_calibration(arguments.data, slots)
     made = quantize(arguments.model, calibration, arguments.method, shapes)
+    if arguments.io == "int8":
+        made = with_integers_outside(made, arguments.model)
     if arguments.output.suffix == ".tflite":
         made = replace(made, data=as_tflite(made.data, slots, arguments.output.name))
     write_whole(arguments.output, made.data)
@@ -70,6 +78,7 @@ def _facts(made: Quantized, path: Path) -> dict[str, object]:
         "model": str(path),
         "bytes": len(made.data),
         "float_bytes": made.float_bytes,
+        "edges": [asdict(edge) for edge in made.edges],
         "same_class": made.same_class,
         "float_right": made.float_right,
         "int8_right": made.int8_right,
@@ -97,8 +106,20 @@ def _text(made: Quantized, path: Path, samples: int, method: str) -> str:
             "",
             f"same class as float  {made.same_class:.1%} of the samples",
             *_right(made),
+            *_edges(made),
         )
     )
+
+
+def _edges(made: Quantized) -> tuple[str, ...]:
+    """How its caller makes integers of real numbers, and the other way round."""
+    if not made.edges:
+        return ()
+    rows = [
+        ("input" if edge.is_input else "output", edge.name, f"{edge.scale:.9g}", str(edge.zero_point))
+        for edge in made.edges
+    ]
+    return ("", table(("int8", "name", "scale", "zero point"), rows), "real = scale * (integer - zero point)")
 
 
 def _right(made: Quantized) -> tuple[str, ...]:
