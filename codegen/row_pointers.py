@@ -18,10 +18,10 @@ def ruled_row(access: RowAccess, number: int, view: RowFormat | None, tensor: Te
     if view is None:
         return row_of(f"{base}{plus(offset + tensor.format.top)}")
     if tensor.whole:
-        return _in_one_piece(f"row * {stride}u{plus(offset)}", view, row_of)
+        return _in_one_piece(f"{base}{plus(offset)}", view, row_of)
     parts, offset = tensor.format.row_elements // view.row_elements, offset + view.top
     if stride % parts:
-        return _part_of_row(f"row * {stride}u{plus(offset)}", view, tensor, row_of)
+        return _part_of_row(f"{base}{plus(offset)}", view, tensor, row_of)
     row, part = divmod(offset, parts)
     base = "row" if stride == parts else f"row * {stride // parts}u"
     within = f" + {part * view.row_elements}u" if part else ""
@@ -56,6 +56,8 @@ def _in_one_piece(number: str, view: RowFormat, row_of: RowOf) -> str:
 
 def _part_of_row(number: str, view: RowFormat, tensor: Tensor, row_of: RowOf) -> str:
     parts, place = tensor.format.row_elements // view.row_elements, factor(number)
+    if tensor.rows == 1:
+        return _in_one_piece(number, view, row_of)
     return f"{row_of(f'{place} / {parts}u')} + {place} % {parts}u * {view.row_elements}u"
 
 
