@@ -25,10 +25,10 @@ from codegen.kernel_library import kernel_library
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import NOT_TUNED, Point, point_text
 from codegen.layers import RunPrinter
-from codegen.lower import Lowered
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 from codegen.names import model_identifier, unique_identifiers
 from codegen.provenance import made_by, needs
+from codegen.stages import Lowered
 from codegen.states import state_infos
 from codegen.ways import fit_best
 

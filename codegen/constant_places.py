@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from aot.errors import BoardError, InputError, did_you_mean
 from aot.target import Target
-from codegen.lower import LoweredStage
 from codegen.model import ConstantRule
+from codegen.stages import LoweredStage
 
 WITH_THE_CODE = ""
 

@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from codegen.instr.real import literal
-from codegen.lower import LoweredStage
+from codegen.stages import LoweredStage
 from codegen.states import StateInfo
 
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}

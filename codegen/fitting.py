@@ -19,9 +19,10 @@ from aot.target import Optimize, Target
 from codegen.arenas import ANYWHERE, chosen_pools, pools_for
 from codegen.callers_io import without_io
 from codegen.kernels.knobs import NOT_TUNED, Point
-from codegen.lower import Lowered, lower_graph
+from codegen.lower import lower_graph
 from codegen.model import CompileOptions
 from codegen.stage_rows import plan_stages, plan_tensors
+from codegen.stages import Lowered
 
 MOST_ROWS = 1_000_000  # planned in a second and a quarter of a gigabyte
 _HALVINGS = 3  # plans tried between the least and the fastest: each takes its time

@@ -11,8 +11,8 @@ from codegen.instr.instruction import Function, Instruction
 from codegen.loops.ir import Buffer, Proc
 from codegen.loops.lift import lift, shape_of
 from codegen.loops.print_c import PrintedProc, expand_unrolled, print_expanded
-from codegen.lower import LoweredStage
 from codegen.plain_names import plain_names, renamed
+from codegen.stages import LoweredStage
 
 
 @dataclass(frozen=True)

@@ -6,23 +6,22 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from textwrap import wrap
 
 from aot.ir.types import DType
-from aot.plan.model import Buffer, Kind, Plan
+from aot.plan.model import Buffer, Plan
 from codegen.arenas import Arena
-from codegen.constants import Constants, constant
+from codegen.constants import Constants
 from codegen.formats import geometry, storage_dtype
 from codegen.kernel_library import SharedKernel
 from codegen.loops.ir import Buffer as LoopBuffer
 from codegen.loops.ir import Role
 from codegen.loops.print_c import shape_struct
-from codegen.lower import PUSHED, Lowered, LoweredStage, Reading, Tensor
 from codegen.margin_text import filled_margins, filled_row
 from codegen.names import comment_text
 from codegen.order_text import counter_type, ordered_runs, streamed_order
-from codegen.row_pointers import factor, given_number, given_row, plus, ruled_row, turns_text
+from codegen.row_pointers import factor, plus, turns_text
+from codegen.row_text import RowText, pointer_to
+from codegen.stages import PUSHED, Lowered, LoweredStage, Tensor
 
 _LINE = 100
 _ROW = re.compile(r"\brow\b")
@@ -66,16 +65,15 @@ class RunPrinter:
         self.plan = plan
         self.calls = calls
         self.constants = constants
-        self.names = names  # tensor -> C identifier
+        self.rows = RowText(lowered.tensors, plan, names, arenas, space)
         self.model = model
         self.space = space  # of constants
-        self.arenas = arenas  # by pool
         self.fills: set[str] = set()
         self.firings = Counter(plan.order)
         self.rowless: set[int] = set()  # layers that run once and need no number of a row
 
     def print(self) -> RunText:
-        accessors = tuple(self._accessor(t) for t in self.lowered.tensors.values())
+        accessors = tuple(self.rows.accessor(t) for t in self.lowered.tensors.values())
         layers = tuple(self._layer(i) for i in range(len(self.lowered.stages)))
         tables, body = self._order()
         return RunText(accessors, layers, tables, body, tuple(sorted(self.fills)), self._stream())
@@ -87,53 +85,6 @@ class RunPrinter:
         return StreamText(
             g.rows, g.width * g.channels, len(self.lowered.stages), counter_type(self.plan.order)
         )
-
-    def _accessor(self, tensor: Tensor) -> str:
-        c_type, fmt = storage_dtype(tensor.type, tensor.format).c_name, tensor.format
-        qualifier = "const " if tensor.kind is Kind.INPUT else ""
-        buffer, is_alone = self.plan.buffers[tensor.name], self._has_one_place(tensor)
-        step = "" if is_alone else f" + row * {fmt.row_elements}u"
-        if tensor.kind is Kind.INPUT:
-            where = f"run->in->{self.names[tensor.name]}{step}"
-        elif tensor.kind is Kind.OUTPUT:
-            where = f"run->out->{self.names[tensor.name]}{step}"
-        else:
-            held = "row" if buffer.rows_held >= tensor.rows else f"row % {buffer.rows_held}u"
-            byte = "" if is_alone else f" + {held} * {fmt.row_bytes}u"
-            where = _pointer(c_type, f"{self._place(buffer)}{byte}")
-        return "\n".join(
-            [
-                f"/* {comment_text(tensor.name)}: {self._rows_said(tensor)}. */",
-                f"static inline {qualifier}{c_type} *row_of_{self.names[tensor.name]}("
-                f"const struct run *run{'' if is_alone else ', uint32_t row'})",
-                "{",
-                f"    return {where};",
-                "}",
-            ]
-        )
-
-    def _has_one_place(self, tensor: Tensor) -> bool:
-        """Whether all its rows, or the only one, are in the same place."""
-        is_callers = tensor.kind in (Kind.INPUT, Kind.OUTPUT)
-        return tensor.rows == 1 or (not is_callers and self.plan.buffers[tensor.name].rows_held == 1)
-
-    def _place(self, buffer: Buffer) -> str:
-        return f"run->{self.arenas[buffer.pool].name}{plus(buffer.offset)}"
-
-    def _row_of(self, tensor: Tensor, row: str) -> str:
-        """The call of its accessor."""
-        given = "run" if self._has_one_place(tensor) else f"run, {row}"
-        return f"row_of_{self.names[tensor.name]}({given})"
-
-    def _rows_said(self, tensor: Tensor) -> str:
-        held, rows = self.plan.buffers[tensor.name].rows_held, tensor.rows
-        ring = f", {held} held at a time" if held < rows else ""
-        margins = (
-            f", {tensor.format.top} above and {tensor.format.bottom} below the image"
-            if (tensor.format.top or tensor.format.bottom)
-            else ""
-        )
-        return f"{rows} row{'s' if rows > 1 else ''} of {tensor.format.row_bytes} bytes{margins}{ring}"
 
     def _layer(self, index: int) -> str:
         stage = self.lowered.stages[index]
@@ -168,9 +119,9 @@ class RunPrinter:
         start, add, finish = self.calls[index]
         c_type = accumulation.dtype.c_name
         place = self.plan.buffers[f"{stage.name}.state"]
-        y = self._row_of(out, str(out.format.top))
+        y = self.rows.row_of(out, str(out.format.top))
         return [
-            f"    {c_type} *const sums = {_pointer(c_type, self._place(place))};",
+            f"    {c_type} *const sums = {pointer_to(c_type, self.rows.place(place))};",
             "    if (row == 0) {",
             *_indented(self._call(index, stage, start)),
             "    }",
@@ -218,7 +169,7 @@ class RunPrinter:
         """The pointer to the row that is written, and the zero points around it."""
         fmt = out.format
         c_type = storage_dtype(out.type, fmt).c_name
-        lines = [f"    {c_type} *const y = {self._row_of(out, f'row{plus(fmt.top)}')};"]
+        lines = [f"    {c_type} *const y = {self.rows.row_of(out, f'row{plus(fmt.top)}')};"]
         if fmt.top:
             above = self._filled(out, [str(r) for r in range(fmt.top)])
             lines += ["    if (row == 0) { /* the rows above the image */", *above, "    }"]
@@ -229,7 +180,7 @@ class RunPrinter:
         return lines + self._margin_lines(out)
 
     def _filled(self, out: Tensor, rows: Sequence[str]) -> list[str]:
-        fills = self._noted([filled_row(out.format, self._row_of(out, row)) for row in rows])
+        fills = self._noted([filled_row(out.format, self.rows.row_of(out, row)) for row in rows])
         return [f"        {fill}" for fill in fills]
 
     def _around_the_only_row(self, out: Tensor) -> list[str]:
@@ -275,12 +226,12 @@ class RunPrinter:
         mine = {p.name: p for proc in stage.kernel.procs for p in proc.params}
         for param in (mine[p.name] for p in kernel.params):
             if param.role is Role.ROWS and param.rows > 1:
-                pointers += self._given_rows(param.name, by_param[param.name])
-                pointers.append(self._pointer_array(param.name, by_param[param.name]))
+                pointers += self.rows.given_rows(param.name, by_param[param.name])
+                pointers.append(self.rows.pointer_array(param.name, by_param[param.name]))
                 names.append(param.name)
             elif param.role is Role.ROWS:
-                pointers += self._given_rows(param.name, by_param[param.name])
-                names.append(self._row_pointer(param.name, by_param[param.name], 0))
+                pointers += self.rows.given_rows(param.name, by_param[param.name])
+                names.append(self.rows.row_pointer(param.name, by_param[param.name], 0))
             elif param.role in (Role.OUTPUT, Role.STATE):
                 names.append(param.name)
             else:
@@ -294,39 +245,6 @@ class RunPrinter:
             return name
         row = "row" if turns is None else factor(turns_text(turns, self.firings[index]))
         return f"{name} + {row} * {per_row}u"
-
-    def _pointer_array(self, param: str, reading: Reading) -> str:
-        tensor = self.lowered.tensors[reading.tensor]
-        c_type = storage_dtype(tensor.type, tensor.format).c_name
-        rows = ", ".join(self._row_pointer(param, reading, i) for i in range(reading.access.count))
-        text = f"const {c_type} *const {param}[{reading.access.count}] = {{{rows}}};"
-        if len(text) > _LINE:
-            every = [f"        {self._row_pointer(param, reading, i)}," for i in range(reading.access.count)]
-            text = "\n".join(
-                [f"const {c_type} *const {param}[{reading.access.count}] = {{", *every, "    };"]
-            )
-        return text
-
-    def _given_rows(self, param: str, reading: Reading) -> list[str]:
-        """The table of rows that follow no rule, where there is more than one row."""
-        if reading.access.turns is not None:
-            return []
-        numbers = [str(number) for rows in reading.access.given for number in rows]
-        is_pushed = reading.tensor == PUSHED
-        if not numbers or is_pushed or self._has_one_place(self.lowered.tensors[reading.tensor]):
-            return []
-        lines = wrap(", ".join(numbers) + ",", _LINE - 8)
-        table = f"static {constant(self.space)}uint16_t {param}_rows[{len(numbers)}] = {{"
-        return ["\n".join([table, *(f"        {line}" for line in lines), "    };"])]
-
-    def _row_pointer(self, param: str, reading: Reading, number: int) -> str:
-        if reading.tensor == PUSHED:
-            return "run->pushed"
-        tensor = self.lowered.tensors[reading.tensor]
-        row_of = partial(self._row_of, tensor)
-        if reading.access.given:
-            return given_row(given_number(reading.access, param, number), reading.view, tensor, row_of)
-        return ruled_row(reading.access, number, reading.view, tensor, row_of)
 
     def _order(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         receiver = self.lowered.receiver
@@ -354,10 +272,6 @@ class _Arguments:
 
 def _row_params(stage: LoweredStage) -> list[LoopBuffer]:
     return [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
-
-
-def _pointer(c_type: str, place: str) -> str:
-    return f"({c_type} *)(void *){f'({place})' if ' ' in place else place}"
 
 
 def _shape_lines(kernel: SharedKernel) -> list[str]:

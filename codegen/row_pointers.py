@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codegen.kernels.kernel import RowAccess, Turns
-from codegen.lower import Tensor
 from codegen.model import RowFormat
+from codegen.stages import Tensor
 
 RowOf = Callable[[str], str]  # the call of the tensor's accessor, for a row of its own
 

@@ -9,8 +9,8 @@ from aot.plan.model import NO_ROWS, Firing, PlanTensor, Rows, Stage
 from codegen.formats import has_margins
 from codegen.kernels.kernel import Accumulation
 from codegen.loops.ir import Role
-from codegen.lower import PUSHED, Lowered, LoweredStage, Reading, Tensor
 from codegen.model import RowFormat
+from codegen.stages import PUSHED, Lowered, LoweredStage, Reading, Tensor
 
 _ROW_ALIGN = 4
 

@@ -17,8 +17,8 @@ from aot.frontend.load import load_model
 from aot.ir.graph import Graph
 from aot.passes.pipeline import run_pipeline
 from boards.board import Board
-from codegen.lower import Lowered
 from codegen.model import CompileOptions
+from codegen.stages import Lowered
 from codegen.tuning_records import TuningRecord, read_records
 from deploy.cache import cache_folder
 from deploy.measure import Meter

@@ -14,7 +14,7 @@ from codegen.kernels.searched import with_sketches
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.loops.sketches import as_python, nest_of
-from codegen.lower import LoweredStage
+from codegen.stages import LoweredStage
 from platforms.tuning.tasks import Experiment, Operand, Task
 
 

@@ -12,9 +12,9 @@ from codegen.fitting import fit_graph
 from codegen.formats import storage_dtype
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point, Space
-from codegen.lower import Lowered, LoweredStage, Reading
 from codegen.model import CompileOptions, RowFormat
 from codegen.row_packing import pack_rows
+from codegen.stages import Lowered, LoweredStage, Reading
 
 _ROWS = 2  # of the result that a trial computes, where rows are computed one by one
 _INSTRUCTIONS_PER_ELEMENT = 12  # beside the products: requantisation, store, loops; for estimates

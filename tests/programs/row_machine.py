@@ -11,7 +11,7 @@ from aot.plan.model import Kind
 from codegen.formats import storage_dtype
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Proc, Role
-from codegen.lower import Lowered, LoweredStage, Reading, Tensor
+from codegen.stages import Lowered, LoweredStage, Reading, Tensor
 
 Rows = list[Array]
 

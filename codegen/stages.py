@@ -1,0 +1,73 @@
+"""Lowered stages: kernels with the tensors that they read and write, in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from aot.ir.graph import Node
+from aot.ir.types import TensorType
+from aot.plan.model import Kind
+from codegen.formats import geometry
+from codegen.kernels.kernel import Kernel, RowAccess
+from codegen.kernels.knobs import Point
+from codegen.model import RowFormat
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A value in memory: one per value that is not a view of another."""
+
+    name: str
+    type: TensorType
+    format: RowFormat
+    kind: Kind
+    whole: bool = False
+
+    @property
+    def image_rows(self) -> int:
+        return geometry(self.type).rows
+
+    @property
+    def rows(self) -> int:
+        return self.format.top + self.image_rows + self.format.bottom
+
+
+PUSHED = ""  # stands for the row that the caller has just pushed, where a tensor is named
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a stage reads a tensor: through row pointers, in the rows of `view` where that is given."""
+
+    tensor: str  # or PUSHED
+    access: RowAccess
+    view: RowFormat | None = None  # rows other than the tensor's own, in the same dense bytes
+
+
+@dataclass(frozen=True)
+class LoweredStage:
+    """A kernel with its tensors."""
+
+    name: str
+    node: Node | None  # None: a relayout
+    op: str
+    kernel: Kernel
+    reads: tuple[Reading, ...]
+    writes: str
+    again: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
+    values: tuple[str, ...] = ()  # that a node's stage reads, whichever tensor holds them
+
+
+@dataclass(frozen=True)
+class Lowered:
+    tensors: Mapping[str, Tensor]
+    stages: tuple[LoweredStage, ...]
+    views: Mapping[str, str]  # value -> the tensor whose memory it is
+    delivered: Mapping[str, str]  # output -> its tensor, where another tensor has the output's name
+
+    @property
+    def receiver(self) -> int | None:
+        """The stage that takes pushed rows, where the input is streamed."""
+        numbers = [i for i, s in enumerate(self.stages) if any(r.tensor == PUSHED for r in s.reads)]
+        return numbers[0] if numbers else None
