@@ -20,7 +20,6 @@ from codegen.constant_places import constant_regions
 from codegen.constants import collect_constants
 from codegen.emit import emit_sources
 from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
-from codegen.formats import geometry
 from codegen.kernel_library import kernel_library
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import NOT_TUNED, Point, point_text
@@ -145,7 +144,7 @@ def _interface(
 def _layers(graph: Graph, lowered: Lowered, printer: RunPrinter) -> tuple[LayerInfo, ...]:
     layers = []
     for index, stage in enumerate(lowered.stages):
-        out = lowered.tensors[stage.writes]
+        out = stage.result
         node = stage.node
         cost = node.op.cost(graph.input_types(node), graph.output_types(node)) if node is not None else None
         layers.append(
@@ -159,9 +158,10 @@ def _layers(graph: Graph, lowered: Lowered, printer: RunPrinter) -> tuple[LayerI
                 why=_why(stage.kernel),
                 macs=cost.macs if cost is not None else 0,
                 weight_bytes=sum(a.nbytes for a in stage.kernel.constants.values()),
-                output=stage.writes,
+                output=out.tensor,
+                value=out.value,
                 format=out.format,
-                rows=geometry(out.type).rows,
+                rows=out.image_rows,
             )
         )
     return tuple(layers)

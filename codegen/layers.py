@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from aot.ir.types import DType
+from aot.ir.types import DType, TensorType
 from aot.plan.model import Buffer, Plan
 from codegen.arenas import Arena
 from codegen.constants import Constants
@@ -21,7 +21,7 @@ from codegen.names import comment_text
 from codegen.order_text import counter_type, ordered_runs, streamed_order
 from codegen.row_pointers import factor, plus, turns_text
 from codegen.row_text import RowText, pointer_to
-from codegen.stages import PUSHED, Lowered, LoweredStage, Tensor
+from codegen.stages import PUSHED, Lowered, LoweredStage, Result
 
 _LINE = 100
 _ROW = re.compile(r"\brow\b")
@@ -107,19 +107,19 @@ class RunPrinter:
         )
 
     def _row_body(self, index: int, stage: LoweredStage) -> list[str]:
-        out = self.lowered.tensors[stage.writes]
+        out = stage.result
         (kernel,) = self.calls[index]
         rows = out.image_rows if stage.kernel.whole else 1
         return [*self._output_lines(out), *self._call(index, stage, kernel), self._wrote(index, out, rows)]
 
     def _growing_body(self, index: int, stage: LoweredStage) -> list[str]:
         """The sums begin with the first row of the input and become the result after the last."""
-        out, accumulation = self.lowered.tensors[stage.writes], stage.kernel.accumulation
+        out, accumulation = stage.result, stage.kernel.accumulation
         assert accumulation is not None
         start, add, finish = self.calls[index]
         c_type = accumulation.dtype.c_name
         place = self.plan.buffers[f"{stage.name}.state"]
-        y = self.rows.row_of(out, str(out.format.top))
+        y = self.rows.written(out, "", out.format.top)
         return [
             f"    {c_type} *const sums = {pointer_to(c_type, self.rows.place(place))};",
             "    if (row == 0) {",
@@ -136,11 +136,11 @@ class RunPrinter:
             "    }",
         ]
 
-    def _wrote(self, index: int, out: Tensor, rows: int = 1) -> str:
+    def _wrote(self, index: int, out: Result, rows: int = 1) -> str:
         return f"    LAYER_WROTE({index}, y, {out.format.row_bytes * rows});"
 
-    def _c_type(self, tensor: Tensor) -> str:
-        return storage_dtype(tensor.type, tensor.format).c_name
+    def _c_type(self, out: Result) -> str:
+        return storage_dtype(out.type, out.format).c_name
 
     def _call(self, index: int, stage: LoweredStage, kernel: SharedKernel) -> list[str]:
         arguments = self._arguments(index, stage, kernel)
@@ -157,39 +157,35 @@ class RunPrinter:
 
     def shapes(self, stage: LoweredStage) -> str:
         if not stage.reads or stage.reads[0].tensor == PUSHED:
-            return self._shape(self.lowered.tensors[stage.writes])
-        source, made = self.lowered.tensors[stage.reads[0].tensor], self.lowered.tensors[stage.writes]
-        return f"{self._shape(source)} -> {self._shape(made)}"
+            return _shape(stage.result.type)
+        source = self.lowered.tensors[stage.reads[0].tensor]
+        return f"{_shape(source.type)} -> {_shape(stage.result.type)}"
 
-    def _shape(self, tensor: Tensor) -> str:
-        g = geometry(tensor.type)
-        return f"{g.rows}x{g.width}x{g.channels}"
-
-    def _output_lines(self, out: Tensor) -> list[str]:
+    def _output_lines(self, out: Result) -> list[str]:
         """The pointer to the row that is written, and the zero points around it."""
         fmt = out.format
         c_type = storage_dtype(out.type, fmt).c_name
-        lines = [f"    {c_type} *const y = {self.rows.row_of(out, f'row{plus(fmt.top)}')};"]
+        lines = [f"    {c_type} *const y = {self.rows.written(out, 'row', fmt.top)};"]
         if fmt.top:
-            above = self._filled(out, [str(r) for r in range(fmt.top)])
+            above = self._filled(out, "", range(fmt.top))
             lines += ["    if (row == 0) { /* the rows above the image */", *above, "    }"]
         if fmt.bottom:
-            below = self._filled(out, [f"row{plus(fmt.top + r)}" for r in range(fmt.bottom)])
+            below = self._filled(out, "row", range(fmt.top, fmt.top + fmt.bottom))
             lines += [f"    if (row == {out.image_rows}u) {{ /* the rows below the image */", *below]
             lines += ["        return;", "    }"]
         return lines + self._margin_lines(out)
 
-    def _filled(self, out: Tensor, rows: Sequence[str]) -> list[str]:
-        fills = self._noted([filled_row(out.format, self.rows.row_of(out, row)) for row in rows])
+    def _filled(self, out: Result, base: str, rows: Iterable[int]) -> list[str]:
+        fills = self._noted([filled_row(out.format, self.rows.written(out, base, row)) for row in rows])
         return [f"        {fill}" for fill in fills]
 
-    def _around_the_only_row(self, out: Tensor) -> list[str]:
+    def _around_the_only_row(self, out: Result) -> list[str]:
         """Rows above and below, and margins, of a result that is written once."""
-        others = [str(r) for r in range(out.rows) if r != out.format.top]
+        others = [r for r in range(out.rows) if r != out.format.top]
         margins = [f"    {fill}" for fill in self._margins(out)]
-        return [*(line[4:] for line in self._filled(out, others)), *margins]
+        return [*(line[4:] for line in self._filled(out, "", others)), *margins]
 
-    def _margins(self, out: Tensor) -> list[str]:
+    def _margins(self, out: Result) -> list[str]:
         """Beside whole numbers there is slack only, whatever it holds."""
         is_filled = out.type.dtype in (DType.I8, DType.I16, DType.U8, DType.F32)
         return self._noted(filled_margins(out.format)) if is_filled else []
@@ -199,23 +195,22 @@ class RunPrinter:
         self.fills.update(fill.partition("(")[0] for fill in fills)
         return list(fills)
 
-    def _margin_lines(self, out: Tensor) -> list[str]:
+    def _margin_lines(self, out: Result) -> list[str]:
         """The margins at their memory's first use, or with every row where others use it."""
         fills, fmt = self._margins(out), out.format
-        held = self.plan.buffers[out.name].rows_held
-        if not fills or held >= out.rows or self._is_disturbed(out):
+        held = self.plan.buffers[out.tensor].rows_held
+        if not fills or held >= self.lowered.tensors[out.tensor].rows or self._is_disturbed(out.tensor):
             return [f"    {fill}" for fill in fills]
-        top = f" + {fmt.top}u" if fmt.top else ""
         return [
-            f"    if (row{top} < {held}u) {{ /* the first use of this memory */",
+            f"    if (row{plus(out.first + fmt.top)} < {held}u) {{ /* the first use of this memory */",
             *(f"        {fill}" for fill in fills),
             "    }",
         ]
 
-    def _is_disturbed(self, tensor: Tensor) -> bool:
+    def _is_disturbed(self, tensor: str) -> bool:
         """Whether another buffer lies on the same bytes between the tensor's first row and its last."""
-        mine = self.plan.buffers[tensor.name]
-        return any(_meet(mine, other) for name, other in self.plan.buffers.items() if name != tensor.name)
+        mine = self.plan.buffers[tensor]
+        return any(_meet(mine, other) for name, other in self.plan.buffers.items() if name != tensor)
 
     def _arguments(self, index: int, stage: LoweredStage, kernel: SharedKernel) -> _Arguments:
         """What the kernel is called with, in its order; row pointers in arrays of their own."""
@@ -289,3 +284,8 @@ def _call_lines(name: str, arguments: Sequence[str]) -> list[str]:
         return [line]
     every = [f"        {argument}{',' if argument is not arguments[-1] else ');'}" for argument in arguments]
     return [f"    {name}(", *every]
+
+
+def _shape(tensor: TensorType) -> str:
+    g = geometry(tensor)
+    return f"{g.rows}x{g.width}x{g.channels}"

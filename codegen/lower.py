@@ -19,14 +19,15 @@ from codegen.formats import Want, dense_format, geometry, join_wants, serves, wa
 from codegen.kernels.default_points import default_points, with_default
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
-from codegen.kernels.relayout import copy_constant, relayout
+from codegen.kernels.relayout import copy_constant, copy_constant_rows, relayout
 from codegen.kernels.residual import makes_sums, sums_in_stores
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.model import CompileOptions, RowFormat
-from codegen.stages import PUSHED, Lowered, LoweredStage, Reading, Tensor
+from codegen.parts import Part, begins_at_a_word, is_join, parts_of
+from codegen.stages import PUSHED, Lowered, LoweredStage, Reading, Result, Tensor, whole_result
 from codegen.streaming import streamed_input
-from codegen.views import ending_at_words, parts_of_a_row, view_format, with_rows_around
+from codegen.views import ending_at_words, parts_of_a_row, view_format, view_roots, with_rows_around
 
 _VIEW = "reshape"  # the op that only looks at memory in another way
 
@@ -81,7 +82,7 @@ class _Lowering:
         self.wide = wide
         self.tuned = tuned
         self.defaults = default_points(target.core, options.optimize)
-        self.views = _view_roots(graph)
+        self.views = view_roots(graph)
         self.sites = {node.name: self._site(node) for node in graph.nodes if node.op.name != _VIEW}
         sums = sums_in_stores(graph).items()
         self.sums = {name: node for name, node in sums if makes_sums(self.sites[node.name])}
@@ -91,6 +92,8 @@ class _Lowering:
         self.stages: list[LoweredStage] = []
         self.copies: dict[tuple[str, Want], str] = {}
         self.delivered: dict[str, str] = {}
+        self.joins: dict[str, list[Part]] = {}  # node that joins rows -> its inputs
+        self.results: dict[str, Result] = {}  # value that is made where it is joined to others
 
     def run(self) -> Lowered:
         if self.options.stream:
@@ -99,7 +102,12 @@ class _Lowering:
             self.tensors |= {value: self._fixed(value, Kind.INPUT) for value in self.graph.inputs}
         self.tensors |= {state.name: self._fixed(state.name, Kind.STATE) for state in self.graph.states}
         for node in self.graph.nodes:
-            if node.op.name != _VIEW and node.name not in self.summing:
+            if is_join(node, self.graph):
+                self._prepare_join(node)
+        for node in self.graph.nodes:
+            if node.name in self.joins:
+                self._copy_parts(node)
+            elif node.op.name != _VIEW and node.name not in self.summing:
                 self._add_node(node)
         for value in self.graph.outputs:
             self._deliver(value)
@@ -112,7 +120,8 @@ class _Lowering:
         kernel = relayout(value_type, dense_format(value_type), tensor.format)
         self.tensors[value] = tensor
         reads = (Reading(PUSHED, kernel.access[0]),)
-        self.stages.append(LoweredStage(f"receive {value}", None, "receive", kernel, reads, value))
+        result = whole_result(tensor, value)
+        self.stages.append(LoweredStage(f"receive {value}", None, "receive", kernel, reads, result))
 
     def _site(self, node: Node) -> Site:
         graph = self.graph
@@ -141,14 +150,13 @@ class _Lowering:
         takes_rows = op_kernel.takes_rows and op_kernel.takes_rows_at(site)
         sources = [self._source(v, want, takes_rows) for v, want in reads]
         (made,) = last.outputs
-        in_one_piece = any(want is not None and want.whole for want in self.wants[node.name])
-        tensor = self._fixed(made, self._kind(made), True) if in_one_piece else self._made(made)
-        self.tensors[made] = tensor
+        in_one_piece = self._goes_in_one_piece(node)
+        result = self._result(made, in_one_piece)
         formats = [view or self.tensors[name].format for name, view in sources]
 
         def lower(tuned: Mapping[str, Point]) -> Kernel:
             wanted = {**self.defaults, **tuned}
-            made = op_kernel.lower(replace(site, tuned=wanted), formats, tensor.format)
+            made = op_kernel.lower(replace(site, tuned=wanted), formats, result.format)
             return with_default(with_sketches(made, wanted), self.defaults)
 
         kernel = lower(self.tuned)
@@ -157,8 +165,59 @@ class _Lowering:
         op = "+".join(dict.fromkeys((node.op.name, last.op.name)))
         values = tuple(value for value, _ in reads)
         self.stages.append(
-            LoweredStage(self._stage_name(node), node, op, kernel, readings, made, lower, values)
+            LoweredStage(self._stage_name(node), node, op, kernel, readings, result, lower, values)
         )
+
+    def _goes_in_one_piece(self, node: Node) -> bool:
+        return any(want is not None and want.whole for want in self.wants[node.name])
+
+    def _result(self, value: str, in_one_piece: bool) -> Result:
+        """What a node's stage writes: a tensor of its own, or its part of one that joins several."""
+        if value in self.results:
+            return self.results[value]
+        tensor = self._fixed(value, self._kind(value), True) if in_one_piece else self._made(value)
+        self.tensors[value] = tensor
+        return whole_result(tensor, value)
+
+    def _prepare_join(self, node: Node) -> None:
+        """The tensor, and which stages write their part of it."""
+        (made,) = node.outputs
+        tensor = self._made(made)
+        parts = parts_of(node, self.graph, self.views, tensor)
+        if any(part.result.rows_each > 1 for part in parts):
+            tensor = self._fixed(made, self._kind(made), in_one_piece=True)
+            parts = parts_of(node, self.graph, self.views, tensor)
+        self.tensors[made] = tensor
+        for part in parts:
+            if self._can_write(part, tensor):
+                self.results[part.result.value] = part.result
+        self.joins[node.name] = parts
+
+    def _can_write(self, part: Part, tensor: Tensor) -> bool:
+        """Whether the maker's kernel can: what has one row, or is in one piece, may be taken for words."""
+        if part.maker is None:
+            return False
+        in_one_piece = self._goes_in_one_piece(part.maker)
+        is_single = in_one_piece or part.result.image_rows == 1
+        return (tensor.whole or not in_one_piece) and (begins_at_a_word(part.result, tensor) or not is_single)
+
+    def _copy_parts(self, node: Node) -> None:
+        """Those that are not written where they belong as they are made."""
+        for number, part in enumerate(self.joins[node.name]):
+            if part.result.value not in self.results:
+                self._copy_part(node, f"{self._stage_name(node)}[{number}]", part)
+
+    def _copy_part(self, node: Node, name: str, part: Part) -> None:
+        result, unit = part.result, part.result.value
+        if unit in self.graph.constants:
+            kernel = copy_constant_rows(result.type, self.graph.constants[unit], result.format)
+            self.stages.append(LoweredStage(name, node, node.op.name, kernel, (), result))
+            return
+        root, view = self._source(unit, None, takes_rows=False)
+        kernel = relayout(result.type, view or self.tensors[root].format, result.format)
+        kernel = replace(kernel, why="others join its rows")
+        reads = (Reading(root, kernel.access[0], view),)
+        self.stages.append(LoweredStage(name, node, node.op.name, kernel, reads, result, values=(unit,)))
 
     def _reads(self, node: Node) -> list[tuple[str, Want | None]]:
         """What comes at run time, as it is wanted."""
@@ -201,7 +260,8 @@ class _Lowering:
         self.tensors[name] = copy
         self.copies[value, want] = name
         reads = (Reading(root, kernel.access[0], view),)
-        self.stages.append(LoweredStage(f"relayout {value}", None, "relayout", kernel, reads, name))
+        result = whole_result(copy, value)
+        self.stages.append(LoweredStage(f"relayout {value}", None, "relayout", kernel, reads, result))
         return name
 
     def _made(self, value: str) -> Tensor:
@@ -293,7 +353,8 @@ class _Lowering:
         if value in self.graph.constants:
             self.tensors[value] = self._fixed(value, Kind.OUTPUT, in_one_piece=True)
             kernel = copy_constant(value_type, self.graph.constants[value])
-            self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, (), value))
+            result = whole_result(self.tensors[value], value)
+            self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, (), result))
             return
         root = self.views.get(value, value)
         view = view_format(value_type, self.tensors[root].type, self.tensors[root].format)
@@ -303,7 +364,8 @@ class _Lowering:
             name = self.delivered[value] = fresh_name(f"{value}.out", self.graph.types, self.tensors)
         self.tensors[name] = Tensor(name, value_type, dense_format(value_type), Kind.OUTPUT)
         reads = (Reading(root, kernel.access[0], view),)
-        self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, name))
+        result = whole_result(self.tensors[name], value)
+        self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, result))
 
     def _keep_states(self) -> None:
         """Last of all each state takes what it is to hold in the next run."""
@@ -314,7 +376,8 @@ class _Lowering:
             kernel = relayout(kept.type, view or source.format, kept.format)
             reads = (Reading(root, kernel.access[0], view),)
             name = f"keep[{number}] {state.next}"
-            self.stages.append(LoweredStage(name, None, "relayout", kernel, reads, state.name))
+            result = whole_result(kept, state.next)
+            self.stages.append(LoweredStage(name, None, "relayout", kernel, reads, result))
 
     def _apart_from_states(self, value: str) -> tuple[str, RowFormat | None]:
         """Where a value can be read after states have been written: what is a state itself is copied."""
@@ -324,13 +387,3 @@ class _Lowering:
         if tensor.kind is not Kind.STATE:
             return root, view
         return self._copy(root, value, view, Want(dtype_bytes=value_type.dtype.bytes)), None
-
-
-def _view_roots(graph: Graph) -> dict[str, str]:
-    """value -> the value whose memory it is, for every chain of reshapes."""
-    roots: dict[str, str] = {}
-    for node in graph.nodes:
-        if node.op.name == _VIEW:
-            source = node.reads[0]
-            roots[node.outputs[0]] = roots.get(source, source)
-    return roots

@@ -97,9 +97,10 @@ class LayerInfo:
     why: str  # why this kernel was chosen
     macs: int
     weight_bytes: int
-    output: str  # the value it writes
+    output: str  # the tensor it writes
+    value: str  # whose rows these are
     format: RowFormat
-    rows: int  # rows of the output tensor, padding rows not counted
+    rows: int  # of that value, padding rows not counted
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,6 @@ import numpy as np
 from aot.ir.graph import Array
 from codegen.model import LayerInfo, RowFormat
 
-_COPY = "relayout"  # an op of stages only: its name is a verb and the value it copies
-
-
-def written_value(layer: LayerInfo) -> str:
-    """The name of the graph's value that the layer's rows hold."""
-    return layer.name.partition(" ")[2] if layer.op == _COPY else layer.output
-
 
 def rows_crc32(value: Array, layer: LayerInfo) -> int:
     """CRC-32 of all rows the layer writes, in order; the rows of fill around the image are not reported."""

@@ -13,7 +13,7 @@ from codegen.constants import constant
 from codegen.formats import storage_dtype
 from codegen.names import comment_text
 from codegen.row_pointers import given_number, given_row, plus, ruled_row
-from codegen.stages import PUSHED, Reading, Tensor
+from codegen.stages import PUSHED, Reading, Result, Tensor
 
 _LINE = 100
 
@@ -62,6 +62,12 @@ class RowText:
         """The call of its accessor."""
         given = "run" if self.has_one_place(tensor) else f"run, {row}"
         return f"row_of_{self.names[tensor.name]}({given})"
+
+    def written(self, out: Result, base: str, row: int) -> str:
+        """The call for a row that a stage writes: `row` behind the one that `base`, where given, says."""
+        each, tensor = f" * {out.rows_each}u" if out.rows_each > 1 else "", self.tensors[out.tensor]
+        number = out.rows_of(row, row).first
+        return self.row_of(tensor, f"{base}{each}{plus(number)}" if base else str(number))
 
     def _rows_said(self, tensor: Tensor) -> str:
         held, rows = self.plan.buffers[tensor.name].rows_held, tensor.rows

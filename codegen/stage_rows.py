@@ -41,19 +41,19 @@ def plan_stages(lowered: Lowered, work: Mapping[str, int]) -> tuple[Stage, ...]:
 def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
     if stage.kernel.accumulation is not None:
         return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
-    out = tensors[stage.writes]
+    out = stage.result
     names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
     if stage.kernel.whole:
-        every = Firing(tuple(Rows(0, tensors[n].rows) for n in names), (Rows(0, out.rows),))
+        every = Firing(tuple(Rows(0, tensors[n].rows) for n in names), (out.rows_of(0, out.rows),))
         return Stage(stage.name, names, (stage.writes,), (every,), in_place=_in_place(stage, names))
     firings = []
     for row in range(out.image_rows):
         reads = tuple(_merged(stage, name, row, tensors) for name in names)
         first = 0 if row == 0 else out.format.top + row
-        firings.append(Firing(reads, (Rows(first, out.format.top + row + 1),)))
+        firings.append(Firing(reads, (out.rows_of(first, out.format.top + row + 1),)))
     if out.format.bottom:
         last = out.format.top + out.image_rows
-        firings.append(Firing((NO_ROWS,) * len(names), (Rows(last, last + out.format.bottom),)))
+        firings.append(Firing((NO_ROWS,) * len(names), (out.rows_of(last, last + out.format.bottom),)))
     return Stage(stage.name, names, (stage.writes,), tuple(firings), in_place=_in_place(stage, names))
 
 
@@ -69,10 +69,10 @@ def _accumulating_stage(
     stage: LoweredStage, accumulation: Accumulation, tensors: Mapping[str, Tensor]
 ) -> Stage:
     """A firing for each row of the input; the last one writes the result."""
-    (reading,), out = stage.reads, tensors[stage.writes]
+    (reading,), out = stage.reads, stage.result
     tensor = tensors[reading.tensor]
     firings = [Firing((_row_added(reading, row, tensor),), (NO_ROWS,)) for row in range(accumulation.rows)]
-    firings[-1] = Firing(firings[-1].reads, (Rows(0, out.rows),))
+    firings[-1] = Firing(firings[-1].reads, (out.rows_of(0, out.rows),))
     return Stage(
         stage.name, (reading.tensor,), (stage.writes,), tuple(firings), state_bytes=accumulation.bytes
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aot.ir.graph import Node
 from aot.ir.types import TensorType
-from aot.plan.model import Kind
+from aot.plan.model import Kind, Rows
 from codegen.formats import geometry
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.kernels.knobs import Point
@@ -46,6 +46,34 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class Result:
+    """What a stage writes: the rows of a tensor, or of its part of a tensor that several stages write."""
+
+    tensor: str
+    value: str
+    type: TensorType
+    format: RowFormat  # with the rows above and below that it fills
+    first: int = 0  # row of the tensor with which it begins
+    rows_each: int = 1  # of the tensor: what one row of it is there
+
+    @property
+    def image_rows(self) -> int:
+        return geometry(self.type).rows
+
+    @property
+    def rows(self) -> int:
+        return self.format.top + self.image_rows + self.format.bottom
+
+    def rows_of(self, first: int, stop: int) -> Rows:
+        """Of the tensor: those that its own are."""
+        return Rows(self.first + first * self.rows_each, self.first + stop * self.rows_each)
+
+
+def whole_result(tensor: Tensor, value: str) -> Result:
+    return Result(tensor.name, value, tensor.type, tensor.format)
+
+
+@dataclass(frozen=True)
 class LoweredStage:
     """A kernel with its tensors."""
 
@@ -54,9 +82,13 @@ class LoweredStage:
     op: str
     kernel: Kernel
     reads: tuple[Reading, ...]
-    writes: str
+    result: Result
     again: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
     values: tuple[str, ...] = ()  # that a node's stage reads, whichever tensor holds them
+
+    @property
+    def writes(self) -> str:
+        return self.result.tensor
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from aot.ir.graph import Graph
 from aot.ir.types import TensorType
+from aot.ops.reshape import Reshape
 from codegen.formats import Order, Want, dense_format, geometry
 from codegen.model import RowFormat
 
 _WORD_BYTES = 4
+
+
+def view_roots(graph: Graph) -> dict[str, str]:
+    """value -> the value whose memory it is, for every chain of reshapes."""
+    roots: dict[str, str] = {}
+    for node in graph.nodes:
+        if isinstance(node.op, Reshape):
+            source = node.reads[0]
+            roots[node.outputs[0]] = roots.get(source, source)
+    return roots
 
 
 def parts_of_a_row(view: TensorType, own: TensorType) -> int:

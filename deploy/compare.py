@@ -15,7 +15,7 @@ from aot.interpret import run_all, run_series
 from aot.ir.graph import Array, Graph
 from aot.ir.types import DType
 from codegen.model import LayerInfo
-from codegen.row_packing import rows_crc32, written_value
+from codegen.row_packing import rows_crc32
 from deploy.samples import Samples
 from deploy.tensors import Slot
 
@@ -95,7 +95,7 @@ def has_real_outputs(graph: Graph) -> bool:
 
 def comparable_layers(graph: Graph, layers: Sequence[LayerInfo]) -> list[LayerInfo]:
     """Those whose checksums say something: the ones that write integers."""
-    return [layer for layer in layers if graph.types[written_value(layer)].dtype is not DType.F32]
+    return [layer for layer in layers if graph.types[layer.value].dtype is not DType.F32]
 
 
 def _difference(sample: int, output: str, expected: Array, found: Array) -> Difference:
@@ -121,6 +121,6 @@ def first_wrong_layer(
     values = {**graph.constants, **run_all(graph, sample)}
     comparable = comparable_layers(graph, layers)
     for layer, checksum in zip(layers, checksums, strict=True):
-        if layer in comparable and rows_crc32(values[written_value(layer)], layer) != checksum:
+        if layer in comparable and rows_crc32(values[layer.value], layer) != checksum:
             return layer
     return None

@@ -1,9 +1,10 @@
-"""Concatenation: tensors side by side, along columns or channels of images or along vectors."""
+"""Concatenation: tensors side by side, along columns or channels, or one behind the other, row after row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -21,9 +22,17 @@ def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Concat)
-    rank = given(inputs[0]).rank
-    allowed = (2, 3) if rank == 4 and given(inputs[0]).shape[0] == 1 else (rank - 1,)
-    return None if op.axis in allowed else f"axis {op.axis} of shape {limits.shape_text(inputs[0])}"
+    shape = given(inputs[0]).shape
+    is_beside = op.axis == len(shape) - 1 or (len(shape) == 4 and shape[0] == 1 and op.axis == 2)
+    fact = f"axis {op.axis} of shape {limits.shape_text(inputs[0])}"
+    return None if is_beside or behind(op.axis, shape) else fact
+
+
+def behind(axis: int, shape: Sequence[int]) -> bool:
+    """Whether tensors joined along the axis follow one another, row behind row."""
+    if len(shape) == 4 and shape[0] == 1:
+        return axis == 1
+    return axis < len(shape) - 1 and prod(shape[:axis]) == 1
 
 
 def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -47,7 +56,10 @@ class Concat(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         Constraint("there must be at least one input", _present),
         Constraint("inputs and output must have one element type", _dtypes),
-        Constraint("the axis must be columns or channels of images, or the last", _axis),
+        Constraint(
+            "the axis must be rows, columns or channels of images, the last, or the first larger than 1",
+            _axis,
+        ),
         Constraint("inputs must have the same shape but for the axis", _shapes),
     )
     axis: int = 0
@@ -66,4 +78,5 @@ class Concat(Op):
         return Cost(elementwise=outputs[0].elements)
 
     def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        return (ROW_BY_ROW if outputs[0].rank == 4 else None,) * len(inputs)
+        is_image = outputs[0].rank == 4 and not behind(self.axis, outputs[0].shape)
+        return (ROW_BY_ROW if is_image else None,) * len(inputs)

@@ -14,6 +14,7 @@ from aot.passes.remove_dead_channels import remove_dead_channels
 from aot.passes.remove_dead_code import remove_dead_code
 from aot.passes.remove_identity import remove_identity
 from aot.passes.rewrite_depthwise import rewrite_depthwise
+from aot.passes.rows_of_joins import rows_of_joins
 from aot.passes.rows_of_matrices import rows_of_matrices
 from aot.passes.rows_of_rearrangements import rows_of_rearrangements
 from aot.passes.step import Pass
@@ -47,6 +48,11 @@ PIPELINE: tuple[Pass, ...] = (
         "rows-of-matrices",
         rows_of_matrices,
         "before dead code is removed: it leaves views that nobody reads",
+    ),
+    Pass(
+        "rows-of-joins",
+        rows_of_joins,
+        "after rearrangements have rows, before views that it leaves are removed",
     ),
     Pass("remove-dead-code", remove_dead_code, "before dead channels: a dead reader would hold them back"),
     Pass(

@@ -33,7 +33,7 @@ def _image(node: Node, graph: Graph) -> Node | None:
 
 def _by_rows(node: Node, image: Node, graph: Graph) -> Graph:
     assert isinstance(node.op, Rearrange)
-    source, made = _root(node.reads[0], graph), graph.types[image.outputs[0]]
+    source, made = viewed(node.reads[0], graph), graph.types[image.outputs[0]]
     strides = split_strides(node.op.loops, made.shape)
     seen = None if strides is None else _short_rows(graph.types[source], strides[1])
     if strides is None or seen is None:
@@ -53,10 +53,10 @@ def _by_rows(node: Node, image: Node, graph: Graph) -> Graph:
     return graph.with_nodes(nodes, types={rows: seen})
 
 
-def _root(value: str, graph: Graph) -> str:
+def viewed(value: str, graph: Graph) -> str:
     """What a chain of reshapes looks at."""
     maker = graph.producers.get(value)
-    return value if maker is None or not isinstance(maker.op, Reshape) else _root(maker.reads[0], graph)
+    return value if maker is None or not isinstance(maker.op, Reshape) else viewed(maker.reads[0], graph)
 
 
 def _short_rows(source: TensorType, row_elements: int) -> TensorType | None:

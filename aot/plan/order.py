@@ -6,7 +6,7 @@ the placement will reach.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aot.plan.demand import Recipe, order_by_demand
@@ -14,7 +14,8 @@ from aot.plan.firings import Firings, Ints
 from aot.plan.lives import Lives, bytes_over_time, live, ring_bytes_over_time, ring_lengths
 from aot.plan.wholes import WholeOrder
 
-SEARCH_FIRINGS = 120_000  # put in order, all trials together
+SEARCH_FIRINGS = 120_000  # put in order, all trials of a climb together
+ALIKE = 4  # of the best that are placed though they may rank alike, where several climbs found them
 PATIENCE = 1  # a slot idling for more rounds of all stages than that can hold something else
 
 
@@ -48,13 +49,29 @@ def draft(firings: Firings, order: Sequence[int]) -> Draft:
 def search_orders(firings: Firings, wholes: WholeOrder, enough: int = 0) -> list[Draft]:
     """The drafts worth placing, best first; the stages one after the other are always among them.
 
+    Of several climbs the best of each come first, and of drafts that rank alike there are few.
     The search ends where an arena of `enough` bytes is in sight.
     """
     drafts = [draft(firings, _in_turn(firings, wholes.stages)), draft_given(firings)]
-    if firings.request.rows:
-        drafts += _climb(firings, enough)
-    by_order = {d.order: d for d in drafts}
-    return sorted(by_order.values(), key=lambda d: (d.rank, d.order))
+    starts = _starts(firings) if firings.request.rows else []
+    climbs = [_climb(firings, start, enough) for start in starts]
+    ranked = sorted([*drafts, *(d for climb in climbs for d in climb)], key=_by_rank)
+    if len(climbs) > 1:
+        heads = sorted((min(climb, key=_by_rank) for climb in climbs), key=_by_rank)
+        ranked = [*heads, *ranked[:ALIKE], *_one_of_each_rank(ranked)]
+    return list({d.order: d for d in ranked}.values())
+
+
+def _one_of_each_rank(drafts: Sequence[Draft]) -> Iterable[Draft]:
+    """The first."""
+    first: dict[tuple[int, int], Draft] = {}
+    for each in drafts:
+        first.setdefault(each.rank, each)
+    return first.values()
+
+
+def _by_rank(draft: Draft) -> tuple[tuple[int, int], tuple[int, ...]]:
+    return draft.rank, draft.order
 
 
 def draft_given(firings: Firings) -> Draft:
@@ -66,7 +83,7 @@ def _in_turn(firings: Firings, stages: Sequence[int]) -> list[int]:
     return [stage for stage in stages for _ in range(firings.counts[stage])]
 
 
-def _climb(firings: Firings, enough: int) -> list[Draft]:
+def _climb(firings: Firings, plain: Sequence[Recipe], enough: int) -> list[Draft]:
     """From the best plain recipe to the best neighbour, until none is better or the work is spent."""
     drafts: dict[tuple[int, ...], Draft] = {}  # many recipes are one order
 
@@ -74,7 +91,7 @@ def _climb(firings: Firings, enough: int) -> list[Draft]:
         order = tuple(order_by_demand(firings, recipe))
         return drafts.get(order) or drafts.setdefault(order, draft(firings, order))
 
-    trials = {recipe: drafted(recipe) for recipe in _plain(firings)}
+    trials = {recipe: drafted(recipe) for recipe in plain}
     best = min(trials, key=lambda recipe: trials[recipe].rank)
     budget = SEARCH_FIRINGS // max(sum(firings.counts), 1) - len(trials)
     while trials[best].estimate > enough:
@@ -92,6 +109,24 @@ def _plain(firings: Firings) -> Iterator[Recipe]:
     for eager in dict.fromkeys((frozenset(), frozenset(_branches(firings)))):
         for in_step in (False, True):
             yield Recipe(eager=eager, in_step=in_step)
+
+
+def _starts(firings: Firings) -> list[list[Recipe]]:
+    """Of each the best is where a climb begins.
+
+    Several where stages write parts of one tensor: nobody asks for those in any order, and whether none, some
+    or all of them should come as soon as they can is not found in small steps.
+    """
+    plain = list(_plain(firings))
+    written = [name for stage in firings.request.stages for name in stage.writes]
+    if len(set(written)) == len(written):
+        return [plain]
+    everything = Recipe(eager=frozenset(range(len(firings.counts))))
+    return [*([recipe for recipe in plain if recipe.eager == eager] for eager in _kinds(plain)), [everything]]
+
+
+def _kinds(recipes: Sequence[Recipe]) -> Iterable[frozenset[int]]:
+    return dict.fromkeys(recipe.eager for recipe in recipes)
 
 
 def _neighbours(firings: Firings, recipe: Recipe) -> Iterator[Recipe]:

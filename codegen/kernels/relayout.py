@@ -42,6 +42,24 @@ def copy_constant(tensor: TensorType, data: Array) -> Kernel:
     )
 
 
+def copy_constant_rows(tensor: TensorType, data: Array, target: RowFormat) -> Kernel:
+    """Rows that are the same whatever the inputs are, amid others that are not."""
+    size = target.width * target.channels
+    x = Buffer("x", tensor.dtype, tensor.elements, Role.CONSTANT)
+    y = Buffer("y", storage_dtype(tensor, target), target.row_elements, Role.OUTPUT)
+    copy = Store(at(y, _place(target)), load(x, variable("column") * target.channels + variable("c")))
+    loops = For("column", target.width, (For("c", target.channels, (copy,)),))
+    return Kernel(
+        schedule="copy",
+        why="its values are known beforehand",
+        proc=Proc(f"copy_constant_{target.channels}_by_{target.width}", (x, y), (loops,)),
+        summary=f"One row of constants copied: {target.width} pixels of {target.channels} channels.",
+        access=(),
+        constants={"x": data.reshape(-1)},
+        row_tables={"x": size} if tensor.elements > size else {},
+    )
+
+
 def _place(fmt: RowFormat) -> Affine:
     return (variable("column") + fmt.left) * fmt.x_step + variable("c") * fmt.c_step
 

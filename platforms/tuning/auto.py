@@ -8,13 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.ir.graph import Array
+from aot.ir.types import TensorType
+from codegen.formats import dense_format
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.kernels.knobs import NOT_TUNED, Point, point_text
 from codegen.kernels.searched import with_sketches
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.loops.sketches import as_python, nest_of
-from codegen.stages import LoweredStage
+from codegen.stages import LoweredStage, Result
 from platforms.tuning.tasks import Experiment, Operand, Task
 
 
@@ -38,9 +40,15 @@ def auto_task(proc: Proc, seed: int = 0) -> AutoTask:
 
     kernel = scheduled(NOT_TUNED)
     assert kernel.space is not None, f"{proc.name} is no plain nest"
-    stage = LoweredStage(proc.name, None, proc.name, kernel, (), "", scheduled)
+    stage = LoweredStage(proc.name, None, proc.name, kernel, (), _result(proc), scheduled)
     task = Task(kernel.space.task, proc.name, kernel.space, stage, layers=1, firings=1, work=0.0)
     return AutoTask(task, _experiment(proc, memory))
+
+
+def _result(proc: Proc) -> Result:
+    (out,) = (p for p in proc.params if p.role is Role.OUTPUT)
+    kind = TensorType(out.dtype, (1, out.elements))
+    return Result(out.name, out.name, kind, dense_format(kind))
 
 
 def schedule_text(task: Task, point: Point) -> str:

@@ -80,14 +80,14 @@ def _task(stages: Sequence[LoweredStage], lowered: Lowered, graph: Graph) -> Tas
         space=first.kernel.space,
         stage=first,
         layers=len(stages),
-        firings=sum(firings_of(stage, lowered) for stage in stages),
+        firings=sum(firings_of(stage) for stage in stages),
         work=sum(_work(stage, graph) for stage in stages),
     )
 
 
-def firings_of(stage: LoweredStage, lowered: Lowered) -> int:
+def firings_of(stage: LoweredStage) -> int:
     accumulation = stage.kernel.accumulation
-    return accumulation.rows if accumulation is not None else lowered.tensors[stage.writes].image_rows
+    return accumulation.rows if accumulation is not None else stage.result.image_rows
 
 
 def _work(stage: LoweredStage, graph: Graph) -> float:
@@ -100,10 +100,10 @@ def _work(stage: LoweredStage, graph: Graph) -> float:
 def experiment_of(task: Task, lowered: Lowered, graph: Graph, inputs: Mapping[str, Array]) -> Experiment:
     """Rows from the middle of a run of the model on these inputs, by the reference."""
     values = {**run_all(graph, inputs), **graph.constants}
-    stage, out = task.stage, lowered.tensors[task.stage.writes]
-    whole = pack_rows(values[stage.writes], out.format, out.image_rows)
+    stage, out = task.stage, task.stage.result
+    whole = pack_rows(values[out.value], out.format, out.image_rows)
     all_rows = stage.kernel.accumulation is not None
-    firings = firings_of(stage, lowered) if all_rows else min(_ROWS, out.image_rows)
+    firings = firings_of(stage) if all_rows else min(_ROWS, out.image_rows)
     first = 0 if all_rows else (out.image_rows - firings) // 2
     row = out.format.row_bytes
     made = whole if all_rows else whole[first * row : (first + firings) * row]

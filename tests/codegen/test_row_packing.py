@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codegen.model import LayerInfo, RowFormat
-from codegen.row_packing import pack_rows, rows_crc32, written_value
+from codegen.row_packing import pack_rows, rows_crc32
 
 VALUE = np.arange(1, 9, dtype=np.int8).reshape(1, 2, 2, 2)  # two rows of two pixels of two channels
 DENSE = RowFormat(
@@ -27,18 +27,19 @@ CASES = {
 }
 
 
-def layer(op: str, name: str, output: str, fmt: RowFormat) -> LayerInfo:
+def layer(fmt: RowFormat) -> LayerInfo:
     return LayerInfo(
         index=0,
-        name=name,
-        op=op,
+        name="c",
+        op="conv2d",
         origin="",
         shapes="",
         kernel="",
         why="",
         macs=0,
         weight_bytes=0,
-        output=output,
+        output="y",
+        value="y",
         format=fmt,
         rows=2,
     )
@@ -71,12 +72,4 @@ def test_floats_keep_their_bits() -> None:
 
 def test_the_checksum_is_of_all_rows_in_order() -> None:
     expected = zlib.crc32(bytes(range(1, 9)))
-    assert rows_crc32(VALUE, layer("conv2d", "c", "y", DENSE)) == expected
-
-
-def test_a_layer_writes_its_output() -> None:
-    assert written_value(layer("conv2d", "c 1", "y", DENSE)) == "y"
-
-
-def test_a_copy_writes_the_value_it_is_named_after() -> None:
-    assert written_value(layer("relayout", "relayout a b:0", "a b:0.pixels16", DENSE)) == "a b:0"
+    assert rows_crc32(VALUE, layer(DENSE)) == expected

@@ -1,4 +1,4 @@
-"""Concatenations: along channels, columns and vectors; of inputs and of constants; of any element type."""
+"""Concatenations: along channels, columns, rows and vectors; of inputs and constants; of any element type."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ CASES = (
     case("columns", 2, int8(1, 4, 5, 3), int8(1, 4, 1, 3)),
     case("vectors", 1, int8(2, 5), int8(2, 3)),
     case("one", 1, int8(2, 5)),
+    case("rows", 1, int8(1, 4, 5, 3), int8(1, 1, 5, 3), int8(1, 2, 5, 3)),
+    case("rows_of_lists", 1, float32(1, 3, 2), float32(1, 4, 2)),
+    case("rows_of_batches", 0, int8(2, 2, 3, 3), int8(1, 2, 3, 3)),
+    case("rows_of_constants", 1, int8(1, 4, 5, 3), constants=(constant(1, 2, 5, 3),)),
     case("constant", 3, int8(1, 4, 5, 3), constants=(constant(1, 4, 5, 2),)),
     case("float32", 3, float32(1, 2, 3, 2), float32(1, 2, 3, 1)),
     case("int32", 1, TensorType(DType.I32, (1, 3)), TensorType(DType.I32, (1, 2))),

@@ -249,10 +249,11 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         "inputs and output must have one element type: they are i8, f32, i8",
     ),
     "concatenation axis": (
-        Concat(1),
+        Concat(0),
         [X],
         X,
-        "the axis must be columns or channels of images, or the last: axis 1 of shape 1x4x4x2",
+        "the axis must be rows, columns or channels of images, the last, or the first larger than 1: "
+        "axis 0 of shape 1x4x4x2",
     ),
     "concatenation shapes": (
         Concat(3),

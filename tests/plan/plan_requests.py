@@ -69,6 +69,19 @@ class Net:
         self._rows(tuple(source.name for source in sources), image, reads, in_place=pairs)
         return image
 
+    def joined(self, sources: Sequence[Image], name: str, kind: Kind = Kind.INNER) -> Image:
+        """The sources' rows behind one another, each copied by a stage of its own."""
+        image = self.tensor(Image(name, sum(s.height for s in sources), sources[0].row_bytes), kind)
+        base = 0
+        for number, source in enumerate(sources):
+            firings = [
+                Firing((Rows(source.pad + y, source.pad + y + 1),), (Rows(base + y, base + y + 1),))
+                for y in range(source.height)
+            ]
+            self.stages.append(Stage(f"{name}[{number}]", (source.name,), (name,), tuple(firings)))
+            base += source.height
+        return image
+
     def strided(self, source: Image, name: str, row_bytes: int, stride: int) -> Image:
         """A 1x1 convolution with stride: rows between are not read."""
         image = self.tensor(Image(name, source.height // stride, row_bytes))

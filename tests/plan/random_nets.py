@@ -48,6 +48,12 @@ def _concat(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
     return net.pointwise(sources, name, sum(s.row_bytes for s in sources), draw(st.integers(0, 1)))
 
 
+def _joined(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
+    first = _source(draw, images)
+    others = [i for i in images if i.row_bytes == first.row_bytes]
+    return net.joined([first, *draw(st.lists(st.sampled_from(others), max_size=2))], name)
+
+
 def _strided(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
     source = _source(draw, images)
     return net.strided(source, name, draw(st.integers(1, 40)), draw(st.integers(1, min(2, source.height))))
@@ -72,7 +78,7 @@ def _remembered(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Im
 
 
 Step = Callable[[st.DrawFn, Net, list[Image], str], Image]
-_LAYERS: tuple[Step, ...] = (_window, _window, _window, _join, _join, _concat, _strided)
+_LAYERS: tuple[Step, ...] = (_window, _window, _window, _join, _join, _concat, _joined, _strided)
 STEPS = (*_LAYERS, _gate, _pool, _dense, _remembered)
 
 

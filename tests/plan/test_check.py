@@ -13,7 +13,7 @@ from plan_requests import Net, dscnn, resnet8
 from random_nets import requests
 
 from aot.plan.check import PlanError, check_plan
-from aot.plan.model import Buffer, Kind, Plan, PlanRequest, Pool
+from aot.plan.model import Buffer, Kind, Plan, PlanRequest, Pool, Rows
 from aot.plan.planner import make_plan
 
 
@@ -79,6 +79,55 @@ def summing() -> tuple[PlanRequest, Plan]:
 
 def test_a_sum_beside_other_rows_is_accepted() -> None:
     check_plan(*summing())
+
+
+def joining() -> tuple[PlanRequest, Plan]:
+    """Rows of two inputs, one behind the other, in z: its parts are written by turns and read in order."""
+    net = Net()
+    sources = [net.input("a", 2, 8), net.input("b", 2, 8)]
+    net.window(net.joined(sources, "z"), "y", 8, kind=Kind.OUTPUT)
+    buffers = (
+        Buffer("a", "arena", 0, 2, 8, 0, 7),
+        Buffer("b", "arena", 16, 2, 8, 0, 7),
+        Buffer("z", "arena", 32, 4, 8, 0, 7),
+        Buffer("y", "arena", 64, 4, 8, 0, 7),
+    )
+    plan = Plan((1, 0, 1, 0, 2, 2, 2, 2), {b.name: b for b in buffers}, {"arena": 96}, 0, 0, 0)
+    return net.request(), plan
+
+
+def test_parts_that_two_stages_write_by_turns_are_accepted() -> None:
+    check_plan(*joining())
+
+
+def test_parts_in_a_ring_too_short_for_both_are_caught() -> None:
+    request, plan = joining()
+    with pytest.raises(PlanError, match=r"row \d of tensor 'z' .* was overwritten by row \d of tensor 'z'"):
+        check_plan(request, moved(plan, "z", rows_held=3))
+
+
+def test_parts_in_order_make_a_ring() -> None:
+    request, plan = joining()
+    in_order = replace(plan, order=(0, 2, 0, 2, 1, 2, 1, 2))
+    check_plan(request, moved(in_order, "z", rows_held=1))
+
+
+def test_a_part_read_before_its_stage_has_written_it_is_caught() -> None:
+    request, plan = joining()
+    with pytest.raises(PlanError, match=r"row 2 of tensor 'z' read by stage 'y' .* by nobody yet, not"):
+        check_plan(request, replace(plan, order=(0, 0, 2, 2, 2, 2, 1, 1)))
+
+
+def test_the_part_of_another_stage_written_over_is_caught() -> None:
+    """A stage that begins a row too early writes what its neighbour has written."""
+    request, plan = joining()
+    *others, second, reader = request.stages
+    shifted = tuple(
+        replace(f, writes=tuple(Rows(r.first - 1, r.stop - 1) for r in f.writes)) for f in second.firings
+    )
+    stages = (*others, replace(second, firings=shifted), reader)
+    with pytest.raises(PlanError, match=r"row 1 of tensor 'z' .* by stage 'z\[0\]', not by stage 'z\[1\]'"):
+        check_plan(replace(request, stages=stages), plan)
 
 
 def test_state_on_a_row_that_its_own_stage_reads_is_caught() -> None:

@@ -37,6 +37,17 @@ def chain(height: int, *kernels: int, pad: int = 0) -> Net:
     return net
 
 
+def test_images_before_the_heads_of_joined_lists_are_rings() -> None:
+    net = Net()
+    x, heads = net.input("x", 32, 4), []
+    for scale in range(3):
+        x = net.window(x, f"image{scale}", 64, 2, 2)
+        heads.append(net.window(x, f"head{scale}", 2))
+    net.joined(heads, "lists", Kind.OUTPUT)
+    plan = make_plan(net.request())
+    assert [plan.buffers[f"image{scale}"].rows_held for scale in range(3)] == [2, 2, 1]
+
+
 def test_a_row_is_made_just_before_it_is_read() -> None:
     assert names_by_demand(chain(6, 1, 3)) == list("aaababab" + "ab")
 

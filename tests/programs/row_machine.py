@@ -8,6 +8,7 @@ import numpy as np
 
 from aot.ir.graph import Array
 from aot.plan.model import Kind
+from aot.plan.model import Rows as PlanRows
 from codegen.formats import storage_dtype
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Proc, Role
@@ -46,8 +47,8 @@ def _run_stage(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]
         _run_whole(stage, memory)
         return
     if growing is None:
-        for row in range(lowered.tensors[stage.writes].image_rows):
-            run_proc(stage.kernel.proc, _buffers(lowered, stage, stage.kernel.proc, row, memory))
+        for row in range(stage.result.image_rows):
+            _run_proc(lowered, stage, stage.kernel.proc, row, memory, {})
         return
     sums = {"sums": [np.full(growing.elements, 0x55555555, growing.dtype.numpy)]}
     for row in range(growing.rows):
@@ -59,13 +60,40 @@ def _run_stage(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]
         )
         for proc in procs:
             output_row = 0 if proc is growing.finish else row
-            run_proc(proc, {**_buffers(lowered, stage, proc, output_row, memory), **sums})
+            _run_proc(lowered, stage, proc, output_row, memory, sums)
+
+
+def _run_proc(
+    lowered: Lowered,
+    stage: LoweredStage,
+    proc: Proc,
+    row: int,
+    memory: Mapping[str, Rows],
+    sums: Mapping[str, Rows],
+) -> None:
+    """A row of the result may be several rows of the tensor."""
+    top, is_adding = stage.result.format.top, all(p.role is not Role.OUTPUT for p in proc.params)
+    written = _own(memory[stage.writes], stage.result.rows_of(top + row, top + row + 1))
+    made = np.zeros(0) if is_adding else np.concatenate(written)
+    run_proc(proc, {**_buffers(lowered, stage, proc, row, made, memory), **sums})
+    if not is_adding:
+        _put_back(made, written)
+
+
+def _own(rows: Rows, which: PlanRows) -> Rows:
+    return rows[which.first : which.stop]
+
+
+def _put_back(made: Array, rows: Rows) -> None:
+    for row, part in zip(rows, np.split(made, len(rows)), strict=True):
+        row[:] = part
 
 
 def _run_whole(stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
     """The only firing of a kernel that takes tensors in one piece."""
     readings = iter(stage.reads)
-    made = np.concatenate(memory[stage.writes])
+    written = _own(memory[stage.writes], stage.result.rows_of(0, stage.result.rows))
+    made = np.concatenate(written)
     buffers: dict[str, Rows] = {}
     for param in stage.kernel.proc.params:
         if param.role is Role.ROWS:
@@ -73,11 +101,11 @@ def _run_whole(stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
         else:
             buffers[param.name] = [made if param.role is Role.OUTPUT else stage.kernel.constants[param.name]]
     run_proc(stage.kernel.proc, buffers)
-    memory[stage.writes][:] = np.split(made, len(memory[stage.writes]))
+    _put_back(made, written)
 
 
 def _buffers(
-    lowered: Lowered, stage: LoweredStage, proc: Proc, row: int, memory: Mapping[str, Rows]
+    lowered: Lowered, stage: LoweredStage, proc: Proc, row: int, made: Array, memory: Mapping[str, Rows]
 ) -> dict[str, Rows]:
     """Pointers to the rows that a firing touches, as the generated layer makes them."""
     readings = iter(stage.reads)
@@ -86,7 +114,7 @@ def _buffers(
         if param.role is Role.ROWS:
             buffers[param.name] = _rows_read(lowered, next(readings), row, memory)
         elif param.role is Role.OUTPUT:
-            buffers[param.name] = [memory[stage.writes][lowered.tensors[stage.writes].format.top + row]]
+            buffers[param.name] = [made]
         elif param.role is Role.CONSTANT:
             data, per_row = stage.kernel.constants[param.name], stage.kernel.row_tables.get(param.name)
             turns = stage.kernel.row_turns.get(param.name)
