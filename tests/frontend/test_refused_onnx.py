@@ -116,9 +116,23 @@ def test_open_sizes_alone_have_one_line_to_copy() -> None:
     ]
 
 
-def test_where_only_a_name_is_known_it_stands_in_the_line_to_copy() -> None:
+def test_what_only_the_user_can_know_is_guessed_and_said_to_be_a_guess() -> None:
     data = file_of([MAKE("Relu", ["x"], ["y"])], [info("x", "batch", 3, "height", "width")], ["y"])
-    assert refusal(data)[-1] == "  hint: give them: --shape x=1,3,height,width"
+    assert refusal(data)[-3:] == [
+        "  hint: give them: --shape x=1,3,224,224",
+        '        "height" = 224 is a guess: give what you run the model with',
+        '        "width" = 224 is a guess: give what you run the model with',
+    ]
+
+
+def test_a_name_is_the_same_size_wherever_it_stands() -> None:
+    inputs = [info("x", "batch", "steps"), info("state", 2, "batch", "steps"), info("z", "n", "")]
+    nodes = [MAKE("Add", ["x", "state"], ["a"]), MAKE("Add", ["a", "z"], ["y"])]
+    assert refusal(file_of(nodes, inputs, ["y"]))[-3:] == [
+        "  hint: give them: --shape x=1,512 --shape state=2,1,512 --shape z=1,512",
+        '        "steps" = 512 is a guess: give what you run the model with',
+        '        the sizes of "z" are guesses: give what you run the model with',
+    ]
 
 
 def test_behind_sizes_that_nobody_can_guess_only_operators_are_named() -> None:

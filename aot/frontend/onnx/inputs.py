@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from aot.errors import ModelError
+from aot.frontend.onnx import open_sizes
 from aot.frontend.onnx.elements import stored_type
 from aot.frontend.onnx.errors import LeftOpenError
 from aot.frontend.onnx.refused import Refused
@@ -79,10 +80,13 @@ def _require_tensor(info: onnx.ValueInfoProto, names: list[str], file_name: str)
 
 def _open_sizes(infos: list[onnx.ValueInfoProto], file_name: str) -> LeftOpenError:
     shown = " and ".join(f'"{info.name}" has the shape [{_dims(info)}]' for info in infos)
-    options = " ".join(f"--shape {info.name}={_example(info)}" for info in infos)
+    sizes = [open_sizes.Sizes.of(info) for info in infos]
     all_sizes = "all its sizes" if len(infos) == 1 else "all their sizes"
     return LeftOpenError(
-        f"input {shown}, {all_sizes} must be known", file_name, f"give them: {options}", options
+        f"input {shown}, {all_sizes} must be known",
+        file_name,
+        open_sizes.hint(sizes),
+        open_sizes.options(sizes),
     )
 
 
@@ -138,12 +142,3 @@ def _dims(info: onnx.ValueInfoProto) -> str:
         return "unknown"
     dims = info.type.tensor_type.shape.dim
     return ", ".join(d.dim_param or str(size or "?") for d, size in zip(dims, _declared(info), strict=True))
-
-
-def _example(info: onnx.ValueInfoProto) -> str:
-    """Where only a name is known, this name stands for the number to give."""
-    if not _has_shape(info):
-        return "1,3,224,224"
-    dims = zip(info.type.tensor_type.shape.dim, _declared(info), strict=True)
-    sizes = [str(size) if size is not None else d.dim_param or "?" for d, size in dims]
-    return ",".join(["1" if _declared(info)[0] is None else sizes[0], *sizes[1:]])

@@ -1,0 +1,88 @@
+"""Sizes that a file leaves open: an option to copy gives them all, and guesses are called so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+_BATCHES = ("batch", "bs", "n", "b")
+_IMAGE_SIZE, _CHANNELS, _STEPS = 224, 3, 512
+_NO_SHAPE = ("1", str(_CHANNELS), str(_IMAGE_SIZE), str(_IMAGE_SIZE))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of one input: each a number, a name, or nothing where neither is known; None without a shape."""
+
+    name: str
+    each: tuple[int | str, ...] | None
+
+    @staticmethod
+    def of(info: onnx.ValueInfoProto) -> Sizes:
+        tensor = info.type.tensor_type
+        if not tensor.HasField("shape"):
+            return Sizes(info.name, None)
+        return Sizes(info.name, tuple(_size(dimension) for dimension in tensor.shape.dim))
+
+
+def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str:
+    is_known = dimension.WhichOneof("value") == "dim_value" and dimension.dim_value >= 0
+    return int(dimension.dim_value) if is_known else str(dimension.dim_param)
+
+
+def options(inputs: Sequence[Sizes]) -> str:
+    """--shape image=1,3,224,224"""
+    guessed = _guessed(inputs)
+    return " ".join(f"--shape {x.name}={','.join(_numbers(x, guessed))}" for x in inputs)
+
+
+def hint(inputs: Sequence[Sizes]) -> str:
+    """The options, and a line for what only the user can know."""
+    named = {name: size for name, size in _guessed(inputs).items() if size != 1}
+    lines = [
+        f'"{name}" = {size} is a guess: give what you run the model with' for name, size in named.items()
+    ]
+    unknown = [x.name for x in inputs if _has_guess_without_name(x)]
+    lines += [f'the sizes of "{name}" are guesses: give what you run the model with' for name in unknown]
+    return "\n".join([f"give them: {options(inputs)}", *lines])
+
+
+def _guessed(inputs: Iterable[Sizes]) -> dict[str, int]:
+    """For each name; the same wherever it stands."""
+    guessed: dict[str, int] = {}
+    for name, size in _guesses(inputs):
+        if name:
+            guessed[name] = min(size, guessed.get(name, size))
+    return guessed
+
+
+def _guesses(inputs: Iterable[Sizes]) -> Iterator[tuple[str, int]]:
+    for x in inputs:
+        for place, size in enumerate(x.each or ()):
+            if isinstance(size, str):
+                yield size, _guess(size, place, len(x.each or ()))
+
+
+def _guess(name: str, place: int, rank: int) -> int:
+    """The first is mostly the batch; four dimensions are mostly an image's, channels first."""
+    if place == 0 or name.lower() in _BATCHES or "batch" in name.lower():
+        return 1
+    if rank == 4:
+        return _CHANNELS if place == 1 else _IMAGE_SIZE
+    return _STEPS
+
+
+def _numbers(x: Sizes, guessed: dict[str, int]) -> Sequence[str]:
+    if x.each is None:
+        return _NO_SHAPE
+    rank = len(x.each)
+    return [
+        str(size if isinstance(size, int) else guessed.get(size) or _guess(size, place, rank))
+        for place, size in enumerate(x.each)
+    ]
+
+
+def _has_guess_without_name(x: Sizes) -> bool:
+    return x.each is None or "" in x.each[1:]
