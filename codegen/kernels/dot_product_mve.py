@@ -172,7 +172,7 @@ def _scheduled(
     dots = [
         dot(DotTile(i, j, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned)) for i, j in shapes
     ]
-    if requant is None or not is_vectorised(requant):
+    if requant is None or not is_vectorised(requant) or p.y_dtype is not DType.I8:
         return ScheduledDot(unroll(unroll(tensorize(proc, "xi", dots), "xi"), "oi"), packing)
     stores = [
         requantise_tile(RequantTile(i, j, p.y_pixel_step, p.y_channel_step), requant) for i, j in shapes

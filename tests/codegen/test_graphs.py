@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from c_checks import failures_on_board, failures_on_host
 from graphs import GRAPHS, graph_cases
-from model_checks import DSP, OPTIONS, PLAIN, case_checks, check_of, compiled, samples_of
+from model_checks import DSP, MVE, OPTIONS, PLAIN, case_checks, check_of, compiled, samples_of
 from op_case import OpCase, int8
 from row_machine import run_lowered
 
@@ -75,6 +75,15 @@ def test_dsp_c_equals_the_reference(options: str, require_tool: Callable[..., No
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     checks = case_checks(graph_cases(), DSP, options)
     assert failures_on_board(checks, tmp_path / "checks") == {}
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_helium_c_equals_the_reference(require_tool: Callable[..., None], tmp_path: Path) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    checks = case_checks(graph_cases(), MVE, "speed")
+    assert failures_on_board(checks, tmp_path / "checks", "mps3-an547") == {}
 
 
 @pytest.mark.cc

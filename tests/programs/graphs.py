@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from op_case import OpCase, Weights, int8, int8_weights, int32_bias
+from op_case import OpCase, Weights, int8, int8_weights, int32_bias, wide_weights
 
 from aot.ir.graph import Array, Graph, Node
 from aot.ir.types import DType, TensorType
@@ -344,6 +344,14 @@ def flattened_odd_rows() -> Graph:
     return d.graph(d.dense("y", d.reshape("flat", image, 1, 60), 4))
 
 
+def bytes_then_wide() -> Graph:
+    """Weights of a byte, then wider ones, whose kernel wants wide rows of the layer before it on any core."""
+    d = Draft()
+    x = d.conv("bytes", d.input("x", 1, 5, 7, 6), 9, 1)
+    wide = [wide_weights(5, 1, 1, 9), int32_bias(5)]
+    return d.graph(d.node("wide", Conv2d(), x, quant=int8(scale=0.05), weights=wide))
+
+
 def names_of_copies() -> Graph:
     """Tensors that are called as copies of others would be."""
     draft = Draft()
@@ -380,6 +388,7 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
     for maker in (
         alike_but_for_scales,
         attention,
+        bytes_then_wide,
         classifier,
         doubled,
         flattened_odd_rows,
