@@ -1,4 +1,4 @@
-"""python -m benchmarks COMMAND [MODEL ...]: measure the cases, print them; memory, orders, line, faults."""
+"""python -m benchmarks COMMAND [MODEL ...]: measure the cases, print them; memory, host, line, faults, ..."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pathlib import Path
 from benchmarks.branching import FAMILIES
 from benchmarks.cases import all_cases
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
+from benchmarks.host import HEAD as HEAD_OF_HOST
+from benchmarks.host import host_rows
 from benchmarks.line import report as line_report
 from benchmarks.measure import measure
-from benchmarks.memory import measure_memory, read_memory, shared_models, write_memory
+from benchmarks.memory import measure_memory, read_memory, write_memory
 from benchmarks.memory_report import memory_report
 from benchmarks.orders import HEAD as HEAD_OF_ORDERS
 from benchmarks.orders import order_row
@@ -20,6 +22,7 @@ from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
 from benchmarks.report import report
 from benchmarks.results import read_results, write_results
+from benchmarks.shared import model_file, shared_models
 from benchmarks.tuned import measure_defaults
 from benchmarks.tuned import report as tuned_report
 from benchmarks.tuners import measure_spaces, read_spaces, write_spaces
@@ -86,6 +89,13 @@ def _tuning() -> None:
     sys.stdout.write(f"{tuning_report()}\n\n{tuners_report(read_spaces())}\n")
 
 
+def _host() -> None:
+    sys.stdout.write(HEAD_OF_HOST)
+    for row in host_rows([file for file in map(model_file, shared_models()) if file.suffix == ".tflite"]):
+        sys.stdout.write(str(row))
+        sys.stdout.flush()
+
+
 def _tuned() -> None:
     sys.stdout.write(f"{tuned_report()}\n")
 
@@ -102,6 +112,7 @@ COMMANDS = {
     "orders": _orders,
     "planning": _planning,
     "faults": _faults,
+    "host": _host,
     "line": _line,
     "measure-defaults": measure_defaults,
     "measure-spaces": _measure_spaces,

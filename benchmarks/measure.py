@@ -5,6 +5,7 @@ from __future__ import annotations
 from aot.target import Optimize
 from benchmarks.cases import Case
 from benchmarks.results import Result
+from benchmarks.shared import given_for, model_file
 from boards.load import load_board
 from codegen.model import CompileOptions
 from deploy.benching import BenchChoices, measure_cost
@@ -13,13 +14,13 @@ from deploy.line import LineChoices
 
 def measure(case: Case) -> Result:
     choices = BenchChoices(
-        options=CompileOptions(optimize=Optimize(case.optimize)),
+        options=CompileOptions(optimize=Optimize(case.optimize), given=given_for(case.model)),
         toolchain=None,
         line=LineChoices(),
         repeat=1,
         layers=False,
     )
-    cost = measure_cost(case.path, load_board(case.board), choices)
+    cost = measure_cost(model_file(case.model), load_board(case.board), choices)
     assert cost.count is not None, f"{case.board} does not count instructions"
     return Result(
         model=case.model,

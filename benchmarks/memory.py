@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from aot.errors import DeployError, FitError
-from aot.frontend.given import NOTHING_GIVEN, Given
 from aot.target import Optimize
-from benchmarks.cases import RESULTS, SHARED
+from benchmarks.cases import RESULTS
+from benchmarks.shared import given_for, model_file
 from boards.board import Board
 from boards.load import load_board
 from codegen.compile import compile_model
@@ -60,24 +58,6 @@ class MemoryResult:
     bound_bytes: int  # no planner of whole tensors can need less
     ram: Goal
     speed: Goal
-
-
-def shared_models() -> tuple[str, ...]:
-    return tuple(sorted(path.parent.name for path in (SHARED / "models").glob("*/model.*")))
-
-
-def model_file(name: str) -> Path:
-    return next((SHARED / "models" / name).glob("model.*"))
-
-
-def given_for(name: str) -> Given:
-    """The sizes that an ONNX file leaves open are those of its golden inputs."""
-    folder = SHARED / "models" / name
-    if model_file(name).suffix != ".onnx":
-        return NOTHING_GIVEN
-    inputs = json.loads((folder / "info.json").read_text())["inputs"]
-    golden = np.load(folder / "golden.npz")
-    return Given({each["name"]: golden[f"in_{n}"].shape[1:] for n, each in enumerate(inputs)}, {})
 
 
 def measure_memory(name: str) -> MemoryResult | None:

@@ -10,7 +10,8 @@ from aot.plan.check import check_plan
 from aot.plan.groups import group_firings
 from aot.plan.planner import make_plan
 from aot.target import Optimize
-from benchmarks.memory import BOARD, given_for, model_file
+from benchmarks.memory import BOARD
+from benchmarks.shared import given_for, model_file
 from boards.load import load_board
 from codegen.compile import compile_model
 from codegen.model import CompileOptions

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.cases import BOARDS, OTHERS_NAMES, OTHERS_NAMES_F32, SHARED, TFLM, goals
+from benchmarks.cases import BOARDS, OTHERS_NAMES, OTHERS_NAMES_F32, SHARED, TFLM, TOO_LARGE, goals
 from benchmarks.results import Result
 
 # The core that stands for each board in the others' figures.
@@ -45,6 +45,8 @@ def report(results: Sequence[Result]) -> str:
     real = [r for r in results if r.board == _FLOAT_BOARD and r.model in OTHERS_NAMES_F32]
     parts.append(f"## {_FLOAT_BOARD}, float32 beside onnx2c\n")
     parts.append(_table(_FLOAT_HEAD, [_float32_row(r, others) for r in real]))
+    parts.append("## Not counted\n")
+    parts.append(_table(("model", "board", "why"), [(*where, why) for where, why in TOO_LARGE.items()]))
     return "\n".join(parts)
 
 
@@ -59,7 +61,8 @@ def _how(results: Sequence[Result]) -> str:
         "The others' figures are those of TensorFlow Lite Micro of August 2026, gcc 12.2 -O3,\n"
         "measured in the same way: with its own kernels, and with those of CMSIS-NN, which are made for\n"
         "cores with DSP or Helium. How its own were counted on Cortex-M0+, M3, M4 and RISC-V is said in\n"
-        "`tflm.json`. A model whose instructions the counter of a board does not hold is not in its table.\n"
+        "`tflm.json`. All shared models are counted on Cortex-M4 and M55, those of the first rows elsewhere\n"
+        "too; which do not fit is said at the end.\n"
     )
 
 

@@ -109,16 +109,24 @@ class HostModel:
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name. Raises InputError where an input is missing or of another kind."""
-        given = [(tensor, _checked(tensor, inputs)) for tensor in self.inputs]
+        self.fill(inputs)
         for memory in self._memories:
             memory[:_GUARD_BYTES] = memory[-_GUARD_BYTES:] = _GUARD
+        self.invoke()
+        self._require_guards()
+        return {tensor.name: self._taken(tensor) for tensor in self.outputs}
+
+    def fill(self, inputs: Mapping[str, Array]) -> None:
+        """Puts the inputs where the model reads them; a run may write over them."""
+        given = [(tensor, _checked(tensor, inputs)) for tensor in self.inputs]
         for tensor, array in given:
             self._place(tensor)[:] = array.reshape(-1).view(np.uint8)
+
+    def invoke(self) -> None:
+        """Runs on what lies in the arenas, and does no more than the model's C."""
         status = self._model.run(self._pointers)
         if status != 0:
             raise RuntimeError(f"{self.name}_run failed with error {status}")
-        self._require_guards()
-        return {tensor.name: self._taken(tensor) for tensor in self.outputs}
 
     def _place(self, tensor: HostTensor) -> Array:
         place: Array = self.arenas[tensor.arena][tensor.arena_offset : tensor.arena_offset + tensor.bytes]

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from aot.target import Optimize
-from benchmarks.memory import BOARD, Goal, MemoryResult, beside_bytes, given_for, measure_goal, read_memory
+from benchmarks.memory import BOARD, Goal, MemoryResult, beside_bytes, measure_goal, read_memory
 from benchmarks.memory_report import memory_report
+from benchmarks.shared import given_for
 from boards.load import load_board
 from codegen.compile import compile_model
 from codegen.model import CompileOptions
