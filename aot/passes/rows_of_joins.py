@@ -51,8 +51,10 @@ def _seen_by_reader(node: Node, graph: Graph) -> Graph | None:
     (seen,) = readers[0].outputs
     shape = graph.types[seen].shape
     axis = next((a for a in range(len(shape)) if shape[a] > 1), 0)
-    sizes = [graph.types[value].elements for value in node.reads]
-    if not behind(axis, shape) or any(size % prod(shape[axis + 1 :]) for size in sizes):
+    inner, sizes = prod(shape[axis + 1 :]), [graph.types[value].elements for value in node.reads]
+    parts = [(*shape[:axis], size // inner, *shape[axis + 1 :]) for size in sizes]
+    # One of several images is an image again, and its rows lie along another axis.
+    if any(size % inner for size in sizes) or not all(behind(axis, part) for part in parts):
         return None
     joined = replace(node, op=Concat(axis), outputs=(seen,))
     return _joined(joined, graph.types[seen], graph, instead_of=(node, readers[0]))
