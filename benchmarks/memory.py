@@ -76,7 +76,7 @@ def measure_memory(name: str) -> MemoryResult | None:
 def measure_goal(path: Path, board: Board, options: CompileOptions) -> Goal:
     by_rows = compile_model(path, board.target, options)
     whole = compile_model(path, board.target, replace(options, rows=False))
-    instructions, stack_bytes = _run(by_rows, board)
+    instructions, stack_bytes = run_on(by_rows, board)
     return Goal(
         arena_bytes=by_rows.plan.arena_bytes,
         floor_bytes=by_rows.plan.bound_bytes,
@@ -85,7 +85,7 @@ def measure_goal(path: Path, board: Board, options: CompileOptions) -> Goal:
         run_stack_bytes=stack_bytes,
         instructions=instructions,
         whole_arena_bytes=whole.plan.arena_bytes,
-        whole_instructions=_run(whole, board)[0],
+        whole_instructions=run_on(whole, board)[0],
     )
 
 
@@ -94,7 +94,7 @@ def _is_proven_least(path: Path, board: Board, options: CompileOptions, found: C
     return solved.is_least and solved.arena_bytes == found.plan.arena_bytes
 
 
-def _run(model: CompiledModel, board: Board) -> tuple[int | None, int | None]:
+def run_on(model: CompiledModel, board: Board) -> tuple[int | None, int | None]:
     """Instructions and stack, where the board has room."""
     try:
         require_fit(make_report(facts_of(model)), board)

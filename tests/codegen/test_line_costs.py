@@ -1,0 +1,48 @@
+"""Rows along time for least memory take hardly more instructions than whole lines do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from lines import ALONG_TIME
+from model_checks import OPTIONS
+
+from aot.ir.graph import Graph
+from aot.ir.verify import verify
+from benchmarks.memory import BOARD, run_on
+from boards.board import Board
+from boards.load import load_board
+from codegen.compile import compile_graph
+from codegen.model import CompiledModel
+
+MOST_MORE = 0.05  # of the instructions
+
+
+def by_rows(graph: Graph, board: Board, rows: bool) -> CompiledModel:
+    options = replace(OPTIONS["ram"], rows=rows)
+    return compile_graph(graph, board.target, options, "k", "0" * 64, "k")
+
+
+@pytest.mark.parametrize("name", ALONG_TIME)
+def test_lines_for_ram_take_less_memory_than_whole_ones(name: str) -> None:
+    graph, board = ALONG_TIME[name](), load_board(BOARD)
+    verify(graph)
+    rows, whole = (by_rows(graph, board, rows).plan.arena_bytes for rows in (True, False))
+    assert rows < 0.85 * whole
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALONG_TIME)
+def test_lines_for_ram_take_at_most_a_twentieth_more_instructions(
+    name: str, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    graph, board = ALONG_TIME[name](), load_board(BOARD)
+    (rows, _), (whole, _) = (run_on(by_rows(graph, board, rows), board) for rows in (True, False))
+    assert rows is not None
+    assert whole is not None
+    assert rows <= (1 + MOST_MORE) * whole
