@@ -20,7 +20,7 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.detect import Detect
 from aot.ops.energy import Energy
-from aot.ops.fft import Fft, RealSpectrum
+from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
 from aot.ops.fold import Fold, PlaceOf
 from aot.ops.gain_control import GainControl
@@ -99,6 +99,7 @@ OPS: Mapping[str, type[Op]] = MappingProxyType(
             PlaceOf,
             Prelu,
             Quantize,
+            RealSamples,
             RealSpectrum,
             Rearrange,
             Reshape,

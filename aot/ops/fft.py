@@ -184,7 +184,57 @@ class RealSpectrum(Op):
         return Cost(macs=2 * given(inputs[0]).elements, elementwise=outputs[0].elements)
 
 
-def spectrum_turns(count: int, of: DType) -> npt.NDArray[np.float64]:
-    """[count / 2, 2]: cosine and sine of -pi (n / count + 1/2), from n = 1."""
-    angles = [-math.pi * (n / count + 0.5) for n in range(1, count // 2 + 1)]
+def _spectrum_of_pairs(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    x = given(inputs[0])
+    fits = x.rank and x.shape[-1] % 2 == 0 and x.shape[-1] >= 4
+    return None if fits else f"it has shape {limits.shape_text(x)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RealSamples(Op):
+    """Input: x, the transform of real samples, one pair more than pairs of them: what `real_spectrum` gives.
+
+    The result is the transform of pairs of neighbouring samples, with real and imaginary parts exchanged, so
+    that a transform forwards is one backwards whose result is exchanged, too. Integers are halved before.
+    """
+
+    name: ClassVar[str] = "real_samples"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        limits.same_dtype_in(*_TYPES),
+        Constraint("the last dimension must hold two pairs or more", _spectrum_of_pairs),
+    )
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        x = given(inputs[0])
+        return ((x.dtype.value, (*x.shape[:-1], x.shape[-1] - 2)),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x = given(arrays[0])
+        numbers = Arithmetic(outputs[0].dtype)
+        stored = _as_pairs(x)
+        count = stored.shape[1] - 1
+        ends = stored[:, 0, 0], stored[:, count, 0]
+        places = np.arange(1, count // 2 + 1)
+        here = numbers.divided(stored[:, places], 2)
+        mirror = numbers.divided(numbers.kept(stored[:, count - places] * np.array([1, -1])), 2)
+        w = spectrum_turns(count, numbers.dtype, backwards=True).astype(stored.dtype)
+        total, turned = numbers.kept(here + mirror), numbers.turned(numbers.kept(here - mirror), w)
+        y = np.zeros((stored.shape[0], count, 2), stored.dtype)
+        y[:, 0] = numbers.divided(numbers.kept(np.stack([ends[0] + ends[1], ends[0] - ends[1]], axis=1)), 2)
+        y[:, places] = numbers.kept(total + turned)
+        # The one in the middle is written twice; this is what stays.
+        y[:, count - places] = numbers.kept(numbers.kept(total - turned) * np.array([1, -1]))
+        return (y[..., ::-1].reshape(outputs[0].shape).astype(x.dtype),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(macs=2 * outputs[0].elements, elementwise=outputs[0].elements)
+
+
+def spectrum_turns(count: int, of: DType, backwards: bool = False) -> npt.NDArray[np.float64]:
+    """[count / 2, 2]: cosine and sine of -pi (n / count + 1/2), backwards of its negative, from n = 1."""
+    sign = 1 if backwards else -1
+    angles = [sign * math.pi * (n / count + 0.5) for n in range(1, count // 2 + 1)]
     return np.array([[unit(math.cos(a), of), unit(math.sin(a), of)] for a in angles]).reshape(-1, 2)

@@ -173,6 +173,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
             },
             _of(Finish.DOUBLE, "i8", "u8", "i16", "i32"),
         ),
+        "real_samples": _FIXED_16,
         "real_spectrum": _FIXED_16,
         "rearrange": _MOVED,
         "reshape": _MOVED,

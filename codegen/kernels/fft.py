@@ -1,4 +1,4 @@
-"""fft, real_spectrum: butterflies of four and of two, in place in the result."""
+"""fft, real_samples, real_spectrum: butterflies of four and of two, in place in the result."""
 
 from __future__ import annotations
 
@@ -181,6 +181,49 @@ def _spectrum(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
     return replace(kernel, constants={**kernel.constants, "w": table})
 
 
+def _samples(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    x, ys = operand(site, 0, "x"), result(site)
+    pairs = site.input(0).shape[-1] // 2 - 1
+    source, target = variable("row") * (2 * pairs + 2), variable("row") * (2 * pairs)
+    w = Buffer("w", x.dtype, max(2 * (pairs // 2), 2), Role.CONSTANT)
+    table = np.zeros(w.elements, x.dtype.numpy)
+    angles = spectrum_turns(pairs, x.dtype, backwards=True).reshape(-1)
+    table[: angles.size] = angles
+    ends = _Steps(x.dtype)
+    first, last = load(x, source), load(x, source + 2 * pairs)
+    f = ends.functions
+    both = ends.local("both", _Pair(Apply(f.sum, (first, last)), Apply(f.difference, (first, last))))
+    ends.store(ys, target, _exchanged(ends.divided(both, 2)))
+    middle = _unmirrored(x, ys, w, source, target, pairs)
+    body = (*ends.statements, *((For("k", pairs // 2, middle),) if pairs > 1 else ()))
+    rows = x.elements // (2 * pairs + 2)
+    kernel = flat_kernel(site, (x, w), (For("row", rows, body),), "pairs of samples out of the spectrum")
+    return replace(kernel, constants={**kernel.constants, "w": table})
+
+
+def _exchanged(pair: _Pair) -> _Pair:
+    return _Pair(pair.imaginary, pair.real)
+
+
+def _unmirrored(
+    x: Buffer, ys: Buffer, w: Buffer, source: Affine, target: Affine, pairs: int
+) -> tuple[Stmt, ...]:
+    """A pair and the one that mirrors it; in the middle both are one, and the second store stays."""
+    steps, k = _Steps(x.dtype), variable("k")
+    f, here, there = steps.functions, k * 2 + 2, k * -2 + 2 * (pairs - 1)
+    a = steps.local("a", steps.divided(_at(x, source + here), 2))
+    mirror = _at(x, source + there)
+    mirror = _Pair(mirror.real, Apply(f.negative, (mirror.imaginary,)))
+    b = steps.local("b", steps.divided(mirror, 2))
+    total = steps.local("total", steps.sum(a, b))
+    apart = steps.local("apart", steps.difference(a, b))
+    turned = steps.local("turned", steps.turned(apart, _at(w, k * 2)))
+    steps.store(ys, target + here, _exchanged(steps.sum(total, turned)))
+    less = steps.difference(total, turned)
+    steps.store(ys, target + there, _exchanged(_Pair(less.real, Apply(f.negative, (less.imaginary,)))))
+    return tuple(steps.statements)
+
+
 def _mirrored(
     x: Buffer, ys: Buffer, w: Buffer, here: Affine, there: Affine, target: Affine, pairs: int
 ) -> tuple[Stmt, ...]:
@@ -210,5 +253,6 @@ def _mirrored(
 
 KERNELS: Mapping[str, OpKernel] = {
     "fft": OpKernel(wants=flat_wants, lower=_fft, dtypes=frozenset(DType)),
+    "real_samples": OpKernel(wants=flat_wants, lower=_samples, dtypes=frozenset(DType)),
     "real_spectrum": OpKernel(wants=flat_wants, lower=_spectrum, dtypes=frozenset(DType)),
 }

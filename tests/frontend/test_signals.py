@@ -13,6 +13,7 @@ from aot.interpret import run_series
 from aot.ir.graph import Graph
 
 Tensor = tuple[str, tuple[int, ...]]
+TFLM_SAMPLES = [-776, -7010, -4877, 3125, 17652, 7516, -11011, -2619]  # by the tflite-micro package
 NOISE = {
     "alternate_one_minus_smoothing": 8192,
     "alternate_smoothing": 8192,
@@ -62,6 +63,27 @@ def test_a_transform_is_of_pairs_and_then_of_single_samples(samples: int, length
     shape = (length + 2,)
     graph = read("SignalRfft", ("int16", (samples,)), [("int16", shape)], T=7, fft_length=length)
     assert ops_of(graph) == ["fft", "real_spectrum"]
+
+
+@pytest.mark.parametrize("length", [4, 8, 64])
+def test_a_transform_back_gives_the_samples(length: int) -> None:
+    """Of a spectrum in real numbers exactly those, of integers divided by their number."""
+    x = np.random.default_rng(length).normal(size=length)
+    pairs = np.fft.rfft(x).view(np.float64)
+    real = read("SignalIrfft", ("float32", pairs.shape), [("float32", (length,))], T=0, fft_length=length)
+    assert ops_of(real) == ["real_samples", "fft", "mul", "rearrange"]
+    (made,) = run_series(real, [{"x": pairs.astype(np.float32)}])
+    np.testing.assert_allclose(made["y0"], x, atol=1e-5)
+    whole = read("SignalIrfft", ("int32", pairs.shape), [("int32", (length,))], T=2, fft_length=length)
+    (made,) = run_series(whole, [{"x": (pairs * 2**20).astype(np.int32)}])
+    np.testing.assert_allclose(made["y0"] / 2**20, x, atol=1e-4)
+
+
+def test_integers_transformed_back_have_the_bits_of_tflite_micro() -> None:
+    spectrum = np.int16([2000, 0, -32768, 77, 32767, -1, -4096, 12345, -25, 0])
+    graph = read("SignalIrfft", ("int16", (10,)), [("int16", (8,))], T=7, fft_length=8)
+    (made,) = run_series(graph, [{"x": spectrum}])
+    assert made["y0"].tolist() == TFLM_SAMPLES
 
 
 def test_the_noise_lives_from_run_to_run_and_odd_channels_have_their_own_share() -> None:

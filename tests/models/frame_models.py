@@ -1,4 +1,4 @@
-"""Models of one operator that keeps samples of audio from run to run."""
+"""Models of one operator of an audio front end that no public case has."""
 
 from __future__ import annotations
 
@@ -44,6 +44,10 @@ def overlap_add() -> Graph:
     return frame_model("OverlapAdd", (2, 2, 8), [("int16", (2, 6))], T=7, frame_step=3)
 
 
+def transform_back() -> Graph:
+    return frame_model("Irfft", (10,), [("float32", (8,))], "float32", T=0, fft_length=8)
+
+
 def frame_models() -> Iterator[Graph]:
     """One of each operator."""
-    yield from (framer(5, 2, 3, 0), stacker(1, 1, 2), delay(3), overlap_add())
+    yield from (framer(5, 2, 3, 0), stacker(1, 1, 2), delay(3), overlap_add(), transform_back())

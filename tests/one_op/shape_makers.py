@@ -16,7 +16,7 @@ from op_case import OpCase, constant_of, float32, int8, op_case, plain
 from aot.ir.types import DType
 from aot.ops.detect import Detect
 from aot.ops.energy import Energy
-from aot.ops.fft import Fft, RealSpectrum
+from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
 from aot.ops.gain_control import GainControl
 from aot.ops.lstm import Lstm
@@ -53,6 +53,12 @@ def _fft(draw: Draw) -> OpCase:
     points, out = 2 ** draw.upto(5), draw.one_of(I16, I32, float32())
     shape = (*draw.shape(draw.upto(1, 0), 3), draw.upto(2 * points))
     return op_case("fft", Fft(points), [plain(out.dtype, *shape)], out)
+
+
+def _real_samples(draw: Draw) -> OpCase:
+    out = draw.one_of(I16, I32, float32())
+    shape = (*draw.shape(draw.upto(1, 0), 3), 2 + 2 * draw.upto(9))
+    return op_case("real_samples", RealSamples(), [plain(out.dtype, *shape)], out)
 
 
 def _real_spectrum(draw: Draw) -> OpCase:
@@ -155,6 +161,7 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "lstm": _lstm,
     "narrow": _narrow,
     "noise_estimate": _noise_estimate,
+    "real_samples": _real_samples,
     "real_spectrum": _real_spectrum,
     "shift_up": _shift_up,
     "update_slice": _update_slice,

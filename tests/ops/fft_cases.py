@@ -5,7 +5,7 @@ from __future__ import annotations
 from op_case import float32, op_case, plain
 
 from aot.ir.types import DType
-from aot.ops.fft import Fft, RealSpectrum
+from aot.ops.fft import Fft, RealSamples, RealSpectrum
 
 _I16, _I32 = DType.I16, DType.I32
 CASES = (
@@ -15,6 +15,11 @@ CASES = (
     op_case("fft_least", Fft(2), [plain(_I16, 4)], plain(_I16)),
     op_case("fft_int32", Fft(8), [plain(_I32, 2, 16)], plain(_I32)),
     op_case("fft_float32", Fft(16), [float32(2, 30)], float32()),
+    op_case("real_samples_even", RealSamples(), [plain(_I16, 2, 34)], plain(_I16)),
+    op_case("real_samples_odd", RealSamples(), [plain(_I16, 12)], plain(_I16)),
+    op_case("real_samples_one", RealSamples(), [plain(_I16, 4)], plain(_I16)),
+    op_case("real_samples_int32", RealSamples(), [plain(_I32, 18)], plain(_I32)),
+    op_case("real_samples_float32", RealSamples(), [float32(2, 18)], float32()),
     op_case("real_spectrum_even", RealSpectrum(), [plain(_I16, 2, 32)], plain(_I16)),
     op_case("real_spectrum_odd", RealSpectrum(), [plain(_I16, 10)], plain(_I16)),
     op_case("real_spectrum_one", RealSpectrum(), [plain(_I16, 2)], plain(_I16)),

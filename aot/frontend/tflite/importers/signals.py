@@ -11,11 +11,13 @@ from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
+from aot.ops.binary import Mul
 from aot.ops.energy import Energy
-from aot.ops.fft import Fft, RealSpectrum
+from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
 from aot.ops.gain_control import GainControl
 from aot.ops.op import Op
+from aot.ops.rearrange import Rearrange
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
 
 
@@ -33,14 +35,34 @@ def _import_auto_scale(draft: Draft, operator: Operator, mode: str) -> None:
 
 def _import_rfft(draft: Draft, operator: Operator, mode: str) -> None:
     x = read.operand(operator, 0, "the samples")
+    pairs = _made(draft, operator, Fft(_length(operator) // 2), x)
+    draft.add_node(operator, RealSpectrum(), (pairs,), read.the_output(operator))
+
+
+def _length(operator: Operator) -> int:
+    """Of a transform, in real samples."""
     (length,) = whole_options(operator, "fft_length")
     if length < 4 or length & (length - 1):
         raise operator.fail(
             f"a transform of {length} samples is not supported",
             "supported: 4, 8, 16, ...; the samples may be fewer",
         )
-    pairs = _made(draft, operator, Fft(length // 2), x)
-    draft.add_node(operator, RealSpectrum(), (pairs,), read.the_output(operator))
+    return length
+
+
+def _import_irfft(draft: Draft, operator: Operator, mode: str) -> None:
+    """Real samples are divided by their number, integers have been at each stage."""
+    x, length = read.operand(operator, 0, "the spectrum"), _length(operator)
+    made = _made(draft, operator, Fft(length // 2), _made(draft, operator, RealSamples(), x))
+    tensor = draft.types[made]
+    if tensor.dtype is DType.F32:
+        share = np.full((1,) * tensor.rank, 1 / length, np.float32)
+        factor = draft.add_value(f"{operator.label}/share", TensorType(DType.F32, share.shape), share)
+        whole = draft.add_value(f"{operator.label}/scaled", tensor)
+        draft.add_node(operator, Mul(), (made, factor), whole)
+        made = whole
+    exchange = Rearrange(tensor.shape, (tensor.elements // 2, 2), (2, -1), 1)
+    draft.add_node(operator, exchange, (made,), read.the_output(operator))
 
 
 def _import_energy(draft: Draft, operator: Operator, mode: str) -> None:
@@ -149,6 +171,7 @@ SIGNALS: dict[str, Importer] = {
     "CUSTOM SignalFilterBankLog": _import_log,
     "CUSTOM SignalFilterBankSpectralSubtraction": _import_spectral_subtraction,
     "CUSTOM SignalFilterBankSquareRoot": _import_square_root,
+    "CUSTOM SignalIrfft": _import_irfft,
     "CUSTOM SignalPCAN": _import_gain_control,
     "CUSTOM SignalRfft": _import_rfft,
     "CUSTOM SignalWindow": _import_window,
