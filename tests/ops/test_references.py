@@ -136,9 +136,9 @@ def test_an_output_row_depends_on_no_row_outside_its_window(case: OpCase) -> Non
         changed = {
             name: outside_changed(inputs[name], window, row)
             for name, window in zip(case.node.inputs, row_map(case), strict=True)
-            if name in inputs
+            if name in inputs and window is not None  # one without a window is read whole
         }
-        assert np.array_equal(run_graph(case.graph, changed)["y"][:, row], expected[:, row])
+        assert np.array_equal(run_graph(case.graph, {**inputs, **changed})["y"][:, row], expected[:, row])
 
 
 def outside_changed(x: Array, window: object, row: int) -> Array:
