@@ -72,17 +72,29 @@ def test_a_loop_of_unknown_length_is_refused(data: bytes) -> None:
     assert caught.value.what.endswith("must be known when the model is compiled")
 
 
-def test_a_scan_of_batches_scans_each(require_package: Callable[..., None]) -> None:
-    require_package("onnxruntime")
+def batches_scanned(count: int = 1) -> tuple[bytes, dict[str, tuple[int, ...]]]:
     nodes = [MAKE("Add", ["sum", "next"], ["total"]), MAKE("Identity", ["total"], ["each"])]
     line = [info(name, TensorProto.FLOAT, 2) for name in ("sum", "next", "total", "each")]
     body = helper.make_graph(nodes, "body", line[:2], line[2:])
-    node = MAKE("Scan", ["", "start", "x"], ["y", "z"], num_scan_inputs=1, directions=[1], body=body)
+    node = MAKE("Scan", ["", "start", "x"], ["y", "z"], num_scan_inputs=count, directions=[1], body=body)
     sizes = {"start": (2, 2), "x": (2, 4, 2), "y": (2, 2), "z": (2, 4, 2)}
     ends = [info(name, TensorProto.FLOAT, *size) for name, size in sizes.items()]
-    data = file_of(helper.make_graph([node], "net", ends[:2], ends[2:]), 8)
+    return file_of(helper.make_graph([node], "net", ends[:2], ends[2:]), 8), sizes
+
+
+def test_a_scan_of_batches_scans_each(require_package: Callable[..., None]) -> None:
+    require_package("onnxruntime")
+    data, sizes = batches_scanned()
     rng = np.random.default_rng(2)
     inputs = {name: rng.normal(size=sizes[name]).astype(np.float32) for name in ("start", "x")}
     made = run_graph(read_onnx(data, "net.onnx"), inputs)
     for mine, wanted in zip(made.values(), run_onnx(data, inputs), strict=True):
         np.testing.assert_allclose(mine, wanted, rtol=1e-6)
+
+
+def test_a_scan_over_more_inputs_than_there_are_is_refused() -> None:
+    """Before anything of that size is made."""
+    data, _ = batches_scanned(1 << 40)
+    with pytest.raises(ModelError) as caught:
+        read_onnx(data, "net.onnx")
+    assert caught.value.what == "a scan over 1099511627776 of 3 inputs is not supported"

@@ -104,6 +104,25 @@ def test_samples_whose_number_the_run_decides_are_refused() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("changed", "attributes", "what"),
+    [
+        ({"rois": np.zeros(4, np.float32)}, SIZES, "regions [4] in 3 x 2 parts are not supported"),
+        (
+            {},
+            {**SIZES, "output_height": 1 << 40},
+            "regions [3, 4] in 1099511627776 x 2 parts are not supported",
+        ),
+    ],
+)
+def test_regions_that_are_none_are_refused(
+    changed: dict[str, np.ndarray], attributes: dict[str, object], what: str
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        read_onnx(file_of("RoiAlign", {**REGIONS, **changed}, **attributes), "net.onnx")
+    assert caught.value.what == what
+
+
 def test_whole_numbers_to_a_known_power_are_exact() -> None:
     inputs = {"x": np.array([3, -7, 2097151, 0], np.int64), "y": np.array(3, np.int64)}
     graph = read_onnx(file_of("Pow", inputs), "net.onnx", values={"y": inputs["y"]})

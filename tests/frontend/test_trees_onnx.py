@@ -96,6 +96,10 @@ def test_trees_give_what_onnx_runtime_gives(name: str, require_package: Callable
     [
         (regressor("BRANCH_MOST", **ONE), "branches of mode BRANCH_MOST are not supported"),
         (regressor("BRANCH_LT", **weights_of("target", [4], 0.0)), "leaves for targets [4] do not fit 1"),
+        (
+            regressor("BRANCH_LT", **{**ONE, "target_ids": [0]}),
+            "its attributes have 8, 8, 1, 8 entries that belong together",
+        ),
         (classifier([0, 1], 0.0, base_values=[1.0]), "1 scores to begin with do not fit 2 classes"),
     ],
 )

@@ -83,6 +83,8 @@ def _stacked(node: Operator, values: list[Value], axis: int) -> Value:
 
 def _scan(node: Operator) -> Results:
     count = node.integer("num_scan_inputs")
+    if not 0 < count <= len(node.operands):
+        raise node.fail(f"a scan over {count} of {len(node.operands)} inputs is not supported")
     if node.version < 9:
         return _batches_scanned(node, count)
     outputs = len(node.graph("body").output) - (len(node.operands) - count)
@@ -102,10 +104,10 @@ def _batches_scanned(node: Operator, count: int) -> Results:
     operands = [node.operand(i) for i in range(1, len(node.operands))]
     outputs = len(node.graph("body").output) - (len(operands) - count)
     ways = _Scan((0,) * count, node.integers("directions", (0,) * count), (0,) * outputs, (0,) * outputs)
-    sizes = {node.shape(value)[0] for value in operands}
-    if len(sizes) != 1 or not 0 < max(sizes) <= MAX_TURNS:
-        raise node.fail(f"scans of {sorted(sizes)} batches are not supported")
-    batches = [_scanned(node, ways, [_row(node, v, 0, n) for v in operands]) for n in range(max(sizes))]
+    sizes = {node.shape(value)[:1] for value in operands}
+    if len(sizes) != 1 or not 0 < sum(max(sizes)) <= MAX_TURNS:
+        raise node.fail(f"scans of {[list(size) for size in sorted(sizes)]} batches are not supported")
+    batches = [_scanned(node, ways, [_row(node, v, 0, n) for v in operands]) for n in range(sum(max(sizes)))]
     return [_stacked(node, list(values), 0) for values in zip(*batches, strict=True)]
 
 

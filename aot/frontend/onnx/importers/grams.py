@@ -72,7 +72,13 @@ def _in_columns(node: Operator, counts: list[Value]) -> Value:
     """Each count in the column that it is given; a column without one is 0."""
     columns, rows = node.integers("ngram_indexes"), node.shape(counts[0])[0]
     known = sum(node.shape(each)[1] for each in counts)
-    if len(columns) != known or len(set(columns)) != known or min(columns) < 0 or max(columns) > 1 << 20:
+    if (
+        not columns
+        or len(columns) != known
+        or len(set(columns)) != known
+        or min(columns) < 0
+        or max(columns) > 1 << 20
+    ):
         raise node.fail(f"columns {list(columns)} for {known} runs of tokens are not supported")
     chosen = np.full(max(columns) + 1, known)
     chosen[list(columns)] = np.arange(known)

@@ -20,6 +20,7 @@ from aot.frontend.onnx.operation import Importer, Operator
 from aot.ops.gather import Gather
 
 _CHANNELS_LAST = (0, 2, 3, 1)
+_MOST_PARTS = 256  # of a region along a dimension
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,12 @@ def _pixels(node: Operator, x: Value, images: Value | None) -> _Pixels:
 
 def _roi_align(node: Operator) -> Value:
     """Regions of an image in one size: of the samples in each of their parts the mean, or the largest."""
-    x, count = node.operand(0), node.shape(node.operand(1))[0]
+    x, rois, count = node.operand(0), node.shape(node.operand(1)), sum(node.shape(node.operand(1))[:1])
     sizes = node.integer("output_height", 1), node.integer("output_width", 1)
     each, mode = node.integer("sampling_ratio", 0), node.text("mode", "avg")
-    if each < 1 or len(node.shape(x)) != 4 or mode not in ("avg", "max") or min(sizes) < 1:
+    if len(node.shape(x)) != 4 or rois != (count, 4) or not 0 < min(sizes) <= max(sizes) <= _MOST_PARTS:
+        raise node.fail(f"regions {list(rois)} in {sizes[0]} x {sizes[1]} parts are not supported")
+    if not 0 < each <= _MOST_PARTS or mode not in ("avg", "max"):
         raise node.fail(
             f"{each} samples (sampling_ratio) by {mode} are not supported, a number known before the run is",
             "export the model with sampling_ratio=2",

@@ -117,11 +117,11 @@ def _mel_matrix(node: Operator) -> Value:
     bands, length, rate = (int(node.known_scalar(i, "size")) for i in range(3))
     low, high = (2595 * np.log10(1 + node.known_scalar(i, "edge") / 700) for i in (3, 4))
     bins = length // 2 + 1
-    if not (0 < bands * bins <= _MOST and rate > 0):
+    if not (bands > 0 and bins > 0 and bands * bins <= _MOST and rate > 0):
         raise node.fail(f"{bands} bands of {bins} frequencies are not supported")
     mels = low + np.arange(bands + 2) * (high - low) / (bands + 2)
     edges = np.floor((length + 1) * (700 * (10 ** (mels / 2595) - 1)) / rate).astype(np.int64)
-    if not 0 <= edges.min() <= edges.max() < bins:
+    if not (np.isfinite(mels).all() and 0 <= edges.min() <= edges.max() < bins):
         raise node.fail(f"edges from {edges.min()} to {edges.max()} do not fit {bins} frequencies")
     matrix = np.zeros((bins, bands))
     for band, (left, centre, right) in enumerate(zip(edges, edges[1:], edges[2:], strict=False)):

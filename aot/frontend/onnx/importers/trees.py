@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -134,6 +134,13 @@ def _depth(trees: _Trees, roots: Sequence[_Key]) -> int:
     return depth
 
 
+def _same_length(node: Operator, *lists: Sized) -> None:
+    """Attributes that speak of one thing each."""
+    lengths = [len(each) for each in lists]
+    if len(set(lengths)) > 1:
+        raise node.fail(f"its attributes have {', '.join(map(str, lengths))} entries that belong together")
+
+
 def _combined(node: Operator, found: Value, how: str, base: Sequence[float]) -> Value:
     if how not in _SUMS:
         raise node.fail(f"trees combined by {how} are not supported, {', '.join(_SUMS)} are")
@@ -152,9 +159,11 @@ def _ensemble(node: Operator) -> Value:
     splits = node.constant_from(node.tensor("nodes_splits"))
     columns = [node.draft.constants[v.name].reshape(-1) for v in (modes, splits)]
     feature, missing = node.integers("nodes_featureids"), node.integers("nodes_missing_value_tracks_true", ())
+    ways = [(node.integers(a), node.integers(b)) for a, b in _WAYS]
+    _same_length(node, *columns, feature, *ways[0], *ways[1], missing or feature)
     keys = [
-        [-1 - n if leaf else n for n, leaf in zip(node.integers(a), node.integers(b), strict=True)]
-        for a, b in (("nodes_truenodeids", "nodes_trueleafs"), ("nodes_falsenodeids", "nodes_falseleafs"))
+        [-1 - n if leaf else n for n, leaf in zip(numbers, are_leaves, strict=True)]
+        for numbers, are_leaves in ways
     ]
     members = _members(node)
     rows = zip(*columns, feature, *keys, missing or (0,) * len(feature), strict=True)
@@ -166,7 +175,9 @@ def _ensemble(node: Operator) -> Value:
         else:
             trees.branch(number, int(mode), column, float(split), yes, no, bool(lost))
     weights = node.draft.constants[node.constant_from(node.tensor("leaf_weights")).name].reshape(-1)
-    for number, (target, weight) in enumerate(zip(node.integers("leaf_targetids"), weights, strict=True)):
+    ids = node.integers("leaf_targetids")
+    _same_length(node, ids, weights)
+    for number, (target, weight) in enumerate(zip(ids, weights, strict=True)):
         trees.leaves[-1 - number] = [(target, float(weight))]
     targets = _targets(trees, node.integer("n_targets"))
     how = ("AVERAGE", "SUM", "MIN", "MAX")[node.integer("aggregate_function", 1) % 4]
@@ -174,6 +185,7 @@ def _ensemble(node: Operator) -> Value:
     return ended(node, made, _ENDS[node.integer("post_transform", 0) % len(_ENDS)])
 
 
+_WAYS = (("nodes_truenodeids", "nodes_trueleafs"), ("nodes_falsenodeids", "nodes_falseleafs"))
 _ENDS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
@@ -213,11 +225,14 @@ def _targets(trees: _Trees, count: int) -> int:
 def _older(node: Operator, kind: str) -> tuple[_Trees, list[_Key]]:
     """Before set 5 of the domain nodes carry the numbers of their trees; `kind` is target or class."""
     trees = _Trees(node)
-    ids = list(zip(node.integers("nodes_treeids"), node.integers("nodes_nodeids"), strict=True))
+    numbers = node.integers("nodes_treeids"), node.integers("nodes_nodeids")
+    _same_length(node, *numbers)
+    ids = list(zip(*numbers, strict=True))
     splits, column = node.reals("nodes_values"), node.integers("nodes_featureids")
     missing = node.integers("nodes_missing_value_tracks_true", (0,) * len(ids))
     modes = [m.decode("utf-8", "replace") for m in _texts(node, "nodes_modes")]
     ways = (node.integers("nodes_truenodeids"), node.integers("nodes_falsenodeids"))
+    _same_length(node, ids, modes, column, splits, *ways, missing)
     for key, mode, feature, split, yes, no, lost in zip(
         ids, modes, column, splits, *ways, missing, strict=True
     ):
@@ -228,12 +243,14 @@ def _older(node: Operator, kind: str) -> tuple[_Trees, list[_Key]]:
             trees.branch(key, _MODES.index(mode), feature, split, *after, bool(lost))
         else:
             raise node.fail(f"branches of mode {mode} are not supported")
-    pairs = zip(node.integers(f"{kind}_treeids"), node.integers(f"{kind}_nodeids"), strict=True)
-    weights = zip(node.integers(f"{kind}_ids"), node.reals(f"{kind}_weights"), strict=True)
-    for key, weight in zip(pairs, weights, strict=True):
+    leaves = [node.integers(f"{kind}_{name}") for name in ("treeids", "nodeids", "ids")]
+    weights = node.reals(f"{kind}_weights")
+    _same_length(node, *leaves, weights)
+    for tree, number, target, weight in zip(*leaves, weights, strict=True):
+        key = (tree, number)
         if key not in trees.leaves:
-            raise node.fail(f"a weight is for node {key[1]} of tree {key[0]}, which is no leaf")
-        trees.leaves[key].append(weight)
+            raise node.fail(f"a weight is for node {number} of tree {tree}, which is no leaf")
+        trees.leaves[key].append((target, weight))
     first: dict[int, _Key] = {}
     for key in ids:
         first.setdefault(key[0], key)
