@@ -11,6 +11,7 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.passes.lines import is_pointwise, is_view, line_of, slide_of
 
 _PIXELS_LOST = (0.27, 0.7, 0.48)  # by what tiles of three leave; measured on Cortex-M4
+_MOST_TIMES = 2  # the share that may be lost, in a single group: copying windows and calls cost, too
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class LineRows:
 def choose_rows(graph: Graph, most_loss: float) -> LineRows:
     """Rows as short as cost no more than that share of the time; lines that have no such stay whole."""
     lines = _Lines(graph)
-    found = {group: _shortest(lines.length(group), most_loss) for group in lines.near_convolutions()}
+    found = _pixels_of_rows(lines, most_loss)
     broken = {group: pixels for group, pixels in found.items() if pixels < lines.length(group)}
     members = {value: lines.group(value) for value in graph.types if line_of(graph.types[value])}
     nodes = [n.name for n in lines.nodes if lines.group(n.outputs[0]) in broken]
@@ -35,6 +36,20 @@ def choose_rows(graph: Graph, most_loss: float) -> LineRows:
         {value: broken[group] for value, group in members.items() if group in broken},
         frozenset(nodes),
     )
+
+
+def _pixels_of_rows(lines: _Lines, most_loss: float) -> dict[str, int]:
+    """Of each group. What some leave of the time the others take, those with little work first."""
+    found = {group: _shortest(lines.length(group), most_loss) for group in lines.near_convolutions()}
+    work = {group: lines.macs(group) for group in found}
+    left = sum(work[group] * (most_loss - loss(pixels)) for group, pixels in found.items())
+    for group in sorted(found, key=lambda group: (work[group], group)):
+        before = loss(found[group])
+        share = left / work[group] if work[group] else 1.0
+        most = min(before + share, _MOST_TIMES * most_loss)
+        found[group] = min(found[group], _shortest(lines.length(group), most))
+        left -= work[group] * (loss(found[group]) - before)
+    return found
 
 
 def _shortest(length: int, most_loss: float) -> int:
@@ -79,6 +94,12 @@ class _Lines:
         while self.joined.get(value, value) != value:
             value = self.joined[value]
         return value
+
+    def macs(self, group: str) -> int:
+        """Multiplications of the nodes that make its lines."""
+        makers = [node for node in self.nodes if self.group(node.outputs[0]) == group]
+        types = ((node.op, self.graph.input_types(node), self.graph.output_types(node)) for node in makers)
+        return sum(op.cost(inputs, outputs).macs for op, inputs, outputs in types)
 
     def length(self, group: str) -> int:
         line = line_of(self.graph.types[group])

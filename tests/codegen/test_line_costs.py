@@ -11,6 +11,8 @@ from model_checks import OPTIONS
 
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
+from aot.passes.line_rows import choose_rows
+from aot.passes.pipeline import run_pipeline
 from benchmarks.memory import BOARD, run_on
 from boards.board import Board
 from boards.load import load_board
@@ -31,6 +33,15 @@ def test_lines_for_ram_take_less_memory_than_whole_ones(name: str) -> None:
     verify(graph)
     rows, whole = (by_rows(graph, board, rows).plan.arena_bytes for rows in (True, False))
     assert rows < 0.85 * whole
+
+
+def test_lines_with_little_work_take_the_time_that_others_leave() -> None:
+    pixels = choose_rows(run_pipeline(ALONG_TIME["motion"]()), 0.044).pixels
+    assert {name: pixels[name] for name in ("deep.made", "pool made", "last one.made")} == {
+        "deep.made": 16,
+        "pool made": 8,
+        "last one.made": 16,
+    }
 
 
 @pytest.mark.arm
