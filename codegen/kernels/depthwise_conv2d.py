@@ -45,7 +45,7 @@ def _op(site: Site) -> DepthwiseConv2d:
 def _is_dsp_row(site: Site) -> bool:
     op, (rows, columns, _) = _op(site), site.constants[1].shape
     square = rows == columns == dsp_depthwise.KERNEL and site.outputs[0].shape[2] > 1
-    plain = op.multiplier == 1 and op.dilation[1] == 1 and op.stride[1] in dsp_depthwise.STRIDES
+    plain = op.dilation[1] == 1 and op.stride[1] in dsp_depthwise.STRIDES
     return site.dsp and square and plain and site.are_bytes
 
 

@@ -58,6 +58,12 @@ CASES = (
     case("long", DepthwiseConv2d(stride=(1, 2)), int8(1, 1, 27, 33, zero_point=5), (1, 23)),
     case("one_tap", DepthwiseConv2d(), int8(1, 3, 3, 4, zero_point=1), (1, 1)),
     case("multiplier_2", DepthwiseConv2d(multiplier=2, padding=SAME3), int8(1, 5, 5, 3, zero_point=2)),
+    case(
+        "multiplier_3_stride_2",
+        DepthwiseConv2d(multiplier=3, stride=(2, 2), padding=((0, 1), (1, 0))),
+        int8(1, 8, 9, 5, zero_point=-128),
+    ),
+    case("multiplier_2_of_one", DepthwiseConv2d(multiplier=2), int8(1, 4, 19, 1, zero_point=127)),
     case("multiplier_8_of_one", DepthwiseConv2d(multiplier=8, stride=(2, 2)), int8(1, 9, 8, 1), (4, 3)),
     case("no_bias", DepthwiseConv2d(), int8(1, 4, 4, 4), bias=False),
     case("single_rounding", DepthwiseConv2d(rounding=RequantRounding.SINGLE), int8(1, 4, 5, 6, zero_point=4)),
