@@ -6,8 +6,8 @@ from codegen.formats import Want, storage_dtype
 from codegen.instr.instruction import Function
 from codegen.kernels.in_place import row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.pixels import every_pixel, pixel_element
-from codegen.loops.ir import Apply, Buffer, Proc, Role, Store, at, load
+from codegen.kernels.pixels import dense_element, every_pixel, is_dense, pixel_element
+from codegen.loops.ir import Apply, Buffer, For, Proc, Role, Store, at, load
 from codegen.model import RowFormat
 
 
@@ -20,11 +20,14 @@ def applied(site: Site, function: Function, x: RowFormat, y: RowFormat, what: st
     overlaid = row_fits(site, 0, x, y)
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, overlaid=overlaid)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT, overlaid=overlaid)
-    store = Store(at(ys, pixel_element(y)), Apply(function, (load(xs, pixel_element(x)),)))
+    are_dense = is_dense(x) and is_dense(y)  # then one loop: what a pixel costs beside its channels is saved
+    element = dense_element if are_dense else pixel_element
+    store = Store(at(ys, element(y)), Apply(function, (load(xs, element(x)),)))
+    loop = For("i", y.width * y.channels, (store,)) if are_dense else every_pixel(y, store)
     return Kernel(
         schedule="plain",
         why="the only one",
-        proc=Proc(f"{site.node.op.name}_{y.channels}_by_{y.width}", (xs, ys), (every_pixel(y, store),)),
+        proc=Proc(f"{site.node.op.name}_{y.channels}_by_{y.width}", (xs, ys), (loop,)),
         summary=f"One row {what}: {y.width} pixels of {y.channels} channels.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )

@@ -12,5 +12,15 @@ def pixel_element(fmt: RowFormat) -> Affine:
     return (variable("column") + fmt.left) * fmt.x_step + variable("c") * fmt.c_step
 
 
+def is_dense(fmt: RowFormat) -> bool:
+    """Whether nothing lies between the elements of a row."""
+    return fmt.c_step == 1 and fmt.x_step == fmt.channels
+
+
+def dense_element(fmt: RowFormat) -> Affine:
+    """The `i`-th element of a dense row."""
+    return variable("i") + fmt.left * fmt.x_step
+
+
 def every_pixel(y: RowFormat, *body: Stmt) -> For:
     return For("column", y.width, (For("c", y.channels, body),))
