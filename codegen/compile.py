@@ -26,6 +26,7 @@ from codegen.kernels.knobs import NOT_TUNED, Point, point_text
 from codegen.layers import RunPrinter
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
 from codegen.names import model_identifier, unique_identifiers
+from codegen.outside_rows import rows_outside
 from codegen.provenance import made_by, needs
 from codegen.stages import Lowered
 from codegen.states import state_infos
@@ -68,7 +69,7 @@ def compile_graph(
     by_pool = dict(zip(plan.pool_bytes, arenas, strict=True))
     states = state_infos(name, graph.states, plan, by_pool)
     regions = constant_regions(lowered.stages, options.constants, target)
-    constants = collect_constants(name, lowered.stages, states, regions)
+    constants = collect_constants(name, lowered.stages, states, regions, rows_outside(lowered))
     names = unique_identifiers(lowered.tensors, "tensor")
     inputs, outputs = _interface(graph, lowered, plan, names)
     printer = RunPrinter(lowered, plan, library.calls, constants, names, name, target.constant_space, by_pool)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from codegen.states import StateInfo
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
 _SUFFIXES = {"int64": "LL", "uint32": "u", "uint64": "ULL"}
 _LINE = 100
+NO_ROWS_OUTSIDE: Mapping[tuple[DType, int], int] = MappingProxyType({})
 _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
 
 
@@ -25,6 +27,7 @@ class Constants:
     arrays: Mapping[str, Array]  # C name -> contents
     names: tuple[Mapping[str, str], ...]  # one per stage: parameter -> C name
     regions: Mapping[str, str]  # C name -> region, of what does not lie with the code
+    outside: Mapping[tuple[str, int], str]  # (element type, value) -> C name of a row of it
 
     @property
     def bytes(self) -> int:
@@ -44,8 +47,12 @@ def collect_constants(
     stages: Sequence[LoweredStage],
     states: Sequence[StateInfo] = (),
     stage_regions: Sequence[str] = (),
+    outside_rows: Mapping[tuple[DType, int], int] = NO_ROWS_OUTSIDE,
 ) -> Constants:
-    """`stage_regions` are those of each stage's constants; without them all lie with the code."""
+    """`stage_regions` are those of each stage's constants; without them all lie with the code.
+
+    `outside_rows` are what layers read beyond images: type and value of the elements -> their number.
+    """
     regions: dict[str, str] = {}
     arrays: dict[str, Array] = {}
     known: dict[tuple[str, bytes], str] = {}
@@ -61,10 +68,15 @@ def collect_constants(
                     regions[known[key]] = stage_regions[index]
             mine[param] = known[key]
         names.append(mine)
+    outside = {}
+    for (dtype, value), elements in outside_rows.items():
+        name = f"{model}_row_of_{value}_{dtype.value}".replace("-", "minus_")
+        arrays[name] = np.full(elements, value, dtype.numpy)
+        outside[dtype.c_name, value] = name
     for state in states:
         if state.constant is not None:
             arrays[state.constant] = state.initial.reshape(-1)
-    return Constants(arrays, tuple(names), regions)
+    return Constants(arrays, tuple(names), regions, outside)
 
 
 def constant(space: str) -> str:

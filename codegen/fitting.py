@@ -2,6 +2,9 @@
 
 Rows of 16 bits make dot products faster and cost twice the memory. Without a budget the goal decides
 for all layers at once. With one, the layers with most multiplications get them first.
+
+Margins make kernels simple and rows longer. Where bytes are what is short, layers do without them if that
+makes the arena smaller; those that are slower without keep them where the peak is elsewhere.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from codegen.arenas import ANYWHERE, chosen_pools, pools_for
 from codegen.callers_io import without_io
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.lower import lower_graph
-from codegen.model import CompileOptions
+from codegen.model import CompileOptions, RowFormat
 from codegen.stage_rows import plan_stages, plan_tensors
 from codegen.stages import Lowered
 
@@ -72,6 +75,30 @@ def _limit(options: CompileOptions, pools: Sequence[Pool]) -> int | None:
 
 
 def _fit(lowering: _Lowering) -> Fitted:
+    """With margins or without, whichever needs less where memory is the goal or margins do not fit."""
+    bare = replace(lowering, bare=frozenset(node.name for node in lowering.graph.nodes))
+    try:
+        found = _fit_wide(lowering)
+    except FitError:
+        return _fit_wide(bare)
+    is_enough = lowering.options.optimize is not Optimize.RAM or lowering.limit is not None
+    return found if is_enough else _with_fewest_margins(found, bare)
+
+
+def _with_fewest_margins(found: Fitted, bare: _Lowering) -> Fitted:
+    """The less of both; what is slower without margins keeps them if it is not at the peak, at no cost."""
+    if _formats(bare.lowered(())) == _formats(found.lowered):
+        return found
+    least = bare.wished(())
+    if least is None or least.plan.arena_bytes >= found.plan.arena_bytes:
+        return found
+    slower = [stage for stage in least.lowered.stages if stage.kernel.slowed_by_edges]
+    elsewhere = {s.node.name for s in slower if s.node and s.reads[0].tensor not in least.plan.peak_buffers}
+    mixed = replace(bare, bare=bare.bare - elsewhere).wished(()) if elsewhere else None
+    return mixed if mixed is not None and mixed.plan.arena_bytes <= least.plan.arena_bytes else least
+
+
+def _fit_wide(lowering: _Lowering) -> Fitted:
     graph, options = lowering.graph, lowering.options
     by_weight = _heaviest_first(graph) if options.optimize is not Optimize.RAM else ()
     limit = lowering.limit
@@ -104,13 +131,14 @@ def _widest(lowering: _Lowering, limit: int, by_weight: Sequence[str], best: Fit
 
 @dataclass(frozen=True)
 class _Lowering:
-    """A graph on its way to memory; what differs is which layers have wide rows."""
+    """A graph on its way to memory; what differs is which layers have wide rows, and which margins."""
 
     graph: Graph
     target: Target
     options: CompileOptions
     tuned: Mapping[str, Point]
     pools: tuple[Pool, ...]
+    bare: frozenset[str] = frozenset()  # layers that do without margins
 
     @property
     def limit(self) -> int | None:
@@ -140,9 +168,11 @@ class _Lowering:
         plan = find_plan_within(grouped.request, limit)
         return None if plan is None else _checked(lowered, request, grouped, plan)
 
+    def lowered(self, wide: Sequence[str]) -> Lowered:
+        return lower_graph(self.graph, self.target, self.options, frozenset(wide), self.tuned, self.bare)
+
     def _request(self, wide: Sequence[str]) -> tuple[Lowered, PlanRequest]:
-        options = self.options
-        lowered = lower_graph(self.graph, self.target, options, frozenset(wide), self.tuned)
+        options, lowered = self.options, self.lowered(wide)
         # Margins that are written once are worth some bytes, unless bytes are what is short.
         steady = options.optimize is not Optimize.RAM and options.ram_bytes is None
         tensors = plan_tensors(lowered, steady)
@@ -151,6 +181,10 @@ class _Lowering:
         if options.io_apart:
             tensors, stages = without_io(tensors, stages)
         return lowered, PlanRequest(tensors, stages, self.pools, options.rows)
+
+
+def _formats(lowered: Lowered) -> Mapping[str, RowFormat]:
+    return {tensor.name: tensor.format for tensor in lowered.tensors.values()}
 
 
 def _require_plannable(tensors: Sequence[PlanTensor]) -> None:

@@ -34,6 +34,9 @@ class Want:
     def has_margins(self) -> bool:
         return any((self.left, self.right, self.top, self.bottom))
 
+    def fill_of(self, tensor: TensorType) -> int:
+        return self.fill if self.fill is not None else zero_point(tensor)
+
     def joined(self, other: Want) -> Want | None:
         """One format that serves both, or None where orders or widths differ."""
         if (self.order, self.dtype_bytes, self.fill) != (other.order, other.dtype_bytes, other.fill):
@@ -114,12 +117,8 @@ def wanted_format(tensor: TensorType, want: Want) -> RowFormat:
         row_elements=-(-(elements + want.slack) // per_word) * per_word,
         top=want.top,
         bottom=want.bottom,
-        fill=_fill(tensor, want),
+        fill=want.fill_of(tensor),
     )
-
-
-def _fill(tensor: TensorType, want: Want) -> int:
-    return want.fill if want.fill is not None else zero_point(tensor)
 
 
 def zero_point(tensor: TensorType) -> int:
@@ -131,7 +130,7 @@ def serves(fmt: RowFormat, want: Want, tensor: TensorType) -> bool:
     """Whether rows of the tensor in this format can be read by a kernel that wants that."""
     if want.whole:
         return fmt == dense_format(tensor)
-    if want.has_margins and fmt.fill != _fill(tensor, want):
+    if want.has_margins and fmt.fill != want.fill_of(tensor):
         return False
     if fmt.dtype_bytes != want.dtype_bytes or fmt.left < want.left:
         return False

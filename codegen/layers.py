@@ -19,6 +19,7 @@ from codegen.loops.print_c import shape_struct
 from codegen.margin_text import filled_margins, filled_row
 from codegen.names import comment_text
 from codegen.order_text import counter_type, ordered_runs, streamed_order
+from codegen.outside_rows import windows
 from codegen.row_pointers import factor, plus, turns_text
 from codegen.row_text import RowText, pointer_to
 from codegen.stages import PUSHED, Lowered, LoweredStage, Result
@@ -65,7 +66,7 @@ class RunPrinter:
         self.plan = plan
         self.calls = calls
         self.constants = constants
-        self.rows = RowText(lowered.tensors, plan, names, arenas, space)
+        self.rows = RowText(lowered.tensors, plan, names, arenas, space, constants.outside)
         self.model = model
         self.space = space  # of constants
         self.fills: set[str] = set()
@@ -220,13 +221,15 @@ class RunPrinter:
         # The function may have been printed for another layer, where a row was a constant or the other way.
         mine = {p.name: p for proc in stage.kernel.procs for p in proc.params}
         for param in (mine[p.name] for p in kernel.params):
-            if param.role is Role.ROWS and param.rows > 1:
-                pointers += self.rows.given_rows(param.name, by_param[param.name])
-                pointers.append(self.rows.pointer_array(param.name, by_param[param.name]))
-                names.append(param.name)
-            elif param.role is Role.ROWS:
-                pointers += self.rows.given_rows(param.name, by_param[param.name])
-                names.append(self.rows.row_pointer(param.name, by_param[param.name], 0))
+            if param.role is Role.ROWS:
+                reading = by_param[param.name]
+                results = windows(stage, reading)
+                pointers += self.rows.given_rows(param.name, reading)
+                if param.rows > 1:
+                    pointers.append(self.rows.pointer_array(param.name, reading, results))
+                    names.append(param.name)
+                else:
+                    names.append(self.rows.pointer(param.name, reading, 0, results))
             elif param.role in (Role.OUTPUT, Role.STATE):
                 names.append(param.name)
             else:
@@ -282,8 +285,8 @@ def _call_lines(name: str, arguments: Sequence[str]) -> list[str]:
     line = f"    {name}({', '.join(arguments)});"
     if len(line) <= _LINE:
         return [line]
-    every = [f"        {argument}{',' if argument is not arguments[-1] else ');'}" for argument in arguments]
-    return [f"    {name}(", *every]
+    *others, last = arguments
+    return [f"    {name}(", *(f"        {argument}," for argument in others), f"        {last});"]
 
 
 def _shape(tensor: TensorType) -> str:

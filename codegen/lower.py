@@ -38,15 +38,18 @@ def lower_graph(
     options: CompileOptions,
     wide: frozenset[str] | None = None,
     tuned: Mapping[str, Point] = NOT_TUNED,
+    bare: frozenset[str] = frozenset(),
 ) -> Lowered:
     """Kernels and formats for every node; wide rows for the nodes named, or as the goal says.
+
+    The nodes named as bare do without margins where their kernels can.
 
     Raises ModelError naming all nodes that have no kernel.
     """
     _require_kernels(graph)
     if wide is None:
         wide = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
-    return _Lowering(graph, target, options, wide, tuned).run()
+    return _Lowering(graph, target, options, wide, tuned, bare).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -75,19 +78,21 @@ class _Lowering:
         options: CompileOptions,
         wide: frozenset[str],
         tuned: Mapping[str, Point],
+        bare: frozenset[str],
     ) -> None:
         self.graph = graph
         self.target = target
         self.options = options
         self.wide = wide
         self.tuned = tuned
+        self.bare = bare
         self.defaults = default_points(target.core, options.optimize)
         self.views = view_roots(graph)
         self.sites = {node.name: self._site(node) for node in graph.nodes if node.op.name != _VIEW}
         sums = sums_in_stores(graph).items()
         self.sums = {name: node for name, node in sums if makes_sums(self.sites[node.name])}
         self.summing = {node.name for node in self.sums.values()}
-        self.wants = {name: KERNELS[site.node.op.name].wants(site) for name, site in self.sites.items()}
+        self.wants = {name: KERNELS[site.node.op.name].wants_at(site) for name, site in self.sites.items()}
         self.tensors: dict[str, Tensor] = {}
         self.stages: list[LoweredStage] = []
         self.copies: dict[tuple[str, Want], str] = {}
@@ -137,6 +142,7 @@ class _Lowering:
             self.options.optimize,
             node.name in self.wide,
             self.tuned,
+            node.name in self.bare,
         )
 
     def _add_node(self, last: Node) -> None:
@@ -161,7 +167,10 @@ class _Lowering:
 
         kernel = lower(self.tuned)
         assert kernel.whole == in_one_piece, f"{node.op.name} does not do as it wants"
-        readings = tuple(Reading(n, a, v) for (n, v), a in zip(sources, kernel.access, strict=True))
+        fills = [0 if want is None else want.fill_of(self.graph.types[value]) for value, want in reads]
+        readings = tuple(
+            Reading(n, a, v, fill) for (n, v), a, fill in zip(sources, kernel.access, fills, strict=True)
+        )
         op = "+".join(dict.fromkeys((node.op.name, last.op.name)))
         values = tuple(value for value, _ in reads)
         self.stages.append(

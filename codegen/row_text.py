@@ -12,6 +12,7 @@ from codegen.arenas import Arena
 from codegen.constants import constant
 from codegen.formats import storage_dtype
 from codegen.names import comment_text
+from codegen.outside_rows import beyond
 from codegen.row_pointers import given_number, given_row, plus, ruled_row
 from codegen.stages import PUSHED, Reading, Result, Tensor
 
@@ -25,6 +26,7 @@ class RowText:
     names: Mapping[str, str]  # tensor -> C identifier
     arenas: Mapping[str, Arena]  # by pool
     space: str  # of constants
+    outside: Mapping[tuple[str, int], str]  # (element type, value) -> the constant row of it
 
     def accessor(self, tensor: Tensor) -> str:
         c_type, fmt = storage_dtype(tensor.type, tensor.format).c_name, tensor.format
@@ -79,13 +81,13 @@ class RowText:
         )
         return f"{rows} row{'s' if rows > 1 else ''} of {tensor.format.row_bytes} bytes{margins}{ring}"
 
-    def pointer_array(self, param: str, reading: Reading) -> str:
+    def pointer_array(self, param: str, reading: Reading, results: int) -> str:
         tensor = self.tensors[reading.tensor]
         c_type = storage_dtype(tensor.type, tensor.format).c_name
-        rows = ", ".join(self.row_pointer(param, reading, i) for i in range(reading.access.count))
-        text = f"const {c_type} *const {param}[{reading.access.count}] = {{{rows}}};"
+        rows = [self.pointer(param, reading, i, results) for i in range(reading.access.count)]
+        text = f"const {c_type} *const {param}[{reading.access.count}] = {{{', '.join(rows)}}};"
         if len(text) > _LINE:
-            every = [f"        {self.row_pointer(param, reading, i)}," for i in range(reading.access.count)]
+            every = [f"        {row}," for row in rows]
             text = "\n".join(
                 [f"const {c_type} *const {param}[{reading.access.count}] = {{", *every, "    };"]
             )
@@ -103,7 +105,19 @@ class RowText:
         table = f"static {constant(self.space)}uint16_t {param}_rows[{len(numbers)}] = {{"
         return ["\n".join([table, *(f"        {line}" for line in lines), "    };"])]
 
-    def row_pointer(self, param: str, reading: Reading, number: int) -> str:
+    def pointer(self, param: str, reading: Reading, number: int, results: int) -> str:
+        """To a row of the tensor, or to the constant one beyond it: for so many rows made from windows."""
+        row = self._row_pointer(param, reading, number)
+        if not results:
+            return row
+        tensor = self.tensors[reading.tensor]
+        out = beyond(reading, number, tensor, results)
+        if not out.test:
+            return row
+        outside = self.outside[storage_dtype(tensor.type, tensor.format).c_name, reading.fill]
+        return outside if out.is_all else f"{out.test} ? {outside} : {row}"
+
+    def _row_pointer(self, param: str, reading: Reading, number: int) -> str:
         if reading.tensor == PUSHED:
             return "run->pushed"
         tensor = self.tensors[reading.tensor]

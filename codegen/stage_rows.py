@@ -10,6 +10,7 @@ from codegen.formats import has_margins
 from codegen.kernels.kernel import Accumulation
 from codegen.loops.ir import Role
 from codegen.model import RowFormat
+from codegen.outside_rows import rows_had
 from codegen.stages import PUSHED, Lowered, LoweredStage, Reading, Tensor
 
 _ROW_ALIGN = 4
@@ -88,12 +89,17 @@ def _row_added(reading: Reading, row: int, tensor: Tensor) -> Rows:
 
 def _merged(stage: LoweredStage, name: str, row: int, tensors: Mapping[str, Tensor]) -> Rows:
     """The rows of a tensor that a firing reads, through whichever of its inputs."""
-    ranges = [_rows_read(r, row, tensors[name]) for r in stage.reads if r.tensor == name]
-    return Rows(min(r.first for r in ranges), max(r.stop for r in ranges))
+    every = [_rows_read(r, row, tensors[name]) for r in stage.reads if r.tensor == name]
+    ranges = [rows for rows in every if rows]
+    return Rows(min(r.first for r in ranges), max(r.stop for r in ranges)) if ranges else NO_ROWS
 
 
 def _rows_read(reading: Reading, row: int, tensor: Tensor) -> Rows:
-    numbers = reading.access.rows(row)
+    """Of those that the tensor has; what lies beyond is a constant."""
+    begin, end = rows_had(reading, tensor)
+    numbers = reading.access.rows_inside(row, begin, end)
+    if not numbers:
+        return NO_ROWS
     first, stop = min(numbers), max(numbers) + 1
     if reading.view is None:
         return Rows(first + tensor.format.top, stop + tensor.format.top)

@@ -43,6 +43,7 @@ class Reading:
     tensor: str  # or PUSHED
     access: RowAccess
     view: RowFormat | None = None  # rows other than the tensor's own, in the same dense bytes
+    fill: int = 0  # what rows hold that are neither the image's nor the tensor's
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,21 @@
 In planes the pixels of a channel are side by side. One word holds pixels 0..3; SXTB16 gives the
 pairs (0, 2) and (1, 3). With a kernel row's taps as (0, 2) and (1), output 0 is even.taps02 +
 odd.low * tap1 and output 1, one pixel on, is odd.taps02 + even.high * tap1: four multiplications
-for six products. The nine weights of a channel stay in five registers along the whole row.
+for six products (`dsp_window.py`). The nine weights of a channel stay in five registers along the whole row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
+from codegen.instr.dsp_window import KERNEL, MIDDLE_OF_ROW, Block, Edges, blocks_of, window_row
 from codegen.instr.instruction import Instruction
 from codegen.instr.requantise import ToInt8
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Apply, Binary, Buffer, Declare, For, Role, Store, at, load
 
-KERNEL = 3
 STRIDES = (1, 2)
 _SHORT = 5  # outputs of a row whose loop would cost more than its code
 _END_OF_ASM_LINE = "\\n\\t"
@@ -32,13 +32,15 @@ class DepthwiseRow:
     y_step: int  # elements from one output to the next
     turns: int = 1  # of the loop, written out; they divide the pairs of outputs
     is_general: bool = False  # one function for any number of outputs and any way from one to the next
+    edges: Edges | None = None  # of planes without margins: such a row is neither general nor turned by more
 
     @property
     def name(self) -> str:
         short = f"_of_{self.outputs}" if self.is_short else ""
         turns = f"_by_{self.turns}" if self.turns > 1 else ""
         step = "" if self.is_general else f"_step_{self.y_step}"
-        return f"depthwise_3x3_stride_{self.stride}_{self.y_dtype.value}{step}{short}{turns}"
+        bare = self.edges.name if self.edges is not None else ""
+        return f"depthwise_3x3_stride_{self.stride}_{self.y_dtype.value}{step}{bare}{short}{turns}"
 
     @property
     def is_short(self) -> bool:
@@ -67,7 +69,9 @@ def depthwise_row(row: DepthwiseRow, to_int8: ToInt8) -> Instruction:
     start, *scales = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in text.constants)
     total = Buffer("sum", DType.I32, 1, Role.LOCAL)
     i, r, t = variable("i"), variable("r"), variable("t")
-    product = Binary("*", load(x, i * row.stride + t, r), load(w, r * KERNEL + t))
+    pixel = i * row.stride + t
+    value = load(x, pixel, r) if row.edges is None else row.edges.value(x, 0, pixel, r)
+    product = Binary("*", value, load(w, r * KERNEL + t))
     windows = For("r", KERNEL, (For("t", KERNEL, (Accumulate(at(total), product),)),))
     stored = Apply(to_int8.store, (load(total), *(load(s) for s in scales)))
     once = (Declare(total), Store(at(total), load(start)), windows, Store(at(y, i * row.y_step), stored))
@@ -114,6 +118,7 @@ class _Text:
             "{",
             *_TAPS,
             *self._constants_in_memory(),
+            *self._margin(),
             *(self._written_out() if self.row.is_short else self._looped()),
             "}",
         ]
@@ -129,60 +134,79 @@ class _Text:
             "#endif",
         ]
 
+    def _margin(self) -> list[str]:
+        edges = self.row.edges
+        return [] if edges is None else [f"    const int32_t zero = {edges.zero_point}; /* beside a plane */"]
+
     def _looped(self) -> list[str]:
+        """Without margins the blocks at the edges stand before the loop and behind it."""
+        blocks = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
+        before = [block for block in blocks[:1] if block.left]
+        behind = [block for block in blocks[-1:] if block.right]
+        at_first = [line for block in before for line in ("    {", *self._block(block), "    }")]
+        moved = [f"    y += {self.row.steps(2)};"] if before else []
+        return [*at_first, *moved, *self._loop(len(before), len(behind)), *self._last(behind)]
+
+    def _loop(self, before: int, behind: int) -> list[str]:
+        """Over pairs of outputs; so many blocks have been or will be taken out of it."""
         outputs, c_type = 2 * self.row.turns, self.row.y_dtype.c_name
         step = self.row.steps(outputs)
-        pairs = [self._block(2, first) for first in range(0, outputs, 2)]
+        pairs = [self._block(Block(first, 2, self.row.stride)) for first in range(0, outputs, 2)]
         body = pairs[0] if len(pairs) == 1 else [line for pair in pairs for line in ("    {", *pair, "    }")]
+        taken = before + (behind if self.row.outputs % 2 == 0 else 0)
+        turns = f"outputs / {outputs}" if not taken else f"(outputs / {outputs} - {taken})"
         return [
-            f"    {c_type} *const end = y + outputs / {outputs} * {step};",
+            f"    {c_type} *const end = y + {turns} * {step};",
             f"    for (; y != end; y += {step}) {{",
             *body,
             "    }",
-            "    if (outputs % 2 != 0) {",
-            *self._block(1, 0),
-            "    }",
         ]
+
+    def _last(self, behind: list[Block]) -> list[str]:
+        if self.row.edges is None:
+            single = self._block(Block(0, 1, self.row.stride))
+            return ["    if (outputs % 2 != 0) {", *single, "    }"]
+        rest = [Block(0, 1, self.row.stride)] if self.row.outputs % 2 else []
+        blocks = [replace(block, first=0, left=False) for block in behind or rest]
+        return [line for block in blocks for line in ("    {", *self._block(block), "    }")]
 
     def _written_out(self) -> list[str]:
         """A short row without a loop."""
-        lines = []
-        for first in range(0, self.row.outputs, 2):
-            together = min(2, self.row.outputs - first)
-            lines += ["    {", *self._block(together, first), "    }"]
-        return lines
+        blocks = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
+        return [line for block in blocks for line in ("    {", *self._block(block), "    }")]
 
-    def _block(self, together: int, first: int) -> list[str]:
+    def _block(self, block: Block) -> list[str]:
         """One or two outputs, the first of them at y[first * step]."""
         if self.to_int8.parts is None:
-            return self._in_c(together, first)
+            return self._in_c(block)
         return [
             "#ifdef __clang__",
-            *self._in_c(together, first),
+            *self._in_c(block),
             "#else",
-            *self._in_asm(together, first),
+            *self._in_asm(block),
             "#endif",
         ]
 
-    def _in_c(self, together: int, first: int) -> list[str]:
+    def _in_c(self, block: Block) -> list[str]:
+        together = block.together
         scales = ", ".join(self.constants[1:])
         stores = [f"{self.to_int8.store.name}(sum{n}, {scales})" for n in range(together)]
         lines = [f"        int32_t {', '.join(f'sum{n} = start' for n in range(together))};"]
         for r in range(KERNEL):
-            lines += _asm(_window_row(self.row.stride, together, r), together, (r,), ())
-        return [*lines, *self._stored(first, stores)]
+            lines += _asm(window_row(block, r), block, (r,), ())
+        return [*lines, *self._stored(block.first, stores)]
 
-    def _in_asm(self, together: int, first: int) -> list[str]:
-        parts = self.to_int8.parts
+    def _in_asm(self, block: Block) -> list[str]:
+        parts, together = self.to_int8.parts, block.together
         assert parts is not None
         sums = [f"%[sum{n}]" for n in range(together)]
         text = ["ldr %[sum0], %[start]", *(["mov %[sum1], %[sum0]"] if together == 2 else [])]
         for r in range(KERNEL):
-            text += _window_row(self.row.stride, together, r)
+            text += window_row(block, r)
         text += _requantised(sums, parts.adds_sign)
         stores = [parts.clamped.format(v=f"sum{n}") for n in range(together)]
         lines = [f"        int32_t {', '.join(f'sum{n}' for n in range(together))};"]
-        return [*lines, *_asm(text, together, range(KERNEL), _IN_MEMORY), *self._stored(first, stores)]
+        return [*lines, *_asm(text, block, range(KERNEL), _IN_MEMORY), *self._stored(block.first, stores)]
 
     def _stored(self, first: int, values: list[str]) -> list[str]:
         c_type = self.row.y_dtype.c_name
@@ -215,35 +239,6 @@ _IN_MEMORY = (
 )
 _OUTER = ("taps02[0]", "taps02[1]", "taps02[2]")
 _MIDDLE = ("tap1[0]", "tap1[2]")
-_MIDDLE_OF_ROW = ((0, "b"), (0, "t"), (1, "b"))  # which of those registers, and which half of it
-
-
-def _window_row(stride: int, together: int, r: int) -> list[str]:
-    """A kernel row's products for one output or two neighbours."""
-    taps, (register, half) = f"%[outer{r}]", _MIDDLE_OF_ROW[r]
-    tap = f"%[middle{register}]"
-    text = [
-        f"ldr %[odd], [%[x{r}]], #{stride * together}",
-        "sxtb16 %[even], %[odd]",
-        "sxtb16 %[odd], %[odd], ror #8",
-        f"smlad %[sum0], %[even], {taps}, %[sum0]",
-        f"smlab{half} %[sum0], %[odd], {tap}, %[sum0]",
-    ]
-    if together == 1:
-        return text
-    if stride == 1:
-        return [
-            *text,
-            f"smlad %[sum1], %[odd], {taps}, %[sum1]",
-            f"smlat{half} %[sum1], %[even], {tap}, %[sum1]",
-        ]
-    return [
-        *text,
-        f"smlatb %[sum1], %[even], {taps}, %[sum1]",
-        f"smlat{half} %[sum1], %[odd], {tap}, %[sum1]",
-        f"ldrsb %[even], [%[x{r}]]",
-        f"smlabt %[sum1], %[even], {taps}, %[sum1]",
-    ]
 
 
 def _requantised(sums: list[str], adds_sign: bool) -> list[str]:
@@ -256,13 +251,17 @@ def _requantised(sums: list[str], adds_sign: bool) -> list[str]:
     return [*text, "ldr %[even], %[shift]", *(f"asr {total}, {total}, %[even]" for total in sums)]
 
 
-def _asm(text: list[str], together: int, rows: Sequence[int], memory: tuple[str, ...]) -> list[str]:
+def _asm(text: list[str], block: Block, rows: Sequence[int], memory: tuple[str, ...]) -> list[str]:
     kept = "=&r" if memory else "+r"
-    moved = [*(f'[sum{n}] "{kept}"(sum{n})' for n in range(together)), *(f'[x{r}] "+r"(x{r})' for r in rows)]
-    middle = sorted({_MIDDLE_OF_ROW[r][0] for r in rows})
+    moved = [
+        *(f'[sum{n}] "{kept}"(sum{n})' for n in range(block.together)),
+        *(f'[x{r}] "+r"(x{r})' for r in rows),
+    ]
+    middle = sorted({MIDDLE_OF_ROW[r][0] for r in rows})
     taken = [
         *(f'[outer{r}] "r"({_OUTER[r]})' for r in rows),
         *(f'[middle{register}] "r"({_MIDDLE[register]})' for register in middle),
+        *(['[zero] "r"(zero)'] if block.left or block.right else []),
     ]
     behind = [f"              {', '.join(memory)}"] if memory else []
     return [

@@ -17,17 +17,18 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import given
-from aot.ops.requant import conv_requant
+from aot.ops.requant import conv_requant, quant_of
 from aot.target import Optimize
 from codegen.formats import Order, Want, storage_dtype
-from codegen.instr import dsp_depthwise
+from codegen.instr import dsp_depthwise, dsp_window
 from codegen.instr.dsp_depthwise import DepthwiseRow, depthwise_row
+from codegen.instr.dsp_window import Edges, read_past
 from codegen.kernels import depthwise_blocks, depthwise_channels, depthwise_channels_mve, depthwise_mve
 from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants, requantised
 from codegen.loops.affine import variable
-from codegen.loops.ir import Accumulate, Binary, Buffer, Declare, For, Proc, Role, Store, at, load
+from codegen.loops.ir import Accumulate, Binary, Buffer, Declare, Expr, For, Proc, Role, Store, at, load
 from codegen.loops.schedule import unroll
 from codegen.loops.tensorize import tensorize
 from codegen.model import RowFormat
@@ -44,7 +45,7 @@ def _op(site: Site) -> DepthwiseConv2d:
 
 def _is_dsp_row(site: Site) -> bool:
     op, (rows, columns, _) = _op(site), site.constants[1].shape
-    square = rows == columns == dsp_depthwise.KERNEL and site.outputs[0].shape[2] > 1
+    square = rows == columns == dsp_window.KERNEL and site.outputs[0].shape[2] > 1
     plain = op.dilation[1] == 1 and op.stride[1] in dsp_depthwise.STRIDES
     return site.dsp and square and plain and site.are_bytes
 
@@ -57,10 +58,22 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
         return (depthwise_blocks.wants(site, depthwise_channels_mve.blocks_of(site), 1),)
     (top, bottom), (left, right) = _op(site).padding
     if _is_dsp_row(site):
+        edges = _edges(site)
+        if edges is not None:
+            past = read_past(site.outputs[0].shape[2], _op(site).stride[1], edges)
+            return (Want(Order.PLANES, 1, 0, 0, top, bottom, slack=past),)
         return (Want(Order.PLANES, 1, left, right, top, bottom, slack=dsp_depthwise.READ_AHEAD),)
     if depthwise_channels.serves_site(site):
         return (depthwise_channels.wants(site),)
     return (Want(Order.PIXELS, site.input(0).dtype.bytes, left, right, top, bottom),)
+
+
+def _edges(site: Site) -> Edges | None:
+    """Of planes without margins: a window may hang over by one pixel."""
+    op, x, y = _op(site), site.input(0), site.outputs[0]
+    edges = Edges(x.shape[2], op.padding[1][0], quant_of(x).zero_point)
+    right = (y.shape[2] - 1) * op.stride[1] + dsp_window.KERNEL - edges.left - edges.width
+    return edges if site.bare and 0 < max(edges.left, right) <= 1 else None
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -76,6 +89,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     has_words = tail.to_int8.sum_dtype is DType.I32
     space: Space | None = None
     point: Point = {}
+    row: DepthwiseRow | None = None
     if depthwise_mve.serves_site(site):
         proc = depthwise_mve.lower_proc(site, inputs[0], output, tail)
         weights = depthwise_mve.packed_weights(w)
@@ -115,6 +129,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         constants={"w": weights, **tail.tables},
         space=space,
         point=point,
+        slowed_by_edges=row is not None and row.edges is not None,
     )
 
 
@@ -129,7 +144,11 @@ def _nest(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     channel = channel_constants(tail.to_int8, channels, out_channel)
     pixel = column * op.stride[1] + tap * op.dilation[1] + (x.left - op.padding[1][0])
     weight = out_channel * (kernel_rows * kernel_columns) + row * kernel_columns + tap
-    product = Binary("*", load(xs, pixel * x.x_step + c * x.c_step, row), load(w, weight))
+    edges = _edges(site) if _is_dsp_row(site) else None
+    value: Expr = load(xs, pixel * x.x_step + c * x.c_step, row)
+    if edges is not None:
+        value = edges.value(xs, c * x.c_step + x.left, column * op.stride[1] + tap, row)
+    product = Binary("*", value, load(w, weight))
     place = (column + y.left) * y.x_step + out_channel * y.c_step
     body = (
         Declare(total),
@@ -151,15 +170,17 @@ def _schedule_plain(proc: Proc, rows: int, columns: int, small: bool) -> Proc:
 
 def _dsp_row(site: Site, y: RowFormat) -> DepthwiseRow:
     y_dtype = storage_dtype(site.outputs[0], y)
-    is_general = site.optimize is Optimize.SIZE
-    return DepthwiseRow(y.width, _op(site).stride[1], y_dtype, y.x_step, is_general=is_general)
+    edges = _edges(site)
+    is_general = site.optimize is Optimize.SIZE and edges is None
+    return DepthwiseRow(y.width, _op(site).stride[1], y_dtype, y.x_step, is_general=is_general, edges=edges)
 
 
 def _dsp_space(task: str, row: DepthwiseRow) -> Space:
     """As many pairs to a turn as divide the row's."""
 
     def is_possible(point: Point) -> bool:
-        return not row.is_short and row.outputs // 2 % point["turns"] == 0
+        straight = row.is_short or row.edges is not None
+        return not straight and row.outputs // 2 % point["turns"] == 0
 
     return Space(task, DSP_KNOBS, {"turns": 1}, is_possible, {"turns": row.outputs // 2})
 

@@ -50,9 +50,22 @@ GROUP = 4  # products per group of the DSP instruction
 _MOST_PIXELS = 3
 _UNROLLED = 4  # groups, where code and time weigh the same
 _UNROLLED_HOT = 16  # in layers that take much of the time
+_UNROLLED_EDGE = 4  # for the one or two pixels at the ends of a row
 _UNROLLED_ROWS = 10  # in those of several kernel rows, which come round soon enough
 _HOT_MACS = 300_000
 _MOST_WRITTEN_OUT = 48  # groups of one kernel: some four kilobytes of code
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Pixels whose windows hang over an end of the row: what lies outside is left out."""
+
+    first: int  # pixel, counted from the first that has its whole window: negative to the left
+    pixels: int
+    taps: int
+    length: int  # of a tap
+    x_skipped: int  # elements before the first one that is inside
+    w_skipped: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +73,7 @@ class DotProblem:
     """The shape of a row kernel made of dot products, and where its elements lie."""
 
     name: str
-    pixels: int
+    pixels: int  # that have their whole window
     channels: int
     kernel_rows: int
     taps: int
@@ -79,6 +92,7 @@ class DotProblem:
     w_dtype: DType = DType.I8  # I16: weights that do not fit 8 bits
     sum_dtype: DType = DType.I32
     addend: Addend | None = None  # a row that is added to what is stored
+    edges: tuple[Edge, ...] = ()  # the other pixels, each kind with a table `bias_<number>` of its own
 
     @property
     def rows_read(self) -> tuple[Buffer, ...]:
@@ -155,9 +169,34 @@ def nest(p: DotProblem, w_dtype: DType) -> Proc:
         Store(at(ends.result, place), p.summed(ends.stored(load(total)), column, o)),
     )
     pixels = For("column", p.pixels, body)
+    tables = tuple(Buffer(f"bias_{n}", p.sum_dtype, p.channels, Role.CONSTANT) for n in range(len(p.edges)))
+    edges = [_edge(p, edge, (x, w, bias), ends) for edge, bias in zip(p.edges, tables, strict=True)]
     return Proc(
-        p.name, (x, *others, ends.result, w, *ends.tables), (For("o", p.channels, (*ends.loads, pixels)),)
+        p.name,
+        (x, *others, ends.result, w, *ends.tables, *tables),
+        (For("o", p.channels, (*ends.loads, pixels, *edges)),),
     )
+
+
+def _edge(p: DotProblem, edge: Edge, buffers: tuple[Buffer, Buffer, Buffer], ends: _Ends) -> For:
+    """The same for pixels that have a part of their window, summed from their own beginning."""
+    x, w, bias = buffers
+    depth = p.kernel_rows * p.taps * p.length
+    total = Buffer("sum", p.sum_dtype, 1, Role.LOCAL)
+    o, row, tap, k = (variable(v) for v in ("o", "r", "t", "k"))
+    column = variable("edge") + edge.first
+    window = column * p.x_step + tap * p.tap_step + k + (p.x_first + edge.x_skipped)
+    weight = o * depth + row * (p.taps * p.length) + tap * p.length + k + edge.w_skipped
+    product = Binary("*", load(x, window, row), load(w, weight))
+    taps = For("t", edge.taps, (For("k", edge.length, (Accumulate(at(total), product),)),))
+    place = column * p.y_pixel_step + o * p.y_channel_step + p.y_first
+    body = (
+        Declare(total),
+        Store(at(total), load(bias, o)),
+        For("r", p.kernel_rows, (taps,)),
+        Store(at(ends.result, place), p.summed(ends.stored(load(total)), column, o)),
+    )
+    return For("edge", edge.pixels, body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +254,12 @@ def schedule_dsp(p: DotProblem, tile: Tile, goal: Optimize) -> ScheduledDot:
         DotTile(i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll, w_dtype, is_general)
         for i, j in shapes
     ]
-    if p.kernel_rows > 1 == p.taps and p.kernel_rows * groups <= tile.unroll:
+    tiles += [
+        DotTile(1, j, edge.length // GROUP, 0, p.x_dtype, p.x_aligned, _UNROLLED_EDGE, w_dtype, is_general)
+        for edge in p.edges
+        for j in (tile.channels, 1)
+    ]
+    if p.kernel_rows > 1 == p.taps and p.kernel_rows * groups <= tile.unroll and not p.edges:
         proc = tensorize(proc, "r", [dot_rows(t, p.kernel_rows) for t in tiles])
     else:
         proc = tensorize(proc, "group", [dot(t) for t in tiles])
@@ -226,7 +270,8 @@ def schedule_dsp(p: DotProblem, tile: Tile, goal: Optimize) -> ScheduledDot:
 def task_of(p: DotProblem) -> str:
     """What tuning records call the kernel."""
     step = f" step {p.x_step}" if p.pixels > 1 else ""
-    return f"{p.name}{step} {p.x_dtype.value}"
+    bare = " bare" if p.edges else ""
+    return f"{p.name}{step} {p.x_dtype.value}{bare}"
 
 
 def dsp_space(p: DotProblem, goal: Optimize, macs: int) -> Space:
@@ -265,7 +310,8 @@ def _different_unrolls(p: DotProblem) -> set[int]:
     """Those that divide the groups of a kernel row, or the least that holds all the rows."""
     groups = -(-p.length // GROUP)
     dividing = {u for u in UNROLLS if groups % u == 0}
-    whole = [u for u in UNROLLS if u >= groups * p.kernel_rows and p.kernel_rows > 1 == p.taps]
+    is_written_out = p.kernel_rows > 1 == p.taps and not p.edges
+    whole = [u for u in UNROLLS if u >= groups * p.kernel_rows and is_written_out]
     return dividing | set(whole[:1])
 
 
@@ -306,6 +352,8 @@ def _tiled(proc: Proc, p: DotProblem, tile: Tile) -> Proc:
         proc = _split_pixels(proc, p.pixels)
     else:
         proc = split(proc, "column", tile.pixels, "xb", "xi")
+    if p.edges:
+        proc = split(reorder(proc, "oi", "edge"), "edge", 1, "xb", "xi")
     for var in ("oi", "xi"):
         proc = unroll(privatize(proc, ("sum",), var), var)
     return proc

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from aot.ir.graph import Array, Node
 from aot.ir.types import DType, TensorType
@@ -26,6 +26,7 @@ class Site:
     optimize: Optimize
     wide: bool  # rows may be wider than the values where that is faster
     tuned: Mapping[str, Point]  # by task
+    bare: bool = False  # rows have no margins where the kernel can do without
     addition: Site | None = None  # the sum that its result goes into as it is stored
 
     def input(self, position: int) -> TensorType:
@@ -93,6 +94,10 @@ class RowAccess:
         """Of the given rows, where they are such."""
         return turns_of([row for (row,) in self.given]) if self.count == 1 and self.given else None
 
+    def rows_inside(self, y: int, begin: int, stop: int) -> tuple[int, ...]:
+        """Those of them from `begin` to before `stop`."""
+        return tuple(row for row in self.rows(y) if begin <= row < stop)
+
 
 @dataclass(frozen=True)
 class Accumulation:
@@ -125,6 +130,7 @@ class Kernel:
     space: Space | None = None  # None: there is nothing to choose
     point: Point = field(default_factory=dict)  # of that space
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
+    slowed_by_edges: bool = False  # rows with margins would be read faster
     whole: bool = False  # then `proc` runs once, over tensors in one piece
 
     @property
@@ -144,3 +150,10 @@ class OpKernel:
     takes_rows: bool = False  # can read a flattened image by the rows of the image ...
     takes_rows_at: Callable[[Site], bool] = lambda site: True  # ... at a node for which this holds
     dtypes: frozenset[DType] = frozenset({DType.I8})  # that inputs and outputs may have
+
+    def wants_at(self, site: Site) -> tuple[Want | None, ...]:
+        """Of bare rows none above and below the image, where these can be a constant."""
+        wants = self.wants(site)
+        if not site.bare or site.target.constant_space:
+            return wants
+        return tuple(None if want is None else replace(want, top=0, bottom=0) for want in wants)

@@ -36,7 +36,8 @@ class _Site:
 def pack(proc: Proc, name: str, order: Sequence[str], valid: Affine, limit: int) -> tuple[Proc, Packing]:
     """Lay the constant out with the loops of `order` outermost to innermost.
 
-    Sites that walk the same elements in the same way share their part. An element is zero where
+    Sites that walk the same elements in the same way share their part, and so do those that walk some of
+    another's turns of one loop. An element is zero where
     the affine `valid` (over the loops) reaches `limit`: the lengthened end of a reduction.
     """
     old = proc.param(name)
@@ -52,6 +53,10 @@ def pack(proc: Proc, name: str, order: Sequence[str], valid: Affine, limit: int)
             )
         site = _Site(place.index, tuple((v, loops[v]) for v in walked))
         if site not in parts:
+            for known, base in parts.items():
+                turns = _turns_of(site, known)
+                if turns is not None:
+                    return _packed_index(known, base).substitute(turns)
             parts[site] = len(source)
             source.extend(_elements(site, valid, limit, old.elements))
         return _packed_index(site, parts[site])
@@ -68,6 +73,21 @@ def _rewrite(stmt: Stmt, loops: dict[str, int], old: Buffer, place_for) -> Stmt:
         inside = {**loops, stmt.var: stmt.extent}
         return replace(stmt, body=tuple(_rewrite(s, inside, old, place_for) for s in stmt.body))
     return map_places(stmt, lambda p: replace(p, index=place_for(p, loops)) if p.buffer == old else p)
+
+
+def _turns_of(site: _Site, other: _Site) -> Mapping[str, Affine] | None:
+    """The loop of the other that the site walks a part of, as the site's turns; None where there is none."""
+    if [var for var, _ in site.loops] != [var for var, _ in other.loops]:
+        return None
+    shorter = [
+        (var, mine, its) for (var, mine), (_, its) in zip(site.loops, other.loops, strict=True) if mine != its
+    ]
+    apart = site.index - other.index
+    if len(shorter) != 1 or not apart.is_constant:
+        return None
+    ((var, mine, its),) = shorter
+    first, rest = divmod(apart.constant, other.index.coefficient(var))
+    return {var: variable(var) + first} if rest == 0 <= first <= its - mine else None
 
 
 def _packed_index(site: _Site, base: int) -> Affine:

@@ -12,10 +12,12 @@ from codegen.loops.ir import (
     Binary,
     Buffer,
     Cast,
+    Choose,
     Const,
     Declare,
     Expr,
     For,
+    Index,
     Instruction,
     Invoke,
     Load,
@@ -24,6 +26,7 @@ from codegen.loops.ir import (
     Stmt,
     Store,
     at,
+    parts_of,
     walk,
 )
 from codegen.loops.schedule import ScheduleError
@@ -131,6 +134,12 @@ def _match_expr(target: Expr, pattern: Expr, binding: _Binding) -> None:
                 _match_expr(argument, pargument, binding)
         case Const(value), Const(pvalue) if value == pvalue:
             pass
+        case Index(value), Index(pvalue):
+            if _window(value, pvalue, binding) != Affine():
+                raise MismatchError("numbers differ")
+        case Choose(), Choose():
+            for part, ppart in zip(parts_of(target), parts_of(pattern), strict=True):
+                _match_expr(part, ppart, binding)
         case _:
             raise MismatchError(f"{type(target).__name__} for {type(pattern).__name__}")
 

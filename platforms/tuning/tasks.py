@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aot.interpret import run_all
 from aot.ir.graph import Array, Graph
@@ -126,9 +126,11 @@ def _operand(reading: Reading, value: Array, lowered: Lowered, first: int, firin
     tensor, access = lowered.tensors[reading.tensor], reading.access
     fmt = reading.view or tensor.format
     rows = value.size // (fmt.width * fmt.channels)
-    fill = _fill(fmt)
-    packed = fill * fmt.top + pack_rows(value, fmt, rows) + fill * fmt.bottom
-    begin = first * access.stride + access.first + fmt.top
+    above = max(fmt.top, -access.first)
+    below = max(fmt.bottom, access.first + access.count * access.step)
+    fill = _fill(replace(fmt, fill=reading.fill))
+    packed = fill * above + pack_rows(value, fmt, rows) + fill * below
+    begin = first * access.stride + access.first + above
     end = begin + (firings - 1) * access.stride + (access.count - 1) * access.step + 1
     data = packed[begin * fmt.row_bytes : end * fmt.row_bytes]
     return Operand(data, storage_dtype(tensor.type, fmt).c_name, fmt.row_elements)

@@ -12,6 +12,8 @@ from aot.plan.model import Rows as PlanRows
 from codegen.formats import storage_dtype
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Proc, Role
+from codegen.model import RowFormat
+from codegen.outside_rows import rows_had
 from codegen.stages import Lowered, LoweredStage, Reading, Tensor
 
 Rows = list[Array]
@@ -124,15 +126,16 @@ def _buffers(
 
 
 def _rows_read(lowered: Lowered, reading: Reading, row: int, memory: Mapping[str, Rows]) -> Rows:
-    numbers, rows = reading.access.rows(row), memory[reading.tensor]
-    if reading.view is None:
-        top = lowered.tensors[reading.tensor].format.top
-        return [rows[n + top] if n + top >= 0 else _missing(reading, n) for n in numbers]
-    flat = np.concatenate(rows)
-    size = reading.view.row_elements
-    places = [(n + reading.view.top) * size for n in numbers]
-    return [flat[place : place + size] for place in places]
+    tensor = lowered.tensors[reading.tensor]
+    fmt = reading.view or tensor.format
+    flat, size = np.concatenate(memory[reading.tensor]), fmt.row_elements
+    begin, end = rows_had(reading, tensor)
+    return [
+        flat[(n + fmt.top) * size :][:size] if begin <= n < end else _outside(reading, fmt, flat)
+        for n in reading.access.rows(row)
+    ]
 
 
-def _missing(reading: Reading, number: int) -> Array:
-    raise IndexError(f"row {number} of {reading.tensor} does not exist")
+def _outside(reading: Reading, fmt: RowFormat, like: Array) -> Array:
+    """A row beyond the image that the tensor does not have."""
+    return np.full(fmt.row_elements, reading.fill, like.dtype)
