@@ -16,6 +16,8 @@ from benchmarks.line import report as line_report
 from benchmarks.measure import measure
 from benchmarks.memory import measure_memory, read_memory, write_memory
 from benchmarks.memory_report import memory_report
+from benchmarks.operators import HEAD as HEAD_OF_OPERATORS
+from benchmarks.operators import operator_rows
 from benchmarks.orders import HEAD as HEAD_OF_ORDERS
 from benchmarks.orders import order_row
 from benchmarks.planning import HEAD as HEAD_OF_PLANNING
@@ -96,6 +98,12 @@ def _host() -> None:
         sys.stdout.flush()
 
 
+def _operators() -> None:
+    sys.stdout.write(HEAD_OF_OPERATORS)
+    for row in operator_rows():
+        sys.stdout.write(row)
+
+
 def _tuned() -> None:
     sys.stdout.write(f"{tuned_report()}\n")
 
@@ -109,6 +117,7 @@ COMMANDS = {
     "report": _report,
     "measure-memory": _measure_memory,
     "memory": _memory,
+    "operators": _operators,
     "orders": _orders,
     "planning": _planning,
     "faults": _faults,
