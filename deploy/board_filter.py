@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aot.target import Target
+from aot.target import Optimize, Target
 from boards.board import Board
 from codegen.compile import compile_model
-from codegen.facts import ModelFacts, facts_of
+from codegen.facts import facts_of
 from codegen.model import CompileOptions
 from codegen.report import Report, make_report
 from deploy.console import progress
@@ -42,15 +42,23 @@ class Fit:
 
 
 def fitting(boards: Sequence[Board], model: Path, options: CompileOptions) -> list[Fit]:
-    """The boards with room for it. The model is compiled once for each kind of target among them."""
+    """The boards with room for it. The model is compiled once for each kind of target among them.
+
+    Where a board has too little room for that, once more for what needs least.
+    """
     kinds = dict.fromkeys(_kind(board.target) for board in boards)
-    compiled: dict[Target, ModelFacts] = {}
+    goals = (options, replace(options, optimize=Optimize.RAM))
+    found: dict[str, Fit] = {}
     with progress(f"compiling {model.name}", len(kinds)) as bar:
         for kind in kinds:
             bar.step(", ".join(sorted(feature.value for feature in kind.features)) or "plain")
-            compiled[kind] = facts_of(compile_model(model, kind, options))
-    fits = (Fit(board, make_report(compiled[_kind(board.target)], board.target)) for board in boards)
-    return [fit for fit in fits if fit.report.fits]
+            for goal in goals:
+                missing = [b for b in boards if b.name not in found and _kind(b.target) == kind]
+                if missing:
+                    facts = facts_of(compile_model(model, kind, goal))
+                    fits = [Fit(board, make_report(facts, board.target)) for board in missing]
+                    found |= {fit.board.name: fit for fit in fits if fit.report.fits}
+    return [found[board.name] for board in boards if board.name in found]
 
 
 def _kind(target: Target) -> Target:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from aot.errors import FitError, ToolError
-from aot.target import Optimize
+from aot.errors import ToolError
 from boards.board import Board
 from codegen.archive import write_archive
-from codegen.compile import compile_model
 from codegen.facts import facts_of
-from codegen.kernels.knobs import NOT_TUNED, Point
+from codegen.kernels.knobs import NOT_TUNED
 from codegen.model import CompiledModel, CompileOptions
 from codegen.report import Report, make_report
 from codegen.tuning_records import Selection, TuningRecord, select
 from deploy.fit import require_fit
+from deploy.squeezing import compile_into
 from platforms.templates import c_files
 from platforms.toolchains import find_toolchain
 
@@ -48,37 +47,15 @@ class Compiled:
 def compile_for(
     path: Path, board: Board, options: CompileOptions, records: Sequence[TuningRecord] = ()
 ) -> Compiled:
-    """Raises ModelError for what cannot be compiled, FitError for what has no room.
-
-    Where nobody gives a budget of RAM, the board's own is one.
-    """
+    """Raises ModelError for what cannot be compiled, FitError for what has no room."""
     start = time.perf_counter()
     selection = select(records, board.target.core, _compiler(board)) if records else None
     points = selection.points if selection else NOT_TUNED
-    model = compile_model(path, board.target, options, points, board.name)
-    room = _too_little_room(make_report(facts_of(model)))
-    if room is not None and options.ram_bytes is None:
-        model = _squeezed(path, board, options, points, room)
+    model = compile_into(path, board.target, options, points, board.name)
     seconds = time.perf_counter() - start
     report = make_report(facts_of(model))
     require_fit(report, board)
     return Compiled(model, board, report, seconds, selection)
-
-
-def _too_little_room(report: Report) -> int | None:
-    """Bytes that the board's memory leaves for the arena, where these are too few."""
-    budget = next((each for each in report.budgets if each.region.role == "ram" and not each.fits), None)
-    return None if budget is None else budget.region.bytes - report.facts.stack_bytes_estimate
-
-
-def _squeezed(
-    path: Path, board: Board, options: CompileOptions, points: Mapping[str, Point], room: int
-) -> CompiledModel:
-    """The fastest that fits; where nothing does, what needs least."""
-    try:
-        return compile_model(path, board.target, replace(options, ram_bytes=max(room, 0)), points, board.name)
-    except FitError:
-        return compile_model(path, board.target, replace(options, optimize=Optimize.RAM), points, board.name)
 
 
 def _compiler(board: Board) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 from aot.target import Feature, Target
 from boards.board import Board
 from codegen.archive_file import is_archive
-from codegen.compile import compile_model
 from codegen.facts import facts_of
 from codegen.memory_svg import draw_memory_svg
 from codegen.memory_text import draw_memory
@@ -19,6 +18,7 @@ from deploy.files import require_place, write_whole
 from deploy.fit import require_core
 from deploy.inspect_facts import arena_facts, report_facts
 from deploy.inspect_page import layers_table, summary
+from deploy.squeezing import compile_into
 
 # What a model is laid out for when nobody names a board: the commonest core with SIMD instructions.
 NO_BOARD = Target("cortex-m4", frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}))
@@ -74,5 +74,5 @@ def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> In
         if board:
             require_core(facts, board)
     else:
-        facts = facts_of(compile_model(path, target or NO_BOARD, options))
+        facts = facts_of(compile_into(path, target or NO_BOARD, options))
     return Inspection(make_report(facts, target), board)

@@ -30,7 +30,7 @@ def test_compile_replaces_an_earlier_archive(model: Path, archive: Path, run_dep
 
 def test_compile_keeps_to_a_ram_budget(model: Path, tmp_path: Path, run_deploy: Run) -> None:
     words = ("compile", model, "--board", "host", "-o", tmp_path / "a.tar")
-    arena_bytes = json.loads(run_deploy(*words, "--json").out)["arena_bytes"]
+    arena_bytes = json.loads(run_deploy(*words, "--optimize", "ram", "--json").out)["arena_bytes"]
     assert run_deploy(*words, "--ram", arena_bytes).status == 0
     assert run_deploy(*words, "--ram", arena_bytes - 1).status == 1
 

@@ -38,15 +38,15 @@ def test_a_board_that_is_known_by_its_data_only_gets_no_firmware(
     )
 
 
-def needs(model: Path, run_deploy: Run) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads(run_deploy("inspect", model, "--board", "host", "--json").out)
+def needs(model: Path, run_deploy: Run, *more: object) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(run_deploy("inspect", model, "--board", "host", *more, "--json").out)
     return facts
 
 
 def test_too_little_ram_is_told_in_bytes_with_the_layer_of_the_peak(
     model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
 ) -> None:
-    facts = needs(model, run_deploy)
+    facts = needs(model, run_deploy, "--optimize", "ram")
     arena, stack, peak = facts["arena_bytes"], facts["stack_bytes_estimate"], facts["peak"]
     largest = ", ".join(f"{name} {size:,}" for name, size in list(peak["buffers"].items())[:3])
     words = ("compile", model, "--board", small_board(ram_bytes=100), "-o", tmp_path / "out.tar")
@@ -77,11 +77,23 @@ def test_too_little_flash_is_told_in_bytes(
 def test_inspect_says_by_how_much_a_model_does_not_fit(
     model: Path, small_board: Callable[..., Path], run_deploy: Run
 ) -> None:
-    facts = needs(model, run_deploy)
+    facts = needs(model, run_deploy, "--optimize", "ram")
     needed = facts["arena_bytes"] + facts["stack_bytes_estimate"]
     outcome = run_deploy("inspect", model, "--board", small_board(ram_bytes=100))
     assert outcome.status == 0  # it was asked, and answers
     assert f"does not fit: {needed - 100:,} bytes too many" in outcome.out
+
+
+def test_inspect_and_compile_squeeze_a_model_into_the_memory_there_is(
+    model: Path, small_board: Callable[..., Path], run_deploy: Run, tmp_path: Path
+) -> None:
+    fast, least = (needs(model, run_deploy, "--optimize", goal) for goal in ("speed", "ram"))
+    needed, wished = (facts["arena_bytes"] + facts["stack_bytes_estimate"] for facts in (least, fast))
+    assert needed < wished
+    board = small_board(ram_bytes=needed)
+    assert json.loads(run_deploy("inspect", model, "--board", board, "--json").out)["fits"]
+    compiled = run_deploy("compile", model, "--board", board, "-o", tmp_path / "out.tar", "--json")
+    assert json.loads(compiled.out)["arena_bytes"] == least["arena_bytes"]
 
 
 def test_an_archive_for_another_core_is_refused_with_the_way_to_a_right_one(
