@@ -11,7 +11,9 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.passes.lines import is_pointwise, is_view, line_of, slide_of
 
 _PIXELS_LOST = (0.27, 0.7, 0.48)  # by what tiles of three leave; measured on Cortex-M4
-_MOST_TIMES = 2  # the share that may be lost, in a single group: copying windows and calls cost, too
+_COPY_MACS = 0.3  # of a byte that is copied into a window
+_CALL_MACS = 100  # of a node that makes a row
+_MOST_TIMES = 2  # the share that may be lost, in a single group
 
 
 @dataclass(frozen=True)
@@ -40,26 +42,16 @@ def choose_rows(graph: Graph, most_loss: float) -> LineRows:
 
 def _pixels_of_rows(lines: _Lines, most_loss: float) -> dict[str, int]:
     """Of each group. What some leave of the time the others take, those with little work first."""
-    found = {group: _shortest(lines.length(group), most_loss) for group in lines.near_convolutions()}
+    found = {group: lines.shortest(group, most_loss) for group in lines.near_convolutions()}
     work = {group: lines.macs(group) for group in found}
-    left = sum(work[group] * (most_loss - loss(pixels)) for group, pixels in found.items())
+    left = sum(work[group] * (most_loss - lines.loss(group, pixels)) for group, pixels in found.items())
     for group in sorted(found, key=lambda group: (work[group], group)):
-        before = loss(found[group])
+        before = lines.loss(group, found[group])
         share = left / work[group] if work[group] else 1.0
         most = min(before + share, _MOST_TIMES * most_loss)
-        found[group] = min(found[group], _shortest(lines.length(group), most))
-        left -= work[group] * (loss(found[group]) - before)
+        found[group] = min(found[group], lines.shortest(group, most))
+        left -= work[group] * (lines.loss(group, found[group]) - before)
     return found
-
-
-def _shortest(length: int, most_loss: float) -> int:
-    """Of the rows that divide the line."""
-    return next(p for p in range(1, length + 1) if length % p == 0 and (loss(p) <= most_loss or p == length))
-
-
-def loss(pixels: int) -> float:
-    """The share of a convolution's time that beginning a row takes, and pixels that make no tile of three."""
-    return _PIXELS_LOST[pixels % 3] / pixels
 
 
 class _Lines:
@@ -97,9 +89,35 @@ class _Lines:
 
     def macs(self, group: str) -> int:
         """Multiplications of the nodes that make its lines."""
-        makers = [node for node in self.nodes if self.group(node.outputs[0]) == group]
-        types = ((node.op, self.graph.input_types(node), self.graph.output_types(node)) for node in makers)
+        types = ((n.op, self.graph.input_types(n), self.graph.output_types(n)) for n in self._makers(group))
         return sum(op.cost(inputs, outputs).macs for op, inputs, outputs in types)
+
+    def shortest(self, group: str, most_loss: float) -> int:
+        """Of the rows that divide the line and cost no more than that share of the group's time."""
+        length = self.length(group)
+        divisors = (pixels for pixels in range(1, length) if length % pixels == 0)
+        return next((pixels for pixels in divisors if self.loss(group, pixels) <= most_loss), length)
+
+    def loss(self, group: str, pixels: int) -> float:
+        """The share of its convolutions' time that rows take: to begin them, to copy windows, to call."""
+        length, work = self.length(group), self.macs(group)
+        if pixels == length:
+            return 0.0
+        makers = self._makers(group)
+        copied = sum(self._window_bytes(node, pixels) for node in makers)
+        aside = length / pixels * (_COPY_MACS * copied + _CALL_MACS * len(makers))
+        return _PIXELS_LOST[pixels % 3] / pixels + (aside / work if work else 0.0)
+
+    def _window_bytes(self, node: Node, pixels: int) -> int:
+        """What is copied to make a row: nothing where windows are the line itself."""
+        slide, x = slide_of(node, self.graph), self.graph.types[node.reads[0]]
+        line = line_of(x)
+        if slide is None or line is None or (slide.size, slide.before) == (slide.stride, 0):
+            return 0
+        return slide.span(pixels) * line.channels * x.dtype.bytes
+
+    def _makers(self, group: str) -> list[Node]:
+        return [node for node in self.nodes if self.group(node.outputs[0]) == group]
 
     def length(self, group: str) -> int:
         line = line_of(self.graph.types[group])

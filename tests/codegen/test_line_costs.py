@@ -36,7 +36,7 @@ def test_lines_for_ram_take_less_memory_than_whole_ones(name: str) -> None:
 
 
 def test_lines_with_little_work_take_the_time_that_others_leave() -> None:
-    pixels = choose_rows(run_pipeline(ALONG_TIME["motion"]()), 0.044).pixels
+    pixels = choose_rows(run_pipeline(ALONG_TIME["motion"]()), MOST_MORE).pixels
     assert {name: pixels[name] for name in ("deep.made", "pool made", "last one.made")} == {
         "deep.made": 16,
         "pool made": 8,
