@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 from aot.frontend.load import parse_model, read_model
@@ -30,6 +29,7 @@ from codegen.outside_rows import rows_outside
 from codegen.provenance import made_by, needs
 from codegen.stages import Lowered
 from codegen.states import state_infos
+from codegen.version import VERSION
 from codegen.ways import fit_best
 
 _ALIGN = 4
@@ -88,7 +88,7 @@ def compile_graph(
         run,
         constants,
         target.constant_space,
-        made_by(f"Solder {version('solder')}", source_name, model_hash, target, board, options, is_tuned),
+        made_by(f"Solder {VERSION}", source_name, model_hash, target, board, options, is_tuned),
         needs(library, target),
     )
     return CompiledModel(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from aot.ir.types import TensorType
@@ -17,6 +16,7 @@ from codegen.model import TensorInfo
 from codegen.names import comment_text, string_text
 from codegen.provenance import Need
 from codegen.states import StateInfo
+from codegen.version import VERSION
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,7 +41,7 @@ def emit_sources(
     common = {
         "name": name,
         "prefix": name.upper(),
-        "version": version("solder"),
+        "version": VERSION,
         "made": made,
         "summary": (
             f"{len(run.layers)} layers, {sum(arena.bytes for arena in arenas)} bytes of arena, "

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 
 from aot.plan.model import Kind
 from aot.target import Target
 from codegen.arenas import Arena, arenas_of, line_bytes
 from codegen.memory_map import MemoryMap, map_memory
 from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
+from codegen.version import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def facts_of(model: CompiledModel) -> ModelFacts:
         name=model.name,
         source_name=model.source_name,
         model_hash=model.model_hash,
-        tool_version=version("solder"),
+        tool_version=VERSION,
         target=model.target,
         options=model.options,
         inputs=model.inputs,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from aot.errors import DeployError, did_you_mean
+from codegen.version import VERSION
 from deploy.command import PROGRAM, command_parser, load_command, top_help
 from deploy.command_lines import command_lines_shown
 from deploy.commands import COMMANDS
@@ -63,7 +64,7 @@ def _run(argv: list[str]) -> int:
     if name in _HELP:
         return _help(rest)
     if name == "--version":
-        print(f"{PROGRAM} {_version()}")
+        print(f"{PROGRAM} {VERSION}")
         return FINE
     if name not in COMMANDS:
         return _unknown(name)
@@ -101,16 +102,10 @@ def _unknown(name: str) -> int:
 def _report_bug() -> None:
     traceback.print_exc()
     print(
-        f"\nThis is a bug in Solder {_version()}, not in what you did.\n"
+        f"\nThis is a bug in Solder {VERSION}, not in what you did.\n"
         "Please report it: the lines above, the command line and, if you may share it, the model.",
         file=sys.stderr,
     )
-
-
-def _version() -> str:
-    from deploy.version import tool_version  # only here: reading it takes a tenth of the time of --help
-
-    return tool_version()
 
 
 if __name__ == "__main__":

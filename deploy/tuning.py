@@ -20,11 +20,11 @@ from boards.board import Board
 from codegen.model import CompileOptions
 from codegen.stages import Lowered
 from codegen.tuning_records import TuningRecord, read_records
+from codegen.version import VERSION
 from deploy.cache import cache_folder
 from deploy.measure import Meter
 from deploy.samples import random_samples
 from deploy.tensors import graph_slots
-from deploy.version import tool_version
 from platforms.base import compiler_platform_of
 from platforms.runners import EMULATORS
 from platforms.runners.runner import ANYWHERE, Where, choose_runner
@@ -151,7 +151,7 @@ def _setting(board: Board, choices: TuneChoices) -> Setting:
         compiler=str(find_toolchain(board.target, choices.toolchain)),
         board=board.name,
         unit=meter.unit or "ticks",
-        tool=tool_version(),
+        tool=VERSION,
         count=count,
         now=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     )

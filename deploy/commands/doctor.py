@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from aot.errors import ToolError
 from boards.board import Board
 from boards.load import all_boards
+from codegen.version import VERSION
 from deploy import options
 from deploy.console import print_result, table
 from deploy.reach import can_be_reached, platform_for
-from deploy.version import tool_version
 from platforms.arduino_tools import WAY_OUT, found_tools
 from platforms.runners import RUNNERS
 from platforms.runners.runner import choose_runner, runner_named
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     programs = (*_compilers(), *_runners())
     abilities = [_ability(board) for board in all_boards() if can_be_reached(board)]
     facts = {
-        "solder": tool_version(),
+        "solder": VERSION,
         "python": platform.python_version(),
         "programs": [asdict(program) for program in programs],
         "boards": [asdict(ability) for ability in abilities],
@@ -104,7 +104,7 @@ def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
 
 
 def _page(programs: Sequence[Program], abilities: Sequence[Ability]) -> str:
-    head = f"Solder {tool_version()} on Python {platform.python_version()}"
+    head = f"Solder {VERSION} on Python {platform.python_version()}"
     found = [("ok" if p.found else "--", p.kind, p.name, p.says) for p in programs]
     ways = {way: n + 1 for n, way in enumerate(dict.fromkeys(way for a in abilities for way in a.lacks))}
     boards = [

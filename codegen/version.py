@@ -1,0 +1,5 @@
+"""Which version of Solder this is."""
+
+from __future__ import annotations
+
+VERSION = "0.1.0"  # the package's, too: pyproject.toml reads it here
