@@ -12,7 +12,6 @@ from aot.plan.model import Plan
 from codegen.kernel_library import KernelLibrary
 from codegen.layers import RunText
 from codegen.loops.ir import Declare, For, Invoke, Proc, Role, Stmt
-from codegen.loops.print_c import expand_unrolled
 from codegen.order_text import ordered_parts
 
 _BYTES_PER_INSTRUCTION = 3.9
@@ -26,7 +25,7 @@ _POINTER_BYTES = 4
 def estimate_code_bytes(library: KernelLibrary, run: RunText, plan: Plan) -> int:
     statements = instructions = 0
     for proc in library.procs:
-        for stmt in _every(expand_unrolled(proc.body)):
+        for stmt in _every(proc.body):
             statements += 1
             instructions += stmt.instruction.machine_instructions if isinstance(stmt, Invoke) else 0
     pointers = sum(layer.count("row_of_") for layer in run.layers)
@@ -46,7 +45,7 @@ def _pointer_bytes(proc: Proc) -> int:
 
 
 def _array_bytes(proc: Proc) -> int:
-    declared = [s.buffer for s in _every(expand_unrolled(proc.body)) if isinstance(s, Declare)]
+    declared = [s.buffer for s in _every(proc.body) if isinstance(s, Declare)]
     return sum(buffer.elements * buffer.dtype.bytes for buffer in declared)
 
 

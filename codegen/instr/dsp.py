@@ -8,6 +8,8 @@ assembly because no compiler folds the rotation into SXTB16 or uses the post-inc
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from aot.ir.types import DType
 from codegen.instr.dot_tile import DotTile
 from codegen.instr.dsp_text import dot_text, instructions_of, parts_of
@@ -16,6 +18,7 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, For, Role, Stmt, at, load
 
 
+@lru_cache(maxsize=256)  # layers ask for the same tiles, and tiles for their parts
 def dot(tile: DotTile) -> Instruction:
     """sums[i][j] += sum over k of x[i * pixel_step + k] * w[k][j], four k at a time."""
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)

@@ -43,12 +43,16 @@ class Affine:
 
     def substitute(self, values: Mapping[str, Affine | int]) -> Affine:
         """Every named variable replaced by its value."""
-        if self.variables.isdisjoint(values):
+        if not any(name in values for name, _ in self.terms):
             return self
-        result = Affine(constant=self.constant)
+        sums: dict[str, int] = {}
+        constant = self.constant
         for name, factor in self.terms:
-            result = result + to_affine(values.get(name, variable(name))) * factor
-        return result
+            value = to_affine(values[name]) if name in values else variable(name)
+            constant += value.constant * factor
+            for inner, step in value.terms:
+                sums[inner] = sums.get(inner, 0) + step * factor
+        return _normal(sums, constant)
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         return self.constant + sum(factor * values[name] for name, factor in self.terms)

@@ -14,7 +14,7 @@ not concern a kernel. Everything is frozen; schedule primitives build new procs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
@@ -58,8 +58,8 @@ class Place:
     index: Affine
     row: Affine
 
-    def map_indices(self, change: Callable[[Affine], Affine]) -> Place:
-        return replace(self, index=change(self.index), row=change(self.row))
+    def substitute(self, values: Mapping[str, Affine]) -> Place:
+        return Place(self.buffer, self.index.substitute(values), self.row.substitute(values))
 
     @property
     def variables(self) -> frozenset[str]:
@@ -306,23 +306,28 @@ def map_expr_places(expr: Expr, change: Callable[[Place], Place]) -> Expr:
     return replace(changed, place=change(changed.place)) if isinstance(changed, Load | Element) else changed
 
 
-def substitute(stmt: Stmt, values: dict[str, Affine]) -> Stmt:
+def substitute(stmt: Stmt, values: Mapping[str, Affine]) -> Stmt:
     """Loop variables replaced by affine values, in indices and in expressions."""
-    changed = map_places(stmt, lambda place: place.map_indices(lambda a: a.substitute(values)))
-    return map_indices(changed, values)
-
-
-def map_indices(stmt: Stmt, values: dict[str, Affine]) -> Stmt:
     match stmt:
         case For(_, _, body):
-            return replace(stmt, body=tuple(map_indices(s, values) for s in body))
-        case Store(_, value) | Accumulate(_, value):
-            return replace(stmt, value=_expr_indices(value, values))
-        case Declare() | Invoke():
+            return replace(stmt, body=tuple(substitute(s, values) for s in body))
+        case Store(place, value) | Accumulate(place, value):
+            return replace(stmt, place=place.substitute(values), value=_substituted(value, values))
+        case Invoke(instruction, windows):
+            return Invoke(instruction, tuple(w.substitute(values) for w in windows))
+        case Declare():
             return stmt
 
 
-def _expr_indices(expr: Expr, values: dict[str, Affine]) -> Expr:
-    if isinstance(expr, Index):
-        return Index(expr.value.substitute(values))
-    return with_parts(expr, [_expr_indices(part, values) for part in parts_of(expr)])
+def _substituted(expr: Expr, values: Mapping[str, Affine]) -> Expr:
+    match expr:
+        case Index(value):
+            return Index(value.substitute(values))
+        case Load(place):
+            return Load(place.substitute(values))
+        case Element(place, number):
+            return Element(place.substitute(values), _substituted(number, values))
+        case Const():
+            return expr
+        case _:
+            return with_parts(expr, [_substituted(part, values) for part in parts_of(expr)])

@@ -55,6 +55,8 @@ def literals_of(proc: Proc) -> list[tuple[Site, int]]:
 
 def lift(procs: Sequence[Proc]) -> Lifted:
     """Procs of one shape, with their loops written out, as one."""
+    if len(procs) == 1:  # has nothing that differs
+        return Lifted(procs[0], ({},))
     rows = [literals_of(proc) for proc in procs]
     columns: list[tuple[int, ...]] = list(zip(*([value for _, value in row] for row in rows), strict=True))
     sites = [site for site, _ in rows[0]]

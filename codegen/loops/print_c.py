@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from aot.ir.types import DType
-from codegen.loops.affine import to_affine
+from codegen.loops.affine import Affine, to_affine
 from codegen.loops.ir import (
     Accumulate,
     Apply,
@@ -87,19 +88,21 @@ def _struct(name: str, members: Mapping[str, DType]) -> list[str]:
     return [f"{shape_struct(name)} {{", *declared, "};", ""]
 
 
-def expand_unrolled(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Loops marked unrolled written out, loops of one iteration dissolved."""
+def expand_unrolled(
+    body: tuple[Stmt, ...], values: Mapping[str, Affine] = MappingProxyType({})
+) -> tuple[Stmt, ...]:
+    """Loops marked unrolled written out, loops of one iteration dissolved; `values` of loops around it."""
     result: list[Stmt] = []
     for stmt in body:
         if not isinstance(stmt, For):
-            result.append(stmt)
+            result.append(substitute(stmt, values))
         elif stmt.unrolled or stmt.extent == 1:
             for value in range(stmt.extent):
-                once = expand_unrolled(tuple(substitute(s, {stmt.var: to_affine(value)}) for s in stmt.body))
+                once = expand_unrolled(stmt.body, {**values, stmt.var: to_affine(value)})
                 declares = any(isinstance(s, Declare) for s in once)
                 result.extend((For(stmt.var, 1, once),) if declares else once)
         else:
-            result.append(For(stmt.var, stmt.extent, expand_unrolled(stmt.body)))
+            result.append(For(stmt.var, stmt.extent, expand_unrolled(stmt.body, values)))
     match result:
         case [For(_, 1, alone)]:  # alone in its block, it needs none of its own
             return alone
