@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aot.errors import DeployError
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.protocol import Reset
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boards.board import Board
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.transport.base import Transport
 
 # One that ends closes its line. One that is silent waits for this computer, and is waited for.

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from platforms.rpc import failures, messages
 from platforms.rpc.chunk import ChunkSize
-from platforms.rpc.exchange import Deadlines, DeviceBooted, Effort, Exchange
+from platforms.rpc.deadlines import Deadlines
+from platforms.rpc.exchange import DeviceBooted, Effort, Exchange
 from platforms.rpc.messages import Expected, Hello
 from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
 from platforms.rpc.protocol import PROTOCOL_VERSION, WRITE_HEADER_BYTES, Message, Status

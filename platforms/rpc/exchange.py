@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from platforms.rpc import failures
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.frame import Damage, Decoder, encode_frame
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import Notice
@@ -20,20 +21,6 @@ RATE_TRIES, RATE_S = 3, 1.0
 # Damaged frames, as zeros are zeros at any rate: a device left at a raised rate gives it up at eight of them.
 WAKE = b"\0U" * 7
 BITS_PER_BYTE = 10  # on a serial line: start, eight, stop
-
-
-@dataclass(frozen=True, slots=True)
-class Deadlines:
-    """How long to wait for what, in seconds."""
-
-    hello_s: float = 10.0  # a board may sit in its boot loader first
-    answer_s: float = 5.0  # for a request that needs no computing
-    run_s: float = 120.0  # for one run or one repeat, after the device said that it is working
-    device_run_s: float = 0.0  # the same by the device's own clock, which ends it as a fault; 0: it does not
-    kept_run_s: float = 120.0  # as run_s, where the device does: for the fault to come back
-    rate_s: float = 0.3  # for the first answer at a new rate, before the old one is taken again
-    retry_s: float = 0.25  # before a request is sent again for the first time; doubles
-    retry_most_s: float = 2.0
 
 
 class DeviceBooted(Exception):  # noqa: N818 - an event on the line; the session decides whether it is an error

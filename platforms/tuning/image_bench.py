@@ -16,7 +16,7 @@ from aot.errors import DeployError, DeviceError
 from platforms.base import Firmware
 from platforms.elf import symbols
 from platforms.patience import patient
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.messages import LayerProfile, RemoteModel, RemoteTensor
 from platforms.rpc.session import Session
 from platforms.tuning.board_bench import BoardBench

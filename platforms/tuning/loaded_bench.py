@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from aot.errors import DeployError, DeviceError, ToolError
 from platforms.base import Firmware
 from platforms.patience import patient
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.messages import Call, Code, Slot
 from platforms.rpc.session import Session

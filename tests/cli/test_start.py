@@ -1,10 +1,11 @@
-"""Asking for help starts at once, because nothing heavy is loaded for it."""
+"""Asking for help starts at once, and looking soon, because nothing heavy is loaded for it."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,14 +21,25 @@ HEAVY = {
     "onnx",
     "importlib.metadata",
 }
+LINES_AND_BUILDS = {"platforms.rpc.exchange", "platforms.rpc.messages", "platforms.build", "codegen.archive"}
 MOST_S = 0.3
+
+
+def loaded_by(words: list[str]) -> set[str]:
+    """The modules that a command line loads."""
+    argv = [sys.executable, "-c", LOADED.format(words=words)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
 
 
 @pytest.mark.parametrize("words", [["--help"], ["help"]])
 def test_help_loads_nothing_heavy(words: list[str]) -> None:
-    argv = [sys.executable, "-c", LOADED.format(words=words)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    assert not HEAVY & set(done.stderr.split())
+    assert not HEAVY & loaded_by(words)
+
+
+def test_inspect_loads_nothing_that_only_lines_and_builds_need(model: Path) -> None:
+    loaded = loaded_by(["inspect", str(model), "--board", "mps2-an386"])
+    assert not (HEAVY - {"numpy", "tflite"} | LINES_AND_BUILDS) & loaded
 
 
 def test_help_takes_less_processor_time_than_anyone_notices() -> None:

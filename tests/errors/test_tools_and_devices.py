@@ -13,7 +13,7 @@ import pytest
 from deploy.firmware import Prepared, Ready
 from platforms import toolchains
 from platforms.base import Firmware, platform_of
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.messages import Expected
 
 Complaint = Callable[..., str]

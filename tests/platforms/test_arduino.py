@@ -22,7 +22,7 @@ from platforms.arduino_tools import builder_commands, cli_commands, find_arduino
 from platforms.base import compiler_platform_of
 from platforms.elf import place_at
 from platforms.project import App, ProjectSource
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
 from platforms.rpc.session import Session
 

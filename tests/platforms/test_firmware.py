@@ -17,7 +17,7 @@ from platforms.base import BuildChoices, Firmware, platform_of
 from platforms.build import compile_argv, object_of, project_sources
 from platforms.elf import function_at, line_at, place_at, sizes, symbols
 from platforms.project import App, ProjectSource
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
 from platforms.rpc.messages import Expected
 from platforms.rpc.session import Session

@@ -12,7 +12,7 @@ import pytest
 from boards.load import load_board
 from platforms.base import platform_of
 from platforms.project import App, ProjectSource
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport

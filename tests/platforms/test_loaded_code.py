@@ -15,7 +15,7 @@ from boards.load import load_board
 from platforms.base import Firmware, platform_of
 from platforms.elf import image, symbols
 from platforms.project import App, ProjectSource
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError, RequestRefusedError
 from platforms.rpc.messages import Call, Slot
 from platforms.rpc.protocol import Capability, Status

@@ -19,7 +19,7 @@ from boards.board import Board, Status
 from boards.load import all_boards, load_board
 from platforms.elf import place_at
 from platforms.project import App, ProjectSource
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
 from platforms.rpc.session import Session
 from platforms.zephyr import PLATFORM, west_build

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.frame import Decoder
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import Notice

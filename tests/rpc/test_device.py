@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aot.errors import DeployError, InputError
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, RequestRefusedError, SessionLostError
 from platforms.rpc.frame import encode_frame
 from platforms.rpc.messages import Expected, RemoteModel, RemoteTensor

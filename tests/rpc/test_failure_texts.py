@@ -9,7 +9,7 @@ import pytest
 from fake_line import FakeTransport
 
 from aot.errors import DeployError
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.frame import Decoder, encode_frame
 from platforms.rpc.messages import PROFILE_ENTRY, Expected, RemoteModel
 from platforms.rpc.packet import Packet

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import fault_table
 from benchmarks.fault_table import Row, build_devices, sums, text_of, try_out
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceResetError, DeviceSilentError
 from platforms.rpc.session import Session
 from platforms.transport.base import LineClosedError, Transport

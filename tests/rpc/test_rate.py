@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from platforms.rpc.exchange import Deadlines
+from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceResetError
 from platforms.rpc.protocol import Reset
 from platforms.rpc.session import Session
