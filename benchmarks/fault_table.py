@@ -12,7 +12,7 @@ from pathlib import Path
 
 from aot.errors import DeployError
 from platforms.rpc.deadlines import Deadlines
-from platforms.rpc.protocol import Reset
+from platforms.rpc.protocol import PROTOCOL_VERSION, Reset
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport
 from platforms.transport.faulty import Faults, FaultyTransport
@@ -100,7 +100,9 @@ def build_devices(folder: Path) -> dict[str, tuple[str, ...]]:
     old.mkdir()
     for file in RUNTIME.glob("*.[ch]"):
         text = file.read_text(encoding="utf-8")
-        (old / file.name).write_text(text.replace(f"{VERSION}1u", f"{VERSION}0u"), encoding="utf-8")
+        (old / file.name).write_text(
+            text.replace(f"{VERSION}{PROTOCOL_VERSION}u", f"{VERSION}0u"), encoding="utf-8"
+        )
     for name, runtime in (("device", RUNTIME), ("old", old)):
         sources = [DEVICE / "port.c", DEVICE / "models.c", *sorted(runtime.glob("*.c"))]
         flags = (

@@ -32,7 +32,7 @@ def _platform_files(files: Mapping[str, str]) -> PlatformFiles:
         default_cc="cc",
         other_cc="python -m ziglang cc",
         files=files,
-        folders={"src/port.c": "the six functions by which the runtime reaches this computer"},
+        folders={"src/port.c": "the seven functions by which the runtime reaches this computer"},
         compile_flags={"gcc": (), "zig": ("-fno-sanitize=all",)},
         can_sanitize=True,
         link_flags={"gcc": ("-lm",), "zig": ("-lm",)},

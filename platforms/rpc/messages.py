@@ -9,7 +9,7 @@ from typing import Any
 from platforms.rpc.protocol import MOST_HASHES, PROTOCOL_VERSION, Capability, Reset, Tensors
 
 HASH_BYTES = 8  # of each model in hello and describe
-PROFILE_ENTRY = struct.Struct("<II")
+PROFILE_ENTRY = struct.Struct("<QI")
 
 
 class MalformedPayloadError(ValueError):

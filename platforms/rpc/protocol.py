@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 HEADER_BYTES = 8  # kind u8, status u8, sequence u16, session u32; little endian like everything else
 CRC_BYTES = 4
 HELLO_BYTES = 6  # protocol u16, milliseconds that a run may take u32; firmware may get less or more

@@ -8,7 +8,9 @@
 
 extern uint8_t __heap_start; /* the end of the variables; nothing here allocates */
 
-static volatile uint16_t overflows;
+#define CYCLES_PER_MS (F_CPU / 1000u)
+
+static volatile uint32_t overflows; /* of 65,536 cycles */
 
 /* After a reset by the watchdog it would go on running, at its shortest time. */
 void port_after_reset(void) __attribute__((naked, used, section(".init3")));
@@ -34,7 +36,8 @@ ISR(TIMER1_OVF_vect)
 uint32_t solder_port_ticks(void)
 {
     const uint8_t interrupts = SREG;
-    uint16_t low, high;
+    uint16_t low;
+    uint32_t high;
 
     cli();
     low = TCNT1;
@@ -43,7 +46,18 @@ uint32_t solder_port_ticks(void)
         high++; /* it has just overflowed, and the interrupt waits */
     }
     SREG = interrupts;
-    return ((uint32_t)high << 16) | low;
+    return high << 16 | low;
+}
+
+uint32_t solder_port_milliseconds(void)
+{
+    const uint8_t interrupts = SREG;
+    uint32_t high;
+
+    cli();
+    high = overflows;
+    SREG = interrupts;
+    return (high / CYCLES_PER_MS << 16) + (high % CYCLES_PER_MS << 16) / CYCLES_PER_MS;
 }
 
 struct solder_counter solder_port_counter(void)

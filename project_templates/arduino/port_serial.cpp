@@ -5,6 +5,13 @@ extern "C" {
 #include "solder_port.h"
 }
 
+#ifndef __AVR__ /* which has switched it off */
+uint32_t solder_port_milliseconds(void)
+{
+    return millis();
+}
+#endif
+
 uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
 {
     uint32_t count = 0;

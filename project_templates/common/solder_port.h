@@ -1,4 +1,4 @@
-/* What a platform supplies to the device runtime: six functions, called from one thread only.
+/* What a platform supplies to the device runtime: seven functions, called from one thread only.
 
    main() does what the hardware needs and then calls solder_server_run() (solder_server.h), which returns
    only when solder_port_read reports the end of input (a host process whose stdin closed).
@@ -18,8 +18,7 @@ uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity);
    an interrupt that sends later would disturb the measurement that follows. */
 void solder_port_write(const uint8_t *bytes, uint32_t count);
 
-/* A free-running counter, counting up, wrapping to 0 after `bits` bits. One run of a model must take less
-   than one period; a port whose counter is too short for that extends it in an interrupt. */
+/* A free-running counter, counting up, wrapping to 0 after `bits` bits. */
 uint32_t solder_port_ticks(void);
 
 struct solder_counter {
@@ -27,6 +26,10 @@ struct solder_counter {
     uint32_t bits; /* width, 1 to 32 */
 };
 struct solder_counter solder_port_counter(void);
+
+/* A slow clock, at least while a deadline is set (solder_deadline.h): it tells how often the counter wrapped, so it
+   must be true to a quarter of the counter's period. */
+uint32_t solder_port_milliseconds(void);
 
 /* The stack the server and the models run on; bytes = 0 where it is not known (then it is not measured). */
 struct solder_stack {

@@ -7,8 +7,8 @@
 #include "solder_bytes.h"
 #include "solder_deadline.h"
 #include "solder_frame.h"
-#include "solder_measure.h"
 #include "solder_port.h"
+#include "solder_ticks.h"
 
 solder_layer_hook solder_on_layer;
 
@@ -17,7 +17,22 @@ static struct {
     uint32_t count;
     uint8_t *entries;
     uint32_t before; /* the counter when the last row had been dealt with */
+    uint32_t before_ms;
 } profile;
+
+static void add_ticks(uint8_t *entry, uint64_t ticks)
+{
+    const uint64_t sum = ((uint64_t)solder_get32(entry + 4) << 32 | solder_get32(entry)) + ticks;
+    solder_set32(entry, (uint32_t)sum);
+    solder_set32(entry + 4, (uint32_t)(sum >> 32));
+}
+
+/* From here on the next row is measured. */
+static void begin_row(void)
+{
+    profile.before_ms = solder_port_milliseconds();
+    profile.before = solder_port_ticks();
+}
 
 static void on_layer(uint32_t layer, const void *row, uint32_t bytes)
 {
@@ -25,10 +40,10 @@ static void on_layer(uint32_t layer, const void *row, uint32_t bytes)
     const uint32_t index = layer - profile.first;
     if (index < profile.count) {
         uint8_t *entry = profile.entries + index * SOLDER_PROFILE_ENTRY_BYTES;
-        solder_set32(entry, solder_get32(entry) + ticks);
-        solder_set32(entry + 4, solder_crc32(solder_get32(entry + 4), row, bytes));
+        add_ticks(entry, solder_whole_ticks(ticks, solder_port_milliseconds() - profile.before_ms));
+        solder_set32(entry + 8, solder_crc32(solder_get32(entry + 8), row, bytes));
     }
-    profile.before = solder_port_ticks();
+    begin_row();
 }
 
 int32_t solder_profile_run(const struct solder_model *model, uint32_t first, uint32_t count, uint8_t *entries,
@@ -40,7 +55,7 @@ int32_t solder_profile_run(const struct solder_model *model, uint32_t first, uin
     profile.entries = entries;
     solder_on_layer = on_layer;
     (void)solder_port_deadline(deadline_ms);
-    profile.before = solder_port_ticks();
+    begin_row();
     const int32_t code = model->run(solder_arenas);
     (void)solder_port_deadline(0);
     solder_on_layer = NULL;

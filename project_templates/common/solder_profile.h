@@ -6,7 +6,7 @@
 
 #include "solder_firmware.h"
 
-#define SOLDER_PROFILE_ENTRY_BYTES 8u /* ticks, CRC-32 of all rows the layer wrote, in order */
+#define SOLDER_PROFILE_ENTRY_BYTES 12u /* ticks in 64 bits, CRC-32 of all rows the layer wrote, in order */
 
 /* Runs the model once and fills `entries` for `count` layers from `first` on (bytes, little endian).
    Returns the model's code. */

@@ -4,8 +4,8 @@
 #ifdef SOLDER_RATE
 
 #include "solder_bytes.h"
-#include "solder_measure.h"
 #include "solder_port.h"
+#include "solder_ticks.h"
 
 #define PATIENCE 8u
 #define DRAIN_SHIFT 8u /* of a second: 4 ms, three bytes at 9600, which hardware may hold back */

@@ -14,6 +14,7 @@
 #include "solder_rate.h"
 #include "solder_session.h"
 #include "solder_slot.h"
+#include "solder_stack.h"
 
 #define READ_BYTES 64u
 #define PROFILE_HEAD_BYTES 11u /* code, hz, bits, count */

@@ -3,6 +3,7 @@
 
 #include "board.h"
 #include "solder_fault.h"
+#include "solder_port.h"
 
 #define SYST_CSR BOARD_REGISTER(0xE000E010u)
 #define SYST_RVR BOARD_REGISTER(0xE000E014u)
@@ -12,8 +13,10 @@
 #define TICKS_PER_MS (BOARD_CLOCK_HZ / 1000u)
 #define PERIOD_MS (SYST_MOST / TICKS_PER_MS)
 
-/* Outside the variables that are watched while loaded code runs: it counts then. */
+/* Outside the variables that are watched while loaded code runs: they count then. */
 SOLDER_NOINIT uint32_t board_periods_left;
+
+static SOLDER_NOINIT uint32_t periods; /* at the beginning */
 
 void SysTick_Handler(void);
 
@@ -23,12 +26,18 @@ int solder_port_deadline(uint32_t milliseconds)
 
     SYST_CSR = 0;
     if (milliseconds != 0) {
-        board_periods_left = milliseconds / period_ms + (milliseconds % period_ms != 0);
+        periods = board_periods_left = milliseconds / period_ms + (milliseconds % period_ms != 0);
         SYST_RVR = period_ms * TICKS_PER_MS;
         SYST_CVR = 0;
         SYST_CSR = SYST_RUN;
     }
     return 1;
+}
+
+/* Behind by up to a period. */
+uint32_t solder_port_milliseconds(void)
+{
+    return (periods - board_periods_left) * PERIOD_MS;
 }
 
 /* Seven instructions every PERIOD_MS, measured with the model. */

@@ -41,6 +41,14 @@ uint32_t solder_port_ticks(void)
     return (uint32_t)((uint64_t)now.tv_sec * NANOSECONDS + (uint64_t)now.tv_nsec);
 }
 
+uint32_t solder_port_milliseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t)((uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u);
+}
+
 struct solder_counter solder_port_counter(void)
 {
     const struct solder_counter counter = {NANOSECONDS, 32};

@@ -79,9 +79,11 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
 
 
 @contextmanager
-def session(firmware: Firmware, board: Board, runner: str | None = None) -> Iterator[Session]:
+def session(
+    firmware: Firmware, board: Board, runner: str | None = None, patience: Deadlines = PATIENCE
+) -> Iterator[Session]:
     line = platform_of(board).open_line(firmware, board, runner)
-    opened = Session(line, PATIENCE, locate=lambda pc: place_at(firmware.elf, pc))
+    opened = Session(line, patience, locate=lambda pc: place_at(firmware.elf, pc))
     try:
         yield opened
     finally:
@@ -176,6 +178,41 @@ def test_a_profile_build_measures_layers(tiny: ProjectSource, build: Builder, ne
         device.hello()
         (layer,) = device.profile(device.describe()[0], [bytes(4)])
     assert board.counter.instructions(layer.ticks) > 0
+
+
+LONG_RUNS = (
+    ("mps3-an547", "arm-none-eabi-gcc", "qemu"),
+    ("qemu-riscv32", "riscv64-unknown-elf-gcc", "qemu-riscv32"),
+)
+_LONG = replace(PATIENCE, device_run_s=2000.0)
+_SPIN = '{\n    for (uint32_t left = (uint32_t)in->x[0] << 23; left > 0; left--) { __asm__ volatile(""); }'
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize(("name", "compiler", "runner"), LONG_RUNS)
+def test_a_run_longer_than_its_counters_period_is_counted_whole(
+    tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str, runner: str
+) -> None:
+    need(compiler, runner)
+    board = load_board(name)
+    text = tiny.sources["tiny.c"].replace("{", _SPIN, 1)
+    spinning = replace(tiny, sources={**tiny.sources, "tiny.c": text})
+    with session(build(spinning, board, compiler, profile=True), board, runner, _LONG) as device:
+        device.hello()
+        model = device.describe()[0]
+
+        def ticks(spins: int) -> int:
+            device.write_input(model, 0, bytes([spins, 0, 0, 0]))
+            return device.run(model).net_ticks[0]
+
+        of_one = (ticks(9) - ticks(1)) // 8
+        spins = (1 << board.counter.bits) // of_one + 5
+        whole = ticks(spins)
+        (layer,) = device.profile(model, [bytes([spins, 0, 0, 0])])
+    assert whole >> board.counter.bits == 1
+    assert whole == pytest.approx(of_one * spins, rel=1e-4)
+    assert layer.ticks == pytest.approx(whole, rel=1e-4)
 
 
 CRASHES = (

@@ -14,7 +14,7 @@ from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, Request
 from platforms.rpc.frame import encode_frame
 from platforms.rpc.messages import Expected, RemoteModel, RemoteTensor
 from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
-from platforms.rpc.protocol import Capability, Message, Reset, Status
+from platforms.rpc.protocol import PROTOCOL_VERSION, Capability, Message, Reset, Status
 from platforms.rpc.session import Session
 from platforms.transport.base import LineClosedError
 from platforms.transport.pipe import PipeTransport
@@ -34,7 +34,7 @@ def in_the_mood(session: Session, mood: int) -> RemoteModel:
 
 def test_hello_says_who_is_there(connect):
     hello = connect().hello()
-    assert (hello.protocol, hello.build_id, hello.boots) == (1, "test device 1", 1)
+    assert (hello.protocol, hello.build_id, hello.boots) == (PROTOCOL_VERSION, "test device 1", 1)
     assert (hello.payload_bytes, hello.arena_bytes, hello.model_count) == (1030, 4800, 6)
     assert hello.capabilities & Capability.PROFILE
     assert hello.fault is None
@@ -259,11 +259,11 @@ def test_another_model_on_the_board_is_named(connect):
     assert str(caught.value) == (
         "error: firmware does not hold the model kws\n"
         "  device\n"
-        '  on the board: protocol 1, build "test device 1", models "plus_one" 0102030405060708, '
+        '  on the board: protocol 2, build "test device 1", models "plus_one" 0102030405060708, '
         '"running_sum" 0909090909090909, '
         '"moody" 0707070707070707, "many_layers" 0606060606060606, "too_large" 0505050505050505, '
         '"echo" 0404040404040404\n'
-        '  expected: protocol 1, build "kws-0123", model "kws" abababababababab\n'
+        '  expected: protocol 2, build "kws-0123", model "kws" abababababababab\n'
         "  hint: build and flash the firmware for this model"
     )
 
@@ -275,8 +275,8 @@ def test_another_build_of_the_model_on_the_board_is_named(connect):
         session.find_model(Expected("plus_one", bytes(range(1, 33)), "plus_one-0123"))
     text = str(caught.value)
     assert text.startswith("error: firmware holds the model plus_one, but in another build\n")
-    assert '  on the board: protocol 1, build "test device 1", models "plus_one" 0102' in text
-    assert '  expected: protocol 1, build "plus_one-0123", model "plus_one" 0102030405060708\n' in text
+    assert '  on the board: protocol 2, build "test device 1", models "plus_one" 0102' in text
+    assert '  expected: protocol 2, build "plus_one-0123", model "plus_one" 0102030405060708\n' in text
 
 
 def test_kilobytes_go_there_and_back_in_pieces(connect):

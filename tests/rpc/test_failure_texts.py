@@ -13,7 +13,7 @@ from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.frame import Decoder, encode_frame
 from platforms.rpc.messages import PROFILE_ENTRY, Expected, RemoteModel
 from platforms.rpc.packet import Packet
-from platforms.rpc.protocol import REPLY_BIT, WRITE_HEADER_BYTES, Message, Notice, Status
+from platforms.rpc.protocol import PROTOCOL_VERSION, REPLY_BIT, WRITE_HEADER_BYTES, Message, Notice, Status
 from platforms.rpc.session import Session
 
 Reply = Callable[[Packet], list[Packet]]
@@ -29,7 +29,11 @@ def reply_to(request: Packet, payload: bytes = b"", status: int = Status.OK) -> 
 def hello_payload(
     nonce: int = NONCE, boots: int = 1, fault: tuple[int, ...] = (0,) * 9, payload_bytes: int = 1030
 ) -> bytes:
-    head = struct.pack("<HB", 1, 5) + b"fake1" + struct.pack("<IIHHI", nonce, boots, payload_bytes, 0, 100)
+    head = (
+        struct.pack("<HB", PROTOCOL_VERSION, 5)
+        + b"fake1"
+        + struct.pack("<IIHHI", nonce, boots, payload_bytes, 0, 100)
+    )
     return head + struct.pack("<9IH", *fault, 1) + b"\1" * 8
 
 
@@ -95,10 +99,10 @@ def test_an_older_protocol():
 
     session, _ = session_with(answer, Expected("kws", b"\xab" * 32, "kws-0123"))
     assert text_of(session.hello) == (
-        "error: firmware speaks protocol version 7, this deploy speaks 1\n"
+        "error: firmware speaks protocol version 7, this deploy speaks 2\n"
         "  fake line\n"
         '  on the board: protocol 7, build "kws 3fa2b"\n'
-        '  expected: protocol 1, build "kws-0123", model "kws" abababababababab\n'
+        '  expected: protocol 2, build "kws-0123", model "kws" abababababababab\n'
         "  hint: build and flash the firmware again with this version of deploy"
     )
 

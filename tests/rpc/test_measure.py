@@ -19,7 +19,7 @@ DEEP_BYTES = 16 * 1024
 pytestmark = pytest.mark.cc
 
 
-def test_ticks_add_up_over_wraps_and_an_interrupt_is_not_taken_for_the_measuring_itself(compile_c):
+def test_ticks_add_up_over_many_wraps_and_an_interrupt_is_not_taken_for_the_measuring_itself(compile_c):
     program = compile_c("measure", [DEVICE / "measure_main.c", DEVICE / "models.c"])
     ended = subprocess.run([program], capture_output=True, text=True, timeout=60)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0)

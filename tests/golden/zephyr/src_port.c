@@ -49,6 +49,11 @@ uint32_t solder_port_ticks(void)
     return COUNTER;
 }
 
+uint32_t solder_port_milliseconds(void)
+{
+    return k_uptime_get_32();
+}
+
 struct solder_counter solder_port_counter(void)
 {
     const struct solder_counter counter = {64000000u, 32};

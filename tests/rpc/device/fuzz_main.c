@@ -224,6 +224,11 @@ uint32_t solder_port_ticks(void)
     return chance(1000);
 }
 
+uint32_t solder_port_milliseconds(void)
+{
+    return 0;
+}
+
 struct solder_counter solder_port_counter(void)
 {
     const struct solder_counter counter = {1000u, 24u};

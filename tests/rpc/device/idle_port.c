@@ -21,6 +21,11 @@ uint32_t solder_port_ticks(void)
     return 0;
 }
 
+uint32_t solder_port_milliseconds(void)
+{
+    return 0;
+}
+
 struct solder_counter solder_port_counter(void)
 {
     const struct solder_counter counter = {1u, 32u};

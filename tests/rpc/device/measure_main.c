@@ -1,12 +1,17 @@
-/* Timing against a counter that is a script: it wraps between the readings, and what comes out must add up. */
+/* Timing against a counter that is a script: it wraps between the readings and within them, and what comes out must
+   add up. */
 #include <stdio.h>
 
 #include "solder_measure.h"
 #include "solder_port.h"
+#include "solder_ticks.h"
 
 #define BITS 16u
+#define HZ 1000u
+#define QUARTER (1u << (BITS - 2u))
 
 static const uint32_t *readings;
+static uint32_t step_ms; /* of the slow clock, from one look at it to the next */
 
 uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
 {
@@ -26,9 +31,16 @@ uint32_t solder_port_ticks(void)
     return *readings++;
 }
 
+uint32_t solder_port_milliseconds(void)
+{
+    static uint32_t now = 0xFFFFFFF0u;
+    now += step_ms;
+    return now;
+}
+
 struct solder_counter solder_port_counter(void)
 {
-    const struct solder_counter counter = {1u, BITS};
+    const struct solder_counter counter = {HZ, BITS};
     return counter;
 }
 
@@ -79,6 +91,14 @@ int main(void)
     const struct solder_timing first_fails = solder_time_runs(&bad, 2, 0);
     readings = wrapping;
     const uint32_t since = solder_ticks_since(0xFFF1);
+    for (uint32_t off = 0; off <= 2 * QUARTER; off += QUARTER) { /* the slow clock is behind, right, before */
+        readings = wrapping;
+        step_ms = 5 * (1u << BITS) + 0x20 + off - QUARTER;
+        const struct solder_timing long_run = solder_time_runs(&good, 1, 0);
+        if (check(&long_run, 0, 5 * (1u << BITS) + 0x20)) {
+            return 1;
+        }
+    }
     return check(&four_runs, 0, 0x20 + 0xFFEF + 0xFFFF + 2) || check(&nothing, 0, 0x10) ||
            check(&first_fails, -5, 4) || since != 0xFFFF;
 }

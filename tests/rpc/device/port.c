@@ -84,6 +84,13 @@ uint32_t solder_port_ticks(void)
     return ((uint32_t)now.tv_sec * 1000000u + (uint32_t)(now.tv_nsec / 1000)) & 0xFFFFFFu;
 }
 
+uint32_t solder_port_milliseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t)now.tv_sec * 1000u + (uint32_t)(now.tv_nsec / 1000000);
+}
+
 struct solder_counter solder_port_counter(void)
 {
     const struct solder_counter microseconds = {1000000u, 24u};

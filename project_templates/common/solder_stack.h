@@ -1,0 +1,17 @@
+/* How much stack is used: by all, and by runs of models. */
+#ifndef SOLDER_STACK_H
+#define SOLDER_STACK_H
+
+#include <stdint.h>
+
+/* At start and before runs: marks the free stack. */
+void solder_stack_paint(void);
+/* After runs, whose stack began at `top`. All of it is an overflow, and the device starts anew. */
+void solder_stack_after_runs(const volatile void *top);
+
+/* Bytes of stack ever used, by all, as seen when this is called and after runs; and the most that runs used by
+   themselves. 0: not known. */
+uint32_t solder_stack_used(void);
+uint32_t solder_stack_used_by_runs(void);
+
+#endif

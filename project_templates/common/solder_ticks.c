@@ -1,0 +1,18 @@
+/* The counter beyond its width, with the help of a slow clock. */
+#include "solder_ticks.h"
+
+#include "solder_port.h"
+
+uint32_t solder_ticks_since(uint32_t since)
+{
+    return (solder_port_ticks() - since) & (0xFFFFFFFFu >> (32u - solder_port_counter().bits));
+}
+
+/* The slow clock is less than half a period off: what is nearest to it and equal to `ticks` but for whole periods. */
+uint64_t solder_whole_ticks(uint64_t ticks, uint32_t milliseconds)
+{
+    const struct solder_counter counter = solder_port_counter();
+    const uint64_t about = (uint64_t)milliseconds * (counter.hz / 1000u);
+    const uint32_t above = ((uint32_t)ticks - (uint32_t)about) << (32u - counter.bits);
+    return milliseconds == 0 ? ticks : about + (uint64_t)((int32_t)above >> (32u - counter.bits));
+}

@@ -1,0 +1,13 @@
+/* How much time the counter says has passed. */
+#ifndef SOLDER_TICKS_H
+#define SOLDER_TICKS_H
+
+#include <stdint.h>
+
+/* Ticks from `since` to now, if less than one period. */
+uint32_t solder_ticks_since(uint32_t since);
+
+/* `ticks` with the periods that they lack, when `milliseconds` passed by the slow clock. */
+uint64_t solder_whole_ticks(uint64_t ticks, uint32_t milliseconds);
+
+#endif
