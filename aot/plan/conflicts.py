@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,27 +15,36 @@ from aot.plan.rings import Block, Excuses
 MOST_SLOTS = 2500
 MOST_TIMES = 2048
 Spans = tuple[tuple[int, int], ...]  # closed, sorted, disjoint
-Matrix = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    """When the slots of a block are in use: disjoint spans of time, slot after slot."""
+
+    slots: int
+    slot: Ints  # of each span
+    first: Ints
+    last: Ints
+
+    @property
+    def hull(self) -> tuple[int, int]:
+        return int(self.first.min(initial=1 << 40)), int(self.last.max(initial=-1))
 
 
 def forbidden_distances(blocks: Sequence[Block], excuses: Excuses, after: int) -> list[dict[int, Spans]]:
     """[a][b] -> the distances `offset of b - offset of a` that are wrong. Neighbours only."""
     step = after // MOST_TIMES + 1
     groups = _groups(blocks)
-    used = [_in_use(block, group, step, after) for block, group in zip(blocks, groups, strict=True)]
-    starts = np.concatenate(([0], np.cumsum([len(u) for u in used]))).tolist()
-    rows = np.concatenate(used)
-    clashes = rows @ rows.T
-    points = _excused(clashes, excuses, starts) if step == 1 and max(groups) == 1 else np.zeros_like(clashes)
+    uses = [_uses(block, group, step, after) for block, group in zip(blocks, groups, strict=True)]
+    excused = _excused(excuses) if step == 1 and max(groups) == 1 else {}
     found: list[dict[int, Spans]] = [{} for _ in blocks]
-    for a, one in enumerate(blocks):
-        strip = slice(starts[a], starts[a + 1])
-        touching = np.add.reduceat(clashes[strip].sum(axis=0), starts[:-1])
-        for b in (np.flatnonzero(touching[a + 1 :]) + a + 1).tolist():
-            part = np.s_[strip, starts[b] : starts[b + 1]]
-            sizes = one.slot_bytes * groups[a], blocks[b].slot_bytes * groups[b]
-            spans = _spans(clashes[part] > 0, points[part] > 0, sizes)
-            found[a][b] = spans
+    for a, b in _contemporaries(uses):
+        clash = _clash(uses[a], uses[b])
+        if clash.any():
+            point = _points(uses[a], uses[b], excused[a, b]) if (a, b) in excused else np.zeros_like(clash)
+            sizes = blocks[a].slot_bytes * groups[a], blocks[b].slot_bytes * groups[b]
+            found[a][b] = spans = _spans(clash, point, sizes)
             found[b][a] = tuple((-last, -first) for first, last in reversed(spans))
     return found
 
@@ -47,27 +57,55 @@ def _groups(blocks: Sequence[Block]) -> list[int]:
     return [-(-block.slots // longest) for block in blocks]
 
 
-def _in_use(block: Block, group: int, step: int, after: int) -> Matrix:
-    shape = -(-block.slots // group), after // step + 2
-    strip = block.slot // group * shape[1]
-    begins = _counts(strip + block.first // step, shape) - _counts(strip + block.last // step + 1, shape)
-    return np.asarray(np.cumsum(begins[:, :-1], axis=1) > 0, np.float32)
+def _uses(block: Block, group: int, step: int, after: int) -> _Uses:
+    width = after // step + 3  # so that spans of two slots never touch
+    strip = block.slot // group * width
+    spans = np.asarray(_merged(np.stack((strip + block.first // step, strip + block.last // step), axis=1)))
+    first, last = spans.reshape(-1, 2).T
+    slot = first // width
+    return _Uses(-(-block.slots // group), slot, first - slot * width, last - slot * width)
 
 
-def _counts(cells: Ints, shape: tuple[int, int]) -> Ints:
-    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+def _contemporaries(uses: Sequence[_Uses]) -> list[tuple[int, int]]:
+    """Pairs of blocks, the first of lower number, that are there at the same time."""
+    begins, ends = np.asarray([its.hull for its in uses]).reshape(-1, 2).T
+    a, b = np.nonzero(np.triu((begins[:, np.newaxis] <= ends) & (begins <= ends[:, np.newaxis]), 1))
+    return list(zip(a.tolist(), b.tolist(), strict=True))
 
 
-def _excused(clashes: Matrix, excuses: Excuses, starts: Sequence[int]) -> Matrix:
-    """1 where all clashes of two slots are excused: there one distance is right."""
-    counts, first = np.zeros_like(clashes), np.asarray(starts)
-    under, over = first[excuses.under_block] + excuses.under, first[excuses.over_block] + excuses.over
-    np.add.at(counts, (under, over), 1)
-    np.add.at(counts, (over, under), 1)
-    return np.asarray((counts > 0) & (counts == clashes), np.float32)
+def _clash(one: _Uses, other: _Uses) -> Bools:
+    """Which slots of the one are in use while those of the other are."""
+    meet = (one.first[:, np.newaxis] <= other.last) & (other.first <= one.last[:, np.newaxis])
+    i, j = np.nonzero(meet)
+    clash = np.zeros((one.slots, other.slots), np.bool_)
+    clash[one.slot[i], other.slot[j]] = True
+    return clash
 
 
-def _spans(clash: NDArray[np.bool_], point: NDArray[np.bool_], sizes: tuple[int, int]) -> Spans:
+def _excused(excuses: Excuses) -> dict[tuple[int, int], Ints]:
+    """Of two blocks, the first of lower number, the pairs of slots that are excused, one for each moment."""
+    under = np.stack((excuses.under_block, excuses.under), axis=1)
+    over = np.stack((excuses.over_block, excuses.over), axis=1)
+    is_turned = (under[:, 0] > over[:, 0])[:, np.newaxis]
+    pairs = np.concatenate((np.where(is_turned, over, under), np.where(is_turned, under, over)), axis=1)
+    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for a, slot, b, other in pairs.tolist():
+        found.setdefault((a, b), []).append((slot, other))
+    return {them: np.asarray(slots) for them, slots in found.items()}
+
+
+def _points(one: _Uses, other: _Uses, excused: Ints) -> Bools:
+    """Where all clashes of two slots are excused: there one distance is right."""
+    first = np.maximum(one.first[:, np.newaxis], other.first)
+    i, j = np.nonzero(first <= np.minimum(one.last[:, np.newaxis], other.last))
+    moments = np.minimum(one.last[i], other.last[j]) - first[i, j] + 1
+    clashes, excuses = np.zeros((2, one.slots, other.slots), np.int64)
+    np.add.at(clashes, (one.slot[i], other.slot[j]), moments)
+    np.add.at(excuses, (excused[:, 0], excused[:, 1]), 1)
+    return np.asarray((excuses > 0) & (excuses == clashes))
+
+
+def _spans(clash: Bools, point: Bools, sizes: tuple[int, int]) -> Spans:
     """Closed ranges of wrong distances; slots begin at i * sizes[0] and at j * sizes[1]."""
     if clash.all() and not point.any():
         return ((1 - clash.shape[1] * sizes[1], clash.shape[0] * sizes[0] - 1),)

@@ -56,25 +56,40 @@ class _Walk:
         self.waits = [_flip(waits) if n in recipe.flipped else waits for n, waits in enumerate(firings.waits)]
         self.next_waiting = firings.next_waiting
         self.followers = _followers(firings, recipe.eager)
+        # Whether anything may be due when the stage has fired.
+        self.draws = [bool(f) or on for f, on in zip(self.followers, firings.reads_on, strict=True)]
 
     def demand(self, stage: int, count: int) -> None:
-        fired, stack = self.fired, [(stage, count, False)]
+        """Until so many firings of the stage are over. There are very many steps: few call anything."""
+        order, fired, waits, next_waiting = self.order, self.fired, self.waits, self.next_waiting
+        stack = [(stage, count, False)]
         while stack:
             stage, count, only_if_ready = stack[-1]
-            if fired[stage] >= count or (only_if_ready and not self._is_ready(stage)):
+            done = fired[stage]
+            if done >= count:
                 stack.pop()
                 continue
-            missing = self._missing(stage, self._next_waiting(stage, count))
-            if missing is not None:
-                stack.append((*missing, False))
-                continue
-            for tail in self._fire(stage):
-                stack.append((tail, self.counts[tail], False))
-            for follower in self.followers[stage]:
-                stack.append((follower, self.counts[follower], True))
+            # Firings that wait for nothing can be as late as the next that waits.
+            firing = next_waiting[stage][done]
+            waiting = waits[stage][firing if firing < count else done]
+            for other, least in waiting:
+                if fired[other] < least:
+                    missing = other, least, False
+                    break
+            else:
+                missing = None
+            if only_if_ready and (missing is not None or not waiting):
+                stack.pop()
+            elif missing is not None:
+                stack.append(missing)
+            elif self.tails or self.draws[stage]:
+                self._fire(stage, stack)
+            else:
+                order.append(stage)
+                fired[stage] = done + 1
 
-    def _fire(self, stage: int) -> list[int]:
-        """Fires it, and says which stages now have only firings left that nobody will ask for.
+    def _fire(self, stage: int, stack: list[tuple[int, int, bool]]) -> None:
+        """Fires it, then those that follow; stages now left with firings that nobody asks for are tails.
 
         Those would keep the rows they read alive; but they come after the reader of the last wanted row.
         """
@@ -83,24 +98,8 @@ class _Walk:
         due, self.tails = self.tails, []
         if self.reads_on[stage] and self.fired[stage] == self.wanted[stage]:
             self.tails.append(stage)
-        return due
-
-    def _next_waiting(self, stage: int, count: int) -> int:
-        """The next firing that waits for anything: those before it can fire as late as it does."""
-        firing = self.next_waiting[stage][self.fired[stage]]
-        return firing if firing < count else self.fired[stage]
-
-    def _missing(self, stage: int, firing: int) -> tuple[int, int] | None:
-        fired = self.fired
-        for wait in self.waits[stage][firing]:
-            if fired[wait[0]] < wait[1]:
-                return wait
-        return None
-
-    def _is_ready(self, stage: int) -> bool:
-        """Whether an eager stage goes on: its rows are there, or it has waited for them before."""
-        firing = self._next_waiting(stage, self.counts[stage])
-        return bool(self.waits[stage][firing]) and self._missing(stage, firing) is None
+        stack.extend((tail, self.counts[tail], False) for tail in due)
+        stack.extend((follower, self.counts[follower], True) for follower in self.followers[stage])
 
 
 def _flip(waits: tuple[tuple[Wait, ...], ...]) -> tuple[tuple[Wait, ...], ...]:

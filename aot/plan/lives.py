@@ -83,11 +83,13 @@ def ring_bytes_over_time(firings: Firings, lives: Lives, rings: Ints, patience: 
 
 def _bytes(firings: Firings, lives: Lives, dies: Ints) -> Ints:
     each = np.repeat([tensor.row_bytes for tensor in firings.request.tensors], _rows(firings))
-    there = lives.born <= lives.dies
-    change = _sum_at(lives.born[there], each[there], lives) - _sum_at(dies[there] + 1, each[there], lives)
+    each = np.where(lives.born <= lives.dies, each, 0)
+    change = _sum_at(lives.born, each, lives) - _sum_at(dies + 1, each, lives)
     met = firings.meetings
-    meets = np.flatnonzero(lives.dies[met.under] == lives.born[met.over])
-    meets = meets[np.unique(met.over[meets], return_index=True)[1]]  # a row lies on one other at most
+    meets = np.flatnonzero(lives.dies[met.under] == lives.born[met.over])[::-1]
+    first = np.zeros(len(each), np.int64)  # meeting of a row: it lies on one other at most
+    first[met.over[meets]] = meets
+    meets = meets[first[met.over[meets]] == meets]
     once = _sum_at(lives.born[met.over[meets]], met.bytes[meets], lives)
     return (np.cumsum(change) + _states(firings, lives) - once)[:-1].astype(np.int64)
 

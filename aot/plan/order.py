@@ -15,6 +15,7 @@ from aot.plan.lives import Lives, bytes_over_time, live, ring_bytes_over_time, r
 from aot.plan.wholes import WholeOrder
 
 SEARCH_FIRINGS = 120_000  # put in order, all trials of a climb together
+SEARCH_ROWS = 1_200_000  # whose lives are told, all trials of a climb together
 ALIKE = 4  # of the best that are placed though they may rank alike, where several climbs found them
 PATIENCE = 1  # a slot idling for more rounds of all stages than that can hold something else
 
@@ -53,8 +54,8 @@ def search_orders(firings: Firings, wholes: WholeOrder, enough: int = 0) -> list
     The search ends where an arena of `enough` bytes is in sight.
     """
     drafts = [draft(firings, _in_turn(firings, wholes.stages)), draft_given(firings)]
-    starts = _starts(firings) if firings.request.rows else []
-    climbs = [_climb(firings, start, enough) for start in starts]
+    starts, drafted = _starts(firings) if firings.request.rows else [], _Drafts(firings)
+    climbs = [_climb(drafted, start, enough) for start in starts]
     ranked = sorted([*drafts, *(d for climb in climbs for d in climb)], key=_by_rank)
     if len(climbs) > 1:
         heads = sorted((min(climb, key=_by_rank) for climb in climbs), key=_by_rank)
@@ -83,26 +84,40 @@ def _in_turn(firings: Firings, stages: Sequence[int]) -> list[int]:
     return [stage for stage in stages for _ in range(firings.counts[stage])]
 
 
-def _climb(firings: Firings, plain: Sequence[Recipe], enough: int) -> list[Draft]:
+class _Drafts:
+    """Of recipes: many are one order, and several climbs come by the same ones."""
+
+    def __init__(self, firings: Firings) -> None:
+        self.firings = firings
+        self._orders: dict[Recipe, tuple[int, ...]] = {}
+        self._drafts: dict[tuple[int, ...], Draft] = {}
+
+    def of(self, recipe: Recipe) -> Draft:
+        if recipe not in self._orders:
+            self._orders[recipe] = tuple(order_by_demand(self.firings, recipe))
+        order = self._orders[recipe]
+        return self._drafts.get(order) or self._drafts.setdefault(order, draft(self.firings, order))
+
+
+def _climb(drafts: _Drafts, plain: Sequence[Recipe], enough: int) -> list[Draft]:
     """From the best plain recipe to the best neighbour, until none is better or the work is spent."""
-    drafts: dict[tuple[int, ...], Draft] = {}  # many recipes are one order
-
-    def drafted(recipe: Recipe) -> Draft:
-        order = tuple(order_by_demand(firings, recipe))
-        return drafts.get(order) or drafts.setdefault(order, draft(firings, order))
-
-    trials = {recipe: drafted(recipe) for recipe in plain}
+    firings = drafts.firings
+    trials = {recipe: drafts.of(recipe) for recipe in plain}
     best = min(trials, key=lambda recipe: trials[recipe].rank)
-    budget = SEARCH_FIRINGS // max(sum(firings.counts), 1) - len(trials)
+    budget = _trials(firings) - len(trials)
     while trials[best].estimate > enough:
         round_ = [recipe for recipe in _neighbours(firings, best) if recipe not in trials][: max(budget, 0)]
         budget -= len(round_)
-        trials |= {recipe: drafted(recipe) for recipe in round_}
+        trials |= {recipe: drafts.of(recipe) for recipe in round_}
         following = min(trials, key=lambda recipe: trials[recipe].rank)
         if trials[following].rank >= trials[best].rank:
             break
         best = following
-    return list(drafts.values())
+    return list({each.order: each for each in trials.values()}.values())
+
+
+def _trials(firings: Firings) -> int:
+    return min(SEARCH_FIRINGS // max(sum(firings.counts), 1), SEARCH_ROWS // max(firings.row_starts[-1], 1))
 
 
 def _plain(firings: Firings) -> Iterator[Recipe]:

@@ -30,6 +30,16 @@ class Placement:
         return self.missing, self.slow_uses, sum(self.ends)
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From a placement to the sequence to be tried next: one block has another turn."""
+
+    before: Placement
+    sequence: tuple[int, ...]
+    block: int
+    first: int  # the turn from which on the sequences differ
+
+
 class Board:
     """Where blocks are put down one after the other."""
 
@@ -40,40 +50,55 @@ class Board:
         self.sizes = [block.bytes for block in blocks]
         # [block] -> (other block, wrong values of `offset of block - offset of other`)
         self.neighbours = [[(b, forbidden[b][a]) for b in others] for a, others in enumerate(forbidden)]
+        self._wrong = [[(b, *span) for b, spans in others for span in spans] for others in self.neighbours]
+        # [block] -> bits of the blocks on whose turns and places its own depends, itself among them
+        self._near = [sum(1 << b for b, _ in others) | 1 << a for a, others in enumerate(self.neighbours)]
 
-    def fill(self, sequence: Sequence[int], limit: Cost | None = None) -> Placement | None:
-        """None as soon as it costs more than `limit`."""
-        offsets, where = [-1] * len(self.sizes), [-1] * len(self.sizes)
-        ends, missing, slow_uses = [0] * len(self.pools), 0, 0
+    def fill(self, sequence: Sequence[int]) -> Placement:
+        filling = _Filling(self)
         for block in sequence:
-            pool, offset, over = self._spot(block, offsets, where)
-            offsets[block], where[block] = offset, pool
-            ends[pool] = max(ends[pool], offset + self.sizes[block])
-            missing = max(missing, over)
-            slow_uses += pool * self.blocks[block].uses
-            if limit is not None and (missing, slow_uses, sum(ends)) > limit:
-                return None
-        return Placement(tuple(sequence), tuple(where), tuple(offsets), tuple(ends), missing, slow_uses)
+            filling.put(block, *self._spot(block, filling))
+        return filling.placement(sequence)
 
-    def _spot(self, block: int, offsets: list[int], where: list[int]) -> tuple[int, int, int]:
+    def refill(self, step: Step) -> Placement | None:
+        """What `fill` answers, or None where that costs more than before. What is not pushed stays."""
+        before, filling, pushed = step.before, _Filling(self), 1 << step.block
+        for turn, block in enumerate(step.sequence):
+            spot = before.pools[block], before.offsets[block]
+            if turn < step.first or not self._near[block] & pushed:
+                filling.put(block, *spot)
+                continue
+            found = self._spot(block, filling)
+            filling.put(block, *found)
+            if found != spot:
+                pushed |= 1 << block
+                if filling.cost > before.cost:
+                    return None
+        return filling.placement(step.sequence) if filling.cost <= before.cost else None
+
+    def over(self, block: int, pool: int, offset: int) -> int:
+        """Bytes of the block that the pool has no room for."""
+        size = self.pools[pool].bytes
+        return 0 if size is None else max(offset + self.sizes[block] - size, 0)
+
+    def _spot(self, block: int, filling: _Filling) -> tuple[int, int]:
         """The first pool with room; where none has, the one that lacks least."""
-        best = (0, 0, -1)
-        for number, pool in enumerate(self.pools):
-            offset = self._lowest(block, number, offsets, where)
-            over = 0 if pool.bytes is None else max(offset + self.sizes[block] - pool.bytes, 0)
+        best, least = (0, 0), -1
+        for pool in range(len(self.pools)):
+            offset = self._lowest(block, pool, filling.offsets, filling.where)
+            over = self.over(block, pool, offset)
             if over == 0:
-                return number, offset, 0
-            if best[2] < 0 or over < best[2]:
-                best = (number, offset, over)
+                return pool, offset
+            if least < 0 or over < least:
+                best, least = (pool, offset), over
         return best
 
     def _lowest(self, block: int, pool: int, offsets: list[int], where: list[int]) -> int:
         align = self.blocks[block].align
         taken = [
             (offsets[other] + first, offsets[other] + last)
-            for other, spans in self.neighbours[block]
+            for other, first, last in self._wrong[block]
             if where[other] == pool
-            for first, last in spans
         ]
         taken.sort()
         offset = 0
@@ -85,11 +110,35 @@ class Board:
         return offset
 
 
+class _Filling:
+    """Blocks being put down."""
+
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self.offsets, self.where = [-1] * len(board.sizes), [-1] * len(board.sizes)
+        self.ends, self.missing, self.slow_uses = [0] * len(board.pools), 0, 0
+
+    def put(self, block: int, pool: int, offset: int) -> None:
+        self.offsets[block], self.where[block] = offset, pool
+        end = offset + self.board.sizes[block]
+        if end > self.ends[pool]:
+            self.ends[pool] = end
+            self.missing = max(self.missing, self.board.over(block, pool, offset))
+        self.slow_uses += pool * self.board.blocks[block].uses
+
+    @property
+    def cost(self) -> Cost:
+        return self.missing, self.slow_uses, sum(self.ends)
+
+    def placement(self, sequence: Sequence[int]) -> Placement:
+        its = tuple(self.where), tuple(self.offsets), tuple(self.ends)
+        return Placement(tuple(sequence), *its, self.missing, self.slow_uses)
+
+
 def place_in_sequences(board: Board) -> Placement:
     """The best of several sequences."""
     keys = _KEYS if len(board.pools) == 1 else (_by_use, *_KEYS)
-    found = [board.fill(_sequence(board.blocks, key)) for key in keys]
-    return min((each for each in found if each is not None), key=lambda each: each.cost)
+    return min((board.fill(_sequence(board.blocks, key)) for key in keys), key=lambda each: each.cost)
 
 
 def improve(board: Board, best: Placement, bound: int, trials: int) -> Placement:
@@ -98,11 +147,11 @@ def improve(board: Board, best: Placement, bound: int, trials: int) -> Placement
     for _ in range(trials if len(best.sequence) > 1 else 0):
         if best.cost <= (0, 0, bound):
             break
-        best = board.fill(_step(board, best, chance), best.cost) or best
+        best = board.refill(_step(board, best, chance)) or best
     return best
 
 
-def _step(board: Board, best: Placement, chance: random.Random) -> list[int]:
+def _step(board: Board, best: Placement, chance: random.Random) -> Step:
     """One block changes its turn: every other time the one that ends highest, mostly to an earlier one."""
     sequence = list(best.sequence)
     if chance.random() < 0.5:
@@ -111,8 +160,9 @@ def _step(board: Board, best: Placement, chance: random.Random) -> list[int]:
         taken = chance.randrange(len(sequence))
     block = sequence.pop(taken)
     turns = taken + 1 if chance.random() < 0.7 else len(sequence) + 1
-    sequence.insert(chance.randrange(turns), block)
-    return sequence
+    turn = chance.randrange(turns)
+    sequence.insert(turn, block)
+    return Step(best, tuple(sequence), block, min(taken, turn))
 
 
 def _sequence(blocks: Sequence[Block], key: Callable[[Block], tuple[int, ...]]) -> list[int]:

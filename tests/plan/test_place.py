@@ -35,6 +35,16 @@ def make_intervals(seed: int) -> list[Block]:
     return blocks
 
 
+def test_what_a_search_keeps_is_where_putting_everything_down_again_puts_it() -> None:
+    """In one pool and in three that are too small."""
+    for seed in range(20):
+        blocks = make_intervals(seed)
+        for pools in ((Pool("arena"),), tuple(Pool(name, 600) for name in "abc")):
+            board = Board(blocks, forbidden_distances(blocks, NO_EXCUSES, TIMES), pools)
+            found = improve(board, place_in_sequences(board), 0, trials=200)
+            assert board.fill(found.sequence) == found
+
+
 def bound_of(blocks: list[Block]) -> int:
     live = np.zeros(TIMES, np.int64)
     for block in blocks:
