@@ -1,8 +1,7 @@
-"""Graph to stages: a row format for every value, a kernel for every node, copies where formats meet.
+"""Graph to stages: a tensor for every value, a kernel for every node, copies where formats meet.
 
-A reshape makes no stage: its output is its input's memory, seen with other rows. Graph inputs and
-outputs keep the dense format of the outside world; every other value takes the format that its
-readers want. A reader that cannot have its way gets a relayout stage before it.
+A reshape makes no stage: its output is its input's memory, seen with other rows. What tensor a value
+becomes, `tensor_choice.py` says. A reader that cannot have its way gets a relayout stage before it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from aot.ir.graph import Graph, Node
 from aot.passes.names import fresh_name
 from aot.plan.model import Kind
 from aot.target import Optimize, Target
-from codegen.formats import Want, dense_format, geometry, join_wants, serves, wanted_format, zero_point
+from codegen.formats import Want, dense_format, serves, wanted_format
 from codegen.kernels.default_points import default_points, with_default
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
@@ -27,9 +26,8 @@ from codegen.model import CompileOptions, RowFormat
 from codegen.parts import Part, begins_at_a_word, is_join, parts_of
 from codegen.stages import PUSHED, Lowered, LoweredStage, Reading, Result, Tensor, whole_result
 from codegen.streaming import streamed_input
-from codegen.views import ending_at_words, parts_of_a_row, view_format, view_roots, with_rows_around
-
-_VIEW = "reshape"  # the op that only looks at memory in another way
+from codegen.tensor_choice import TensorChoice
+from codegen.views import is_view, view_format, view_roots
 
 
 def lower_graph(
@@ -57,7 +55,7 @@ def _require_kernels(graph: Graph) -> None:
     missing = []
     for node in graph.nodes:
         dtypes = {t.dtype for t in (*graph.output_types(node), *graph.input_types(node)[:1]) if t is not None}
-        if node.op.name != _VIEW and not dtypes <= KERNELS[node.op.name].dtypes:
+        if not is_view(node) and not dtypes <= KERNELS[node.op.name].dtypes:
             names = ", ".join(sorted(d.value for d in dtypes))
             missing.append(f"{node.op.name} on {names} ({node.origin or node.name})")
     if missing:
@@ -88,11 +86,12 @@ class _Lowering:
         self.bare = bare
         self.defaults = default_points(target.core, options.optimize)
         self.views = view_roots(graph)
-        self.sites = {node.name: self._site(node) for node in graph.nodes if node.op.name != _VIEW}
+        self.sites = {node.name: self._site(node) for node in graph.nodes if not is_view(node)}
         sums = sums_in_stores(graph).items()
         self.sums = {name: node for name, node in sums if makes_sums(self.sites[node.name])}
         self.summing = {node.name for node in self.sums.values()}
-        self.wants = {name: KERNELS[site.node.op.name].wants_at(site) for name, site in self.sites.items()}
+        wants = {name: KERNELS[site.node.op.name].wants_at(site) for name, site in self.sites.items()}
+        self.choice = TensorChoice(graph, self.views, self.sites, wants)
         self.tensors: dict[str, Tensor] = {}
         self.stages: list[LoweredStage] = []
         self.copies: dict[tuple[str, Want], str] = {}
@@ -104,24 +103,24 @@ class _Lowering:
         if self.options.stream:
             self._receive(streamed_input(self.graph))
         else:
-            self.tensors |= {value: self._fixed(value, Kind.INPUT) for value in self.graph.inputs}
-        self.tensors |= {state.name: self._fixed(state.name, Kind.STATE) for state in self.graph.states}
+            self.tensors |= {value: self.choice.fixed(value, Kind.INPUT) for value in self.graph.inputs}
+        self.tensors |= {state.name: self.choice.fixed(state.name, Kind.STATE) for state in self.graph.states}
         for node in self.graph.nodes:
             if is_join(node, self.graph):
                 self._prepare_join(node)
         for node in self.graph.nodes:
             if node.name in self.joins:
                 self._copy_parts(node)
-            elif node.op.name != _VIEW and node.name not in self.summing:
+            elif not is_view(node) and node.name not in self.summing:
                 self._add_node(node)
         for value in self.graph.outputs:
             self._deliver(value)
         self._keep_states()
-        return Lowered(self.tensors, tuple(self.stages), self.views, self.delivered)
+        return Lowered(self.tensors, tuple(self.stages), self.delivered)
 
     def _receive(self, value: str) -> None:
         """The rows of the input are copied as they come, into the format that its readers want."""
-        tensor, value_type = self._made(value), self.graph.types[value]
+        tensor, value_type = self.choice.made(value), self.graph.types[value]
         kernel = relayout(value_type, dense_format(value_type), tensor.format)
         self.tensors[value] = tensor
         reads = (Reading(PUSHED, kernel.access[0]),)
@@ -149,14 +148,14 @@ class _Lowering:
         """A stage for the node; for a sum that a convolution's store makes, one for both."""
         node = self.sums.get(last.name, last)
         site, op_kernel = self.sites[node.name], KERNELS[node.op.name]
-        reads = self._reads(node)
+        reads = self.choice.reads(node)
         if node is not last:
             site = replace(site, addition=self.sites[last.name])
             reads += [(v, None) for v in last.reads if v not in node.outputs]
         takes_rows = op_kernel.takes_rows and op_kernel.takes_rows_at(site)
         sources = [self._source(v, want, takes_rows) for v, want in reads]
         (made,) = last.outputs
-        in_one_piece = self._goes_in_one_piece(node)
+        in_one_piece = self.choice.goes_in_one_piece(node)
         result = self._result(made, in_one_piece)
         formats = [view or self.tensors[name].format for name, view in sources]
 
@@ -177,24 +176,25 @@ class _Lowering:
             LoweredStage(self._stage_name(node), node, op, kernel, readings, result, lower, values)
         )
 
-    def _goes_in_one_piece(self, node: Node) -> bool:
-        return any(want is not None and want.whole for want in self.wants[node.name])
-
     def _result(self, value: str, in_one_piece: bool) -> Result:
         """What a node's stage writes: a tensor of its own, or its part of one that joins several."""
         if value in self.results:
             return self.results[value]
-        tensor = self._fixed(value, self._kind(value), True) if in_one_piece else self._made(value)
+        tensor = (
+            self.choice.fixed(value, self.choice.kind(value), True)
+            if in_one_piece
+            else self.choice.made(value)
+        )
         self.tensors[value] = tensor
         return whole_result(tensor, value)
 
     def _prepare_join(self, node: Node) -> None:
         """The tensor, and which stages write their part of it."""
         (made,) = node.outputs
-        tensor = self._made(made)
+        tensor = self.choice.made(made)
         parts = parts_of(node, self.graph, self.views, tensor)
         if any(part.result.rows_each > 1 for part in parts):
-            tensor = self._fixed(made, self._kind(made), in_one_piece=True)
+            tensor = self.choice.fixed(made, self.choice.kind(made), in_one_piece=True)
             parts = parts_of(node, self.graph, self.views, tensor)
         self.tensors[made] = tensor
         for part in parts:
@@ -206,7 +206,7 @@ class _Lowering:
         """Whether the maker's kernel can: what has one row, or is in one piece, may be taken for words."""
         if part.maker is None:
             return False
-        in_one_piece = self._goes_in_one_piece(part.maker)
+        in_one_piece = self.choice.goes_in_one_piece(part.maker)
         is_single = in_one_piece or part.result.image_rows == 1
         return (tensor.whole or not in_one_piece) and (begins_at_a_word(part.result, tensor) or not is_single)
 
@@ -228,11 +228,6 @@ class _Lowering:
         reads = (Reading(root, kernel.access[0], view),)
         self.stages.append(LoweredStage(name, node, node.op.name, kernel, reads, result, values=(unit,)))
 
-    def _reads(self, node: Node) -> list[tuple[str, Want | None]]:
-        """What comes at run time, as it is wanted."""
-        values = [v for v in node.reads if v not in self.graph.constants]
-        return list(zip(values, self.wants[node.name], strict=True))
-
     def _stage_name(self, node: Node) -> str:
         """The node's name, unless its sums would then have the name of a tensor."""
         taken = {name.removesuffix(".state") for name in self.graph.types if name.endswith(".state")}
@@ -242,19 +237,12 @@ class _Lowering:
         """The tensor to read a value from, and its row format where that is not the tensor's own."""
         root = self.views.get(value, value)
         tensor, value_type = self.tensors[root], self.graph.types[value]
-        if takes_rows and self._is_flattened(value) and self._takes_image_rows(value):
+        if takes_rows and self.choice.is_flattened(value) and self.choice.takes_image_rows(value):
             return root, None
         view = view_format(value_type, tensor.type, tensor.format)
         if want is None or serves(view or tensor.format, want, value_type):
             return root, view
         return self._copy(root, value, view, want), None
-
-    def _is_flattened(self, value: str) -> bool:
-        """Whether the value is one vector made of the several rows of an image computed in the run."""
-        root = self.views.get(value)
-        if root is None or root in self.graph.given:
-            return False
-        return geometry(self.graph.types[value]).rows == 1 < geometry(self.graph.types[root]).rows
 
     def _copy(self, root: str, value: str, view: RowFormat | None, want: Want) -> str:
         """A relayout of the value as wanted; readers that want the same share it."""
@@ -273,94 +261,13 @@ class _Lowering:
         self.stages.append(LoweredStage(f"relayout {value}", None, "relayout", kernel, reads, result))
         return name
 
-    def _made(self, value: str) -> Tensor:
-        """The tensor that a node writes: as its readers want it, dense where a view or the caller looks."""
-        if value in self.graph.outputs or value in self.views.values():
-            return self._fixed(value, self._kind(value))
-        value_type = self.graph.types[value]
-        wants = [want for want in self._reader_wants(value) if want is not None]
-        if not wants:
-            return self._fixed(value, Kind.INNER)
-        chosen = join_wants(wants) or wants[0]
-        if any(want.whole for want in wants):
-            return self._fixed(value, Kind.INNER)
-        return Tensor(value, value_type, wanted_format(value_type, chosen), Kind.INNER)
-
-    def _reader_wants(self, value: str) -> list[Want | None]:
-        wants = []
-        for node in self.graph.readers[value]:
-            if node.op.name == _VIEW:
-                continue
-            wants += [want for v, want in self._reads(node) if v == value]
-        return wants
-
-    def _kind(self, value: str) -> Kind:
-        return Kind.OUTPUT if value in self.graph.outputs else Kind.INNER
-
-    def _fixed(self, value: str, kind: Kind, in_one_piece: bool = False) -> Tensor:
-        value_type = self.graph.types[value]
-        wants = self._reader_wants(value)
-        in_one_piece = in_one_piece or any(want is not None and want.whole for want in wants)
-        whole = in_one_piece or self._is_looked_at_whole(value)
-        fmt = dense_format(value_type)
-        if kind is Kind.INNER and not whole:
-            fmt = with_rows_around(fmt, self._wants_of_parts(value), zero_point(value_type))
-            fmt = ending_at_words(fmt) if self._is_read_by_groups(value) else fmt
-        return Tensor(value, value_type, fmt, kind, whole)
-
-    def _wants_of_parts(self, value: str) -> list[tuple[Want, int]]:
-        """What readers of views with short rows want, and how many of these make a row of the value."""
-        types = self.graph.types
-        views = [(view, parts_of_a_row(types[view], types[value])) for view in self._views_of(value)]
-        return [(want, parts) for view, parts in views if parts for want in self._reader_wants(view) if want]
-
-    def _views_of(self, value: str) -> list[str]:
-        return [view for view, root in self.views.items() if root == value]
-
-    def _is_looked_at_whole(self, value: str) -> bool:
-        """Whether a view of it is read with other rows than its own: then its rows must lie together."""
-        return any(view in self.graph.kept or not self._goes_by_rows(view) for view in self._views_of(value))
-
-    def _goes_by_rows(self, view: str) -> bool:
-        if parts_of_a_row(self.graph.types[view], self.graph.types[self.views[view]]):
-            return not any(want is not None and want.whole for want in self._reader_wants(view))
-        if not self._is_flattened(view):
-            return not self._reader_wants(view)
-        return self._takes_image_rows(view)
-
-    def _takes_image_rows(self, vector: str) -> bool:
-        """Whether readers of a vector can take the rows of its image, which must end at words for that."""
-        readers = [node for node in self.graph.readers[vector] if node.op.name != _VIEW]
-        kernels = [(KERNELS[node.op.name], self.sites[node.name]) for node in readers]
-        if not all(kernel.takes_rows and kernel.takes_rows_at(site) for kernel, site in kernels):
-            return False
-        root = self.views[vector]
-        kind = self.graph.types[root]
-        ends_at_words = dense_format(kind).row_elements % 4 == 0 or kind.dtype.bytes == 4
-        return ends_at_words or self._may_be_padded(root)
-
-    def _is_read_by_groups(self, value: str) -> bool:
-        """Whether dense layers take its rows, and may."""
-        vectors = [view for view in self._views_of(value) if self._reader_wants(view)]
-        are_narrow = self.graph.types[value].dtype.bytes < 4
-        return are_narrow and bool(vectors) and self._may_be_padded(value)
-
-    def _may_be_padded(self, value: str) -> bool:
-        """Whether there may be gaps between rows: nobody looks at all in one piece, or at parts of rows."""
-        maker = self.graph.producers[value]
-        views = [view for view in self._views_of(value) if self._reader_wants(view)]
-        wants = [*self.wants.get(maker.name, ()), *self._reader_wants(value)]
-        is_kept = any(v in self.graph.kept for v in (value, *self._views_of(value)))
-        in_one_piece = any(want is not None and want.whole for want in wants)
-        return not is_kept and not in_one_piece and all(self._is_flattened(view) for view in views)
-
     def _deliver(self, value: str) -> None:
         """An output that is a view, or an input passed through, is copied to where the caller wants it."""
         if value in self.tensors and self.tensors[value].kind is Kind.OUTPUT:
             return
         value_type = self.graph.types[value]
         if value in self.graph.constants:
-            self.tensors[value] = self._fixed(value, Kind.OUTPUT, in_one_piece=True)
+            self.tensors[value] = self.choice.fixed(value, Kind.OUTPUT, in_one_piece=True)
             kernel = copy_constant(value_type, self.graph.constants[value])
             result = whole_result(self.tensors[value], value)
             self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, (), result))

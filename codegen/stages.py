@@ -96,7 +96,6 @@ class LoweredStage:
 class Lowered:
     tensors: Mapping[str, Tensor]
     stages: tuple[LoweredStage, ...]
-    views: Mapping[str, str]  # value -> the tensor whose memory it is
     delivered: Mapping[str, str]  # output -> its tensor, where another tensor has the output's name
 
     @property

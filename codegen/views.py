@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from aot.ir.graph import Graph
+from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.reshape import Reshape
 from codegen.formats import Order, Want, dense_format, geometry
@@ -14,11 +14,16 @@ from codegen.model import RowFormat
 _WORD_BYTES = 4
 
 
+def is_view(node: Node) -> bool:
+    """Whether the node makes no stage: its result is the memory of what it reads."""
+    return isinstance(node.op, Reshape)
+
+
 def view_roots(graph: Graph) -> dict[str, str]:
     """value -> the value whose memory it is, for every chain of reshapes."""
     roots: dict[str, str] = {}
     for node in graph.nodes:
-        if isinstance(node.op, Reshape):
+        if is_view(node):
             source = node.reads[0]
             roots[node.outputs[0]] = roots.get(source, source)
     return roots
