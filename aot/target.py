@@ -44,7 +44,6 @@ class Target:
     features: frozenset[Feature] = frozenset()
     regions: tuple[Region, ...] = ()
     pointer_bytes: int = 4
-    buffer_align: int = 4
 
     def has(self, feature: Feature) -> bool:
         return feature in self.features

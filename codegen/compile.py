@@ -107,7 +107,7 @@ def compile_graph(
         constants_bytes=constants.bytes,
         constants_in=constants.bytes_in,
         code_bytes_estimate=estimate_code_bytes(library, run, plan),
-        stack_bytes_estimate=estimate_stack_bytes(library, len(lowered.stages)),
+        stack_bytes_estimate=estimate_stack_bytes(library, len(lowered.stages), target.pointer_bytes),
         c_flags=("-std=gnu99" if target.constant_space else "-std=c99", *_FLAGS[options.optimize.value]),
         parameters=constants.arrays,
     )

@@ -19,7 +19,6 @@ _BYTES_PER_STATEMENT = 12
 _BYTES_PER_ROW_POINTER = 40  # a place in a ring, by multiplication
 _BYTES_OF_START = 1800  # startup, C library, entry
 _STACK_BYTES_OF_CALLS = 280  # run, order, layer and kernel with all registers saved
-_POINTER_BYTES = 4
 
 
 def estimate_code_bytes(library: KernelLibrary, run: RunText, plan: Plan) -> int:
@@ -34,14 +33,14 @@ def estimate_code_bytes(library: KernelLibrary, run: RunText, plan: Plan) -> int
     return round(code) + pointers * _BYTES_PER_ROW_POINTER + tables + _BYTES_OF_START
 
 
-def estimate_stack_bytes(library: KernelLibrary, stages: int) -> int:
+def estimate_stack_bytes(library: KernelLibrary, stages: int, pointer_bytes: int) -> int:
     """The calls, the row counters, and the hungriest kernel's row pointers and arrays."""
-    kernels = [_pointer_bytes(proc) + _array_bytes(proc) for proc in library.procs]
+    kernels = [_row_pointers(proc) * pointer_bytes + _array_bytes(proc) for proc in library.procs]
     return _STACK_BYTES_OF_CALLS + stages + max(kernels, default=0)
 
 
-def _pointer_bytes(proc: Proc) -> int:
-    return sum(p.rows for p in proc.params if p.role is Role.ROWS) * _POINTER_BYTES
+def _row_pointers(proc: Proc) -> int:
+    return sum(p.rows for p in proc.params if p.role is Role.ROWS)
 
 
 def _array_bytes(proc: Proc) -> int:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tiny_models import TINY
 
+from aot.frontend.load import parse_model
 from aot.target import Region, Target
+from codegen.compile import compile_graph
 from codegen.facts import facts_of
-from codegen.model import CompiledModel
+from codegen.model import CompiledModel, CompileOptions
 from codegen.report import Report, make_report
 
 
@@ -45,6 +48,16 @@ def test_what_is_needed_is_put_beside_what_there_is(report: Report, compiled: Co
     assert ram.needed_bytes == compiled.plan.arena_bytes + compiled.stack_bytes_estimate
     assert flash.needed_bytes == compiled.constants_bytes + compiled.code_bytes_estimate
     assert report.fits == (ram.needed_bytes <= 4096 and flash.needed_bytes <= 8192)
+
+
+def test_pointers_to_rows_are_as_wide_as_the_core_has_them() -> None:
+    graph = parse_model(TINY["residual"](), "residual.tflite")
+    target = Target("cortex-m0plus")
+    stacks = [
+        compile_graph(graph, made, CompileOptions(), "", "", "residual").stack_bytes_estimate
+        for made in (target, replace(target, pointer_bytes=8))
+    ]
+    assert stacks[1] - stacks[0] == 3 * (8 - 4)  # a convolution of three rows is the hungriest
 
 
 @pytest.mark.parametrize(("spare", "fits"), [(0, True), (-1, False)])
