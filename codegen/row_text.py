@@ -98,8 +98,9 @@ class RowText:
         if reading.access.turns is not None:
             return []
         numbers = [str(number) for rows in reading.access.given for number in rows]
-        is_pushed = reading.tensor == PUSHED
-        if not numbers or is_pushed or self.has_one_place(self.tensors[reading.tensor]):
+        if not numbers or reading.tensor == PUSHED:
+            return []
+        if reading.view is None and self.has_one_place(self.tensors[reading.tensor]):
             return []
         lines = wrap(", ".join(numbers) + ",", _LINE - 8)
         table = f"static {constant(self.space)}uint16_t {param}_rows[{len(numbers)}] = {{"

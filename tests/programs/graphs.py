@@ -326,7 +326,7 @@ def attention() -> Graph:
 
 
 def given_rows_of_views() -> Graph:
-    """Rows in no order, out of views: of parts of a tensor's rows, and of rows that lie across them."""
+    """Rows in no order, out of views: of parts of a tensor's rows, of rows across them, of one row."""
     d = Draft()
     x = d.conv("conv", d.input("x", 1, 6, 4, 3), 4)
     made = []
@@ -334,7 +334,9 @@ def given_rows_of_views() -> Graph:
         rows = Weights(TensorType(DType.I32, (len(picks),)), np.array(picks, np.int32))
         view = d.reshape(f"{name}.seen", x, 1, *shape, 4)
         made.append(d.node(name, Gather(1), view, quant=d.types[x], weights=[rows]))
-    return d.graph(*made)
+    line = d.reshape("line", d.input("short", 1, 7, 1, 2), 1, 14)
+    twice = d.reshape("twice", d.node("joined", Concat(1), line, line, quant=d.types[line]), 1, 14, 1, 2)
+    return d.graph(*made, d.node("one_piece", Resize((5, 2)), twice, quant=d.types[line]))
 
 
 def flattened_odd_rows() -> Graph:
