@@ -27,6 +27,8 @@ def load_board(name: str) -> Board:
     """The board of that name, or described by that TOML file."""
     if name.endswith(".toml"):
         return _read_board(Path(name))
+    if not name:  # of a variable that a script has not set
+        raise BoardError("the board's name is empty", hint="deploy boards list   names them all")
     for folder in _folders():
         if (folder / f"{name}.toml").is_file():
             return _read_board(folder / f"{name}.toml")

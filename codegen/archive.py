@@ -13,7 +13,7 @@ from aot.ir.graph import Graph
 from aot.ir.line import GraphTextError
 from aot.ir.text import external_constants, parse_graph, print_graph
 from aot.target import Target
-from codegen.archive_file import export_time, read_tar, tar_bytes, write_beside
+from codegen.archive_file import export_time, read_tar, tar_bytes, write_archive_file
 from codegen.facts import ModelFacts, facts_of
 from codegen.metadata import COMPILE_AGAIN, make_metadata, read_metadata
 from codegen.model import CompiledModel, LayerInfo, TensorInfo
@@ -118,7 +118,7 @@ def write_archive(model: CompiledModel, path: Path, runtime: Mapping[str, bytes]
     `runtime` are files that the model's C needs beside it. An archive that is there already is replaced
     when all is written; anything else that is there is kept. Raises OutputError.
     """
-    write_beside(path, archive_bytes(model, runtime, export_time()))
+    write_archive_file(path, archive_bytes(model, runtime, export_time()))
 
 
 def archive_bytes(model: CompiledModel, runtime: Mapping[str, bytes], seconds: int) -> bytes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import os
 import tarfile
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from aot.errors import ModelError, OutputError
 from codegen.metadata import is_ours
+from codegen.whole_file import write_whole
 
 _MODE = 0o644
 _LATEST = 8**11 - 1  # what the eleven octal digits of a ustar header hold
@@ -104,31 +104,11 @@ def _oddity(info: tarfile.TarInfo, twice: bool) -> str:
     return "which is there twice" if twice else "which would lie outside the archive's folder"
 
 
-def write_beside(path: Path, data: bytes) -> None:
+def write_archive_file(path: Path, data: bytes) -> None:
     """The file is there whole or not at all; only an earlier archive is replaced. Raises OutputError."""
-    path = path.resolve()  # a link stays a link
+    path = path.resolve()
     _refuse_to_lose(path)
-    try:
-        descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise OutputError(
-            f"the archive cannot be written: {error.strerror}", str(path), _folder_hint(path.parent)
-        ) from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(partial).chmod(_MODE)  # mkstemp's own is for secrets
-        Path(partial).replace(path)
-    except OSError as error:
-        raise OutputError(f"the archive cannot be written: {error.strerror}", str(path)) from None
-    finally:
-        Path(partial).unlink(missing_ok=True)
-
-
-def _folder_hint(folder: Path) -> str:
-    if folder.is_dir():
-        return "choose a folder that you may write to"
-    return f"make the folder first: mkdir -p {folder}"
+    write_whole(path, data, "the archive")
 
 
 def _refuse_to_lose(path: Path) -> None:

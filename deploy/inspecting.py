@@ -14,7 +14,8 @@ from codegen.memory_svg import draw_memory_svg
 from codegen.memory_text import draw_memory
 from codegen.model import CompileOptions
 from codegen.report import Report, make_report
-from deploy.files import require_place, write_whole
+from codegen.whole_file import write_whole
+from deploy.files import require_place
 from deploy.fit import require_core
 from deploy.inspect_facts import arena_facts, report_facts
 from deploy.inspect_page import layers_table, summary

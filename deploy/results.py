@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from aot.ir.graph import Array
-from deploy.files import require_place, write_whole
+from codegen.whole_file import write_whole
+from deploy.files import require_place
 
 _MEMBER = re.compile(r"output_\d+\.npy")
 

@@ -101,6 +101,8 @@ def read_file(path: Path) -> bytes:
         if (path / "saved_model.pb").exists():
             raise ModelError("this is a SavedModel of TensorFlow", str(path), _FROM_FOLDER.format(name=path))
         raise ModelError("a model file is needed, this is a folder", str(path), _OTHERWISE)
+    if path.is_char_device() or path.is_block_device():  # which may never end
+        raise ModelError("a model file is needed, this is a device", str(path), _OTHERWISE)
     try:
         return path.read_bytes()
     except FileNotFoundError:

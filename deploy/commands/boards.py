@@ -127,7 +127,8 @@ def _run_search(arguments: argparse.Namespace) -> None:
 
 
 def _run_add(arguments: argparse.Namespace) -> None:
-    from deploy.files import require_place, write_whole
+    from codegen.whole_file import write_whole
+    from deploy.files import require_place
     from platforms.pack_cache import part_of_index, read_pack
 
     output, pack = arguments.output, arguments.pack

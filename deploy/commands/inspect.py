@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    board = load_board(arguments.board) if arguments.board else None
+    board = load_board(arguments.board) if arguments.board is not None else None
     found = inspect_file(arguments.file, board, compile_options(arguments))
     if arguments.svg:
         found.draw(arguments.svg)

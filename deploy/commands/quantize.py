@@ -8,10 +8,11 @@ from pathlib import Path
 
 from aot.errors import OutputError
 from codegen.memory_text import shortened
+from codegen.whole_file import write_whole
 from deploy import options
 from deploy.calibration import LABELS, read_calibration
 from deploy.console import print_result, table
-from deploy.files import write_whole
+from deploy.files import require_place
 from deploy.quantizing import METHODS, Quantized, as_tflite, model_slots, quantize, with_integers_outside
 
 EXAMPLE = """
@@ -19,6 +20,7 @@ deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
 """
 _WIDEST_NAME = 60
 _SUFFIXES = (".onnx", ".tflite")
+_ONNX_QUANTISER = "onnx.quantize"  # what ONNX Runtime's calls itself
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     _require_known_name(arguments.output)
+    require_place(arguments.output, _is_quantised, "a model that was quantised before")
     shapes = dict(arguments.shape)
     slots = model_slots(arguments.model, shapes)
     calibration = read_calibration(arguments.data, slots)
@@ -62,6 +65,13 @@ def run(arguments: argparse.Namespace) -> None:
         _facts(made, arguments.output),
         _text(made, arguments.output, len(calibration.samples), arguments.method),
     )
+
+
+def _is_quantised(path: Path) -> bool:
+    """By what quantisers write of themselves."""
+    from aot.frontend.tflite.write import WRITTEN_BY
+
+    return (WRITTEN_BY if path.suffix == ".tflite" else _ONNX_QUANTISER).encode() in path.read_bytes()
 
 
 def _require_known_name(path: Path) -> None:

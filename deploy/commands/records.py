@@ -8,9 +8,10 @@ from typing import Any
 
 from aot.errors import InputError, OutputError
 from codegen.tuning_records import TuningRecord, read_records
+from codegen.whole_file import write_whole
 from deploy import options
 from deploy.console import print_result, table
-from deploy.files import require_place, write_whole
+from deploy.files import require_place
 from deploy.records_plot import plot_html, plot_svg
 from platforms.tuning.record_file import merged
 from platforms.tuning.record_stats import TaskStats, best_text, task_stats

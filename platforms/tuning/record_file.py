@@ -7,14 +7,19 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from aot.errors import OutputError
+from aot.errors import InputError, OutputError
 from codegen.tuning_records import TuningRecord, read_records
+
+_BEGINNING = b'{"task": '  # of every record
 
 
 class RecordFile:
     """Appends to one file, which no other run may write meanwhile."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
+        if path.exists() and not path.is_file():
+            raise OutputError("the records should be a file, this is none", str(path), "name a file")
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
@@ -28,21 +33,30 @@ class RecordFile:
                 str(path),
                 "name another file; deploy records merge joins them",
             ) from None
-        self._cut_torn_line()
-        self.records = list(read_records(path))
+        try:
+            self.records = [] if self._is_first_line_torn() else list(read_records(path))
+            self._cut_torn_line()  # only now: what holds no records is left as it is
+        except InputError:
+            self.close()
+            raise
 
     def add(self, record: TuningRecord) -> None:
         """One write of one line, so that Ctrl-C leaves whole lines only."""
-        os.write(self._file, record.as_line().encode())
+        try:
+            os.write(self._file, record.as_line().encode())
+        except OSError as error:
+            raise OutputError(f"the records cannot be written: {error.strerror}", str(self._path)) from None
         self.records.append(record)
 
     def close(self) -> None:
         os.close(self._file)
 
+    def _is_first_line_torn(self) -> bool:
+        text = self._path.read_bytes()
+        return text.startswith(_BEGINNING) and b"\n" not in text
+
     def _cut_torn_line(self) -> None:
-        size = os.fstat(self._file).st_size
-        text = os.pread(self._file, size, 0)
-        os.ftruncate(self._file, text.rfind(b"\n") + 1)
+        os.ftruncate(self._file, self._path.read_bytes().rfind(b"\n") + 1)
 
 
 def merged(files: Iterable[Iterable[TuningRecord]]) -> tuple[TuningRecord, ...]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from aot.errors import OutputError
-from deploy.files import require_place, write_whole
+from codegen.whole_file import write_whole
+from deploy.files import require_place
 
 
 def nothing_is_ours(_path: Path) -> bool:
@@ -45,6 +46,21 @@ def test_nothing_is_left_and_nothing_lost_where_writing_fails(
 def test_an_earlier_result_may_be_replaced(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     require_place(tmp_path / "a", everything_is_ours, "a result")
+
+
+def test_a_device_is_no_place(tmp_path: Path) -> None:
+    """A file would be put in its place, or read to its end, which it has not."""
+    for path in (Path("/dev/null"), Path("/dev/full")):
+        with pytest.raises(OutputError, match="a result should be a file, this is a device or a pipe"):
+            require_place(path, everything_is_ours, "a result")
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"old")
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    write_whole(tmp_path / "a", b"new")
+    assert (tmp_path / "a").is_symlink()
+    assert (tmp_path / "b").read_bytes() == b"new"
 
 
 def test_a_new_name_is_a_good_place(tmp_path: Path) -> None:

@@ -144,6 +144,21 @@ def test_a_quantised_model_is_not_quantised_again(
     assert "hint: deploy compile takes it as it is" in said.err
 
 
+@pytest.mark.parametrize("name", ["int8.onnx", "int8.tflite"])
+def test_only_an_earlier_result_is_written_over(
+    name: str, float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
+) -> None:
+    for _ in range(2):
+        assert run_deploy("quantize", float_model, "--data", data, "-o", tmp_path / name).status == 0
+    float_bytes = float_model.read_bytes()
+    (tmp_path / "other.tflite").write_bytes(b"TFL3")
+    for there in (float_model, tmp_path / "other.tflite"):
+        said = run_deploy("quantize", float_model, "--data", data, "-o", there)
+        assert said.status == 1
+        assert "the file exists and is not a model that was quantised before" in said.err
+    assert float_model.read_bytes() == float_bytes
+
+
 def test_labels_must_be_as_many_as_samples(float_model: Path, tmp_path: Path, run_deploy: Deploy) -> None:
     data = tmp_path / "calib.npz"
     np.savez(data, x=images(), labels=np.zeros(5))

@@ -25,6 +25,12 @@ def test_an_unknown_board_is_told_where_the_known_ones_are(
     )
 
 
+def test_a_name_that_a_script_left_empty_is_no_board(model: Path, complaint: Complaint) -> None:
+    assert complaint("inspect", model, "--board", "") == (
+        "error: the board's name is empty\n  hint: deploy boards list   names them all\n"
+    )
+
+
 def test_a_board_that_is_known_by_its_data_only_gets_no_firmware(
     model: Path, complaint: Complaint, small_board: Callable[..., Path], tmp_path: Path
 ) -> None:

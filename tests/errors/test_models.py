@@ -52,6 +52,12 @@ MISTAKES: dict[str, tuple[Callable[[Path], object], str]] = {
         "  FOLDER/net.tflite\n"
         "  hint: give a .tflite or .onnx file\n",
     ),
+    "device": (
+        lambda path: path.symlink_to("/dev/zero"),
+        "error: a model file is needed, this is a device\n"
+        "  FOLDER/net.tflite\n"
+        "  hint: give a .tflite or .onnx file\n",
+    ),
     "truncated": (
         truncated,
         "error: the TFLite file is truncated or corrupted: Model field 1 would be at bytes 1644 to 1648, "

@@ -13,6 +13,7 @@ from aot.frontend.tflite.write_file import ModelSpec, OperatorSpec, TensorSpec, 
 from aot.ir.graph import Array, Graph, Node
 from aot.ir.types import DType, Quant, TensorType
 
+WRITTEN_BY = "quantised by Solder"  # in the description, by which such files are known again
 _HINT = "write the model as ONNX: -o MODEL.onnx"
 
 
@@ -81,7 +82,8 @@ def write_model(graph: Graph, file_name: str) -> bytes:
             _HINT,
         )
     outputs = tuple(sheet.value(name) for name in graph.outputs)
-    return write_tflite(ModelSpec(graph.name, tuple(sheet.tensors), tuple(sheet.operators), inputs, outputs))
+    name = f"{graph.name}, {WRITTEN_BY}"
+    return write_tflite(ModelSpec(name, tuple(sheet.tensors), tuple(sheet.operators), inputs, outputs))
 
 
 def _written(sheet: Sheet, node: Node) -> str:
