@@ -37,6 +37,16 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Tensors:
+    """A sequence of the file: nothing of the graph, only a list of values that are there."""
+
+    values: tuple[Value, ...]
+
+
+Item = Value | Tensors
+
+
+@dataclass(frozen=True)
 class Place:
     """Where in the file a node is, for errors and origins."""
 

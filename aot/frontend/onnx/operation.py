@@ -11,7 +11,7 @@ import onnx
 from onnx import NodeProto, TensorProto
 
 from aot.errors import ModelError
-from aot.frontend.onnx.draft import Draft, Order, Place, Value
+from aot.frontend.onnx.draft import Draft, Item, Order, Place, Tensors, Value
 from aot.frontend.onnx.elements import array_of, element_name, stored_type
 from aot.frontend.onnx.errors import NeedsValueError
 from aot.frontend.onnx.strides import dense_strides
@@ -20,16 +20,18 @@ from aot.ir.types import DType
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops
 
+_AGAIN = "get or export the file again"
+
 
 class Runner(Protocol):
     """What runs other nodes on behalf of one: expansions and unrolled bodies."""
 
     def run(
-        self, node: NodeProto, operands: Sequence[Value | None], place: Place
-    ) -> tuple[Value | None, ...]: ...
+        self, node: NodeProto, operands: Sequence[Item | None], place: Place
+    ) -> tuple[Item | None, ...]: ...
     def run_graph(
-        self, graph: onnx.GraphProto, operands: Sequence[Value], place: Place
-    ) -> tuple[Value, ...]: ...
+        self, graph: onnx.GraphProto, operands: Sequence[Item], place: Place
+    ) -> tuple[Item, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Operator:
 
     proto: NodeProto
     version: int
-    operands: tuple[Value | None, ...]
+    operands: tuple[Item | None, ...]
     draft: Draft
     place: Place
     runner: Runner
@@ -51,10 +53,27 @@ class Operator:
         return position < len(self.operands) and self.operands[position] is not None
 
     def operand(self, position: int) -> Value:
-        value = self.operands[position] if position < len(self.operands) else None
-        if value is None:
-            raise self.fail(f"input {position} is missing", "get or export the file again")
-        return value
+        return self.tensor_of(self.item(position))
+
+    def sequence(self, position: int) -> Tensors:
+        item = self.item(position)
+        if isinstance(item, Value):
+            raise self.fail(f"input {position} is a tensor where a sequence is needed", _AGAIN)
+        return item
+
+    def item(self, position: int) -> Item:
+        """A tensor or a sequence of them."""
+        item = self.operands[position] if position < len(self.operands) else None
+        if item is None:
+            raise self.fail(f"input {position} is missing", _AGAIN)
+        return item
+
+    def tensor_of(self, item: Item) -> Value:
+        if isinstance(item, Tensors):
+            raise self.fail(
+                "it gets a sequence where a tensor is needed", "export the model with tensors only"
+            )
+        return item
 
     def optional(self, position: int) -> Value | None:
         return self.operand(position) if self.has(position) else None
@@ -102,10 +121,10 @@ class Operator:
         for attribute in self.proto.attribute:
             if attribute.name == name:
                 if attribute.type != kind:
-                    raise self.fail(f"its attribute {name} must be {what}", "get or export the file again")
+                    raise self.fail(f"its attribute {name} must be {what}", _AGAIN)
                 return onnx.helper.get_attribute_value(attribute)
         if default is None:
-            raise self.fail(f"it has no attribute {name}", "get or export the file again")
+            raise self.fail(f"it has no attribute {name}", _AGAIN)
         return default
 
     # Constant operands
@@ -198,19 +217,21 @@ class Operator:
         array = np.asarray(value).astype(stored_type(element, self.place.file_name).numpy)
         return self.value(self.draft.constant(array, f"{self.place.label}/constant"), element)
 
-    def do(self, op_type: str, *operands: Value | None, **attributes: object) -> Value:
+    def do(self, op_type: str, *operands: Item | None, **attributes: object) -> Value:
         """The first result of another operator, as it would be in the same file."""
         return self.do_all(1, op_type, *operands, **attributes)[0]
 
     def do_all(
-        self, count: int, op_type: str, *operands: Value | None, **attributes: object
+        self, count: int, op_type: str, *operands: Item | None, **attributes: object
     ) -> Sequence[Value]:
         """The first results, each of which there must be."""
         names = [f"made{number}" for number in range(count)]
         node = onnx.helper.make_node(op_type, [""] * len(operands), names, **attributes)
-        made = [value for value in self.runner.run(node, operands, self.place)[:count] if value is not None]
+        made = [
+            value for value in self.runner.run(node, operands, self.place)[:count] if isinstance(value, Value)
+        ]
         if len(made) < count:
-            raise self.fail(f"{op_type} gives nothing", "get or export the file again")
+            raise self.fail(f"{op_type} gives nothing", _AGAIN)
         return made
 
     def constant_from(self, tensor: TensorProto) -> Value:
@@ -221,5 +242,5 @@ class Operator:
         return element_name(value.element)
 
 
-Results = Value | Sequence[Value]
+Results = Item | Sequence[Item]
 Importer = Callable[[Operator], Results]

@@ -9,7 +9,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
 from aot.errors import ModelError
-from aot.frontend.onnx.draft import Draft, Place, Value
+from aot.frontend.onnx.draft import Draft, Item, Place, Tensors, Value
 from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.errors import NoImporterError, ToldError
 from aot.frontend.onnx.functions import FunctionBody, body_of
@@ -81,7 +81,7 @@ class _Reader:
         self.functions = {(f.domain, f.name): f for f in model.functions}
         self.draft = Draft(file_name)
         self.refused = Refused(file_name)
-        self.scopes: list[dict[str, Value]] = [{}]
+        self.scopes: list[dict[str, Item]] = [{}]
         self.versions = [self.sets[""]]
 
     def _fail(self, what: str, hint: str = _AGAIN) -> ModelError:
@@ -134,8 +134,13 @@ class _Reader:
         if outer is not None and not is_whole:
             raise ToldError("a body holds what is not supported")
 
-    def _delivered(self, place: Place, value: Value) -> str:
+    def _delivered(self, place: Place, value: Item) -> str:
         """An output as the file means it: in its order, and in no more bits than its element type has."""
+        if isinstance(value, Tensors):
+            count = len(value.values)
+            raise place.fail(
+                f"a sequence of {count} tensors is no output", "export the model with tensors only"
+            )
         name = self.draft.stored(place, value)
         if 0 in self.draft.types[name].shape:
             shape = list(self.draft.types[name].shape)
@@ -167,7 +172,7 @@ class _Reader:
             self.scopes[0][found.name] = _plain(name, found.tensor.rank, found.element)
         return tuple(names)
 
-    def _find(self, name: str) -> Value | None:
+    def _find(self, name: str) -> Item | None:
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
     def _place(self, node: NodeProto, index: int, outer: Place | None) -> Place:
@@ -195,9 +200,7 @@ class _Reader:
             if name and result is not None:
                 self.scopes[-1][name] = result
 
-    def run(
-        self, node: NodeProto, operands: Sequence[Value | None], place: Place
-    ) -> tuple[Value | None, ...]:
+    def run(self, node: NodeProto, operands: Sequence[Item | None], place: Place) -> tuple[Item | None, ...]:
         """The node's results, by its importer or by its function body, which may leave some out."""
         if len(self.scopes) + len(self.versions) > MAX_DEPTH:
             raise place.fail(f"functions lie more than {MAX_DEPTH} deep in each other", _AGAIN)
@@ -207,36 +210,37 @@ class _Reader:
         importer = OF_DOMAIN.get(node.domain, {}).get(node.op_type)
         if importer is not None:
             operator = Operator(node, self.versions[-1], tuple(operands), self.draft, place, self, self.mode)
-            if any(v is not None and self.draft.types[v.name].quant is not None for v in operands):
+            if any(isinstance(v, Value) and self.draft.types[v.name].quant is not None for v in operands):
                 made = through_reals(operator)
                 if made is not None:
                     return (made,)
                 operator = with_plain_integers(operator)
             results = importer(operator)
-            return (results,) if isinstance(results, Value) else tuple(results)
+            return (results,) if isinstance(results, Item) else tuple(results)
         version = self.versions[-1] if node.domain in STANDARD else self.sets[node.domain]
         body = body_of(node, version, self._types(operands))
         if body is None:
             error = place.fail(f"ONNX operator {name_of(node)} is not supported", "docs/ops.md lists them")
             raise NoImporterError(error, name_of(node), place.label)
-        if any(v is not None and v.element == onnx.TensorProto.BFLOAT16 for v in operands):
+        if any(isinstance(v, Value) and v.element == onnx.TensorProto.BFLOAT16 for v in operands):
             raise place.fail(
                 f"{node.op_type} of bfloat16 is not supported: each of its steps would have to be rounded",
                 "export the model in float32",
             )
         return self._run_body(body, operands, place)
 
-    def _types(self, operands: Sequence[Value | None]) -> list[onnx.TypeProto]:
-        return [
-            onnx.TypeProto()
-            if v is None
-            else onnx.helper.make_tensor_type_proto(v.element, self.draft.shape(v))
-            for v in operands
-        ]
+    def _types(self, operands: Sequence[Item | None]) -> list[onnx.TypeProto]:
+        return [onnx.TypeProto() if item is None else self._type(item) for item in operands]
+
+    def _type(self, item: Item) -> onnx.TypeProto:
+        if isinstance(item, Value):
+            return onnx.helper.make_tensor_type_proto(item.element, self.draft.shape(item))
+        element = item.values[0].element if item.values else onnx.TensorProto.FLOAT
+        return onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(element, None))
 
     def _run_body(
-        self, body: FunctionBody, operands: Sequence[Value | None], place: Place
-    ) -> tuple[Value | None, ...]:
+        self, body: FunctionBody, operands: Sequence[Item | None], place: Place
+    ) -> tuple[Item | None, ...]:
         scope = {name: v for name, v in zip(body.inputs, operands, strict=False) if v is not None}
         absent = set(body.inputs) - set(scope)
         outer, self.scopes = self.scopes, [scope]  # a function sees its operands only
@@ -252,7 +256,7 @@ class _Reader:
             self.versions.pop()
             self.scopes = outer
 
-    def run_graph(self, graph: GraphProto, operands: Sequence[Value], place: Place) -> tuple[Value, ...]:
+    def run_graph(self, graph: GraphProto, operands: Sequence[Item], place: Place) -> tuple[Item, ...]:
         """The outputs of a body, which sees the values around it."""
         if len(operands) != len(graph.input):
             raise place.fail(f"its body has {len(graph.input)} inputs, {len(operands)} are given", _AGAIN)

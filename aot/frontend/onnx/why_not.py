@@ -15,7 +15,6 @@ class Reason:
 
 _CUT = "end the model before it and do this in the application"
 _TEXTS = Reason("it works on texts, numbers are supported", _CUT)
-_SEQUENCES = Reason("it works on sequences, tensors are supported", "export the model with tensors only")
 _SIZES = Reason("the size of its result depends on the data, sizes must be known", _CUT)
 _RANDOM = Reason("it gives random numbers", "export the model for inference, or make them an input")
 _TRAINING = Reason("it is for training", "export the model for inference")
@@ -37,9 +36,6 @@ _UNKNOWN = Reason(
 _OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
     {
         **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"), _TEXTS),
-        **dict.fromkeys(("ConcatFromSequence", "SequenceAt", "SequenceConstruct"), _SEQUENCES),
-        **dict.fromkeys(("SequenceEmpty", "SequenceErase", "SequenceInsert"), _SEQUENCES),
-        **dict.fromkeys(("SequenceLength", "SequenceMap", "SplitToSequence"), _SEQUENCES),
         **dict.fromkeys(("NonMaxSuppression", "Unique"), _SIZES),
         **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _RANDOM),
         **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _RANDOM),

@@ -30,6 +30,7 @@ from aot.frontend.onnx.importers.regions import REGIONS
 from aot.frontend.onnx.importers.resizing import RESIZING
 from aot.frontend.onnx.importers.sampling import SAMPLING
 from aot.frontend.onnx.importers.scattering import SCATTERING
+from aot.frontend.onnx.importers.sequences import SEQUENCES
 from aot.frontend.onnx.importers.spectra import SPECTRA
 from aot.frontend.onnx.importers.trees import TREES
 from aot.frontend.onnx.operation import Importer
@@ -59,6 +60,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **REGIONS,
         **SAMPLING,
         **SCATTERING,
+        **SEQUENCES,
         **SPECTRA,
     }
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from onnx import TensorProto
 
-from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.draft import Item, Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.operation import Importer, Operator, Results
 
@@ -24,21 +25,31 @@ def _if(node: Operator) -> Results:
     return node.runner.run_graph(node.graph("then_branch" if known.any() else "else_branch"), (), node.place)
 
 
+def _shape_of(node: Operator, item: Item) -> list[int] | None:
+    """None of a sequence, which no run can choose."""
+    return list(node.shape(item)) if isinstance(item, Value) else None
+
+
+def _told(shapes: list[list[int] | None]) -> list[list[int] | str]:
+    return ["a sequence" if shape is None else shape for shape in shapes]
+
+
 def _chosen_by_the_run(node: Operator, condition: Value) -> list[Value]:
     """Both branches are computed, and of each result the one that counts is taken."""
     yes, no = (
         node.runner.run_graph(node.graph(name), (), node.place) for name in ("then_branch", "else_branch")
     )
-    shapes = [[list(node.shape(value)) for value in values] for values in (yes, no)]
-    if shapes[0] != shapes[1]:
-        node.known(0, f"condition between results of shapes {shapes[0]} and {shapes[1]}")
+    shapes = [[_shape_of(node, item) for item in items] for items in (yes, no)]
+    if shapes[0] != shapes[1] or None in shapes[0]:
+        node.known(0, f"condition between results of shapes {_told(shapes[0])} and {_told(shapes[1])}")
     scalar = node.value(node.reshaped(node.plain(condition), ()), condition.element)
     return [node.do("Where", scalar, one, other) for one, other in zip(yes, no, strict=True)]
 
 
 def _loop(node: Operator) -> Results:
     """Written out; what each turn gives is stacked."""
-    body, carried = node.graph("body"), [node.operand(i) for i in range(2, len(node.operands))]
+    body = node.graph("body")
+    carried: Sequence[Item] = [node.item(i) for i in range(2, len(node.operands))]
     turns = int(node.known_scalar(0, "trip count")) if node.has(0) else MAX_TURNS + 1
     stacks: list[list[Value]] = [[] for _ in body.output[1 + len(carried) :]]
     may_end = node.has(0) and not stacks  # by what the run finds
@@ -50,9 +61,10 @@ def _loop(node: Operator) -> Results:
             raise node.fail(f"a loop of more than {MAX_TURNS} turns is not supported")
         given = (node.number(turn, TensorProto.INT64), node.number(True, TensorProto.BOOL), *carried)
         condition, *results = node.runner.run_graph(body, given, node.place)
-        for stack, value in zip(stacks, results[len(carried) :], strict=True):
-            stack.append(value)
-        carried, goes_on = _after_turn(node, goes_on, condition, carried, results[: len(carried)])
+        for stack, item in zip(stacks, results[len(carried) :], strict=True):
+            stack.append(node.tensor_of(item))
+        after = results[: len(carried)]
+        carried, goes_on = _after_turn(node, goes_on, node.tensor_of(condition), carried, after)
     return [*carried, *(_stacked(node, stack, 0) for stack in stacks)]
 
 
@@ -61,13 +73,13 @@ def _known(node: Operator, condition: Value) -> bool:
 
 
 def _after_turn(
-    node: Operator, goes_on: Value, condition: Value, carried: list[Value], results: list[Value]
-) -> tuple[list[Value], Value]:
+    node: Operator, goes_on: Value, condition: Value, carried: Sequence[Item], results: Sequence[Item]
+) -> tuple[Sequence[Item], Value]:
     """Where only the run knows whether there was this turn, a choice of before and after."""
     if node.draft.array(goes_on) is not None:
         return results, condition
-    shapes = [[node.shape(value) for value in values] for values in (carried, results)]
-    if shapes[0] != shapes[1]:
+    shapes = [[_shape_of(node, item) for item in items] for items in (carried, results)]
+    if shapes[0] != shapes[1] or None in shapes[0]:
         _known(node, goes_on)
     was, still = (node.value(node.reshaped(node.plain(v), ()), v.element) for v in (goes_on, condition))
     chosen = [node.do("Where", was, after, before) for before, after in zip(carried, results, strict=True)]
@@ -135,7 +147,8 @@ def _scanned(node: Operator, ways: _Scan, operands: list[Value]) -> list[Value]:
             _row(node, v, a, steps - 1 - step if b else step)
             for v, a, b in zip(scanned, ways.axes, ways.backwards, strict=True)
         ]
-        results = list(node.runner.run_graph(body, (*state, *rows), node.place))
+        made = node.runner.run_graph(body, (*state, *rows), node.place)
+        results = [node.tensor_of(item) for item in made]
         state = results[: len(state)]
         for stack, value in zip(stacks, results[len(state) :], strict=True):
             stack.append(value)

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from onnx import TensorProto
 
-from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.draft import Item, Value
 from aot.frontend.onnx.elements import STORED
 from aot.frontend.onnx.importers.orders import cheapest_order, order_after
 from aot.frontend.onnx.operation import Importer, Operator, Results
@@ -18,8 +18,8 @@ from aot.ops.rearrange import Loops
 _MOST_ELEMENTS, _MOST_DIMENSIONS = 1 << 24, 32  # of a tensor whose shape the file computes
 
 
-def _identity(node: Operator) -> Value:
-    return node.operand(0)
+def _identity(node: Operator) -> Item:
+    return node.item(0)
 
 
 def _dropout(node: Operator) -> Results:

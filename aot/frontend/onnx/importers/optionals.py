@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from onnx import TensorProto
 
-from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.draft import Item, Value
 from aot.frontend.onnx.operation import Importer, Operator
 
 
@@ -14,14 +14,14 @@ def _has_element(node: Operator) -> Value:
     return node.number(node.has(0), TensorProto.BOOL)
 
 
-def _element(node: Operator) -> Value:
-    return node.operand(0)
+def _element(node: Operator) -> Item:
+    return node.item(0)
 
 
-def _optional(node: Operator) -> Value:
+def _optional(node: Operator) -> Item:
     if not node.has(0):
         raise node.fail("a value that is absent is not supported", "export the model with tensors only")
-    return node.operand(0)
+    return node.item(0)
 
 
 OPTIONALS: Mapping[str, Importer] = {

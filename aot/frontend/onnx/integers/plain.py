@@ -20,6 +20,7 @@ _KEEPING = frozenset(
         "Reshape",
         "Slice",
         "Split",
+        "SplitToSequence",
         "Squeeze",
         "Transpose",
         "Unsqueeze",
@@ -32,19 +33,21 @@ def with_plain_integers(node: Operator) -> Operator:
     """The same operator over operands without quantisation, if it computes with stored integers."""
     if node.proto.op_type in _KEEPING:
         return node
-    return replace(node, operands=tuple(v and _plain(node, v) for v in node.operands))
+    return replace(
+        node, operands=tuple(_plain(node, v) if isinstance(v, Value) else v for v in node.operands)
+    )
 
 
 def through_reals(node: Operator) -> Value | None:
     """An operator that compares or moves, over real numbers: with_integers makes one op of it."""
-    operands = [v for v in node.operands if v is not None]
+    operands = [v for v in node.operands if isinstance(v, Value)]
     quants = {node.draft.types[v.name].quant for v in operands}
     (quant, *others) = quants
     if node.proto.op_type not in _COMPARING or others or quant is None or node.result_count > 1:
         return None
     reals = [Value(node.apply(Dequantize(), v.name), v.order, TensorProto.FLOAT) for v in operands]
     (made,) = node.runner.run(node.proto, reals, node.place)
-    assert made is not None, "its importer gives one result"
+    assert isinstance(made, Value), "its importer gives one result"
     to = Quantize(node.dtype(operands[0]), halves_to_even=True)
     name = node.draft.apply(node.place, to, (made.name,), quant)
     return Value(name, made.order, operands[0].element)

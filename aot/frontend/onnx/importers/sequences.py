@@ -1,0 +1,102 @@
+"""Sequences of tensors: what they hold is known while the file is read, in the graph they are gone."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from aot.frontend.onnx.draft import Tensors, Value
+from aot.frontend.onnx.importers.moving import concatenated, sliced
+from aot.frontend.onnx.operation import Importer, Operator
+
+_MOST_PARTS = 4096  # of one tensor
+
+
+def _construct(node: Operator) -> Tensors:
+    return Tensors(tuple(node.operand(i) for i in range(len(node.operands))))
+
+
+def _empty(node: Operator) -> Tensors:
+    return Tensors(())
+
+
+def _length(node: Operator) -> Value:
+    return node.number(len(node.sequence(0).values), TensorProto.INT64)
+
+
+def _at(node: Operator) -> Value:
+    values = node.sequence(0).values
+    return values[_position(node, 1, len(values))]
+
+
+def _insert(node: Operator) -> Tensors:
+    values = node.sequence(0).values
+    place = _position(node, 2, len(values), is_between=True) if node.has(2) else len(values)
+    return Tensors((*values[:place], node.operand(1), *values[place:]))
+
+
+def _erase(node: Operator) -> Tensors:
+    values = node.sequence(0).values
+    place = _position(node, 1, len(values)) if node.has(1) else _within(node, len(values) - 1, len(values))
+    return Tensors((*values[:place], *values[place + 1 :]))
+
+
+def _position(node: Operator, operand: int, length: int, is_between: bool = False) -> int:
+    """Counted from the end where it is negative; between two tensors there is one place more."""
+    number = int(node.known_scalar(operand, "position"))
+    return _within(node, number + length if number < 0 else number, length + is_between)
+
+
+def _within(node: Operator, place: int, places: int) -> int:
+    if not 0 <= place < places:
+        raise node.fail(f"place {place} of a sequence is not one of {places}")
+    return place
+
+
+def _split(node: Operator) -> Tensors:
+    """Into parts of one size, the last of what is left; of given sizes; of one, whose dimension may go."""
+    x = node.operand(0)
+    axis = node.axis(node.integer("axis", 0), len(x.order))
+    parts = _parts(node, node.shape(x)[axis])
+    begins = [sum(parts[:i]) for i in range(len(parts))]
+    values = [sliced(node, x, {axis: range(b, b + p)}) for b, p in zip(begins, parts, strict=True)]
+    if node.has(1) or node.integer("keepdims", 1):
+        return Tensors(tuple(values))
+    place = node.number([axis], TensorProto.INT64)
+    return Tensors(tuple(node.do("Squeeze", value, place) for value in values))
+
+
+def _parts(node: Operator, size: int) -> tuple[int, ...]:
+    given = node.known(1, "split") if node.has(1) else np.asarray(1)
+    parts = tuple(int(part) for part in given.reshape(-1))
+    if given.ndim == 0:
+        each = parts[0]
+        if each < 1 or size > each * _MOST_PARTS:
+            raise node.fail(f"{size} in parts of {each} is not supported, up to {_MOST_PARTS} parts are")
+        return tuple(min(each, size - begin) for begin in range(0, size, each))
+    if sum(parts) != size or min(parts) < 0:
+        raise node.fail(f"parts {list(parts)} do not make {size}")
+    return parts
+
+
+def _concatenated(node: Operator) -> Value:
+    values, axis = list(node.sequence(0).values), node.integer("axis")
+    if not values:
+        raise node.fail("it joins no tensors, the sequence is empty")
+    if node.integer("new_axis", 0):
+        axis = node.axis(axis, len(values[0].order) + 1)
+        place = node.number([axis], TensorProto.INT64)
+        values = [node.do("Unsqueeze", value, place) for value in values]
+    return concatenated(node, values, axis)
+
+
+SEQUENCES: dict[str, Importer] = {
+    "ConcatFromSequence": _concatenated,
+    "SequenceAt": _at,
+    "SequenceConstruct": _construct,
+    "SequenceEmpty": _empty,
+    "SequenceErase": _erase,
+    "SequenceInsert": _insert,
+    "SequenceLength": _length,
+    "SplitToSequence": _split,
+}

@@ -1,0 +1,170 @@
+"""Sequences of tensors, as exporters write them for lists: resolved while the file is read, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx_oracle import run_onnx
+
+from aot.errors import ModelError
+from aot.frontend.onnx.read import read_onnx
+from aot.interpret import run_graph
+from aot.ops.rearrange import Rearrange
+from aot.ops.reshape import Reshape
+from aot.passes.pipeline import run_pipeline
+
+MAKE = helper.make_node
+X = np.arange(42, dtype=np.float32).reshape(7, 2, 3) / 10 - 2
+NUMBERS = {"zero": 0, "one": 1, "last": -1, "three": 3, "parts": [1, 4, 2], "long": [-1, 3]}
+
+
+def info(name: str, element: int, shape: Sequence[int] | None = None) -> helper.ValueInfoProto:
+    return helper.make_tensor_value_info(name, element, shape)
+
+
+def sequence(name: str) -> helper.ValueInfoProto:
+    return helper.make_tensor_sequence_value_info(name, TensorProto.FLOAT, None)
+
+
+def appended() -> GraphProto:
+    """A turn of a loop that appends a piece of x, as a script that fills a list has it."""
+    nodes = [
+        MAKE("Gather", ["x", "turn"], ["row"], axis=0),
+        MAKE("Tanh", ["row"], ["element"]),
+        MAKE("SequenceInsert", ["before", "element"], ["after"]),
+        MAKE("Identity", ["on"], ["goes_on"]),
+    ]
+    given = [info("turn", TensorProto.INT64, []), info("on", TensorProto.BOOL, []), sequence("before")]
+    return helper.make_graph(nodes, "turn", given, [info("goes_on", TensorProto.BOOL, []), sequence("after")])
+
+
+def negated() -> GraphProto:
+    given, made = info("element", TensorProto.FLOAT), info("minus", TensorProto.FLOAT)
+    return helper.make_graph([MAKE("Neg", ["element"], ["minus"])], "each", [given], [made])
+
+
+SPLIT = MAKE("SplitToSequence", ["x"], ["s"])
+NETWORKS: Mapping[str, list[NodeProto]] = {
+    "parts of one size, the last smaller": [
+        MAKE("SplitToSequence", ["x", "three"], ["s"], axis=0),
+        MAKE("SequenceAt", ["s", "last"], ["y"]),
+    ],
+    "parts of given sizes, joined in another order": [
+        MAKE("SplitToSequence", ["x", "parts"], ["s"], axis=0),
+        MAKE("SequenceAt", ["s", "one"], ["b"]),
+        MAKE("SequenceErase", ["s", "one"], ["t"]),
+        MAKE("SequenceInsert", ["t", "b", "zero"], ["u"]),
+        MAKE("ConcatFromSequence", ["u"], ["y"], axis=0),
+    ],
+    "unbound and stacked elsewhere": [
+        MAKE("SplitToSequence", ["x"], ["s"], axis=1, keepdims=0),
+        MAKE("Identity", ["s"], ["t"]),
+        MAKE("ConcatFromSequence", ["t"], ["y"], axis=-1, new_axis=1),
+    ],
+    "a list of one after the other": [
+        MAKE("Relu", ["x"], ["r"]),
+        MAKE("SequenceConstruct", ["x", "r"], ["s"]),
+        MAKE("SequenceInsert", ["s", "r", "last"], ["t"]),
+        MAKE("SequenceErase", ["t"], ["u"]),
+        MAKE("ConcatFromSequence", ["u"], ["y"], axis=2),
+    ],
+    "a length that shapes are made of": [
+        SPLIT,
+        MAKE("SequenceLength", ["s"], ["n"]),
+        MAKE("Mul", ["n", "long"], ["shape"]),
+        MAKE("Abs", ["shape"], ["positive"]),
+        MAKE("Slice", ["positive", "one_place", "two_place"], ["columns"]),
+        MAKE("Concat", ["minus_place", "columns"], ["wanted"], axis=0),
+        MAKE("Flatten", ["x"], ["flat"], axis=0),
+        MAKE("Reshape", ["flat", "wanted"], ["y"]),
+    ],
+    "a list that a loop fills": [
+        MAKE("SequenceEmpty", [], ["none"]),
+        MAKE("Loop", ["three", "", "none"], ["s"], body=appended()),
+        MAKE("ConcatFromSequence", ["s"], ["y"], axis=0, new_axis=1),
+    ],
+    "each of a list": [
+        SPLIT,
+        MAKE("SequenceMap", ["s"], ["t"], body=negated()),
+        MAKE("SequenceAt", ["t", "three"], ["y"]),
+    ],
+}
+PLACES = {"one_place": [1], "two_place": [2], "minus_place": [-1]}
+
+
+def file_of(nodes: list[NodeProto], result: helper.ValueInfoProto, position: bool = False) -> bytes:
+    constants = {**NUMBERS, **PLACES}
+    stored = [numpy_helper.from_array(np.asarray(v, np.int64), name) for name, v in constants.items()]
+    inputs = [info("x", TensorProto.FLOAT, X.shape), *([info("p", TensorProto.INT64, [])] * position)]
+    graph = helper.make_graph(nodes, "net", inputs, [result], stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    data: bytes = model.SerializeToString()
+    return data
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_lists_of_tensors_give_what_onnx_runtime_gives(
+    name: str, require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
+    data = file_of(NETWORKS[name], info("y", TensorProto.FLOAT))
+    (wanted,) = run_onnx(data, {"x": X})
+    made = run_graph(read_onnx(data, "lists.onnx"), {"x": X})["y"]
+    assert made.shape == wanted.shape
+    assert np.allclose(made, wanted, rtol=1e-6)
+
+
+def test_a_part_taken_from_a_list_is_one_copy() -> None:
+    data = file_of(NETWORKS["parts of one size, the last smaller"], info("y", TensorProto.FLOAT))
+    graph = run_pipeline(read_onnx(data, "lists.onnx"))
+    (part,) = (node.op for node in graph.nodes if not isinstance(node.op, Reshape))
+    assert isinstance(part, Rearrange)
+    assert part.offset == 36
+
+
+@pytest.mark.parametrize(
+    ("nodes", "result", "what"),
+    [
+        ([SPLIT], sequence("s"), "a sequence of 7 tensors is no output"),
+        ([SPLIT, MAKE("Relu", ["s"], ["y"])], info("y", 1), "it gets a sequence where a tensor is needed"),
+        ([MAKE("SequenceAt", ["x", "one"], ["y"])], info("y", 1), "a tensor where a sequence is needed"),
+        (
+            [MAKE("SequenceConstruct", ["x"], ["s"]), MAKE("SequenceAt", ["s", "three"], ["y"])],
+            info("y", 1),
+            "place 3 of a sequence is not one of 1",
+        ),
+        (
+            [MAKE("SplitToSequence", ["x", "long"], ["s"]), MAKE("SequenceAt", ["s", "one"], ["y"])],
+            info("y", 1),
+            "parts [-1, 3] do not make 7",
+        ),
+        (
+            [MAKE("SplitToSequence", ["x", "zero"], ["s"]), MAKE("SequenceAt", ["s", "one"], ["y"])],
+            info("y", 1),
+            "7 in parts of 0 is not supported",
+        ),
+        (
+            [MAKE("SequenceEmpty", [], ["s"]), MAKE("ConcatFromSequence", ["s"], ["y"], axis=0)],
+            info("y", 1),
+            "the sequence is empty",
+        ),
+    ],
+)
+def test_what_no_list_can_give_is_refused(
+    nodes: list[NodeProto], result: helper.ValueInfoProto, what: str
+) -> None:
+    with pytest.raises(ModelError) as error:
+        read_onnx(file_of(nodes, result), "lists.onnx")
+    assert what in error.value.what
+
+
+def test_a_place_that_comes_with_the_run_is_refused_with_the_option_that_fixes_it() -> None:
+    data = file_of([SPLIT, MAKE("SequenceAt", ["s", "p"], ["y"])], info("y", TensorProto.FLOAT), True)
+    with pytest.raises(ModelError, match='its position "p" must be known') as error:
+        read_onnx(data, "lists.onnx")
+    assert error.value.hint == "fix it: --value p=..."
+    graph = read_onnx(data, "lists.onnx", values={"p": np.asarray(2, np.int64)})
+    assert np.array_equal(run_graph(graph, {"x": X})["y"], X[2:3])
