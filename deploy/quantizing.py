@@ -157,6 +157,7 @@ def _quantize_file(
     data: bytes, path: Path, prepared: Path, int8: Path, calibration: Calibration, method: str
 ) -> None:
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     newer = prepared.with_name("newer.onnx")
@@ -173,18 +174,24 @@ def _quantize_file(
             per_channel=True,
             activation_type=QuantType.QInt8,
             weight_type=QuantType.QInt8,
+            op_types_to_quantize=[*QLinearOpsRegistry, *QDQRegistry, "LogSoftmax"],
             calibrate_method=CalibrationMethod[METHODS[method]],
             extra_options={"TensorQuantOverrides": _fixed_steps(prepared)},
         )
 
 
 def _fixed_steps(prepared: Path) -> dict[str, list[dict[str, Any]]]:
-    """What softmax gives lies between 0 and 1: in these steps it is computed with integers, as in TFLite."""
+    """Steps in which a softmax is computed with integers, as in TFLite, and its logarithm, from -16 to 0."""
     from onnxruntime.quantization.quant_utils import load_model_with_shape_infer
 
-    step = {"scale": np.array(1 / 256, np.float32), "zero_point": np.array(-128, np.int8)}
+    steps = {"Softmax": (1 / 256, -128), "LogSoftmax": (1 / 16, 127)}
     nodes = load_model_with_shape_infer(prepared).graph.node
-    return {node.output[0]: [dict(step)] for node in nodes if node.op_type == "Softmax"}
+    return {
+        node.output[0]: [{"scale": np.array(scale, np.float32), "zero_point": np.array(zero, np.int8)}]
+        for node in nodes
+        if node.op_type in steps
+        for scale, zero in [steps[node.op_type]]
+    }
 
 
 def _layer_errors(

@@ -88,6 +88,20 @@ def test_integer_ends_leave_no_real_number_and_give_the_same(
         assert np.array_equal((found.astype(np.float32) + 128) / 256, wanted)
 
 
+def test_a_logarithm_of_a_softmax_is_computed_with_integers(tmp_path: Path, run_deploy: Deploy) -> None:
+    """In steps of a sixteenth; what is less than the largest by more than 16 is lost in them."""
+    np.savez(tmp_path / "calib.npz", x=IMAGES)
+    out = tmp_path / "a.tflite"
+    words = ("--data", tmp_path / "calib.npz", "-o", out, "--io", "int8")
+    said = run_deploy("quantize", network(tmp_path / "net.onnx", last="LogSoftmax"), *words)
+    assert said.status == 0, said.err
+    graph = load_model(out)
+    assert {tensor.dtype for tensor in graph.types.values()} & {DType.F32} == set()
+    last = graph.types[graph.outputs[0]].quant
+    assert graph.nodes[-1].op.name == "log_softmax"
+    assert (last is not None and last.scale, last is not None and last.zero_point) == (1 / 16, 127)
+
+
 def test_an_end_in_real_numbers_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
     np.savez(tmp_path / "calib.npz", x=IMAGES)
     words = ("--data", tmp_path / "calib.npz", "-o", tmp_path / "a.onnx", "--io", "int8")

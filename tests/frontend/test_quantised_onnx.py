@@ -324,6 +324,7 @@ PATTERNS = {
     "global average": Pattern(one("GlobalAveragePool"), ("rearrange", "mean")),
     "reduced mean": Pattern(reduced, ("rearrange", "mean")),
     "softmax": Pattern(one("Softmax", scale=1 / 256, zero_point=-128), ("softmax",)),
+    "log softmax": Pattern(one("LogSoftmax", scale=1 / 16, zero_point=127), ("log_softmax",)),
     "concat": Pattern(concatenated, ("lookup", "lookup", "concat"), 0),
     "pad": Pattern(padded, ("pad", "pad"), 0),
     "transpose, slice, reshape": Pattern(moved, ("rearrange", "rearrange"), 0),

@@ -9,6 +9,8 @@ import numpy as np
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.operation import Importer, Operator
 from aot.ir.graph import Array
+from aot.ops.log_softmax import LogSoftmax
+from aot.ops.op import Op
 from aot.ops.softmax import Softmax
 
 
@@ -85,31 +87,26 @@ def _lp_normalization(node: Operator) -> Value:
 
 
 def _softmax(node: Operator) -> Value:
+    return _shares(node, Softmax(1.0))
+
+
+def _log_softmax(node: Operator) -> Value:
+    return _shares(node, LogSoftmax())
+
+
+def _shares(node: Operator, op: Op) -> Value:
     """Along one dimension; before set 13 along all from the axis on, as one."""
     x = node.operand(0)
     shape = node.shape(x)
     axis = node.axis(node.integer("axis", -1 if node.version >= 13 else 1), max(1, len(shape)))
     if node.version < 13 or not shape:
         flat = node.reshaped(node.plain(x), (prod(shape[:axis]), prod(shape[axis:])))
-        return node.value(node.reshaped(node.apply(Softmax(1.0), flat), shape), x.element)
+        return node.value(node.reshaped(node.apply(op, flat), shape), x.element)
     order = [a for a in range(len(shape)) if a != axis] + [axis]
     turned = node.do("Transpose", x, perm=order)
-    made = node.apply(Softmax(1.0), node.plain(turned))
+    made = node.apply(op, node.plain(turned))
     back = [order.index(a) for a in range(len(shape))]
     return node.do("Transpose", node.value(made, x.element), perm=back)
-
-
-def _log_softmax(node: Operator) -> Value:
-    """x - log(sum(exp(x))), counted from the largest."""
-    x = node.operand(0)
-    shape = node.shape(x)
-    axis = node.axis(node.integer("axis", -1 if node.version >= 13 else 1), max(1, len(shape)))
-    if node.version < 13:
-        flat = (prod(shape[:axis]), prod(shape[axis:]))
-        x, axis = node.value(node.reshaped(node.plain(x), flat), x.element), 1
-    logs = node.do("ReduceLogSumExp", x, node.number([axis], 7), keepdims=1)
-    made = node.do("Sub", x, logs)
-    return node.value(node.reshaped(node.plain(made), shape), x.element)
 
 
 NORMALISING: dict[str, Importer] = {

@@ -19,7 +19,7 @@ from aot.frontend.onnx.integers.layers import Form, product, weighted
 from aot.frontend.onnx.integers.match import Island, Layer, layer_before
 from aot.frontend.onnx.integers.moves import lift_quantisations, sink_dequantisations
 from aot.frontend.onnx.integers.signed import with_quantised_inputs, with_signed_integers
-from aot.frontend.onnx.integers.small import average, mean, pair, softmax
+from aot.frontend.onnx.integers.small import average, mean, pair, shares
 from aot.frontend.onnx.integers.tables import table
 from aot.frontend.onnx.stored import Stored
 from aot.ir.graph import Graph, Node
@@ -31,6 +31,7 @@ from aot.ops.binary import Add, Mul, Sub
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
@@ -46,9 +47,10 @@ _FORMS: Mapping[type[Op], Callable[[Island, Layer, Activation], Form | None]] = 
     Conv2d: weighted,
     Dense: weighted,
     DepthwiseConv2d: weighted,
+    LogSoftmax: shares,
     Mean: mean,
     Mul: pair,
-    Softmax: softmax,
+    Softmax: shares,
     Sub: pair,
 }
 _FIRST: tuple[Callable[[Graph], Graph], ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from aot.frontend.onnx.integers.layers import Form, ones
@@ -11,11 +12,15 @@ from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.binary import Binary, Mul
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.log_softmax import LogSoftmax
+from aot.ops.op import Op
 from aot.ops.reduce import Mean
 from aot.ops.requant import quant_of
 from aot.ops.rounding import rounding_of, scales_in_single
 from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING
+
+_STEPS: Mapping[type[Op], tuple[float, int]] = {Softmax: (1 / 256, -128), LogSoftmax: (1 / 16, 127)}
 
 
 def pair(island: Island, layer: Layer, activation: Activation) -> Form | None:
@@ -62,11 +67,11 @@ def mean(island: Island, layer: Layer, activation: Activation) -> Form | None:
     return None if x is None or activation is not Activation.NONE else Form(layer.node.op, (x,))
 
 
-def softmax(island: Island, layer: Layer, activation: Activation) -> Form | None:
-    """Where the result is in the steps that the integer softmax gives."""
+def shares(island: Island, layer: Layer, activation: Activation) -> Form | None:
+    """Where the result is in the steps that the integer softmax gives, or its logarithm."""
     x = island.integers(layer.node.inputs[0])
     out = quant_of(island.graph.types[layer.quantise.outputs[0]])
     if x is None or island.type(x).dtype is not DType.I8 or activation is not Activation.NONE:
         return None
-    assert isinstance(layer.node.op, Softmax)
-    return Form(layer.node.op, (x,)) if (out.scale, out.zero_point) == (1 / 256, -128) else None
+    steps = _STEPS[type(layer.node.op)]
+    return Form(layer.node.op, (x,)) if (out.scale, out.zero_point) == steps else None
