@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from aot.errors import OutputError
@@ -12,32 +13,23 @@ from aot.errors import OutputError
 def write_whole(path: Path, data: bytes, what: str = "the file") -> None:
     """An earlier file stays until the new one is complete. Raises OutputError."""
     path = path.resolve()  # a link stays a link
+    partial = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
-        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise OutputError(
-            f"{what} cannot be written: {error.strerror}", str(path), _folder_hint(path.parent)
-        ) from None
-    partial = Path(beside)
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with partial.open("xb") as file:
             file.write(data)
-        partial.chmod(0o666 & ~_umask())  # mkstemp's own mode is for secrets
         partial.replace(path)
     except OSError as error:
-        raise OutputError(f"{what} cannot be written: {error.strerror}", str(path)) from None
+        raise OutputError(
+            f"{what} cannot be written: {error.strerror}", str(path), _way_out(path.parent, error)
+        ) from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
 
 
-def _folder_hint(folder: Path) -> str:
-    if folder.is_dir():
-        return "choose a folder that you may write to"
-    return f"make the folder first: mkdir -p {folder}"
-
-
-def _umask() -> int:
-    """The only way to read it is to set it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _way_out(folder: Path, error: OSError) -> str:
+    if not folder.is_dir():
+        return f"make the folder first: mkdir -p {folder}"
+    if error.errno == errno.ENOSPC:
+        return "make room, or name a file elsewhere"
+    return "choose a folder that you may write to"

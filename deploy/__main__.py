@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -21,6 +22,8 @@ WRONG_USAGE = 2
 OUR_BUG = 70  # EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # as shells count: 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE
+# What a machine may lack at any time: room, memory, rights, open files.
+_LACKS = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE)
 _HELP = ("-h", "--help", "help")
 
 
@@ -40,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output has gone, as in `deploy ... | head`. Python would complain at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
+    except OSError as error:
+        return _report_machine(error)
     except Exception:  # whatever it is, it is not the user's problem
         _report_bug()
         return OUR_BUG
@@ -97,6 +102,15 @@ def _unknown(name: str) -> int:
         file=sys.stderr,
     )
     return WRONG_USAGE
+
+
+def _report_machine(error: OSError) -> int:
+    """A full disk is nobody's bug, wherever it is met."""
+    if error.errno not in _LACKS:
+        _report_bug()
+        return OUR_BUG
+    print(DeployError(os.strerror(error.errno), str(error.filename or "")), file=sys.stderr)
+    return USERS_PROBLEM
 
 
 def _report_bug() -> None:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from aot.errors import ToolError
 from boards.board import Board
 from codegen.arenas import Arena
+from codegen.whole_file import write_whole
 from platforms.base import CompilerPlatform, Firmware
 from platforms.build import (
     build_folder,
@@ -119,9 +119,7 @@ class Workshop:
         self._run(argv)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            beside = Path(tempfile.mkstemp(dir=kept.parent)[1])
-            shutil.copyfile(made, beside)
-            beside.replace(kept)
+            write_whole(kept, made.read_bytes(), "the object file")
 
     def _kept(self, argv: Sequence[str], source: str) -> Path | None:
         if self.objects is None:

@@ -75,7 +75,8 @@ def test_a_failure_leaves_the_earlier_archive_and_nothing_else(
 
     monkeypatch.setattr(Path, "replace", no_space)
     assert refusal(compiled, archive_path) == (
-        "error: the archive cannot be written: No space left on device\n  residual.tar"
+        "error: the archive cannot be written: No space left on device\n  residual.tar\n"
+        "  hint: make room, or name a file elsewhere"
     )
     assert list(archive_path.parent.iterdir()) == [archive_path]
     assert read_archive(archive_path).runtime != {}

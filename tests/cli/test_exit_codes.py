@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 import deploy.__main__ as program
+from codegen.version import VERSION
 
 Run = Callable[..., Any]
 
@@ -48,8 +51,18 @@ def test_a_bug_gives_70_with_traceback_and_version(run_deploy: Run, monkeypatch:
     outcome = run_deploy("doctor")
     assert outcome.status == 70
     assert "RuntimeError: boom" in outcome.err
-    assert f"This is a bug in Solder {program._version()}" in outcome.err
+    assert f"This is a bug in Solder {VERSION}" in outcome.err
     assert "Please report it" in outcome.err
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EMFILE])
+def test_what_this_machine_lacks_is_no_bug(
+    number: int, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lack = OSError(number, os.strerror(number), "/some/file")
+    monkeypatch.setattr(program, "load_command", lambda _name: command_that(raises=lack))
+    outcome = run_deploy("doctor")
+    assert (outcome.status, outcome.err) == (1, f"error: {os.strerror(number)}\n  /some/file\n")
 
 
 def test_ctrl_c_ends_without_a_traceback(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:

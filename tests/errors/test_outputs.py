@@ -34,7 +34,11 @@ def read_only_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    def opened(path: Path, mode: str = "r", **settings: Any) -> Any:
+        return refuse() if "x" in mode else opens(path, mode, **settings)
+
+    opens = Path.open
+    monkeypatch.setattr(Path, "open", opened)
     monkeypatch.setattr("tempfile.mkdtemp", refuse)
 
 
