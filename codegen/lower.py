@@ -16,6 +16,7 @@ from aot.plan.model import Kind
 from aot.target import Optimize, Target
 from codegen.formats import Want, dense_format, serves, wanted_format
 from codegen.kernels.default_points import default_points, with_default
+from codegen.kernels.fused_sums import with_fused_sums
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.relayout import copy_constant, copy_constant_rows, relayout
@@ -162,7 +163,8 @@ class _Lowering:
         def lower(tuned: Mapping[str, Point]) -> Kernel:
             wanted = {**self.defaults, **tuned}
             made = op_kernel.lower(replace(site, tuned=wanted), formats, result.format)
-            return with_default(with_sketches(made, wanted), self.defaults)
+            made = with_fused_sums(with_sketches(made, wanted), self.target)
+            return with_default(made, self.defaults)
 
         kernel = lower(self.tuned)
         assert kernel.whole == in_one_piece, f"{node.op.name} does not do as it wants"

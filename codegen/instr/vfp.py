@@ -5,8 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from aot.ir.types import DType
 from codegen.instr.instruction import Function
+
+
+def _fused(a: float, b: float, total: float) -> float:
+    return float(np.float32(float(a) * float(b) + float(total)))
+
+
+FUSED = Function(
+    "real_fused",
+    DType.F32,
+    """\
+/* total + a * b, rounded once: VFMA. */
+static inline float real_fused(float a, float b, float total)
+{
+    return fmaf(a, b, total);
+}
+""",
+    _fused,
+    ("math.h",),
+)
 
 
 def truncation(name: str, compute: Callable[[Any], Any]) -> Function:

@@ -48,6 +48,10 @@ class Site:
         return self.target.has(Feature.MVE)
 
     @property
+    def fpu(self) -> bool:
+        return self.target.has(Feature.FPU)
+
+    @property
     def dsp(self) -> bool:
         return self.target.has(Feature.DSP)
 
@@ -129,6 +133,7 @@ class Kernel:
     row_turns: Mapping[str, Turns] = field(default_factory=dict)  # which part of those, where they recur
     space: Space | None = None  # None: there is nothing to choose
     point: Point = field(default_factory=dict)  # of that space
+    sketch: Point = field(default_factory=dict)  # of the space of its nest, where it has none of its own
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
     slowed_by_edges: bool = False  # rows with margins would be read faster
     whole: bool = False  # then `proc` runs once, over tensors in one piece

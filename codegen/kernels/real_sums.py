@@ -13,9 +13,11 @@ from aot.ops.activation import Activation
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense, steps_of
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.target import Optimize
 from codegen.formats import Want
 from codegen.instr.real import clamp_real
 from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.real_tiles import depthwise_tile, dot_tile
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
@@ -123,6 +125,10 @@ def _clamped(site: Site, value: Expr) -> Expr:
     return value if op.activation is Activation.NONE else Apply(clamp_real(op.activation), (value,))
 
 
+def _has_tiles(site: Site) -> bool:
+    return site.fpu and site.optimize is not Optimize.SIZE
+
+
 def _tiled(proc: Proc) -> Proc:
     """Several channels side by side in the innermost loop."""
     proc = split(proc, "o", _CHANNELS, "ob", "oi")
@@ -155,10 +161,14 @@ def _conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     inside = variable("r") * (columns * depth) + variable("t") * length + variable("k")
     window = _Window(rows, taps, length, pixel * x.x_step + variable("k"), variable("o") * reach + inside)
     name = f"conv2d_{rows}x{columns}_{depth}_to_{channels}_by_{y.width}_reals"
+    proc, sketch = _nest(name, _x(x, rows), _y(y), site, y, window), dot_tile(y.width, channels, length)
+    has_tiles = _has_tiles(site)
+    tile = f"{sketch['column']} pixels x {sketch['o']}" if has_tiles else f"{_CHANNELS}"
     return Kernel(
         schedule="reals",
-        why=f"{_CHANNELS} channels at a time",
-        proc=_tiled(_nest(name, _x(x, rows), _y(y), site, y, window)),
+        why=f"{tile} channels at a time",
+        proc=proc if has_tiles else _tiled(proc),
+        sketch=sketch if has_tiles else {},
         summary=f"One row of a convolution: {rows}x{columns}, {depth} -> {channels}, {y.width} pixels.",
         access=(RowAccess(op.stride[0], -op.padding[0][0], rows, op.dilation[0]),),
         constants=_tables(site),
@@ -186,12 +196,15 @@ def _depthwise_conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> 
         Store(at(ys, (column + y.left) * y.x_step + out * y.c_step), _clamped(site, load(total))),
     )
     loops = For("column", y.width, (For("c", x.channels, (For("m", op.multiplier, body),)),))
+    if _has_tiles(site):
+        loops = For("c", x.channels, (For("m", op.multiplier, (For("column", y.width, body),)),))
     params = (xs, ys, ws) if site.constants.get(2) is None else (xs, ys, ws, start)
     name = f"depthwise_conv2d_{rows}x{columns}_{channels}_by_{y.width}_reals"
     return Kernel(
         schedule="reals",
         why="the only one",
         proc=Proc(name, params, (loops,)),
+        sketch=depthwise_tile(y.width, rows, columns) if _has_tiles(site) else {},
         summary=f"One row of a depthwise convolution: {rows}x{columns}, {channels}, {y.width} pixels.",
         access=(RowAccess(op.stride[0], -op.padding[0][0], rows, op.dilation[0]),),
         constants=_tables(site),

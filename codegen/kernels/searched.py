@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.loops.ir import Proc
 from codegen.loops.sketches import Nest, apply, is_sound, nest_of
 
+_AS_IT_IS: Point = MappingProxyType({})
 
-def sketch_space(proc: Proc, nest: Nest) -> Space:
-    """Its default is the nest as it is."""
+
+def sketch_space(proc: Proc, nest: Nest, sketch: Point = _AS_IT_IS) -> Space:
+    """By default the nest as it is, but for the numbers of `sketch`."""
     knobs = tuple(Knob(name, values) for name, values in nest.open_numbers.items())
 
     def is_legal(point: Point) -> bool:
         return nest.allows(point) and is_sound(proc, nest.steps(point))
 
     task = f"{proc.name} nest {proc.params[0].dtype.value}"
-    return Space(task, knobs, dict.fromkeys((k.name for k in knobs), 1), is_legal, nest.extents)
+    default = {**dict.fromkeys((k.name for k in knobs), 1), **sketch}
+    return Space(task, knobs, default, is_legal, nest.extents)
 
 
 def with_sketches(kernel: Kernel, tuned: Mapping[str, Point]) -> Kernel:
@@ -28,6 +32,6 @@ def with_sketches(kernel: Kernel, tuned: Mapping[str, Point]) -> Kernel:
     is_ruled = not kernel.row_turns and not any(access.given for access in kernel.access)
     if kernel.space is not None or nest is None or not is_ruled:
         return kernel
-    space = sketch_space(kernel.proc, nest)
+    space = sketch_space(kernel.proc, nest, kernel.sketch)
     point = space.chosen(tuned)
     return replace(kernel, proc=apply(kernel.proc, nest.steps(point)), space=space, point=point)

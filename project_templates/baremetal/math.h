@@ -8,6 +8,7 @@ float exp2f(float x);
 float expf(float x);
 float fabsf(float x);
 float floorf(float x);
+float fmaf(float x, float y, float z);
 float fmaxf(float x, float y);
 float fminf(float x, float y);
 float fmodf(float x, float y);

@@ -26,10 +26,12 @@ from aot.ops.reduce import COLUMNS, ROWS, Mean
 from aot.ops.softmax import Softmax
 from aot.ops.unary import HardSwish, Logistic, Tanh
 from aot.passes.pipeline import run_pipeline
+from aot.target import Feature, Target
 from codegen.lower import lower_graph
 from codegen.model import CompileOptions
 from platforms.shared_library import build
 
+WITH_FPU = Target("cortex-m33", frozenset({Feature.FPU, Feature.UNALIGNED}))
 NEAR = 1e-5  # of the largest result
 IMAGE = (1, 5, 6, 3)
 PADS = ((1, 0), (2, 1))
@@ -40,12 +42,20 @@ def case(name: str, op: object, shape: tuple[int, ...], *weights: tuple[int, ...
     return op_case(f"{name}_reals", op, [float32(*shape)], float32(), constants)  # type: ignore[arg-type]
 
 
+TILED = (  # as an FPU has them: tiles with something left over, windows written out and not
+    case("conv2d_of_tiles", Conv2d(activation=Activation.RELU6), (1, 2, 9, 17), (7, 1, 1, 17), (7,)),
+    case("conv2d_of_strides", Conv2d((1, 2), (1, 1), PADS), (1, 4, 11, 1), (5, 3, 3, 1), (5,)),
+    case("depthwise_of_tiles", DepthwiseConv2d(padding=((1, 1), (1, 1))), (1, 3, 13, 5), (3, 3, 5), (5,)),
+    case("depthwise_of_many_taps", DepthwiseConv2d((1, 2), multiplier=2), (1, 5, 17, 1), (5, 5, 2)),
+    case("depthwise_of_one_pixel", DepthwiseConv2d(), (1, 4, 1, 3), (4, 1, 3), (3,)),
+)
 WRITTEN = (
     case("conv2d", Conv2d(padding=PADS, activation=Activation.RELU), IMAGE, (6, 3, 2, 3), (6,)),
     case("conv2d_dilated", Conv2d((2, 1), (1, 2), ((1, 1), (2, 2))), IMAGE, (5, 3, 2, 3)),
     case("conv2d_one", Conv2d(), (1, 1, 1, 3), (2, 1, 1, 3), (2,)),
     case("depthwise_conv2d", DepthwiseConv2d((2, 1), (1, 1), PADS), IMAGE, (2, 3, 3), (3,)),
     case("depthwise_multiplied", DepthwiseConv2d(multiplier=2), IMAGE, (2, 3, 6), (6,)),
+    *TILED,
     case("dense", Dense(Activation.RELU6), (1, 9), (7, 9), (7,)),
     case("dense_of_rows", Dense(), (3, 9), (2, 9)),
     case("average_pool2d", AveragePool2d((2, 3), (1, 2), PADS), IMAGE),
@@ -91,13 +101,17 @@ def test_a_loop_nest_on_reals_is_near_the_reference(name: str) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [*((name, PLAIN) for name in CASES), *((case.name, WITH_FPU) for case in WRITTEN)],
+    ids=lambda value: value if isinstance(value, str) else value.core,
+)
 def test_c_on_reals_is_near_the_reference(
-    name: str, require_tool: Callable[..., None], tmp_path: Path
+    name: str, target: Target, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("gcc")
     graph = CASES[name].graph
-    host = build(compiled(graph, PLAIN, CompileOptions(), "reals").sources, tmp_path)
+    host = build(compiled(graph, target, CompileOptions(), "reals").sources, tmp_path)
     for inputs in samples_of(CASES[name]):
         host.arenas[0][:] = 0xA5
         assert is_near(host.run(inputs)["y"], run_graph(graph, inputs)["y"])
