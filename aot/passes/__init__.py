@@ -18,6 +18,7 @@ from aot.passes.rows_of_joins import rows_of_joins
 from aot.passes.rows_of_matrices import rows_of_matrices
 from aot.passes.rows_of_rearrangements import rows_of_rearrangements
 from aot.passes.step import Pass
+from aot.passes.tables_of_gathers import tables_of_gathers
 from aot.passes.transposed_factors import transposed_factors
 
 PIPELINE: tuple[Pass, ...] = (
@@ -28,6 +29,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("remove-identity", remove_identity, "before duplicates are sought: it makes reads equal"),
     Pass("merge-duplicates", merge_duplicates, "before dead channels: a value's readers must all be known"),
     Pass("merge-pads", merge_pads, "after duplicates are gone: of two equal pads one is enough"),
+    Pass("tables-of-gathers", tables_of_gathers, "before tables are merged: it makes more of them"),
     Pass("merge-tables", merge_tables, "after duplicates are gone: an op with one reader can be taken in"),
     Pass(
         "permute-dense-weights",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping
 
 import numpy as np
 import tflite
 
+from aot.frontend.tflite.picks import PICKS
+from aot.frontend.tflite.sheet import Fields, Sheet, Writer, input_of, view
 from aot.ir.graph import Array, Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
@@ -19,29 +20,10 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.pad import Pad
-from aot.ops.rearrange import Rearrange
 from aot.ops.reduce import Mean
 from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING, Padding, Pair, same_padding
 from aot.ops.unary import Clamp, LeakyRelu
-
-Fields = float | str
-
-
-class Sheet(Protocol):
-    """The file while it is being written (aot.frontend.tflite.write)."""
-
-    def type(self, name: str) -> TensorType: ...
-    def array(self, name: str) -> Array | None: ...
-    def value(self, name: str) -> int: ...
-    def tensor(self, name: str, tensor: TensorType, data: Array | None = None) -> int: ...
-    def integers(self, name: str, values: Sequence[int] | Array) -> int: ...
-    def operator(
-        self, code: str, version: int, inputs: Sequence[int], output: int, options: str = "", **fields: Fields
-    ) -> None: ...
-
-
-Writer = Callable[[Sheet, Node], str | None]
 
 _ACTIVATIONS = {
     Activation.NONE: tflite.ActivationFunctionType.NONE,
@@ -50,12 +32,6 @@ _ACTIVATIONS = {
     Activation.RELU6: tflite.ActivationFunctionType.RELU6,
     Activation.RELU_N1_TO_1: tflite.ActivationFunctionType.RELU_N1_TO_1,
 }
-
-
-def _input(node: Node, number: int = 0) -> str:
-    name = node.inputs[number]
-    assert name is not None, f"{node.name} has no input {number}"
-    return name
 
 
 def _plain(code: str, version: int = 1, options: str = "") -> Writer:
@@ -70,12 +46,7 @@ def _plain(code: str, version: int = 1, options: str = "") -> Writer:
 
 def _reshape(sheet: Sheet, node: Node) -> None:
     output = node.outputs[0]
-    _view(sheet, sheet.value(_input(node)), sheet.value(output), sheet.type(output).shape)
-
-
-def _view(sheet: Sheet, source: int, target: int, shape: tuple[int, ...]) -> None:
-    wanted = sheet.integers(f"shape_{target}", shape)
-    sheet.operator("RESHAPE", 1, (source, wanted), target, "ReshapeOptions")
+    view(sheet, sheet.value(input_of(node)), sheet.value(output), sheet.type(output).shape)
 
 
 def _binary(code: str, options: str) -> Writer:
@@ -95,22 +66,22 @@ def _binary(code: str, options: str) -> Writer:
 def _clamp(sheet: Sheet, node: Node) -> str | None:
     assert isinstance(node.op, Clamp)
     code = {Activation.RELU: "RELU", Activation.RELU6: "RELU6"}.get(node.op.activation)
-    x, y = sheet.type(_input(node)), sheet.type(node.outputs[0])
+    x, y = sheet.type(input_of(node)), sheet.type(node.outputs[0])
     if code is None or (code == "RELU6" and x.quant != y.quant):
         return f"{node.op.activation.value} that stands alone"
-    sheet.operator(code, 2, (sheet.value(_input(node)),), sheet.value(node.outputs[0]))
+    sheet.operator(code, 2, (sheet.value(input_of(node)),), sheet.value(node.outputs[0]))
     return None
 
 
 def _leaky_relu(sheet: Sheet, node: Node) -> None:
     assert isinstance(node.op, LeakyRelu)
-    x, y = sheet.value(_input(node)), sheet.value(node.outputs[0])
+    x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
     sheet.operator("LEAKY_RELU", 2, (x,), y, "LeakyReluOptions", Alpha=node.op.alpha)
 
 
 def _softmax(sheet: Sheet, node: Node) -> None:
     assert isinstance(node.op, Softmax)
-    x, y = sheet.value(_input(node)), sheet.value(node.outputs[0])
+    x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
     sheet.operator("SOFTMAX", 2, (x,), y, "SoftmaxOptions", Beta=node.op.beta)
 
 
@@ -128,13 +99,13 @@ def _concat(sheet: Sheet, node: Node) -> str | None:
 def _mean(sheet: Sheet, node: Node) -> None:
     assert isinstance(node.op, Mean)
     axes = sheet.integers(f"{node.name}/axes", node.op.axes)
-    x, y = sheet.value(_input(node)), sheet.value(node.outputs[0])
+    x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
     sheet.operator("MEAN", 2, (x, axes), y, "ReducerOptions", KeepDims=True)
 
 
 def _pad(sheet: Sheet, node: Node) -> None:
     assert isinstance(node.op, Pad)
-    _padded(sheet, node, _input(node), sheet.value(node.outputs[0]), node.op.padding, node.op.value)
+    _padded(sheet, node, input_of(node), sheet.value(node.outputs[0]), node.op.padding, node.op.value)
 
 
 def _padded(sheet: Sheet, node: Node, x: str, target: int, padding: Padding, value: float) -> None:
@@ -145,32 +116,11 @@ def _padded(sheet: Sheet, node: Node, x: str, target: int, padding: Padding, val
     sheet.operator("PADV2", 2, (sheet.value(x), amounts, fill), target, "PadV2Options")
 
 
-def _rearrange(sheet: Sheet, node: Node) -> str | None:
-    """Strides that pass over everything once: a transposition between two views."""
-    assert isinstance(node.op, Rearrange)
-    loops, x = node.op.loops.merged(), sheet.type(_input(node))
-    order = sorted(range(len(loops.sizes)), key=lambda axis: -loops.strides[axis])
-    sizes = tuple(loops.sizes[axis] for axis in order)
-    steps = tuple(loops.strides[axis] for axis in order)
-    dense = tuple(int(np.prod(sizes[axis + 1 :])) for axis in range(len(sizes)))
-    if loops.offset or steps != dense or int(np.prod(sizes)) != x.elements:
-        return "its strides are no transposition"
-    source = sheet.tensor(f"{node.name}/source", TensorType(x.dtype, sizes, x.quant))
-    _view(sheet, sheet.value(_input(node)), source, sizes)
-    turned = TensorType(x.dtype, loops.sizes, x.quant)
-    target = sheet.tensor(f"{node.name}/turned", turned)
-    places = sheet.integers(f"{node.name}/order", [order.index(axis) for axis in range(len(order))])
-    sheet.operator("TRANSPOSE", 2, (source, places), target, "TransposeOptions")
-    output = node.outputs[0]
-    _view(sheet, target, sheet.value(output), sheet.type(output).shape)
-    return None
-
-
 def _window(
     sheet: Sheet, node: Node, size: Pair, stride: Pair, dilation: Pair, padding: Padding, fill: float
 ) -> tuple[int, int]:
     """(tensor of the image, number of the padding): what is neither SAME nor VALID is written out."""
-    x = _input(node)
+    x = input_of(node)
     tensor = sheet.type(x)
     lengths = zip(tensor.shape[1:3], size, stride, dilation, strict=True)
     if padding == NO_PADDING:
@@ -192,14 +142,14 @@ def _zero_point(tensor: TensorType) -> float:
 def _conv2d(sheet: Sheet, node: Node) -> str | None:
     op = node.op
     assert isinstance(op, Conv2d)
-    w = sheet.type(_input(node, 1))
-    return _layer(sheet, node, op, (w.shape[1], w.shape[2]), w, sheet.array(_input(node, 1)))
+    w = sheet.type(input_of(node, 1))
+    return _layer(sheet, node, op, (w.shape[1], w.shape[2]), w, sheet.array(input_of(node, 1)))
 
 
 def _depthwise(sheet: Sheet, node: Node) -> str | None:
     op = node.op
     assert isinstance(op, DepthwiseConv2d)
-    stored, data = sheet.type(_input(node, 1)), sheet.array(_input(node, 1))
+    stored, data = sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
     if data is None:
         return "its weights are not constant"
     if op.stride[0] != op.stride[1]:
@@ -218,9 +168,9 @@ def _layer(
         return "its weights are not constants of int8 or float32"
     if op.activation not in _ACTIVATIONS:
         return f"its activation {op.activation.value}"
-    fill = _zero_point(sheet.type(_input(node)))
+    fill = _zero_point(sheet.type(input_of(node)))
     x, padding = _window(sheet, node, size, op.stride, op.dilation, op.padding, fill)
-    weights = sheet.tensor(_input(node, 1), w, data)
+    weights = sheet.tensor(input_of(node, 1), w, data)
     is_depthwise = isinstance(op, DepthwiseConv2d)
     channels = w.shape[3 if is_depthwise else 0]
     fields: dict[str, Fields] = {"DepthMultiplier": op.multiplier} if isinstance(op, DepthwiseConv2d) else {}
@@ -243,16 +193,16 @@ def _layer(
 
 def _dense(sheet: Sheet, node: Node) -> str | None:
     assert isinstance(node.op, Dense)
-    w, data = sheet.type(_input(node, 1)), sheet.array(_input(node, 1))
+    w, data = sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
     if data is None or w.dtype not in (DType.I8, DType.F32):
         return "its weights are not constants of int8 or float32"
     if node.op.activation not in _ACTIVATIONS:
         return f"its activation {node.op.activation.value}"
-    weights, bias = sheet.tensor(_input(node, 1), w, data), _bias(sheet, node, w, w.shape[0])
+    weights, bias = sheet.tensor(input_of(node, 1), w, data), _bias(sheet, node, w, w.shape[0])
     sheet.operator(
         "FULLY_CONNECTED",
         4,
-        (sheet.value(_input(node)), weights, bias),
+        (sheet.value(input_of(node)), weights, bias),
         sheet.value(node.outputs[0]),
         "FullyConnectedOptions",
         FusedActivationFunction=_ACTIVATIONS[node.op.activation],
@@ -262,7 +212,7 @@ def _dense(sheet: Sheet, node: Node) -> str | None:
 
 def _bias(sheet: Sheet, node: Node, w: TensorType, channels: int) -> int:
     """The bias in steps of input * weights, zeros where there is none."""
-    x, name = sheet.type(_input(node)), node.inputs[2] if len(node.inputs) > 2 else None
+    x, name = sheet.type(input_of(node)), node.inputs[2] if len(node.inputs) > 2 else None
     dtype = {DType.I8: DType.I32, DType.I16: DType.I64}.get(x.dtype, DType.F32)
     given = None if name is None else sheet.array(name)
     data = np.zeros(channels, dtype.numpy) if given is None else given
@@ -276,13 +226,13 @@ def _bias(sheet: Sheet, node: Node, w: TensorType, channels: int) -> int:
 
 def _pool(code: str) -> Writer:
     def write(sheet: Sheet, node: Node) -> str | None:
-        op, tensor = node.op, sheet.type(_input(node))
+        op, tensor = node.op, sheet.type(input_of(node))
         assert isinstance(op, AveragePool2d | MaxPool2d)
         if op.activation not in _ACTIVATIONS:
             return f"its activation {op.activation.value}"
         least = -np.inf if tensor.dtype is DType.F32 else tensor.dtype.limits[0]
         x, padding = _window(sheet, node, op.size, op.stride, (1, 1), op.padding, float(least))
-        if isinstance(op, AveragePool2d) and x != sheet.value(_input(node)):
+        if isinstance(op, AveragePool2d) and x != sheet.value(input_of(node)):
             return f"its padding {op.padding}"  # what is beyond the edge does not count
         sheet.operator(
             code,
@@ -303,6 +253,7 @@ def _pool(code: str) -> Writer:
 
 
 WRITERS: Mapping[str, Writer] = {
+    **PICKS,
     "add": _binary("ADD", "AddOptions"),
     "average_pool2d": _pool("AVERAGE_POOL_2D"),
     "clamp": _clamp,
@@ -322,7 +273,6 @@ WRITERS: Mapping[str, Writer] = {
     "mul": _binary("MUL", "MulOptions"),
     "pad": _pad,
     "quantize": _plain("QUANTIZE", 1, "QuantizeOptions"),
-    "rearrange": _rearrange,
     "reshape": _reshape,
     "softmax": _softmax,
     "sub": _binary("SUB", "SubOptions"),

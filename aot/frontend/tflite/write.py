@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aot.errors import ModelError
-from aot.frontend.tflite.operators import WRITERS, Fields
+from aot.frontend.tflite.operators import WRITERS
+from aot.frontend.tflite.sheet import Fields
 from aot.frontend.tflite.write_file import ModelSpec, OperatorSpec, TensorSpec, write_tflite
 from aot.ir.graph import Array, Graph, Node
 from aot.ir.types import DType, Quant, TensorType
