@@ -221,6 +221,11 @@ def reduced(build: QdqBuilder, rng: np.random.Generator) -> str:
     return build.quantised(build.node("ReduceMean", image(build), axes, keepdims=0), 1 / 60, 3)
 
 
+def words(build: QdqBuilder, rng: np.random.Generator) -> str:
+    x = build.input("x", (1, 9, 16), 1 / 50, 4)
+    return build.quantised(build.node("ReduceMean", x, build.constant(np.int64([1])), keepdims=0), 1 / 90, 3)
+
+
 def wide(build: QdqBuilder, rng: np.random.Generator) -> str:
     x = build.input("x", IMAGE, 1 / 4096, 0, "int16")
     integers = rng.integers(-127, 128, (8, 4, 3, 3)).astype(np.int8)
@@ -323,6 +328,7 @@ PATTERNS = {
     ),
     "global average": Pattern(one("GlobalAveragePool"), ("rearrange", "mean")),
     "reduced mean": Pattern(reduced, ("rearrange", "mean")),
+    "mean of words": Pattern(words, ("mean",)),
     "softmax": Pattern(one("Softmax", scale=1 / 256, zero_point=-128), ("softmax",)),
     "log softmax": Pattern(one("LogSoftmax", scale=1 / 16, zero_point=127), ("log_softmax",)),
     "concat": Pattern(concatenated, ("lookup", "lookup", "concat"), 0),

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from graphs import Draft
 from litert_oracle import random_inputs, run_litert
+from op_case import Weights, int8, op_case
 from tiny_models import TINY
 
 from aot.errors import ModelError
@@ -15,7 +17,10 @@ from aot.frontend.tflite.write import write_model
 from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
+from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.curve import Curve, Function
+from aot.ops.fold import Fold, Folding
+from aot.ops.quantize import Dequantize, Quantize
 from aot.passes.pipeline import run_pipeline
 
 SAMPLES = 5
@@ -44,6 +49,67 @@ def test_a_model_after_the_passes_can_be_written_too(name: str) -> None:
         assert np.array_equal(first[one], second[other])
 
 
+def product(turned: bool, matrices: int = 3) -> Graph:
+    """Of matrices, the second of each pair constant."""
+    shape = (1, matrices, 4, 8) if turned else (1, matrices, 8, 4)
+    y = Weights(int8(*shape), np.random.default_rng(5).integers(-128, 128, shape).astype(np.int8))
+    op = BatchMatmul(y_transposed=turned)
+    return op_case("product", op, [int8(1, 3, 5, 8, zero_point=4)], int8(scale=0.3, zero_point=7), [y]).graph
+
+
+def in_real_numbers(by: Folding, scale: float, *functions: Function) -> Graph:
+    """Along the last dimension, between integers."""
+    real = TensorType(DType.F32, ())
+    d = Draft()
+    value = d.node("real", Dequantize(), d.input("x", 1, 3, 5, 8), quant=real)
+    for function in functions:
+        value = d.node(function.value, Curve(function), value, quant=real)
+    folded = d.node("folded", Fold(by, (3,)), value, quant=real)
+    return d.graph(d.node("y", Quantize(DType.I8), folded, quant=int8(scale=scale, zero_point=-20)))
+
+
+WRITTEN = {
+    "a product of matrices": (product(turned=False), ("BATCH_MATMUL",)),
+    "one by one turned matrix": (product(turned=True, matrices=1), ("BATCH_MATMUL",)),
+    "a sum of roots": (
+        in_real_numbers(Folding.SUM, 0.3701, Function.SQUARE, Function.SQRT),
+        ("DEQUANTIZE", "SQUARE", "SQRT", "SUM", "QUANTIZE"),
+    ),
+    "the largest of exponentials": (
+        in_real_numbers(Folding.MAXIMUM, 0.4, Function.NEGATE, Function.EXP),
+        ("DEQUANTIZE", "NEG", "EXP", "REDUCE_MAX", "QUANTIZE"),
+    ),
+    "the least of magnitudes": (
+        in_real_numbers(Folding.MINIMUM, 0.004, Function.SIN, Function.ABS),
+        ("DEQUANTIZE", "SIN", "ABS", "REDUCE_MIN", "QUANTIZE"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_transformers_need_is_the_same_in_litert(
+    name: str, require_package: Callable[..., None]
+) -> None:
+    require_package("ai_edge_litert")
+    graph, codes = WRITTEN[name]
+    data = write_model(graph, "written.tflite")
+    again = parse_model(data, "written.tflite")
+    assert tuple(origin.split(" ")[0] for origin in dict.fromkeys(n.origin for n in again.nodes)) == codes
+    inputs = random_inputs(data, SAMPLES, seed=3)
+    (x,), (y,) = graph.inputs, graph.outputs
+    wanted = np.stack([run_graph(graph, {x: sample})[y] for sample in inputs])
+    assert np.unique(wanted).size > 4
+    assert np.array_equal(run_litert(data, inputs), wanted)
+
+
+def test_matrices_that_several_share_are_refused() -> None:
+    y = Weights(int8(1, 2, 8, 4), np.ones((1, 2, 8, 4), np.int8))
+    graph = op_case("shared", BatchMatmul(), [int8(1, 4, 5, 8)], int8(scale=0.3), [y]).graph
+    with pytest.raises(ModelError) as refusal:
+        write_model(graph, "shared.tflite")
+    assert refusal.value.where == 'shared.tflite\nbatch_matmul "shared": 4 matrices share 2'
+
+
 def test_every_node_that_tflite_cannot_say_is_named_at_once() -> None:
     real = TensorType(DType.F32, (2, 3))
     nodes = tuple(
@@ -56,7 +122,7 @@ def test_every_node_that_tflite_cannot_say_is_named_at_once() -> None:
     assert refusal.value.what == "2 nodes of the integer model cannot be written as TFLite"
     assert refusal.value.where.splitlines() == [
         "curves.tflite",
-        'curve "soft": there is no operator for it',
-        'curve "softer": there is no operator for it',
+        'curve "soft": softsign of f32',
+        'curve "softer": softsign of f32',
     ]
     assert refusal.value.hint == "write the model as ONNX: -o MODEL.onnx"

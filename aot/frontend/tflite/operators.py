@@ -13,11 +13,14 @@ from aot.ir.graph import Array, Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.binary import Binary
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
+from aot.ops.curve import Curve, Function
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.fold import Fold, Folding
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.pad import Pad
 from aot.ops.reduce import Mean
@@ -31,6 +34,20 @@ _ACTIVATIONS = {
     Activation.RELU: tflite.ActivationFunctionType.RELU,
     Activation.RELU6: tflite.ActivationFunctionType.RELU6,
     Activation.RELU_N1_TO_1: tflite.ActivationFunctionType.RELU_N1_TO_1,
+}
+
+
+_FOLDINGS = {Folding.SUM: "SUM", Folding.MAXIMUM: "REDUCE_MAX", Folding.MINIMUM: "REDUCE_MIN"}
+_CURVES = {
+    Function.ABS: "ABS",
+    Function.COS: "COS",
+    Function.EXP: "EXP",
+    Function.LOG: "LOG",
+    Function.NEGATE: "NEG",
+    Function.RSQRT: "RSQRT",
+    Function.SIN: "SIN",
+    Function.SQRT: "SQRT",
+    Function.SQUARE: "SQUARE",
 }
 
 
@@ -114,6 +131,38 @@ def _padded(sheet: Sheet, node: Node, x: str, target: int, padding: Padding, val
     one = TensorType(tensor.dtype, (1,), tensor.quant)
     fill = sheet.tensor(f"{node.name}/fill", one, np.array([value]).astype(tensor.dtype.numpy))
     sheet.operator("PADV2", 2, (sheet.value(x), amounts, fill), target, "PadV2Options")
+
+
+def _batch_matmul(sheet: Sheet, node: Node) -> str | None:
+    assert isinstance(node.op, BatchMatmul)
+    x, y = (sheet.type(input_of(node, number)) for number in (0, 1))
+    if 1 != y.shape[1] != x.shape[1] != 1:
+        return f"{x.shape[1]} matrices share {y.shape[1]}"
+    inputs = [sheet.value(input_of(node, number)) for number in (0, 1)]
+    turned = {"AdjX": node.op.x_transposed, "AdjY": node.op.y_transposed}
+    sheet.operator("BATCH_MATMUL", 4, inputs, sheet.value(node.outputs[0]), "BatchMatMulOptions", **turned)
+    return None
+
+
+def _fold(sheet: Sheet, node: Node) -> str | None:
+    """Quantised sums are rounded in other ways."""
+    assert isinstance(node.op, Fold)
+    code = _FOLDINGS.get(node.op.by)
+    if code is None or (node.op.by is Folding.SUM and sheet.type(input_of(node)).dtype is not DType.F32):
+        return f"{node.op.by.value} of {sheet.type(input_of(node)).dtype.value}"
+    axes = sheet.integers(f"{node.name}/axes", node.op.axes)
+    x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
+    sheet.operator(code, 2, (x, axes), y, "ReducerOptions", KeepDims=True)
+    return None
+
+
+def _curve(sheet: Sheet, node: Node) -> str | None:
+    assert isinstance(node.op, Curve)
+    found = _CURVES.get(node.op.of)
+    if found is None or sheet.type(input_of(node)).dtype is not DType.F32:
+        return f"{node.op.of.value} of {sheet.type(input_of(node)).dtype.value}"
+    sheet.operator(found, 1, (sheet.value(input_of(node)),), sheet.value(node.outputs[0]))
+    return None
 
 
 def _window(
@@ -256,13 +305,16 @@ WRITERS: Mapping[str, Writer] = {
     **PICKS,
     "add": _binary("ADD", "AddOptions"),
     "average_pool2d": _pool("AVERAGE_POOL_2D"),
+    "batch_matmul": _batch_matmul,
     "clamp": _clamp,
     "concat": _concat,
     "conv2d": _conv2d,
+    "curve": _curve,
     "dense": _dense,
     "depthwise_conv2d": _depthwise,
     "dequantize": _plain("DEQUANTIZE", 2, "DequantizeOptions"),
     "div": _binary("DIV", "DivOptions"),
+    "fold": _fold,
     "hard_swish": _plain("HARD_SWISH", 1, "HardSwishOptions"),
     "l2_norm": _plain("L2_NORMALIZATION", 2, "L2NormOptions"),
     "leaky_relu": _leaky_relu,

@@ -17,7 +17,7 @@ from aot.ir.types import DType
 from aot.ops.contract import Contract
 from aot.ops.fold import Fold, Folding, PlaceOf
 from aot.ops.quantize import Dequantize
-from aot.ops.reduce import Mean
+from aot.ops.reduce import COLUMNS, Mean
 
 
 def _axes(node: Operator, x: Value) -> tuple[int, ...]:
@@ -61,7 +61,7 @@ def _sum_square(node: Operator) -> Value:
 def _mean(node: Operator) -> Value:
     x = node.operand(0)
     axes = _axes(node, x)
-    pixels = _mean_of_pixels(node, x, axes)
+    pixels = _mean_of_pixels(node, x, axes) or _mean_of_vectors(node, x, axes)
     if pixels is not None:
         return pixels
     count = prod(node.shape(x)[a] for a in axes)
@@ -88,14 +88,31 @@ def _mean_of_pixels(node: Operator, x: Value, axes: tuple[int, ...]) -> Value | 
     stored = node.draft.types[name].shape
     image = node.reshaped(name, (1,) * (4 - rank) + stored)
     made = node.apply(Mean(tuple(a + 4 - rank for a in along)), image)
-    left = Value(
-        node.reshaped(made, [1 if a in along else s for a, s in enumerate(stored)]), order, x.element
-    )
+    kept = [1 if a in along else s for a, s in enumerate(stored)]
+    return _without(node, axes, Value(node.reshaped(made, kept), order, x.element))
+
+
+def _mean_of_vectors(node: Operator, x: Value, axes: tuple[int, ...]) -> Value | None:
+    """Of integers along anything but the last dimension, as of pixels of a line: of words, say."""
+    stored = node.draft.types[x.name].shape
+    along = sorted(x.order.index(a) for a in axes)
+    if not along or along != list(range(along[0], along[-1] + 1)) or along[-1] == len(stored) - 1:
+        return None
+    if not _is_dequantised(node, x):
+        return None
+    sizes = stored[: along[0]], stored[along[0] : along[-1] + 1], stored[along[-1] + 1 :]
+    lines = node.reshaped(x.name, (1, *(prod(part) for part in sizes)))
+    made = node.apply(Mean((COLUMNS,)), lines)
+    kept = [1 if a in along else s for a, s in enumerate(stored)]
+    return _without(node, axes, Value(node.reshaped(made, kept), x.order, x.element))
+
+
+def _without(node: Operator, axes: tuple[int, ...], kept: Value) -> Value:
+    """What is left, in which the axes are still there."""
     if node.integer("keepdims", 1):
-        return left
-    return node.value(
-        node.reshaped(node.plain(left), [s for a, s in enumerate(shape) if a not in axes]), x.element
-    )
+        return kept
+    left = [size for axis, size in enumerate(node.shape(kept)) if axis not in axes]
+    return node.value(node.reshaped(node.plain(kept), left), kept.element)
 
 
 def _is_dequantised(node: Operator, x: Value) -> bool:
