@@ -30,6 +30,9 @@ from codegen.streaming import streamed_input
 from codegen.tensor_choice import TensorChoice
 from codegen.views import is_view, view_format, view_roots
 
+# By node, the sum made in its store, what both may do, and the formats of its rows: for one graph and goal.
+KernelsMade = dict[tuple[object, ...], Kernel]
+
 
 def lower_graph(
     graph: Graph,
@@ -38,17 +41,18 @@ def lower_graph(
     wide: frozenset[str] | None = None,
     tuned: Mapping[str, Point] = NOT_TUNED,
     bare: frozenset[str] = frozenset(),
+    made: KernelsMade | None = None,
 ) -> Lowered:
     """Kernels and formats for every node; wide rows for the nodes named, or as the goal says.
 
-    The nodes named as bare do without margins where their kernels can.
+    The nodes named as bare do without margins where their kernels can. Kernels made before serve again.
 
     Raises ModelError naming all nodes that have no kernel.
     """
     _require_kernels(graph)
     if wide is None:
         wide = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
-    return _Lowering(graph, target, options, wide, tuned, bare).run()
+    return _Lowering(graph, target, options, wide, tuned, bare, {} if made is None else made).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -78,6 +82,7 @@ class _Lowering:
         wide: frozenset[str],
         tuned: Mapping[str, Point],
         bare: frozenset[str],
+        made: KernelsMade,
     ) -> None:
         self.graph = graph
         self.target = target
@@ -85,6 +90,7 @@ class _Lowering:
         self.wide = wide
         self.tuned = tuned
         self.bare = bare
+        self.kernels_made = made
         self.defaults = default_points(target.core, options.optimize)
         self.views = view_roots(graph)
         self.sites = {node.name: self._site(node) for node in graph.nodes if not is_view(node)}
@@ -166,7 +172,9 @@ class _Lowering:
             made = with_fused_sums(with_sketches(made, wanted), self.target)
             return with_default(made, self.defaults)
 
-        kernel = lower(self.tuned)
+        flags = tuple((name in self.wide, name in self.bare) for name in (node.name, last.name))
+        key = node.name, last.name, flags, tuple(formats), result.format
+        kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
         assert kernel.whole == in_one_piece, f"{node.op.name} does not do as it wants"
         fills = [0 if want is None else want.fill_of(self.graph.types[value]) for value, want in reads]
         readings = tuple(

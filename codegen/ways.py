@@ -13,7 +13,8 @@ from aot.errors import FitError
 from aot.ir.graph import Graph
 from aot.passes.rows_of_lines import rows_of_lines
 from aot.target import Optimize, Target
-from codegen.fitting import Fitted, fit_graph, limit_of
+from codegen.fits import Fit, Fitted
+from codegen.fitting import Known, find_fit, limit_of
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.model import CompileOptions
 from codegen.streaming import as_image, can_be_streamed, streamed_input
@@ -29,18 +30,23 @@ def fit_best(
 ) -> tuple[Graph, Fitted]:
     """The graph as it is run, and its plan. Raises FitError of the way that needs least."""
     has_limit = limit_of(target, options) is not None
-    found: list[tuple[Graph, Fitted]] = []
+    found: list[tuple[Graph, Fit]] = []
     failed: list[FitError] = []
+    known = Known()
     for way, its_options in _ways(graph, options, has_limit):
         try:
-            found.append((way, fit_graph(way, target, its_options, tuned)))
+            fit = find_fit(way, target, its_options, tuned, Known() if has_limit else known)
         except FitError as error:
             failed.append(error)
+            continue
+        if fit is not None:
+            found.append((way, fit))
         if found and has_limit:
             break
     if not found:
         raise failed[-1]
-    return min(found, key=lambda each: each[1].plan.arena_bytes)
+    best, its = min(found, key=lambda each: each[1].plan.arena_bytes)
+    return best, its.checked()
 
 
 def _ways(graph: Graph, options: CompileOptions, has_limit: bool) -> Iterator[Way]:

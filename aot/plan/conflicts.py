@@ -109,8 +109,10 @@ def _spans(clash: Bools, point: Bools, sizes: tuple[int, int]) -> Spans:
     """Closed ranges of wrong distances; slots begin at i * sizes[0] and at j * sizes[1]."""
     if clash.all() and not point.any():
         return ((1 - clash.shape[1] * sizes[1], clash.shape[0] * sizes[0] - 1),)
-    i, j = np.nonzero(clash & ~point)
-    pairs = np.stack((i * sizes[0] - (j + 1) * sizes[1] + 1, (i + 1) * sizes[0] - j * sizes[1] - 1), axis=1)
+    # Neighbouring slots of the second block count as one: their wrong distances touch.
+    edges = np.diff(np.pad(clash & ~point, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    (i, begin), (_, end) = np.nonzero(edges > 0), np.nonzero(edges < 0)
+    pairs = np.stack((i * sizes[0] - end * sizes[1] + 1, (i + 1) * sizes[0] - begin * sizes[1] - 1), axis=1)
     i, j = np.nonzero(point)
     meet = i * sizes[0] - j * sizes[1]
     before = np.stack((meet - sizes[1] + 1, meet - 1), axis=1)

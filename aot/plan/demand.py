@@ -8,10 +8,12 @@ A *flipped* stage asks for its inputs in reverse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from aot.plan.firings import Firings, Wait
+from aot.plan.model import Stage
 
 NONE: frozenset[int] = frozenset()
 
@@ -33,6 +35,31 @@ def order_by_demand(firings: Firings, recipe: Recipe) -> list[int]:
     for stage, count in (*(_in_step(last) if recipe.in_step else last), *rest):
         walk.demand(stage, count)
     return walk.order
+
+
+def order_like(firings: Firings, stages: Sequence[Stage], order: Sequence[int]) -> list[int]:
+    """All firings, as far as can be in an order of other stages, known by name; the rest on demand."""
+    numbers = {name: number for number, name in enumerate(_names(firings.request.stages))}
+    known = [numbers.get(name) for name in _names(stages)]
+    walk, asked = _Walk(firings, Recipe()), [0] * len(numbers)
+    walk.reads_on = tuple(on and n not in known for n, on in enumerate(firings.reads_on))
+    for number in (known[stage] for stage in order):
+        if number is not None:
+            asked[number] += 1
+            walk.demand(number, min(asked[number], firings.counts[number]))
+    for number, count in enumerate(firings.counts):
+        walk.demand(number, count)
+    return walk.order
+
+
+def _names(stages: Sequence[Stage]) -> list[tuple[str, int]]:
+    """With a number where several have the same: copies of one value in several formats."""
+    before: Counter[str] = Counter()
+    found = []
+    for stage in stages:
+        found.append((stage.name, before[stage.name]))
+        before[stage.name] += 1
+    return found
 
 
 def _goals(firings: Firings) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:

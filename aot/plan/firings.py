@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -64,13 +64,14 @@ class Firings:
 def number_firings(request: PlanRequest) -> Firings:
     """Raises PlanError where a firing reads a row that no earlier stage writes."""
     index = {tensor.name: n for n, tensor in enumerate(request.tensors)}
-    uses = _uses(request, index)
+    columns = [tuple(_columns(stage)) for stage in request.stages]
+    uses = _uses(request, index, columns)
     for tensor, its_uses in zip(request.tensors, uses, strict=True):
         _forbid_unwritten_reads(request, tensor, its_uses)
     counts = [len(stage.firings) for stage in request.stages]
     starts = _starts(counts)
     row_starts = _starts([tensor.rows for tensor in request.tensors])
-    waits = tuple(_waits(number, stage, index, uses) for number, stage in enumerate(request.stages))
+    waits = tuple(_waits(number, its, index, uses) for number, its in enumerate(columns))
     wanted = tuple(_wanted(number, request, index, uses) for number in range(len(request.stages)))
     return Firings(
         request=request,
@@ -127,27 +128,54 @@ def _numbers(rows: Rows) -> range:
     return range(rows.first, rows.stop)
 
 
-def ranges(stage: Stage, firing: int) -> Iterator[tuple[str, Rows, bool]]:
-    """Each tensor a firing touches, the rows of it, and whether it writes them."""
-    reads, writes = stage.firings[firing].reads, stage.firings[firing].writes
-    yield from ((name, rows, False) for name, rows in zip(stage.reads, reads, strict=True) if len(rows))
-    yield from ((name, rows, True) for name, rows in zip(stage.writes, writes, strict=True) if len(rows))
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """What all firings of a stage do with one tensor: rows from `first` to before `stop`."""
+
+    name: str
+    is_write: bool
+    first: Ints
+    stop: Ints
 
 
-def _uses(request: PlanRequest, index: dict[str, int]) -> tuple[tuple[Use, ...], ...]:
+Columns = Sequence[Sequence[_Column]]  # of each stage
+
+
+def _columns(stage: Stage) -> Iterator[_Column]:
+    for n, name in enumerate(stage.reads):
+        yield _column(name, False, [firing.reads[n] for firing in stage.firings])
+    for n, name in enumerate(stage.writes):
+        yield _column(name, True, [firing.writes[n] for firing in stage.firings])
+
+
+def _column(name: str, is_write: bool, rows: Sequence[Rows]) -> _Column:
+    first, stop = ([each.first for each in rows], [each.stop for each in rows])
+    return _Column(name, is_write, np.asarray(first, np.int64), np.asarray(stop, np.int64))
+
+
+def _uses(request: PlanRequest, index: dict[str, int], columns: Columns) -> tuple[tuple[Use, ...], ...]:
     found: list[dict[tuple[int, bool], Use]] = [{} for _ in request.tensors]
-    for number, stage in enumerate(request.stages):
-        for firing in range(len(stage.firings)):
-            for name, rows, is_write in ranges(stage, firing):
-                uses, key = found[index[name]], (number, is_write)
-                if key not in uses:
-                    size = request.tensors[index[name]].rows
-                    uses[key] = Use(number, is_write, np.full(size, -1), np.full(size, -1))
-                use = uses[key]
-                untouched = use.first[rows.first : rows.stop] < 0
-                use.first[rows.first : rows.stop][untouched] = firing
-                use.last[rows.first : rows.stop] = firing
+    for number, its in enumerate(columns):
+        for column in its:
+            if (column.first < column.stop).any():
+                uses, key = found[index[column.name]], (number, column.is_write)
+                use = _use(number, column, request.tensors[index[column.name]].rows)
+                uses[key] = _both(uses[key], use) if key in uses else use
     return tuple(tuple(uses.values()) for uses in found)
+
+
+def _use(number: int, column: _Column, size: int) -> Use:
+    counts = column.stop - column.first
+    firings = np.repeat(np.arange(len(counts)), counts)
+    rows = np.arange(len(firings)) + np.repeat(column.first - np.cumsum(counts) + counts, counts)
+    first, last = np.full((2, size), -1)
+    first[rows[::-1]], last[rows] = firings[::-1], firings  # of several firings the last assigned stays
+    return Use(number, column.is_write, first, last)
+
+
+def _both(one: Use, other: Use) -> Use:
+    least, most = np.minimum(one.first, other.first), np.maximum(one.first, other.first)
+    return Use(one.stage, one.is_write, np.where(least < 0, most, least), np.maximum(one.last, other.last))
 
 
 def _forbid_unwritten_reads(request: PlanRequest, tensor: PlanTensor, uses: tuple[Use, ...]) -> None:
@@ -162,21 +190,31 @@ def _forbid_unwritten_reads(request: PlanRequest, tensor: PlanTensor, uses: tupl
 
 
 def _waits(
-    number: int, stage: Stage, index: dict[str, int], uses: tuple[tuple[Use, ...], ...]
+    number: int, columns: Sequence[_Column], index: dict[str, int], uses: tuple[tuple[Use, ...], ...]
 ) -> tuple[tuple[Wait, ...], ...]:
     """A firing waits for what earlier stages do to its rows: their writes, and, if it writes, their reads."""
-    all_waits = []
-    for firing in range(len(stage.firings)):
-        waits: dict[int, int] = {}
-        for name, rows, is_write in ranges(stage, firing):
-            for use in uses[index[name]]:
-                if use.stage >= number:
-                    break
-                if use.is_write or is_write:
-                    count = int(use.last[rows.first : rows.stop].max()) + 1
-                    waits[use.stage] = max(waits.get(use.stage, 0), count)
-        all_waits.append(tuple((other, count) for other, count in waits.items() if count))
-    return tuple(all_waits)
+    found: list[tuple[int, list[int]]] = []  # stage, of each firing how many of its firings
+    for column in columns:
+        earlier = (use for use in uses[index[column.name]] if use.stage < number)
+        found += [(u.stage, _firings_over(column, u)) for u in earlier if u.is_write or column.is_write]
+    firings = range(len(columns[0].first) if columns else 0)
+    return tuple(_longest_waits((stage, counts[n]) for stage, counts in found) for n in firings)
+
+
+def _firings_over(column: _Column, use: Use) -> list[int]:
+    """For each firing: of the use, those up to the last that touches its rows."""
+    last = np.append(use.last, -1)
+    most = np.maximum.reduceat(last, np.stack((column.first, column.stop), axis=1).ravel())[::2]
+    counts: list[int] = np.where(column.first < column.stop, most + 1, 0).tolist()
+    return counts
+
+
+def _longest_waits(waits: Iterable[Wait]) -> tuple[Wait, ...]:
+    longest: dict[int, int] = {}
+    for stage, count in waits:
+        if count > longest.get(stage, 0):
+            longest[stage] = count
+    return tuple(longest.items())
 
 
 def _reads_on(stage: Stage, wanted: int) -> bool:

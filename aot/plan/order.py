@@ -47,15 +47,14 @@ def draft(firings: Firings, order: Sequence[int]) -> Draft:
     return Draft(tuple(order), lives, rings, bytes_over_time(firings, lives), estimate)
 
 
-def search_orders(firings: Firings, wholes: WholeOrder, enough: int = 0) -> list[Draft]:
+def search_orders(firings: Firings, wholes: WholeOrder) -> list[Draft]:
     """The drafts worth placing, best first; the stages one after the other are always among them.
 
     Of several climbs the best of each come first, and of drafts that rank alike there are few.
-    The search ends where an arena of `enough` bytes is in sight.
     """
     drafts = [draft(firings, _in_turn(firings, wholes.stages)), draft_given(firings)]
     starts, drafted = _starts(firings) if firings.request.rows else [], _Drafts(firings)
-    climbs = [_climb(drafted, start, enough) for start in starts]
+    climbs = [_climb(drafted, start) for start in starts]
     ranked = sorted([*drafts, *(d for climb in climbs for d in climb)], key=_by_rank)
     if len(climbs) > 1:
         heads = sorted((min(climb, key=_by_rank) for climb in climbs), key=_by_rank)
@@ -99,13 +98,13 @@ class _Drafts:
         return self._drafts.get(order) or self._drafts.setdefault(order, draft(self.firings, order))
 
 
-def _climb(drafts: _Drafts, plain: Sequence[Recipe], enough: int) -> list[Draft]:
+def _climb(drafts: _Drafts, plain: Sequence[Recipe]) -> list[Draft]:
     """From the best plain recipe to the best neighbour, until none is better or the work is spent."""
     firings = drafts.firings
     trials = {recipe: drafts.of(recipe) for recipe in plain}
     best = min(trials, key=lambda recipe: trials[recipe].rank)
     budget = _trials(firings) - len(trials)
-    while trials[best].estimate > enough:
+    while True:
         round_ = [recipe for recipe in _neighbours(firings, best) if recipe not in trials][: max(budget, 0)]
         budget -= len(round_)
         trials |= {recipe: drafts.of(recipe) for recipe in round_}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,6 +139,11 @@ def place_in_sequences(board: Board) -> Placement:
     """The best of several sequences."""
     keys = _KEYS if len(board.pools) == 1 else (_by_use, *_KEYS)
     return min((board.fill(_sequence(board.blocks, key)) for key in keys), key=lambda each: each.cost)
+
+
+def place_again(board: Board, offsets: Mapping[str, int]) -> Placement:
+    """About where these blocks were; those that were not there come last."""
+    return board.fill(_sequence(board.blocks, lambda block: (offsets.get(block.name, 1 << 40), -block.bytes)))
 
 
 def improve(board: Board, best: Placement, bound: int, trials: int) -> Placement:

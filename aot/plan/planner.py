@@ -9,12 +9,13 @@ import numpy as np
 
 from aot.errors import FitError
 from aot.plan.conflicts import forbidden_distances
+from aot.plan.demand import order_like
 from aot.plan.exact import solve_placement
 from aot.plan.firings import Firings, number_firings
 from aot.plan.floor import placement_floor
 from aot.plan.model import Buffer, Plan, PlanRequest
-from aot.plan.order import Draft, draft_given, search_orders
-from aot.plan.place import Board, Cost, Placement, improve, place_in_sequences
+from aot.plan.order import Draft, draft, draft_given, search_orders
+from aot.plan.place import Board, Cost, Placement, improve, place_again, place_in_sequences
 from aot.plan.rings import Block, find_excuses, make_blocks
 from aot.plan.wholes import WholeOrder, least_whole_peak, order_whole_stages
 
@@ -50,33 +51,69 @@ def make_plan(request: PlanRequest, exact: bool = False) -> Plan:
     `exact` lets a solver improve the placement in a single pool, or prove it, where the search left it above
     the floor.
     """
+    plan = _find(request, exact, None)
+    assert plan is not None
+    return plan
+
+
+def find_plan_below(request: PlanRequest, limit: int, exact: bool = False) -> Plan | None:
+    """As make_plan, where the arena has fewer bytes; ends as soon as it is known to have as many."""
+    return _find(request, exact, limit)
+
+
+def plan_like(
+    request: PlanRequest, other: PlanRequest, its: Plan, limit: int, exact: bool = False
+) -> Plan | None:
+    """In the order of a plan for another request, much like this, where `limit` bytes are enough for that."""
     firings = number_firings(request)
-    wholes = order_whole_stages(request)
-    quick = [_place(firings, draft_given(firings))]
+    order = draft(firings, order_like(firings, other.stages, its.order))
+    if order.bound > limit:
+        return None
+    placed = _place(firings, order)
+    if placed.floor > limit:
+        return None
+    offsets = {name: buffer.offset for name, buffer in its.buffers.items()}
+    again = place_again(placed.board, offsets)
+    placed = _refine(replace(placed, placement=min(placed.placement, again, key=_cost)), CAREFUL, limit)
+    missing, _, taken = placed.cost
+    if (missing, taken) > (0, limit):
+        return None
+    return _plan(firings, _exact(placed) if exact else placed, order_whole_stages(request))
+
+
+def _cost(placement: Placement) -> Cost:
+    return placement.cost
+
+
+def _find(request: PlanRequest, exact: bool, limit: int | None) -> Plan | None:
+    firings, wholes = number_firings(request), order_whole_stages(request)
     most = max(min(PLACED_ORDERS, PLACED_ROWS // max(firings.row_starts[-1], 1)), REFINED_ORDERS)
-    for draft in search_orders(firings, wholes)[:most]:
-        if all((0, 0, draft.bound) < placed.cost for placed in quick):
-            quick.append(_refine(_place(firings, draft), QUICK))
+    drafts = [draft_given(firings), *search_orders(firings, wholes)[:most]]
+    if limit is not None and all(each.bound >= limit for each in drafts):
+        return None
+    careful = [_refine(placed, CAREFUL) for placed in _worth_care(firings, drafts, limit)]
+    if not careful:
+        return None
+    best = min(careful, key=lambda placed: placed.cost)
+    if exact:
+        best = _exact(best)
+    return _plan(firings, best, wholes) if limit is None or best.cost < (0, 0, limit) else None
+
+
+def _worth_care(firings: Firings, drafts: Sequence[Draft], limit: int | None) -> list[_Placed]:
+    """The best of them, placed without much care, and the one that could become best."""
+    quick = [_place(firings, drafts[0])]
+    for its in drafts[1:]:
+        if all((0, 0, its.bound) < placed.cost for placed in quick):
+            quick.append(_refine(_place(firings, its), QUICK))
     quick.sort(key=lambda placed: placed.cost)
     lowest = min(quick, key=lambda placed: placed.floor)
     wanted = [placed for n, placed in enumerate(quick) if n < REFINED_ORDERS or placed is lowest]
-    careful = [_refine(placed, CAREFUL) for placed in wanted]
-    best = min(careful, key=lambda placed: placed.cost)
-    can_solve = exact and len(request.pools) == 1 and not best.is_least
-    return _plan(firings, _solve(best) if can_solve else best, wholes)
+    return [placed for placed in wanted if limit is None or placed.floor < limit]
 
 
-def find_plan_within(request: PlanRequest, limit: int) -> Plan | None:
-    """The first plan found whose arena has at most `limit` bytes; nobody looks for a smaller one."""
-    firings = number_firings(request)
-    wholes = order_whole_stages(request)
-    for draft in search_orders(firings, wholes, limit)[:PLACED_ORDERS]:
-        if draft.bound <= limit:
-            placed = _refine(_place(firings, draft), QUICK, limit)
-            missing, _, taken = placed.cost
-            if (missing, taken) <= (0, limit):
-                return _plan(firings, placed, wholes)
-    return None
+def _exact(placed: _Placed) -> _Placed:
+    return _solve(placed) if len(placed.board.pools) == 1 and not placed.is_least else placed
 
 
 def _place(firings: Firings, draft: Draft) -> _Placed:

@@ -1,10 +1,21 @@
-"""python -m benchmarks planning takes models by name and knows which there are."""
+"""Planning is bounded work; python -m benchmarks planning takes models by name and knows which there are."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
+
+from aot.plan import order as order_search
+from aot.plan import planner
+from aot.plan.firings import Firings
+from aot.plan.order import SEARCH_FIRINGS, Draft, draft
+from aot.target import Optimize
+from benchmarks.planning import plan_model
+from codegen.fitting import TRIED_ROWS
 
 
 def _planning(root: Path, *names: str) -> subprocess.CompletedProcess[str]:
@@ -23,3 +34,28 @@ def test_an_unknown_model_is_refused(repo_root: Path, shared_dir: Path) -> None:
     done = _planning(repo_root, "tflm_hello_wurld_int8")
     assert done.returncode != 0
     assert "no shared model is called tflm_hello_wurld_int8; there are: " in done.stderr
+
+
+@pytest.mark.parametrize("name", ["tflm_person_detect_int8", "onnx_ulfd_slim320_f32"])
+def test_a_compile_orders_a_bounded_number_of_rows(
+    name: str, shared_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seconds are a machine's; what is tried is ours. The least memory is where most is tried."""
+    ordered: list[int] = []
+
+    def counted(firings: Firings, order: Sequence[int]) -> Draft:
+        ordered.append(len(order))
+        return draft(firings, order)
+
+    monkeypatch.setattr(order_search, "draft", counted)
+    monkeypatch.setattr(planner, "draft", counted)
+    model, watch = plan_model(name, Optimize.RAM)
+    rows = len(model.plan.order)
+    searches = 3  # with margins, without, and as for speed
+    assert watch.plans <= searches + TRIED_ROWS // rows
+    assert sum(ordered) <= searches * (3 * SEARCH_FIRINGS + 3 * rows) + TRIED_ROWS
+
+
+def test_rows_that_speed_would_hold_alike_are_planned_once(shared_dir: Path) -> None:
+    """Of float32 no row is wider for speed: with margins, without, and no third time."""
+    assert plan_model("tiny_ic_resnet8_f32", Optimize.RAM)[1].plans <= 2

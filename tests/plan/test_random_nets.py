@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from random_nets import requests
 
@@ -11,7 +13,7 @@ from aot.plan.firings import number_firings
 from aot.plan.model import PlanRequest
 from aot.plan.order import draft_given
 from aot.plan.place import Board, place_in_sequences
-from aot.plan.planner import find_plan_within, make_plan
+from aot.plan.planner import find_plan_below, make_plan, plan_like
 from aot.plan.rings import find_excuses, make_blocks
 
 
@@ -51,11 +53,23 @@ def test_a_request_gives_the_same_plan_each_time(request: PlanRequest) -> None:
 
 @settings(max_examples=25)
 @given(requests())
-def test_a_plan_within_a_limit_keeps_it_and_is_found_where_the_least_does(request: PlanRequest) -> None:
-    least = make_plan(request).arena_bytes
-    for limit in (least + 40, least - 1, 0):
-        plan = find_plan_within(request, limit)
-        if plan is not None:
-            check_plan(request, plan)
-            assert plan.arena_bytes <= limit
-    assert find_plan_within(request, 2 * least + 40) is not None
+def test_only_a_plan_that_needs_less_than_the_limit_is_found_below_it(request: PlanRequest) -> None:
+    least = make_plan(request)
+    assert find_plan_below(request, least.arena_bytes + 1) == least
+    assert find_plan_below(request, least.arena_bytes) is None
+
+
+@settings(max_examples=25)
+@given(requests())
+def test_the_order_of_a_plan_serves_again_within_its_limit(request: PlanRequest) -> None:
+    """For the same rows, and for rows twice as long."""
+    first = make_plan(request)
+    again = plan_like(request, request, first, first.arena_bytes)
+    assert again is not None
+    assert (again.order, again.arena_bytes) == (first.order, first.arena_bytes)
+    longer = replace(request, tensors=tuple(replace(t, row_bytes=2 * t.row_bytes) for t in request.tensors))
+    second = plan_like(longer, request, first, 3 * first.arena_bytes + 1000)
+    assert second is not None
+    check_plan(longer, second)
+    assert second.order == first.order
+    assert plan_like(longer, request, first, second.bound_bytes - 1) is None
