@@ -18,6 +18,7 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
 from aot.ops.batch_matmul import BatchMatmul
+from aot.ops.combine import Combination, Combine
 from aot.ops.curve import Curve, Function
 from aot.ops.fold import Fold, Folding
 from aot.ops.quantize import Dequantize, Quantize
@@ -68,7 +69,23 @@ def in_real_numbers(by: Folding, scale: float, *functions: Function) -> Graph:
     return d.graph(d.node("y", Quantize(DType.I8), folded, quant=int8(scale=scale, zero_point=-20)))
 
 
+def steps_along_a_line() -> Graph:
+    """What goes along time has strides of one direction only."""
+    d = Draft()
+    return d.graph(d.depthwise("y", d.input("x", 1, 5, 14, 3), stride=(1, 2)))
+
+
+def extremes() -> Graph:
+    d = Draft()
+    x = d.input("x", 1, 3, 5, 8)
+    line = Weights(int8(1, 1, 1, 8, zero_point=3), np.arange(-40, 40, 10, np.int8).reshape(1, 1, 1, 8))
+    high = d.node("high", Combine(Combination.MAXIMUM), x, quant=d.types[x], weights=[line])
+    return d.graph(d.node("y", Combine(Combination.MINIMUM), high, x, quant=d.types[x]))
+
+
 WRITTEN = {
+    "a depthwise layer along time": (steps_along_a_line(), ("PADV2", "DEPTHWISE_CONV_2D")),
+    "extremes": (extremes(), ("MAXIMUM", "MINIMUM")),
     "a product of matrices": (product(turned=False), ("BATCH_MATMUL",)),
     "one by one turned matrix": (product(turned=True, matrices=1), ("BATCH_MATMUL",)),
     "a sum of roots": (
@@ -87,9 +104,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_what_transformers_need_is_the_same_in_litert(
-    name: str, require_package: Callable[..., None]
-) -> None:
+def test_a_graph_written_is_the_same_in_litert(name: str, require_package: Callable[..., None]) -> None:
     require_package("ai_edge_litert")
     graph, codes = WRITTEN[name]
     data = write_model(graph, "written.tflite")

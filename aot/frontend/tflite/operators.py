@@ -15,6 +15,7 @@ from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.binary import Binary
+from aot.ops.combine import Combination, Combine
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.curve import Curve, Function
@@ -144,6 +145,16 @@ def _batch_matmul(sheet: Sheet, node: Node) -> str | None:
     return None
 
 
+def _combine(sheet: Sheet, node: Node) -> str | None:
+    assert isinstance(node.op, Combine)
+    code = {Combination.MAXIMUM: "MAXIMUM", Combination.MINIMUM: "MINIMUM"}.get(node.op.by)
+    if code is None:
+        return f"{node.op.by.value} of two tensors"
+    inputs = [sheet.value(input_of(node, number)) for number in (0, 1)]
+    sheet.operator(code, 2, inputs, sheet.value(node.outputs[0]), "MaximumMinimumOptions")
+    return None
+
+
 def _fold(sheet: Sheet, node: Node) -> str | None:
     """Quantised sums are rounded in other ways."""
     assert isinstance(node.op, Fold)
@@ -201,8 +212,6 @@ def _depthwise(sheet: Sheet, node: Node) -> str | None:
     stored, data = sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
     if data is None:
         return "its weights are not constant"
-    if op.stride[0] != op.stride[1]:
-        return f"its strides {op.stride[0]}x{op.stride[1]} differ"
     quant = stored.quant
     if quant is not None and quant.axis is not None:
         quant = Quant(quant.scales, quant.zero_points, 3)
@@ -307,6 +316,7 @@ WRITERS: Mapping[str, Writer] = {
     "average_pool2d": _pool("AVERAGE_POOL_2D"),
     "batch_matmul": _batch_matmul,
     "clamp": _clamp,
+    "combine": _combine,
     "concat": _concat,
     "conv2d": _conv2d,
     "curve": _curve,
