@@ -181,7 +181,7 @@ def _emblem(buffer: BufferLife, x: float, y: float, colour: str) -> str:
     if not buffer.is_ring:
         return f'<rect x="{_n(x - 5)}" y="{_n(y - 5)}" width="10" height="10" rx="1.5" fill="{colour}"/>'
     segments = min(buffer.rows_held, _MOST_SEGMENTS)
-    gap = 0.5 if segments > 1 else 0.0
+    gap = min(0.5, 0.8 * pi / segments) if segments > 1 else 0.0  # less than half a segment
     ends = [2 * pi * n / segments for n in range(segments + 1)]
     arcs = "".join(_arc(x, y, 4.5, start, end - gap) for start, end in pairwise(ends))
     return f'<path d="{arcs}" fill="none" stroke="{colour}" stroke-width="3"/>'

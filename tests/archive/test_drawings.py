@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from math import dist
 from xml.etree import ElementTree
 
 import pytest
@@ -130,6 +132,19 @@ def test_rings_are_outlined_and_have_an_emblem_of_their_rows(facts: ModelFacts) 
     assert svg.count('stroke-dasharray="4 2"') == len(rings)
     segments = sum(min(buffer.rows_held, 12) for buffer in rings)
     assert svg.count("A4.5 4.5") == 2 * segments
+
+
+@pytest.mark.parametrize("rows", [5, 7, 12])
+def test_segments_of_a_ring_are_longer_than_the_gaps(rows: int, facts: ModelFacts) -> None:
+    buffers = list(facts.memory.buffers)
+    place = next(n for n, buffer in enumerate(buffers) if buffer.is_ring)
+    buffers[place] = replace(buffers[place], rows_held=rows, rows=2 * rows)
+    svg = draw_memory_svg(replace(facts, memory=replace(facts.memory, buffers=tuple(buffers))))
+    (emblem,) = [d for d in re.findall(r' d="(M[^"]*A4.5[^"]*)"', svg) if d.count("M") == rows]
+    segments = [[float(number) for number in re.findall(r"[\d.]+", part)] for part in emblem.split("M")[1:]]
+    begins, ends = [s[:2] for s in segments], [s[-2:] for s in segments]
+    for begin, end, following in zip(begins, ends, (*begins[1:], begins[0]), strict=True):
+        assert dist(begin, end) > dist(end, following)
 
 
 def test_every_other_turn_of_a_ring_is_lighter(facts: ModelFacts) -> None:
