@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -129,5 +130,14 @@ COMMANDS = {
     "tuning": _tuning,
 }
 
+
+def main(argv: Sequence[str]) -> int:
+    if not argv or argv[0] not in COMMANDS:
+        sys.stderr.write(f"usage: python -m benchmarks COMMAND [MODEL ...]\n  {', '.join(COMMANDS)}\n")
+        return 2
+    COMMANDS[argv[0]](*argv[1:])
+    return 0
+
+
 if __name__ == "__main__":
-    COMMANDS[sys.argv[1]](*sys.argv[2:])
+    sys.exit(main(sys.argv[1:]))
