@@ -184,11 +184,11 @@ NETWORKS: dict[str, tuple[Make, str]] = {
         "rearrange rearrange conv2d rearrange conv2d concat rearrange rearrange rearrange conv2d "
         "rearrange conv2d concat average_pool2d softmax",
     ),
-    # Pixels are repeated, gathered, and spread apart.
+    # Pixels are repeated, taken between two, and spread apart.
     "enlarged": (
         enlarged,
-        "rearrange conv2d max_pool2d conv2d rearrange rearrange gather mul gather mul add gather mul gather "
-        "mul add concat conv2d pad rearrange pad rearrange conv2d conv2d logistic",
+        "rearrange conv2d max_pool2d conv2d rearrange rearrange resize concat conv2d pad rearrange pad "
+        "rearrange conv2d conv2d logistic",
     ),
     "attention": (
         attention,

@@ -22,6 +22,7 @@ from aot.ops.combine import Combination, Combine
 from aot.ops.curve import Curve, Function
 from aot.ops.fold import Fold, Folding
 from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.resize import Resize
 from aot.passes.pipeline import run_pipeline
 
 SAMPLES = 5
@@ -83,7 +84,14 @@ def extremes() -> Graph:
     return d.graph(d.node("y", Combine(Combination.MINIMUM), high, x, quant=d.types[x]))
 
 
+def enlarged(align_corners: bool) -> Graph:
+    x = int8(1, 4, 5, 3, zero_point=-7)
+    return op_case("enlarged", Resize((9, 10), align_corners, not align_corners), [x], x).graph
+
+
 WRITTEN = {
+    "between pixels": (enlarged(align_corners=False), ("RESIZE_BILINEAR",)),
+    "between pixels, corners stay": (enlarged(align_corners=True), ("RESIZE_BILINEAR",)),
     "a depthwise layer along time": (steps_along_a_line(), ("PADV2", "DEPTHWISE_CONV_2D")),
     "extremes": (extremes(), ("MAXIMUM", "MINIMUM")),
     "a product of matrices": (product(turned=False), ("BATCH_MATMUL",)),

@@ -25,6 +25,7 @@ from aot.ops.fold import Fold, Folding
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.pad import Pad
 from aot.ops.reduce import Mean
+from aot.ops.resize import Resize
 from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING, Padding, Pair, same_padding
 from aot.ops.unary import Clamp, LeakyRelu
@@ -173,6 +174,20 @@ def _curve(sheet: Sheet, node: Node) -> str | None:
     if found is None or sheet.type(input_of(node)).dtype is not DType.F32:
         return f"{node.op.of.value} of {sheet.type(input_of(node)).dtype.value}"
     sheet.operator(found, 1, (sheet.value(input_of(node)),), sheet.value(node.outputs[0]))
+    return None
+
+
+def _resize(sheet: Sheet, node: Node) -> str | None:
+    op = node.op
+    assert isinstance(op, Resize)
+    if op.is_unsigned:
+        return "its bytes are unsigned in the file"
+    size = sheet.integers(f"{node.name}/size", op.size)
+    x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
+    sheet.operator(
+        "RESIZE_BILINEAR", 3, (x, size), y, "ResizeBilinearOptions",
+        AlignCorners=op.align_corners, HalfPixelCenters=op.half_pixels,
+    )  # fmt: skip
     return None
 
 
@@ -336,6 +351,7 @@ WRITERS: Mapping[str, Writer] = {
     "pad": _pad,
     "quantize": _plain("QUANTIZE", 1, "QuantizeOptions"),
     "reshape": _reshape,
+    "resize": _resize,
     "softmax": _softmax,
     "sub": _binary("SUB", "SubOptions"),
     "tanh": _plain("TANH", 2),

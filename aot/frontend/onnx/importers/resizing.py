@@ -16,7 +16,9 @@ from aot.frontend.onnx.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.gather import Gather
 from aot.ops.rearrange import Loops
+from aot.ops.resize import Resize, between_reals
 
+_PIXELS = (0, 2, 3, 1)  # the order of an image's dimensions whose channels lie together
 Reals = npt.NDArray[np.float64]
 MAX_SHARES = 1 << 20  # elements of one matrix
 _MOST_TAPS = 4  # elements that one result is made of
@@ -35,6 +37,7 @@ def _resized(node: Operator, x: Value) -> Value:
     axes = [node.axis(a, len(shape)) for a in node.integers("axes", tuple(range(len(shape))))]
     sizes, scales = _target(node, shape, axes)
     outside = np.zeros((1,) * len(shape), np.bool_)
+    every: dict[int, Reals] = {}
     for number, axis in enumerate(axes):
         if sizes[number] == shape[axis] and scales[number] == 1 and not node.has(1):
             continue
@@ -42,13 +45,42 @@ def _resized(node: Operator, x: Value) -> Value:
         places = _places(node, shape[axis], sizes[number], scales[number], region)
         if sizes[number] * shape[axis] > MAX_SHARES:
             raise node.fail(f"a resize from {shape[axis]} to {sizes[number]} is not supported")
-        x = _multiplied(node, x, axis, _shares(node, places, shape[axis], scales[number]))
+        every[axis] = _shares(node, places, shape[axis], scales[number])
         along = [-1 if a == axis else 1 for a in range(len(shape))]
         outside = outside | ((places < 0) | (places > shape[axis] - 1)).reshape(along)
+    image = _as_image(node, x, every)
+    if image is not None:
+        return image
+    for axis, shares in every.items():
+        x = _multiplied(node, x, axis, shares)
     if node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" and outside.any():
         value = node.number(node.real("extrapolation_value", 0.0), x.element)
         return node.do("Where", node.number(outside, TensorProto.BOOL), value, x)
     return x
+
+
+def _as_image(node: Operator, x: Value, every: Mapping[int, Reals]) -> Value | None:
+    """By one op, where the shares are those of an image whose pixels lie together already."""
+    is_linear = node.text("mode", "nearest") == "linear" and node.dtype(x) is DType.F32
+    if not is_linear or not every or not set(every) <= {2, 3} or not node.draft.is_stored(x, _PIXELS):
+        return None
+    _, _, height, width = node.shape(x)
+    size = tuple(len(every[a]) if a in every else n for a, n in ((2, height), (3, width)))
+    for corners, centres in ((False, True), (True, False), (False, False)):
+        op = Resize((size[0], size[1]), corners, centres)
+        if all(np.allclose(_shares_of(op, node.shape(x), axis), found) for axis, found in every.items()):
+            return Value(node.apply(op, node.draft.stored(node.place, x, _PIXELS)), _PIXELS, x.element)
+    return None
+
+
+def _shares_of(op: Resize, shape: tuple[int, ...], axis: int) -> Reals:
+    """What the op takes of each row (axis 2) or column of an image with planes of that shape."""
+    length, wanted = shape[axis], op.size[axis - 2]
+    between = between_reals(length, wanted, op.align_corners, op.half_pixels)
+    shares = np.zeros((wanted, length))
+    np.add.at(shares, (np.arange(wanted), between.first), 1 - between.share)
+    np.add.at(shares, (np.arange(wanted), between.second), between.share)
+    return shares
 
 
 def _target(node: Operator, shape: tuple[int, ...], axes: list[int]) -> tuple[list[int], list[float]]:

@@ -19,7 +19,7 @@ from aot.frontend.onnx.integers.layers import Form, product, weighted
 from aot.frontend.onnx.integers.match import Island, Layer, layer_before
 from aot.frontend.onnx.integers.moves import lift_quantisations, sink_dequantisations
 from aot.frontend.onnx.integers.signed import with_quantised_inputs, with_signed_integers
-from aot.frontend.onnx.integers.small import average, mean, pair, shares
+from aot.frontend.onnx.integers.small import average, mean, pair, resized, shares
 from aot.frontend.onnx.integers.tables import table
 from aot.frontend.onnx.stored import Stored
 from aot.ir.graph import Graph, Node
@@ -36,6 +36,7 @@ from aot.ops.lookup import Lookup
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.reduce import Mean
+from aot.ops.resize import Resize
 from aot.ops.softmax import Softmax
 from aot.passes.merge_duplicates import merge_duplicates
 from aot.passes.remove_dead_code import remove_dead_code
@@ -50,6 +51,7 @@ _FORMS: Mapping[type[Op], Callable[[Island, Layer, Activation], Form | None]] = 
     LogSoftmax: shares,
     Mean: mean,
     Mul: pair,
+    Resize: resized,
     Softmax: shares,
     Sub: pair,
 }

@@ -67,6 +67,12 @@ def mean(island: Island, layer: Layer, activation: Activation) -> Form | None:
     return None if x is None or activation is not Activation.NONE else Form(layer.node.op, (x,))
 
 
+def resized(island: Island, layer: Layer, activation: Activation) -> Form | None:
+    """In the same steps."""
+    x = island.integers(layer.node.inputs[0])
+    return None if x is None or activation is not Activation.NONE else Form(layer.node.op, (x,))
+
+
 def shares(island: Island, layer: Layer, activation: Activation) -> Form | None:
     """Where the result is in the steps that the integer softmax gives, or its logarithm."""
     x = island.integers(layer.node.inputs[0])
