@@ -127,6 +127,32 @@ static inline int32_t {name}(int32_t a, int32_t b)
     return _function(name, definition, compute, dsp)
 
 
+def prelu_int8(
+    branches: tuple[Multiplier, Multiplier], zero_points: tuple[int, int], result: Result, dsp: bool
+) -> Function:
+    """f(a, b) -> the stored a, or a * b where a is negative; a multiplier for each."""
+    positive, negative = branches
+    name = f"prelu_int8_{crc32(repr((branches, zero_points, result)).encode()):08x}"
+    x, slope = (f"{o} - {parenthesised(z)}" if z else o for o, z in zip("ab", zero_points, strict=True))
+    alone = "".join(f"        {line}\n" for line in _stored("x", positive, result, dsp))
+    product = "".join(f"    {line}\n" for line in _stored(f"x * ({slope})", negative, result, dsp))
+    definition = f"""\
+/* a * {_real(positive)}, or a * b * {_real(negative)} where a is negative, as the reference rounds. */
+static inline int32_t {name}(int32_t a, int32_t b)
+{{
+    const int32_t x = {x};
+    if (x >= 0) {{
+{alone}    }}
+{product}}}
+"""
+
+    def compute(a: int, b: int) -> int:
+        x, slope = a - zero_points[0], b - zero_points[1]
+        return result.of(_times(x, positive) if x >= 0 else _times(x * slope, negative))
+
+    return _function(name, definition, compute, dsp)
+
+
 _SUMS = {"+": "add", "-": "sub"}
 _HALF = 1 << 30  # the multiplier of an operand whose scale is the larger one
 _MOST_RIGHT = 22  # so far a zero point can be added before the shift
@@ -150,12 +176,13 @@ def _operand(name: str, zero: int, multiplier: Multiplier, left: int) -> list[st
 def _stored(total: str, multiplier: Multiplier, result: Result, dsp: bool) -> list[str]:
     """C that returns the result: its zero point is added with half a step, before the shift."""
     mult, shift = multiplier
+    full = dsp and (result.low, result.high) == DType.I8.limits
     if not 1 <= -shift <= _MOST_RIGHT:
-        return [f"const int32_t v = {_scaled(total, multiplier)};", f"return {result.text};"]
+        stored = f"saturate_to_int8(v + {parenthesised(result.zero_point)})" if full else result.text
+        return [f"const int32_t v = {_scaled(total, multiplier)};", f"return {stored};"]
     rounding = (1 + 2 * result.zero_point) * (1 << -shift) >> 1
     sign_matters = result.low < result.zero_point  # else what is negative is clamped
     rounded = f"{'(v + (total >> 31))' if sign_matters else 'v'} >> {-shift}"
-    full = dsp and (result.low, result.high) == DType.I8.limits
     clamped = f"saturate_to_int8({rounded})" if full else f"clamp({rounded}, {result.low}, {result.high})"
     return [
         f"const int32_t total = {total};",
@@ -178,6 +205,8 @@ def _times(value: int, multiplier: Multiplier) -> int:
 
 def _scaled(value: str, multiplier: Multiplier) -> str:
     mult, shift = multiplier
+    if mult == _HALF and shift > 0:
+        return f"({value}) * {1 << shift - 1}"
     operand = f"({value}) * (INT32_C(1) << {shift})" if shift > 0 else value
     high = f"doubling_high_mul({operand}, {mult})"
     return f"divide_by_pot({high}, {-shift})" if shift < 0 else high

@@ -21,7 +21,7 @@ from aot.ops.pairs import (
     square_parameters,
 )
 from aot.ops.requant import quant_of
-from codegen.instr.arithmetic import Result, ZeroPoint, product_int8, sum_int8
+from codegen.instr.arithmetic import Result, ZeroPoint, prelu_int8, product_int8, sum_int8
 from codegen.instr.instruction import Function, Instruction
 from codegen.instr.mve_sum import sum_row
 from codegen.instr.pairs import (
@@ -206,6 +206,8 @@ def _prelu(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
     op, out = site.node.op, site.outputs[0]
     assert isinstance(op, Prelu)
     branches = prelu_multipliers(site.input(0), site.input(1), out, op.scales_in_single)
+    if _is_int8(site):
+        return prelu_int8(branches, _given(zero_points), _result(site), site.dsp)
     return prelu_function(branches, _given(zero_points), _result(site), out.dtype)
 
 

@@ -6,13 +6,14 @@ One row lies between two of the image. Images of a batch are made at once, over 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.resize import FRACTION_BITS, Resize
+from aot.target import Optimize
 from codegen.formats import Want, storage_dtype
 from codegen.instr.instruction import Function
 from codegen.instr.plain import expression_function
@@ -23,6 +24,7 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Buffer,
+    Const,
     Declare,
     Element,
     Expr,
@@ -34,8 +36,10 @@ from codegen.loops.ir import (
     at,
     load,
 )
+from codegen.loops.schedule import unroll_by
 from codegen.model import RowFormat
 
+_TURNS = 4  # of the loop over channels, written out
 _DTYPES = frozenset({DType.I8, DType.I16, DType.F32})
 
 
@@ -76,17 +80,15 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         for line in (0, 1)
         for side in ("left", "right")
     )
-    made = Apply(
-        _between(site.input(0).dtype, op.is_unsigned), (*pixels, load(here["down"]), load(here["across"]))
-    )
-    place = Store(at(ys, (column + y.left) * y.x_step + c * y.c_step), made)
-    along = (*known("left"), *known("right"), *known("across"), For("c", y.channels, (place,)))
+    mix = _mix(site, load(here["down"]), load(here["across"]))
+    place = Store(at(ys, (column + y.left) * y.x_step + c * y.c_step), mix.of(*pixels))
+    along = (*known("left"), *known("right"), *known("across"), *mix.weights, For("c", y.channels, (place,)))
     body = (*known("down"), For("column", y.width, along))
     given = tuple(zip(rows.first.tolist(), rows.second.tolist(), strict=True))
     return Kernel(
         schedule="between",
         why="a row lies between two",
-        proc=Proc(f"resize_{y.channels}_by_{y.width}", (xs, *stored.values(), ys), body),
+        proc=_written_out(site, Proc(f"resize_{y.channels}_by_{y.width}", (xs, *stored.values(), ys), body)),
         summary=f"One row between two: {y.width} pixels of {y.channels} channels.",
         access=(RowAccess(0, 0, 2, given=given),),
         constants=tables,
@@ -125,9 +127,10 @@ def _flat(site: Site) -> Kernel:
         return Element(image, Binary("+", load(locals_[line]), load(locals_[side])))
 
     four = tuple(pixel(line, side) for line in ("above", "below") for side in ("left", "right"))
-    made = Apply(_between(x.dtype, op.is_unsigned), (*four, load(locals_["down"]), load(locals_["across"])))
+    mix = _mix(site, load(locals_["down"]), load(locals_["across"]))
     place = ((n * wanted_rows + row) * wanted_columns + column) * depth + c
-    along = (*known("column", ("left", "right", "across")), For("c", depth, (Store(at(ys, place), made),)))
+    channels = For("c", depth, (Store(at(ys, place), mix.of(*four)),))
+    along = (*known("column", ("left", "right", "across")), *mix.weights, channels)
     lines = (*known("row", ("above", "below", "down")), For("column", wanted_columns, along))
     body = For("n", x.shape[0], (For("row", wanted_rows, lines),))
     kernel = flat_kernel(site, (xs, *stored.values()), (body,), "a resized image")
@@ -138,25 +141,57 @@ def _dtype(array: Array) -> DType:
     return DType.F32 if array.dtype == np.float32 else DType.I32
 
 
-def _between(dtype: DType, is_unsigned: bool) -> Function:
-    """f(above left, above right, below left, below right, down, across) -> the result."""
+@dataclass(frozen=True)
+class _Mix:
+    """A function of four pixels and of what is known of a column, which the statements `weights` compute."""
+
+    function: Function
+    known: tuple[Expr, ...]
+    weights: tuple[Stmt, ...] = ()
+
+    def of(self, *pixels: Expr) -> Expr:
+        """Of the pixels above left, above right, below left and below right."""
+        return Apply(self.function, (*pixels, *self.known))
+
+
+def _mix(site: Site, down: Expr, across: Expr) -> _Mix:
+    dtype = site.input(0).dtype
     if dtype is DType.F32:
         text = "(a * (1.0f - f) + b * f) * (1.0f - e) + (c * (1.0f - f) + d * f) * e"
-        return expression_function("between_reals", dtype, (dtype,) * 6, text, _real)
-    if is_unsigned:
-        return _of_unsigned()
-    one, wide = 1 << FRACTION_BITS, DType.I32 if dtype is DType.I8 else DType.I64
-    lines = f"(({wide.c_name})a * ({one} - f) + ({wide.c_name})b * f)"
-    others = f"(({wide.c_name})c * ({one} - f) + ({wide.c_name})d * f)"
-    text = f"({dtype.c_name})rounded_share_{wide.value}({lines} * ({one} - e) + {others} * e)"
+        return _Mix(expression_function("between_reals", dtype, (dtype,) * 6, text, _real), (down, across))
+    if _op(site).is_unsigned:
+        return _Mix(_of_unsigned(), (down, across))
+    one = Const(1 << FRACTION_BITS)
+    up, back = Binary("-", one, down), Binary("-", one, across)
+    shares = [Binary("*", row, column) for row in (up, down) for column in (back, across)]
+    weights = [Buffer(f"share{number}", DType.I32, 1, Role.LOCAL) for number in range(len(shares))]
+    known = [(Declare(w), Store(at(w), share)) for w, share in zip(weights, shares, strict=True)]
+    return _Mix(
+        _of_integers(dtype, site.dsp), tuple(map(load, weights)), tuple(s for pair in known for s in pair)
+    )
 
-    def compute(a: int, b: int, c: int, d: int, e: int, f: int) -> int:
-        total = (a * (one - f) + b * f) * (one - e) + (c * (one - f) + d * f) * e
-        return _rounded(total)
 
-    types = (*(dtype,) * 4, DType.I32, DType.I32)
+def _of_integers(dtype: DType, dsp: bool) -> Function:
+    """f(four pixels, the share of each) -> the result."""
+    wide = DType.I32 if dtype is DType.I8 else DType.I64
+    sum_text = " + ".join(
+        f"({wide.c_name}){pixel} * {share}" for pixel, share in zip("abcd", "efgh", strict=True)
+    )
+    text = f"({dtype.c_name})rounded_share_{wide.value}({sum_text})"
+
+    def compute(a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int) -> int:
+        return _rounded(a * e + b * f + c * g + d * h)
+
+    types = (*(dtype,) * 4, *(DType.I32,) * 4)
     name = f"between_{dtype.value}"
-    return expression_function(name, dtype, types, text, compute, needs=(_rounding(wide),))
+    rounding = _ROUNDING_BY_DSP if dsp and wide is DType.I32 else _rounding(wide)
+    return expression_function(name, dtype, types, text, compute, needs=(rounding,))
+
+
+def _written_out(site: Site, proc: Proc) -> Proc:
+    """A loop costs three instructions a turn, a small part of reals without an FPU."""
+    is_short = site.optimize is Optimize.SIZE or site.outputs[0].shape[3] % _TURNS
+    return proc if is_short else unroll_by(proc, "c", _TURNS)
 
 
 def _of_unsigned() -> Function:
@@ -188,11 +223,26 @@ def _real(a: float, b: float, c: float, d: float, e: float, f: float) -> float:
 
 
 def _rounding(wide: DType) -> Function:
-    half, one = 1 << (2 * FRACTION_BITS - 1), 1 << (2 * FRACTION_BITS)
-    text = f"(a + (a > 0 ? {half} : -{half})) / {one}"
-    return expression_function(
-        f"rounded_share_{wide.value}", wide, (wide,), text, _rounded, f"a / {one}, half away from zero."
-    )
+    half = 1 << (2 * FRACTION_BITS - 1)
+    text = f"(a + {half} + (a >> {8 * wide.bytes - 1})) >> {2 * FRACTION_BITS}"
+    says = f"a / {2 * half}, half away from zero: a sign is -1."
+    return expression_function(f"rounded_share_{wide.value}", wide, (wide,), text, _rounded, says)
+
+
+_ROUNDING_BY_DSP = Function(
+    "rounded_share_i32",
+    DType.I32,
+    f"""\
+/* a / {1 << 2 * FRACTION_BITS}, half away from zero: SMMULR rounds up, a sign is -1. */
+static inline int32_t rounded_share_i32(int32_t a)
+{{
+    int32_t share;
+    __asm__("smmulr %0, %1, %2" : "=r"(share) : "r"(a + (a >> 31)), "r"({1 << 32 - 2 * FRACTION_BITS}));
+    return share;
+}}
+""",
+    lambda total: _rounded(total),
+)
 
 
 def _rounded(total: int) -> int:

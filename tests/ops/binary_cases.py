@@ -95,6 +95,7 @@ CASES = (
     op_case(
         "prelu_constant", Prelu(), [int8(1, 4, 5, 3)], int8(scale=0.3), [constant(int8(3, zero_point=4))]
     ),
+    case("kept_scale", Prelu(), int8(1, 4, 5, 3, zero_point=-100), int8(3), int8(zero_point=-90)),
     case("in_single", Prelu(scales_in_single=True), int8(4, 5), int8(5, scale=0.02), int8(scale=0.07)),
     case("int16", Prelu(), int16(4, 5), int16(5, scale=0.0004), int16(scale=0.0002)),
     case("f32", Prelu(), float32(4, 5), float32(5), float32()),

@@ -18,6 +18,7 @@ CASES = (
     case("corners", Resize((5, 8), align_corners=True), int8(1, 3, 3, 1)),
     case("corners_to_one", Resize((1, 1), align_corners=True), int8(1, 3, 3, 2)),
     case("centres", Resize((6, 5), half_pixels=True), int8(2, 3, 4, 2)),
+    case("written_out", Resize((5, 7), half_pixels=True), int8(1, 2, 3, 8, zero_point=-128)),
     case("of_one", Resize((3, 2)), int8(1, 1, 1, 4)),
     case("unsigned", Resize((5, 9), half_pixels=True, is_unsigned=True), int8(2, 3, 4, 2)),
     case("unsigned_corners", Resize((5, 3), align_corners=True, is_unsigned=True), int8(1, 3, 7, 2)),
