@@ -125,12 +125,12 @@ class _Nest:
     def step(self, seen: Affine, made: Affine, hidden: Callable[[Affine], Expr]) -> For:
         """Its input begins at that element of x, its result at that element of y."""
         u = variable("u")
-        sums = [self._sums(gate, seen, hidden) for gate in range(GATES)]
+        statements, sums = self._sums(seen, hidden)
         dtype = DType.F32 if self.is_real else DType.I32
         gates = [Buffer(f"gate{gate}", dtype, 1, Role.LOCAL) for gate in range(GATES)]
         stores: list[Stmt] = []
-        for gate, (statements, value) in enumerate(sums):
-            stores += [*statements, Declare(gates[gate]), Store(at(gates[gate]), self._curve(gate, value))]
+        for gate, value in enumerate(sums):
+            stores += [Declare(gates[gate]), Store(at(gates[gate]), self._curve(gate, value))]
         values = [load(gate) for gate in gates]
         curves = self._tails()
         cell = load(self.y, self.cell(u).index)
@@ -138,6 +138,7 @@ class _Nest:
             "u",
             self.units,
             (
+                *statements,
                 *stores,
                 Store(self.cell(u), curves.cell(values, cell)),
                 Store(at(self.y, self.place(made + u)), curves.hidden(values[_OUTPUT], cell)),
@@ -145,21 +146,24 @@ class _Nest:
         )
 
     def _sums(
-        self, gate: int, seen: Affine, hidden: Callable[[Affine], Expr]
-    ) -> tuple[list[Stmt], tuple[Expr, Expr]]:
-        row, k, j = variable("u") + gate * self.units, variable("k"), variable("j")
-        one, other = (Buffer(f"{n}{gate}", self.sum_dtype, 1, Role.LOCAL) for n in ("input", "hidden"))
-        by_input = Binary("*", load(self.x, seen + k), load(self.w, row * self.depth + k))
-        by_hidden = Binary("*", hidden(j), load(self.r, row * self.units + j))
-        statements: list[Stmt] = [
-            Declare(one),
-            Store(at(one), load(self.start, row)),
-            For("k", self.depth, (Accumulate(at(one), by_input),)),
-            Declare(other),
-            Store(at(other), load(self.start_hidden, row)),
-            For("j", self.units, (Accumulate(at(other), by_hidden),)),
+        self, seen: Affine, hidden: Callable[[Affine], Expr]
+    ) -> tuple[list[Stmt], list[tuple[Expr, Expr]]]:
+        """Of all gates at once, so that what they share is loaded once: by the input, by what is hidden."""
+        k, j = variable("k"), variable("j")
+        rows = [variable("u") + gate * self.units for gate in range(GATES)]
+        inputs = [Binary("*", load(self.x, seen + k), load(self.w, row * self.depth + k)) for row in rows]
+        hiddens = [Binary("*", hidden(j), load(self.r, row * self.units + j)) for row in rows]
+        ones, others = (
+            [Buffer(f"{name}{gate}", self.sum_dtype, 1, Role.LOCAL) for gate in range(GATES)]
+            for name in ("input", "hidden")
+        )
+        statements = [
+            *_begun(ones, [load(self.start, row) for row in rows]),
+            For("k", self.depth, _added(ones, inputs)),
+            *_begun(others, [load(self.start_hidden, row) for row in rows]),
+            For("j", self.units, _added(others, hiddens)),
         ]
-        return statements, (load(one), load(other))
+        return statements, [(load(one), load(other)) for one, other in zip(ones, others, strict=True)]
 
     def _curve(self, gate: int, sums: tuple[Expr, Expr]) -> Expr:
         if self.is_real:
@@ -180,6 +184,15 @@ class _Nest:
         if self.is_real:
             return _RealTails(_op(self.site).cell_clip)
         return _IntegerTails(self._parameters(), self.site.input(1))
+
+
+def _begun(sums: Sequence[Buffer], starts: Sequence[Expr]) -> list[Stmt]:
+    pairs = zip(sums, starts, strict=True)
+    return [s for total, start in pairs for s in (Declare(total), Store(at(total), start))]
+
+
+def _added(sums: Sequence[Buffer], products: Sequence[Expr]) -> tuple[Stmt, ...]:
+    return tuple(Accumulate(at(total), product) for total, product in zip(sums, products, strict=True))
 
 
 class _RealTails:
