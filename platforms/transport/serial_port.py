@@ -12,8 +12,11 @@ from platforms.transport.base import LineClosedError, Transport, stuck
 from platforms.transport.lock import PortLock, busy
 
 SLICE_S = 0.05  # pyserial's own timeout: how often a read looks at its deadline
+_LIST = "deploy doctor   lists the serial ports of this machine"
 REASONS = {
-    errno.ENOENT: ("there is no such port", "deploy doctor   lists the serial ports of this machine"),
+    errno.ENOENT: ("there is no such port", _LIST),
+    errno.ENOTTY: ("this is no serial port", _LIST),
+    errno.EISDIR: ("this is a folder", _LIST),
     errno.EACCES: ("permission denied", "on Linux: sudo usermod -aG dialout $USER, then log in again"),
 }
 
@@ -77,13 +80,19 @@ class SerialTransport(Transport):
         )
 
 
+def _number(error: serial.SerialException) -> int:
+    """Its own, or that of what it came of: `could not configure` has none."""
+    cause = error.__context__
+    return error.errno or (cause.args[0] if cause is not None and cause.args else 0)
+
+
 def _open(port: str, baud: int) -> serial.Serial:
     try:
         opened = serial.Serial(port, baud, timeout=SLICE_S, exclusive=True)
     except serial.SerialException as error:
         if error.errno in (errno.EAGAIN, errno.EWOULDBLOCK, errno.EBUSY):
             raise busy(port, "another program") from error
-        reason, hint = REASONS.get(error.errno or 0, (str(error), ""))
+        reason, hint = REASONS.get(_number(error), (str(error), ""))
         raise LineClosedError(f"cannot open {port}: {reason}", hint=hint) from error
     with contextlib.suppress(AttributeError, OSError, ValueError, NotImplementedError):
         # FTDI chips otherwise hold every reply back for 16 ms. Only Linux has this, and not for all ports.

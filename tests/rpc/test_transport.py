@@ -164,9 +164,17 @@ def test_a_serial_port_that_another_program_locked_is_busy(terminal):
     SerialTransport(str(path), 115200).close()
 
 
-def test_a_missing_serial_port_is_named():
-    with pytest.raises(LineClosedError, match="cannot open /dev/ttyNONE: there is no such port"):
-        SerialTransport("/dev/ttyNONE", 115200)
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("/dev/ttyNONE", "there is no such port"),
+        ("/etc/passwd", "this is no serial port"),
+        ("/etc", "this is a folder"),
+    ],
+)
+def test_what_is_no_serial_port_is_told(name: str, why: str):
+    with pytest.raises(LineClosedError, match=f"cannot open {name}: {why}"):
+        SerialTransport(name, 115200)
 
 
 def test_a_trace_has_a_line_for_every_packet_and_for_garbage():
