@@ -17,7 +17,7 @@ from aot.target import Optimize, Target
 from codegen.arenas import arenas_of
 from codegen.constant_places import constant_regions
 from codegen.constants import collect_constants
-from codegen.emit import emit_sources
+from codegen.emit import SourceParts, emit_sources
 from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
 from codegen.kernel_library import kernel_library
 from codegen.kernels.kernel import Kernel
@@ -75,21 +75,20 @@ def compile_graph(
     printer = RunPrinter(lowered, plan, library.calls, constants, names, name, target.constant_space, by_pool)
     run = printer.print()
     is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
-    write_sources = partial(
-        emit_sources,
-        name,
-        model_hash,
-        inputs,
-        outputs,
-        states,
-        arenas,
-        _arena_align(lowered),
-        library,
-        run,
-        constants,
-        target.constant_space,
-        made_by(f"Solder {VERSION}", source_name, model_hash, target, board, options, is_tuned),
-        needs(library, target),
+    made_of = SourceParts(
+        name=name,
+        model_hash=model_hash,
+        made=made_by(f"Solder {VERSION}", source_name, model_hash, target, board, options, is_tuned),
+        needs=needs(library, target),
+        space=target.constant_space,
+        inputs=inputs,
+        outputs=outputs,
+        states=states,
+        arenas=arenas,
+        arena_align=_arena_align(lowered),
+        library=library,
+        run=run,
+        constants=constants,
     )
     return CompiledModel(
         name=name,
@@ -98,7 +97,7 @@ def compile_graph(
         graph=graph,
         target=target,
         options=options,
-        write_sources=write_sources,
+        write_sources=partial(emit_sources, made_of),
         inputs=inputs,
         outputs=outputs,
         request=fitted.request,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from aot.ir.types import TensorType
 from codegen.arenas import Arena, line_bytes
 from codegen.constants import Constants, declaration, definition
+from codegen.fills import FILLS
 from codegen.instr.scalar import parenthesised
 from codegen.kernel_library import KernelLibrary
 from codegen.layers import RunText
@@ -22,54 +24,79 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def emit_sources(
-    name: str,
-    model_hash: str,
-    inputs: Sequence[TensorInfo],
-    outputs: Sequence[TensorInfo],
-    states: Sequence[StateInfo],
-    arenas: Sequence[Arena],
-    arena_align: int,
-    library: KernelLibrary,
-    run: RunText,
-    constants: Constants,
-    space: str,
-    made: str,
-    needed: Sequence[Need],
-) -> Mapping[str, str]:
-    """File name -> text. `space` is the address space of C that constants are in, `made` says of what."""
-    common = {
+@dataclass(frozen=True)
+class SourceParts:
+    """What the C files of a model are written from."""
+
+    name: str
+    model_hash: str
+    made: str  # says of what by what
+    needs: Sequence[Need]
+    space: str  # the address space of C that constants are in
+    inputs: Sequence[TensorInfo]
+    outputs: Sequence[TensorInfo]
+    states: Sequence[StateInfo]
+    arenas: Sequence[Arena]
+    arena_align: int
+    library: KernelLibrary
+    run: RunText
+    constants: Constants
+
+    @property
+    def tensors(self) -> tuple[TensorInfo, ...]:
+        return (*self.inputs, *self.outputs)
+
+
+def emit_sources(parts: SourceParts) -> Mapping[str, str]:
+    """File name -> text."""
+    name, common = parts.name, _common_context(parts)
+    weights = {**common, **_weights_context(parts)}
+    return {
+        f"{name}.h": _render("model.h.j2", common),
+        f"{name}.c": _render("model.c.j2", {**common, **_model_context(parts)}),
+        f"{name}_weights.h": _render("weights.h.j2", weights),
+        f"{name}_weights.c": _render("weights.c.j2", weights),
+        f"{name}_describe.c": _render("describe.c.j2", common),
+    }
+
+
+def _common_context(parts: SourceParts) -> Mapping[str, object]:
+    name, arenas, run = parts.name, parts.arenas, parts.run
+    return {
         "name": name,
         "prefix": name.upper(),
         "version": VERSION,
-        "made": made,
+        "made": parts.made,
         "summary": (
             f"{len(run.layers)} layers, {sum(arena.bytes for arena in arenas)} bytes of arena, "
-            f"{constants.bytes} bytes of constants."
+            f"{parts.constants.bytes} bytes of constants."
         ),
         **_arena_context(name, arenas),
-        "arena_align": arena_align,
-        "constants_bytes": constants.bytes,
-        "inputs": [_tensor_context(t, arenas) for t in inputs],
-        "outputs": [_tensor_context(t, arenas) for t in outputs],
-        "tensors": [_tensor_context(t, arenas) for t in (*inputs, *outputs)],
-        "has_placed": any(_is_placed(t, arenas) for t in (*inputs, *outputs)),
-        "hash": ", ".join(f"0x{model_hash[i : i + 2]}" for i in range(0, 16, 2)),
+        "arena_align": parts.arena_align,
+        "constants_bytes": parts.constants.bytes,
+        "inputs": [_tensor_context(t, arenas) for t in parts.inputs],
+        "outputs": [_tensor_context(t, arenas) for t in parts.outputs],
+        "tensors": [_tensor_context(t, arenas) for t in parts.tensors],
+        "has_placed": any(_is_placed(t, arenas) for t in parts.tensors),
+        "hash": ", ".join(f"0x{parts.model_hash[i : i + 2]}" for i in range(0, 16, 2)),
         "layer_count": len(run.layers),
-        "needs": needed,
+        "needs": parts.needs,
         "stream": run.stream,
-        "state_bytes": sum(state.initial.nbytes for state in states),
-        "resets": [state.reset(space) for state in states],
-        "line_arena_bytes": line_bytes(arenas, (*inputs, *outputs)),
+        "state_bytes": sum(state.initial.nbytes for state in parts.states),
+        "resets": [state.reset(parts.space) for state in parts.states],
+        "line_arena_bytes": line_bytes(arenas, parts.tensors),
     }
+
+
+def _model_context(parts: SourceParts) -> Mapping[str, object]:
+    run, library = parts.run, parts.library
     wanted = (
-        ("fill_8" in run.fills or bool(states), "string.h"),
+        ("fill_8" in run.fills or bool(parts.states), "string.h"),
         (run.stream is not None, "stdbool.h"),
-        (bool(space and states), "avr/pgmspace.h"),
+        (bool(parts.space and parts.states), "avr/pgmspace.h"),
     )
-    includes = sorted({*library.includes, *(name for is_wanted, name in wanted if is_wanted)})
-    model = {
-        "includes": includes,
+    return {
+        "includes": sorted({*library.includes, *(name for is_wanted, name in wanted if is_wanted)}),
         "helpers": library.helpers,
         "kernels": library.kernels,
         "fills": [FILLS[name] for name in run.fills],
@@ -77,69 +104,19 @@ def emit_sources(
         "layers": run.layers,
         "tables": run.tables,
         "body": run.body,
-        "null_checks": _null_checks(
-            () if run.stream is not None else inputs, outputs, arenas, run.stream is None
-        ),
+        "null_checks": _null_checks(parts),
     }
-    weights = {
-        "declarations": [declaration(n, a, space) for n, a in constants.arrays.items()],
-        "definitions": [
-            definition(n, a, space, constants.regions.get(n, "")) for n, a in constants.arrays.items()
-        ],
-        "has_regions": bool(constants.regions),
-    }
+
+
+def _weights_context(parts: SourceParts) -> Mapping[str, object]:
+    arrays, regions, space = parts.constants.arrays, parts.constants.regions, parts.space
     return {
-        f"{name}.h": _render("model.h.j2", common),
-        f"{name}.c": _render("model.c.j2", {**common, **model}),
-        f"{name}_weights.h": _render("weights.h.j2", {**common, **weights}),
-        f"{name}_weights.c": _render("weights.c.j2", {**common, **weights}),
-        f"{name}_describe.c": _render("describe.c.j2", common),
+        "declarations": [declaration(name, array, space) for name, array in arrays.items()],
+        "definitions": [
+            definition(name, array, space, regions.get(name, "")) for name, array in arrays.items()
+        ],
+        "has_regions": bool(regions),
     }
-
-
-_FILLED = {8: "int8_t", 16: "int16_t", 32: "float"}
-
-
-def _fill_between(bits: int, c_type: str) -> str:
-    return f"""\
-/* The margins that planes share: `elements` after each plane, planes `step` apart. */
-static inline void fill_between_{bits}(
-    {c_type} *row, uint32_t planes, uint32_t step, uint32_t elements, {c_type} value)
-{{
-    for ({c_type} *const end = row + planes * step; row != end; row += step) {{
-        for (uint32_t i = 0; i < elements; ++i) {{
-            row[i] = value;
-        }}
-    }}
-}}
-"""
-
-
-FILLS = {
-    "fill_8": """\
-static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
-{
-    memset(row, value, elements);
-}
-""",
-    "fill_16": """\
-static inline void fill_16(int16_t *row, uint32_t elements, int16_t value)
-{
-    for (uint32_t i = 0; i < elements; ++i) {
-        row[i] = value;
-    }
-}
-""",
-    "fill_32": """\
-static inline void fill_32(float *row, uint32_t elements, float value)
-{
-    for (uint32_t i = 0; i < elements; ++i) {
-        row[i] = value;
-    }
-}
-""",
-    **{f"fill_between_{bits}": _fill_between(bits, c_type) for bits, c_type in _FILLED.items()},
-}
 
 
 @cache
@@ -213,9 +190,10 @@ def _said(kind: TensorType) -> str:
     return f"{kind.dtype.value}[{', '.join(str(d) for d in kind.shape)}]"
 
 
-def _null_checks(
-    inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], arenas: Sequence[Arena], has_in: bool
-) -> str:
-    pointers = [*(["in"] if has_in else []), "out", *(arena.name for arena in arenas)]
-    pointers += [f"in->{t.c_name}" for t in inputs] + [f"out->{t.c_name}" for t in outputs]
-    return " || ".join(f"{p} == NULL" for p in pointers)
+def _null_checks(parts: SourceParts) -> str:
+    """Of all pointers but a streamed input's, which come one by one."""
+    is_streamed = parts.run.stream is not None
+    pointers = [*([] if is_streamed else ["in"]), "out", *(arena.name for arena in parts.arenas)]
+    pointers += [] if is_streamed else [f"in->{t.c_name}" for t in parts.inputs]
+    pointers += [f"out->{t.c_name}" for t in parts.outputs]
+    return " || ".join(f"{pointer} == NULL" for pointer in pointers)
