@@ -38,7 +38,22 @@ def read_calibration(path: Path, slots: tuple[Slot, ...]) -> Calibration:
             "one class number for each sample, or no labels at all",
         )
     names = [slot.name for slot in slots]
-    return Calibration(tuple(dict(zip(names, sample, strict=True)) for sample in samples), labels)
+    each = tuple(dict(zip(names, sample, strict=True)) for sample in samples)
+    for number, sample in enumerate(each):
+        _require_finite(sample, number, path)
+    return Calibration(each, labels)
+
+
+def _require_finite(sample: Mapping[str, Array], number: int, path: Path) -> None:
+    """A range from or to what is no number is none."""
+    for name, array in sample.items():
+        count = int(np.count_nonzero(~np.isfinite(array)))
+        if count:
+            raise InputError(
+                f'"{name}" has {count} values in sample {number} that are infinite or no numbers',
+                path.name,
+                "calibrate with samples as the model will get them: leave that one out",
+            )
 
 
 def _with_batch_axis(array: Array, slot: Slot | None) -> Array:

@@ -21,7 +21,7 @@ import numpy as np
 from aot.errors import ModelError, ToolError
 from aot.frontend.given import Given
 from aot.frontend.load import parse_model, read_file, read_model, require_onnx
-from aot.frontend.onnx.float_model import float_model
+from aot.frontend.onnx.float_model import float_model, require_float
 from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
 from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.graph import Array
@@ -63,7 +63,9 @@ class Quantized:
 
 def model_slots(path: Path, shapes: Shapes) -> tuple[Slot, ...]:
     """What a float ONNX model takes, with the shapes given; a batch that is not fixed counts as 1."""
-    require_onnx(read_file(path), path.name)  # says what is wrong in our words
+    data = read_file(path)
+    require_onnx(data, path.name)  # says what is wrong in our words
+    require_float(data, path.name)
     with _sessions() as open_session:
         entries = open_session(path).get_inputs()
     names = [entry.name for entry in entries]

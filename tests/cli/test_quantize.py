@@ -144,6 +144,29 @@ def test_a_quantised_model_is_not_quantised_again(
     assert "hint: deploy compile takes it as it is" in said.err
 
 
+def test_a_model_that_takes_integers_is_not_quantised_again(
+    float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
+) -> None:
+    out = tmp_path / "int8.onnx"
+    run_deploy("quantize", float_model, "--data", data, "-o", out, "--io", "int8")
+    said = run_deploy("quantize", out, "--data", data, "-o", tmp_path / "again.onnx")
+    assert said.status == 1
+    assert said.err.startswith("error: the model is quantised already: it has a ")
+
+
+def test_samples_that_hold_no_numbers_are_told(float_model: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+    broken = images()
+    broken[3, 0, :2] = np.nan
+    np.savez(tmp_path / "calib.npz", x=broken)
+    said = run_deploy("quantize", float_model, "--data", tmp_path / "calib.npz", "-o", tmp_path / "int8.onnx")
+    assert (said.status, said.err) == (
+        1,
+        'error: "x" has 16 values in sample 3 that are infinite or no numbers\n'
+        "  calib.npz\n"
+        "  hint: calibrate with samples as the model will get them: leave that one out\n",
+    )
+
+
 @pytest.mark.parametrize("name", ["int8.onnx", "int8.tflite"])
 def test_only_an_earlier_result_is_written_over(
     name: str, float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy

@@ -18,6 +18,16 @@ def float_model(
     data: bytes, least_opset: int, file_name: str, shapes: Mapping[str, tuple[int, ...]]
 ) -> bytes:
     """The same model; in opset `least_opset` if it was older, inputs in `shapes`. Raises ModelError."""
+    lifted = _in_opset(require_float(data, file_name), least_opset, file_name)
+    lifted.ir_version = max(lifted.ir_version, _LEAST_IR_VERSION)
+    _take_constants_from_inputs(lifted.graph)
+    if shapes:
+        _fix_shapes(lifted.graph, shapes)
+    return bytes(lifted.SerializeToString())
+
+
+def require_float(data: bytes, file_name: str) -> onnx.ModelProto:
+    """The file's model. Raises ModelError where it is none, or quantised already."""
     try:
         model = onnx.load_model_from_string(data)
     except Exception:  # protobuf's DecodeError has no fixed home
@@ -29,12 +39,7 @@ def float_model(
             file_name,
             "deploy compile takes it as it is; give the float model to quantise it anew",
         )
-    lifted = _in_opset(model, least_opset, file_name)
-    lifted.ir_version = max(lifted.ir_version, _LEAST_IR_VERSION)
-    _take_constants_from_inputs(lifted.graph)
-    if shapes:
-        _fix_shapes(lifted.graph, shapes)
-    return bytes(lifted.SerializeToString())
+    return model
 
 
 def _fix_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> None:
