@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.plan.model import NO_ROWS, Firing, PlanTensor, Rows, Stage
 from codegen.formats import has_margins
@@ -42,14 +42,14 @@ def plan_stages(lowered: Lowered, work: Mapping[str, int]) -> tuple[Stage, ...]:
 def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
     if stage.kernel.accumulation is not None:
         return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
-    out = stage.result
+    out, image_rows = stage.result, stage.result.image_rows
     names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
     if stage.kernel.whole:
         every = Firing(tuple(Rows(0, tensors[n].rows) for n in names), (out.rows_of(0, out.rows),))
         return Stage(stage.name, names, (stage.writes,), (every,), in_place=_in_place(stage, names))
-    firings = []
-    for row in range(out.image_rows):
-        reads = tuple(_merged(stage, name, row, tensors) for name in names)
+    firings, sources = [], [_sources(stage, tensors[name]) for name in names]
+    for row in range(image_rows):
+        reads = tuple(_merged(each, row) for each in sources)
         first = 0 if row == 0 else out.format.top + row
         firings.append(Firing(reads, (out.rows_of(first, out.format.top + row + 1),)))
     if out.format.bottom:
@@ -87,23 +87,38 @@ def _row_added(reading: Reading, row: int, tensor: Tensor) -> Rows:
     return _own_rows(first, first + 1, reading.view, tensor.format)
 
 
-def _merged(stage: LoweredStage, name: str, row: int, tensors: Mapping[str, Tensor]) -> Rows:
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A reading of a tensor, and which rows the tensor has for it: what lies beyond is a constant."""
+
+    reading: Reading
+    tensor: Tensor
+    begin: int
+    end: int
+
+    def rows(self, row: int) -> Rows:
+        """That a firing reads."""
+        view, fmt = self.reading.view, self.tensor.format
+        numbers = self.reading.access.rows_inside(row, self.begin, self.end)
+        if not numbers:
+            return NO_ROWS
+        first, stop = min(numbers), max(numbers) + 1
+        if view is None:
+            return Rows(first + fmt.top, stop + fmt.top)
+        return _own_rows(first + view.top, stop + view.top, view, fmt)
+
+
+def _sources(stage: LoweredStage, tensor: Tensor) -> list[_Source]:
+    its = (reading for reading in stage.reads if reading.tensor == tensor.name)
+    return [_Source(reading, tensor, *rows_had(reading, tensor)) for reading in its]
+
+
+def _merged(sources: Sequence[_Source], row: int) -> Rows:
     """The rows of a tensor that a firing reads, through whichever of its inputs."""
-    every = [_rows_read(r, row, tensors[name]) for r in stage.reads if r.tensor == name]
-    ranges = [rows for rows in every if rows]
-    return Rows(min(r.first for r in ranges), max(r.stop for r in ranges)) if ranges else NO_ROWS
-
-
-def _rows_read(reading: Reading, row: int, tensor: Tensor) -> Rows:
-    """Of those that the tensor has; what lies beyond is a constant."""
-    begin, end = rows_had(reading, tensor)
-    numbers = reading.access.rows_inside(row, begin, end)
-    if not numbers:
-        return NO_ROWS
-    first, stop = min(numbers), max(numbers) + 1
-    if reading.view is None:
-        return Rows(first + tensor.format.top, stop + tensor.format.top)
-    return _own_rows(first + reading.view.top, stop + reading.view.top, reading.view, tensor.format)
+    ranges = [rows for rows in (source.rows(row) for source in sources) if rows]
+    if len(ranges) < 2:
+        return ranges[0] if ranges else NO_ROWS
+    return Rows(min(r.first for r in ranges), max(r.stop for r in ranges))
 
 
 def _own_rows(first: int, stop: int, view: RowFormat, own: RowFormat) -> Rows:

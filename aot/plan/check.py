@@ -150,6 +150,12 @@ def _expected_reads(request: PlanRequest) -> dict[tuple[int, int], Ints]:
     return expected
 
 
+def _rows(request: PlanRequest) -> list[tuple[str, int]]:
+    """Of every tensor, and of every state its one."""
+    states = [(name, len(ONLY)) for name, _ in _states(request)]
+    return [*((tensor.name, tensor.rows) for tensor in request.tensors), *states]
+
+
 def _unit(plan: Plan) -> int:
     """Bytes that always have the same owner: no row of any buffer begins or ends between them."""
     return gcd(*(number for b in plan.buffers.values() for number in (b.offset, b.row_bytes))) or 1
@@ -165,10 +171,18 @@ class _Replay:
         self.memory = {
             name: np.full(-(-size // self.unit), NOBODY, np.int32) for name, size in plan.pool_bytes.items()
         }
+        self.rings = {name: self._ring(plan.buffers[name], rows) for name, rows in _rows(request)}
         self.versions = _no_versions(request)
         self.expected = _expected_reads(request)
         self.steady = {t.name for t in request.tensors if t.steady}
         self.position = 0
+
+    def _ring(self, buffer: Buffer, rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Its place in memory, as (slots, units), and the tag of each row that comes there."""
+        start, first = buffer.offset // self.unit, self.tags.first[buffer.name]
+        place = self.memory[buffer.pool][start : start + buffer.bytes // self.unit]
+        tags = np.arange(first, first + rows, dtype=np.int32)
+        return place.reshape(buffer.rows_held, -1), tags[:, np.newaxis]
 
     def run(self) -> None:
         self._bring_in()
@@ -273,14 +287,12 @@ class _Replay:
 
     def _stretches(self, name: str, rows: Rows) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         """Where rows lie that follow one another in memory, as (rows, units), and the tag of each row."""
-        buffer, row = self.plan.buffers[name], rows.first
-        memory, width = self.memory[buffer.pool], buffer.row_bytes // self.unit
+        slots, tags = self.rings[name]
+        row = rows.first
         while row < rows.stop:
-            slot, tag = row % buffer.rows_held, self.tags.first[name] + row
-            count = min(rows.stop - row, buffer.rows_held - slot)
-            start = buffer.offset // self.unit + slot * width
-            place = memory[start : start + count * width].reshape(count, width)
-            yield place, np.arange(tag, tag + count, dtype=np.int32)[:, np.newaxis]
+            slot = row % len(slots)
+            count = min(rows.stop - row, len(slots) - slot)
+            yield slots[slot : slot + count], tags[row : row + count]
             row += count
 
     def _take(self, name: str, rows: Rows) -> None:
