@@ -348,6 +348,10 @@ PATTERNS = {
         enlarged("asymmetric", 1, 2), ("rearrange", "conv2d", "resize", "rearrange")
     ),
     "softmax": Pattern(one("Softmax", scale=1 / 256, zero_point=-128), ("softmax",)),
+    "softmax in other steps": Pattern(
+        one("Softmax", scale=1 / 255, zero_point=-128), ("softmax", "quantize")
+    ),
+    "softmax in fine steps": Pattern(one("Softmax", scale=1 / 700, zero_point=-100), ("softmax", "quantize")),
     "log softmax": Pattern(one("LogSoftmax", scale=1 / 16, zero_point=127), ("log_softmax",)),
     "concat": Pattern(concatenated, ("lookup", "lookup", "concat"), 0),
     "pad": Pattern(padded, ("pad", "pad"), 0),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aot.frontend.onnx.integers.match import Island, Layer
-from aot.ir.graph import Array
+from aot.ir.graph import Array, Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.batch_matmul import BatchMatmul
@@ -29,6 +29,7 @@ class Form:
 
     op: Op
     inputs: tuple[str | None, ...]
+    before: tuple[Node, ...] = ()  # what computes them; the op is then only the quantisation
 
 
 def weighted(island: Island, layer: Layer, activation: Activation) -> Form | None:

@@ -95,8 +95,10 @@ def _layer_form(island: Island, quantise: Node) -> list[Node] | None:
     form = form_of(island, layer, activation or Activation.NONE)
     if form is None or not island.fits(form.op, form.inputs, out):
         return None if activation is None else affine(island, layer, activation)
-    made = replace(layer.node, op=form.op, inputs=form.inputs, outputs=(result,))
-    return [made] if activation is not None else _clamped_after(island, layer, made, out)
+    base = quantise if form.before else layer.node
+    made = replace(base, op=form.op, inputs=form.inputs, outputs=(result,))
+    made_so = [made] if activation is not None else _clamped_after(island, layer, made, out)
+    return [*form.before, *made_so]
 
 
 def _clamped_after(island: Island, layer: Layer, node: Node, out: TensorType) -> list[Node]:

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from aot.frontend.onnx.integers.layers import Form, ones
 from aot.frontend.onnx.integers.match import Island, Layer
-from aot.ir.types import DType, TensorType
+from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.binary import Binary, Mul
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.op import Op
+from aot.ops.quantize import Quantize
 from aot.ops.reduce import Mean
 from aot.ops.requant import quant_of
 from aot.ops.rounding import rounding_of, scales_in_single
@@ -21,6 +22,7 @@ from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING
 
 _STEPS: Mapping[type[Op], tuple[float, int]] = {Softmax: (1 / 256, -128), LogSoftmax: (1 / 16, 127)}
+_OF_16_BITS = Quant((1 / 65536,), (-32768,))  # of a softmax
 
 
 def pair(island: Island, layer: Layer, activation: Activation) -> Form | None:
@@ -74,10 +76,24 @@ def resized(island: Island, layer: Layer, activation: Activation) -> Form | None
 
 
 def shares(island: Island, layer: Layer, activation: Activation) -> Form | None:
-    """Where the result is in the steps that the integer softmax gives, or its logarithm."""
+    """In the steps that the integer softmax gives, or its logarithm; in others by way of finer ones."""
     x = island.integers(layer.node.inputs[0])
     out = quant_of(island.graph.types[layer.quantise.outputs[0]])
     if x is None or island.type(x).dtype is not DType.I8 or activation is not Activation.NONE:
         return None
-    steps = _STEPS[type(layer.node.op)]
-    return Form(layer.node.op, (x,)) if (out.scale, out.zero_point) == steps else None
+    if (out.scale, out.zero_point) == _STEPS[type(layer.node.op)]:
+        return Form(layer.node.op, (x,))
+    return _finer(island, layer, x) if isinstance(layer.node.op, Softmax) else None
+
+
+def _finer(island: Island, layer: Layer, x: str) -> Form | None:
+    """In steps of 2**-16, then in those of the file."""
+    (result,) = layer.quantise.outputs
+    out = island.graph.types[result]
+    fine = TensorType(DType.I16, out.shape, _OF_16_BITS)
+    op = Softmax(result=DType.I16)
+    if not island.fits(op, (x,), fine):
+        return None
+    between = island.value(f"{result}/fine", fine)
+    made = replace(layer.node, op=op, inputs=(x,), outputs=(between,))
+    return Form(Quantize(out.dtype), (between,), (made,))
