@@ -99,14 +99,32 @@ class DepthwiseRows:
     pitch: int  # pixels from one channel to the next
     y_step: int  # bytes from one output to the next
     y_channel_step: int
-    is_small: bool = False  # a loop even where outputs are few
+    is_general: bool = False  # one function for any number of outputs and any way from one to the next
 
     @property
     def name(self) -> str:
         shape = f"{self.rows}x{self.columns}_stride_{self.stride}"
+        if self.is_general:
+            apart = f"_by_{self.y_channel_step}" if self.y_channel_step != 1 else ""
+            return f"depthwise_{shape}_{self.channels}{apart}"
         by = f"{self.y_step}" if self.y_channel_step == 1 else f"{self.y_step}_and_{self.y_channel_step}"
         planes = f"_of_planes_{self.pitch}" if self.channels > 1 else ""
         return f"depthwise_{shape}_{self.channels}x{self.outputs}{planes}_by_{by}"
+
+    @property
+    def numbers(self) -> tuple[tuple[str, int], ...]:
+        """What a call tells its function."""
+        if not self.is_general:
+            return ()
+        pitch = (("pitch", self.pitch * PIXEL),) if self.channels > 1 else ()
+        return (("outputs", self.outputs), ("y_step", self.y_step), *pitch)
+
+    def plane(self, channel: int) -> str:
+        """C of where a channel begins."""
+        if channel == 0:
+            return "lines"
+        apart = f"{channel} * pitch" if self.is_general else str(channel * self.pitch * PIXEL)
+        return f"lines + {apart}"
 
 
 def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
@@ -133,12 +151,14 @@ def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
         Store(at(y, i * tile.y_step + j * tile.y_channel_step), stored),
     )
     name = f"{tile.name}_{suffix(requant)}"
+    told = "".join(f", {{{number}}}" for number, _ in tile.numbers)
     return Instruction(
         name=name,
         params=(y, lines, w, start, scale, right),
         body=(For("j", tile.channels, (For("i", tile.outputs, output),)),),
-        call=f"{name}({{y}}, {{lines}}, {{w}}, {{start}}, {{scale}}, {{right}});",
+        call=f"{name}({{y}}, {{lines}}, {{w}}, {{start}}, {{scale}}, {{right}}{told});",
         definition=_definition(name, tile, requant),
+        numbers=tile.numbers,
         includes=INCLUDES,
         machine_instructions=_definition(name, tile, requant).count(END_OF_ASM_LINE) * 2,
         needs=(VECTOR_OF, NARROW, rounded(requant)),
@@ -146,25 +166,27 @@ def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
 
 
 def _definition(name: str, tile: DepthwiseRows, r: Requant) -> str:
-    unrolled = tile.outputs <= _UNROLLED and not tile.is_small
+    unrolled = tile.outputs <= _UNROLLED and not tile.is_general
     every = range(tile.channels)
+    numbers = "".join(f", int32_t {number}" for number, _ in tile.numbers)
+    count = "So many" if tile.is_general else tile.outputs
     lines = [
-        f"/* {tile.outputs} outputs of {tile.channels} channels, a lane for each channel. */",
+        f"/* {count} outputs of {tile.channels} channels, a lane for each channel. */",
         # Inside another function's loops compilers spill its vectors, which take all registers.
         f"static __attribute__((noinline)) void {name}(",
         "    int8_t *y, const int8_t *lines, const int8_t *w,",
-        "    int32x4_t start, int32x4_t scale, int32x4_t right)",
+        f"    int32x4_t start, int32x4_t scale, int32x4_t right{numbers})",
         "{",
         "    const int32x4_t shift = vnegq_s32(right);",
         f"    int8x16_t {', '.join(f'taps{j}' for j in every)};",
-        *(f"    const int8_t *x{j} = lines{f' + {j * tile.pitch * PIXEL}' if j else ''};" for j in every),
+        *(f"    const int8_t *x{j} = {tile.plane(j)};" for j in every),
         *_load_weights(tile),
     ]
     if unrolled:
         lines += ["    {", *_output(tile, r), "    }"] * tile.outputs
     else:
         lines += [
-            f"    for (int32_t i = 0; i < {tile.outputs}; ++i) {{",
+            f"    for (int32_t i = 0; i < {'outputs' if tile.is_general else tile.outputs}; ++i) {{",
             *_output(tile, r),
             "    }",
         ]
@@ -206,6 +228,8 @@ def _output(tile: DepthwiseRows, r: Requant) -> list[str]:
         ]
     sums = ", ".join(f"s{min(j, tile.channels - 1)}" for j in range(WORDS))
     one = RequantTile(1, tile.channels, tile.y_step, tile.y_channel_step)
+    y_step = "y_step" if tile.is_general else tile.y_step
+    moves_on = _moves_on(one) and not tile.is_general
     lines = [
         f"int32_t {', '.join(f's{j}' for j in every)};",
         "int8x16_t x;",
@@ -218,7 +242,7 @@ def _output(tile: DepthwiseRows, r: Requant) -> list[str]:
         f"const int32x4_t v0 = {rounded(r).name}(vaddq_s32(vector_of({sums}), start), scale, shift);",
         *(
             line.strip()
-            for line in (_stored_on(one, r) if _moves_on(one) else [*stored(one, r), f"y += {tile.y_step};"])
+            for line in (_stored_on(one, r) if moves_on else [*stored(one, r), f"y += {y_step};"])
         ),
     ]
     return [f"        {line}" for line in lines]
