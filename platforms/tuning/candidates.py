@@ -53,10 +53,12 @@ def input_bytes(experiment: Experiment, places: Places) -> bytes:
     return bytes(memory)
 
 
-def candidates_text(task: Task, experiment: Experiment, places: Places, kernels: Mapping[int, Kernel]) -> str:
-    """A C file with `candidate_<number>` for every kernel."""
+def candidates_text(
+    task: Task, experiment: Experiment, places: Places, kernels: Mapping[int, Kernel], part: int
+) -> str:
+    """A C file with `candidate_<number>` for every kernel. Its constants are called by the part."""
     stages = [replace(task.stage, kernel=kernel) for kernel in kernels.values()]
-    library, constants = kernel_library(stages, False, ""), collect_constants("tuning", stages)
+    library, constants = kernel_library(stages, False, ""), collect_constants(f"part{part}", stages)
     printers = [
         _CandidatePrinter(kernel, experiment, places, names)
         for kernel, names in zip(kernels.values(), constants.names, strict=True)
@@ -96,7 +98,10 @@ def batch_of(
     by_packing = sorted(range(len(kernels)), key=lambda n: list(kernels[n].point.items())[::-1])
     share = -(-len(kernels) // parts) or 1
     dealt = [by_packing[first : first + share] for first in range(0, len(kernels), share)]
-    texts = (candidates_text(task, experiment, places, {n: kernels[n] for n in part}) for part in dealt)
+    texts = (
+        candidates_text(task, experiment, places, {n: kernels[n] for n in mine}, part)
+        for part, mine in enumerate(dealt)
+    )
     values = _values(experiment, places, range(len(kernels)), choices)
     return Batch(
         parts=tuple(texts),
