@@ -54,11 +54,6 @@ class PrintedProc:
     instructions: tuple[Instruction, ...]
 
 
-def print_proc(proc: Proc, comment: str, space: str = "") -> PrintedProc:
-    """The proc as `static void name(...)`, with what it uses."""
-    return print_expanded(replace(proc, body=expand_unrolled(proc.body)), comment, {}, space)
-
-
 def print_expanded(proc: Proc, comment: str, numbers: Mapping[str, DType], space: str = "") -> PrintedProc:
     """A proc whose loops are written out; literals in it that are called `numbers` come from a struct,
     constants lie in that address space of C."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from c_checks import failures_on_host
 from nests import K, dots, numbered, proc_of
-from proc_checks import proc_check
+from proc_checks import print_proc, proc_check
 
 from aot.ir.types import DType
 from codegen.instr.instruction import Function, Instruction
@@ -30,7 +30,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.loops.print_c import print_proc
 from codegen.loops.schedule import partition, privatize, reorder, split, unroll
 from codegen.loops.tensorize import tensorize
 

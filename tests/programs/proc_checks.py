@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from c_checks import Check, c_array
 from nests import random_rows, result
@@ -10,7 +11,12 @@ from nests import random_rows, result
 from aot.ir.graph import Array
 from codegen.instr.instruction import Function, Instruction
 from codegen.loops.ir import Buffer, Proc, Role
-from codegen.loops.print_c import print_proc
+from codegen.loops.print_c import PrintedProc, expand_unrolled, print_expanded
+
+
+def print_proc(proc: Proc, comment: str) -> PrintedProc:
+    """The proc as `static void name(...)`, with what it uses; a model's come out of its kernel library."""
+    return print_expanded(replace(proc, body=expand_unrolled(proc.body)), comment, {})
 
 
 def proc_check(name: str, proc: Proc, constants: Mapping[str, Array] | None = None) -> Check:
