@@ -28,6 +28,11 @@ class _Uses:
     last: Ints
 
     @property
+    def is_once(self) -> bool:
+        """Whether each slot is in use for one span: a whole tensor's rows."""
+        return len(self.slot) == self.slots and bool((self.slot == np.arange(self.slots)).all())
+
+    @property
     def hull(self) -> tuple[int, int]:
         return int(self.first.min(initial=1 << 40)), int(self.last.max(initial=-1))
 
@@ -42,7 +47,7 @@ def forbidden_distances(blocks: Sequence[Block], excuses: Excuses, after: int) -
     for a, b in _contemporaries(uses):
         clash = _clash(uses[a], uses[b])
         if clash.any():
-            point = _points(uses[a], uses[b], excused[a, b]) if (a, b) in excused else np.zeros_like(clash)
+            point = _points(uses[a], uses[b], excused[a, b]) if (a, b) in excused else None
             sizes = blocks[a].slot_bytes * groups[a], blocks[b].slot_bytes * groups[b]
             found[a][b] = spans = _spans(clash, point, sizes)
             found[b][a] = tuple((-last, -first) for first, last in reversed(spans))
@@ -76,6 +81,8 @@ def _contemporaries(uses: Sequence[_Uses]) -> list[tuple[int, int]]:
 def _clash(one: _Uses, other: _Uses) -> Bools:
     """Which slots of the one are in use while those of the other are."""
     meet = (one.first[:, np.newaxis] <= other.last) & (other.first <= one.last[:, np.newaxis])
+    if one.is_once and other.is_once:
+        return meet
     i, j = np.nonzero(meet)
     clash = np.zeros((one.slots, other.slots), np.bool_)
     clash[one.slot[i], other.slot[j]] = True
@@ -105,19 +112,26 @@ def _points(one: _Uses, other: _Uses, excused: Ints) -> Bools:
     return np.asarray((excuses > 0) & (excuses == clashes))
 
 
-def _spans(clash: Bools, point: Bools, sizes: tuple[int, int]) -> Spans:
+def _spans(clash: Bools, point: Bools | None, sizes: tuple[int, int]) -> Spans:
     """Closed ranges of wrong distances; slots begin at i * sizes[0] and at j * sizes[1]."""
-    if clash.all() and not point.any():
-        return ((1 - clash.shape[1] * sizes[1], clash.shape[0] * sizes[0] - 1),)
-    # Neighbouring slots of the second block count as one: their wrong distances touch.
-    edges = np.diff(np.pad(clash & ~point, ((0, 0), (1, 1))).astype(np.int8), axis=1)
-    (i, begin), (_, end) = np.nonzero(edges > 0), np.nonzero(edges < 0)
-    pairs = np.stack((i * sizes[0] - end * sizes[1] + 1, (i + 1) * sizes[0] - begin * sizes[1] - 1), axis=1)
+    if point is None or not point.any():
+        if clash.all():
+            return ((1 - clash.shape[1] * sizes[1], clash.shape[0] * sizes[0] - 1),)
+        return _merged(_wrong(clash, sizes))
     i, j = np.nonzero(point)
     meet = i * sizes[0] - j * sizes[1]
     before = np.stack((meet - sizes[1] + 1, meet - 1), axis=1)
     behind = np.stack((meet + 1, meet + sizes[0] - 1), axis=1)
-    return _merged(np.concatenate((pairs, before, behind)))
+    return _merged(np.concatenate((_wrong(clash & ~point, sizes), before, behind)))
+
+
+def _wrong(clash: Bools, sizes: tuple[int, int]) -> Ints:
+    """Neighbouring slots of the second block count as one: their wrong distances touch."""
+    is_there = np.zeros((len(clash), clash.shape[1] + 2), np.int8)
+    is_there[:, 1:-1] = clash
+    edges = np.diff(is_there, axis=1)
+    (i, begin), (_, end) = np.nonzero(edges > 0), np.nonzero(edges < 0)
+    return np.stack((i * sizes[0] - end * sizes[1] + 1, (i + 1) * sizes[0] - begin * sizes[1] - 1), axis=1)
 
 
 def _merged(pairs: Ints) -> Spans:
