@@ -14,6 +14,7 @@ from codegen.fits import Choice, Fit, work_of
 from codegen.stages import LoweredStage
 
 _FELT = 500  # a layer is, that has more than this part of all multiplications
+_COPIED = 16  # what is copied to be wide is multiplied as often at least
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class _Growth:
     row_bytes: int  # more of each row
     rows: int  # of a copy that there are at once
     is_copy: bool
+    copying: int  # as many multiplications as take the time of copying
 
     def take(self, room: Room, granted: int) -> bool:
         """Beside what others that read the same rows have been granted."""
@@ -44,7 +46,8 @@ def wishes_granted(choice: Choice, layers: tuple[str, ...]) -> Choice:
 def affordable_wishes(fit: Fit, limit: int) -> tuple[str, ...]:
     """Heaviest first; those that have no room, or would not be felt, are left out."""
     work, room = work_of(fit.choice.graph), Room(fit.grouped.request, fit.plan, limit)
-    felt = [growth for growth in _growths(fit.choice) if work[growth.layer] * _FELT > sum(work.values())]
+    least = sum(work.values()) // _FELT
+    felt = [growth for growth in _growths(fit.choice) if work[growth.layer] > max(least, growth.copying)]
     growths = sorted(felt, key=lambda growth: (-work[growth.layer], growth.layer))
     granted: dict[str, int] = {}  # tensor that grows -> by how much
     found = []
@@ -75,7 +78,8 @@ def _growth(choice: Choice, lavish: Choice, before: LoweredStage, after: Lowered
     if row_bytes <= 0:
         return None
     rows = min(reading.access.count, new.rows)
-    return _Growth(after.node.name, before.name, reading.tensor, row_bytes, rows, old is None)
+    copying = _COPIED * row_bytes * new.rows // new.format.dtype_bytes if old is None else 0
+    return _Growth(after.node.name, before.name, reading.tensor, row_bytes, rows, old is None, copying)
 
 
 def _slower(choice: Choice) -> set[str]:
