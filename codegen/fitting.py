@@ -22,6 +22,7 @@ from codegen.model import CompileOptions
 from codegen.wishes import affordable_wishes, wishes_granted
 
 TRIED_ROWS = 10_000  # in all plans tried to grant wishes, each of which takes its time
+SEARCHED_ROWS = 2_400  # a plan of more has its order for all choices that differ by margins
 _SHOWN = 3  # buffers at the peak that an error names
 
 
@@ -32,13 +33,21 @@ class Known:
     bytes: int | None = None  # of the least arena
     planned: list[object] = field(default_factory=list)
 
-    def less(self, choice: Choice) -> Fit | None:
-        """The least for this choice, where it needs less than all before. Raises FitError of the first."""
+    def less(self, choice: Choice, alike: Fit | None = None) -> Fit | None:
+        """The least for this choice, where it needs less than all before. Raises FitError of the first.
+
+        For a choice much like one with a plan of very many rows no other order is searched.
+        """
         memory = choice.memory
         if memory in self.planned:
             return None
         self.planned.append(memory)
-        fit = choice.least() if self.bytes is None else choice.below(self.bytes)
+        if self.bytes is None:
+            fit: Fit | None = choice.least()
+        elif alike is not None and len(alike.plan.order) > SEARCHED_ROWS:
+            fit = choice.like(alike, self.bytes - 1, choice.options.exact)
+        else:
+            fit = choice.below(self.bytes)
         if fit is not None:
             self.bytes = fit.plan.arena_bytes
         return fit
@@ -96,7 +105,7 @@ def _find(choice: Choice, known: Known) -> Fit | None:
 def _least(choice: Choice, known: Known) -> Fit | None:
     """With margins or without."""
     with_margins = known.less(choice)
-    return known.less(_bare(choice)) or with_margins
+    return known.less(_bare(choice), with_margins) or with_margins
 
 
 def _within(choice: Choice, limit: int) -> Fit | None:
