@@ -18,7 +18,7 @@ __attribute__((noinline)) struct solder_timing solder_time_calls(int32_t (*call)
     struct solder_timing timing = {0, 0};
     const uint32_t mask = 0xFFFFFFFFu >> (32u - solder_port_counter().bits);
     (void)solder_port_deadline(deadline_ms);
-    const uint32_t began_ms = solder_port_milliseconds();
+    solder_ticks_begin();
     uint32_t before = solder_port_ticks();
     for (uint32_t i = 0; i < number && timing.code == 0; i++) {
         timing.code = call(argument);
@@ -26,7 +26,7 @@ __attribute__((noinline)) struct solder_timing solder_time_calls(int32_t (*call)
         timing.ticks += (now - before) & mask;
         before = now;
     }
-    timing.ticks = solder_whole_ticks(timing.ticks, solder_port_milliseconds() - began_ms);
+    timing.ticks = solder_whole_ticks(timing.ticks);
     (void)solder_port_deadline(0);
     return timing;
 }

@@ -17,7 +17,6 @@ static struct {
     uint32_t count;
     uint8_t *entries;
     uint32_t before; /* the counter when the last row had been dealt with */
-    uint32_t before_ms;
 } profile;
 
 static void add_ticks(uint8_t *entry, uint64_t ticks)
@@ -30,7 +29,7 @@ static void add_ticks(uint8_t *entry, uint64_t ticks)
 /* From here on the next row is measured. */
 static void begin_row(void)
 {
-    profile.before_ms = solder_port_milliseconds();
+    solder_ticks_begin();
     profile.before = solder_port_ticks();
 }
 
@@ -40,7 +39,7 @@ static void on_layer(uint32_t layer, const void *row, uint32_t bytes)
     const uint32_t index = layer - profile.first;
     if (index < profile.count) {
         uint8_t *entry = profile.entries + index * SOLDER_PROFILE_ENTRY_BYTES;
-        add_ticks(entry, solder_whole_ticks(ticks, solder_port_milliseconds() - profile.before_ms));
+        add_ticks(entry, solder_whole_ticks(ticks));
         solder_set32(entry + 8, solder_crc32(solder_get32(entry + 8), row, bytes));
     }
     begin_row();

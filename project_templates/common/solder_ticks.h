@@ -7,7 +7,8 @@
 /* Ticks from `since` to now, if less than one period. */
 uint32_t solder_ticks_since(uint32_t since);
 
-/* `ticks` with the periods that they lack, when `milliseconds` passed by the slow clock. */
-uint64_t solder_whole_ticks(uint64_t ticks, uint32_t milliseconds);
+/* `ticks` since solder_ticks_begin() with the periods that they lack. */
+void solder_ticks_begin(void);
+uint64_t solder_whole_ticks(uint64_t ticks);
 
 #endif
