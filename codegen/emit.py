@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from aot.counted import counted
 from aot.ir.types import TensorType
 from codegen.arenas import Arena, line_bytes
 from codegen.constants import Constants, declaration, definition
@@ -68,7 +69,7 @@ def _common_context(parts: SourceParts) -> Mapping[str, object]:
         "version": VERSION,
         "made": parts.made,
         "summary": (
-            f"{len(run.layers)} layers, {sum(arena.bytes for arena in arenas)} bytes of arena, "
+            f"{counted(len(run.layers), 'layer')}, {sum(arena.bytes for arena in arenas)} bytes of arena, "
             f"{parts.constants.bytes} bytes of constants."
         ),
         **_arena_context(name, arenas),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from aot.counted import counted
 from aot.frontend.given import NOTHING_GIVEN, Given
 from aot.ir.graph import Array, Graph
 from aot.ir.types import TensorType
@@ -82,6 +83,11 @@ class RowFormat:
     @property
     def row_bytes(self) -> int:
         return self.row_elements * self.dtype_bytes
+
+    @property
+    def said(self) -> str:
+        """As comments in C say it."""
+        return f"{counted(self.width, 'pixel')} of {counted(self.channels, 'channel')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from textwrap import wrap
 
+from aot.counted import counted
 from aot.plan.model import Buffer, Kind, Plan
 from codegen.arenas import Arena
 from codegen.constants import constant
@@ -79,7 +80,7 @@ class RowText:
             if (tensor.format.top or tensor.format.bottom)
             else ""
         )
-        return f"{rows} row{'s' if rows > 1 else ''} of {tensor.format.row_bytes} bytes{margins}{ring}"
+        return f"{counted(rows, 'row')} of {tensor.format.row_bytes} bytes{margins}{ring}"
 
     def pointer_array(self, param: str, reading: Reading, results: int) -> str:
         tensor = self.tensors[reading.tensor]

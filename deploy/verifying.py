@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from aot.counted import counted
 from aot.errors import DeviceError
 from aot.frontend.load import load_model
 from deploy.compare import (
@@ -46,8 +47,8 @@ class Verdict:
         return not self.differences and self.wrong_layer is None
 
     def __str__(self) -> str:
-        what = f"{self.model} on {self.board}: {self.samples} sample{'s' if self.samples != 1 else ''}"
-        compared = f"outputs and {self.layers} layers" if self.layers else "outputs"
+        what = f"{self.model} on {self.board}: {counted(self.samples, 'sample')}"
+        compared = f"outputs and {counted(self.layers, 'layer')}" if self.layers else "outputs"
         if self.equal:
             how = f"within {REAL_TOLERANCE:g} of the largest" if self.has_reals else "in every bit"
             return f"{what}, {compared} equal to the reference {how}"

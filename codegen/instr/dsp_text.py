@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from aot.counted import counted
 from aot.ir.types import DType
 from codegen.instr.dot_tile import DotTile
 
@@ -155,7 +156,7 @@ def _asm(tile: DotTile, step: _Step, lines: list[str], inputs: str) -> list[str]
 
 
 def _said(tile: DotTile) -> str:
-    channels = f"{tile.channels} channel{'s' if tile.channels > 1 else ''}"
+    channels = counted(tile.channels, "channel")
     if tile.pixels == 1:
         return f"Sums of one pixel and {channels}"
     return f"Sums of {tile.pixels} pixels, {_step_text(tile, 1)} elements apart, and {channels}"

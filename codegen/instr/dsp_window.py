@@ -28,7 +28,7 @@ class Edges:
 
     @property
     def name(self) -> str:
-        return f"_bare_{self.width}_{self.left}_{self.zero_point}".replace("-", "m")
+        return f"_plane_{self.width}_left_{self.left}_outside_{self.zero_point}".replace("-", "m")
 
     def value(self, x: Buffer, plane: Affine | int, pixel: Affine, row: Affine) -> Expr:
         """Of a pixel that need not be there, counted from the first window's; planes begin where is said."""

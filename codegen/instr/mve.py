@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aot.counted import counted
 from aot.ir.types import DType
 from codegen.instr.instruction import Instruction
 from codegen.loops.affine import Affine, variable
@@ -148,7 +149,7 @@ def _step_in_intrinsics(tile: DotTile, loaded: str, weights: str, length: int) -
 
 
 def _said(tile: DotTile) -> str:
-    channels = f"{tile.channels} channel{'s' if tile.channels > 1 else ''}"
+    channels = counted(tile.channels, "channel")
     if tile.pixels == 1:
         return f"one pixel and {channels}"
     return f"{tile.pixels} pixels, {tile.x_step} bytes apart, and {channels}"

@@ -73,7 +73,7 @@ def _by_windows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
         schedule="windows",
         why="each result by itself",
         proc=scheduled_pool(proc, op),
-        summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.said}.",
         access=pool_access(site),
         constants={} if even else {"count": counts.astype(np.int32).reshape(-1)},
         row_tables={} if even else {"count": y.width},
@@ -96,7 +96,7 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
         proc=_in_vectors(add, y.channels, op.size[1], x)
         if site.mve and site.input(0).dtype is DType.I8
         else scheduled_pool(add, op),
-        summary=f"Means of {op.size[0]}x{op.size[1]}, {y.width} pixels of {y.channels} channels.",
+        summary=f"Means of {op.size[0]}x{op.size[1]}, {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(
             start, Proc(f"{name}_finish", (sums, ys), (_every(y, stored),)), elements, op.size[0]

@@ -51,7 +51,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         schedule="copy",
         why="the only one",
         proc=Proc(f"concat_{y.channels}_by_{y.width}", (*(p.buffer for p in parts), ys), tuple(loops)),
-        summary=f"One row put together from {len(parts)}: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row put together from {len(parts)}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),) * len(inputs),
         constants=constants,
         row_tables={name: data.size // rows for name, data in constants.items()} if rows > 1 else {},

@@ -91,7 +91,7 @@ def element_kernel(
         y,
         (body,),
         f"{output.channels}_by_{output.width}",
-        f"One row of {what}: {output.width} pixels of {output.channels} channels.",
+        f"One row of {what}: {output.said}.",
     )
 
 

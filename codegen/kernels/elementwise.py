@@ -28,6 +28,6 @@ def applied(site: Site, function: Function, x: RowFormat, y: RowFormat, what: st
         schedule="plain",
         why="the only one",
         proc=Proc(f"{site.node.op.name}_{y.channels}_by_{y.width}", (xs, ys), (loop,)),
-        summary=f"One row {what}: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row {what}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )

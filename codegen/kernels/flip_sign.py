@@ -45,6 +45,6 @@ def flip_sign_kernel(site: Site, position: int, x: RowFormat, y: RowFormat) -> K
         schedule="words" if by_words else "plain",
         why="four bytes at a time" if by_words else "words are read at their own addresses only",
         proc=tensorize(proc, "i", [flipped_bytes(to.dtype, count)]) if by_words else proc,
-        summary=f"One row of bytes to {to.dtype.value}: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row of bytes to {to.dtype.value}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )

@@ -81,7 +81,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
             (xs, ys) if are_rows else (xs, picks, ys),
             (every_pixel(y, Store(at(ys, pixel_element(y)), pixel)),),
         ),
-        summary=f"One row out of another: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row out of another: {y.said}.",
         access=(
             RowAccess(0, 0, 1, given=tuple((int(n),) for n in known)) if are_rows else RowAccess(1, 0, 1),
         ),

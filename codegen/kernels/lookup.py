@@ -43,7 +43,7 @@ def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kerne
             (xs, ys, entries),
             (every_pixel(y, Store(at(ys, pixel_element(y)), result)),),
         ),
-        summary=f"One row looked up in a table: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row looked up in a table: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
         constants={"table": table},
     )

@@ -56,7 +56,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         proc=proc,
         space=space,
         point=point,
-        summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.said}.",
         access=pool_access(site),
     )
 

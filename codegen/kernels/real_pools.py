@@ -70,7 +70,7 @@ def _max_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
         schedule="reals",
         why="the only one",
         proc=Proc(name, (xs, ys), (every_pixel(y, *body),)),
-        summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.said}.",
         access=pool_access(site),
     )
 
@@ -95,7 +95,7 @@ def _average_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Ke
         schedule="reals",
         why="each result by itself",
         proc=Proc(_average_name(site, y), (xs, ys, share), (every_pixel(y, *body),)),
-        summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.said}.",
         access=pool_access(site),
         constants={"share": shares.reshape(-1)},
         row_tables={"share": y.width},
@@ -116,7 +116,7 @@ def _average_by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
         schedule="reals-by-rows",
         why=f"the {op.size[0]} rows of the image are added as they come",
         proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, taps),)),
-        summary=f"Means of {op.size[0]}x{op.size[1]}, {y.width} pixels of {y.channels} channels.",
+        summary=f"Means of {op.size[0]}x{op.size[1]}, {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(
             Proc(f"{name}_begin", (sums,), (every_pixel(y, Store(place, Const(0.0))),)),
@@ -158,7 +158,7 @@ def _softmax(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
         schedule="reals",
         why="the only one",
         proc=Proc(f"softmax_{x.channels}_by_{x.width}_reals", (xs, ys), (For("column", x.width, body),)),
-        summary=f"One row of a softmax: {y.width} times over {y.channels}.",
+        summary=f"One row of a softmax: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )
 

@@ -47,7 +47,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         schedule="copy",
         why="the only one" if picks is None else "row by row",
         proc=Proc(f"rearrange_{y.channels}_by_{y.width}", (xs, ys), (body,)),
-        summary=f"One row rearranged: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row rearranged: {y.said}.",
         access=(access,),
     )
 

@@ -47,7 +47,7 @@ def _at_once(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
         schedule="plain",
         why="each result by itself",
         proc=Proc(_name(site, x, y), (xs, ys), (every_pixel(y, *body),)),
-        summary=f"Means of {rows}x{_taps(site, x)}: {y.width} pixels of {y.channels} channels.",
+        summary=f"Means of {rows}x{_taps(site, x)}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=rows),),
     )
 
@@ -64,7 +64,7 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
         schedule="by-rows",
         why=f"the {rows} rows of the image are added as they come",
         proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, taps),)),
-        summary=f"Means of {rows}x{_taps(site, x)}: {y.width} pixels of {y.channels} channels.",
+        summary=f"Means of {rows}x{_taps(site, x)}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(
             Proc(f"{name}_begin", (sums,), (every_pixel(y, Store(place, _nothing(site))),)),

@@ -21,7 +21,7 @@ def relayout(tensor: TensorType, source: RowFormat, target: RowFormat) -> Kernel
         schedule="copy",
         why=f"its readers want {_said(target)}",
         proc=Proc(f"copy_{source.channels}_by_{source.width}", (x, y), (loops,)),
-        summary=f"One row copied: {source.width} pixels of {source.channels} channels, as {_said(target)}.",
+        summary=f"One row copied: {source.said}, as {_said(target)}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )
 
@@ -53,7 +53,7 @@ def copy_constant_rows(tensor: TensorType, data: Array, target: RowFormat) -> Ke
         schedule="copy",
         why="its values are known beforehand",
         proc=Proc(f"copy_constant_{target.channels}_by_{target.width}", (x, y), (loops,)),
-        summary=f"One row of constants copied: {target.width} pixels of {target.channels} channels.",
+        summary=f"One row of constants copied: {target.said}.",
         access=(),
         constants={"x": data.reshape(-1)},
         row_tables={"x": size} if tensor.elements > size else {},

@@ -89,7 +89,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         schedule="between",
         why="a row lies between two",
         proc=_written_out(site, Proc(f"resize_{y.channels}_by_{y.width}", (xs, *stored.values(), ys), body)),
-        summary=f"One row between two: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row between two: {y.said}.",
         access=(RowAccess(0, 0, 2, given=given),),
         constants=tables,
         row_tables={"down": 1},

@@ -33,6 +33,6 @@ def vector_kernel(site: Site, x: RowFormat, y: RowFormat, body: Body, what: str)
         schedule="plain",
         why="the only one",
         proc=Proc(f"{site.node.op.name}_{x.channels}_by_{x.width}", (xs, ys), (pixels,)),
-        summary=f"One row of {what}: {x.width} times over {x.channels}.",
+        summary=f"One row of {what}: {x.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )

@@ -46,7 +46,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         schedule="copy",
         why="pixels that lie together are computed faster than one at a time",
         proc=Proc(f"windows_{y.channels}_by_{y.width}", (xs, ys), tuple(_copies(site, x, y, xs, ys))),
-        summary=f"One row cut out of a line: {y.width} pixels of {y.channels} channels.",
+        summary=f"One row cut out of a line: {y.said}.",
         access=(RowAccess(window.stride, window.offset, window.size),),
     )
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from aot.counted import counted
 from deploy import options
 from deploy.console import print_result, progress, table
 from deploy.device import open_device
@@ -95,8 +96,7 @@ def _facts(
 
 def _text(ready: Ready, facts: dict[str, Any]) -> str:
     times = f", {facts['repeat']} times" if facts["repeat"] > 1 else ""
-    plural = "" if facts["samples"] == 1 else "s"
-    lines = [f"{ready.model_name} on {ready.board.name}: {facts['samples']} sample{plural}{times}", ""]
+    lines = [f"{ready.model_name} on {ready.board.name}: {counted(facts['samples'], 'sample')}{times}", ""]
     lines.append(table(("per run", *_STATISTICS), _rows(ready, facts)))
     if Meter(ready.board).unit == "instructions":
         lines.append(f"(time at {ready.board.clock_hz / 1e6:g} MHz, if each instruction took one cycle)")

@@ -171,7 +171,7 @@ static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
 
 /* ---- kernels: each computes one row ---- */
 
-/* One row copied: 8 pixels of 1 channels, as 8-bit pixels. */
+/* One row copied: 8 pixels of 1 channel, as 8-bit pixels. */
 static KERNEL void copy_1_by_8(
     const int8_t *restrict x,
     int8_t *restrict y)
@@ -224,7 +224,7 @@ static KERNEL void conv2d_3x3_1_to_6_by_4(
     }
 }
 
-/* Means of 4x4, 1 pixels of 6 channels. */
+/* Means of 4x4, 1 pixel of 6 channels. */
 static KERNEL void average_pool2d_4x4_6_by_1_begin(
     int32_t *restrict sums)
 {
@@ -233,7 +233,7 @@ static KERNEL void average_pool2d_4x4_6_by_1_begin(
     }
 }
 
-/* Means of 4x4, 1 pixels of 6 channels. */
+/* Means of 4x4, 1 pixel of 6 channels. */
 static KERNEL void average_pool2d_4x4_6_by_1_add(
     const int8_t *restrict x,
     int32_t *restrict sums)
@@ -246,7 +246,7 @@ static KERNEL void average_pool2d_4x4_6_by_1_add(
     }
 }
 
-/* Means of 4x4, 1 pixels of 6 channels. */
+/* Means of 4x4, 1 pixel of 6 channels. */
 static KERNEL void average_pool2d_4x4_6_by_1_finish(
     int32_t *restrict sums,
     int8_t *restrict y)
@@ -308,7 +308,7 @@ static KERNEL void dense_6_to_5(
     }
 }
 
-/* One row of a softmax: 1 times over 5. */
+/* One row of a softmax: 1 pixel of 5 channels. */
 static KERNEL void softmax_5_by_1(
     const int8_t *restrict x,
     int8_t *restrict y)

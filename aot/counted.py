@@ -1,0 +1,7 @@
+"""How many of a thing there are, as people say it: 1 layer, 2 layers."""
+
+from __future__ import annotations
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
