@@ -160,7 +160,7 @@ def depthwise() -> Iterator[Check]:
     for n, ((kind, requant), channels, outputs) in enumerate(every):
         rows, columns = DEPTHWISE_KERNELS[n % len(DEPTHWISE_KERNELS)]
         stride, steps = PLACES[n % len(PLACES)]
-        tile = DepthwiseRows(channels, rows, columns, stride, outputs, 30, *steps, is_small=stride == 2)
+        tile = DepthwiseRows(channels, rows, columns, stride, outputs, 30, *steps, is_general=stride == 2)
         yield depthwise_check(f"depthwise_{n}_{kind}", tile, requant)
 
 

@@ -141,7 +141,7 @@ def test_dsp_c_without_margins_equals_the_reference(
 def _with_edges(checks: Sequence[object]) -> int:
     """How many kernels leave taps out or take margins from a register."""
     texts = ["".join(check.files.values()) for check in checks]  # type: ignore[attr-defined]
-    return sum("_bias_0" in text or "_bare_" in text for text in texts)
+    return sum("_bias_0" in text or "_outside_" in text for text in texts)
 
 
 @pytest.mark.parametrize(
