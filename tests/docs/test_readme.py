@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.results import read_results
+
 NUMBER = re.compile(r"\d[\d,]*\.?\d*")
 NEAR = 0.01  # of counts, which other compilers of the same family have a little different
 
@@ -76,3 +78,23 @@ def test_the_python_runs(
     (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     exec(code, {})
     assert capsys.readouterr().out == "7\n"
+
+
+MEASURED = {
+    "MLPerf Tiny image classification": "tiny_ic_resnet8_int8",
+    "MLPerf Tiny keyword spotting": "tiny_kws_dscnn_int8",
+    "MLPerf Tiny visual wake words": "tiny_vww_mbv1_int8",
+    "MLPerf Tiny anomaly detection": "tiny_ad_fc_int8",
+    "person detection (TFLM example)": "tflm_person_detect_int8",
+    "micro speech (TFLM example)": "tflm_micro_speech_int8",
+}
+
+
+@pytest.mark.parametrize("said", MEASURED)
+def test_the_table_of_costs_is_what_was_measured(said: str, readme: str) -> None:
+    (row,) = re.findall(rf"^\| {re.escape(said)} \| (.*) \|$", readme, re.MULTILINE)
+    found = {r.optimize: r for r in read_results() if (r.model, r.board) == (MEASURED[said], "mps2-an386")}
+    speed, ram = found["speed"], found["ram"]
+    ours = (speed.instructions, speed.arena_bytes, speed.code_bytes, speed.constants_bytes)
+    cells = [int(cell.replace(",", "")) for cell in row.split(" | ")]
+    assert (cells[0], cells[2], *cells[4:]) == (*ours, ram.arena_bytes, ram.instructions)
