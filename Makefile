@@ -4,7 +4,7 @@ PYTHON ?= python3
 RUN := .venv/bin/python -m
 FAST := not cc and not arm and not qemu and not slow
 
-.PHONY: demo test check lint golden bench fuzz
+.PHONY: demo test check lint golden bench fuzz mutants
 
 demo:  ## compile the bundled model, run it on an emulated board and on this machine
 	@$(PYTHON) .ci/prepare.py demo
@@ -13,12 +13,12 @@ demo:  ## compile the bundled model, run it on an emulated board and on this mac
 test:  ## everything; installs compilers and QEMU where it may
 	$(PYTHON) .ci/prepare.py test
 	$(MAKE) --no-print-directory lint
-	$(RUN) pytest -n 2 -q
+	$(RUN) pytest -n 2 --dist worksteal -q
 
 check:  ## lint, types, layers and the fast tests, in less than a minute
 	$(PYTHON) .ci/prepare.py check
 	$(MAKE) --no-print-directory lint
-	$(RUN) pytest -n 2 -q -m "$(FAST)"
+	$(RUN) pytest -n 2 --dist worksteal -q -m "$(FAST)"
 
 lint:
 	$(RUN) ruff check .
@@ -41,3 +41,7 @@ fuzz:  ## a million random and mutated frames under the sanitizers; 20,000 damag
 	$(PYTHON) .ci/prepare.py check
 	FUZZ_ROUNDS=1000000 $(RUN) pytest -q tests/rpc/test_fuzz.py
 	PYTHONPATH=.:tests/fuzz:tests/models:tests/one_op .venv/bin/python tests/fuzz/fuzz_run.py
+
+mutants:  ## some 280 small changes of the code, one at a time; prints those that no test sees
+	$(PYTHON) .ci/prepare.py test
+	$(RUN:-m=) tests/mutants/try_changes.py

@@ -26,6 +26,7 @@ HOST_COMPILERS = ("gcc", "clang")
 # What the tests run, and the Debian packages that bring it.
 PROGRAMS = {
     "gcc": ("gcc", "libc6-dev"),
+    "g++": ("g++",),
     "clang": ("clang",),
     ARM_COMPILER: ("gcc-arm-none-eabi", "libnewlib-arm-none-eabi"),
     EMULATOR: ("qemu-system-arm",),
@@ -56,6 +57,21 @@ def demo_extras() -> tuple[str, ...]:
 def missing_packages() -> tuple[str, ...]:
     absent = [packages for program, packages in PROGRAMS.items() if shutil.which(program) is None]
     return tuple(package for packages in absent for package in packages)
+
+
+def sanitizer_packages() -> tuple[str, ...]:
+    """What clang's sanitizers lack: Debian's clang only recommends the package with their runtime."""
+    clang = shutil.which("clang")
+    if clang is None:
+        return ()
+    resources, version = (_said_by(clang, word) for word in ("-print-resource-dir", "-dumpversion"))
+    if any(Path(resources).glob("lib/*/libclang_rt.asan*")):
+        return ()
+    return (f"libclang-rt-{version.partition('.')[0]}-dev",)
+
+
+def _said_by(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def apt_prefix() -> list[str] | None:
@@ -111,8 +127,10 @@ def main(purpose: str) -> None:
             f"error: Python {needed} or newer is needed, {sys.executable} is {sys.version.split()[0]}\n"
             f"  hint: make {purpose} PYTHON=python{needed}"
         )
-    if purpose == "test" and missing_packages():
-        install_programs(missing_packages())  # what is still missing is named by the tests that need it
+    if purpose == "test":
+        for find_missing in (missing_packages, sanitizer_packages):  # the second asks clang
+            if packages := find_missing():
+                install_programs(packages)  # what is still missing is named by the tests that need it
     make_venv()
     install_python_packages(EXTRAS[purpose] if purpose in EXTRAS else demo_extras())
 

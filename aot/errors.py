@@ -52,6 +52,10 @@ class ToolError(DeployError):
     """A program that is needed is missing or failed."""
 
 
+class ExtensionError(DeployError):
+    """What a package adds from outside cannot be taken: the package has to change."""
+
+
 class DeviceError(DeployError):
     """The device does not answer, or answers with a fault."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 FIRMWARE_RAM_BYTES = 12 * 1024  # of the fastest RAM: what a firmware's stack and variables take, about
 
@@ -16,13 +17,34 @@ class Optimize(Enum):
     RAM = "ram"
 
 
-class Feature(Enum):
-    """Instruction-set extensions that schedules ask for."""
+class Feature(str):
+    """Something a core can do that schedules ask for: its name in board files, as a compiler knows it.
 
-    DSP = "dsp"  # SMLAD, SXTB16: two 16-bit MACs per instruction
-    MVE = "mve"  # Helium: sixteen 8-bit MACs per instruction
-    FPU = "fpu"  # single precision in hardware
-    UNALIGNED = "unaligned"  # word loads at any address
+    `says` is what a compiler must be told of, `macro` what it defines where it is told. Any part of the
+    compiler may have features of its own; two of one name are the same.
+    """
+
+    says: str
+    macro: str
+
+    def __new__(cls, name: str, says: str = "", macro: str = "") -> Feature:
+        made = super().__new__(cls, name)
+        made.says, made.macro = says, macro
+        return made
+
+    DSP: ClassVar[Feature]
+    MVE: ClassVar[Feature]
+    FPU: ClassVar[Feature]
+    UNALIGNED: ClassVar[Feature]
+
+
+# SMLAD, SXTB16: two 16-bit MACs per instruction.
+Feature.DSP = Feature("dsp", "Arm's DSP instructions (SMLAD, SSAT, ...)", "__ARM_FEATURE_DSP")
+# Sixteen 8-bit MACs per instruction.
+Feature.MVE = Feature("mve", "Helium (Arm's MVE for integers)", "__ARM_FEATURE_MVE")
+Feature.FPU = Feature("fpu", "an FPU for single precision", "__ARM_FP")
+Feature.UNALIGNED = Feature("unaligned", "word loads at any address", "__ARM_FEATURE_UNALIGNED")
+FEATURES = (Feature.DSP, Feature.MVE, Feature.FPU, Feature.UNALIGNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +66,7 @@ class Target:
     features: frozenset[Feature] = frozenset()
     regions: tuple[Region, ...] = ()
     pointer_bytes: int = 4
+    constant_space: str = ""  # the C address space of constants where a plain load does not reach the flash
 
     def has(self, feature: Feature) -> bool:
         return feature in self.features
@@ -51,11 +74,6 @@ class Target:
     def by_speed(self, role: str) -> tuple[Region, ...]:
         """The regions of that role, fastest first."""
         return tuple(sorted((r for r in self.regions if r.role == role), key=lambda r: r.speed))
-
-    @property
-    def constant_space(self) -> str:
-        """The C address space of constants, where a plain load does not reach the flash: AVR's."""
-        return "__flash" if self.core == "avr" else ""
 
     @property
     def ram_bytes(self) -> int:

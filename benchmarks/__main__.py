@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from benchmarks.operators import HEAD as HEAD_OF_OPERATORS
 from benchmarks.operators import operator_rows
 from benchmarks.orders import HEAD as HEAD_OF_ORDERS
 from benchmarks.orders import order_row
+from benchmarks.passes import HEAD as HEAD_OF_PASSES
+from benchmarks.passes import pass_rows
 from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
 from benchmarks.report import report
@@ -63,15 +65,23 @@ def _orders() -> None:
 
 
 def _planning(*names: str) -> None:
-    """Of these models, or of all; each row when it is known."""
+    _print_rows(HEAD_OF_PLANNING, names, lambda name: (planning_row(name),))
+
+
+def _passes(*names: str) -> None:
+    _print_rows(HEAD_OF_PASSES, names, pass_rows)
+
+
+def _print_rows(head: str, names: Sequence[str], rows: Callable[[str], Iterable[str]]) -> None:
+    """Rows of these models, or of all; each row is printed as soon as it is known."""
     known = shared_models()
     unknown = [name for name in names if name not in known]
     if unknown:
         sys.exit(f"no shared model is called {', '.join(unknown)}; there are: {', '.join(known)}")
-    sys.stdout.write(HEAD_OF_PLANNING)
+    sys.stdout.write(head)
     sys.stdout.flush()
-    for name in names or known:
-        sys.stdout.write(planning_row(name))
+    for row in (row for name in names or known for row in rows(name)):
+        sys.stdout.write(row)
         sys.stdout.flush()
 
 
@@ -120,6 +130,7 @@ COMMANDS = {
     "memory": _memory,
     "operators": _operators,
     "orders": _orders,
+    "passes": _passes,
     "planning": _planning,
     "faults": _faults,
     "host": _host,

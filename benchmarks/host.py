@@ -17,8 +17,9 @@ from pathlib import Path
 from aot.errors import DeployError
 from aot.target import Target
 from benchmarks.host_runs import OURS, TFLM, Built, Side, arguments, build_marks, sides
-from codegen.compile import compile_model, model_name
-from codegen.model import CompileOptions
+from codegen.compile import compile_job
+from codegen.job import model_name, read_job
+from codegen.options import CompileOptions
 from platforms.shared_library import build
 
 ROUNDS = 7  # in turns; the least counts, since other programs only ever add
@@ -72,7 +73,7 @@ def _require_others() -> None:
 def build_for_host(file: Path, folder: Path) -> Built | None:
     name = model_name(file)
     try:
-        build(compile_model(file, Target("host"), CompileOptions()).sources, folder / name)
+        build(compile_job(read_job(file, Target("host"), CompileOptions())).sources, folder / name)
     except DeployError as error:
         sys.stderr.write(f"{name}: {error}\n")
         return None

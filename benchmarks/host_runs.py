@@ -17,7 +17,6 @@ import numpy as np
 
 from aot.ir.graph import Array
 from deploy.samples import random_samples
-from deploy.tensors import Slot
 from platforms.shared_library import HostModel
 
 OURS, TFLM = "ours", "tflm"
@@ -68,14 +67,14 @@ def sides(built: Built) -> dict[str, Side]:
 
 
 def _inputs(model: HostModel) -> dict[str, Array]:
-    slots = [Slot(tensor.name, tensor.dtype, tensor.shape) for tensor in model.inputs]
-    (sample,) = random_samples(slots, 1).each
-    return {slot.name: np.ascontiguousarray(array) for slot, array in zip(slots, sample, strict=True)}
+    specs = model.inputs
+    (sample,) = random_samples(specs, 1).each
+    return {spec.name: np.ascontiguousarray(array) for spec, array in zip(specs, sample, strict=True)}
 
 
 def _fill(interpreter: object, inputs: dict[str, Array]) -> None:
     for number, array in enumerate(inputs.values()):
-        interpreter.set_input(array, number)
+        interpreter.set_input(array, number)  # type: ignore[attr-defined]
 
 
 def build_marks(folder: Path) -> Path:

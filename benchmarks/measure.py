@@ -5,18 +5,18 @@ from __future__ import annotations
 from aot.target import Optimize
 from benchmarks.cases import Case
 from benchmarks.results import Result
-from benchmarks.shared import given_for, model_file
-from boards.load import load_board
-from codegen.model import CompileOptions
+from benchmarks.shared import model_file, shapes_for
+from codegen.options import CompileOptions
 from deploy.benching import BenchChoices, measure_cost
-from deploy.line import LineChoices
+from deploy.line import LineOptions
+from platforms.board_files import load_board
 
 
 def measure(case: Case) -> Result:
     choices = BenchChoices(
-        options=CompileOptions(optimize=Optimize(case.optimize), given=given_for(case.model)),
+        options=CompileOptions(optimize=Optimize(case.optimize), shapes=shapes_for(case.model)),
         toolchain=None,
-        line=LineChoices(),
+        line=LineOptions(),
         repeat=1,
         layers=False,
     )

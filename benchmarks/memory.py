@@ -8,23 +8,26 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from aot.errors import DeployError, FitError
-from aot.target import Optimize
+from aot.target import Optimize, Target
+from artifact.artifact import artifact_of
+from artifact.facts import facts_of
+from artifact.report import make_report
 from benchmarks.cases import RESULTS
-from benchmarks.shared import given_for, model_file
+from benchmarks.shared import model_file, shapes_for
 from boards.board import Board
-from boards.load import load_board
-from codegen.compile import compile_model
-from codegen.facts import facts_of
-from codegen.model import CompiledModel, CompileOptions
-from codegen.report import make_report
+from codegen.compile import compile_job
+from codegen.job import read_job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
 from deploy.device import open_device
-from deploy.firmware import build_source, model_source
+from deploy.firmware import build_source
 from deploy.fit import require_fit
-from deploy.line import LineChoices
+from deploy.line import LineOptions
 from deploy.measure import Meter, run_series
 from deploy.samples import random_samples
-from deploy.tensors import remote_slots
 from platforms.base import BuildChoices
+from platforms.board_files import load_board
+from platforms.project import project_source
 from platforms.stack_depth import run_stack
 
 BOARD = "mps2-an386"
@@ -62,9 +65,9 @@ class MemoryResult:
 
 def measure_memory(name: str) -> MemoryResult | None:
     """None for a model that cannot be compiled."""
-    path, board, options = model_file(name), load_board(BOARD), CompileOptions(given=given_for(name))
+    path, board, options = model_file(name), load_board(BOARD), CompileOptions(shapes=shapes_for(name))
     try:
-        bound = compile_model(path, board.target, options).plan.whole_tensor_bound_bytes
+        bound = compile_job(read_job(path, _without_limit(board), options)).whole_tensor_bound_bytes
     except DeployError:
         return None
     ram, speed = (
@@ -73,9 +76,14 @@ def measure_memory(name: str) -> MemoryResult | None:
     return MemoryResult(name, bound, ram, speed)
 
 
+def _without_limit(board: Board) -> Target:
+    """The board's core: what a model takes is measured also where the board has less."""
+    return replace(board.target, regions=())
+
+
 def measure_goal(path: Path, board: Board, options: CompileOptions) -> Goal:
-    by_rows = compile_model(path, board.target, options)
-    whole = compile_model(path, board.target, replace(options, rows=False))
+    by_rows = compile_job(read_job(path, _without_limit(board), options))
+    whole = compile_job(read_job(path, _without_limit(board), replace(options, rows=False)))
     instructions, stack_bytes = run_on(by_rows, board)
     return Goal(
         arena_bytes=by_rows.plan.arena_bytes,
@@ -90,20 +98,20 @@ def measure_goal(path: Path, board: Board, options: CompileOptions) -> Goal:
 
 
 def _is_proven_least(path: Path, board: Board, options: CompileOptions, found: CompiledModel) -> bool:
-    solved = compile_model(path, board.target, replace(options, exact=True)).plan
+    solved = compile_job(read_job(path, _without_limit(board), replace(options, exact=True))).plan
     return solved.is_least and solved.arena_bytes == found.plan.arena_bytes
 
 
 def run_on(model: CompiledModel, board: Board) -> tuple[int | None, int | None]:
     """Instructions and stack, where the board has room."""
     try:
-        require_fit(make_report(facts_of(model)), board)
-        ready = build_source(model_source(model), board, BuildChoices())
+        require_fit(make_report(facts_of(model), board.target), board)
+        ready = build_source(project_source(artifact_of(model)), board, BuildChoices())
     except FitError:
         return None, None
     stack = run_stack(ready.firmware, ready.model_name)
-    with open_device(ready, LineChoices()) as device:
-        samples = random_samples(remote_slots(device.model.inputs), 1)
+    with open_device(ready, LineOptions()) as device:
+        samples = random_samples(device.model.inputs, 1)
         (ticks,) = run_series(device, samples, 1, lambda _: None).ticks
     return Meter(board).count(ticks), stack.bytes if stack else None
 

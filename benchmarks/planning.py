@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aot.errors import DeployError
 from aot.target import Optimize
 from benchmarks.memory import BOARD
-from benchmarks.shared import given_for, model_file
-from boards.load import load_board
-from codegen import fits
-from codegen.compile import compile_model
-from codegen.model import CompiledModel, CompileOptions
+from benchmarks.shared import model_file, shapes_for
+from codegen.compile import compile_job
+from codegen.fit import variant
+from codegen.job import read_job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
+from platforms.board_files import load_board
 
 MOST_S = 2.0
 HEAD = (
@@ -50,21 +52,22 @@ class Watch:
 @contextmanager
 def watched() -> Iterator[Watch]:
     """All planning in here."""
-    watch, functions = Watch(), {name: getattr(fits, name) for name in (*PLANNERS, *BESIDE)}
+    watch, functions = Watch(), {name: getattr(variant, name) for name in (*PLANNERS, *BESIDE)}
     for name, function in functions.items():
-        setattr(fits, name, watch.around(function, name in PLANNERS))
+        setattr(variant, name, watch.around(function, name in PLANNERS))
     try:
         yield watch
     finally:
         for name, function in functions.items():
-            setattr(fits, name, function)
+            setattr(variant, name, function)
 
 
 def plan_model(name: str, goal: Optimize) -> tuple[CompiledModel, Watch]:
     """Compiled, and what planning took of that. Raises DeployError."""
-    options = CompileOptions(goal, given=given_for(name))
+    target = replace(load_board(BOARD).target, regions=())
+    job = read_job(model_file(name), target, CompileOptions(goal, shapes=shapes_for(name)))
     with watched() as watch:
-        return compile_model(model_file(name), load_board(BOARD).target, options), watch
+        return compile_job(job), watch
 
 
 def planning_row(name: str) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.frontend.given import NOTHING_GIVEN, Given
 from benchmarks.cases import SHARED
 
 
@@ -19,11 +18,11 @@ def model_file(name: str) -> Path:
     return next((SHARED / "models" / name).glob("model.*"))
 
 
-def given_for(name: str) -> Given:
+def shapes_for(name: str) -> dict[str, tuple[int, ...]]:
     """The sizes that an ONNX file leaves open are those of its golden inputs."""
     folder = SHARED / "models" / name
     if model_file(name).suffix != ".onnx":
-        return NOTHING_GIVEN
+        return {}
     inputs = json.loads((folder / "info.json").read_text())["inputs"]
     golden = np.load(folder / "golden.npz")
-    return Given({each["name"]: golden[f"in_{n}"].shape[1:] for n, each in enumerate(inputs)}, {})
+    return {each["name"]: golden[f"in_{n}"].shape[1:] for n, each in enumerate(inputs)}

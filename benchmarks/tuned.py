@@ -16,8 +16,8 @@ import deploy
 from aot.ir.graph import Array
 from benchmarks.cases import SHARED
 from benchmarks.tuning_cases import BOARD
-from boards.load import load_board
-from codegen.tuning_records import TuningRecord, read_records
+from codegen.kernels.tuning_records import TuningRecord, read_records
+from platforms.board_files import load_board
 from platforms.tuning.record_stats import task_stats
 
 MODELS = ("tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8", "tiny_ad_fc_int8")
@@ -88,7 +88,7 @@ def _is_dear(record: TuningRecord) -> bool:
 
 def _measured(path: Path, records: Path | None) -> Measured:
     compiled = deploy.compile(path, BOARD, tuning_records=records)
-    graph = compiled.model.graph
+    graph = compiled.artifact.graph
     rng = np.random.default_rng(0)
     inputs = {v: rng.integers(-128, 128, graph.types[v].shape).astype(np.int8) for v in graph.inputs}
     run = deploy.run(compiled, inputs)
@@ -96,7 +96,7 @@ def _measured(path: Path, records: Path | None) -> Measured:
     expected = deploy.load(path).run(inputs)
     if not all(np.array_equal(run.outputs[name], expected[name]) for name in expected):
         raise SystemExit(f"{path} does not give the reference's bits with {records}")
-    return Measured(run.count.median, compiled.report.facts.constants_bytes, dict(run.outputs))
+    return Measured(run.count.median, compiled.report.facts.constants_bytes, dict(run.outputs))  # type: ignore[arg-type]
 
 
 def _text(model: str, before: Measured, after: Measured, kept: Measured) -> str:

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.tuning_cases import BOARD, TASKS, measured, tuning_case
-from boards.load import load_board
 from codegen.kernels.knobs import Space
 from platforms.base import compiler_platform_of
+from platforms.board_files import load_board
 from platforms.tuning.loaded_bench import LoadedBench
 from platforms.tuning.trial import MeasureChoices
 from platforms.tuning.tuners.tuner import Key, key_of, make_tuner

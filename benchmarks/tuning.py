@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.tuning_cases import BOARD, TASKS, TuningCase, measured, tuning_case
-from boards.load import load_board
 from codegen.kernels.knobs import Point
 from platforms.base import compiler_platform_of
+from platforms.board_files import load_board
 from platforms.tuning.image_bench import ImageBench
 from platforms.tuning.loaded_bench import LoadedBench
 from platforms.tuning.trial import MeasureChoices
@@ -50,7 +50,7 @@ def report() -> str:
     points = case.task.space.points[:_TRIALS]
     single = _rate(ImageBench, case, [[point] for point in points[:: _TRIALS // _SINGLE]])
     kinds = {"loaded into the firmware": LoadedBench, "many in one image": ImageBench}
-    rows = [(name, _rate(kind, case, [points])) for name, kind in kinds.items()]
+    rows = [(name, _rate(kind, case, [points])) for name, kind in kinds.items()]  # type: ignore[arg-type]
     head = f"  {'trials':<27}{'a second':>9}{'CPU ms each':>13}{'times as many':>15}{'by CPU time':>13}"
     lines = [_row(name, rate, single) for name, rate in (*rows, ("a build and a boot for each", single))]
     busy = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"

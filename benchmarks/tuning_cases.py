@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aot.frontend.load import load_model
-from aot.passes.pipeline import run_pipeline
+from aot.ir.tensor_spec import graph_specs
 from benchmarks.cases import SHARED
-from boards.load import load_board
+from codegen.fit.plan_job import plan_job
+from codegen.job import read_job
 from codegen.kernels.knobs import Point
-from codegen.model import CompileOptions
+from codegen.options import CompileOptions
 from deploy.samples import random_samples
-from deploy.tensors import graph_slots
+from platforms.board_files import load_board
 from platforms.tuning.board_bench import BoardBench
 from platforms.tuning.tasks import Experiment, Task, experiment_of, tasks_of
 from platforms.tuning.trial import Candidate, Outcome
@@ -35,12 +35,13 @@ class TuningCase:
 
 
 def tuning_case(model: str, name: str) -> TuningCase:
-    graph = run_pipeline(load_model(SHARED / "models" / model / "model.tflite", "tflm"))
-    tasks, lowered = tasks_of(graph, load_board(BOARD).target, CompileOptions())
-    (sample,) = random_samples(graph_slots(graph, graph.inputs), 1).each
+    path = SHARED / "models" / model / "model.tflite"
+    planned = plan_job(read_job(path, load_board(BOARD).target, CompileOptions()))
+    graph = planned.graph
+    (sample,) = random_samples(graph_specs(graph, graph.inputs), 1).each
     inputs = dict(zip(graph.inputs, sample, strict=True))
-    (task,) = [task for task in tasks if task.name == name]
-    return TuningCase(task, experiment_of(task, lowered, graph, inputs))
+    (task,) = [task for task in tasks_of(planned) if task.name == name]
+    return TuningCase(task, experiment_of(task, planned, inputs))
 
 
 def measured(bench: BoardBench, case: TuningCase, points: Sequence[Point]) -> list[Outcome]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from aot.errors import BoardError
 from aot.target import Feature, Region, Target
+from boards.cores import Core
 
 
 class Status(Enum):
@@ -72,30 +74,34 @@ class Board:
     name: str  # the TOML file's name without its ending
     title: str
     mcu: str
-    core: str
-    features: frozenset[Feature]
+    core: Core
+    features: frozenset[Feature]  # those that the core always has, and those that this chip chose
     clock_hz: int
     regions: tuple[Region, ...]
     status: Status
     reason: str  # why it is data-only
     sources: tuple[str, ...]  # where the facts are from
-    counter: Counter
+    own_counter: Counter | None  # None: nothing is known to count time, and nothing can be run
     uart: Uart | None  # what bare metal drives; None: it does not
     console: Console | None
     usb: tuple[UsbId, ...]
     flash_algorithm: str  # its file in the chip's CMSIS pack
     platforms: Mapping[str, Mapping[str, str]]  # platform -> the board's names there
     runners: Mapping[str, Mapping[str, Any]]  # runner -> its settings, best first
-    pointer_bytes: int
+
+    @property
+    def counter(self) -> Counter:
+        """What counts time on the device. Raises BoardError where nothing is known to."""
+        if self.own_counter is None:
+            raise BoardError(
+                f"{self.name} has no table [counter]: firmware cannot be run there",
+                hint="docs/adding-a-board.md lists every key",
+            )
+        return self.own_counter
 
     @property
     def target(self) -> Target:
-        return Target(
-            core=self.core,
-            features=self.features,
-            regions=self.regions,
-            pointer_bytes=self.pointer_bytes,
-        )
+        return self.core.target(self.features, self.regions)
 
     def region(self, role: str) -> Region:
         """The fastest region of that role."""

@@ -22,8 +22,9 @@ def _lines(chip: Chip) -> Iterator[str]:
     yield f"# {part.name}, as its CMSIS pack describes it. Add the board's own facts: console, platforms."
     yield f"title = {_text(part.name)}"
     yield f"mcu = {_text(part.name)}"
-    yield f"core = {_text(chip.core)}"
-    yield f"features = [{', '.join(_text(name) for name in sorted(f.value for f in chip.features))}]"
+    yield f"core = {_text(chip.core.name)}"
+    if chosen := sorted(chip.features - chip.core.has):
+        yield f"features = [{', '.join(map(_text, chosen))}]"
     yield f"clock_hz = {chip.clock_hz:_}"
     yield 'status = "data-only"'
     yield 'reason = "made from a pack: no platform is named yet"'
@@ -46,12 +47,13 @@ def _region(region: Region) -> Iterator[str]:
 
 
 def _counter(chip: Chip) -> Iterator[str]:
-    """Armv6-M has no cycle counter; its SysTick is 24 bits wide."""
-    driver, bits = ("systick", 24) if chip.core == "cortex-m0plus" else ("dwt", 32)
+    counter = chip.core.counter
+    if counter is None:
+        return
     yield "[counter]"
-    yield f"driver = {_text(driver)}"
+    yield f"driver = {_text(counter.driver)}"
     yield f"hz = {chip.clock_hz:_}"
-    yield f"bits = {bits}"
+    yield f"bits = {counter.bits}"
 
 
 def _text(value: str) -> str:
@@ -69,7 +71,7 @@ def _row(board: Board) -> tuple[str, ...]:
     return (
         f"`{board.name}`",
         board.title,
-        board.core,
+        board.core.name,
         size_text(board.target.ram_bytes),
         size_text(board.target.flash_bytes),
         ", ".join(board.platforms) or "-",

@@ -9,11 +9,10 @@ from xml.etree import ElementTree
 
 from aot.errors import BoardError, did_you_mean
 from aot.target import Feature, Region
-from boards.schema import CORES
+from boards.cores import Core, core_names, load_core
 
 _NESTED = ("subFamily", "device", "variant")  # each inherits what the one around it says
 _NAMES = {"device": "Dname", "variant": "Dvariant"}  # only these are parts that one can buy
-_ALWAYS_DSP = ("cortex-m4", "cortex-m7", "cortex-m55", "cortex-m85")  # no attribute says so
 _FPU = ("FPU", "SP_FPU", "DP_FPU", "1")
 _MVE = ("MVE", "FP_MVE", "1")
 _DSP = ("DSP", "1")
@@ -21,7 +20,7 @@ _DSP = ("DSP", "1")
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Which pack a part is described by."""
+    """The name of the pack that describes a part."""
 
     vendor: str
     name: str
@@ -88,7 +87,7 @@ def _parts_in(node: ElementTree.Element, around: Part) -> Iterator[Part]:
 def _processors(
     node: ElementTree.Element, around: Mapping[str, Mapping[str, str]]
 ) -> Mapping[str, Mapping[str, str]]:
-    """What is said of a processor without a name holds for all of them."""
+    """The facts of each processor; those of a processor without a name hold for all of them."""
     found = {processor.get("Pname", ""): dict(processor.attrib) for processor in node.iterfind("processor")}
     shared = {**around.get("", {}), **found.get("", {})}
     names = [name for name in (*around, *found) if name] or [""]
@@ -115,7 +114,7 @@ class Chip:
     """One processor of a part, in a board's words."""
 
     part: Part
-    core: str
+    core: Core
     features: frozenset[Feature]
     clock_hz: int
     regions: tuple[Region, ...]
@@ -123,16 +122,17 @@ class Chip:
 
 
 def chip_of(part: Part, processor: str | None = None) -> Chip:
-    """That processor of the part, or its only one."""
+    """The processor of that name, or the part's only one, as a chip. Raises BoardError."""
     name = _processor_name(part, processor)
     facts = part.processors[name]
-    core = core_name(facts.get("Dcore", ""))
-    if core not in CORES:
+    found = core_name(facts.get("Dcore", ""))
+    if found not in core_names():
         raise BoardError(
             f"{part.name} has a {facts.get('Dcore', 'nameless core')}, which is no core of ours",
             str(part.pack),
-            f"known: {', '.join(CORES)}",
+            f"known: {', '.join(core_names())}",
         )
+    core = load_core(found, str(part.pack))
     regions = _regions(part, name)
     for role in ("flash", "ram"):
         if not any(region.role == role for region in regions):
@@ -156,14 +156,14 @@ def _processor_name(part: Part, wanted: str | None) -> str:
     )
 
 
-def _features(core: str, facts: Mapping[str, str]) -> frozenset[Feature]:
+def _features(core: Core, facts: Mapping[str, str]) -> frozenset[Feature]:
+    """The features that the pack names for the part, and those of its core, which packs leave out."""
     said = {
-        Feature.DSP: core in _ALWAYS_DSP or facts.get("Ddsp") in _DSP,
+        Feature.DSP: facts.get("Ddsp") in _DSP,
         Feature.FPU: facts.get("Dfpu") in _FPU,
         Feature.MVE: facts.get("Dmve") in _MVE,
-        Feature.UNALIGNED: True,
     }
-    return frozenset(feature for feature, has in said.items() if has) & CORES[core]
+    return core.has | core.can_have.intersection(feature for feature, has in said.items() if has)
 
 
 def _clock_hz(part: Part, facts: Mapping[str, str]) -> int:
@@ -174,7 +174,7 @@ def _clock_hz(part: Part, facts: Mapping[str, str]) -> int:
 
 
 def _regions(part: Part, processor: str) -> tuple[Region, ...]:
-    """Memories the processor sees. One inside or across another, such as an alias, is left out."""
+    """The memories that the processor sees, without those that overlap an earlier one, such as aliases."""
     regions: list[Region] = []
     for memory in part.memories:
         region = _region(memory)
@@ -184,7 +184,7 @@ def _regions(part: Part, processor: str) -> tuple[Region, ...]:
 
 
 def _region(memory: Mapping[str, str]) -> Region | None:
-    """None for what is neither: peripherals, and memory of no size."""
+    """The memory as a region; None for peripherals and for memory of no size."""
     name = memory.get("name") or memory.get("id", "")
     access = memory.get("access") or ("rx" if name.startswith("IROM") else "rw")
     size = _number(memory.get("size", ""))
@@ -207,7 +207,7 @@ def _meets(region: Region, others: list[Region]) -> bool:
 
 
 def _algorithm(part: Part, regions: tuple[Region, ...]) -> str:
-    """The one for the flash that programs are put into."""
+    """The algorithm for the flash that programs are put into; "" where the pack has none."""
     flash = min((r for r in regions if r.role == "flash"), key=lambda region: region.speed)
     names = [
         algorithm.get("name", "")

@@ -1,39 +1,23 @@
-"""Which keys a board file may have and what each must hold; everything else is an error that names them."""
+"""Reads tables strictly: what each key must hold. Unknown and missing keys are errors that name the rest."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from aot.errors import BoardError, did_you_mean
-from aot.target import Feature
-from boards.board import Status
+from aot.extensions import ISAS, loaded
+from aot.target import FEATURES, Feature
 
-# A core and the features it can have.
-CORES: Mapping[str, frozenset[Feature]] = {
-    "cortex-m0plus": frozenset(),
-    "cortex-m3": frozenset({Feature.UNALIGNED}),
-    "cortex-m4": frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}),
-    "cortex-m7": frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}),
-    "cortex-m33": frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}),
-    "cortex-m55": frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}),
-    "cortex-m85": frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}),
-    "rv32imac": frozenset(),
-    "avr": frozenset(),
-    "xtensa-lx7": frozenset(),
-    "host": frozenset({Feature.UNALIGNED}),
-}
-ROLES = ("flash", "ram")
-USB_ROLES = ("probe", "application", "bootloader")
-LINES = ("probe", "usb", "pins")
 REQUIRED = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in which file a value stands."""
+    """The place of a value: a file, and a table in it."""
 
     file: str
     table: str = ""
@@ -56,26 +40,63 @@ class Key:
     default: Any = REQUIRED
 
 
-def read_table(table: Any, keys: Mapping[str, Key], place: Place) -> dict[str, Any]:
-    """The values of a table with exactly these keys."""
+Keys = Mapping[str, Key]
+
+
+def read_table(table: Any, keys: Keys, place: Place) -> dict[str, Any]:
+    """The values of a table with exactly these keys. All missing keys are told at once."""
+    parts = tuple(_tables(table, keys, place))
+    for part in parts:
+        _require_known(*part)
+    _require_all(parts)
+    return _values(table, keys, place)
+
+
+Part = tuple[Mapping[str, Any], Keys, Place]  # a table, its keys, where it stands
+
+
+def _tables(table: Any, keys: Keys, place: Place) -> Iterator[Part]:
+    """The table, and those inside it."""
     if not isinstance(table, dict):
         raise BoardError(f"must be a table, not {table!r}", str(place))
+    yield table, keys, place
+    for name, key in keys.items():
+        if name in table and isinstance(key.read, Nested):
+            yield from key.read.tables(table[name], name, place)
+
+
+def _require_known(table: Mapping[str, Any], keys: Keys, place: Place) -> None:
     for name in table:
         if name not in keys:
             raise BoardError(
                 f'key "{name}" is not known{did_you_mean(name, keys)}',
                 str(place),
-                f"known keys: {', '.join(keys)}",
+                f"known keys: {', '.join(keys) or 'none'}",
             )
-    return {name: _value(table, name, key, place) for name, key in keys.items()}
 
 
-def _value(table: Mapping[str, Any], name: str, key: Key, place: Place) -> Any:
-    if name in table:
-        return key.read(table[name], name, place)
-    if key.default is REQUIRED:
-        raise BoardError(f'key "{name}" is missing', str(place), "docs/adding-a-board.md lists every key")
-    return key.default
+def _require_all(parts: Iterable[Part]) -> None:
+    """Raises one error for all keys that are missing."""
+    lacking = [
+        (place, [name for name, key in keys.items() if key.default is REQUIRED and name not in table])
+        for table, keys, place in parts
+    ]
+    lacking = [(place, names) for place, names in lacking if names]
+    count = sum(len(names) for _, names in lacking)
+    hint = "docs/adding-a-board.md lists every key"
+    if count == 1:
+        place, (name,) = lacking[0]
+        raise BoardError(f'key "{name}" is missing', str(place), hint)
+    if count:
+        where = "\n".join(f"{place}: {', '.join(names)}" for place, names in lacking)
+        raise BoardError(f"{count} keys are missing", where, hint)
+
+
+def _values(table: Mapping[str, Any], keys: Keys, place: Place) -> dict[str, Any]:
+    return {
+        name: key.read(table[name], name, place) if name in table else key.default
+        for name, key in keys.items()
+    }
 
 
 def _bad(name: str, must: str, value: Any, place: Place) -> BoardError:
@@ -92,6 +113,11 @@ def texts(value: Any, name: str, place: Place) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise _bad(name, "a list of texts", value, place)
     return tuple(text(item, name, place) for item in value)
+
+
+def words(value: Any, name: str, place: Place) -> tuple[str, ...]:
+    """A list of texts that may be empty."""
+    return texts(value, name, place) if value != [] else ()
 
 
 def at_least(least: int) -> Read:
@@ -135,7 +161,7 @@ def sixteen_bits(value: Any, name: str, place: Place) -> int:
 
 
 def matching(pattern: str, must: str) -> Read:
-    """A text of that form, all of it."""
+    """Reads a text that matches the pattern as a whole."""
 
     def read(value: Any, name: str, place: Place) -> str:
         if not re.fullmatch(pattern, text(value, name, place)):
@@ -148,120 +174,79 @@ def matching(pattern: str, must: str) -> Read:
 def features(value: Any, name: str, place: Place) -> frozenset[Feature]:
     if not isinstance(value, list):
         raise _bad(name, "a list of texts", value, place)
-    known = one_of(tuple(f.value for f in Feature))
+    known = one_of((*FEATURES, *_features_of_extensions()))
     return frozenset(Feature(known(item, name, place)) for item in value)
 
 
-def table_of(keys: Mapping[str, Key]) -> Read:
-    return lambda value, name, place: read_table(value, keys, place.inside(name))
+def _features_of_extensions() -> list[str]:
+    """What the instruction sets of extensions need and nothing of ours does."""
+    needed = (str(feature) for isa in loaded(ISAS).values() for feature in getattr(isa, "needs", ()))
+    return sorted(set(needed) - set(FEATURES))
 
 
-def tables_of(keys: Mapping[str, Key]) -> Read:
-    """A list of tables: [[name]], one or more."""
+class Nested(ABC):
+    """Reads a value that is made of tables."""
 
-    def read(value: Any, name: str, place: Place) -> tuple[dict[str, Any], ...]:
+    @abstractmethod
+    def tables(self, value: Any, name: str, place: Place) -> Iterator[Part]:
+        """Every table in the value. Raises BoardError where it is not made of tables."""
+
+    @abstractmethod
+    def __call__(self, value: Any, name: str, place: Place) -> Any:
+        """The values of the tables, which are known to have the right keys."""
+
+
+class OneTable(Nested):
+    """[name]"""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+
+    def tables(self, value: Any, name: str, place: Place) -> Iterator[Part]:
+        return _tables(value, self._keys, place.inside(name))
+
+    def __call__(self, value: Any, name: str, place: Place) -> dict[str, Any]:
+        return _values(value, self._keys, place.inside(name))
+
+
+class ListOfTables(Nested):
+    """[[name]], one or more."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+
+    def tables(self, value: Any, name: str, place: Place) -> Iterator[Part]:
         if not isinstance(value, list) or not value:
             raise _bad(name, f"one or more tables [[{name}]]", value, place)
-        return tuple(read_table(item, keys, place.inside(name)) for item in value)
+        for item in value:
+            yield from _tables(item, self._keys, place.inside(name))
 
-    return read
+    def __call__(self, value: Any, name: str, place: Place) -> tuple[dict[str, Any], ...]:
+        return tuple(_values(item, self._keys, place.inside(name)) for item in value)
 
 
-def named_tables(kinds: Mapping[str, Mapping[str, Key]]) -> Read:
-    """Tables [name.kind], each kind with its own keys; one or more, in the order of the file."""
+class NamedTables(Nested):
+    """[name.kind], each kind with its own keys; one or more, in the order of the file."""
 
-    def read(value: Any, name: str, place: Place) -> dict[str, dict[str, Any]]:
+    def __init__(self, keys_of: Mapping[str, Keys]) -> None:
+        self._keys_of = keys_of
+
+    def tables(self, value: Any, name: str, place: Place) -> Iterator[Part]:
         if not isinstance(value, dict) or not value:
-            raise _bad(name, f"one or more tables, such as [{name}.{next(iter(kinds))}]", value, place)
+            example = f"[{name}.{next(iter(self._keys_of))}]"
+            raise _bad(name, f"one or more tables, such as {example}", value, place)
         inside = place.inside(name)
-        for kind in value:
-            if kind not in kinds:
-                near = did_you_mean(kind, kinds)
+        for kind, table in value.items():
+            if kind not in self._keys_of:
                 raise BoardError(
-                    f'{name[:-1]} "{kind}" is not known{near}', str(inside), f"known: {', '.join(kinds)}"
+                    f'{name[:-1]} "{kind}" is not known{did_you_mean(kind, self._keys_of)}',
+                    str(inside),
+                    f"known: {', '.join(self._keys_of)}",
                 )
-        return {kind: read_table(table, kinds[kind], inside.inside(kind)) for kind, table in value.items()}
+            yield from _tables(table, self._keys_of[kind], inside.inside(kind))
 
-    return read
-
-
-ZEPHYR_BOARD = r"[a-z0-9_]+(@[\w.]+)?(/[a-z0-9_]+)*"  # name@revision/soc/cpucluster
-FQBN = r"[\w.-]+:\w+:\w+(:\w+=\w+(,\w+=\w+)*)?"  # Arduino's fully qualified board name, with options
-
-REGION = {
-    "name": Key(text),
-    "origin": Key(at_least(0)),
-    "bytes": Key(at_least(1)),
-    "role": Key(one_of(ROLES)),
-    "speed": Key(at_least(0), 0),
-}
-UART = {
-    "driver": Key(text),
-    "address": Key(at_least(0)),
-    "clock_hz": Key(at_least(1)),
-    "baud": Key(at_least(1)),
-}
-CONSOLE = {
-    "port": Key(text),
-    "baud": Key(at_least(1)),
-    "line": Key(one_of(LINES)),
-}
-USB = {
-    "vid": Key(sixteen_bits),
-    "pid": Key(sixteen_bits),
-    "role": Key(one_of(USB_ROLES)),
-}
-COUNTER = {
-    "driver": Key(one_of(("register", "dwt", "systick", "timer1", "ccount", "clock"))),
-    "hz": Key(at_least(1)),
-    "bits": Key(at_least(1)),
-    "address": Key(at_least(0), None),
-    "instruction_ns": Key(power_of_two, None),
-}
-PLATFORMS: Mapping[str, Mapping[str, Key]] = {
-    "host": {},
-    "baremetal": {},
-    "zephyr": {
-        "board": Key(matching(ZEPHYR_BOARD, "a Zephyr board such as mps2/an385")),
-        "board_since_4_0": Key(matching(ZEPHYR_BOARD, "a Zephyr board such as mps3/corstone300/an547"), ""),
-    },
-    "arduino": {"fqbn": Key(matching(FQBN, "package:architecture:board"))},
-}
-RUNNERS: Mapping[str, Mapping[str, Key]] = {
-    "exec": {},
-    "qemu": {"machine": Key(text)},
-    "qemu-riscv32": {"machine": Key(text)},
-    "unicorn": {"cpu": Key(text)},
-    "simavr": {},
-    "native-sim": {},
-    "west": {"runner": Key(text, "")},
-    "pyocd": {
-        "target": Key(matching(r"[a-z0-9_.-]+", "a target of pyocd list --targets")),
-        "pack": Key(boolean, False),
-    },
-    "openocd": {"scripts": Key(texts)},
-    "arduino-cli": {},
-    "avrdude": {"programmer": Key(text), "baud": Key(at_least(1))},
-    "esptool": {"chip": Key(text), "baud": Key(at_least(1)), "offset": Key(at_least(0))},
-    "picotool": {},
-    "uf2": {"board_id": Key(text)},
-}
-BOARD = {
-    "title": Key(text),
-    "mcu": Key(text),
-    "core": Key(one_of(tuple(CORES))),
-    "features": Key(features),
-    "clock_hz": Key(at_least(1)),
-    "regions": Key(tables_of(REGION)),
-    "uart": Key(table_of(UART), None),
-    "counter": Key(table_of(COUNTER)),
-    "console": Key(table_of(CONSOLE), None),
-    "usb": Key(tables_of(USB), ()),
-    "flash_algorithm": Key(text, ""),
-    "platforms": Key(named_tables(PLATFORMS), {}),
-    "runners": Key(named_tables(RUNNERS), {}),
-    "status": Key(one_of(tuple(s.value for s in Status))),
-    "reason": Key(text, ""),
-    "sources": Key(texts),
-    "pointer_bytes": Key(at_least(2), 4),
-}
+    def __call__(self, value: Any, name: str, place: Place) -> dict[str, dict[str, Any]]:
+        inside = place.inside(name)
+        return {
+            kind: _values(table, self._keys_of[kind], inside.inside(kind)) for kind, table in value.items()
+        }

@@ -2,69 +2,41 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
-from aot.frontend.load import parse_model, read_model
 from aot.ir.graph import Graph
-from aot.passes.pipeline import run_pipeline
 from aot.plan.model import Kind, Plan
-from aot.plan.whole_bound import whole_tensor_bound
-from aot.target import Optimize, Target
-from codegen.arenas import arenas_of
-from codegen.constant_places import constant_regions
-from codegen.constants import collect_constants
-from codegen.emit import SourceParts, emit_sources
-from codegen.estimate import estimate_code_bytes, estimate_stack_bytes
-from codegen.kernel_library import kernel_library
+from codegen.c.constants import collect_constants
+from codegen.c.dialect import dialect_of
+from codegen.c.emit import SourceParts, emit_sources
+from codegen.c.estimate import estimate_code_bytes, estimate_stack_bytes
+from codegen.c.layers import RunMaker
+from codegen.c.names import unique_identifiers
+from codegen.c.provenance import made_by, needs
+from codegen.c.states import state_infos
+from codegen.fit.arenas import arenas_of
+from codegen.fit.constant_places import constant_regions
+from codegen.fit.plan_job import plan_job
+from codegen.job import Job
 from codegen.kernels.kernel import Kernel
-from codegen.kernels.knobs import NOT_TUNED, Point, point_text
-from codegen.layers import RunPrinter
-from codegen.model import CompiledModel, CompileOptions, LayerInfo, TensorInfo
-from codegen.names import model_identifier, unique_identifiers
-from codegen.outside_rows import rows_outside
-from codegen.provenance import made_by, needs
-from codegen.stages import Lowered
-from codegen.states import state_infos
+from codegen.kernels.knobs import point_text
+from codegen.lower.outside_rows import rows_outside
+from codegen.lower.stages import Lowered
+from codegen.model import CompiledModel, LayerInfo, TensorInfo
 from codegen.version import VERSION
-from codegen.ways import fit_best
 
 _ALIGN = 4
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 
-def compile_model(
-    path: Path,
-    target: Target,
-    options: CompileOptions,
-    tuned: Mapping[str, Point] = NOT_TUNED,
-    board: str = "",
-) -> CompiledModel:
-    """Compile a model file, which says of itself that it is for this board. Raises ModelError or FitError."""
-    data = read_model(path)
-    graph = parse_model(data, path.name, options.rounding.value, options.given)
-    model_hash = hashlib.sha256(data).hexdigest()
-    return compile_graph(graph, target, options, path.name, model_hash, model_name(path), tuned, board)
-
-
-def compile_graph(
-    graph: Graph,
-    target: Target,
-    options: CompileOptions,
-    source_name: str,
-    model_hash: str,
-    name: str,
-    tuned: Mapping[str, Point] = NOT_TUNED,
-    board: str = "",
-) -> CompiledModel:
-    """Compile a graph as the importer made it; the passes run here."""
-    bound = whole_tensor_bound(graph, options.io_apart)
-    graph, fitted = fit_best(run_pipeline(graph), target, options, tuned)
-    lowered, plan = fitted.lowered, replace(fitted.plan, whole_tensor_bound_bytes=bound)
-    library = kernel_library(lowered.stages, options.optimize is Optimize.SIZE, target.constant_space)
+def compile_job(job: Job) -> CompiledModel:
+    """Raises ModelError for what cannot be compiled, FitError for what has no room."""
+    planned = plan_job(job)
+    job, graph, lowered = planned.job, planned.graph, planned.lowered
+    model, target, options = job.model, job.target, job.options
+    name, plan = model.name, planned.plan
+    library = planned.library
     arenas = arenas_of(plan.pool_bytes)
     by_pool = dict(zip(plan.pool_bytes, arenas, strict=True))
     states = state_infos(name, graph.states, plan, by_pool)
@@ -72,15 +44,19 @@ def compile_graph(
     constants = collect_constants(name, lowered.stages, states, regions, rows_outside(lowered))
     names = unique_identifiers(lowered.tensors, "tensor")
     inputs, outputs = _interface(graph, lowered, plan, names)
-    printer = RunPrinter(lowered, plan, library.calls, constants, names, name, target.constant_space, by_pool)
-    run = printer.print()
+    maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool)
+    run, dialect = maker.make(), dialect_of(target)
     is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
+    layers = _layers(graph, lowered, maker)
+    stack_bytes = estimate_stack_bytes(library, len(lowered.stages), target.pointer_bytes)
     made_of = SourceParts(
         name=name,
-        model_hash=model_hash,
-        made=made_by(f"Solder {VERSION}", source_name, model_hash, target, board, options, is_tuned),
+        model_hash=model.hash,
+        made=made_by(f"Solder {VERSION}", job, is_tuned),
         needs=needs(library, target),
-        space=target.constant_space,
+        macs=sum(layer.macs for layer in layers),
+        stack_bytes_estimate=stack_bytes,
+        dialect=dialect,
         inputs=inputs,
         outputs=outputs,
         states=states,
@@ -92,30 +68,26 @@ def compile_graph(
     )
     return CompiledModel(
         name=name,
-        source_name=source_name,
-        model_hash=model_hash,
+        source_name=model.source_name,
+        model_hash=model.hash,
+        imported=model.graph,
         graph=graph,
+        steps=planned.steps,
         target=target,
         options=options,
         write_sources=partial(emit_sources, made_of),
         inputs=inputs,
         outputs=outputs,
-        request=fitted.request,
+        request=planned.request,
         plan=plan,
-        layers=_layers(graph, lowered, printer),
+        layers=layers,
         constants_bytes=constants.bytes,
         constants_in=constants.bytes_in,
-        code_bytes_estimate=estimate_code_bytes(library, run, plan),
-        stack_bytes_estimate=estimate_stack_bytes(library, len(lowered.stages), target.pointer_bytes),
-        c_flags=("-std=gnu99" if target.constant_space else "-std=c99", *_FLAGS[options.optimize.value]),
+        code_bytes_estimate=estimate_code_bytes(library, run),
+        stack_bytes_estimate=stack_bytes,
+        c_flags=(dialect.standard, *_FLAGS[options.optimize.value]),
         parameters=constants.arrays,
     )
-
-
-def model_name(path: Path) -> str:
-    """The file's stem; its folder's name where the file is just called model.*."""
-    stem = path.stem if path.stem != "model" else path.resolve().parent.name
-    return model_identifier(stem)
 
 
 def _arena_align(lowered: Lowered) -> int:
@@ -137,11 +109,11 @@ def _interface(
         if lowered.tensors[tensor].kind is Kind.INNER or not buffer.row_bytes:
             place = -(-behind // align) * align, len(pools) - 1
             behind = place[0] + kind.bytes
-        found.append(TensorInfo(value, names[tensor], kind, *place))
+        found.append(TensorInfo(value, kind, *place, names[tensor]))
     return tuple(found[: len(graph.inputs)]), tuple(found[len(graph.inputs) :])
 
 
-def _layers(graph: Graph, lowered: Lowered, printer: RunPrinter) -> tuple[LayerInfo, ...]:
+def _layers(graph: Graph, lowered: Lowered, maker: RunMaker) -> tuple[LayerInfo, ...]:
     layers = []
     for index, stage in enumerate(lowered.stages):
         out = stage.result
@@ -153,7 +125,7 @@ def _layers(graph: Graph, lowered: Lowered, printer: RunPrinter) -> tuple[LayerI
                 name=stage.name,
                 op=stage.op,
                 origin=node.origin if node is not None else "",
-                shapes=printer.shapes(stage),
+                shapes=maker.shapes(stage),
                 kernel=stage.kernel.schedule,
                 why=_why(stage.kernel),
                 macs=cost.macs if cost is not None else 0,

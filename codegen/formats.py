@@ -7,8 +7,43 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
+from aot.counted import counted
 from aot.ir.types import DType, TensorType
-from codegen.model import RowFormat
+
+
+@dataclass(frozen=True, slots=True)
+class RowFormat:
+    """How one row of a value lies in memory; what a layer's written bytes mean.
+
+    Pixel x, channel c of a row is element (left + x) * x_step + c * c_step of the row. Elements
+    that belong to no pixel hold `fill`. The tensor has `top` rows of fill before its first row
+    and `bottom` after its last.
+    """
+
+    dtype_bytes: int  # 1, 2 or 4; integers are sign-extended when wider than the value's own type
+    width: int
+    channels: int
+    x_step: int
+    c_step: int
+    left: int
+    row_elements: int
+    top: int
+    bottom: int
+    fill: int
+
+    @property
+    def row_bytes(self) -> int:
+        return self.row_elements * self.dtype_bytes
+
+    @property
+    def said(self) -> str:
+        """Its size, as comments in C say it."""
+        return f"{counted(self.width, 'pixel')} of {counted(self.channels, 'channel')}"
+
+    @property
+    def layout_said(self) -> str:
+        """How it lies in memory, as comments in C say it."""
+        return f"{self.dtype_bytes * 8}-bit {'pixels' if self.c_step == 1 else 'planes'}"
 
 
 class Order(Enum):

@@ -12,9 +12,11 @@ from contextlib import nullcontext
 
 from aot.errors import DeployError, did_you_mean
 from codegen.version import VERSION
+from deploy.ascii_spellings import spell_out_what_cannot_be_shown
 from deploy.command import PROGRAM, command_parser, load_command, top_help
 from deploy.command_lines import command_lines_shown
 from deploy.commands import COMMANDS
+from deploy.parser import UsageError
 
 FINE = 0
 USERS_PROBLEM = 1
@@ -31,8 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns the exit status."""
     if argv is None:  # a process of our own, not a call from Python
         _end_in_order()
+        spell_out_what_cannot_be_shown()
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return WRONG_USAGE
     except DeployError as error:
         print(error, file=sys.stderr)
         return USERS_PROBLEM
@@ -72,13 +78,13 @@ def _run(argv: list[str]) -> int:
         print(f"{PROGRAM} {VERSION}")
         return FINE
     if name not in COMMANDS:
-        return _unknown(name)
+        raise _unknown(name)
     return _run_command(name, rest)
 
 
 def _run_command(name: str, rest: list[str]) -> int:
     command = load_command(name)
-    arguments = command_parser(name, command).parse_args(rest)
+    arguments = command_parser(name, command).read(rest)
     with command_lines_shown() if arguments.verbose else nullcontext():
         command.run(arguments)
     sys.stdout.flush()  # so that a reader that has gone is noticed here
@@ -90,18 +96,15 @@ def _help(names: list[str]) -> int:
         print(top_help(), end="")
         return FINE
     if names[0] not in COMMANDS:
-        return _unknown(names[0])
+        raise _unknown(names[0])
     print(command_parser(names[0], load_command(names[0])).format_help(), end="")
     return FINE
 
 
-def _unknown(name: str) -> int:
-    print(
-        f'{PROGRAM}: error: command "{name}" is not known{did_you_mean(name, COMMANDS)}\n'
-        f"  commands: {', '.join(COMMANDS)}",
-        file=sys.stderr,
+def _unknown(name: str) -> UsageError:
+    return UsageError(
+        f'command "{name}" is not known{did_you_mean(name, COMMANDS)}', hint=f"known: {', '.join(COMMANDS)}"
     )
-    return WRONG_USAGE
 
 
 def _report_machine(error: OSError) -> int:

@@ -4,42 +4,43 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from aot.frontend.load import load_model
+from aot.errors import BoardError
 from aot.interpret import run_graph
 from aot.ir.graph import Array, Graph
+from aot.ir.tensor_spec import TensorSpec, graph_specs
 from aot.ir.types import TensorType
-from aot.target import Target
-from boards.load import load_board
-from codegen.compile import compile_model
-from codegen.model import Rounding
-from codegen.tuning_records import read_records
+from boards.cores import load_core
+from codegen.job import ImportedModel, Job, import_model
+from codegen.option_reading import read_given, require_known
+from codegen.options import OPTIONS, CompileOptions, read_options
 from deploy.cache import cached
 from deploy.compiling import Compiled, compile_for
 from deploy.device import open_device
-from deploy.firmware import Prepared, build, prepare, prepare_compiled
-from deploy.inspecting import Inspection, inspect_file
-from deploy.line import LineChoices
+from deploy.firmware import Prepared, build, named_board, prepare, prepare_compiled
+from deploy.inspecting import Inspection, inspect_file, inspect_model
+from deploy.jobs import compile_or_explain, job_for
+from deploy.keywords import READING, TUNING, takes_options
+from deploy.line import LINE, LineOptions
 from deploy.measure import Meter, Spread, run_series, spread
+from deploy.options import require_no_options
 from deploy.samples import RANDOM_SAMPLES, Samples, make_samples, random_samples
-from deploy.settings import chosen, make_options
-from deploy.tensors import Slot, graph_slots, remote_slots
 from deploy.tuning import TuneChoices, Tuning, tune_model
 from deploy.verifying import Verdict, verify_model
 from platforms.base import BuildChoices
+from platforms.board_files import load_board
 from platforms.shared_library import HostModel
 from platforms.shared_library import build as build_library
 from platforms.toolchains import find_toolchain
 from platforms.tuning.search import OnTrial, keep_silent
 
 Inputs = Mapping[str, Array] | Sequence[Array] | Array
-_HOST = Target("host", pointer_bytes=8)
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,12 @@ class Model:
     """A model file that was read, and what it means."""
 
     path: Path
-    graph: Graph = field(repr=False)
-    rounding: str = Rounding.TFLM.value
+    imported: ImportedModel = field(repr=False)
+    options: CompileOptions  # with which it was read
+
+    @property
+    def graph(self) -> Graph:
+        return self.imported.graph
 
     @property
     def inputs(self) -> Mapping[str, TensorType]:
@@ -60,7 +65,7 @@ class Model:
 
     def run(self, inputs: Inputs) -> dict[str, Array]:
         """The outputs of one sample by name, computed by the reference."""
-        samples = make_samples(_by_name(inputs), graph_slots(self.graph, self.graph.inputs), "inputs")
+        samples = make_samples(_by_name(inputs), graph_specs(self.graph, self.graph.inputs), "inputs")
         return run_graph(self.graph, dict(zip(self.graph.inputs, samples.each[0], strict=True)))
 
 
@@ -74,50 +79,47 @@ class Run:
     seconds: Spread  # per run
 
 
-def load(path: str | Path, rounding: str = "tflm") -> Model:
+@takes_options(READING)
+def load(path: str | Path, **options: Any) -> Model:
     """Reads a model file. Raises ModelError for what is not supported."""
-    known = chosen(Rounding, "rounding", rounding).value
-    return Model(Path(path), load_model(Path(path), known), known)
+    known = read_options(options, names=READING)
+    return Model(Path(path), import_model(Path(path), known), known)
 
 
-def compile(
-    model: str | Path | Model,
-    board: str,
-    ram_bytes: int | None = None,
-    optimize: str = "speed",
-    rounding: str = "tflm",
-    tuning_records: str | Path | None = None,
-) -> Compiled:
+@takes_options()
+def compile(model: str | Path | Model, board: str, **options: Any) -> Compiled:
     """C sources with a static memory plan for a board. `save(path)` writes the archive.
 
     Raises ModelError for what cannot be compiled, FitError for what has no room.
     """
-    known = read_records(Path(tuning_records)) if tuning_records is not None else ()
-    return compile_for(_path(model), load_board(board), make_options(optimize, rounding, ram_bytes), known)
+    known = _options(model, options)
+    return compile_for(_imported(model, known), load_board(board), known)
 
 
+@takes_options([*OPTIONS, *LINE])
 def run(
     model: str | Path | Model | Compiled,
     inputs: Inputs,
     board: str | None = None,
     repeat: int = 1,
     toolchain: str | None = None,
-    runner: str | None = None,
+    **options: Any,
 ) -> Run:
     """Runs a model file, an archive, a project folder or a compiled model on a board; does what is missing.
 
     `inputs` are arrays by name, in order, or a single one; one more leading axis makes a series.
     """
-    prepared = _prepared(model, board)
+    line = _take_line(options)
+    prepared = _prepared(model, board, options)
     arrays = _by_name(inputs)
     if prepared.inputs is not None:
         make_samples(arrays, prepared.inputs, "inputs")  # complains before anything is built
     ready = build(prepared, BuildChoices(toolchain))
-    with open_device(ready, LineChoices(runner)) as device:
-        samples = make_samples(arrays, remote_slots(device.model.inputs), "inputs")
+    with open_device(ready, line) as device:
+        samples = make_samples(arrays, device.model.inputs, "inputs")
         measured = run_series(device, samples, repeat, lambda _doing: None)
     meter = Meter(ready.board)
-    names = [slot.name for slot in measured.slots]
+    names = [spec.name for spec in measured.specs]
     return Run(
         outputs=dict(zip(names, measured.stacked(samples).values(), strict=True)),
         unit=meter.unit,
@@ -126,25 +128,27 @@ def run(
     )
 
 
+@takes_options([*OPTIONS, *LINE])
 def verify(
     model: str | Path | Model,
     board: str,
     inputs: Inputs | None = None,
     layers: bool = False,
     toolchain: str | None = None,
-    runner: str | None = None,
+    **options: Any,
 ) -> Verdict:
     """Compares a board with the reference in every bit; `layers` finds the first layer that differs.
 
     Without inputs, random ones are taken, the same each time.
     """
-    path = _path(model)
-    rounding = model.rounding if isinstance(model, Model) else Rounding.TFLM.value
-    compiled = compile_for(path, load_board(board), make_options("speed", rounding, None))
-    slots = graph_slots(compiled.model.graph, compiled.model.graph.inputs)
-    return verify_model(path, compiled, _samples(inputs, slots), layers, toolchain, LineChoices(runner))
+    line = _take_line(options)
+    known = _options(model, options)
+    compiled = compile_for(_imported(model, known), load_board(board), known)
+    samples = _samples(inputs, compiled.artifact.facts.inputs)
+    return verify_model(compiled, samples, layers, toolchain, line)
 
 
+@takes_options(TUNING)
 def tune(
     model: str | Path | Model,
     board: str,
@@ -158,24 +162,34 @@ def tune(
 
     `on_trial(progress, record)` is called after each. More `choices`: fields of deploy.tuning.TuneChoices.
     """
-    options = make_options("speed", model.rounding if isinstance(model, Model) else "tflm", None)
+    options = {name: choices.pop(name) for name in OPTIONS if name in choices}
+    known, found = _options(model, options, TUNING), load_board(board)
+    job = Job(_imported(model, known), found.target, known, board=found.name)
     how = TuneChoices(trials=trials, tuner=tuner, **choices)
-    return tune_model(_path(model), load_board(board), options, how, Path(records), lambda _: on_trial)
+    return tune_model(job, found, how, Path(records), lambda _: on_trial)
 
 
-def inspect(model: str | Path | Model | Compiled, board: str | None = None) -> Inspection:
+@takes_options()
+def inspect(model: str | Path | Model | Compiled, board: str | None = None, **options: Any) -> Inspection:
     """What a model holds and needs, and with a board whether it fits. print() it, or take as_json()."""
     if isinstance(model, Compiled):
-        return Inspection(model.report, model.board)
-    options = make_options("speed", Rounding.TFLM.value, None)
-    return inspect_file(_path(model), load_board(board) if board else None, options)
+        _require_same(model, board, options)
+        return Inspection(model.report, model.board, model.job, model.steps)
+    known, found = _options(model, options), load_board(board) if board else None
+    if isinstance(model, Model):
+        return inspect_model(_imported(model, known), found, known)
+    return inspect_file(Path(model), found, known)
 
 
-def in_process(model: str | Path | Model, rounding: str = "tflm") -> HostModel:
+@takes_options()
+def in_process(model: str | Path | Model, **options: Any) -> HostModel:
     """The model's C, compiled for this machine and loaded; its `run` takes and gives arrays by name."""
-    compiled = compile_model(_path(model), _HOST, make_options("speed", rounding, None))
+    host = load_core("host").target()
+    known = _options(model, options)
+    job, _ = job_for(_imported(model, known), host, known)
+    compiled = compile_or_explain(job)
     sources = compiled.sources
-    key = hashlib.sha256(json.dumps([sorted(sources.items()), find_toolchain(_HOST).version]).encode())
+    key = hashlib.sha256(json.dumps([sorted(sources.items()), find_toolchain(host).version]).encode())
     name = f"{compiled.name}-library-{key.hexdigest()[:16]}"
     place = cached(name, lambda folder: _keep_nothing(build_library(sources, folder)))
     (library,) = place.glob("*.so")
@@ -186,15 +200,52 @@ def _keep_nothing(_library: HostModel) -> None:
     """It was loaded from a folder that is about to be renamed."""
 
 
-def _path(model: str | Path | Model) -> Path:
-    return model.path if isinstance(model, Model) else Path(model)
+def _imported(model: str | Path | Model, options: CompileOptions) -> ImportedModel:
+    """What was loaded already; a model that was loaded with options of another meaning is read again."""
+    if isinstance(model, Model) and _reading(model.options) == _reading(options):
+        return model.imported
+    return import_model(model.path if isinstance(model, Model) else Path(model), options)
 
 
-def _prepared(model: str | Path | Model | Compiled, board: str | None) -> Prepared:
+def _reading(options: CompileOptions) -> list[object]:
+    """The options that decide what a model file means."""
+    return [getattr(options, OPTIONS[name].field) for name in READING]
+
+
+def _take_line(options: dict[str, Any]) -> LineOptions:
+    """Takes the options that say how the board is reached out of the others."""
+    require_known(options, {**OPTIONS, **LINE})
+    return read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
+
+
+def _options(
+    model: str | Path | Model, given: Mapping[str, object], names: Collection[str] = OPTIONS
+) -> CompileOptions:
+    """What is given here, else what the model was loaded with, else the defaults."""
+    return read_options(given, model.options if isinstance(model, Model) else CompileOptions(), names)
+
+
+def _prepared(
+    model: str | Path | Model | Compiled, board: str | None, options: Mapping[str, object]
+) -> Prepared:
     if isinstance(model, Compiled):
+        _require_same(model, board, options)
         return prepare_compiled(model)
-    rounding = model.rounding if isinstance(model, Model) else Rounding.TFLM.value
-    return prepare(_path(model), board, make_options("speed", rounding, None))
+    known = _options(model, options)
+    if isinstance(model, Model):
+        imported = _imported(model, known)
+        return prepare_compiled(compile_for(imported, named_board(board, model.path), known))
+    return prepare(Path(model), board, known)
+
+
+def _require_same(compiled: Compiled, board: str | None, options: Mapping[str, object]) -> None:
+    """A compiled model is for its board, and is compiled as it is. Raises InputError, BoardError."""
+    require_no_options(read_options(options), compiled.artifact.facts.source_name)
+    if board is not None and load_board(board).name != compiled.board.name:
+        raise BoardError(
+            f'{compiled.artifact.name} is compiled for board "{compiled.board.name}", not for "{board}"',
+            hint=f'compile it for that one: deploy.compile(model, board="{board}")',
+        )
 
 
 def _by_name(inputs: Inputs) -> Mapping[str, Array]:
@@ -204,7 +255,7 @@ def _by_name(inputs: Inputs) -> Mapping[str, Array]:
     return {f"input_{number}": array for number, array in enumerate(arrays)}
 
 
-def _samples(inputs: Inputs | None, slots: Sequence[Slot]) -> Samples:
+def _samples(inputs: Inputs | None, specs: Sequence[TensorSpec]) -> Samples:
     if inputs is None:
-        return random_samples(slots, RANDOM_SAMPLES)
-    return make_samples(_by_name(inputs), slots, "inputs")
+        return random_samples(specs, RANDOM_SAMPLES)
+    return make_samples(_by_name(inputs), specs, "inputs")

@@ -5,24 +5,23 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from boards.board import Board
-from codegen.model import CompileOptions, LayerInfo
-from codegen.tuning_records import TuningRecord
+from codegen.job import import_model
+from codegen.model import LayerInfo
+from codegen.options import CompileOptions
 from deploy.compiling import Compiled, compile_for
 from deploy.device import Device, open_device
-from deploy.firmware import build_source, model_source
-from deploy.line import LineChoices
+from deploy.firmware import build_source
+from deploy.line import LineOptions
 from deploy.measure import Meter, run_series
 from deploy.samples import Samples, random_samples
-from deploy.tensors import remote_slots
 from platforms.base import BuildChoices
 from platforms.elf import sizes
-from platforms.project import App
+from platforms.project import App, project_source
 from platforms.stack_depth import run_stack
 
 
@@ -45,7 +44,7 @@ class Cost:
     seconds: float
     macs: int
     arena_bytes: int
-    io_bytes: int  # beside it
+    io_bytes: int  # of inputs and outputs in the caller's memory
     stack_bytes: int | None  # as painted, the timing loop's share in it; None where the firmware cannot tell
     run_stack_bytes: int | None  # at most, by the compiler's account; None where it gives none
     code_bytes: int
@@ -86,20 +85,19 @@ def _layer_json(cost: LayerCost, unit: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class BenchChoices:
-    """What the user may say about measuring."""
+    """The user's choices for measuring."""
 
     options: CompileOptions
     toolchain: str | None
-    line: LineChoices
+    line: LineOptions
     repeat: int
     layers: bool
-    records: Sequence[TuningRecord] = ()
 
 
 def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
     """Compiles, builds and runs the model on random inputs; the median run counts."""
     compiled, compile_s = _compile(path, board, choices)
-    ready = build_source(model_source(compiled.model), board, BuildChoices(choices.toolchain))
+    ready = build_source(project_source(compiled.artifact), board, BuildChoices(choices.toolchain))
     with open_device(ready, choices.line) as device:
         ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, _ignore).ticks)
         stack_bytes = device.session.stats().stack_used_by_runs
@@ -124,37 +122,37 @@ def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
 
 
 def _compile(path: Path, board: Board, choices: BenchChoices) -> tuple[Compiled, float]:
-    """From the file to the archive."""
+    """Compiles a model file and writes its archive; returns also the seconds that this took."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        compiled = compile_for(path, board, choices.options, choices.records)
+        compiled = compile_for(import_model(path, choices.options), board, choices.options)
         compiled.save(Path(folder) / "out.tar")
         return compiled, time.perf_counter() - start
 
 
 def _sample(device: Device) -> Samples:
-    return random_samples(remote_slots(device.model.inputs), 1)
+    return random_samples(device.model.inputs, 1)
 
 
 def _ignore(_doing: str) -> None:
-    """One model is one step of the progress that is shown."""
+    """Reports no progress: one model is one step of what is shown."""
 
 
 def _code_bytes(compiled: Compiled, board: Board, toolchain: str | None) -> int:
-    """Of a firmware that only runs the model: startup code and the C library's share are in it."""
-    ready = build_source(model_source(compiled.model), board, BuildChoices(toolchain), App.STANDALONE)
-    return sizes(ready.firmware.elf, compiled.model.parameters).code
+    """The code of firmware that only runs the model, with startup code and what it uses of the C library."""
+    ready = build_source(project_source(compiled.artifact), board, BuildChoices(toolchain), App.STANDALONE)
+    return sizes(ready.firmware.elf).code - compiled.artifact.facts.constants_bytes
 
 
 def _layer_costs(compiled: Compiled, board: Board, choices: BenchChoices) -> tuple[LayerCost, ...]:
-    source, meter = model_source(compiled.model), Meter(board)
+    source, meter = project_source(compiled.artifact), Meter(board)
     ready = build_source(source, board, BuildChoices(choices.toolchain, profile=True))
     with open_device(ready, choices.line) as device:
-        slots = remote_slots(device.model.inputs)
+        specs = device.model.inputs
         (sample,) = _sample(device).each
-        inputs = [slot.to_bytes(array) for slot, array in zip(slots, sample, strict=True)]
+        inputs = [spec.to_bytes(array) for spec, array in zip(specs, sample, strict=True)]
         profile = device.session.profile(device.model, inputs)
     return tuple(
         LayerCost(layer, meter.count(found.ticks), meter.seconds(found.ticks))
-        for layer, found in zip(compiled.model.layers, profile, strict=True)
+        for layer, found in zip(compiled.artifact.facts.layers, profile, strict=True)
     )

@@ -1,23 +1,27 @@
-"""Which boards can do it: by core, memory and platform, and which of them hold a given model."""
+"""Selects boards by core, memory and platform, and by whether they have room for a model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aot.target import Optimize, Target
+from aot.target import Target
+from artifact.facts import ModelFacts, facts_of
+from artifact.report import Report, make_report
 from boards.board import Board
-from codegen.compile import compile_model
-from codegen.facts import facts_of
-from codegen.model import CompileOptions
-from codegen.report import Report, make_report
+from codegen.compile import compile_job
+from codegen.fit.arenas import pools_for
+from codegen.job import ImportedModel, import_model
+from codegen.kernels.default_points import default_points
+from codegen.options import CompileOptions
 from deploy.console import progress
+from deploy.jobs import job_for
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a board must have; None: anything will do."""
+    """What a board must have; None is no condition."""
 
     core: str | None = None  # "m4" or "cortex-m4"
     ram_bytes: int = 0
@@ -26,7 +30,7 @@ class Wanted:
 
     def suits(self, board: Board) -> bool:
         return (
-            self.core in (None, board.core, board.core.removeprefix("cortex-"))
+            self.core in (None, board.core.name, board.core.name.removeprefix("cortex-"))
             and self.ram_bytes <= board.target.ram_bytes
             and self.flash_bytes <= board.target.flash_bytes
             and self.platform in (None, *board.platforms)
@@ -35,32 +39,63 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A board that holds the model, and how."""
+    """A board that has room for the model, and the report that says so."""
 
     board: Board
     report: Report
 
 
-def fitting(boards: Sequence[Board], model: Path, options: CompileOptions) -> list[Fit]:
-    """The boards with room for it. The model is compiled once for each kind of target among them.
+def fitting(boards: Sequence[Board], path: Path, options: CompileOptions) -> list[Fit]:
+    """The boards with room for the model, each with what `deploy inspect` reports of it.
 
-    Where a board has too little room for that, once more for what needs least.
+    The model is compiled once for each kind of target among them, and once more for a board with memory that
+    makes a difference.
     """
-    kinds = dict.fromkeys(_kind(board.target) for board in boards)
-    goals = (options, replace(options, optimize=Optimize.RAM))
+    model = import_model(path, options)
+    kinds: dict[Target, list[Board]] = {}
+    for board in boards:
+        kinds.setdefault(_kind(board.target, options), []).append(board)
     found: dict[str, Fit] = {}
-    with progress(f"compiling {model.name}", len(kinds)) as bar:
-        for kind in kinds:
-            bar.step(", ".join(sorted(feature.value for feature in kind.features)) or "plain")
-            for goal in goals:
-                missing = [b for b in boards if b.name not in found and _kind(b.target) == kind]
-                if missing:
-                    facts = facts_of(compile_model(model, kind, goal))
-                    fits = [Fit(board, make_report(facts, board.target)) for board in missing]
-                    found |= {fit.board.name: fit for fit in fits if fit.report.fits}
+    with progress(f"compiling {path.name}", len(kinds)) as bar:
+        for kind, alike in kinds.items():
+            bar.step(", ".join(sorted(kind.features)) or "plain")
+            found |= {fit.board.name: fit for fit in _fitting_of(kind, alike, model, options)}
     return [found[board.name] for board in boards if board.name in found]
 
 
-def _kind(target: Target) -> Target:
-    """What code depends on: neither the core's name nor where memory lies."""
-    return replace(target, core="", regions=())
+def _kind(target: Target, options: CompileOptions) -> Target:
+    """What code depends on: not where memory lies, and the core only where points were measured on it."""
+    is_measured = bool(default_points(target.core, options.optimize)) or options.tuning_records is not None
+    return replace(target, core=target.core if is_measured else "", regions=())
+
+
+def _fitting_of(
+    kind: Target, boards: Sequence[Board], model: ImportedModel, options: CompileOptions
+) -> Iterator[Fit]:
+    """Boards of one kind, the largest memory first: what fails in that fails in all that is smaller."""
+    anywhere = _facts(kind, model, options)
+    too_little = 0  # bytes of RAM in one piece in which there was no room
+    for board in sorted(boards, key=lambda board: -_largest_ram(board.target)):
+        report = make_report(anywhere, board.target)
+        if not _has_room(report, board.target):
+            if board.target.ram_bytes <= too_little:
+                continue
+            report = make_report(_facts(board.target, model, options))
+            if report.lacks("ram"):
+                too_little = max(too_little, _largest_ram(board.target))
+        if report.fits:
+            yield Fit(board, report)
+
+
+def _facts(target: Target, model: ImportedModel, options: CompileOptions) -> ModelFacts:
+    job, _ = job_for(model, target, options)
+    return facts_of(compile_job(job))
+
+
+def _has_room(report: Report, target: Target) -> bool:
+    """Whether the search for a plan would not even look at the target's RAM."""
+    return not report.lacks("ram") and not pools_for(target, report.facts.arena_bytes)
+
+
+def _largest_ram(target: Target) -> int:
+    return max((region.bytes for region in target.by_speed("ram")), default=0)

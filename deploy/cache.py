@@ -13,18 +13,18 @@ from pathlib import Path
 from aot.errors import OutputError
 
 MOST_KEPT = 30  # the least recently used go first
-IN_USE_S = 3600.0  # since its last use a folder may still be built or run in, by this process or another
+IN_USE_S = 3600.0  # a folder that was used within this time may still be in use by some process
 
 
 def cache_folder() -> Path:
-    """By the custom of the system."""
+    """The folder that this operating system has for caches."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "solder" / "cache"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "solder"
 
 
 def cached(name: str, make: Callable[[Path], None]) -> Path:
-    """The folder of that name, made now if it is not there. It appears when it is complete, not before."""
+    """The folder of that name, which is made if it does not exist. It appears when it is complete."""
     folder = cache_folder()
     place = folder / name
     if _use_again(place):

@@ -10,8 +10,8 @@ import numpy as np
 
 from aot.errors import InputError
 from aot.ir.graph import Array
+from aot.ir.tensor_spec import TensorSpec
 from deploy.samples import make_samples, read_arrays
-from deploy.tensors import Slot
 
 LABELS = "labels"  # the key beside those of the inputs
 
@@ -24,20 +24,20 @@ class Calibration:
     labels: Array | None
 
 
-def read_calibration(path: Path, slots: tuple[Slot, ...]) -> Calibration:
+def read_calibration(path: Path, specs: tuple[TensorSpec, ...]) -> Calibration:
     """The samples in an .npz file; a first axis of N counts them, also in place of the model's batch of 1."""
     arrays = read_arrays(path)
     labels = arrays.pop(LABELS, None)
-    by_name = {slot.name: slot for slot in slots} | {f"input_{i}": slot for i, slot in enumerate(slots)}
+    by_name = {spec.name: spec for spec in specs} | {f"input_{i}": spec for i, spec in enumerate(specs)}
     batched = {key: _with_batch_axis(array, by_name.get(key)) for key, array in arrays.items()}
-    samples = make_samples(batched, slots, path.name).each
+    samples = make_samples(batched, specs, path.name).each
     if labels is not None and labels.shape != (len(samples),):
         raise InputError(
             f'"{LABELS}" has shape {list(labels.shape)}, there are {len(samples)} samples',
             path.name,
             "one class number for each sample, or no labels at all",
         )
-    names = [slot.name for slot in slots]
+    names = [spec.name for spec in specs]
     each = tuple(dict(zip(names, sample, strict=True)) for sample in samples)
     for number, sample in enumerate(each):
         _require_finite(sample, number, path)
@@ -56,8 +56,8 @@ def _require_finite(sample: Mapping[str, Array], number: int, path: Path) -> Non
             )
 
 
-def _with_batch_axis(array: Array, slot: Slot | None) -> Array:
+def _with_batch_axis(array: Array, spec: TensorSpec | None) -> Array:
     """[N, ...] where the model takes [1, ...] is a series of N."""
-    if slot is None or slot.shape[:1] != (1,) or array.shape[1:] != slot.shape[1:]:
+    if spec is None or spec.shape[:1] != (1,) or array.shape[1:] != spec.shape[1:]:
         return array
     return np.expand_dims(array, 1)

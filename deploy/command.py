@@ -1,4 +1,4 @@
-"""What a command is, and how its parser is put together. Loading one command loads no other."""
+"""Loads a command and makes its parser. Loading one command loads no other."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from deploy.commands import COMMANDS
+from deploy.parser import Parser
 
 PROGRAM = "deploy"
 _TOP_HELP = """\
@@ -36,7 +37,7 @@ class Command(Protocol):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, arguments: argparse.Namespace) -> None:
-        """Does it. What the user must put right is raised as DeployError."""
+        """Runs the command. Raises DeployError for what the user can put right."""
 
 
 def load_command(name: str) -> Command:
@@ -48,10 +49,10 @@ def top_help() -> str:
     return _TOP_HELP.format(commands="\n".join(lines))
 
 
-def command_parser(name: str, command: Command) -> argparse.ArgumentParser:
+def command_parser(name: str, command: Command) -> Parser:
     summary = COMMANDS[name]
     example = "".join(f"  {line}\n" for line in command.EXAMPLE.strip().splitlines())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"{PROGRAM} {name}",
         description=f"{summary[0].upper()}{summary[1:]}.",
         epilog=f"example:\n{example}",

@@ -1,4 +1,4 @@
-"""Shows every command line that is run, for -v: Python itself reports them, whoever starts them."""
+"""Shows every command line that is run, for -v: an audit hook of Python reports each new process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class _Hook:
-    """An audit hook stays for as long as the process lives; this one can be silent."""
+    """Prints new processes while `is_heard`. Python cannot remove an audit hook, so it is made silent."""
 
     def __init__(self) -> None:
         self.is_installed = False
@@ -28,7 +28,7 @@ _hook = _Hook()
 
 @contextmanager
 def command_lines_shown() -> Iterator[None]:
-    """On stderr, while the block runs, in whatever thread they are started."""
+    """Prints command lines of all threads on stderr while the block runs."""
     if not _hook.is_installed:
         sys.addaudithook(_hook)
         _hook.is_installed = True

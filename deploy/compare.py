@@ -13,11 +13,11 @@ import numpy as np
 
 from aot.interpret import run_all, run_series
 from aot.ir.graph import Array, Graph
+from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType
+from artifact.row_packing import rows_crc32
 from codegen.model import LayerInfo
-from codegen.row_packing import rows_crc32
 from deploy.samples import Samples
-from deploy.tensors import Slot
 
 REAL_TOLERANCE = 1e-5
 
@@ -72,14 +72,14 @@ def reference_outputs(graph: Graph, samples: Samples) -> list[tuple[Array, ...]]
 
 
 def differences(
-    expected: Sequence[tuple[Array, ...]], found: Sequence[tuple[Array, ...]], slots: Sequence[Slot]
+    expected: Sequence[tuple[Array, ...]], found: Sequence[tuple[Array, ...]], specs: Sequence[TensorSpec]
 ) -> list[Difference]:
     pairs = (
-        (sample, slot, e, f)
+        (sample, spec, e, f)
         for sample, (all_expected, all_found) in enumerate(zip(expected, found, strict=True))
-        for slot, e, f in zip(slots, all_expected, all_found, strict=True)
+        for spec, e, f in zip(specs, all_expected, all_found, strict=True)
     )
-    return [_difference(sample, slot.name, e, f) for sample, slot, e, f in pairs if not _agree(e, f)]
+    return [_difference(sample, spec.name, e, f) for sample, spec, e, f in pairs if not _agree(e, f)]
 
 
 def _agree(expected: Array, found: Array) -> bool:
@@ -94,7 +94,7 @@ def has_real_outputs(graph: Graph) -> bool:
 
 
 def comparable_layers(graph: Graph, layers: Sequence[LayerInfo]) -> list[LayerInfo]:
-    """Those whose checksums say something: the ones that write integers."""
+    """The layers that write integers: only their checksums can be compared."""
     return [layer for layer in layers if graph.types[layer.value].dtype is not DType.F32]
 
 
@@ -117,7 +117,7 @@ def _difference(sample: int, output: str, expected: Array, found: Array) -> Diff
 def first_wrong_layer(
     graph: Graph, layers: Sequence[LayerInfo], checksums: Sequence[int], sample: Mapping[str, Array]
 ) -> LayerInfo | None:
-    """Of the graph that was compiled, by the checksums of the rows that each layer wrote."""
+    """The first layer of the compiled graph whose rows have another checksum than the reference's."""
     values = {**graph.constants, **run_all(graph, sample)}
     comparable = comparable_layers(graph, layers)
     for layer, checksum in zip(layers, checksums, strict=True):

@@ -1,66 +1,56 @@
-"""A model file for a board: compiled, and known to fit."""
+"""A model for a board: compiled, and known to fit."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aot.errors import ToolError
+from aot.passes.pipeline import Step
+from artifact.archive import write_archive
+from artifact.artifact import Artifact, artifact_of
+from artifact.report import Report, make_report
 from boards.board import Board
-from codegen.archive import write_archive
-from codegen.facts import facts_of
-from codegen.kernels.knobs import NOT_TUNED
-from codegen.model import CompiledModel, CompileOptions
-from codegen.report import Report, make_report
-from codegen.tuning_records import Selection, TuningRecord, select
+from codegen.job import ImportedModel, Job
+from codegen.kernels.tuning_records import Selection
+from codegen.options import CompileOptions
 from deploy.fit import require_fit
-from deploy.squeezing import compile_into
+from deploy.jobs import compile_or_explain, job_for
 from platforms.templates import c_files
-from platforms.toolchains import find_toolchain
 
 
 @dataclass(frozen=True)
 class Compiled:
     """A model that fits its board."""
 
-    model: CompiledModel = field(repr=False)
+    job: Job = field(repr=False)
+    artifact: Artifact = field(repr=False)
     board: Board = field(repr=False)
     report: Report = field(repr=False)
-    seconds: float  # that compiling took
+    steps: tuple[Step, ...] = field(repr=False)  # the passes over its graph
+    seconds: float  # that compiling took, reading the file not counted
     selection: Selection | None = field(default=None, repr=False)  # of tuning records, where some were given
 
     @property
     def arena_bytes(self) -> int:
-        return self.model.plan.arena_bytes
+        return self.artifact.facts.arena_bytes
 
     @property
     def constants_bytes(self) -> int:
-        return self.model.constants_bytes
+        return self.artifact.facts.constants_bytes
 
     def save(self, path: str | Path) -> None:
         """Writes the archive: the model's own files, and the device runtime beside them."""
-        write_archive(self.model, Path(path), {name: text.encode() for name, text in c_files("common")})
+        write_archive(self.artifact, Path(path))
 
 
-def compile_for(
-    path: Path, board: Board, options: CompileOptions, records: Sequence[TuningRecord] = ()
-) -> Compiled:
+def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
     """Raises ModelError for what cannot be compiled, FitError for what has no room."""
     start = time.perf_counter()
-    selection = select(records, board.target.core, _compiler(board)) if records else None
-    points = selection.points if selection else NOT_TUNED
-    model = compile_into(path, board.target, options, points, board.name)
+    job, selection = job_for(model, board.target, options, board.name)
+    compiled = compile_or_explain(job)
+    artifact = artifact_of(compiled, {name: text.encode() for name, text in c_files("common")})
     seconds = time.perf_counter() - start
-    report = make_report(facts_of(model))
-    require_fit(report, board)
-    return Compiled(model, board, report, seconds, selection)
-
-
-def _compiler(board: Board) -> str:
-    """That a build here would use; records of another do not count."""
-    try:
-        return str(find_toolchain(board.target))
-    except ToolError:
-        return ""
+    report = make_report(artifact.facts)
+    require_fit(report, board, job)
+    return Compiled(job, artifact, board, report, compiled.steps, seconds, selection)

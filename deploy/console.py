@@ -1,4 +1,4 @@
-"""What goes to the terminal: results on stdout, progress on stderr, tables that line up."""
+"""Output for the terminal: results on stdout, progress on stderr, tables with aligned columns."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 
 def print_result(as_json: bool, facts: Any, text: str) -> None:
-    """The same result for machines or for people."""
+    """Prints a result, as JSON for machines or as text for people."""
     print(json.dumps(facts, indent=2) if as_json else text)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns that line up; numbers to the right, under heads to the right."""
+    """A table with aligned columns; numbers and their heads are aligned to the right."""
     columns = list(zip(heads, *rows, strict=True)) if rows else [(head,) for head in heads]
     widths = [max(len(cell) for cell in column) for column in columns]
     right = [bool(rows) and all(_is_number(cell) for cell in column[1:]) for column in columns]
@@ -33,7 +33,7 @@ def _is_number(cell: str) -> bool:
 
 
 class Progress(Protocol):
-    """What a long piece of work tells of itself."""
+    """Progress that a long piece of work reports."""
 
     def step(self, doing: str) -> None:
         """One more of the announced steps begins."""
@@ -41,7 +41,7 @@ class Progress(Protocol):
 
 class _Quiet:
     def step(self, doing: str) -> None:
-        """Nobody looks."""
+        """Does nothing: the progress is not shown."""
 
 
 _is_shown: ContextVar[bool] = ContextVar("_is_shown", default=False)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from aot.errors import OutputError
 from deploy.firmware import Ready
-from deploy.line import LineChoices
+from deploy.line import LineOptions
 from platforms.elf import place_at
-from platforms.patience import deadlines_for
+from platforms.line_deadlines import deadlines_for
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport
@@ -28,8 +28,8 @@ class Device:
 
 
 @contextmanager
-def open_device(ready: Ready, choices: LineChoices) -> Iterator[Device]:
-    """Starts the firmware, greets it and finds the model in it."""
+def open_device(ready: Ready, choices: LineOptions) -> Iterator[Device]:
+    """Starts the firmware, says hello and finds the model in it."""
     with ExitStack() as stack:
         line = ready.platform.open_line(ready.firmware, ready.board, choices.runner, choices.where)
         stack.callback(line.close)
@@ -40,6 +40,7 @@ def open_device(ready: Ready, choices: LineChoices) -> Iterator[Device]:
             on_log=_show_log,
             locate=lambda pc: place_at(elf, pc),
             expected=ready.expected,
+            memory_bytes=ready.board.target.ram_bytes,
         )
         session.hello()
         session.raise_rate()

@@ -1,4 +1,4 @@
-"""Places for results: nothing that is no earlier result of the same kind is written over."""
+"""Paths for results: only an earlier result of the same kind is overwritten."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Ours = Callable[[Path], bool]
 
 
 def require_place(path: Path, is_ours: Ours, what: str) -> None:
-    """That `path` can be written without harm: it is new, or an earlier result of the same kind."""
+    """Raises OutputError unless `path` is new or holds an earlier result of the same kind."""
     if path.is_dir():
         raise OutputError(f"{what} should be a file, this is a folder", str(path), "name a file in it")
     if path.exists() and not path.is_file():

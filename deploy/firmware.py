@@ -1,4 +1,4 @@
-"""From what the user has, a model, an archive or a project, to built firmware: the missing steps are done."""
+"""Makes firmware of a model file, an archive or a project folder: the steps that are missing are done."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.errors import BoardError, InputError
+from aot.ir.tensor_spec import TensorSpec
+from artifact.archive import read_archive
+from artifact.archive_file import is_archive
+from artifact.artifact import Artifact
+from artifact.report import make_report
 from boards.board import Board
-from boards.load import load_board
-from codegen.archive import Archive, read_archive
-from codegen.archive_file import is_archive
-from codegen.facts import ModelFacts, facts_of
-from codegen.model import CompiledModel, CompileOptions
+from codegen.job import import_model
+from codegen.options import CompileOptions
 from deploy.cache import cached
 from deploy.compiling import Compiled, compile_for
 from deploy.console import progress
-from deploy.fit import require_core
-from deploy.reach import platform_for
-from deploy.tensors import Slot, slot_of
+from deploy.fit import require_core, require_fit
+from deploy.options import require_no_options
+from deploy.supported import platform_for
 from platforms.base import BuildChoices, Firmware, Platform
+from platforms.board_files import load_board
 from platforms.folder import ProjectInfo, is_project, read_project
-from platforms.project import App, ProjectSource, project_source, source_of
+from platforms.project import App, ProjectSource, project_source
 from platforms.rpc.messages import Expected
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Firmware that only needs to be started, and what it must say of itself."""
+    """Firmware that can be started, and what it must say of itself then."""
 
     firmware: Firmware
     platform: Platform
@@ -41,7 +44,7 @@ class Ready:
         return self.expected.model
 
     def asked_for(self, model: str | None) -> Ready:
-        """The same firmware, and another of its models, if one is named."""
+        """The same firmware, to run another of its models if one is named."""
         if model is None:
             return self
         return replace(self, expected=Expected(model, b"", self.expected.build_id))
@@ -49,35 +52,32 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All that can be known before anything is built."""
+    """What is known of a model and its board before anything is built."""
 
     board: Board
     source: ProjectSource | Path  # to make a project of, or the project's folder
-    inputs: tuple[Slot, ...] | None  # None: only the firmware knows
+    inputs: tuple[TensorSpec, ...] | None  # None: only the firmware knows
 
 
 def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
-    """A model file is compiled, an archive or a project folder is read; what is wrong with it is raised."""
+    """Compiles a model file, or reads an archive or a project folder. Raises what is wrong with it."""
     if not path.is_dir() and not is_archive(path):
-        return prepare_compiled(compile_for(path, _named_board(board_name, path), options))
-    if options != CompileOptions():
-        raise InputError(
-            "options of deploy compile are given, and this is compiled already",
-            str(path),
-            "leave them out here, or give the model file",
-        )
+        board = named_board(board_name, path)
+        return prepare_compiled(compile_for(import_model(path, options), board, options))
+    require_no_options(options, path)
     if path.is_dir():
         board, _ = project_board(path, board_name)
         return Prepared(board, path, None)
-    board, archive = _named_board(board_name, path), read_archive(path)
-    return Prepared(board, archive_source(archive, board), _slots(archive.facts))
+    board, artifact = named_board(board_name, path), read_archive(path)
+    return Prepared(board, source_for(artifact, board), artifact.facts.inputs)
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:
-    return Prepared(compiled.board, model_source(compiled.model), _slots(compiled.report.facts))
+    source = project_source(compiled.artifact)
+    return Prepared(compiled.board, source, compiled.artifact.facts.inputs)
 
 
-def _named_board(name: str | None, path: Path) -> Board:
+def named_board(name: str | None, path: Path) -> Board:
     if name is None and not path.exists():
         raise InputError("there is no such model, archive or project", str(path))
     if name is None:
@@ -85,19 +85,15 @@ def _named_board(name: str | None, path: Path) -> Board:
     return load_board(name)
 
 
-def _slots(facts: ModelFacts) -> tuple[Slot, ...]:
-    return tuple(slot_of(tensor.name, tensor.type) for tensor in facts.inputs)
-
-
 def build(prepared: Prepared, choices: BuildChoices) -> Ready:
-    """Firmware with the RPC server."""
+    """Builds firmware with the RPC server."""
     if isinstance(prepared.source, Path):
         return _build_project(prepared.source, prepared.board, choices)
     return build_source(prepared.source, prepared.board, choices)
 
 
 def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app: App = App.RPC) -> Ready:
-    """A project of the source, built in the cache unless it is there."""
+    """Makes and builds a project in the cache, unless the cache has it."""
     platform = platform_for(board)
     files = platform.files(source, board, app)
 
@@ -111,7 +107,7 @@ def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app
 
 
 def _key(files: Mapping[str, str], platform: Platform, board: Board, choices: BuildChoices) -> str:
-    """Names everything that decides what the firmware will be."""
+    """A hash of everything that decides what the firmware will be."""
     toolchain = platform.toolchain(board, choices.toolchain)
     content = (sorted(files.items()), toolchain.argv, toolchain.version, choices.profile)
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
@@ -135,7 +131,7 @@ def _expected(info: ProjectInfo) -> Expected:
 
 
 def project_board(directory: Path, board_name: str | None = None) -> tuple[Board, Platform]:
-    """The board a project is for. Another one may be named only if it is the same."""
+    """The board that a project is for. Raises BoardError if another one is named."""
     if not is_project(directory):
         raise InputError(
             "this folder holds no project", str(directory), "deploy new OUT.tar DIR --board B makes one"
@@ -152,17 +148,15 @@ def project_board(directory: Path, board_name: str | None = None) -> tuple[Board
 
 
 def build_project(platform: Platform, directory: Path, board: Board, choices: BuildChoices) -> Firmware:
-    """Firmware in the project's own build folder."""
+    """Builds the firmware in the project's own build folder."""
     commands = platform.commands(directory, board, choices)
     with progress("building", len(commands.all)) as bar:
         return platform.build(directory, board, choices, lambda argv: bar.step(Path(argv[-1]).name))
 
 
-def model_source(model: CompiledModel) -> ProjectSource:
-    return source_of(facts_of(model), model.sources)
-
-
-def archive_source(archive: Archive, board: Board) -> ProjectSource:
-    """Raises BoardError where the archive's code is for another core."""
-    require_core(archive.facts, board)
-    return project_source(archive)
+def source_for(artifact: Artifact, board: Board) -> ProjectSource:
+    """What a project holds of the model. Raises BoardError if it was compiled for another core, FitError if
+    this board has less memory than it takes."""
+    require_core(artifact.facts, board)
+    require_fit(make_report(artifact.facts, board.target), board)
+    return project_source(artifact)

@@ -3,42 +3,53 @@
 from __future__ import annotations
 
 from aot.errors import BoardError, FitError
-from aot.target import Target
+from aot.target import Optimize, Target
+from artifact.facts import ModelFacts
+from artifact.report import Report
 from boards.board import Board
-from codegen.facts import ModelFacts
-from codegen.report import Budget, Report
+from codegen.fit.budgets import Budget
+from codegen.job import Job
+from deploy.jobs import ways_out
 
 _MOST_SHOWN = 3
 _NAMES = {"ram": "RAM", "flash": "flash"}
 
 
 def role_name(role: str) -> str:
-    """As people write it."""
+    """The name of a role in messages: RAM, flash."""
     return _NAMES[role]
 
 
-def require_fit(report: Report, board: Board) -> None:
-    """Raises FitError with what is needed, what there is, and what is largest."""
+def require_fit(report: Report, board: Board, job: Job | None = None) -> None:
+    """Raises FitError with what is needed, what there is, what is largest, and what would do.
+
+    An archive has no job: compiled for this board it may fit.
+    """
     for budget in report.budgets:
         if not budget.fits:
-            raise _does_not_fit(report, board, budget)
+            raise _does_not_fit(report, board, budget, job)
 
 
-def _does_not_fit(report: Report, board: Board, budget: Budget) -> FitError:
-    role, region = role_name(budget.region.role), budget.region
+def _does_not_fit(report: Report, board: Board, budget: Budget, job: Job | None) -> FitError:
+    role, region, name = role_name(budget.region.role), budget.region, report.facts.source_name
     parts = ", ".join(f"{name} {size:,}" for name, size in budget.parts)
-    where = [f"needed: {parts}", *(_peak(report) if role == "RAM" else ())]
-    hint = (
-        f"deploy inspect {report.facts.source_name} --board {board.name} --memory   shows what needs how much"
-    )
-    if role == "RAM" and report.facts.options.optimize.value != "ram":
-        hint += "\n--optimize ram needs less of it"
+    is_least = role == "RAM" and report.facts.options.optimize is Optimize.RAM
+    needed = "needed with --optimize ram" if is_least else "needed"
+    where = [f"{needed}: {parts}", *(_peak(report) if role == "RAM" else ())]
+    if job is None:
+        hints = [f"deploy compile {name} --board {board.name} -o OUT.tar   compiles it for this board"]
+    else:
+        hints = [
+            *ways_out(job, budget.region.role),
+            f"deploy inspect {name} --board {board.name} --memory   shows what needs how much",
+            f"deploy boards list --fits {name}   lists the boards with room",
+        ]
     return FitError(
         f"the model needs {budget.needed_bytes:,} bytes of {role}, "
         f"{region.name} of {board.name} has {region.bytes:,}: "
         f"{budget.needed_bytes - region.bytes:,} too few",
         "\n".join(where),
-        hint,
+        "\n".join(hints),
     )
 
 
@@ -65,5 +76,5 @@ def require_core(facts: ModelFacts, board: Board) -> None:
 
 
 def _core(target: Target) -> str:
-    features = ", ".join(sorted(feature.value for feature in target.features))
+    features = ", ".join(sorted(target.features))
     return f"{target.core} ({features})" if features else target.core

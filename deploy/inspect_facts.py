@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from codegen.facts import ModelFacts
-from codegen.memory_map import BufferLife, MemoryMap
+from artifact.facts import ModelFacts
+from artifact.memory_map import BufferLife, MemoryMap
+from artifact.report import LayerRow, Report
+from codegen.fit.budgets import Budget
 from codegen.model import TensorInfo
-from codegen.report import Budget, LayerRow, Report
 
 
 def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
@@ -24,6 +25,7 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
         "inputs": [_tensor_facts(tensor) for tensor in facts.inputs],
         "outputs": [_tensor_facts(tensor) for tensor in facts.outputs],
         "macs": facts.macs,
+        "removed_macs": dict(facts.removed_macs),
         "arena_bytes": facts.arena_bytes,
         "io_bytes": facts.io_bytes_beside,
         "stack_bytes_estimate": facts.stack_bytes_estimate,
@@ -45,7 +47,7 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
 
 
 def arena_facts(memory: MemoryMap) -> dict[str, Any]:
-    """What lives where, pool by pool, from which firing to which."""
+    """The buffers of each pool: where each lies, and from which firing to which it is needed."""
     return {
         "firings": len(memory.order),
         "order": list(memory.order),  # the layer that computes a row at each firing

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from aot.ir.types import TensorType
-from codegen.facts import ModelFacts
-from codegen.memory_text import rows_said, shortened
+from artifact.facts import ModelFacts
+from artifact.memory_text import rows_said, shortened
+from artifact.report import LayerRow, Report
+from codegen.fit.budgets import Budget
 from codegen.model import TensorInfo
-from codegen.report import Budget, LayerRow, Report
 from deploy.console import table
 from deploy.fit import layer_name, role_name
 from deploy.inspect_facts import operators
@@ -16,7 +17,7 @@ _WIDEST_NAME = 60
 
 
 def summary(report: Report, board_name: str | None) -> str:
-    """All but layers and memory map."""
+    """The page without the table of layers and the map of memory."""
     return "\n\n".join([_head(report.facts, board_name), *map(_budget, report.budgets), _peak(report)])
 
 
@@ -27,11 +28,17 @@ def _head(facts: ModelFacts, board_name: str | None) -> str:
         [
             f"{facts.name} ({facts.source_name}) {where}",
             f"  layers     {len(facts.layers)}: {counts}",
-            f"  MACs       {facts.macs:,}",
+            f"  MACs       {facts.macs:,}{_removed(facts)}",
             *(f"  input      {_tensor(tensor)}" for tensor in facts.inputs),
             *(f"  output     {_tensor(tensor)}" for tensor in facts.outputs),
         ]
     )
+
+
+def _removed(facts: ModelFacts) -> str:
+    """What passes removed: a model looks too small without it."""
+    removed = [f"{macs:,} by {name}" for name, macs in facts.removed_macs.items()]
+    return f"; removed: {', '.join(removed)}" if removed else ""
 
 
 def _tensor(tensor: TensorInfo) -> str:
@@ -61,7 +68,7 @@ def _peak(report: Report) -> str:
     more = len(peak.buffers) - len(shown)
     if more > 0:
         shown.append(f"      {sum(size for _, size in peak.buffers[_MOST_SHOWN:]):>11,} in {more} more")
-    bound = f"whole tensors would need {memory.whole_tensor_bound_bytes:,}"
+    whole = f"; whole tensors need at least {memory.whole_tensor_bound_bytes:,}"
     above = memory.arena_bytes - memory.bound_bytes
     least = (
         "proven least in this order" if memory.is_least else f"{above:,} above the floor, not proven least"
@@ -72,8 +79,8 @@ def _peak(report: Report) -> str:
         if len(memory.pool_bytes) == 1
         else f"{spread}: what is used most first"
     )
-    whole = f"the arena takes {taken}, {least}; {bound}"
-    return "\n".join([f"peak  {peak.bytes:>11,} bytes in use at {layer_name(report)}", *shown, whole])
+    arena = f"the arena takes {taken}, {least}{whole if memory.is_below_whole_tensors else ''}"
+    return "\n".join([f"peak  {peak.bytes:>11,} bytes in use at {layer_name(report)}", *shown, arena])
 
 
 def layers_table(report: Report) -> str:

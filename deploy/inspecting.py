@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aot.errors import InputError, did_you_mean
+from aot.passes.pipeline import Step
 from aot.target import Feature, Target
+from artifact.archive_file import is_archive
+from artifact.facts import facts_of
+from artifact.memory_svg import draw_memory_svg
+from artifact.memory_text import draw_memory
+from artifact.report import Report, make_report
+from artifact.whole_file import write_whole
 from boards.board import Board
-from codegen.archive_file import is_archive
-from codegen.facts import facts_of
-from codegen.memory_svg import draw_memory_svg
-from codegen.memory_text import draw_memory
-from codegen.model import CompileOptions
-from codegen.report import Report, make_report
-from codegen.whole_file import write_whole
+from boards.cores import load_core
+from codegen.job import ImportedModel, Job, import_model
+from codegen.options import CompileOptions
 from deploy.files import require_place
-from deploy.fit import require_core
+from deploy.fit import require_core, require_fit
 from deploy.inspect_facts import arena_facts, report_facts
 from deploy.inspect_page import layers_table, summary
-from deploy.squeezing import compile_into
-
-# What a model is laid out for when nobody names a board: the commonest core with SIMD instructions.
-NO_BOARD = Target("cortex-m4", frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}))
+from deploy.jobs import compile_or_explain, job_for
+from deploy.options import require_no_options
+from deploy.pass_page import explained, known_names, named, step_facts
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Inspection:
 
     report: Report
     board: Board | None
+    job: Job | None = field(default=None, repr=False)  # of a model file; an archive has none, ...
+    steps: tuple[Step, ...] = field(default=(), repr=False)  # ... nor what the passes did
 
     def __str__(self) -> str:
         return self.page()
@@ -40,19 +46,50 @@ class Inspection:
         """None where no board was named."""
         return self.report.fits if self.board else None
 
-    def page(self, layers: bool = False, memory: bool = False) -> str:
-        """The page; with a table of layers, with a map of the arena."""
+    def require_fit(self) -> None:
+        """Raises FitError where a board was named that has no room."""
+        if self.board:
+            require_fit(self.report, self.board, self.job)
+
+    def steps_of(self, passes: Sequence[str]) -> tuple[Step, ...]:
+        """What these passes did, or "all" of them. Raises InputError for an archive."""
+        if not self.steps:
+            raise InputError(
+                "an archive does not say what the passes did",
+                self.report.facts.source_name,
+                "give the model file",
+            )
+        return named(self.steps, passes)
+
+    def explain(self, *passes: str) -> str:
+        """What these passes rewrote, or "all" of them, and why they left the rest alone."""
+        for name in passes:
+            known = known_names()
+            if name not in known:
+                raise InputError(
+                    f'"{name}" is no pass{did_you_mean(name, known)}', hint=f"known: {', '.join(known)}"
+                )
+        return explained(self.steps_of(passes))
+
+    def page(self, layers: bool = False, memory: bool = False, steps: Sequence[Step] = ()) -> str:
+        """The page; with a table of layers, with a map of the arena, with what passes did."""
         parts = [summary(self.report, self.board.name if self.board else None)]
         if layers:
             parts.append(layers_table(self.report))
         if memory:
             parts.append(draw_memory(self.report.facts.memory).rstrip("\n"))
+        if steps:
+            parts.append(explained(steps))
         return "\n\n".join(parts)
 
-    def as_json(self, memory: bool = False) -> dict[str, Any]:
-        """The same facts for machines; with the map of the arena."""
+    def as_json(self, memory: bool = False, steps: Sequence[Step] = ()) -> dict[str, Any]:
+        """The same facts for machines; with the map of the arena, with what passes did."""
         facts = report_facts(self.report, self.board.name if self.board else None)
-        return {**facts, "arena": arena_facts(self.report.facts.memory)} if memory else facts
+        if memory:
+            facts["arena"] = arena_facts(self.report.facts.memory)
+        if steps:
+            facts["passes"] = [step_facts(step) for step in steps]
+        return facts
 
     def draw(self, path: Path) -> None:
         """The map of the arena over time as an SVG file."""
@@ -65,15 +102,26 @@ def _is_svg(path: Path) -> bool:
         return b"<svg" in file.read(1024)
 
 
+def _target_without_board() -> Target:
+    """The commonest core with SIMD instructions, and its FPU."""
+    return load_core("cortex-m4").target({Feature.FPU})
+
+
 def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> Inspection:
     """A model file is compiled for the board, an archive is read; neither needs a C compiler."""
-    target = board.target if board else None
-    if is_archive(path):
-        from codegen.archive import read_archive
+    if not is_archive(path):
+        return inspect_model(import_model(path, options), board, options)
+    from artifact.archive import read_archive
 
-        facts = read_archive(path).facts
-        if board:
-            require_core(facts, board)
-    else:
-        facts = facts_of(compile_into(path, target or NO_BOARD, options))
-    return Inspection(make_report(facts, target), board)
+    require_no_options(options, path)
+    facts = read_archive(path).facts
+    if board:
+        require_core(facts, board)
+    return Inspection(make_report(facts, board.target if board else None), board)
+
+
+def inspect_model(model: ImportedModel, board: Board | None, options: CompileOptions) -> Inspection:
+    target = board.target if board else _target_without_board()
+    job, _ = job_for(model, target, options)
+    compiled = compile_or_explain(job)
+    return Inspection(make_report(facts_of(compiled)), board, job, compiled.steps)

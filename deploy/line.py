@@ -1,24 +1,43 @@
-"""What the user may say about reaching the board; kept apart from sessions, which load much more."""
+"""The table of options that say how a board is reached; sessions, which load much more, are elsewhere."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from platforms.patience import RUN_S
-from platforms.runners.runner import ANYWHERE, Where
+from codegen.option_entry import Option, option, options_of
+from codegen.option_kinds import FilePath, Seconds, Text
+from platforms.line_deadlines import RUN_S
+from platforms.runners.runner import BoardSelector
 
 
 @dataclass(frozen=True, slots=True)
-class LineChoices:
-    runner: str | None = None
-    where: Where = ANYWHERE
-    trace: Path | None = None  # every packet is written there
-    run_s: float = RUN_S  # what one run may take
+class LineOptions:
+    """What a user may say about reaching the board."""
+
+    runner: str | None = option(
+        None, Text("NAME"), "--runner", "what runs the firmware; else the board's first found here"
+    )
+    serial: str | None = option(
+        None,
+        Text("NUMBER"),
+        "--serial",
+        "the board, or its debug probe, with this serial number on the USB",
+    )
+    port: str | None = option(
+        None,
+        Text("PORT"),
+        "--port",
+        "its line: /dev/ttyACM0, COM3, a pseudo terminal, tcp://HOST:PORT",
+    )
+    trace: Path | None = option(None, FilePath(), "--trace", "write every packet on the line to this file")
+    run_s: float = option(RUN_S, Seconds(), "--deadline", f"what one run may take, {RUN_S:g} if not said")
+
+    @property
+    def where(self) -> BoardSelector:
+        """Which of several equal boards is meant."""
+        return BoardSelector(self.serial, self.port)
 
 
-def line_choices(arguments: argparse.Namespace) -> LineChoices:
-    """What deploy.options.add_line added."""
-    where = Where(arguments.serial, arguments.port)
-    return LineChoices(arguments.runner, where, arguments.trace, arguments.deadline)
+LINE: Mapping[str, Option] = {each.name: each for each in options_of(LineOptions)}  # by keyword

@@ -1,4 +1,4 @@
-"""Runs a series of samples on a device and says what the counter saw, in the board's own unit."""
+"""Runs a series of samples on a device and counts each run in the board's own unit."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from aot.ir.graph import Array
+from aot.ir.tensor_spec import TensorSpec
 from boards.board import Board
 from deploy.device import Device
 from deploy.samples import Samples
-from deploy.tensors import Slot, remote_slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """What a board's counter ticks mean."""
+    """Converts the ticks of a board's counter."""
 
     board: Board
 
@@ -54,14 +54,14 @@ class Meter:
         return "" if counter.driver == "clock" else "cycles"
 
     def count(self, ticks: int) -> int:
-        """Instructions or cycles."""
+        """The instructions or cycles that these ticks are."""
         counter = self.board.counter
         if counter.instruction_ns is not None:
             return counter.instructions(ticks)
         return round(ticks * self.board.clock_hz / counter.hz)
 
     def seconds(self, ticks: int) -> float:
-        """On an emulated board: as if each instruction took one cycle."""
+        """These ticks in seconds; an emulated board counts as if each instruction took one cycle."""
         if self.unit == "instructions":
             return self.count(ticks) / self.board.clock_hz
         return ticks / self.board.counter.hz
@@ -69,23 +69,23 @@ class Meter:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came out of a series, and what each run took."""
+    """The outputs of a series, and the ticks of each run."""
 
     outputs: tuple[tuple[Array, ...], ...]  # of each sample
     ticks: tuple[int, ...]  # of each run, the measuring itself taken off
-    slots: tuple[Slot, ...]
+    specs: tuple[TensorSpec, ...]
 
     def stacked(self, samples: Samples) -> dict[str, Array]:
-        """output_0, output_1, ...: with an axis for the samples where they are a series."""
+        """The outputs as output_0, output_1, ...; those of a series have an axis for the samples."""
         columns = list(zip(*self.outputs, strict=True))
         arrays = (np.stack(column) if samples.is_series else column[0] for column in columns)
         return {f"output_{number}": array for number, array in enumerate(arrays)}
 
 
 def run_series(device: Device, samples: Samples, repeat: int, on_run: Callable[[str], None]) -> Measured:
-    """One sample after the other from the initial state; all of it `repeat` times, each time the same."""
+    """Runs all samples from the initial state, `repeat` times; the outputs are the same each time."""
     session, model = device.session, device.model
-    inputs, outputs = remote_slots(model.inputs), remote_slots(model.outputs)
+    inputs, outputs = model.inputs, model.outputs
     ticks: list[int] = []
     results: list[tuple[Array, ...]] = []
     for _ in range(repeat):
@@ -93,12 +93,12 @@ def run_series(device: Device, samples: Samples, repeat: int, on_run: Callable[[
         results.clear()
         for number, sample in enumerate(samples.each):
             on_run(f"sample {number + 1} of {len(samples)}")
-            for index, (slot, array) in enumerate(zip(inputs, sample, strict=True)):
-                session.write_input(model, index, slot.to_bytes(array))
+            for index, (spec, array) in enumerate(zip(inputs, sample, strict=True)):
+                session.write_input(model, index, spec.to_bytes(array))
             ticks += session.run(model).net_ticks
             results.append(
                 tuple(
-                    slot.from_bytes(session.read_output(model, index)) for index, slot in enumerate(outputs)
+                    spec.from_bytes(session.read_output(model, index)) for index, spec in enumerate(outputs)
                 )
             )
     return Measured(tuple(results), tuple(ticks), outputs)

@@ -25,9 +25,9 @@ from aot.frontend.onnx.float_model import float_model, require_float
 from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
 from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import DType, TensorType
 from deploy.calibration import Calibration
-from deploy.tensors import Slot
 
 Shapes = Mapping[str, tuple[int, ...]]  # of inputs by name
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
@@ -61,7 +61,7 @@ class Quantized:
     edges: tuple[Edge, ...] = ()  # inputs and outputs that are integers
 
 
-def model_slots(path: Path, shapes: Shapes) -> tuple[Slot, ...]:
+def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:
     """What a float ONNX model takes, with the shapes given; a batch that is not fixed counts as 1."""
     data = read_file(path)
     require_onnx(data, path.name)  # says what is wrong in our words
@@ -72,7 +72,7 @@ def model_slots(path: Path, shapes: Shapes) -> tuple[Slot, ...]:
     for name in shapes:
         if name not in names:
             raise ModelError(f'there is no input "{name}"', path.name, f"inputs: {', '.join(names)}")
-    return tuple(_slot(entry, shapes.get(entry.name), path) for entry in entries)
+    return tuple(_spec(entry, shapes.get(entry.name), path) for entry in entries)
 
 
 def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) -> Quantized:
@@ -103,11 +103,11 @@ def with_integers_outside(made: Quantized, path: Path) -> Quantized:
     return replace(made, data=data, edges=edges)
 
 
-def as_tflite(data: bytes, slots: Sequence[Slot], file_name: str) -> bytes:
+def as_tflite(data: bytes, specs: Sequence[TensorSpec], file_name: str) -> bytes:
     """The quantised ONNX model as a TFLite file of the same integers; ModelError names what has none."""
     from aot.frontend.tflite.write import write_model
 
-    shapes = {slot.name: slot.shape for slot in slots}
+    shapes = {spec.name: spec.shape for spec in specs}
     graph = parse_model(data, Path(file_name).with_suffix(".onnx").name, "tflm", Given(shapes))
     return write_model(graph, file_name)
 
@@ -133,7 +133,7 @@ def _sessions() -> Iterator[Any]:
     yield open_session
 
 
-def _slot(entry: Any, given: tuple[int, ...] | None, path: Path) -> Slot:
+def _spec(entry: Any, given: tuple[int, ...] | None, path: Path) -> TensorSpec:
     if entry.type not in _ORT_TYPES:
         raise ModelError(
             f'input "{entry.name}" is a {entry.type}', path.name, f"one of {_listed(_ORT_TYPES)}"
@@ -147,12 +147,12 @@ def _slot(entry: Any, given: tuple[int, ...] | None, path: Path) -> Slot:
                 path.name,
                 f"give its sizes: --shape {entry.name}={example}",
             )
-        return Slot(entry.name, _ORT_TYPES[entry.type], tuple(size or 1 for size in sizes))
+        return TensorSpec(entry.name, TensorType(_ORT_TYPES[entry.type], tuple(size or 1 for size in sizes)))
     if len(given) != len(sizes) or any(d not in (None, g) for d, g in zip(sizes, given, strict=True)):
         raise ModelError(
             f'the shape {list(given)} given for input "{entry.name}" does not fit {entry.shape}', path.name
         )
-    return Slot(entry.name, _ORT_TYPES[entry.type], given)
+    return TensorSpec(entry.name, TensorType(_ORT_TYPES[entry.type], given))
 
 
 def _quantize_file(

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from aot.ir.graph import Array
-from codegen.whole_file import write_whole
+from artifact.whole_file import write_whole
 from deploy.files import require_place
 
 _MEMBER = re.compile(r"output_\d+\.npy")
 
 
 def require_results_place(path: Path) -> None:
-    """Asked before anything is run. Outputs of an earlier run may be there; anything else stays."""
+    """Raises OutputError unless the path is new or holds outputs of an earlier run; called before the run."""
     require_place(path, _is_ours, "a file of outputs")
 
 

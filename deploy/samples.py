@@ -13,56 +13,56 @@ import numpy as np
 
 from aot.errors import InputError, did_you_mean
 from aot.ir.graph import Array
-from deploy.tensors import Slot
+from aot.ir.tensor_spec import TensorSpec
 
-RANDOM_SAMPLES = 3  # that verify takes where nobody gives inputs
+RANDOM_SAMPLES = 3  # the number that verify runs when no inputs are given
 _SEED = 20_260_000  # any number; the same on every machine
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """One array per input for each sample, in the order of the model's inputs."""
+    """Samples: each is one array for each input, in the order of the model's inputs."""
 
     each: tuple[tuple[Array, ...], ...]
-    is_series: bool  # whether outputs are stacked, though there be one sample only
+    is_series: bool  # whether outputs get an axis for the samples, even for one sample
 
     def __len__(self) -> int:
         return len(self.each)
 
 
-def read_samples(path: Path, slots: Sequence[Slot]) -> Samples:
+def read_samples(path: Path, specs: Sequence[TensorSpec]) -> Samples:
     """The samples in an .npz file whose keys are input names, or input_0, input_1, ..."""
-    return make_samples(read_arrays(path), slots, path.name)
+    return make_samples(read_arrays(path), specs, path.name)
 
 
-def make_samples(arrays: Mapping[str, Array], slots: Sequence[Slot], where: str) -> Samples:
+def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where: str) -> Samples:
     """Checks arrays by name and cuts them into samples. Raises InputError."""
-    by_slot = _by_slot(arrays, slots, where)
-    lengths = {key: _length(array, key, slot, where) for slot, key, array in by_slot}
+    by_spec = _by_spec(arrays, specs, where)
+    lengths = {key: _length(array, key, spec, where) for spec, key, array in by_spec}
     series = {key: length for key, length in lengths.items() if length is not None}
     if not series:
-        return Samples((tuple(array for _, _, array in by_slot),), is_series=False)
+        return Samples((tuple(array for _, _, array in by_spec),), is_series=False)
     if len(set(series.values())) > 1:
         counts = ", ".join(f'"{key}" has {length}' for key, length in series.items())
         raise InputError(f"the inputs have different numbers of samples: {counts}", where)
     count = next(iter(series.values()))
     if count == 0:
         raise InputError("the series has 0 samples", where, "its first axis counts the samples: 1 or more")
-    each = (tuple(a[i] if key in series else a for _, key, a in by_slot) for i in range(count))
+    each = (tuple(a[i] if key in series else a for _, key, a in by_spec) for i in range(count))
     return Samples(tuple(each), is_series=True)
 
 
-def random_samples(slots: Sequence[Slot], count: int) -> Samples:
-    """Numbers from all of the integers' range, the same in every run."""
+def random_samples(specs: Sequence[TensorSpec], count: int) -> Samples:
+    """Random samples that cover the whole range of integers, the same in every run."""
     rng = np.random.default_rng(_SEED)
-    return Samples(tuple(tuple(_random(slot, rng) for slot in slots) for _ in range(count)), is_series=True)
+    return Samples(tuple(tuple(_random(spec, rng) for spec in specs) for _ in range(count)), is_series=True)
 
 
-def _random(slot: Slot, rng: np.random.Generator) -> Array:
-    if slot.type.is_integer:
-        low, high = slot.type.limits
-        return rng.integers(low, high, slot.shape, np.int64, endpoint=True).astype(slot.dtype)
-    return rng.standard_normal(slot.shape).astype(slot.dtype)
+def _random(spec: TensorSpec, rng: np.random.Generator) -> Array:
+    if spec.type.dtype.is_integer:
+        low, high = spec.type.dtype.limits
+        return rng.integers(low, high, spec.shape, np.int64, endpoint=True).astype(spec.dtype)
+    return rng.standard_normal(spec.shape).astype(spec.dtype)
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
@@ -75,7 +75,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
     except OSError as error:
         raise InputError(f"the file of inputs cannot be read: {error.strerror}", str(path)) from None
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
-        # NumPy's own words would advise to load pickles
+        # NumPy's own message would advise to load pickles
         raise InputError("the file of inputs is no .npz file of plain numbers", str(path), _HOW) from None
 
 
@@ -88,22 +88,24 @@ def _arrays(loaded: object, path: Path) -> dict[str, Array]:
     return {key: loaded[key] for key in loaded.files}
 
 
-def _by_slot(arrays: Mapping[str, Array], slots: Sequence[Slot], where: str) -> list[tuple[Slot, str, Array]]:
+def _by_spec(
+    arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where: str
+) -> list[tuple[TensorSpec, str, Array]]:
     """Every input with the key and the array that are given for it."""
-    _refuse_unknown(arrays, slots, where)
+    _refuse_unknown(arrays, specs, where)
     found = []
-    for number, slot in enumerate(slots):
-        keys = [key for key in dict.fromkeys((slot.name, f"input_{number}")) if key in arrays]
+    for number, spec in enumerate(specs):
+        keys = [key for key in dict.fromkeys((spec.name, f"input_{number}")) if key in arrays]
         if not keys:
-            raise InputError(f'input "{slot.name}" is missing', _given(arrays, where), _takes(slots))
+            raise InputError(f'input "{spec.name}" is missing', _given(arrays, where), _takes(specs))
         if len(keys) > 1:
-            raise InputError(f'input "{slot.name}" is given twice, as {_quoted(keys)}', where)
-        found.append((slot, keys[0], _as_taken(np.asarray(arrays[keys[0]]), slot.shape)))
+            raise InputError(f'input "{spec.name}" is given twice, as {_quoted(keys)}', where)
+        found.append((spec, keys[0], _as_taken(np.asarray(arrays[keys[0]]), spec.shape)))
     return found
 
 
 def _as_taken(array: Array, shape: tuple[int, ...]) -> Array:
-    """As the model takes it, where the same elements are only grouped otherwise: a vector, an image."""
+    """The array in the model's shape, if only its elements are grouped otherwise, as in a vector or image."""
     if _only_regroups(array.shape, shape):
         return array.reshape(shape)
     if array.shape and _only_regroups(array.shape[1:], shape):
@@ -119,44 +121,45 @@ def _only_regroups(given: tuple[int, ...], taken: tuple[int, ...]) -> bool:
     return starts <= others or others <= starts
 
 
-def _refuse_unknown(arrays: Mapping[str, Array], slots: Sequence[Slot], where: str) -> None:
-    known = {slot.name for slot in slots} | {f"input_{number}" for number in range(len(slots))}
+def _refuse_unknown(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where: str) -> None:
+    known = {spec.name for spec in specs} | {f"input_{number}" for number in range(len(specs))}
     for key in arrays:
         if key not in known:
             raise InputError(
-                f'the model has no input "{key}"{did_you_mean(key, known)}', where, _takes(slots)
+                f'the model has no input "{key}"{did_you_mean(key, known)}', where, _takes(specs)
             )
 
 
-def _length(array: Array, key: str, slot: Slot, where: str) -> int | None:
-    """How many samples the array holds; None where it is one sample without an axis for them."""
-    if array.dtype != slot.dtype:
+def _length(array: Array, key: str, spec: TensorSpec, where: str) -> int | None:
+    """The number of samples in the array; None if it is a single one without an axis for samples."""
+    if array.dtype != spec.dtype:
         raise InputError(
-            f'"{key}" has elements of {array.dtype}, the model takes {slot}', where, _conversion(slot, array)
+            f'"{key}" has elements of {array.dtype}, the model takes {spec}', where, _conversion(spec, array)
         )
-    if array.shape == slot.shape:
+    if array.shape == spec.shape:
         return None
-    if array.shape[1:] == slot.shape and array.ndim == len(slot.shape) + 1:
+    if array.shape[1:] == spec.shape and array.ndim == len(spec.shape) + 1:
         return len(array)
     raise InputError(
-        f'"{key}" has shape {list(array.shape)}, the model takes {list(slot.shape)}',
+        f'"{key}" has shape {list(array.shape)}, the model takes {list(spec.shape)}',
         where,
-        f"a series of N samples has shape [N, {', '.join(map(str, slot.shape))}]",
+        f"a series of N samples has shape [N, {', '.join(map(str, spec.shape))}]",
     )
 
 
-def _conversion(slot: Slot, array: Array) -> str:
-    if array.dtype.kind != "f" or slot.scale is None:
-        return f"if the values are meant like that: x.astype(np.{slot.dtype})"
-    low, high = slot.type.limits
-    rounded = f"np.round(x / {slot.scale:.9g}) + {slot.zero_point}"
-    return f"quantise: np.clip({rounded}, {low}, {high}).astype(np.{slot.dtype})"
+def _conversion(spec: TensorSpec, array: Array) -> str:
+    quant = spec.type.quant
+    if array.dtype.kind != "f" or quant is None or quant.is_per_channel:
+        return f"if the values are meant like that: x.astype(np.{spec.dtype})"
+    low, high = spec.type.dtype.limits
+    rounded = f"np.round(x / {quant.scale:.9g}) + {quant.zero_point}"
+    return f"quantise: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
 
 
-def _takes(slots: Sequence[Slot]) -> str:
+def _takes(specs: Sequence[TensorSpec]) -> str:
     return "\n".join(
-        f'{"the model takes " if number == 0 else ""}"{slot.name}" or "input_{number}": {slot}'
-        for number, slot in enumerate(slots)
+        f'{"the model takes " if number == 0 else ""}"{spec.name}" or "input_{number}": {spec}'
+        for number, spec in enumerate(specs)
     )
 
 

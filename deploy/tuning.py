@@ -13,21 +13,19 @@ from functools import cache
 from pathlib import Path
 
 from aot.errors import InputError
-from aot.frontend.load import load_model
-from aot.ir.graph import Graph
-from aot.passes.pipeline import run_pipeline
+from aot.ir.tensor_spec import graph_specs
 from boards.board import Board
-from codegen.model import CompileOptions
-from codegen.stages import Lowered
-from codegen.tuning_records import TuningRecord, read_records
+from codegen.fit.plan_job import plan_job
+from codegen.fit.variant import CompiledPlan
+from codegen.job import Job
+from codegen.kernels.tuning_records import TuningRecord, read_records
 from codegen.version import VERSION
 from deploy.cache import cache_folder
 from deploy.measure import Meter
 from deploy.samples import random_samples
-from deploy.tensors import graph_slots
 from platforms.base import compiler_platform_of
 from platforms.runners import EMULATORS
-from platforms.runners.runner import ANYWHERE, Where, choose_runner
+from platforms.runners.runner import ANY_BOARD, BoardSelector, choose_runner
 from platforms.toolchains import find_toolchain
 from platforms.tuning.farm import FarmBench
 from platforms.tuning.image_bench import ImageBench
@@ -48,7 +46,7 @@ class TuneChoices:
 
     trials: int = 300
     tuner: str | None = None  # by name; None: the best that this machine can run
-    tasks: str = ""  # "1,3-5"; "": all
+    tasks: str = ""  # "1,3-5,7-"; "": all
     early_stop: int | None = None
     number: int | None = None  # None: as many as the board's counter needs
     repeat: int | None = None
@@ -57,7 +55,7 @@ class TuneChoices:
     seed: int = 0
     toolchain: str | None = None
     runner: str | None = None
-    where: Where = ANYWHERE  # which of several equal boards
+    where: BoardSelector = ANY_BOARD  # which of several equal boards
     place: str = "auto"  # where candidates go: "ram", "image"
     farm: str | None = None  # the address of one; None: a board of this machine
 
@@ -76,17 +74,14 @@ class Tuning:
         return sum(p.default_in_model for p in self.searches) / sum(p.cost_in_model for p in self.searches)
 
 
-def begin(
-    path: Path, board: Board, options: CompileOptions, choices: TuneChoices, records: Sequence[TuningRecord]
-) -> Tuning:
+def begin(job: Job, board: Board, choices: TuneChoices, records: Sequence[TuningRecord]) -> Tuning:
     """The tasks that were asked for, as far as the records have come."""
-    graph = run_pipeline(load_model(path, options.rounding.value, options.given))
-    tasks, lowered = tasks_of(graph, board.target, options)
+    planned = plan_job(job)
     setting = _setting(board, choices)
     prior = read_records(choices.prior) if choices.prior is not None else ()
     searches = []
-    for task in _chosen(tasks, choices.tasks):
-        progress = Progress(task, _tuner(task, choices), _experiment(task, lowered, graph))
+    for task in _chosen(tasks_of(planned), choices.tasks):
+        progress = Progress(task, _tuner(task, choices), _experiment(task, planned))
         resume(progress, records, setting)
         progress.tuner.warm_up(prior_points(prior, task))
         searches.append(progress)
@@ -94,9 +89,8 @@ def begin(
 
 
 def tune_model(
-    path: Path,
+    job: Job,
     board: Board,
-    options: CompileOptions,
     choices: TuneChoices,
     records: Path,
     on_begin: Callable[[Tuning], OnTrial],
@@ -105,7 +99,7 @@ def tune_model(
     with ExitStack() as stack:
         file = RecordFile(records)
         stack.callback(file.close)
-        tuning = begin(path, board, options, choices, file.records)
+        tuning = begin(job, board, choices, file.records)
         on_trial = on_begin(tuning)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="solder-tune-")))
         bench = _bench(board, folder, choices)
@@ -157,13 +151,14 @@ def _setting(board: Board, choices: TuneChoices) -> Setting:
     )
 
 
-def _experiment(task: Task, lowered: Lowered, graph: Graph) -> Callable[[], Experiment]:
+def _experiment(task: Task, planned: CompiledPlan) -> Callable[[], Experiment]:
     """Made when it is first needed, of inputs that are the same in every run."""
 
     @cache
     def make() -> Experiment:
-        (sample,) = random_samples(graph_slots(graph, graph.inputs), 1).each
-        return experiment_of(task, lowered, graph, dict(zip(graph.inputs, sample, strict=True)))
+        graph = planned.graph
+        (sample,) = random_samples(graph_specs(graph, graph.inputs), 1).each
+        return experiment_of(task, planned, dict(zip(graph.inputs, sample, strict=True)))
 
     return make
 
@@ -182,20 +177,26 @@ def _chosen(tasks: Sequence[Task], wanted: str) -> tuple[Task, ...]:
 
 
 def task_numbers(text: str, most: int) -> list[int]:
-    """1,3-5 as numbers from 1 to `most`, in order."""
-    found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        if not first.strip().isdecimal() or not (last or first).strip().isdecimal():
-            raise InputError(
-                f'tasks "{text}" are no numbers such as 1,3-5', hint=f"there are tasks 1 to {most}"
-            )
-        if int(last or first) < int(first):
-            raise InputError(f'tasks "{text}": {part} counts downwards', hint=f"write {last}-{first}")
-        found.update(range(int(first), int(last or first) + 1))
+    """1,3-5,7- as numbers from 1 to `most`, in order; 7- is 7 and all above. Raises InputError."""
+    found = {number for part in text.split(",") for number in _range(part.strip(), text, most)}
     outside = sorted(n for n in found if not 1 <= n <= most)
     if outside:
         raise InputError(
             f"there is no task {outside[0]}", hint=f"there are tasks 1 to {most}; deploy tune --list"
         )
     return sorted(found)
+
+
+def _range(part: str, text: str, most: int) -> range:
+    """One number, or those from one to another; without an end, to the last task."""
+    first, dash, last = (piece.strip() for piece in part.partition("-"))
+    if not first.isdecimal() or not (last.isdecimal() or not last):
+        raise InputError(
+            f'tasks "{text}" are no numbers such as 1,3-5 or 2-', hint=f"there are tasks 1 to {most}"
+        )
+    begin = int(first)
+    if not last:
+        return range(begin, max(begin, most if dash else begin) + 1)
+    if int(last) < begin:
+        raise InputError(f'tasks "{text}": {part} counts downwards', hint=f"write {last}-{first}")
+    return range(begin, int(last) + 1)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from codegen.kernels.knobs import point_text
-from codegen.tuning_records import TuningRecord
+from codegen.kernels.tuning_records import TuningRecord
 from deploy.console import table
 from deploy.tuning import Tuning
 from platforms.tuning.search import OnTrial, Progress, keep_silent

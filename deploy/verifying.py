@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from aot.counted import counted
 from aot.errors import DeviceError
-from aot.frontend.load import load_model
 from deploy.compare import (
     REAL_TOLERANCE,
     Difference,
@@ -23,10 +21,9 @@ from deploy.compiling import Compiled
 from deploy.console import progress
 from deploy.device import Device, open_device
 from deploy.firmware import build, prepare_compiled
-from deploy.line import LineChoices
+from deploy.line import LineOptions
 from deploy.measure import run_series
 from deploy.samples import Samples
-from deploy.tensors import remote_slots
 from platforms.base import BuildChoices
 
 
@@ -87,11 +84,10 @@ class Verdict:
 
 
 def verify_model(
-    path: Path, compiled: Compiled, samples: Samples, layers: bool, toolchain: str | None, line: LineChoices
+    compiled: Compiled, samples: Samples, layers: bool, toolchain: str | None, line: LineOptions
 ) -> Verdict:
     """Outputs are compared with the model as it stands in its file; layers with what was compiled from it."""
-    model = compiled.model
-    graph = load_model(path, model.options.rounding.value, model.options.given)
+    facts, graph = compiled.artifact.facts, compiled.job.model.graph
     ready = build(prepare_compiled(compiled), BuildChoices(toolchain, profile=layers))
     with open_device(ready, line) as device:
         with progress("running", len(samples)) as bar:
@@ -99,25 +95,25 @@ def verify_model(
         wrong = _wrong_layer(device, compiled, samples) if layers else None
     expected = reference_outputs(graph, samples)
     return Verdict(
-        model.name,
+        facts.name,
         compiled.board.name,
         len(samples),
-        tuple(differences(expected, measured.outputs, measured.slots)),
+        tuple(differences(expected, measured.outputs, measured.specs)),
         wrong,
-        len(comparable_layers(model.graph, model.layers)) if layers else 0,
+        len(comparable_layers(compiled.artifact.graph, facts.layers)) if layers else 0,
         has_real_outputs(graph),
     )
 
 
 def _wrong_layer(device: Device, compiled: Compiled, samples: Samples) -> WrongLayer | None:
-    model, slots = compiled.model, remote_slots(device.model.inputs)
+    graph, layers, specs = compiled.artifact.graph, compiled.artifact.facts.layers, device.model.inputs
     with progress("comparing layers", len(samples)) as bar:
         for number, sample in enumerate(samples.each):
             bar.step(f"sample {number + 1} of {len(samples)}")
-            inputs = [slot.to_bytes(array) for slot, array in zip(slots, sample, strict=True)]
+            inputs = [spec.to_bytes(array) for spec, array in zip(specs, sample, strict=True)]
             profile = device.session.profile(device.model, inputs)
-            by_name = dict(zip(model.graph.inputs, sample, strict=True))
-            wrong = first_wrong_layer(model.graph, model.layers, [layer.crc32 for layer in profile], by_name)
+            by_name = dict(zip(graph.inputs, sample, strict=True))
+            wrong = first_wrong_layer(graph, layers, [layer.crc32 for layer in profile], by_name)
             if wrong is not None:
                 return WrongLayer(number, wrong)
     return None

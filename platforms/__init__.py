@@ -1,8 +1,19 @@
-"""The platforms: name -> the module that has its PLATFORM."""
+"""The platforms: name -> the module that has its PLATFORM, and in SECTION its keys of a board's file."""
 
-PLATFORMS = {
-    "host": "platforms.host",
-    "baremetal": "platforms.baremetal",
-    "arduino": "platforms.arduino",
-    "zephyr": "platforms.zephyr",
-}
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aot.extensions import PLATFORMS as GROUP
+from aot.extensions import OpenTable, module_of
+
+PLATFORMS: Mapping[str, str] = OpenTable(
+    {
+        "host": "platforms.host",
+        "baremetal": "platforms.baremetal",
+        "arduino": "platforms.arduino",
+        "zephyr": "platforms.zephyr",
+    },
+    GROUP,
+    module_of,
+)

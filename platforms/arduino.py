@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from aot.errors import FitError
 from boards.board import Board
+from boards.board_keys import Section
+from boards.schema import Key, matching
 from platforms.arduino_tools import ArduinoTool, find_arduino_tool
 from platforms.arena_words import arena_words
 from platforms.base import AS_FOUND, BuildChoices, Firmware, ToolPlatform
@@ -28,12 +31,31 @@ from platforms.toolchains import Toolchain
 DEFAULT_BAUD = 115_200
 NEAR_FLASH_BYTES = 0xF000  # what 16-bit addresses reach of an AVR's flash, without the core's own tables
 AVR_STACK_BYTES = 160  # the server above one dense layer, the least there is to run, was seen to take 172
-_OWN_CHIP_FILES = {"avr": ("port_avr.c", "deadline_avr.c"), "xtensa-lx7": ("port_xtensa.c",)}
+_CHIP_FILES = {  # by the kind of machine
+    "arm": ("port_cortex_m.c.jinja",),
+    "avr": ("port_avr.c", "deadline_avr.c"),
+    "xtensa": ("port_xtensa.c",),
+}
+_COUNTERS = {"arm": ("dwt", "register"), "avr": ("timer1",), "xtensa": ("ccount",)}  # that those files drive
 SKETCHES = {App.RPC: "server", App.STANDALONE: "once"}
 _PURPOSE = {
     App.RPC: "The firmware answers `deploy run`, `verify` and `bench` over the serial port.",
     App.STANDALONE: "It is a start for a program of your own.",
 }
+
+
+FQBN = r"[\w.-]+:\w+:\w+(:\w+=\w+(,\w+=\w+)*)?"  # Arduino's fully qualified board name, with options
+
+
+def _lacks(board: Board) -> Iterator[str]:
+    machine = board.core.machine
+    if machine not in _COUNTERS:
+        yield f"a core of a machine that it knows ({', '.join(_COUNTERS)}), not {board.core.name}"
+    elif board.own_counter is None or board.own_counter.driver not in _COUNTERS[machine]:
+        yield f"a [counter] with driver = {' or '.join(map(json.dumps, _COUNTERS[machine]))}"
+
+
+SECTION = Section({"fqbn": Key(matching(FQBN, "package:architecture:board"))}, _lacks)
 
 
 class Arduino(ToolPlatform):
@@ -52,21 +74,28 @@ class Arduino(ToolPlatform):
         }
 
     def toolchain(self, board: Board, prefer: str | None = None) -> Toolchain:
-        return find_arduino_tool(prefer).toolchain
+        return find_arduino_tool(_core(board), prefer).toolchain
 
     def program(self, directory: Path, profile: bool = False) -> Path:
         sketch = SKETCHES[read_project(directory).app]
         return directory / build_folder(profile) / f"{sketch}.ino.elf"
 
     def commands(self, directory: Path, board: Board, choices: BuildChoices = AS_FOUND) -> Commands:
-        return _commands(find_arduino_tool(choices.toolchain), directory, board, choices.profile)
+        return _commands(
+            find_arduino_tool(_core(board), choices.toolchain), directory, board, choices.profile
+        )
 
     def built(self, directory: Path, _board: Board, profile: bool) -> Path:
         return self.program(directory, profile)
 
     def require_sound(self, firmware: Firmware, board: Board) -> None:
-        if board.core == "avr":
+        if board.core.machine == "avr":
             _require_stack(firmware.elf, board)
+
+
+def _core(board: Board) -> str:
+    """The Arduino core that builds for it, "package:architecture"."""
+    return ":".join(board.platforms["arduino"]["fqbn"].split(":")[:2])
 
 
 def _commands(tool: ArduinoTool, directory: Path, board: Board, profile: bool) -> Commands:
@@ -109,13 +138,14 @@ def _server_files(source: ProjectSource, board: Board) -> dict[str, str]:
 
 
 def _chip_file(board: Board) -> dict[str, str]:
-    if board.core in _OWN_CHIP_FILES:
-        return {name: template_text("arduino", name) for name in _OWN_CHIP_FILES[board.core]}
-    return {"port_cortex_m.c": filled("arduino", "port_cortex_m.c.jinja", board=board)}
+    return {
+        name.removesuffix(".jinja"): filled("arduino", name, board=board)
+        for name in _CHIP_FILES[board.core.machine]
+    }
 
 
 def _sketches(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
-    """How the model is called, and where it is served, that sketch too."""
+    """The sketch that calls the model; for the app rpc also the sketch that serves it."""
     baud = board.console.baud if board.console else DEFAULT_BAUD
     once = filled("arduino", "once.ino.jinja", baud=baud, **tensor_words(source))
     sketches = {"examples/once/once.ino": once}
@@ -165,7 +195,7 @@ def _places(board: Board, app: App) -> list[tuple[str, str]]:
         ("examples/server/", "serves the model over the serial port"),
         ("src/solder_*.c", "the server: frames, session, requests"),
         ("src/port_*", f"how it reaches the serial port and the counter of {board.mcu}"),
-        *([("src/deadline_avr.c", "ends a run that takes too long")] if board.core == "avr" else []),
+        *([("src/deadline_avr.c", "ends a run that takes too long")] if board.core.machine == "avr" else []),
     ]
 
 

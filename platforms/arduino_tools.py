@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from aot.errors import ToolError, did_you_mean
 from platforms.build import Commands
@@ -32,15 +33,22 @@ class ArduinoTool:
     commands: Callable[[str, str, str, str, bool], Commands]  # library, FQBN, sketch, build folder, profile
 
 
+@dataclass(frozen=True, slots=True)
+class _Tool:
+    commands: Callable[[str, str, str, str, bool], Commands]
+    ask_version: tuple[str, ...]
+    cores: Callable[[], frozenset[str]]  # the installed ones, as "package:architecture"
+
+
 def cli_commands(_library: str, fqbn: str, sketch: str, build: str, profile: bool) -> Commands:
-    """With arduino-cli; it runs in the library's folder."""
+    """The command of arduino-cli, which runs in the library's folder."""
     hook = ("--build-property", HOOK) if profile else ()
     argv = ("arduino-cli", "compile", "--fqbn", fqbn, "--library", ".", "--build-path", build, *hook, sketch)
     return Commands((argv,))
 
 
 def builder_commands(library: str, fqbn: str, sketch: str, build: str, profile: bool) -> Commands:
-    """With arduino-builder, which takes libraries only as folders of one folder."""
+    """The commands for arduino-builder, which takes libraries only as folders of one folder."""
     libraries = "build/sketchbook"
     name = sketch.rpartition("/")[2]
     hook = ("-prefs", HOOK) if profile else ()
@@ -64,37 +72,67 @@ def builder_commands(library: str, fqbn: str, sketch: str, build: str, profile: 
     return Commands((folders, ("ln", "-sfn", "../..", f"{libraries}/{library}"), argv))
 
 
+def _cores_of_builder() -> frozenset[str]:
+    return frozenset(
+        f"{path.parent.name}:{path.name}" for path in Path(HARDWARE).glob("*/*") if path.is_dir()
+    )
+
+
+@functools.cache
+def _cores_of_cli() -> frozenset[str]:
+    done = subprocess.run(
+        ("arduino-cli", "core", "list"),
+        capture_output=True,
+        text=True,
+        timeout=_VERSION_TIMEOUT_S,
+        check=False,
+    )
+    return listed_cores(done.stdout)
+
+
+def listed_cores(text: str) -> frozenset[str]:
+    """The first column of what `arduino-cli core list` prints, but for its head."""
+    words = (line.partition(" ")[0] for line in text.splitlines())
+    return frozenset(word for word in words if ":" in word)
+
+
 _TOOLS = {
-    "arduino-cli": (cli_commands, ("version",)),
-    "arduino-builder": (builder_commands, ("-version",)),
+    "arduino-cli": _Tool(cli_commands, ("version",), _cores_of_cli),
+    "arduino-builder": _Tool(builder_commands, ("-version",), _cores_of_builder),
 }
 
 
-def find_arduino_tool(prefer: str | None = None) -> ArduinoTool:
-    """The preferred program, or the first that is found."""
+def find_arduino_tool(core: str, prefer: str | None = None) -> ArduinoTool:
+    """The preferred program, or the first that has the core "package:architecture". Raises ToolError."""
     if prefer is not None and prefer not in _TOOLS:
         raise ToolError(
             f'toolchain "{prefer}" does not build sketches{did_you_mean(prefer, _TOOLS)}',
             hint=f"known for Arduino: {', '.join(_TOOLS)}",
         )
     wanted = [prefer] if prefer else list(_TOOLS)
-    found = next((name for name in wanted if shutil.which(name)), None)
-    if found is None:
+    there = [name for name in wanted if shutil.which(name)]
+    if not there:
         raise ToolError(
             "no program that builds sketches was found", f"looked for {', '.join(wanted)}", WAY_OUT
         )
-    commands, _ = _TOOLS[found]
-    return ArduinoTool(_toolchain(found), commands)
+    found = next((name for name in there if core in _TOOLS[name].cores()), None)
+    if found is None:
+        raise ToolError(
+            f"the Arduino core {core} is not installed",
+            f"asked {', '.join(there)}",
+            f"arduino-cli core install {core}; its maker's package index comes first if it is not Arduino's",
+        )
+    return ArduinoTool(_toolchain(found), _TOOLS[found].commands)
 
 
 def found_tools() -> dict[str, str]:
-    """Each program's version, or nothing where it is not there."""
+    """The version of each program; "" for one that is not installed."""
     return {name: _toolchain(name).version if shutil.which(name) else "" for name in _TOOLS}
 
 
 @functools.cache
 def _toolchain(name: str) -> Toolchain:
-    _, ask = _TOOLS[name]
+    ask = _TOOLS[name].ask_version
     path = shutil.which(name) or name
     done = subprocess.run(
         (path, *ask), capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=False

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from aot.errors import BoardError, FitError
 from aot.target import Region
 from boards.board import Board
-from codegen.arenas import Arena
+from boards.board_keys import Section
+from codegen.fit.arenas import Arena
 from platforms.arena_words import variable
 from platforms.base import CompilerPlatform
 from platforms.layout import PlatformFiles, project_files
 from platforms.project import App, ProjectSource
 from platforms.templates import c_files, filled, template_text
-from platforms.toolchains import machine
 
 SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, above what the model needs
 SERVER_RAM_BYTES = 8192  # variables beside the arena: what must stay free in the fastest memory
@@ -23,6 +23,20 @@ FREESTANDING_HEADERS = ("math.h", "string.h")
 _ABILITIES = ("-DSOLDER_SLOT", "-DSOLDER_RATE")  # RAM is executable on all of these boards
 _PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the kind of machine
 _DEFAULT_CC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
+
+
+def _lacks(board: Board) -> Iterator[str]:
+    if board.core.machine not in _PROCESSOR:
+        yield f"a core of a machine that it knows ({', '.join(_PROCESSOR)}), not {board.core.name}"
+    if board.own_counter is None or board.own_counter.driver != "register":
+        yield 'a [counter] with driver = "register"'
+    if board.uart is None:
+        yield "a table [uart]"
+    elif board.uart.driver not in (known := _uart_drivers()):
+        yield f'a [uart] with a driver that it has ({", ".join(known)}), not "{board.uart.driver}"'
+
+
+SECTION = Section(lacks=_lacks)
 
 
 class Baremetal(CompilerPlatform):
@@ -35,11 +49,29 @@ class Baremetal(CompilerPlatform):
         own |= {f"freestanding/{name}": template_text("baremetal", name) for name in FREESTANDING_HEADERS}
         if app is App.RPC:
             own["src/main.c"] = template_text("baremetal", "main_rpc.c")
-        return project_files(source, board, app, _platform_files(own, _DEFAULT_CC[machine(board.target)]))
+        return project_files(source, board, app, self._platform_files(own, _DEFAULT_CC[board.core.machine]))
+
+    def _platform_files(self, files: Mapping[str, str], default_cc: str) -> PlatformFiles:
+        link = ("-T", "board.ld", "-Wl,--gc-sections", "-Wl,-e,Reset_Handler")
+        return PlatformFiles(
+            platform=self.name,
+            program=self.program_name,
+            default_cc=default_cc,
+            other_cc="python -m ziglang cc",
+            files=files,
+            folders={
+                "src/board/": "this board: startup, faults, UART, and how the runtime reaches them",
+                "board.ld": "what lies where in memory",
+                "freestanding/": "headers for compilers that come without a C library",
+            },
+            compile_flags={"gcc": _ABILITIES, "zig": (*_ABILITIES, "-Ifreestanding", "-fno-sanitize=all")},
+            link_flags={"gcc": ("-nostartfiles", *link, "-Wl,-Map=build/firmware.map", "-lm"), "zig": link},
+            link_needs=("board.ld",),
+        )
 
 
 def _board_files(board: Board, app: App) -> dict[str, str]:
-    processor = _PROCESSOR[machine(board.target)]
+    processor = _PROCESSOR[board.core.machine]
     rpc = {
         "fault.c": template_text(processor, "fault_rpc.c"),
         "deadline.c": template_text(processor, "deadline.c"),
@@ -58,19 +90,18 @@ def _board_files(board: Board, app: App) -> dict[str, str]:
 
 
 def _uart_file(board: Board) -> dict[str, str]:
-    drivers = {name: text for name, text in c_files("baremetal") if name.startswith("uart_")}
-    assert board.uart is not None  # boards.load: a board for baremetal has one
-    name = f"uart_{board.uart.driver}.c"
-    if name not in drivers:
-        known = ", ".join(driver[5:-2] for driver in drivers)
-        raise BoardError(
-            f'UART driver "{board.uart.driver}" is not known', f"{board.name}, in [uart]", f"known: {known}"
-        )
-    return {name: drivers[name]}
+    assert board.uart is not None  # SECTION asks for it
+    return {f"uart_{board.uart.driver}.c": _uart_drivers()[board.uart.driver]}
+
+
+def _uart_drivers() -> dict[str, str]:
+    """The C text of each driver that there is, by its name."""
+    files = {name: text for name, text in c_files("baremetal") if name.startswith("uart_")}
+    return {name.removeprefix("uart_").removesuffix(".c"): text for name, text in files.items()}
 
 
 def _guard_bytes(board: Board) -> int:
-    """How much below the stack, which is lowest in its memory, the MPU can forbid: one region of one size."""
+    """The bytes below the stack that the MPU can forbid: one region of a fixed size, or none."""
     origin = board.region("ram").origin
     low = origin - GUARD_BYTES
     fits = low >= 0 and origin % GUARD_BYTES == 0
@@ -110,14 +141,14 @@ def _constant_place(source: ProjectSource, board: Board, name: str) -> dict[str,
 
 
 def _arena_regions(source: ProjectSource, board: Board, stack_bytes: int) -> list[Region]:
-    """Of each arena; stack and variables take theirs from the fastest memory."""
+    """The region of each arena; stack and variables take their part of the fastest memory."""
     taken = Counter(source.constants_in)
     taken[board.region("ram").name] += stack_bytes + SERVER_RAM_BYTES
     return [_arena_region(source, arena, board, taken) for arena in source.arenas]
 
 
 def _arena_region(source: ProjectSource, arena: Arena, board: Board, taken: Mapping[str, int]) -> Region:
-    """The memory it was planned for, or the fastest with room."""
+    """The memory that the arena was planned for, or the fastest with room. Raises BoardError, FitError."""
     by_speed = board.target.by_speed("ram")
     offered = [region for region in by_speed if arena.region in ("", region.name)]
     if not offered:
@@ -133,25 +164,6 @@ def _arena_region(source: ProjectSource, arena: Arena, board: Board, taken: Mapp
         f"{arena.name} of {source.name} needs {arena.bytes:,} bytes, more than {board.name} has free",
         "\n".join(f"{r.name}: {r.bytes:,} bytes, {taken.get(r.name, 0):,} taken" for r in offered),
         "deploy compile --optimize ram, or a board with more memory",
-    )
-
-
-def _platform_files(files: Mapping[str, str], default_cc: str) -> PlatformFiles:
-    link = ("-T", "board.ld", "-Wl,--gc-sections", "-Wl,-e,Reset_Handler")
-    return PlatformFiles(
-        platform=Baremetal.name,
-        program=Baremetal.program_name,
-        default_cc=default_cc,
-        other_cc="python -m ziglang cc",
-        files=files,
-        folders={
-            "src/board/": "this board: startup, faults, UART, and how the runtime reaches them",
-            "board.ld": "what lies where in memory",
-            "freestanding/": "headers for compilers that come without a C library",
-        },
-        compile_flags={"gcc": _ABILITIES, "zig": (*_ABILITIES, "-Ifreestanding", "-fno-sanitize=all")},
-        link_flags={"gcc": ("-nostartfiles", *link, "-Wl,-Map=build/firmware.map", "-lm"), "zig": link},
-        link_needs=("board.ld",),
     )
 
 

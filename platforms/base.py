@@ -22,14 +22,14 @@ from platforms.build import (
 )
 from platforms.folder import write_project
 from platforms.project import App, ProjectSource
-from platforms.runners.runner import ANYWHERE, Where, open_line
+from platforms.runners.runner import ANY_BOARD, BoardSelector, open_line
 from platforms.toolchains import Toolchain, find_toolchain
 from platforms.transport.base import Transport
 
 
 @dataclass(frozen=True, slots=True)
 class BuildChoices:
-    """What the user may say about building."""
+    """The user's choices for a build."""
 
     toolchain: str | None = None  # by name; None: the first that is found
     profile: bool = False  # whether the model reports its layers
@@ -61,15 +61,15 @@ class Platform(ABC):
 
     @abstractmethod
     def toolchain(self, board: Board, prefer: str | None = None) -> Toolchain:
-        """What builds for the board: the preferred tool, or the first found; ToolError if there is none."""
+        """The tool that builds for the board: the preferred one, or the first found. Raises ToolError."""
 
     @abstractmethod
     def program(self, directory: Path, profile: bool = False) -> Path:
-        """Where build() puts the program of the project there."""
+        """The path at which build() puts the program of the project in that folder."""
 
     @abstractmethod
     def commands(self, directory: Path, board: Board, choices: BuildChoices = AS_FOUND) -> Commands:
-        """What build() would run, in the project's folder."""
+        """The commands that build() would run in the project's folder."""
 
     def build(
         self,
@@ -94,16 +94,16 @@ class Platform(ABC):
         choices: BuildChoices,
         on_command: OnCommand,
     ) -> Path:
-        """Runs what is to be run, and says where the program is."""
+        """Runs the commands of a build and returns the program's path."""
 
     def require_sound(self, firmware: Firmware, board: Board) -> None:  # noqa: B027
         """Raises FitError for a program that cannot run there; most can."""
 
     def open_line(
-        self, firmware: Firmware, board: Board, runner: str | None = None, where: Where = ANYWHERE
+        self, firmware: Firmware, board: Board, runner: str | None = None, selector: BoardSelector = ANY_BOARD
     ) -> Transport:
         """Starts the firmware on that runner, or the first usable one of the board, and connects to it."""
-        return open_line(firmware.elf, board, runner, where)
+        return open_line(firmware.elf, board, runner, selector)
 
 
 class CompilerPlatform(Platform):
@@ -137,7 +137,7 @@ class ToolPlatform(Platform):
 
     @abstractmethod
     def built(self, directory: Path, board: Board, profile: bool) -> Path:
-        """Where the tools put the board's program."""
+        """The path at which the tools put the board's program."""
 
     def make(
         self,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aot.errors import FitError, ToolError
-from platforms.toolchains import Toolchain
+from platforms.toolchains import Toolchain, spelling_of
 
 JOBS = 2
 _MESSAGE_LINES = 12
@@ -31,7 +31,7 @@ OnCommand = Callable[[Sequence[str]], None]
 
 
 def keep_quiet(_argv: Sequence[str]) -> None:
-    """For callers that do not show the commands."""
+    """Shows nothing of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +64,19 @@ def compile_argv(toolchain: Toolchain, source: str, profile: bool) -> tuple[str,
     """The command that compiles one source; it runs in the project's folder."""
     purpose = "model" if source.startswith("src/model/") else "rest"
     hook = ("-DSOLDER_LAYER_HOOK",) if profile else ()
-    flags = (f"@flags/{flags_family(toolchain)}/cpu", "@flags/compile", *hook, f"@flags/{purpose}")
+    flags = (f"@flags/{spelling_of(toolchain.family)}/cpu", "@flags/compile", *hook, f"@flags/{purpose}")
     return (*toolchain.argv, *flags, "-c", source, "-o", object_of(source, profile))
 
 
 def link_argv(toolchain: Toolchain, sources: Sequence[str], program: str, profile: bool) -> tuple[str, ...]:
-    family = flags_family(toolchain)
+    family = spelling_of(toolchain.family)
     objects = tuple(object_of(source, profile) for source in sources)
     output = f"{build_folder(profile)}/{program}"
     return (*toolchain.argv, f"@flags/{family}/cpu", *objects, f"@flags/{family}/link", "-o", output)
 
 
-def flags_family(toolchain: Toolchain) -> str:
-    """Whose folder in flags/ a compiler reads: clang takes gcc's options."""
-    return "zig" if toolchain.family == "zig" else "gcc"
-
-
 def build_commands(directory: Path, toolchain: Toolchain, program: str, profile: bool) -> Commands:
-    """What a build of the project would run, in its folder."""
+    """The commands that a build of the project would run in its folder."""
     sources = project_sources(directory)
     return Commands(
         compile=tuple(compile_argv(toolchain, source, profile) for source in sources),
@@ -139,7 +134,7 @@ def _content(output: Path, directory: Path, toolchain: Toolchain) -> str:
 
 
 def _inputs(directory: Path) -> Iterator[Path]:
-    """All files of the project but what is built."""
+    """All files of the project except those that are built."""
     for entry in sorted(directory.iterdir()):
         if entry.is_dir() and entry.name != "build":
             yield from sorted(path for path in entry.rglob("*") if path.is_file())

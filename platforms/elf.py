@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,13 @@ SHF_WRITE, SHF_ALLOC = 1, 2
 class Sizes:
     """Bytes of a program or an object file."""
 
-    code: int  # instructions and read-only data, constants not counted
-    constants: int  # read-only data of the model: weights and tables
+    code: int  # instructions and read-only data, the model's constants among it
     data: int  # variables with a value at the start: RAM, and flash to hold that value
     zeroed: int  # all other RAM: variables, arena, stack
 
     @property
     def flash(self) -> int:
-        return self.code + self.constants + self.data
+        return self.code + self.data
 
     @property
     def ram(self) -> int:
@@ -42,12 +41,10 @@ class Symbol:
     kind: str  # "STT_FUNC", "STT_OBJECT", ...
 
 
-def sizes(program: Path, constants: Iterable[str] = ()) -> Sizes:
-    """Sizes of an ELF file. `constants` names the symbols that are the model's constants."""
-    names = frozenset(constants)
+def sizes(program: Path) -> Sizes:
+    """The sizes of an ELF file."""
     with program.open("rb") as file:
         elf = _open(file, program)
-        held = sum(symbol.bytes for symbol in _symbols(elf) if symbol.name in names)
         code = data = zeroed = 0
         for section in elf.iter_sections():
             flags, count = section["sh_flags"], section["sh_size"]
@@ -59,7 +56,7 @@ def sizes(program: Path, constants: Iterable[str] = ()) -> Sizes:
                 zeroed += count
             else:
                 data += count
-    return Sizes(code - held, held, data, zeroed)
+    return Sizes(code, data, zeroed)
 
 
 def symbols(program: Path) -> tuple[Symbol, ...]:
@@ -97,7 +94,7 @@ def place_at(program: Path, address: int) -> str:
 
 
 def image(program: Path) -> tuple[int, bytes]:
-    """Where a program's first loaded byte goes, and all bytes from there on; gaps are zeros."""
+    """The address of a program's first loaded byte, and all bytes from there on; gaps are zeros."""
     with program.open("rb") as file:
         elf = _open(file, program)
         parts = [(s["p_paddr"], s.data()) for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]

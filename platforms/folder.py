@@ -17,7 +17,7 @@ from platforms.project import App
 
 @dataclass(frozen=True, slots=True)
 class ProjectInfo:
-    """What a project folder says of itself."""
+    """The facts in a folder's project.json."""
 
     name: str
     platform: str
@@ -70,7 +70,7 @@ def is_project(directory: Path) -> bool:
 
 
 def read_project(directory: Path) -> ProjectInfo:
-    """What the folder holds; OutputError when it is not a project this version knows."""
+    """Reads the project in the folder. Raises OutputError when this version does not know it."""
     file = directory / PROJECT_FILE
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boards.board import Board
+from boards.board_keys import Section
 from platforms.base import CompilerPlatform
 from platforms.layout import PlatformFiles, project_files
 from platforms.project import App, ProjectSource
 from platforms.templates import template_text
 
 _RPC_FILES = ("deadline.c", "fault.c", "host.h", "line.c", "line.h")
+
+
+SECTION = Section()
 
 
 class Host(CompilerPlatform):

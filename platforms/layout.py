@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from aot.ir.types import DType
 from boards.board import Board
+from codegen.model import TensorInfo
 from platforms.arena_words import arena_words, variable
-from platforms.project import App, ProjectSource, ProjectTensor
+from platforms.project import App, ProjectSource
 from platforms.rpc.protocol import MOST_BUILD_ID
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import cpu_flags
@@ -48,7 +50,7 @@ _MAIN_SAYS = {App.RPC: "starts the server", App.STANDALONE: "calls the model; yo
 
 @dataclass(frozen=True, slots=True)
 class PlatformFiles:
-    """What makes one platform's project different from another's."""
+    """The files and options in which one platform's projects differ from another's."""
 
     platform: str
     program: str  # the built file's name
@@ -113,7 +115,7 @@ def model_table(source: ProjectSource) -> str:
         name=source.name,
         macro=source.name.upper(),
         build_id=build_id_of(source),
-        behind=_BEHIND if any(not t.is_placed for t in (*source.inputs, *source.outputs)) else "",
+        behind=_BEHIND if source.callers else "",
         **arena_words(source),
         models=source.models,
     )
@@ -132,19 +134,19 @@ def tensor_words(source: ProjectSource) -> dict[str, Any]:
     }
 
 
-def _for_main(source: ProjectSource, tensor: ProjectTensor) -> dict[str, str | int]:
+def _for_main(source: ProjectSource, tensor: TensorInfo) -> dict[str, str | int]:
     """A tensor in the words of main.c. It prints integers only, so a real number is shown in thousandths."""
-    real = tensor.c_type == "float"
+    real, is_placed = tensor.type.dtype is DType.F32, tensor not in source.callers
     own = f"tensor_{tensor.c_name}"  # the user's name may be taken
     offset = f"{source.name}_{tensor.c_name}_OFFSET".upper()
     arena = source.arenas[tensor.arena]
     return {
         "c_name": tensor.c_name,
         "variable": own,
-        "c_type": tensor.c_type,
-        "elements": tensor.elements,
-        "is_placed": tensor.is_placed,
-        "place": f"&{variable(tensor.arena, arena)}[{offset}]" if tensor.is_placed else own,
+        "c_type": tensor.type.dtype.c_name,
+        "elements": tensor.type.elements,
+        "is_placed": is_placed,
+        "place": f"&{variable(tensor.arena, arena)}[{offset}]" if is_placed else own,
         "place_in_sketch": f"&{arena.name}[{offset}]",
         "unit": " / 1000" if real else "",
         "value": f"out.{tensor.c_name}[i] * 1000.0f" if real else f"out.{tensor.c_name}[i]",
@@ -192,7 +194,7 @@ def _readme(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -
 
 
 def project_json(source: ProjectSource, board: Board, app: App, platform: str) -> str:
-    """What the folder says of itself to `deploy`."""
+    """The project's facts for `deploy`, as JSON."""
     facts = {
         "format": PROJECT_FORMAT,
         "name": source.name,

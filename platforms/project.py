@@ -1,4 +1,4 @@
-"""What a platform makes a project of: a compiled model's C files and what main.c must know of it."""
+"""The part of a compiled model that a platform makes a project of: its C files and the facts for main.c."""
 
 from __future__ import annotations
 
@@ -7,28 +7,16 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from aot.errors import InputError
-from codegen.archive import Archive
-from codegen.arenas import Arena
-from codegen.facts import ModelFacts
+from artifact.artifact import Artifact
+from codegen.fit.arenas import Arena
 from codegen.model import TensorInfo
 
 
 class App(Enum):
-    """What the firmware does."""
+    """The purpose of the firmware."""
 
     RPC = "rpc"  # serves the model over the line
     STANDALONE = "standalone"  # runs the model once and prints its outputs: a start for one's own main.c
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectTensor:
-    """An input or output of the model as main.c sees it."""
-
-    c_name: str  # the member of struct <model>_inputs or <model>_outputs
-    c_type: str  # "int8_t", "float", ...
-    elements: int
-    arena: int  # the number of that it has its place in
-    is_placed: bool = True  # else it lies in memory of the program's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +26,18 @@ class ProjectSource:
     name: str  # a C identifier in lower case, such as "kws"
     sources: Mapping[str, str]  # "kws.c", "kws_weights.c", "kws_describe.c" -> text
     headers: Mapping[str, str]  # "kws.h" -> text
-    arenas: tuple[Arena, ...]  # on the line: with a streamed input as a whole
+    arenas: tuple[Arena, ...]  # as the line needs them: with room for a streamed input as a whole
     is_streamed: bool
     keeps_state: bool  # from run to run, in the arena
     constants_bytes: int
     constants_in: Mapping[str, int]  # of them by region, where it is not the code's
     stack_bytes: int  # estimated need of <model>_run
-    inputs: tuple[ProjectTensor, ...]
-    outputs: tuple[ProjectTensor, ...]
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
     c_flags: tuple[str, ...]  # how the model's own files want to be compiled
     model_hash: str  # hex
     tool_version: str
+    callers: tuple[TensorInfo, ...] = ()  # of the inputs and outputs: they lie in memory of the program's own
     beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
 
     @property
@@ -89,7 +78,7 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
 
 
 def _shared_arenas(sources: Sequence[ProjectSource]) -> tuple[Arena, ...]:
-    """In each region as much as the model that needs most of it. Raises InputError."""
+    """One arena in each region, as large as the largest model's there. Raises InputError."""
     most = max((source.arenas for source in sources), key=len)
     for source in sources:
         theirs = [arena.region for arena in source.arenas]
@@ -109,31 +98,23 @@ def _shared_constants(sources: Sequence[ProjectSource]) -> Mapping[str, int]:
     return {region: sum(source.constants_in.get(region, 0) for source in sources) for region in regions}
 
 
-def project_source(archive: Archive) -> ProjectSource:
-    """What a project holds of an archive."""
-    return source_of(archive.facts, {**archive.sources, **archive.headers})
-
-
-def source_of(facts: ModelFacts, files: Mapping[str, str]) -> ProjectSource:
-    """What a project holds of a compiled model; `files` are its C files by name."""
+def project_source(artifact: Artifact) -> ProjectSource:
+    """What a project holds of a compiled model."""
+    facts = artifact.facts
     return ProjectSource(
         name=facts.name,
-        sources={name: text for name, text in files.items() if name.endswith(".c")},
-        headers={name: text for name, text in files.items() if name.endswith(".h")},
+        sources=artifact.sources,
+        headers=artifact.headers,
         arenas=facts.line_arenas,
         is_streamed=facts.options.stream,
         keeps_state=facts.keeps_state,
         constants_bytes=facts.constants_bytes,
         constants_in=facts.constants_in,
         stack_bytes=facts.stack_bytes_estimate,
-        inputs=tuple(_tensor(tensor, facts.arenas) for tensor in facts.inputs),
-        outputs=tuple(_tensor(tensor, facts.arenas) for tensor in facts.outputs),
+        inputs=facts.inputs,
+        outputs=facts.outputs,
         c_flags=facts.c_flags,
         model_hash=facts.model_hash,
         tool_version=facts.tool_version,
+        callers=facts.callers,
     )
-
-
-def _tensor(info: TensorInfo, arenas: Sequence[Arena]) -> ProjectTensor:
-    is_placed = info.arena_offset < arenas[info.arena].bytes
-    return ProjectTensor(info.c_name, info.type.dtype.c_name, info.type.elements, info.arena, is_placed)

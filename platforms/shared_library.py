@@ -7,15 +7,16 @@ import hashlib
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from aot.errors import InputError, ToolError
 from aot.ir.graph import Array
-from aot.ir.types import DType
-from aot.target import Target
+from aot.ir.types import TensorType
+from boards.cores import load_core
+from codegen.model import PlacedTensor
+from platforms.rpc.protocol import ELEMENT_TYPES
 from platforms.templates import template_text
 from platforms.toolchains import Toolchain, find_toolchain
 
@@ -27,19 +28,6 @@ _GUARD_BYTES = 64
 _GUARD = 0xC5
 _ALIGN = 16
 _MESSAGE_LINES = 12
-# enum solder_dtype of solder_model.h
-_DTYPES = (
-    None,
-    DType.I8,
-    DType.U8,
-    DType.I16,
-    DType.I32,
-    DType.I64,
-    DType.F32,
-    DType.BOOL,
-    DType.U32,
-    DType.U64,
-)
 
 
 class _Tensor(ctypes.Structure):
@@ -72,18 +60,6 @@ class _Model(ctypes.Structure):
         ("run", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)),
         ("reset_state", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class HostTensor:
-    """An input or output as the library describes it."""
-
-    name: str
-    dtype: DType
-    shape: tuple[int, ...]
-    arena: int  # its number
-    arena_offset: int
-    bytes: int
 
 
 class HostModel:
@@ -128,13 +104,13 @@ class HostModel:
         if status != 0:
             raise RuntimeError(f"{self.name}_run failed with error {status}")
 
-    def _place(self, tensor: HostTensor) -> Array:
+    def _place(self, tensor: PlacedTensor) -> Array:
         place: Array = self.arenas[tensor.arena][tensor.arena_offset : tensor.arena_offset + tensor.bytes]
         return place
 
-    def _taken(self, tensor: HostTensor) -> Array:
+    def _taken(self, tensor: PlacedTensor) -> Array:
         bytes_: Array = self._place(tensor).copy()
-        return bytes_.view(tensor.dtype.numpy).reshape(tensor.shape)
+        return bytes_.view(tensor.dtype).reshape(tensor.shape)
 
     def _require_guards(self) -> None:
         for memory, arena in zip(self._memories, self.arenas, strict=True):
@@ -151,7 +127,7 @@ def build(sources: Mapping[str, str], directory: Path) -> HostModel:
         (directory / file).write_text(text, encoding="utf-8", newline="\n")
     library = directory / f"{name}-{_digest(sources)}.so"
     files = sorted(file for file in sources if file.endswith(".c"))
-    _run(build_argv(find_toolchain(Target("host")), files, library.name), directory)
+    _run(build_argv(find_toolchain(load_core("host").target()), files, library.name), directory)
     return HostModel(library, name)
 
 
@@ -181,27 +157,24 @@ def _run(argv: Sequence[str], directory: Path) -> None:
         )
 
 
-def _tensors(described: ctypes._Pointer[_Tensor], count: int) -> tuple[HostTensor, ...]:
+def _tensors(described: ctypes._Pointer[_Tensor], count: int) -> tuple[PlacedTensor, ...]:
     return tuple(_tensor(described[i]) for i in range(count))
 
 
-def _tensor(described: _Tensor) -> HostTensor:
-    dtype = _DTYPES[described.dtype]
-    assert dtype is not None, "the library is of another version of solder_model.h"
+def _tensor(described: _Tensor) -> PlacedTensor:
     shape = tuple(described.shape[axis] for axis in range(described.rank))
-    name = described.name.decode("utf-8")
-    return HostTensor(name, dtype, shape, described.arena, described.arena_offset, described.bytes)
+    kind = TensorType(ELEMENT_TYPES[described.dtype], shape)
+    return PlacedTensor(described.name.decode("utf-8"), kind, described.arena_offset, described.arena)
 
 
-def _checked(tensor: HostTensor, inputs: Mapping[str, Array]) -> Array:
+def _checked(tensor: PlacedTensor, inputs: Mapping[str, Array]) -> Array:
     if tensor.name not in inputs:
         given = ", ".join(f'"{name}"' for name in inputs) or "none"
         raise InputError(f'input "{tensor.name}" is missing', f"given: {given}")
     array = np.asarray(inputs[tensor.name], order="C")
-    if array.shape != tensor.shape or array.dtype != tensor.dtype.numpy:
+    if array.shape != tensor.shape or array.dtype != tensor.dtype:
         raise InputError(
-            f'input "{tensor.name}" is {array.dtype}{list(array.shape)}, '
-            f"the model takes {tensor.dtype.numpy}{list(tensor.shape)}"
+            f'input "{tensor.name}" is {array.dtype}{list(array.shape)}, the model takes {tensor}'
         )
     return array
 

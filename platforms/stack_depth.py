@@ -31,12 +31,12 @@ class StackDepth:
 
 
 def run_stack(firmware: Firmware, model: str) -> StackDepth | None:
-    """Of a run of the model in this firmware."""
+    """The stack that a run of the model needs in this firmware, in bytes."""
     return stack_depth(firmware.elf.parent / "model", f"{model}_run")
 
 
 def stack_depth(objects: Path, entry: str) -> StackDepth | None:
-    """Of a call of `entry`, from the .su and .o files in a folder; None where the compiler left no .su."""
+    """The stack of a call of `entry`, by the folder's .su and .o files; None where there is no .su file."""
     usage = stack_usage(objects)
     if entry not in usage:
         return None
@@ -92,7 +92,7 @@ def _calls(objects: Path) -> dict[str, frozenset[str]]:
 
 
 def _data(elf: Any) -> Iterator[str]:
-    """What is defined here and is no function."""
+    """The names that are defined here and are no functions."""
     for table in elf.iter_sections():
         if isinstance(table, SymbolTableSection):
             yield from (s.name for s in table.iter_symbols() if s["st_info"]["type"] == "STT_OBJECT")
@@ -110,7 +110,7 @@ def _edges(elf: Any) -> Iterator[tuple[str, str]]:
 
 
 def _named(elf: Any, table: SymbolTableSection, number: int) -> str:
-    """What a relocation names, by its symbol or its section; "" where it is data of this object."""
+    """The function that a relocation names by symbol or section; "" where it names data of this object."""
     symbol = table.get_symbol(number)
     kind, place = symbol["st_info"]["type"], symbol["st_shndx"]
     if kind == "STT_FUNC" or place == "SHN_UNDEF":

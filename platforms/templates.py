@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jinja2
+if TYPE_CHECKING:
+    import jinja2
 
 
 @functools.cache
 def _environment() -> jinja2.Environment:
+    import jinja2  # a twentieth of a second that only projects need
+
     return jinja2.Environment(
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

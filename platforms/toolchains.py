@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from aot.errors import ToolError, did_you_mean
-from aot.target import Feature, Target
+from aot.target import Target
+from boards.cores import load_core
 
 PREFER_VARIABLE = "SOLDER_TOOLCHAIN"
 _VERSION_TIMEOUT_S = 60  # the first start of a big wheel on a cold disk
@@ -35,7 +36,7 @@ class Toolchain:
 class _Candidate:
     name: str
     family: str
-    machine: str  # "arm", "riscv" or "host"
+    machine: str  # as boards.cores.MACHINES
     program: str  # "" is the ziglang package of this Python
 
 
@@ -56,46 +57,15 @@ _WAY_OUT: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Cpu:
-    """How gcc and zig spell one core. Zig's bare CPU names silently lack FPU, DSP and Helium."""
-
-    gcc: str
-    zig: str
-    gcc_fpu: str = ""
-    zig_fpu: str = ""
-    dsp_is_optional: bool = False  # the M4 and M7 always have it, the M0+ and M3 never
-
-
-_CPUS: Mapping[str, _Cpu] = {
-    "cortex-m0plus": _Cpu("cortex-m0plus", "cortex_m0plus"),
-    "cortex-m3": _Cpu("cortex-m3", "cortex_m3"),
-    "cortex-m4": _Cpu("cortex-m4", "cortex_m4", "fpv4-sp-d16", "+vfp4d16sp"),
-    "cortex-m7": _Cpu("cortex-m7", "cortex_m7", "fpv5-sp-d16", "+fp_armv8d16sp"),
-    "cortex-m33": _Cpu("cortex-m33", "cortex_m33", "fpv5-sp-d16", "+fp_armv8d16sp", dsp_is_optional=True),
-    "cortex-m55": _Cpu("cortex-m55", "cortex_m55", "auto", "+mve_fp"),
-}
-
-
-# Without small data: the linker script has one place for variables.
-_RISCV: Mapping[str, tuple[str, ...]] = {
-    "gcc": (
-        *("-march=rv32imac", "-mabi=ilp32", "-misa-spec=2.2", "-msmall-data-limit=0"),
-        "--specs=picolibc.specs",
-    ),
-    "zig": ("-target", "riscv32-freestanding-none", "-mcpu=generic_rv32+m+a+c+zicsr+zifencei"),
-}
-_MACHINES: Mapping[str, str] = {"host": "host", "rv32imac": "riscv"}
-
-
-def machine(target: Target) -> str:
-    return _MACHINES.get(target.core, "arm")
-
-
 def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
     """The compiler for a target: the preferred one, or the first found of the list."""
-    kind = machine(target)
+    kind = load_core(target.core).machine
     names = [c.name for c in _CANDIDATES if c.machine == kind]
+    if not names:
+        raise ToolError(
+            f"no C compiler for {target.core} is called directly",
+            hint="the Arduino tools compile for it: a board with the platform arduino",
+        )
     prefer = prefer or _preferred_by_environment(names)
     if prefer is not None and prefer not in names:
         raise ToolError(
@@ -141,7 +111,7 @@ def _start(candidate: _Candidate) -> tuple[str, ...] | None:
 
 
 def _first_line(argv: tuple[str, ...]) -> str:
-    """What a program says of itself; nothing when it does not start."""
+    """The first line that a program prints; "" when it does not start."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -151,23 +121,17 @@ def _first_line(argv: tuple[str, ...]) -> str:
 
 def cpu_flags(target: Target, family: str) -> tuple[str, ...]:
     """The options that make a compiler of that family compile for a core with exactly its features."""
-    if target.core == "host":
-        return ()
-    if machine(target) == "riscv":
-        return _RISCV[family]
-    if target.core not in _CPUS:
-        raise ToolError(f"no compiler options are known for {target.core}", hint=f"known: {', '.join(_CPUS)}")
-    cpu = _CPUS[target.core]
-    return _zig_cpu(cpu, target) if family == "zig" else _gcc_cpu(cpu, target)
+    core, spelling = load_core(target.core), spelling_of(family)
+    if spelling not in core.options:
+        known = ", ".join(core.options) or "none"
+        raise ToolError(
+            f"no options of {spelling} are known for {core.name}",
+            f"compilers that are known for it: {known}",
+            f"boards/core/{core.name}.toml holds them",
+        )
+    return core.compiler_options(spelling, target.features)
 
 
-def _gcc_cpu(cpu: _Cpu, target: Target) -> tuple[str, ...]:
-    no_dsp = "+nodsp" if cpu.dsp_is_optional and not target.has(Feature.DSP) else ""
-    fpu = (f"-mfpu={cpu.gcc_fpu}", "-mfloat-abi=hard") if target.has(Feature.FPU) else ("-mfloat-abi=soft",)
-    return ("-mthumb", f"-mcpu={cpu.gcc}{no_dsp}", *fpu)
-
-
-def _zig_cpu(cpu: _Cpu, target: Target) -> tuple[str, ...]:
-    dsp = "+dsp" if cpu.dsp_is_optional and target.has(Feature.DSP) else ""
-    fpu, abi = (cpu.zig_fpu, "eabihf") if target.has(Feature.FPU) else ("", "eabi")
-    return ("-target", f"thumb-freestanding-{abi}", f"-mcpu={cpu.zig}{dsp}{fpu}")
+def spelling_of(family: str) -> str:
+    """The family whose options a compiler takes: clang takes gcc's."""
+    return "zig" if family == "zig" else "gcc"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from aot.target import Feature
 from boards.board import Board
+from boards.board_keys import Section
+from boards.schema import Key, matching
 from platforms.arena_words import arena_words
 from platforms.base import AS_FOUND, BuildChoices, ToolPlatform
 from platforms.build import Commands, build_folder
@@ -21,6 +23,22 @@ _USB_STACK = ("CONFIG_USB_DEVICE_STACK=y", "CONFIG_USB_DEVICE_INITIALIZE_AT_BOOT
 USB_BYTES = 4096  # more than the longest reply and the notices before it
 HOOK_HEADER = "solder_model.h"  # what the model includes when it is built to report its layers
 NATIVE_PROGRAM, PROGRAM = "zephyr.exe", "zephyr.elf"
+
+
+ZEPHYR_BOARD = r"[a-z0-9_]+(@[\w.]+)?(/[a-z0-9_]+)*"  # name@revision/soc/cpucluster
+
+
+def _lacks(board: Board) -> list[str]:
+    return [] if board.own_counter else ["a table [counter]"]
+
+
+SECTION = Section(
+    {
+        "board": Key(matching(ZEPHYR_BOARD, "a Zephyr board such as mps2/an385")),
+        "board_since_4_0": Key(matching(ZEPHYR_BOARD, "a Zephyr board such as mps3/corstone300/an547"), ""),
+    },
+    _lacks,
+)
 
 
 class Zephyr(ToolPlatform):
@@ -58,14 +76,14 @@ def west_build(board: str, build: str, profile: bool) -> tuple[str, ...]:
 
 
 def _zephyr_board(board: Board, is_new: bool = False) -> str:
-    """What Zephyr calls it, or has called it since 4.0."""
+    """Zephyr's name for the board; for a new Zephyr, its name since 4.0."""
     names = board.platforms["zephyr"]
     return str((is_new and names["board_since_4_0"]) or names["board"])
 
 
 def _is_native(board: Board) -> bool:
     """Zephyr as a process of this computer."""
-    return board.core == "host"
+    return board.core.machine == "host"
 
 
 def _program_name(board: Board) -> str:
@@ -115,12 +133,12 @@ def _is_usb(board: Board) -> bool:
 
 
 def _can_change_rate(board: Board, app: App) -> bool:
-    """Where there is a UART, which may then still refuse."""
+    """Whether the line has a UART, which may still refuse another rate."""
     return app is App.RPC and not _is_native(board) and not _is_usb(board)
 
 
 def _fault_files(board: Board) -> dict[str, str]:
-    is_arm = board.core.startswith("cortex-")
+    is_arm = board.core.machine == "arm"
     files = {"src/fault.c": filled("zephyr", "fault.c.jinja", is_arm=is_arm)}
     if is_arm:
         files["src/deadline.c"] = template_text("zephyr", "deadline_cortex_m.c")

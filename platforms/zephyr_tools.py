@@ -43,7 +43,7 @@ def has_new_names() -> bool:
 
 
 def tree_version(base: Path) -> tuple[int, ...]:
-    """Of a Zephyr tree, such as (3, 7, 1); compared as numbers: 4.10 is newer than 4.9."""
+    """The version of a Zephyr tree as numbers, such as (3, 7, 1), so that 4.10 is newer than 4.9."""
     try:
         text = (base / "VERSION").read_text(encoding="utf-8")
     except OSError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from aot.errors import ModelError
+from aot.frontend.c_array import SUFFIXES, model_in_c
 from aot.frontend.given import NOTHING_GIVEN, Given
 from aot.ir.graph import Graph
 
@@ -82,8 +83,10 @@ def require_onnx(data: bytes, file_name: str) -> None:
 
 
 def read_model(path: Path) -> bytes:
-    """A model file's bytes; of an ONNX file with weights in files beside it, all in one."""
+    """The bytes of a model: those in a C source's array, or of an ONNX file with the weights beside it."""
     data = read_file(path)
+    if path.suffix.lower() in SUFFIXES:
+        return model_in_c(data, path.name)
     if not _is_onnx(data, path.suffix.lower()):
         return data
     from aot.frontend.onnx.beside import with_weights_beside

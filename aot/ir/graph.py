@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
+from aot.ir.types import Array as Array  # with the graph for those who take both
 from aot.ir.types import TensorType
-
-if TYPE_CHECKING:
-    from aot.ops.op import Op
-
-Array = npt.NDArray[np.generic]
+from aot.ops.op import Op
 
 
 @dataclass(frozen=True)

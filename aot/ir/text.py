@@ -58,10 +58,10 @@ def _quoted(name: str) -> str:
 
 
 def _declared(name: str, graph: Graph) -> str:
-    return f"{_quoted(name)}: {_type(graph.types[name])}"
+    return f"{_quoted(name)}: {type_text(graph.types[name])}"
 
 
-def _type(tensor: TensorType) -> str:
+def type_text(tensor: TensorType) -> str:
     text = f"{tensor.dtype.value}[{','.join(map(str, tensor.shape))}]"
     return text if tensor.quant is None else f"{text} {_quant(tensor.quant)}"
 

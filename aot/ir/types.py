@@ -7,6 +7,9 @@ from enum import Enum
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.generic]  # the elements of a value
 
 
 class DType(Enum):

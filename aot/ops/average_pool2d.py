@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 import numpy as np
@@ -19,9 +20,18 @@ from aot.ops.requant import Ints
 from aot.ops.spatial import pad, patches
 
 
+class Halves(Enum):
+    """Where a mean between two integers goes."""
+
+    AWAY = "away from 0"
+    UP = "up"  # as away from 0 if 128 is added to each integer: of a file's unsigned bytes
+    TO_EVEN = "to even"
+    TO_ODD = "to odd"  # as to even if they are counted from an odd zero point
+
+
 @dataclass(frozen=True, slots=True)
 class AveragePool2d(Pool2d):
-    """int8: the sum of the stored integers over the count of pixels, rounded half away from zero."""
+    """Integers: the sum of the stored numbers over the count of pixels; `halves` says where a half goes."""
 
     name: ClassVar[str] = "average_pool2d"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -35,7 +45,7 @@ class AveragePool2d(Pool2d):
         limits.QUANTISATION_IS_KEPT,
     )
 
-    is_unsigned: bool = False  # rounded as the mean of the integers plus 128 would be: halves up
+    halves: Halves = Halves.AWAY
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
@@ -45,8 +55,7 @@ class AveragePool2d(Pool2d):
         sums = self._sums(x.astype(np.float64))
         if out_type.dtype is DType.F32:
             return (clamp_reals(sums / counts, self.activation),)
-        rounded = mean_halves_up if self.is_unsigned else rounded_mean
-        means = rounded(sums.astype(np.int64), counts.astype(np.int64))
+        means = mean(sums.astype(np.int64), counts.astype(np.int64), self.halves)
         return (clamp_integers(means, self.activation, out_type),)
 
     def _sums(self, x: Reals) -> Reals:
@@ -54,13 +63,39 @@ class AveragePool2d(Pool2d):
         return np.asarray(windows.sum(axis=(4, 5)), np.float64)
 
 
-def mean_halves_up(sums: Ints, counts: Ints) -> Ints:
-    """sums / counts rounded half up."""
+def mean(sums: Ints, counts: Ints, halves: Halves) -> Ints:
+    """sums / counts rounded to the nearest integer."""
+    return _MEANS[halves](sums, counts)
+
+
+def _halves_up(sums: Ints, counts: Ints) -> Ints:
     means: Ints = (sums + counts // 2) // counts
     return means
 
 
-def rounded_mean(sums: Ints, counts: Ints) -> Ints:
-    """sums / counts rounded half away from zero."""
+def _halves_away(sums: Ints, counts: Ints) -> Ints:
     magnitudes: Ints = (np.abs(sums) + counts // 2) // counts
     return np.where(sums < 0, -magnitudes, magnitudes)
+
+
+def _halves_to_even(sums: Ints, counts: Ints) -> Ints:
+    return _halves_by_parity(sums, counts, stays=0)
+
+
+def _halves_to_odd(sums: Ints, counts: Ints) -> Ints:
+    return _halves_by_parity(sums, counts, stays=1)
+
+
+def _halves_by_parity(sums: Ints, counts: Ints, stays: int) -> Ints:
+    """A half above an integer stays at it if that leaves this rest divided by two."""
+    whole, twice = sums // counts, 2 * (sums % counts)
+    means: Ints = whole + ((twice > counts) | ((twice == counts) & (whole % 2 != stays)))
+    return means
+
+
+_MEANS = {
+    Halves.AWAY: _halves_away,
+    Halves.UP: _halves_up,
+    Halves.TO_EVEN: _halves_to_even,
+    Halves.TO_ODD: _halves_to_odd,
+}

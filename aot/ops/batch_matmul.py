@@ -13,7 +13,7 @@ from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import Multipliers, centred, finish_integers
 from aot.ops.activation import Activation
-from aot.ops.op import ONE_ROW, ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 
@@ -97,10 +97,6 @@ class BatchMatmul(Op):
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         results = outputs[0].elements
         return Cost(macs=results * self.sizes(given(inputs[0]))[2], elementwise=results)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        maps = {outputs[0].shape[1]: ROW_BY_ROW, 1: ONE_ROW}
-        return tuple(maps.get(given(t).shape[1]) for t in inputs)
 
 
 def product_requant(x: TensorType, y: TensorType, out: TensorType) -> Multipliers:

@@ -14,8 +14,8 @@ from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers, clamp_reals, plain_clamp
-from aot.ops.elementwise import SHAPES_FIT, repeated_row_map
-from aot.ops.op import Constraint, Cost, Op, Types, Window, given
+from aot.ops.elementwise import SHAPES_FIT
+from aot.ops.op import Constraint, Cost, Op, Types, given
 from aot.ops.pairs import (
     LEFT_SHIFT,
     add_parameters,
@@ -138,9 +138,6 @@ class Binary(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        return repeated_row_map(inputs, outputs[0])
 
 
 @dataclass(frozen=True, slots=True)

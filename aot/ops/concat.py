@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -50,7 +50,7 @@ def _present(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None
 
 @dataclass(frozen=True, slots=True)
 class Concat(Op):
-    """Inputs: one or more; stored elements are copied as they are, whatever their quantisation."""
+    """Inputs: one or more; stored elements are copied as they are, so importers bring them to one scale."""
 
     name: ClassVar[str] = "concat"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -76,7 +76,3 @@ class Concat(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        is_image = outputs[0].rank == 4 and not behind(self.axis, outputs[0].shape)
-        return (ROW_BY_ROW if is_image else None,) * len(inputs)

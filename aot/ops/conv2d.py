@@ -13,10 +13,10 @@ from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import centred, finish_integers, finish_reals, with_bias
 from aot.ops.activation import Activation
-from aot.ops.op import Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
-from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size, pad, patches, row_window
+from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size, pad, patches
 
 
 def _channels(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -53,6 +53,7 @@ class Conv2d(Op):
     activation: Activation = Activation.NONE
     rounding: RequantRounding = RequantRounding.DOUBLE
     result: DType | None = None  # where it is another than the input's
+    scales_in_single: bool = False  # whether their product is computed in single precision
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x, w = given(inputs[0]), given(inputs[1])
@@ -76,15 +77,10 @@ class Conv2d(Op):
         sums = with_bias((flat_windows @ flat_weights.T).reshape(n, rows, columns, -1), b)
         if x_type.dtype is DType.F32:
             return (finish_reals(sums, self.activation),)
-        multipliers = conv_requant(x_type, w_type, out_type, w.shape[0])
+        multipliers = conv_requant(x_type, w_type, out_type, w.shape[0], self.scales_in_single)
         return (finish_integers(sums, multipliers, out_type, self.activation, self.rounding),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         _, kernel_rows, kernel_columns, channels = given(inputs[1]).shape
         results = outputs[0].elements
         return Cost(macs=results * kernel_rows * kernel_columns * channels, elementwise=results)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        size = given(inputs[1]).shape[1]
-        window = row_window(size, self.stride[0], self.dilation[0], self.padding)
-        return (window, *[None] * (len(inputs) - 1))

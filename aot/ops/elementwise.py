@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import ONE_ROW, ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 
 ANY = tuple(DType)
 
@@ -51,13 +51,6 @@ def one_quantisation(first: int = 0) -> Constraint:
     return Constraint("inputs and output must have one quantisation", violation)
 
 
-def repeated_row_map(inputs: Types, out: TensorType) -> tuple[Window | None, ...]:
-    """Row by row, or one row again and again, where images meet images."""
-    if any(given(x).rank != 4 for x in inputs) or out.shape[0] != 1:
-        return (None,) * len(inputs)
-    return tuple(ROW_BY_ROW if given(x).shape[1] == out.shape[1] else ONE_ROW for x in inputs)
-
-
 @dataclass(frozen=True, slots=True)
 class Elementwise(Op):
     """An op whose result has the shape of its operands, each repeated to it."""
@@ -71,6 +64,3 @@ class Elementwise(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        return repeated_row_map(inputs, outputs[0])

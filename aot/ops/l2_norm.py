@@ -41,6 +41,10 @@ class L2Norm(Op):
         output_is(1 / 128, 0, "1/128"),
     )
 
+    is_unsigned: bool = (
+        False  # scaled to steps of the result before it is divided, as LiteRT's u8 kernel does
+    )
+
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x = given(inputs[0])
         return ((x.dtype.value, x.shape),)
@@ -55,7 +59,10 @@ class L2Norm(Op):
             return ((reals / np.maximum(norms, LEAST_NORM)).astype(np.float32),)
         centred = x.astype(np.int64) - quant_of(x_type).zero_point
         mult, shift = inverse_root_multipliers((centred * centred).sum(axis=-1, keepdims=True))
-        results = multiply_by_quantized_multiplier(centred, mult, shift + OUTPUT_BITS)
+        if self.is_unsigned:
+            results = multiply_by_quantized_multiplier(centred << OUTPUT_BITS, mult, shift)
+        else:
+            results = multiply_by_quantized_multiplier(centred, mult, shift + OUTPUT_BITS)
         return (np.clip(results, *DType.I8.limits).astype(np.int8),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:

@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 
 _EIGHT_BITS = (DType.I8, DType.U8)
 
@@ -52,6 +52,3 @@ class Lookup(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        return (ROW_BY_ROW if outputs[0].rank == 4 else None, None)

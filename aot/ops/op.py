@@ -1,4 +1,4 @@
-"""What an op is: its attributes, its result types, its exact meaning, its cost and the rows it reads."""
+"""What an op is: its attributes, its result types, its exact meaning and its cost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
-from aot.ir.graph import Array
-from aot.ir.types import TensorType
+from aot.ir.types import Array, TensorType
 
 Types = Sequence[TensorType | None]
 T = TypeVar("T")
@@ -33,22 +32,6 @@ class Cost:
     elementwise: int = 0  # results that need a computation of their own, such as a requantisation
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Row map: output row y reads input rows [y * stride + offset, y * stride + offset + size).
-
-    Rows outside the image are padding. Rows are indices along axis 1 of an NHWC tensor.
-    """
-
-    stride: int
-    offset: int
-    size: int
-
-
-ROW_BY_ROW = Window(stride=1, offset=0, size=1)
-ONE_ROW = Window(stride=0, offset=0, size=1)  # the same for every row of the result
-
-
 class Op(ABC):
     """Base of the canonical ops: frozen dataclasses whose fields are the op's attributes."""
 
@@ -70,10 +53,6 @@ class Op(ABC):
     @abstractmethod
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         """MACs and element-wise results of one run."""
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        """For each input the rows that one output row needs; None where it needs all of it."""
-        return (None,) * len(inputs)
 
 
 def given(value: T | None) -> T:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 from aot.ops.spatial import NO_PADDING, Padding, pad
 
 
@@ -49,6 +49,3 @@ class Pad(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        return (Window(stride=1, offset=-self.padding[0][0], size=1),)

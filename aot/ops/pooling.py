@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
-from aot.ops.op import Constraint, Cost, Op, Types, Window, given
-from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size, row_window
+from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,6 @@ class Pool2d(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements * self.size[0] * self.size[1])
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        return (row_window(self.size[0], self.stride[0], 1, self.padding),)
 
 
 def _sees_pixels(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:

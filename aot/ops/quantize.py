@@ -12,7 +12,7 @@ from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import Reals
-from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 _INTEGERS = (DType.I8, DType.U8, DType.I16)
@@ -59,9 +59,6 @@ class _Conversion(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        return (ROW_BY_ROW if outputs[0].rank == 4 else None,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +144,3 @@ class Rearrange(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        picks = self.picks(given(inputs[0]))
-        if picks is None:
-            return (None,)
-        return (Window(picks.stride, picks.first, (picks.count - 1) * picks.step + 1),)

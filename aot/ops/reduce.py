@@ -12,7 +12,7 @@ from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
-from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 ROWS, COLUMNS = 1, 2
@@ -105,6 +105,3 @@ class Mean(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=given(inputs[0]).elements)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        return (None if ROWS in self.axes else ROW_BY_ROW,)

@@ -88,16 +88,21 @@ _MULTIPLY = {
 
 
 def conv_requant(
-    x_type: TensorType, w_type: TensorType, out_type: TensorType, channels: int
+    x_type: TensorType,
+    w_type: TensorType,
+    out_type: TensorType,
+    channels: int,
+    scales_in_single: bool = False,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """(mult, shift) per output channel of an int8 convolution or dense layer: in * w / out.
 
-    The scales are single precision in the file, the arithmetic is in double; the product in single
-    precision, as older kernels of FULLY_CONNECTED had it, moves the last bits and with them results.
+    The scales are single precision in the file, the arithmetic is in double. LiteRT multiplies the scales of
+    unsigned convolutions in single precision, which moves the last bits and with them results.
     """
     x, w, out = quant_of(x_type), quant_of(w_type), quant_of(out_type)
-    reals = [x.scale * w_scale / out.scale for w_scale in _per_channel(w.scales, channels)]
-    return _quantize_multipliers(reals)
+    real = np.float32 if scales_in_single else np.float64
+    products = [float(real(x.scale) * real(w_scale)) for w_scale in _per_channel(w.scales, channels)]
+    return _quantize_multipliers([product / out.scale for product in products])
 
 
 def quant_of(tensor: TensorType) -> Quant:

@@ -80,6 +80,14 @@ _TWICE_IN_TFLITE = MappingProxyType({"tflm": _D, "litert-ref": _D, "onnx": _S})
 _SCALES_IN_SINGLE = MappingProxyType(
     {"tflm": Finish.DOUBLE, "litert-ref": Finish.DOUBLE_OF_SINGLE, "onnx": Finish.DOUBLE}
 )
+# The same of convolutions whose tensors are unsigned in the file.
+UNSIGNED = "i8, u8 in the file"
+_UNSIGNED_PRODUCTS: Row = MappingProxyType(
+    {"tflm": Finish.DOUBLE, "litert-ref": Finish.DOUBLE_OF_SINGLE, "onnx": RequantRounding.SINGLE}
+)
+_NEAREST: Row = MappingProxyType(
+    {"tflm": Finish.NEAREST, "litert-ref": Finish.NEAREST, "onnx": Finish.NEAREST_EVEN}
+)
 # Sums of i16 inputs have 64 bits, but where the bias has 32, or is said to have: a row of its own.
 NARROW = "i16, bias i32"
 # TFLite Micro takes each bias of a transposed convolution for one of 64 bits.
@@ -99,7 +107,7 @@ _FIXED_16 = _table(_of(Finish.FIXED_POINT, "i16", "i32"), _REAL)
 ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
     {
         "add": _TWICE,
-        "average_pool2d": _table(_of(Finish.NEAREST, *_BOTH), _REAL),
+        "average_pool2d": _table(dict.fromkeys(_BOTH, _NEAREST), _REAL),
         "batch_matmul": _table({"i8": _TWICE_IN_TFLITE}, _of(_R, "i16"), _REAL),
         "clamp": _table(_of(Finish.DOUBLE, *_BOTH), _of(Finish.EXACT, "f32")),
         "combine": _table(_of(Finish.EXACT, *_INTEGERS, "bool"), _REAL),
@@ -107,7 +115,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "concat": _MOVED,
         "contract": _table(_of(Finish.EXACT, "i8", "u8", "i16", *_PLAIN), _REAL),
         "conv2d": _table(
-            {"i8": _TWICE_IN_TFLITE},
+            {"i8": _TWICE_IN_TFLITE, UNSIGNED: _UNSIGNED_PRODUCTS},
             _of(_R, "i16", TRANSPOSED),
             _of(_D, NARROW),
             {TRANSPOSED_NARROW: MappingProxyType({"tflm": _R, "litert-ref": _D, "onnx": _R})},
@@ -131,7 +139,9 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
             _REAL,
             _of(Finish.REAL, "f32, weights i8"),
         ),
-        "depthwise_conv2d": _table({"i8": _TWICE_IN_TFLITE}, _of(_R, "i16"), _REAL),
+        "depthwise_conv2d": _table(
+            {"i8": _TWICE_IN_TFLITE, UNSIGNED: _UNSIGNED_PRODUCTS}, _of(_R, "i16"), _REAL
+        ),
         "dequantize": _of(Finish.REAL, "i8", "u8", "i16"),
         "detect": _REAL,
         "div": _table(_of(Finish.DOUBLE, "i8"), _of(Finish.TOWARDS_0, "i16", *_PLAIN), _REAL),
@@ -163,13 +173,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "prelu": _PRODUCTS,
         "quantize": _table(
             {
-                "f32": MappingProxyType(
-                    {
-                        "tflm": Finish.NEAREST,
-                        "litert-ref": Finish.NEAREST,
-                        "onnx": Finish.NEAREST_EVEN,
-                    }
-                )
+                "f32": _NEAREST,
             },
             _of(Finish.DOUBLE, "i8", "u8", "i16", "i32"),
         ),
@@ -193,9 +197,9 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
 )
 
 
-def scales_in_single(op_name: str, mode: str) -> bool:
+def scales_in_single(op_name: str, mode: str, elements: str = "i8") -> bool:
     """Whether the mode computes the op's multiplier from its scales in single precision."""
-    return ROUNDING[op_name]["i8"][mode] is Finish.DOUBLE_OF_SINGLE
+    return ROUNDING[op_name][elements][mode] is Finish.DOUBLE_OF_SINGLE
 
 
 def rounding_of(op_name: str, mode: str, elements: str = "i8") -> RequantRounding:

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from aot.ir.graph import Array
-from aot.ops.op import Window
 
 Pair = tuple[int, int]
 Padding = tuple[Pair, Pair]  # (top, bottom), (left, right)
@@ -27,11 +26,6 @@ def same_padding(length: int, size: int, stride: int, dilation: int) -> Pair:
     outputs = -(-length // stride)
     total = max(0, (outputs - 1) * stride + extent(size, dilation) - length)
     return total // 2, total - total // 2
-
-
-def row_window(size: int, stride: int, dilation: int, padding: Padding) -> Window:
-    """The rows of the image that one row of the result needs."""
-    return Window(stride=stride, offset=-padding[0][0], size=extent(size, dilation))
 
 
 def pad(x: Array, padding: Padding, fill: float) -> Array:

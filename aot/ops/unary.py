@@ -16,7 +16,7 @@ from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers, clamp_reals, integer_clamp
 from aot.ops.fixed_point import logistic, tanh
-from aot.ops.op import ROW_BY_ROW, Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 from aot.ops.requant import (
     Ints,
     multiply_by_quantized_multiplier,
@@ -60,9 +60,6 @@ class Unary(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        return (ROW_BY_ROW if outputs[0].rank == 4 else None,)
 
 
 _SHARED = (

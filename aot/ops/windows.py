@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, Window, given
+from aot.ops.op import Constraint, Cost, Op, Types, given
 
 
 def _sizes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -64,9 +64,3 @@ class Windows(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)
-
-    def row_map(self, inputs: Types, outputs: Sequence[TensorType]) -> tuple[Window | None, ...]:
-        columns = given(inputs[0]).shape[2]
-        first = -self.before // columns
-        last = (self.length - 1 - self.before) // columns
-        return (Window(self.step // columns, first, last - first + 1),)

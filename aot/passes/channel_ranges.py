@@ -26,7 +26,7 @@ from aot.ops.reshape import Reshape
 from aot.ops.rounding import RequantRounding
 from aot.ops.spatial import NO_PADDING
 
-MAX_CHANNELS = 1 << 16  # a last axis beyond this is not one of channels
+MAX_CHANNELS = 1 << 16  # a longer last axis holds something else than channels
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Range:
 
 
 def channel_ranges(graph: Graph) -> dict[str, Range]:
-    """The ranges of all int8 inputs and results that have channels."""
+    """The range of each int8 input and result that has channels, by its name."""
     ranges = {name: _whole(graph.types[name]) for name in graph.given if _has_channels(graph.types[name])}
     for node in graph.nodes:
         for name in node.outputs:
@@ -102,7 +102,7 @@ def _depthwise_conv2d(node: Node, graph: Graph, x: Range) -> Range:
 
 
 def _pool2d(node: Node, graph: Graph, x: Range) -> Range:
-    """A mean and a maximum lie between their operands; rounding does not leave an interval of integers."""
+    """A mean and a maximum lie between their operands, and rounding keeps them there."""
     assert isinstance(node.op, Pool2d)
     clamp = integer_clamp(node.op.activation, graph.types[node.outputs[0]])
     return Range(x.low.clip(*clamp), x.high.clip(*clamp))
@@ -121,7 +121,7 @@ def _weights(node: Node, graph: Graph) -> Ints | None:
 
 
 def _padded(node: Node, graph: Graph, x: Range, has_padding: bool) -> Range:
-    """At the borders a tap reads padding, which is the zero point, in place of the channel."""
+    """At the borders a tap reads the padding, which is the zero point, instead of the channel."""
     if not has_padding:
         return x
     zero = quant_of(graph.types[node.reads[0]]).zero_point
@@ -147,7 +147,9 @@ def _requantised(
     if bias is not None and bias not in graph.constants:
         return _whole(out_type)
     offset = 0 if bias is None else graph.constants[bias].astype(np.int64)
-    mult, shift = (m.astype(np.int64) for m in conv_requant(x_type, w_type, out_type, out_type.shape[-1]))
+    in_single = isinstance(node.op, (Conv2d, DepthwiseConv2d)) and node.op.scales_in_single
+    multipliers = conv_requant(x_type, w_type, out_type, out_type.shape[-1], in_single)
+    mult, shift = (m.astype(np.int64) for m in multipliers)
     sums = sums[0] + offset, sums[1] + offset
     largest = np.maximum(abs(sums[0]), abs(sums[1])) << np.maximum(shift, 0)
     if largest.max() > INT32_MAX:

@@ -1,10 +1,9 @@
 """Which channels of an int8 network carry no information that any reader needs.
 
-A channel can go when every reader can do without it: because its value never changes and can be
-added to the reader's bias, because it is the reader's zero point and adds nothing, because the
-reader's weights for it are zero, or because what the reader makes of it goes as well. Which channels
-go is found by assuming all and giving up those that some producer or reader needs, until none is left
-to give up.
+A channel can go when every reader can do without it: because its value never changes and can be added to the
+reader's bias, because it is the reader's zero point and adds nothing, because the reader's weights for it are
+zero, or because what the reader makes of it goes as well. The search begins with all channels and keeps those
+that some producer or reader needs, until no more are needed.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _CHANNEL_BY_CHANNEL = (AveragePool2d, DepthwiseConv2d, MaxPool2d, Reshape)
 
 
 def dead_channels(graph: Graph, ranges: dict[str, Range]) -> dict[str, Mask]:
-    """Per value that may lose channels: which ones go."""
+    """For each value that may lose channels: which channels go."""
     dead = {
         name: np.ones(graph.types[name].shape[-1], np.bool_)
         for node in graph.nodes
         for name in node.outputs
         if name in ranges and name not in graph.kept and _can_lose_channels(node, graph)
     }
-    while _give_up(graph, ranges, dead) or _give_up_one_of_all(dead):
+    while _keep_needed(graph, ranges, dead) or _keep_one_of_all(dead):
         pass
     return dead
 
@@ -56,8 +55,8 @@ def _has_constant_weights(node: Node, graph: Graph) -> bool:
     return all(name is None or name in graph.constants for name in node.inputs[1:])
 
 
-def _give_up(graph: Graph, ranges: dict[str, Range], dead: dict[str, Mask]) -> bool:
-    """One round: channels that are needed after all leave `dead`. True if there were any."""
+def _keep_needed(graph: Graph, ranges: dict[str, Range], dead: dict[str, Mask]) -> bool:
+    """One round that takes needed channels out of `dead`. True if there were any."""
     before = sum(int(mask.sum()) for mask in dead.values())
     for node in graph.nodes:
         if node.outputs[0] in dead:
@@ -68,8 +67,8 @@ def _give_up(graph: Graph, ranges: dict[str, Range], dead: dict[str, Mask]) -> b
     return sum(int(mask.sum()) for mask in dead.values()) < before
 
 
-def _give_up_one_of_all(dead: dict[str, Mask]) -> bool:
-    """A tensor keeps at least one channel. True if there was one about to lose all."""
+def _keep_one_of_all(dead: dict[str, Mask]) -> bool:
+    """A tensor keeps at least one channel. True if a tensor was about to lose all."""
     empty = next((mask for mask in dead.values() if mask.all()), None)
     if empty is None:
         return False
@@ -101,7 +100,7 @@ def _reader_allows(
 
 
 def _foldable(node: Node, graph: Graph, x: Range) -> Mask:
-    """Channels that are constant and add the same to every result, at the borders too."""
+    """The channels that are constant and add the same to every result, at the borders too."""
     zero = quant_of(graph.types[node.reads[0]]).zero_point
     has_borders = isinstance(node.op, Conv2d) and node.op.padding != NO_PADDING
     return np.asarray(x.is_constant & (~np.bool_(has_borders) | (x.low == zero)), np.bool_)

@@ -1,4 +1,4 @@
-"""Names of values while nodes change: reads that move to another value, names that are not taken yet."""
+"""Names of values while nodes change: reads are renamed, and new values get names that are free."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from aot.ir.graph import Node
 
 
 def rename_reads(nodes: Iterable[Node], renamed: Mapping[str, str]) -> tuple[Node, ...]:
-    """Nodes that read a key of `renamed` read its value instead."""
+    """The nodes, with inputs that are keys of `renamed` replaced by its values."""
     return tuple(
         replace(node, inputs=tuple(name and renamed.get(name, name) for name in node.inputs))
         for node in nodes
     )
 
 
-def fresh_name(wish: str, *taken: Container[str]) -> str:
-    """The wish, or the wish with the first free number."""
-    name, number = wish, 2
+def fresh_name(preferred: str, *taken: Container[str]) -> str:
+    """The preferred name, or that name with the first free number."""
+    name, number = preferred, 2
     while any(name in names for names in taken):
-        name, number = f"{wish}#{number}", number + 1
+        name, number = f"{preferred}#{number}", number + 1
     return name

@@ -1,38 +1,70 @@
-"""Runs the passes in order and verifies the graph before the first and after each."""
+"""Runs passes in order, verifies the graph before the first and after each, and keeps what they answered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 
 from aot.ir.graph import Graph
 from aot.ir.verify import GraphRuleError, verify
-from aot.passes import PIPELINE
-from aot.passes.step import Pass
+from aot.passes.outcome import Outcome, Rewritten, Unchanged
+from aot.passes.table import Pass, meaning_passes
 
-OnStep = Callable[[Pass, Graph, Graph], None]  # the pass, the graph before it, the graph after it
+DISABLED = Unchanged("it was disabled")
 
 
 class PassError(AssertionError):
     """A pass broke a rule of the graph: our bug."""
 
 
-def run_pipeline(graph: Graph, on_step: OnStep | None = None, passes: Sequence[Pass] = PIPELINE) -> Graph:
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One pass that ran: the graph before it and its answer."""
+
+    what: Pass
+    before: Graph
+    outcome: Outcome
+
+    @property
+    def after(self) -> Graph:
+        return self.outcome.graph if isinstance(self.outcome, Rewritten) else self.before
+
+
+@dataclass(frozen=True, slots=True)
+class PassRun:
+    """The graph after all passes, and each step on the way there."""
+
+    graph: Graph
+    steps: tuple[Step, ...]
+
+
+def run_pipeline(graph: Graph) -> Graph:
+    """The graph after all passes of MEANING."""
+    return run_passes(graph, meaning_passes()).graph
+
+
+def run_passes(graph: Graph, passes: Sequence[Pass], disabled: Container[str] = ()) -> PassRun:
+    """Raises PassError for a pass that breaks a rule, GraphRuleError for a graph that breaks one before."""
     verify(graph)
-    for index, step in enumerate(passes):
-        result = step.run(graph)
-        _verify_after(result, index, passes)
-        if on_step is not None:
-            on_step(step, graph, result)
-        graph = result
-    return graph
+    steps: list[Step] = []
+    for each in passes:
+        step = Step(each, graph, DISABLED if each.name in disabled else each.run(graph))
+        steps.append(step)
+        _check(step, [before.what.name for before in steps[:-1]], len(passes))
+        graph = step.after
+    return PassRun(graph, tuple(steps))
 
 
-def _verify_after(graph: Graph, index: int, passes: Sequence[Pass]) -> None:
+def _check(step: Step, before: Sequence[str], count: int) -> None:
+    if isinstance(step.outcome, Unchanged):
+        return
+    where = (
+        f"pass {step.what.name} ({len(before) + 1} of {count} in {step.what.table}, "
+        f"after {', '.join(before) or 'none'})"
+    )
+    if step.after is step.before:
+        raise PassError(f"{where} answered Rewritten with the graph that it was given")
     try:
-        verify(graph)
+        verify(step.after)
     except GraphRuleError as error:
-        before = ", ".join(step.name for step in passes[:index]) or "none"
-        raise PassError(
-            f"pass {passes[index].name} ({index + 1} of {len(passes)}, after {before}) "
-            f'broke rule "{error.rule}": {error.fact}'
-        ) from error
+        raise PassError(f'{where} broke rule "{error.rule}": {error.fact}') from error

@@ -2,7 +2,7 @@
 
 Knows nothing of the planners. Each firing must find in memory every row it reads, written by
 whoever writes it when the stages run one after another; what it writes and its stage's state
-must not lie on each other nor on what it reads.
+and scratch must not lie on each other nor on what it reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aot.plan.model import STATE_ALIGN, Buffer, Firing, Kind, Plan, PlanRequest,
 
 Ints = NDArray[np.int64]
 NOBODY = 0
-ONLY = Rows(0, 1)  # the row of a state
+ONLY = Rows(0, 1)  # the row of a state or a scratch
 
 
 class PlanError(Exception):
@@ -50,12 +50,12 @@ def _check_buffers(request: PlanRequest, plan: Plan) -> None:
     for tensor in request.tensors:
         buffer = _buffer(plan, tensor.name)
         _check_rows(tensor, buffer)
-        _check_place(request, plan, buffer, tensor.align)
-    for name, size in _states(request):
+        _check_place(request, plan, buffer, tensor.align, tensor.pools)
+    for name, stage, size in _workspaces(request):
         buffer = _buffer(plan, name)
         if buffer.bytes < size:
             raise PlanError(f"buffer '{name}' has {buffer.bytes} bytes, its stage needs {size}")
-        _check_place(request, plan, buffer, STATE_ALIGN)
+        _check_place(request, plan, buffer, STATE_ALIGN, stage.pools)
 
 
 def _buffer(plan: Plan, name: str) -> Buffer:
@@ -64,10 +64,13 @@ def _buffer(plan: Plan, name: str) -> Buffer:
     return plan.buffers[name]
 
 
-def _states(request: PlanRequest) -> Iterator[tuple[str, int]]:
+def _workspaces(request: PlanRequest) -> Iterator[tuple[str, Stage, int]]:
+    """Name, stage and bytes of every state and scratch."""
     for stage in request.stages:
         if stage.state_bytes:
-            yield f"{stage.name}.state", stage.state_bytes
+            yield f"{stage.name}.state", stage, stage.state_bytes
+        if stage.scratch_bytes:
+            yield f"{stage.name}.scratch", stage, stage.scratch_bytes
 
 
 def _check_rows(tensor: PlanTensor, buffer: Buffer) -> None:
@@ -82,10 +85,15 @@ def _check_rows(tensor: PlanTensor, buffer: Buffer) -> None:
         )
 
 
-def _check_place(request: PlanRequest, plan: Plan, buffer: Buffer, align: int) -> None:
+def _check_place(
+    request: PlanRequest, plan: Plan, buffer: Buffer, align: int, allowed: frozenset[str]
+) -> None:
     limits = {pool.name: pool.bytes for pool in request.pools}
     if buffer.pool not in limits:
         raise PlanError(f"buffer '{buffer.name}' is in pool '{buffer.pool}', which nobody offered")
+    if allowed and buffer.pool not in allowed:
+        names = ", ".join(f"'{name}'" for name in sorted(allowed))
+        raise PlanError(f"buffer '{buffer.name}' is in pool '{buffer.pool}', it may lie in {names}")
     size, limit = plan.pool_bytes.get(buffer.pool, 0), limits[buffer.pool]
     if limit is not None and size > limit:
         raise PlanError(f"pool '{buffer.pool}' is planned with {size} bytes, it has {limit}")
@@ -100,7 +108,7 @@ def _check_place(request: PlanRequest, plan: Plan, buffer: Buffer, align: int) -
 
 @dataclass(frozen=True, slots=True)
 class _Tags:
-    """One number for each row of each tensor, and for each stage's state."""
+    """One number for each row of each tensor, and for each stage's state and scratch."""
 
     first: dict[str, int]
     texts: tuple[tuple[int, str, bool], ...]  # first tag, what it belongs to, whether that has rows
@@ -115,6 +123,7 @@ def _tags(request: PlanRequest) -> _Tags:
     things += [(t.name, t.rows, f"tensor '{t.name}'", True) for t in request.tensors]
     for stage in request.stages:
         things.append((f"{stage.name}.state", 1, f"the state of stage '{stage.name}'", False))
+        things.append((f"{stage.name}.scratch", 1, f"the scratch of stage '{stage.name}'", False))
     starts = list(accumulate((count for _, count, _, _ in things), initial=NOBODY))
     first = {name: start for start, (name, *_) in zip(starts, things, strict=False)}
     texts = ((start, text, rows) for start, (_, _, text, rows) in zip(starts, things, strict=False))
@@ -151,9 +160,9 @@ def _expected_reads(request: PlanRequest) -> dict[tuple[int, int], Ints]:
 
 
 def _rows(request: PlanRequest) -> list[tuple[str, int]]:
-    """Of every tensor, and of every state its one."""
-    states = [(name, len(ONLY)) for name, _ in _states(request)]
-    return [*((tensor.name, tensor.rows) for tensor in request.tensors), *states]
+    """Of every tensor, and of every state and scratch its one."""
+    workspaces = [(name, len(ONLY)) for name, _, _ in _workspaces(request)]
+    return [*((tensor.name, tensor.rows) for tensor in request.tensors), *workspaces]
 
 
 def _unit(plan: Plan) -> int:
@@ -204,8 +213,9 @@ class _Replay:
         firing = stage.firings[nth]
         self._check_reads(stage, firing, number)
         self._claim_state(stage, nth)
+        self._claim_scratch(stage)
         self._write(stage, firing, number)
-        self._check_state(stage)
+        self._check_workspaces(stage)
         self._check_writes(stage, firing)
         self._check_reads_survive(stage, firing)
 
@@ -248,9 +258,15 @@ class _Replay:
             before = Rows(max(rows.first - held, 0), max(rows.stop - held, 0))
             self._demand(name, before, lambda: f"kept for row {rows.first}")
 
-    def _check_state(self, stage: Stage) -> None:
-        if stage.state_bytes:
-            self._demand(f"{stage.name}.state", ONLY, lambda: f"used by {self._firing(stage)}")
+    def _claim_scratch(self, stage: Stage) -> None:
+        if stage.scratch_bytes:
+            self._touch(f"{stage.name}.scratch")
+            self._take(f"{stage.name}.scratch", ONLY)
+
+    def _check_workspaces(self, stage: Stage) -> None:
+        for kind, size in (("state", stage.state_bytes), ("scratch", stage.scratch_bytes)):
+            if size:
+                self._demand(f"{stage.name}.{kind}", ONLY, lambda: f"used by {self._firing(stage)}")
 
     def _check_writes(self, stage: Stage, firing: Firing) -> None:
         for name, rows in zip(stage.writes, firing.writes, strict=True):

@@ -95,12 +95,13 @@ def _bytes(firings: Firings, lives: Lives, dies: Ints) -> Ints:
 
 
 def _states(firings: Firings, lives: Lives) -> Ints:
-    """State from the first firing of its stage to the last."""
+    """State from the first firing of its stage to the last, scratch at each of them."""
     found = np.zeros(lives.after + 2, np.int64)
     for stage, start in zip(firings.request.stages, firings.starts, strict=False):
         times = lives.times[start : start + len(stage.firings)]
         if len(times):
             found[times[0] : times[-1] + 1] += stage.state_bytes
+            found[times] += stage.scratch_bytes
     return found
 
 

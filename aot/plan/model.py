@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-STATE_ALIGN = 4  # of every stage's state
+STATE_ALIGN = 4  # of every stage's state and scratch
+ANY_POOL: frozenset[str] = frozenset()
 
 
 class Kind(Enum):
@@ -56,6 +57,7 @@ class PlanTensor:
     align: int = 4
     whole: bool = False  # its rows must lie one after another: it may not be a ring
     steady: bool = False  # a place of its ring holds nothing else from its first row to its last
+    pools: frozenset[str] = ANY_POOL  # names of those it may lie in
 
     @property
     def bytes(self) -> int:
@@ -71,6 +73,8 @@ class Stage:
     writes: tuple[str, ...]
     firings: tuple[Firing, ...]
     state_bytes: int = 0  # kept from the first firing to the last: accumulators
+    scratch_bytes: int = 0  # in use while the stage fires, anybody's between its firings
+    pools: frozenset[str] = ANY_POOL  # names of those that its state and scratch may lie in
     work: int = 0  # multiplications in a run: about as often it loads what it reads
     in_place: tuple[tuple[int, int], ...] = ()  # (read, write): the row written may lie on the row read
 
@@ -93,9 +97,9 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Where something lives: a tensor's ring or a stage's state."""
+    """Where something lives: a tensor's ring, a stage's state or its scratch."""
 
-    name: str  # the tensor's name, or "<stage>.state"
+    name: str  # the tensor's name, "<stage>.state" or "<stage>.scratch"
     pool: str
     offset: int
     rows_held: int
@@ -114,7 +118,6 @@ class Plan:
     buffers: Mapping[str, Buffer]
     pool_bytes: Mapping[str, int]
     bound_bytes: int  # no placement of these rings in this order can need less
-    whole_tensor_bound_bytes: int  # no planner of whole tensors can need less
     peak_firing: int  # position in the order where most bytes are live
     peak_buffers: tuple[str, ...] = field(default=())  # what lives there, largest first
     is_least: bool = False  # proven: no placement of these rings in this order needs less

@@ -48,6 +48,11 @@ class Board:
     ) -> None:
         self.blocks, self.pools = blocks, pools
         self.sizes = [block.bytes for block in blocks]
+        # [block] -> numbers of the pools it may lie in, the fastest first
+        self._allowed = [
+            [n for n, pool in enumerate(pools) if not block.pools or pool.name in block.pools]
+            for block in blocks
+        ]
         # [block] -> (other block, wrong values of `offset of block - offset of other`)
         self.neighbours = [[(b, forbidden[b][a]) for b in others] for a, others in enumerate(forbidden)]
         self._wrong = [[(b, *span) for b, spans in others for span in spans] for others in self.neighbours]
@@ -82,9 +87,9 @@ class Board:
         return 0 if size is None else max(offset + self.sizes[block] - size, 0)
 
     def _spot(self, block: int, filling: _Filling) -> tuple[int, int]:
-        """The first pool with room; where none has, the one that lacks least."""
+        """The first pool allowed that has room; where none has, the one that lacks least."""
         best, least = (0, 0), -1
-        for pool in range(len(self.pools)):
+        for pool in self._allowed[block]:
             offset = self._lowest(block, pool, filling.offsets, filling.where)
             over = self.over(block, pool, offset)
             if over == 0:

@@ -17,7 +17,7 @@ from aot.plan.model import Buffer, Plan, PlanRequest
 from aot.plan.order import Draft, draft, draft_given, search_orders
 from aot.plan.place import Board, Cost, Placement, improve, place_again, place_in_sequences
 from aot.plan.rings import Block, find_excuses, make_blocks
-from aot.plan.wholes import WholeOrder, least_whole_peak, order_whole_stages
+from aot.plan.wholes import order_whole_stages
 
 PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with
 PLACED_ROWS = 1_000_000  # more rows in them all,
@@ -78,7 +78,7 @@ def plan_like(
     missing, _, taken = placed.cost
     if (missing, taken) > (0, limit):
         return None
-    return _plan(firings, _exact(placed) if exact else placed, order_whole_stages(request))
+    return _plan(firings, _exact(placed) if exact else placed)
 
 
 def _cost(placement: Placement) -> Cost:
@@ -97,7 +97,7 @@ def _find(request: PlanRequest, exact: bool, limit: int | None) -> Plan | None:
     best = min(careful, key=lambda placed: placed.cost)
     if exact:
         best = _exact(best)
-    return _plan(firings, best, wholes) if limit is None or best.cost < (0, 0, limit) else None
+    return _plan(firings, best) if limit is None or best.cost < (0, 0, limit) else None
 
 
 def _worth_care(firings: Firings, drafts: Sequence[Draft], limit: int | None) -> list[_Placed]:
@@ -136,7 +136,7 @@ def _solve(placed: _Placed) -> _Placed:
     return replace(placed, placement=placement, is_proven=is_proven)
 
 
-def _plan(firings: Firings, placed: _Placed, wholes: WholeOrder) -> Plan:
+def _plan(firings: Firings, placed: _Placed) -> Plan:
     draft, blocks, placement = placed.draft, placed.board.blocks, placed.placement
     pools = firings.request.pools
     peak = int(np.argmax(draft.live_bytes))
@@ -152,7 +152,6 @@ def _plan(firings: Firings, placed: _Placed, wholes: WholeOrder) -> Plan:
         pool_bytes={pool.name: end for pool, end in zip(pools, placement.ends, strict=True)},
         bound_bytes=placed.floor,
         is_least=placed.is_least,
-        whole_tensor_bound_bytes=wholes.peak_bytes if wholes.is_exact else least_whole_peak(firings.request),
         peak_firing=_firing(peak, len(draft.order)),
         peak_buffers=_at(blocks, peak),
     )

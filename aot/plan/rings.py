@@ -1,4 +1,4 @@
-"""Blocks to be placed: every ring and state with the lives of its slots."""
+"""Blocks to be placed: every ring, state and scratch with the lives of its slots."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.plan.firings import Firings, Ints
 from aot.plan.lives import Lives
-from aot.plan.model import STATE_ALIGN
+from aot.plan.model import ANY_POOL, STATE_ALIGN, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Block:
     first: Ints  # time, included
     last: Ints  # time, included
     uses: int = 0  # bytes of it that kernels load and store in a run, about
+    pools: frozenset[str] = ANY_POOL  # names of those it may lie in
 
     @property
     def bytes(self) -> int:
@@ -41,7 +42,7 @@ class Excuses:
 
 
 def make_blocks(firings: Firings, lives: Lives, rings: Ints) -> tuple[Block, ...]:
-    """First the tensors in their order, then the states of the stages."""
+    """First the tensors in their order, then state and scratch of the stages."""
     tensors = (_ring(firings, lives, n, held) for n, held in enumerate(rings.tolist()))
     return (*tensors, *_states(firings, lives))
 
@@ -55,21 +56,25 @@ def _ring(firings: Firings, lives: Lives, number: int, held: int) -> Block:
         places = np.arange(min(held, len(born)))
         first = np.array([born[place::held].min() for place in places])
         last = np.array([dies[place::held].max() for place in places])
-        return Block(tensor.name, held, tensor.row_bytes, tensor.align, places, first, last, used)
-    slots = there % held
-    return Block(tensor.name, held, tensor.row_bytes, tensor.align, slots, born[there], dies[there], used)
+        return Block(
+            tensor.name, held, tensor.row_bytes, tensor.align, places, first, last, used, tensor.pools
+        )
+    slots, first, last = there % held, born[there], dies[there]
+    return Block(tensor.name, held, tensor.row_bytes, tensor.align, slots, first, last, used, tensor.pools)
 
 
 def _states(firings: Firings, lives: Lives) -> Iterator[Block]:
     for stage, start in zip(firings.request.stages, firings.starts, strict=False):
         times = lives.times[start : start + len(stage.firings)]
         if stage.state_bytes and len(times):
-            yield _single(f"{stage.name}.state", stage.state_bytes, times[:1], times[-1:], stage.work)
+            yield _single("state", stage, stage.state_bytes, times[:1], times[-1:])
+        if stage.scratch_bytes and len(times):
+            yield _single("scratch", stage, stage.scratch_bytes, times, times)
 
 
-def _single(name: str, size: int, first: Ints, last: Ints, work: int) -> Block:
-    uses = max(work, size * len(first))
-    return Block(name, 1, size, STATE_ALIGN, np.zeros_like(first), first, last, uses)
+def _single(kind: str, stage: Stage, size: int, first: Ints, last: Ints) -> Block:
+    uses, slot = max(stage.work, size * len(first)), np.zeros_like(first)
+    return Block(f"{stage.name}.{kind}", 1, size, STATE_ALIGN, slot, first, last, uses, stage.pools)
 
 
 def find_excuses(firings: Firings, lives: Lives, rings: Ints) -> Excuses:

@@ -1,4 +1,4 @@
-"""The bound of the others: no planner that keeps whole tensors can run this graph in less."""
+"""What a planner of whole tensors needs at least for a graph: a bound, to compare a plan of rows with."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from dataclasses import replace
 
 from aot.ir.graph import Graph
 from aot.plan.model import Firing, Kind, PlanRequest, PlanTensor, Rows, Stage
-from aot.plan.wholes import least_whole_peak, order_whole_stages
+from aot.plan.wholes import whole_peak_at_least
 
 _VIEW = "reshape"  # its output is its input's memory
 _ONCE = Rows(0, 1)
 
 
 def whole_tensor_bound(graph: Graph, io_apart: bool = False) -> int:
-    """Most bytes of tensors live at once, in the best order of nodes; dense, without margins or copies.
+    """Bytes of tensors that are live at once, whatever the order of nodes; dense, without margins or copies.
 
-    Inputs and outputs do not count where they are `io_apart`.
+    Inputs and outputs do not count where they are `io_apart`. It is found in a small part of the time of a
+    compile: for a graph with many branches the true need may be higher.
     """
     request = _whole_request(graph)
     if io_apart:
         request = replace(request, tensors=tuple(map(_beside, request.tensors)))
-    order = order_whole_stages(request)
-    return order.peak_bytes if order.is_exact else least_whole_peak(request)
+    return whole_peak_at_least(request)
 
 
 def _beside(tensor: PlanTensor) -> PlanTensor:

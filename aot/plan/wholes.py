@@ -10,11 +10,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 from aot.plan.model import Kind, PlanRequest
 
 EXACT_SETS = 10_000  # sets of stages visited before the search gives up: enough for all graphs of 13 stages
 EXACT_STEPS = 400_000  # a step looks at one stage: of graphs of more than 40 stages fewer sets are visited
+BOUND_LOOKS = 250  # steps looked at for each stage, where only a bound is wanted,
+MOST_BOUND_LOOKS = 20_000  # and in all
 BEAM = 24  # sets of equal size kept where it has given up
 
 
@@ -30,6 +33,7 @@ class _Graph:
     """Sets of stages are bits of an integer."""
 
     before: tuple[int, ...]  # per stage: what must have run
+    behind: tuple[tuple[int, ...], ...]  # per stage: those that wait for it
     tensors: tuple[tuple[int, ...], ...]  # per stage: what it touches
     writers: tuple[int, ...]  # per tensor
     users: tuple[int, ...]  # per tensor: writers and readers
@@ -41,6 +45,7 @@ class _Graph:
 @dataclass(frozen=True, slots=True)
 class _Path:
     done: int
+    ready: int  # stages that have not run, and whose turn it may be
     live: int
     peak: int
     last: int = -1  # stage
@@ -60,17 +65,21 @@ class _Path:
 
 def order_whole_stages(request: PlanRequest, most_sets: int = EXACT_SETS) -> WholeOrder:
     graph = _graph(request)
-    path = _exact(graph, most_sets)
-    if path is not None:
-        return WholeOrder(path.stages(), path.peak, True)
-    path = _beam(graph)
-    return WholeOrder(path.stages(), path.peak, False)
+    path, is_exact = _search(graph, min(most_sets, EXACT_STEPS // max(len(graph.before), 1)))
+    if not is_exact:
+        path = _beam(graph)
+    return WholeOrder(path.stages(), path.peak, is_exact)
 
 
-def least_whole_peak(request: PlanRequest) -> int:
-    """No order of whole stages needs less: what its hungriest stage touches."""
+def whole_peak_at_least(request: PlanRequest) -> int:
+    """Bytes that every order of whole stages needs: the least peak itself, where the search comes to its end.
+
+    Where it ends before, all orders still have to come by one of the sets that it has reached, and it goes on
+    from the one with the lowest peak: no order has a lower one. Nor one lower than what a stage touches.
+    """
     graph = _graph(request)
-    return max((sum(graph.bytes[t] for t in touched) for touched in graph.tensors), default=0)
+    path, _ = _search(graph, EXACT_SETS, min(BOUND_LOOKS * len(graph.before), MOST_BOUND_LOOKS))
+    return max((path.peak, *(sum(graph.bytes[t] for t in touched) for touched in graph.tensors)))
 
 
 def _graph(request: PlanRequest) -> _Graph:
@@ -86,8 +95,13 @@ def _graph(request: PlanRequest) -> _Graph:
         for name in (*stage.reads, *stage.writes):
             users[index[name]] |= 1 << number
         before.append(wanted & ~(1 << number))
+    behind: list[list[int]] = [[] for _ in before]
+    for number, wanted in enumerate(before):
+        for other in _members(wanted):
+            behind[other].append(number)
     return _Graph(
         before=tuple(before),
+        behind=tuple(map(tuple, behind)),
         tensors=tuple(tuple(sorted({index[n] for n in (*s.reads, *s.writes)})) for s in request.stages),
         writers=tuple(writers),
         users=tuple(users),
@@ -99,7 +113,8 @@ def _graph(request: PlanRequest) -> _Graph:
 
 def _start(graph: _Graph) -> _Path:
     live = sum(size for size, is_made in zip(graph.bytes, graph.is_made, strict=True) if not is_made)
-    return _Path(0, live, live)
+    ready = sum(1 << stage for stage, before in enumerate(graph.before) if not before)
+    return _Path(0, ready, live, live)
 
 
 def _run(graph: _Graph, path: _Path, stage: int) -> _Path:
@@ -110,15 +125,25 @@ def _run(graph: _Graph, path: _Path, stage: int) -> _Path:
             born += graph.bytes[tensor]
         if graph.is_dropped[tensor] and not graph.users[tensor] & ~done:
             died += graph.bytes[tensor]
-    return _Path(done, path.live + born - died, max(path.peak, path.live + born), stage, path)
+    ready = path.ready & ~(1 << stage)
+    for other in graph.behind[stage]:
+        if not graph.before[other] & ~done:
+            ready |= 1 << other
+    return _Path(done, ready, path.live + born - died, max(path.peak, path.live + born), stage, path)
+
+
+def _members(stages: int) -> Iterator[int]:
+    """The numbers in a set, in order."""
+    while stages:
+        lowest = stages & -stages
+        yield lowest.bit_length() - 1
+        stages ^= lowest
 
 
 def _steps(graph: _Graph, path: _Path) -> Iterator[_Path]:
     """All next steps; only one where it is free: it neither raises the peak nor leaves more behind."""
     found = []
-    for stage, before in enumerate(graph.before):
-        if path.done >> stage & 1 or before & ~path.done:
-            continue
+    for stage in _members(path.ready):
         step = _run(graph, path, stage)
         if step.peak == path.peak and step.live <= path.live:
             yield step
@@ -127,24 +152,26 @@ def _steps(graph: _Graph, path: _Path) -> Iterator[_Path]:
     yield from found
 
 
-def _exact(graph: _Graph, most_sets: int) -> _Path | None:
+def _search(graph: _Graph, most_sets: int, most_looks: float = inf) -> tuple[_Path, bool]:
+    """The path with the lowest peak, and whether it is a whole order: it ends where the work is used up."""
     everything = (1 << len(graph.before)) - 1
     start = _start(graph)
     queue = [(start.rank, start)]
     seen: set[int] = set()
     queued: dict[int, tuple[int, ...]] = {}
-    while queue and len(seen) < min(most_sets, EXACT_STEPS // max(len(graph.before), 1)):
+    looks = 0
+    while True:
         path = heapq.heappop(queue)[1]
-        if path.done == everything:
-            return path
+        if path.done == everything or len(seen) >= most_sets or looks >= most_looks:
+            return path, path.done == everything
         if path.done in seen:
             continue
         seen.add(path.done)
+        looks += path.ready.bit_count()
         for step in _steps(graph, path):
             if step.rank < queued.get(step.done, (step.peak + 1,)):
                 queued[step.done] = step.rank
                 heapq.heappush(queue, (step.rank, step))
-    return None
 
 
 def _beam(graph: _Graph) -> _Path:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.activation import integer_clamp
-from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.spatial import NO_PADDING, pad, patches
-from codegen.formats import Want, geometry, storage_dtype
-from codegen.instr.instruction import Function
-from codegen.instr.mve_pool import add_pixels
-from codegen.instr.mve_requantise import WORDS
-from codegen.instr.scalar import clamp_to, mean_of, mean_of_counted
-from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
+from codegen.formats import RowFormat, Want, geometry, storage_dtype
+from codegen.isa.plain.scalar import clamp_to, mean_of, mean_of_counted
+from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.pooling import (
     pool_access,
     pool_of,
@@ -25,30 +23,47 @@ from codegen.kernels.pooling import (
     scheduled_pool,
     window_element,
 )
+from codegen.kernels.schedule import Condition, OpKernel, Rows, Schedule
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Accumulate, Apply, Buffer, Const, Declare, Expr, For, Proc, Role, Store, at, load
-from codegen.loops.schedule import partition, split
-from codegen.loops.tensorize import tensorize
-from codegen.model import RowFormat
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Function,
+    Proc,
+    Role,
+    Store,
+    at,
+    load,
+)
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def wants(site: Site) -> tuple[Want | None, ...]:
     return pool_wants(site, neutral=0)
 
 
-def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    (x,) = inputs
-    return _by_rows(site, x, output) if _is_one_row(site, output) else _by_windows(site, x, output)
-
-
-def _is_one_row(site: Site, y: RowFormat) -> bool:
-    """Whether the windows cover all rows of the image, and the result needs no margins."""
+def _has_one_row(site: Site) -> bool:
     op, rows = pool_of(site), geometry(site.input(0)).rows
-    return op.size[0] == rows > 1 and op.padding == NO_PADDING and not (y.top or y.bottom)
+    return op.size[0] == rows > 1 and op.padding == NO_PADDING
 
 
-def _by_windows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
-    op = pool_of(site)
+ONE_ROW = Condition("windows over all rows of an image", _has_one_row)
+NO_ROWS_AROUND = Condition[Rows](
+    "results without rows around them", lambda rows: not (rows.output.top or rows.output.bottom)
+)
+
+
+def _by_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    kernel = rows_added(site, inputs[0], y)
+    return replace(kernel, proc=scheduled_pool(kernel.proc, pool_of(site)))
+
+
+def _by_windows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    op, (x,) = pool_of(site), inputs
     counts = _counts(site)
     even = counts.min() == counts.max()
     xs, ys = _x(site, x, op.size[0]), _y(site, y)
@@ -56,9 +71,9 @@ def _by_windows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     total = Buffer("sum", DType.I32, 1, Role.LOCAL)
     mean: Expr
     if even:
-        mean = Apply(mean_of(int(counts.flat[0]), _halves_up(site)), (load(total),))
+        mean = Apply(mean_of(int(counts.flat[0]), _halves(site)), (load(total),))
     else:
-        mean = Apply(mean_of_counted(_halves_up(site)), (load(total), load(count, variable("column"))))
+        mean = Apply(mean_of_counted(_halves(site)), (load(total), load(count, variable("column"))))
     element = load(xs, window_element(op, x), variable("r"))
     body = (
         Declare(total),
@@ -80,11 +95,12 @@ def _by_windows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     )
 
 
-def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
+def rows_added(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
+    """Sums that each row of the image is added to, without a schedule."""
     op, elements = pool_of(site), y.width * y.channels
     xs, ys = _x(site, x, 1), _y(site, y)
     sums = Buffer("sums", DType.I32, elements, Role.STATE)
-    mean = Apply(mean_of(op.size[0] * op.size[1], _halves_up(site)), (load(sums, _sum_of(y)),))
+    mean = Apply(mean_of(op.size[0] * op.size[1], _halves(site)), (load(sums, _sum_of(y)),))
     taps = For("t", op.size[1], (Accumulate(at(sums, _sum_of(y)), load(xs, window_element(op, x))),))
     name = f"average_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}"
     add = Proc(f"{name}_add", (xs, sums), (_every(y, taps),))
@@ -93,29 +109,13 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     return Kernel(
         schedule="by-rows",
         why=f"the {op.size[0]} rows of the image are added as they come",
-        proc=_in_vectors(add, y.channels, op.size[1], x)
-        if site.mve and site.input(0).dtype is DType.I8
-        else scheduled_pool(add, op),
+        proc=add,
         summary=f"Means of {op.size[0]}x{op.size[1]}, {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(
             start, Proc(f"{name}_finish", (sums, ys), (_every(y, stored),)), elements, op.size[0]
         ),
     )
-
-
-def _in_vectors(proc: Proc, channels: int, taps: int, x: RowFormat) -> Proc:
-    """Four sums at a time, where the channels of a pixel are side by side."""
-    if x.c_step > 1:
-        return proc
-    whole, rest = channels // WORDS * WORDS, channels % WORDS
-    if whole and rest:
-        proc = partition(proc, "c", whole, "c", "c_rest")
-    if rest:
-        proc = split(proc, "c_rest" if whole else "c", rest, "cb_rest", "ci")
-    if whole:
-        proc = split(proc, "c", WORDS, "cb", "ci")
-    return tensorize(proc, "ci", [add_pixels(n, taps, x.x_step) for n in (WORDS, rest) if n])
 
 
 def _every(y: RowFormat, stmt: For | Store) -> For:
@@ -134,9 +134,9 @@ def _y(site: Site, y: RowFormat) -> Buffer:
     return Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
 
 
-def _halves_up(site: Site) -> bool:
-    op = site.node.op
-    return isinstance(op, AveragePool2d) and op.is_unsigned
+def _halves(site: Site) -> Halves:
+    assert isinstance(site.node.op, AveragePool2d)
+    return site.node.op.halves
 
 
 def _clamp(site: Site) -> Function:
@@ -150,4 +150,10 @@ def _counts(site: Site) -> Array:
     return np.asarray(patches(ones, op.size, op.stride, (1, 1)).sum(axis=(4, 5)))[0, :, :, 0]
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))
+KERNEL = OpKernel(
+    (
+        Schedule("by-rows", wants, _by_rows, fits=(ONE_ROW,), takes=(NO_ROWS_AROUND,)),
+        Schedule("windows", wants, _by_windows),
+    ),
+    frozenset({DType.I8, DType.I16}),
+)

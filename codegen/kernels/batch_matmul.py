@@ -13,9 +13,10 @@ from aot.ops.activation import Activation, integer_clamp
 from aot.ops.batch_matmul import BatchMatmul, product_requant
 from aot.ops.requant import quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
-from codegen.formats import Want, storage_dtype
-from codegen.instr.requantise import Requant, to_int8
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.isa.plain.requantise import Requant, to_int8
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
@@ -34,7 +35,6 @@ from codegen.loops.ir import (
     load,
 )
 from codegen.loops.schedule import privatize, reorder, split, unroll
-from codegen.model import RowFormat
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def _stored(site: Site, total: Expr) -> Expr:
     )
     if requant.rounding is RequantRounding.REDUCED:
         mult = int(reduced_multiplier(np.int64(mult)))
-    return Apply(to_int8(requant, dsp=False).store, (total, Const(mult), Const(-shift)))
+    return Apply(to_int8(requant).store, (total, Const(mult), Const(-shift)))
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16, DType.F32}))
+KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))

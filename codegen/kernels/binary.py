@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,26 +21,23 @@ from aot.ops.pairs import (
     square_parameters,
 )
 from aot.ops.requant import quant_of
-from codegen.instr.arithmetic import Result, ZeroPoint, prelu_int8, product_int8, sum_int8
-from codegen.instr.instruction import Function, Instruction
-from codegen.instr.mve_sum import sum_row
-from codegen.instr.pairs import (
+from codegen.formats import RowFormat
+from codegen.isa.plain.arithmetic import Result, ZeroPoint, prelu_int8, product_int8, sum_int8
+from codegen.isa.plain.pairs import (
     prelu_function,
     product_function,
     quotient_function,
     square_function,
     sum_function,
 )
-from codegen.instr.plain import expression_function, unsigned, wrapped
-from codegen.instr.real import clamp_real
+from codegen.isa.plain.plain import expression_function, unsigned, wrapped
+from codegen.isa.plain.real import clamp_real
 from codegen.kernels.elements import element_kernel, element_wants
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
-from codegen.loops.ir import Apply, Expr, Load
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.ir import Apply, Expr, Function, Load
 from codegen.loops.ir import Binary as BinaryExpr
-from codegen.loops.schedule import fuse
-from codegen.loops.tensorize import tensorize
-from codegen.model import RowFormat
 
 
 @dataclass(frozen=True)
@@ -56,14 +53,13 @@ class _Arithmetic:
     plain: tuple[str, Callable[[int, int], int]]
     what: str
     prepared: Callable[[Site, int], Array] | None = None
-    sum_of_rows: Callable[[Site, int], Instruction] | None = None  # of that many elements, in vectors
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat, arithmetic: _Arithmetic) -> Kernel:
     table = site_table(site)
     if table is not None and len(inputs) == 1 and element_wants(site) == (None,):
         return lookup_kernel(site, table, inputs[0], output)
-    as_prepared = arithmetic.prepared is not None and _is_int8(site)
+    as_prepared = arithmetic.prepared is not None and is_int8(site)
 
     def result(values: Sequence[Load]) -> Expr:
         return _result_of(site, arithmetic, values, as_prepared)
@@ -73,35 +69,11 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat, arithmeti
             return arithmetic.prepared(s, position)
         return s.constants[position]
 
-    kernel = element_kernel(site, inputs, output, result, f"a {arithmetic.what}", prepared)
-    return _in_vectors(kernel, site, inputs, output, arithmetic)
+    return element_kernel(site, inputs, output, result, f"a {arithmetic.what}", prepared)
 
 
-def _is_int8(site: Site) -> bool:
+def is_int8(site: Site) -> bool:
     return site.outputs[0].dtype is DType.I8 and site.outputs[0].quant is not None
-
-
-def _in_vectors(
-    kernel: Kernel, site: Site, inputs: Sequence[RowFormat], output: RowFormat, arithmetic: _Arithmetic
-) -> Kernel:
-    if kernel.whole or arithmetic.sum_of_rows is None or not _goes_as_vectors(site, (*inputs, output)):
-        return kernel
-    row = arithmetic.sum_of_rows(site, output.width * output.channels)
-    proc = tensorize(fuse(kernel.proc, "column", "c", "i"), "i", [row])
-    return replace(kernel, proc=proc, schedule="helium", why="8 at a time")
-
-
-def _goes_as_vectors(site: Site, formats: Sequence[RowFormat]) -> bool:
-    """Two rows of bytes and their sum, all pixel after pixel without a gap."""
-    first = formats[0]
-    return (
-        site.mve
-        and _is_int8(site)
-        and len(formats) == 3
-        and all(f.dtype_bytes == 1 for f in formats)
-        and all(f.c_step == 1 and f.x_step == f.channels for f in formats)
-        and all((f.width, f.channels) == (first.width, first.channels) for f in formats)
-    )
 
 
 def _result_of(site: Site, arithmetic: _Arithmetic, values: Sequence[Load], as_prepared: bool) -> Expr:
@@ -148,30 +120,20 @@ def _given(zero_points: tuple[ZeroPoint, ZeroPoint]) -> tuple[int, int]:
     return first, second
 
 
-def _result(site: Site) -> Result:
+def result_of(site: Site) -> Result:
     op, (out,) = site.node.op, site.outputs
     assert isinstance(op, Binary)
-    return Result(quant_of(out).zero_point, *integer_clamp(op.activation, out))
+    return Result(quant_of(out).zero_point, *integer_clamp(op.activation, out), site.math)
 
 
-def _sum(sign: str) -> Callable[[Site, tuple[ZeroPoint, ZeroPoint]], Function]:
+def sum_of(sign: str) -> Callable[[Site, tuple[ZeroPoint, ZeroPoint]], Function]:
     def function(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
         parameters = add_parameters(site.input(0), site.input(1), site.outputs[0])
-        if _is_int8(site):
-            return sum_int8(sign, parameters, zero_points, _result(site), site.dsp)
-        return sum_function(sign, parameters, _given(zero_points), _result(site), site.outputs[0].dtype)
+        if is_int8(site):
+            return sum_int8(sign, parameters, zero_points, result_of(site))
+        return sum_function(sign, parameters, _given(zero_points), result_of(site), site.outputs[0].dtype)
 
     return function
-
-
-def _sum_of_rows(sign: str) -> Callable[[Site, int], Instruction]:
-    def instruction(site: Site, count: int) -> Instruction:
-        p = add_parameters(site.input(0), site.input(1), site.outputs[0])
-        first, second = (quant_of(site.input(i)).zero_point for i in range(2))
-        scalar = _sum(sign)(site, (first, second))
-        return sum_row(sign, count, p, (first, second), _result(site), scalar)
-
-    return instruction
 
 
 def _term(site: Site, position: int) -> Array:
@@ -186,9 +148,9 @@ def _product(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
     op = site.node.op
     assert isinstance(op, Mul)
     multiplier = mul_multiplier(site.input(0), site.input(1), site.outputs[0], op.scales_in_single)
-    if _is_int8(site):
-        return product_int8(multiplier, zero_points, _result(site), site.dsp)
-    return product_function(multiplier, _given(zero_points), _result(site), site.outputs[0].dtype)
+    if is_int8(site):
+        return product_int8(multiplier, zero_points, result_of(site))
+    return product_function(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)
 
 
 def _factor(site: Site, position: int) -> Array:
@@ -199,21 +161,21 @@ def _factor(site: Site, position: int) -> Array:
 
 def _quotient(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
     multiplier = div_multiplier(site.input(0), site.input(1), site.outputs[0])
-    return quotient_function(multiplier, _given(zero_points), _result(site), site.outputs[0].dtype)
+    return quotient_function(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)
 
 
 def _prelu(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
     op, out = site.node.op, site.outputs[0]
     assert isinstance(op, Prelu)
     branches = prelu_multipliers(site.input(0), site.input(1), out, op.scales_in_single)
-    if _is_int8(site):
-        return prelu_int8(branches, _given(zero_points), _result(site), site.dsp)
-    return prelu_function(branches, _given(zero_points), _result(site), out.dtype)
+    if is_int8(site):
+        return prelu_int8(branches, _given(zero_points), result_of(site))
+    return prelu_function(branches, _given(zero_points), result_of(site), out.dtype)
 
 
 def _square(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
     p = square_parameters(site.input(0), site.input(1), site.outputs[0])
-    return square_function(p, _given(zero_points), _result(site), site.outputs[0].dtype)
+    return square_function(p, _given(zero_points), result_of(site), site.outputs[0].dtype)
 
 
 def _sign(sign: str) -> Callable[[Expr, Expr], Expr]:
@@ -242,19 +204,18 @@ def _op_kernel(arithmetic: _Arithmetic) -> OpKernel:
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         return _lower(site, inputs, output, arithmetic)
 
-    return OpKernel(wants=element_wants, lower=lower, dtypes=frozenset(DType) - {DType.U8, DType.BOOL})
+    return OpKernel((Schedule("plain", element_wants, lower),), frozenset(DType) - {DType.U8, DType.BOOL})
 
 
 _SQUARED = "(a - b) * (a - b)"
 KERNELS: Mapping[str, OpKernel] = {
     "add": _op_kernel(
         _Arithmetic(
-            _sum("+"),
+            sum_of("+"),
             _sign("+"),
             ("({T})(({U})a + ({U})b)", lambda a, b: a + b),
             "sum",
             _term,
-            _sum_of_rows("+"),
         )
     ),
     "div": _op_kernel(
@@ -286,12 +247,11 @@ KERNELS: Mapping[str, OpKernel] = {
     ),
     "sub": _op_kernel(
         _Arithmetic(
-            _sum("-"),
+            sum_of("-"),
             _sign("-"),
             ("({T})(({U})a - ({U})b)", lambda a, b: a - b),
             "difference",
             _term,
-            _sum_of_rows("-"),
         )
     ),
 }

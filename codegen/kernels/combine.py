@@ -9,13 +9,13 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.combine import MEANINGS, Combination, Combine
-from codegen.instr.instruction import Function
-from codegen.instr.plain import expression_function, unsigned
+from codegen.formats import RowFormat
+from codegen.isa.plain.plain import expression_function, unsigned
 from codegen.kernels.elements import element_kernel, element_wants
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
-from codegen.loops.ir import Apply, Expr, Load
-from codegen.model import RowFormat
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.ir import Apply, Expr, Function, Load
 
 _REALS = {
     Combination.MAXIMUM: "a > b ? a : b",
@@ -90,5 +90,5 @@ def _meaning(by: Combination, dtype: DType) -> Callable[[Any, Any], Any]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "combine": OpKernel(wants=element_wants, lower=_lower, dtypes=frozenset(DType))
+    "combine": OpKernel((Schedule("plain", element_wants, _lower),), frozenset(DType))
 }

@@ -9,13 +9,13 @@ from aot.ir.types import DType
 from aot.ops.compare import HOLDS, Compare, Relation, is_rescaled
 from aot.ops.pairs import compare_parameters
 from aot.ops.requant import quant_of
-from codegen.instr.instruction import Function
-from codegen.instr.pairs import comparison_function
-from codegen.instr.plain import expression_function
+from codegen.formats import RowFormat
+from codegen.isa.plain.pairs import comparison_function
+from codegen.isa.plain.plain import expression_function
 from codegen.kernels.elements import element_kernel, element_wants
-from codegen.kernels.kernel import Kernel, OpKernel, Site
-from codegen.loops.ir import Apply, Expr, Load
-from codegen.model import RowFormat
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.ir import Apply, Expr, Function, Load
 
 _SIGNS = {
     Relation.EQUAL: "==",
@@ -52,5 +52,5 @@ def _holds(relation: Callable[..., Any]) -> Callable[[Any, Any], bool]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "compare": OpKernel(wants=element_wants, lower=_lower, dtypes=frozenset(DType))
+    "compare": OpKernel((Schedule("plain", element_wants, _lower),), frozenset(DType))
 }

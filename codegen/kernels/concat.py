@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.concat import Concat
-from codegen.formats import Geometry, Want, geometry, storage_dtype
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.formats import Geometry, RowFormat, Want, geometry, storage_dtype
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
-from codegen.model import RowFormat
 
 _WRITTEN_OUT = 4  # channels, whose loop would cost more than their copying
 
@@ -49,7 +49,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     rows = geometry(site.outputs[0]).rows
     return Kernel(
         schedule="copy",
-        why="the only one",
+        why="its only schedule",
         proc=Proc(f"concat_{y.channels}_by_{y.width}", (*(p.buffer for p in parts), ys), tuple(loops)),
         summary=f"One row put together from {len(parts)}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),) * len(inputs),
@@ -80,5 +80,5 @@ def _constant(name: str, site: Site, position: int) -> _Part:
     return _Part(buffer, element, size, site.constants[position].reshape(-1))
 
 
-_KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset(DType))
+_KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"concat": _KERNEL}

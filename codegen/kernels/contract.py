@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from aot.ir.types import DType
 from aot.ops.contract import Contract
-from codegen.formats import Want, whole
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.formats import RowFormat, Want, whole
+from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import Nest, dense_strides
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import (
     Accumulate,
     Binary,
@@ -23,7 +24,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
@@ -79,4 +79,4 @@ def _wide(element: Expr, dtype: DType) -> Expr:
     return Cast(DType.I64, element) if dtype is DType.I32 else element
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset(DType))
+KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset(DType))

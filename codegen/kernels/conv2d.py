@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.requant import conv_requant, quant_of
-from codegen.formats import Want, storage_dtype
-from codegen.kernels.dot_product import (
-    GROUP,
-    DotProblem,
-    Edge,
-    Tile,
-    dsp_space,
-    plain_space,
-    schedule_dsp,
-    schedule_plain,
-)
-from codegen.kernels.dot_product_mve import schedule_mve
+from aot.target import Feature
+from codegen.formats import Order, RowFormat, Want, storage_dtype
+from codegen.kernels.dot_product import DotProblem, DotScheduler, Edge, Tile, plain_dot, stored_bytes
 from codegen.kernels.edges import Columns, bias_inside, columns_of, whole_first
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
-from codegen.kernels.knobs import Point, Space
+from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised
 from codegen.kernels.residual import Addend, addend
-from codegen.model import RowFormat
+from codegen.kernels.schedule import Condition, OpKernel, Schedule, Wants, never
 
 
 def _op(site: Site) -> Conv2d:
@@ -34,36 +24,49 @@ def _op(site: Site) -> Conv2d:
     return site.node.op
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
-    """Rows of pixels with the padding inside; 16 bits wide where SMLAD reads them and memory allows."""
-    op = _op(site)
-    (top, bottom), (left, right) = op.padding
-    if _columns(site):
-        left = right = 0
-    smlad = _is_smlad(site)
-    widened = site.input(0).dtype is DType.I16 or (smlad and site.wide)
-    return (
-        Want(
-            dtype_bytes=2 if widened else 1,
-            left=left,
-            right=right,
-            top=top,
-            bottom=bottom,
-            slack=-_tap_length(op, site.constants[1]) % GROUP if smlad else 0,
-        ),
-    )
+def conv2d_schedule(
+    name: str,
+    dot: DotScheduler,
+    dtype_bytes: Callable[[Site], int],
+    group: int = 1,
+    leaves_out_taps: Callable[[Site], bool] = never,
+    needs: frozenset[Feature] = frozenset(),
+    fits: tuple[Condition[Site], ...] = (),
+    adds_in_store: Callable[[Site], bool] = never,
+) -> Schedule:
+    """Rows of pixels with the padding inside, or without it where the schedule `leaves_out_taps`.
+
+    It reads elements of `dtype_bytes`, and a `group` of them even where fewer are left.
+    """
+
+    def wants(site: Site) -> Wants:
+        op = _op(site)
+        (top, bottom), (left, right) = op.padding
+        if _columns(site, leaves_out_taps):
+            left = right = 0
+        slack = -_tap_length(op, site.constants[1]) % group
+        return (Want(Order.PIXELS, dtype_bytes(site), left, right, top, bottom, slack=slack),)
+
+    def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+        return _lower(site, inputs, output, dot, _columns(site, leaves_out_taps))
+
+    return Schedule(name, wants, lower, needs, fits, adds_in_store=adds_in_store)
 
 
-def _is_smlad(site: Site) -> bool:
-    return site.dsp and not (site.mve and site.are_bytes)
+def sums_of_32_bits(site: Site) -> bool:
+    return _requantised(site).to_int8.sum_dtype is DType.I32
 
 
-def _columns(site: Site) -> tuple[Columns, ...]:
-    """For rows without margins: those with the whole window first. Weights are packed in fours."""
-    op, (_, _, taps, depth) = _op(site), site.constants[1].shape
+def depth_of(site: Site) -> int:
+    """Channels of the input."""
+    return int(site.constants[1].shape[3])
+
+
+def _columns(site: Site, leaves_out_taps: Callable[[Site], bool]) -> tuple[Columns, ...]:
+    """For rows without margins: those with the whole window first."""
+    op, taps = _op(site), site.constants[1].shape[2]
     (left, right), x, y = op.padding[1], site.input(0), site.outputs[0]
-    is_possible = depth % GROUP == 0 if _is_smlad(site) else not site.mve
-    if not (site.bare and is_possible and (left or right)):
+    if not (site.bare and (left or right) and leaves_out_taps(site)):
         return ()
     columns = columns_of(x.shape[2], y.shape[2], taps, op.stride[1], op.dilation[1], left)
     return whole_first(columns, taps)
@@ -75,57 +78,49 @@ def _tap_length(op: Conv2d, w: Array) -> int:
     return int(columns * w.shape[3])
 
 
-def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+def _lower(
+    site: Site,
+    inputs: Sequence[RowFormat],
+    output: RowFormat,
+    dot: DotScheduler,
+    columns: tuple[Columns, ...],
+) -> Kernel:
     op, x, w = _op(site), site.input(0), site.constants[1]
-    tail = _requantised(site, w)
-    problem = _problem(site, inputs, output, tail)
-    space: Space | None = None
-    point: Point = {}
-    if site.mve and site.are_bytes:
-        scheduled = schedule_mve(problem, tail.requant, site.optimize)
-        schedule, why = "helium", "2 x 4 sums per tile, 8-bit rows in place"
-    elif site.dsp and problem.sum_dtype is DType.I32:
-        space = dsp_space(problem, site.optimize, site.macs)
-        point = space.chosen(site.tuned)
-        scheduled = schedule_dsp(problem, Tile(**point), site.optimize)
-        why = f"{point['pixels']} x {point['channels']} sums per tile, {inputs[0].dtype_bytes * 8}-bit rows"
-        schedule = "smlad"
-    else:
-        space = plain_space(problem, Tile(2, 2))
-        point = space.chosen(site.tuned)
-        scheduled = schedule_plain(problem, Tile(**point))
-        schedule, why = "plain", f"{point['pixels']} x {point['channels']} sums per tile"
+    tail = _requantised(site)
+    problem = _problem(site, inputs, output, tail, columns)
+    scheduled = dot(site, problem)
     window = RowAccess(op.stride[0], -op.padding[0][0], w.shape[1], op.dilation[0])
     accesses = (window, RowAccess(stride=1, first=0, count=1))
     return Kernel(
-        schedule=schedule,
-        why=why,
+        schedule=scheduled.schedule,
+        why=scheduled.why,
         proc=scheduled.proc,
         summary=_summary(op, x, w, site.outputs[0], problem.addend is not None),
         access=accesses[: len(problem.rows_read)],
-        constants={"w": scheduled.stored(w), **tail.tables, **_edge_tables(site, tail.bias)},
-        space=space,
-        point=point,
+        constants={"w": scheduled.stored(w), **tail.tables, **_edge_tables(site, tail.bias, columns)},
+        space=scheduled.space,
+        point=scheduled.point,
     )
 
 
-def _edge_tables(site: Site, bias: Array) -> Mapping[str, Array]:
+def _edge_tables(site: Site, bias: Array, columns: tuple[Columns, ...]) -> Mapping[str, Array]:
     """Where the sums of each kind of edge column begin."""
     w, zero_point = site.constants[1], quant_of(site.input(0)).zero_point
-    edges = _columns(site)[1:]
-    return {f"bias_{n}": bias_inside(bias, w, each.taps, zero_point) for n, each in enumerate(edges)}
+    return {f"bias_{n}": bias_inside(bias, w, each.taps, zero_point) for n, each in enumerate(columns[1:])}
 
 
-def _requantised(site: Site, w: Array) -> Requantised:
-    op, x, out = _op(site), site.input(0), site.outputs[0]
-    multipliers = conv_requant(x, site.input(1), out, w.shape[0])
+def _requantised(site: Site) -> Requantised:
+    op, x, out, w = _op(site), site.input(0), site.outputs[0], site.constants[1]
+    multipliers = conv_requant(x, site.input(1), out, w.shape[0], op.scales_in_single)
     bias = site.constants.get(2)
-    return requantised(w, bias, multipliers, x, out, op.activation, op.rounding, site.dsp)
+    return requantised(w, bias, multipliers, x, out, op.activation, op.rounding, site.math)
 
 
-def _problem(site: Site, inputs: Sequence[RowFormat], y: RowFormat, tail: Requantised) -> DotProblem:
+def _problem(
+    site: Site, inputs: Sequence[RowFormat], y: RowFormat, tail: Requantised, columns: tuple[Columns, ...]
+) -> DotProblem:
     op, w, x = _op(site), site.constants[1], inputs[0]
-    columns = _columns(site) or (Columns(0, y.width, range(w.shape[2])),)
+    columns = columns or (Columns(0, y.width, range(w.shape[2])),)
     begin = columns[0].first
     row = _addend(site, inputs, begin)
     channels, kernel_rows, kernel_columns, depth = w.shape
@@ -149,9 +144,8 @@ def _problem(site: Site, inputs: Sequence[RowFormat], y: RowFormat, tail: Requan
         y_first=(y.left + begin) * y.x_step,
         y_pixel_step=y.x_step,
         y_channel_step=y.c_step,
-        to_int8=tail.to_int8,
+        tail=tail,
         w_dtype=site.input(1).dtype,
-        sum_dtype=tail.to_int8.sum_dtype,
         addend=row,
         edges=tuple(_edge(op, each, begin, depth, x.x_step) for each in columns[1:]),
     )
@@ -189,4 +183,5 @@ def _summary(op: Conv2d, x: TensorType, w: Array, y: TensorType, is_sum: bool) -
     )
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))
+_PLAIN = conv2d_schedule("plain", plain_dot(Tile(2, 2)), stored_bytes, leaves_out_taps=lambda site: True)
+KERNEL = OpKernel((_PLAIN,), frozenset({DType.I8, DType.I16}))

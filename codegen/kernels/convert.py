@@ -10,44 +10,48 @@ import numpy as np
 
 from aot.ir.types import DType, TensorType
 from aot.ops.convert import Convert, real_limits
-from aot.target import Feature, Target
-from codegen.instr.instruction import Function
-from codegen.instr.plain import expression_function
-from codegen.instr.real import literal
-from codegen.instr.vfp import truncation
+from codegen.formats import RowFormat
+from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.real import literal
 from codegen.kernels.elements import element_kernel, element_wants, goes_by_rows
-from codegen.kernels.kernel import Kernel, OpKernel, Site
-from codegen.loops.ir import Apply, Expr, Load
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.ir import Apply, Expr, Function, Load
 from codegen.loops.schedule import unroll_by
-from codegen.model import RowFormat
 
 _AT_ONCE = 4  # numbers in a turn of the loop, which takes as long as the conversion of one
 
 
+def _op(site: Site) -> Convert:
+    assert isinstance(site.node.op, Convert)
+    return site.node.op
+
+
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op = site.node.op
-    assert isinstance(op, Convert)
-    function = _function(site.input(0).dtype, op, site.target)
+    return convert_kernel(site, inputs, output, conversion(site))
+
+
+def convert_kernel(site: Site, inputs: Sequence[RowFormat], output: RowFormat, function: Function) -> Kernel:
+    """Every element by that function."""
 
     def result(values: Sequence[Load]) -> Expr:
         return Apply(function, tuple(values))
 
-    kernel = element_kernel(site, inputs, output, result, f"a conversion to {op.to.value}")
+    kernel = element_kernel(site, inputs, output, result, f"a conversion to {_op(site).to.value}")
     if not goes_by_rows(site):
         return kernel
     inner = "column" if output.channels == 1 else "c"
     return replace(kernel, proc=unroll_by(kernel.proc, inner, _AT_ONCE))
 
 
-def _function(source: DType, op: Convert, target: Target) -> Function:
+def conversion(site: Site) -> Function:
+    """f(element) -> the element of the other type, in C alone."""
+    op, source = _op(site), site.input(0).dtype
     to, meaning = op.to, _meaning(source, op)
     if op.of_bits:
         text = f"((union {{ {source.c_name} from; {to.c_name} to; }}){{a}}).to"
         return expression_function(f"{to.value}_by_bits_of_{source.value}", to, (source,), text, meaning)
-    name = f"{to.value}_of_{source.value}"
-    if (source, to) == (DType.F32, DType.I32) and target.has(Feature.FPU):
-        return truncation(name, meaning)
-    return expression_function(name, to, (source,), _text(source, to), meaning)
+    return expression_function(f"{to.value}_of_{source.value}", to, (source,), _text(source, to), meaning)
 
 
 def _text(source: DType, to: DType) -> str:
@@ -72,5 +76,5 @@ def _meaning(source: DType, op: Convert) -> Callable[[Any], Any]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "convert": OpKernel(wants=element_wants, lower=_lower, dtypes=frozenset(DType))
+    "convert": OpKernel((Schedule("plain", element_wants, _lower),), frozenset(DType))
 }

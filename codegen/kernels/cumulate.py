@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from zlib import crc32
 
 import numpy as np
 
@@ -12,12 +11,13 @@ from aot.ir.types import DType
 from aot.ops.cumulate import Cumulate, first_sum
 from aot.ops.pairs import add_parameters, rescaled
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
-from codegen.instr.instruction import Function
-from codegen.instr.plain import TIMES, expression_function, unsigned, wrapped
-from codegen.instr.requantise import clamp_function
-from codegen.instr.scalar import parenthesised
+from codegen.formats import RowFormat
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrapped
+from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
@@ -27,6 +27,7 @@ from codegen.loops.ir import (
     Declare,
     Expr,
     For,
+    Function,
     Load,
     Role,
     Stmt,
@@ -34,7 +35,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -98,11 +98,11 @@ def _result(site: Site, total: Load) -> Expr:
 
 
 def _named(kind: str, dtype: DType, parameters: Sequence[DType], text: str, compute: object) -> Function:
-    name = f"{kind}_sum_{crc32(text.encode()):08x}"
-    needs = (TIMES, clamp_function())
-    return expression_function(name, dtype, parameters, text, compute, needs=needs)  # type: ignore[arg-type]
+    name = numbered_name(f"{kind}_sum", text)
+    calls = (TIMES, CLAMP)
+    return expression_function(name, dtype, parameters, text, compute, calls=calls)  # type: ignore[arg-type]
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "cumulate": OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType))
+    "cumulate": OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType))
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,18 +11,18 @@ from aot.ir.types import DType, TensorType
 from aot.ops.curve import Curve, abs_multiplier, exp_points, rsqrt_multiplier
 from aot.ops.curve import Function as Kind
 from aot.ops.requant import quant_of
-from codegen.instr.instruction import Function
-from codegen.instr.inverse_root import INVERSE_ROOT
-from codegen.instr.lines import line_function
-from codegen.instr.plain import TIMES, expression_function, unsigned
-from codegen.instr.real import literal
-from codegen.instr.requantise import clamp_function
-from codegen.instr.scalar import parenthesised
+from codegen.formats import RowFormat
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.inverse_root import INVERSE_ROOT
+from codegen.isa.plain.lines import line_function
+from codegen.isa.plain.plain import TIMES, expression_function, unsigned
+from codegen.isa.plain.real import literal
+from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.elements import element_kernel, element_wants
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
-from codegen.loops.ir import Apply, Expr, Load
-from codegen.model import RowFormat
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.ir import Apply, Expr, Function, Load
 
 _REALS = {
     Kind.ABS: "fabsf(a)",
@@ -122,7 +121,7 @@ def _exponential(op: Curve, x: TensorType, out: TensorType) -> Function:
         (DType.I32,),
         f"(int16_t){line.name}(a)",
         _meaning(op, x, out),
-        needs=(line,),
+        calls=(line,),
     )
 
 
@@ -133,15 +132,14 @@ _FIXED_POINT: Mapping[Kind, Callable[[Curve, TensorType, TensorType], Function]]
 }
 
 
-def _clamped(op: Curve, x: TensorType, out: TensorType, text: str, needs: tuple[Function, ...]) -> Function:
-    numbers = zlib.crc32(text.encode())
+def _clamped(op: Curve, x: TensorType, out: TensorType, text: str, calls: tuple[Function, ...]) -> Function:
     return expression_function(
-        f"{op.of.value}_{out.dtype.value}_{numbers:08x}",
+        numbered_name(f"{op.of.value}_{out.dtype.value}", text),
         out.dtype,
         (DType.I32,),
         f"({out.dtype.c_name})({text})",
         _meaning(op, x, out),
-        needs=(clamp_function(), *needs),
+        calls=(CLAMP, *calls),
     )
 
 
@@ -154,5 +152,5 @@ def _meaning(op: Curve, x: TensorType, out: TensorType) -> Callable[[Any], Any]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "curve": OpKernel(wants=element_wants, lower=_lower, dtypes=frozenset(DType))
+    "curve": OpKernel((Schedule("plain", element_wants, _lower),), frozenset(DType))
 }

@@ -16,13 +16,12 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import given
-from codegen.formats import Want, storage_dtype
-from codegen.instr.requantise import ToInt8
+from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.isa.plain.requantise import ToInt8
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import channel_constants, scale_constants
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, Declare, For, Proc, Role, Stmt, Store, at, load
-from codegen.model import RowFormat
 
 
 def op_of(site: Site) -> DepthwiseConv2d:

@@ -8,11 +8,12 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.detect import CORNERS, Detect, overlap
-from codegen.instr.instruction import Function
-from codegen.instr.plain import expression_function
-from codegen.instr.real import literal
+from codegen.formats import RowFormat
+from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.real import literal
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,
@@ -24,6 +25,7 @@ from codegen.loops.ir import (
     Element,
     Expr,
     For,
+    Function,
     Index,
     Role,
     Stmt,
@@ -31,7 +33,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 _NAMES = ("top", "left", "bottom", "right", "score", "kind")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -137,4 +138,4 @@ def _word(value: float) -> str:
     return "".join(c if c.isalnum() else "_" for c in literal(value))
 
 
-KERNEL = OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset({DType.F32, DType.I32}))
+KERNEL = OpKernel((Schedule("plain", flat_wants, _lower),), frozenset({DType.F32, DType.I32}))

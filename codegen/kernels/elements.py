@@ -9,14 +9,13 @@ import numpy as np
 
 from aot.ir.graph import Array
 from aot.ir.types import DType, TensorType
-from codegen.formats import Want, geometry, storage_dtype, whole
+from codegen.formats import RowFormat, Want, geometry, storage_dtype, whole
 from codegen.kernels.in_place import piece_fits, row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site, Turns, turns_of
 from codegen.kernels.nest import Nest, dense_strides, repeated_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Expr, Load, Proc, Role, Stmt, Store, at, load
-from codegen.model import RowFormat
 
 _NAMES = "abde"  # c is the channel
 _MOST_VECTORS = 64

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from codegen.formats import Want, storage_dtype
-from codegen.instr.instruction import Function
+from codegen.formats import RowFormat, Want, storage_dtype
 from codegen.kernels.in_place import row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.pixels import dense_element, every_pixel, is_dense, pixel_element
-from codegen.loops.ir import Apply, Buffer, For, Proc, Role, Store, at, load
-from codegen.model import RowFormat
+from codegen.loops.ir import Apply, Buffer, For, Function, Proc, Role, Store, at, load
 
 
 def wants_anything(site: Site) -> tuple[Want | None, ...]:
@@ -26,7 +24,7 @@ def applied(site: Site, function: Function, x: RowFormat, y: RowFormat, what: st
     loop = For("i", y.width * y.channels, (store,)) if are_dense else every_pixel(y, store)
     return Kernel(
         schedule="plain",
-        why="the only one",
+        why="its only schedule",
         proc=Proc(f"{site.node.op.name}_{y.channels}_by_{y.width}", (xs, ys), (loop,)),
         summary=f"One row {what}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from aot.ir.types import DType
 from aot.ops.energy import Energy
-from codegen.instr.plain import expression_function
+from codegen.formats import RowFormat
+from codegen.isa.plain.plain import expression_function
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Const, For, Store, at, load
-from codegen.model import RowFormat
 
 _SQUARES = expression_function(
     "sum_of_squares",
@@ -35,4 +36,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return flat_kernel(site, (xs,), tuple(loop for loop in body if loop.extent), "the energies")
 
 
-KERNEL = OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType))
+KERNEL = OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType))

@@ -12,9 +12,11 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.fft import Fft, factors, spectrum_turns, turns
-from codegen.instr.fixed_pairs import PairFunctions
+from codegen.formats import RowFormat
+from codegen.isa.plain.fixed_pairs import PairFunctions
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (
     Apply,
@@ -32,7 +34,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ def _mirrored(
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "fft": OpKernel(wants=flat_wants, lower=_fft, dtypes=frozenset(DType)),
-    "real_samples": OpKernel(wants=flat_wants, lower=_samples, dtypes=frozenset(DType)),
-    "real_spectrum": OpKernel(wants=flat_wants, lower=_spectrum, dtypes=frozenset(DType)),
+    "fft": OpKernel((Schedule("plain", flat_wants, _fft),), frozenset(DType)),
+    "real_samples": OpKernel((Schedule("plain", flat_wants, _samples),), frozenset(DType)),
+    "real_spectrum": OpKernel((Schedule("plain", flat_wants, _spectrum),), frozenset(DType)),
 }

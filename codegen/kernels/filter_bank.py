@@ -9,9 +9,11 @@ import numpy as np
 
 from aot.ir.graph import Array
 from aot.ir.types import DType
-from codegen.instr.plain import expression_function
+from codegen.formats import RowFormat
+from codegen.isa.plain.plain import expression_function
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
@@ -28,7 +30,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 _TOGETHER = 8  # channels to a loop: less padding with fewer, less code with more
 _SHARE = expression_function(
@@ -83,4 +84,4 @@ def _block(xs: Buffer, first: Buffer, ws: Buffer, ys: Buffer, block: tuple[int, 
     return For("c", end - start, lines)
 
 
-KERNEL = OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType))
+KERNEL = OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType))

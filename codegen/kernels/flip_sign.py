@@ -7,13 +7,12 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.target import Feature
-from codegen.formats import storage_dtype
-from codegen.instr.flip_sign import flipped_byte, flipped_bytes
+from codegen.formats import RowFormat, storage_dtype
+from codegen.isa.plain.flip_sign import flipped_byte, flipped_bytes
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, For, Proc, Role, Store, at, load
 from codegen.loops.tensorize import tensorize
-from codegen.model import RowFormat
 
 
 def flips_sign(table: Array, source: DType, x: RowFormat, y: RowFormat) -> bool:

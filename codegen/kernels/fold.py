@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from zlib import crc32
 
 import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.fold import Fold, Folding, PlaceOf, sum_multiplier
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
-from codegen.instr.instruction import Function
-from codegen.instr.plain import TIMES, expression_function, unsigned, wrapped
-from codegen.instr.requantise import clamp_function
-from codegen.instr.scalar import parenthesised
+from codegen.formats import RowFormat
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrapped
+from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import Nest, dense_strides
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
@@ -27,6 +27,7 @@ from codegen.loops.ir import (
     Declare,
     Expr,
     For,
+    Function,
     Index,
     Load,
     Role,
@@ -34,7 +35,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -119,12 +119,12 @@ def _finished(site: Site, total: Load) -> Expr:
 
     text = f"times(a - {parenthesised(zero_sum)}, {mult}, {shift}) + {parenthesised(zero_point)}"
     function = expression_function(
-        f"stored_sum_{crc32(repr((text, out.dtype)).encode()):08x}",
+        numbered_name("stored_sum", text, out.dtype),
         out.dtype,
         (DType.I32,),
         f"({out.dtype.c_name})clamp({text}, {low}, {high})",
         compute,
-        needs=(TIMES, clamp_function()),
+        calls=(TIMES, CLAMP),
     )
     return Apply(function, (total,))
 
@@ -158,6 +158,6 @@ def _lower_place(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> 
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "fold": OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType)),
-    "place_of": OpKernel(wants=flat_wants, lower=_lower_place, dtypes=frozenset(DType)),
+    "fold": OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType)),
+    "place_of": OpKernel((Schedule("plain", flat_wants, _lower_place),), frozenset(DType)),
 }

@@ -14,14 +14,14 @@ from aot.ops.gain_control import (
     curved,
     place_of,
 )
-from codegen.instr.instruction import Function
-from codegen.instr.plain import expression_function
-from codegen.instr.signal import BIT_LENGTH
+from codegen.formats import RowFormat
+from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.signal import BIT_LENGTH
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Buffer, Declare, Element, For, Role, Stmt, Store, at, load
-from codegen.model import RowFormat
+from codegen.loops.ir import Apply, Buffer, Declare, Element, For, Function, Role, Stmt, Store, at, load
 
 _PLACE = expression_function(
     "gain_place",
@@ -29,7 +29,7 @@ _PLACE = expression_function(
     (DType.U32,),
     "a <= 2 ? (int32_t)a : 4 * bit_length(a) - 6",
     place_of,
-    needs=(BIT_LENGTH,),
+    calls=(BIT_LENGTH,),
 )
 _BEYOND = Function(
     "gain_beyond",
@@ -46,7 +46,7 @@ static inline int32_t gain_beyond(uint32_t noise)
 }
 """,
     beyond,
-    needs=(BIT_LENGTH,),
+    calls=(BIT_LENGTH,),
 )
 _CURVED = Function(
     "gain_between",
@@ -99,4 +99,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return flat_kernel(site, (xs, noise, gains), (For("i", ys.elements, body),), "the gains")
 
 
-KERNEL = OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType))
+KERNEL = OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType))

@@ -11,11 +11,12 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.gather import Gather
-from codegen.formats import Want, storage_dtype
+from codegen.formats import RowFormat, Want, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result, within
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import Nest, dense_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Binary,
@@ -33,7 +34,6 @@ from codegen.loops.ir import (
     load,
 )
 from codegen.loops.schedule import unroll_by
-from codegen.model import RowFormat
 
 _WORDS = 8  # moved in a turn
 _ROWS, _COLUMNS = 1, 2
@@ -167,6 +167,6 @@ def _times(number: Expr, factor: int) -> Expr:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "gather": OpKernel(wants=_wants, lower=_lower, dtypes=frozenset(DType)),
-    "gather_nd": OpKernel(wants=flat_wants, lower=_lower_nd, dtypes=frozenset(DType)),
+    "gather": OpKernel((Schedule("plain", _wants, _lower),), frozenset(DType)),
+    "gather_nd": OpKernel((Schedule("plain", flat_wants, _lower_nd),), frozenset(DType)),
 }

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.formats import geometry
+from codegen.formats import RowFormat, geometry
 from codegen.kernels.kernel import Site
-from codegen.model import RowFormat
 
 
 def row_fits(site: Site, position: int, x: RowFormat, y: RowFormat) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
 
 from aot.ir.graph import Array, Node
 from aot.ir.types import DType, TensorType
-from aot.target import Feature, Optimize, Target
-from codegen.formats import Want
+from aot.target import Optimize, Target
+from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.kernels.knobs import Point, Space
-from codegen.loops.ir import Proc
-from codegen.model import RowFormat
+from codegen.loops.ir import Buffer, Proc, Role
+
+_SCRATCH_ALIGN = 4
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Site:
     outputs: tuple[TensorType, ...]
     constants: Mapping[int, Array]  # by input position
     target: Target
+    math: ScalarMath  # what its core does in instructions of their own
     optimize: Optimize
     wide: bool  # rows may be wider than the values where that is faster
     tuned: Mapping[str, Point]  # by task
@@ -37,23 +40,6 @@ class Site:
     @property
     def macs(self) -> int:
         return self.node.op.cost(self.inputs, self.outputs).macs
-
-    @property
-    def are_bytes(self) -> bool:
-        """Whether data, weights and results are all i8: what most instructions are for."""
-        return {self.input(0).dtype, self.input(1).dtype, self.outputs[0].dtype} == {DType.I8}
-
-    @property
-    def mve(self) -> bool:
-        return self.target.has(Feature.MVE)
-
-    @property
-    def fpu(self) -> bool:
-        return self.target.has(Feature.FPU)
-
-    @property
-    def dsp(self) -> bool:
-        return self.target.has(Feature.DSP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +104,14 @@ class Accumulation:
         return self.elements * 4
 
 
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A schedule that would have come before the one that a kernel has, and why it did not."""
+
+    schedule: str
+    why: str
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A scheduled proc, how it meets the tensors, and its constants as the proc wants them stored."""
@@ -136,6 +130,7 @@ class Kernel:
     sketch: Point = field(default_factory=dict)  # of the space of its nest, where it has none of its own
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
     slowed_by_edges: bool = False  # rows with margins would be read faster
+    passed_over: tuple[PassedOver, ...] = ()
     whole: bool = False  # then `proc` runs once, over tensors in one piece
 
     @property
@@ -145,20 +140,22 @@ class Kernel:
             return (self.proc,)
         return (self.accumulation.start, self.proc, self.accumulation.finish)
 
+    @property
+    def scratch(self) -> Mapping[str, int]:
+        """Where each array that the procs work in begins, in bytes: one behind the other."""
+        sizes = {p.name: p.elements * p.dtype.bytes for p in _scratch_of(self.procs)}
+        ends = accumulate((aligned(size) for size in sizes.values()), initial=0)
+        return dict(zip(sizes, ends, strict=False))
 
-@dataclass(frozen=True)
-class OpKernel:
-    """The kernels of an op. `activations` are the input positions that are not constants."""
+    @property
+    def scratch_bytes(self) -> int:
+        return sum(aligned(p.elements * p.dtype.bytes) for p in _scratch_of(self.procs))
 
-    wants: Callable[[Site], tuple[Want | None, ...]]  # one per activation; None: any format will do
-    lower: Callable[[Site, Sequence[RowFormat], RowFormat], Kernel]
-    takes_rows: bool = False  # can read a flattened image by the rows of the image ...
-    takes_rows_at: Callable[[Site], bool] = lambda site: True  # ... at a node for which this holds
-    dtypes: frozenset[DType] = frozenset({DType.I8})  # that inputs and outputs may have
 
-    def wants_at(self, site: Site) -> tuple[Want | None, ...]:
-        """Of bare rows none above and below the image, where these can be a constant."""
-        wants = self.wants(site)
-        if not site.bare or site.target.constant_space:
-            return wants
-        return tuple(None if want is None else replace(want, top=0, bottom=0) for want in wants)
+def _scratch_of(procs: Sequence[Proc]) -> list[Buffer]:
+    return [param for proc in procs for param in proc.params if param.role is Role.SCRATCH]
+
+
+def aligned(size: int) -> int:
+    """Bytes up to where the next array may begin."""
+    return -(-size // _SCRATCH_ALIGN) * _SCRATCH_ALIGN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -38,9 +38,17 @@ class Space:
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """Every legal point, the default first, the others in the order of the knobs' values."""
+        return (self.default, *self._beside_default())
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether there is a legal point beside the default; found without making them all."""
+        return any(True for _ in self._beside_default())
+
+    def _beside_default(self) -> Iterator[Point]:
         values = product(*(knob.values for knob in self.knobs))
         every = (dict(zip((k.name for k in self.knobs), point, strict=True)) for point in values)
-        return (self.default, *(p for p in every if p != self.default and self.is_legal(p)))
+        return (p for p in every if p != self.default and self.is_legal(p))
 
     def holds(self, point: Point) -> bool:
         """Whether it sets this space's knobs, each to one of its values, and can be built."""

@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.l2_norm import LEAST_NORM, OUTPUT_BITS
+from aot.ops.l2_norm import LEAST_NORM, OUTPUT_BITS, L2Norm
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
-from codegen.instr.instruction import Function
-from codegen.instr.inverse_root import ROOT_MULT, ROOT_SHIFT
-from codegen.instr.plain import TIMES, expression_function
-from codegen.instr.real import literal, real_function
-from codegen.instr.requantise import clamp_function
+from codegen.formats import RowFormat
+from codegen.isa.plain.inverse_root import ROOT_MULT, ROOT_SHIFT
+from codegen.isa.plain.plain import TIMES, expression_function
+from codegen.isa.plain.real import literal, real_function
+from codegen.isa.plain.scalar_math import CLAMP
 from codegen.kernels.elementwise import wants_anything
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.kernels.vectors import K, vector_kernel
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
@@ -27,6 +28,7 @@ from codegen.loops.ir import (
     Const,
     Declare,
     For,
+    Function,
     Load,
     Place,
     Role,
@@ -35,7 +37,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 _NORM = real_function(
     "norm_of",
@@ -51,13 +52,26 @@ def _result(x: int, mult: int, shift: int) -> int:
     return min(max(int(scaled), -128), 127)
 
 
+def _unsigned_result(x: int, mult: int, shift: int) -> int:
+    scaled = multiply_by_quantized_multiplier(np.int64(x << OUTPUT_BITS), mult, shift)
+    return min(max(int(scaled), -128), 127)
+
+
 _SHARE = expression_function(
     "share_of_norm",
     DType.I8,
     (DType.I32,) * 3,
     f"(int8_t)clamp(times(a, b, c + {OUTPUT_BITS}), -128, 127)",
     _result,
-    needs=(TIMES, clamp_function()),
+    calls=(TIMES, CLAMP),
+)
+_UNSIGNED_SHARE = expression_function(
+    "unsigned_share_of_norm",
+    DType.I8,
+    (DType.I32,) * 3,
+    f"(int8_t)clamp(times(a * {1 << OUTPUT_BITS}, b, c), -128, 127)",
+    _unsigned_result,
+    calls=(TIMES, CLAMP),
 )
 
 
@@ -67,7 +81,9 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     steps: tuple[tuple[str, Function], ...] = (("norm", _NORM),)
     last: Function = _QUOTIENT
     if not is_real:
-        steps, last = (("mult", ROOT_MULT), ("shift", ROOT_SHIFT)), _SHARE
+        assert isinstance(site.node.op, L2Norm)
+        last = _UNSIGNED_SHARE if site.node.op.is_unsigned else _SHARE
+        steps = (("mult", ROOT_MULT), ("shift", ROOT_SHIFT))
     divisors = [(Buffer(name, total.dtype, 1, Role.LOCAL), function) for name, function in steps]
 
     def body(element: Callable[..., Load], place: Callable[[Affine], Place]) -> Sequence[Stmt]:
@@ -90,4 +106,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return vector_kernel(site, inputs[0], output, body, "vectors of length 1")
 
 
-KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))
+KERNEL = OpKernel((Schedule("plain", wants_anything, _lower),), frozenset({DType.I8, DType.F32}))

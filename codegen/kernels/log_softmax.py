@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 
 from aot.ir.types import DType
 from aot.ops.softmax import softmax_parameters
-from codegen.instr.log_softmax import LOGARITHM, least_of, log_share
-from codegen.instr.real import real_function
-from codegen.instr.softmax import exp_for_sum
+from codegen.formats import RowFormat
+from codegen.isa.plain.log_softmax import LOGARITHM, least_of, log_share
+from codegen.isa.plain.real import real_function
+from codegen.isa.plain.softmax import exp_for_sum
 from codegen.kernels.elementwise import wants_anything
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.kernels.vectors import K, vector_kernel
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
@@ -32,7 +34,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 _EXP = real_function("softmax_exp", "expf(v)", math.exp, ("math.h",))
 _LOG = real_function("softmax_log", "logf(v)", math.log, ("math.h",))
@@ -80,4 +81,4 @@ def _results(
     )
 
 
-KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))
+KERNEL = OpKernel((Schedule("plain", wants_anything, _lower),), frozenset({DType.I8, DType.F32}))

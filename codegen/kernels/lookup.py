@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.table import table_of
-from codegen.formats import Want, storage_dtype
+from codegen.formats import RowFormat, Want, storage_dtype
 from codegen.kernels.flip_sign import flip_sign_kernel, flips_sign
 from codegen.kernels.in_place import row_fits
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Binary, Buffer, Const, Element, Proc, Role, Store, at, load
-from codegen.model import RowFormat
 
 
 def site_table(site: Site) -> Array | None:
@@ -59,4 +59,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return lookup_kernel(site, table, inputs[0], output)
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.U8}))
+KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.U8}))

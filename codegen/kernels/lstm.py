@@ -18,11 +18,12 @@ from aot.ir.types import DType, TensorType
 from aot.ops.lstm import GATES, Lstm, LstmParameters
 from aot.ops.requant import quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
-from codegen.formats import Want, storage_dtype
-from codegen.instr.instruction import Function
-from codegen.instr.requantise import Requant, clamp_function, to_int8
-from codegen.instr.sigmoid_16 import sigmoid_of, tanh_of
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.isa.plain.requantise import Requant, to_int8
+from codegen.isa.plain.scalar_math import CLAMP
+from codegen.isa.plain.sigmoid_16 import sigmoid_of, tanh_of
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.kernels.unary import LOGISTIC, TANH
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
@@ -34,6 +35,7 @@ from codegen.loops.ir import (
     Declare,
     Expr,
     For,
+    Function,
     Place,
     Proc,
     Role,
@@ -42,7 +44,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 _ROW = RowAccess(stride=1, first=0, count=1)
 _INPUT, _FORGET, _CELL, _OUTPUT = range(GATES)
@@ -174,7 +175,7 @@ class _Nest:
             _requantised(total, (int(mult[first]), int(shift[first])), rounding=_op(self.site).rounding)
             for total, (mult, shift) in zip(sums, (p.from_input, p.from_hidden), strict=True)
         ]
-        total = Apply(clamp_function(), (Binary("+", *scaled), Const(_FULL[0]), Const(_FULL[1])))
+        total = Apply(CLAMP, (Binary("+", *scaled), Const(_FULL[0]), Const(_FULL[1])))
         return Apply(tanh_of(3, 0) if gate == _CELL else sigmoid_of(3, 0), (total,))
 
     def _parameters(self) -> LstmParameters:
@@ -220,7 +221,7 @@ class _IntegerTails:
         kept = _requantised(Binary("*", gates[_FORGET], cell), self.p.forget)
         added = _requantised(Binary("*", gates[_INPUT], gates[_CELL]), self.p.update)
         low, high = (-self.p.clip, self.p.clip) if self.p.clip else _FULL
-        return Apply(clamp_function(), (Binary("+", kept, added), Const(low), Const(high)))
+        return Apply(CLAMP, (Binary("+", kept, added), Const(low), Const(high)))
 
     def hidden(self, gate: Expr, cell: Expr) -> Expr:
         curve: Function = tanh_of(self.p.tanh_multiplier, self.p.tanh_right)
@@ -249,7 +250,7 @@ def _requantised(
         sum_dtype=DType.I64 if wide else DType.I32,
     )
     mult = int(reduced_multiplier(np.int64(mult))) if wide else mult
-    return Apply(to_int8(requant, dsp=False).store, (value, Const(mult), Const(-shift)))
+    return Apply(to_int8(requant).store, (value, Const(mult), Const(-shift)))
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16, DType.F32}))
+KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))

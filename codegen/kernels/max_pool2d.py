@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aot.ir.types import DType
 from aot.ops.activation import integer_clamp
-from codegen.formats import Want, storage_dtype
-from codegen.instr.scalar import clamp_to
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.isa.plain.scalar import clamp_to
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import unroll_space
 from codegen.kernels.pooling import (
     pool_access,
@@ -18,10 +19,10 @@ from codegen.kernels.pooling import (
     scheduled_pool,
     window_element,
 )
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, Const, Declare, For, Proc, Role, Store, at, load
 from codegen.loops.schedule import unroll_by
-from codegen.model import RowFormat
 
 
 def _least(site: Site) -> int:
@@ -33,6 +34,14 @@ def _wants(site: Site) -> tuple[Want | None, ...]:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    kernel = maxima(site, inputs, output)
+    space = unroll_space(f"{kernel.proc.name} {site.outputs[0].dtype.value}", output.channels)
+    point = space.chosen(site.tuned)
+    return replace(kernel, proc=unroll_by(kernel.proc, "c", point["unroll"]), space=space, point=point)
+
+
+def maxima(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    """A row of them, channel by channel."""
     op, (x,), y = pool_of(site), inputs, output
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, op.size[0])
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
@@ -47,18 +56,13 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
     loops = For("column", y.width, (For("c", y.channels, body),))
     name = f"max_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}"
-    space = unroll_space(f"{name} {site.outputs[0].dtype.value}", y.channels)
-    point = space.chosen(site.tuned)
-    proc = unroll_by(scheduled_pool(Proc(name, (xs, ys), (loops,)), op), "c", point["unroll"])
     return Kernel(
         schedule="plain",
         why="each result by itself",
-        proc=proc,
-        space=space,
-        point=point,
+        proc=scheduled_pool(Proc(name, (xs, ys), (loops,)), op),
         summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.said}.",
         access=pool_access(site),
     )
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))
+KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16}))

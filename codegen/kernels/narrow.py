@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
 from aot.ir.types import DType, TensorType
 from aot.ops.narrow import Narrow
-from codegen.instr.instruction import Function
-from codegen.instr.real import literal
+from codegen.formats import RowFormat
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.real import literal
 from codegen.kernels.elements import element_kernel, element_wants
-from codegen.kernels.kernel import Kernel, OpKernel, Site
-from codegen.loops.ir import Apply, Expr, Load
-from codegen.model import RowFormat
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.ir import Apply, Expr, Function, Load
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -30,7 +30,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _function(op: Narrow) -> Function:
-    name = f"narrow_{crc32(repr(op).encode()):08x}"
+    name = numbered_name("narrow", op)
     definition = f"""\
 /* a with {op.mantissa_bits} bits after its first, none less than 2^{op.least_exponent - op.mantissa_bits}. */
 static inline float {name}(float a)
@@ -58,4 +58,4 @@ def _meaning(op: Narrow) -> Callable[[Any], Any]:
     return compute
 
 
-KERNEL = OpKernel(wants=element_wants, lower=_lower, dtypes=frozenset({DType.F32}))
+KERNEL = OpKernel((Schedule("plain", element_wants, _lower),), frozenset({DType.F32}))

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from aot.ir.types import DType
 from aot.ops.pad import Pad
-from codegen.formats import Want, storage_dtype
+from codegen.formats import RowFormat, Want, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import Nest, dense_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Const, For, Proc, Role, Store, at, load
-from codegen.model import RowFormat
 
 
 def _op(site: Site) -> Pad:
@@ -66,5 +66,5 @@ def _flat(site: Site) -> Kernel:
     return flat_kernel(site, (xs,), (For("i", out.elements, (fill,)), *nest.loops(copy)), "a padding")
 
 
-_KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset(DType))
+_KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"pad": _KERNEL}

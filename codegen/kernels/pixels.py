@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from codegen.formats import RowFormat
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import For, Stmt
-from codegen.model import RowFormat
 
 
 def pixel_element(fmt: RowFormat) -> Affine:

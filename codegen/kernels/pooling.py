@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from aot.ops.pooling import Pool2d
-from codegen.formats import Want
+from codegen.formats import RowFormat, Want
 from codegen.kernels.kernel import RowAccess, Site
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Proc
 from codegen.loops.schedule import unroll
-from codegen.model import RowFormat
 
 _UNROLLED_TAPS = 8
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from aot.ir.types import DType
 from aot.ops.quantize import Quantize
 from aot.ops.requant import quant_of
-from codegen.instr.real import quantise_real, real_of
-from codegen.instr.rescale import requantise
+from codegen.formats import RowFormat
+from codegen.isa.plain.real import quantise_real, real_of
+from codegen.isa.plain.rescale import requantise
 from codegen.kernels.elementwise import applied, wants_anything
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
-from codegen.model import RowFormat
+from codegen.kernels.schedule import OpKernel, Schedule
 
 
 def _quantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -32,6 +33,6 @@ def _dequantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> K
 
 _DTYPES = frozenset({DType.I8, DType.U8, DType.I16, DType.I32, DType.F32})
 KERNELS: Mapping[str, OpKernel] = {
-    "dequantize": OpKernel(wants=wants_anything, lower=_dequantize, dtypes=_DTYPES),
-    "quantize": OpKernel(wants=wants_anything, lower=_quantize, dtypes=_DTYPES),
+    "dequantize": OpKernel((Schedule("plain", wants_anything, _dequantize),), _DTYPES),
+    "quantize": OpKernel((Schedule("plain", wants_anything, _quantize),), _DTYPES),
 }

@@ -11,12 +11,13 @@ from aot.ir.types import DType
 from aot.ops.activation import Activation
 from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING, pad, patches
-from codegen.formats import Want, geometry
-from codegen.instr.real import clamp_real, literal, real_function
+from codegen.formats import RowFormat, Want, geometry
+from codegen.isa.plain.real import clamp_real, literal, real_function
 from codegen.kernels.elementwise import wants_anything
-from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.pooling import pool_access, pool_of, window_element
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -33,7 +34,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 _REALS = frozenset({DType.F32})
 _LEAST = float(np.finfo(np.float32).min)
@@ -68,7 +68,7 @@ def _max_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
     name = f"max_pool2d_{op.size[0]}x{op.size[1]}_{y.channels}_by_{y.width}_reals"
     return Kernel(
         schedule="reals",
-        why="the only one",
+        why="its only schedule",
         proc=Proc(name, (xs, ys), (every_pixel(y, *body),)),
         summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.said}.",
         access=pool_access(site),
@@ -156,7 +156,7 @@ def _softmax(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     )
     return Kernel(
         schedule="reals",
-        why="the only one",
+        why="its only schedule",
         proc=Proc(f"softmax_{x.channels}_by_{x.width}_reals", (xs, ys), (For("column", x.width, body),)),
         summary=f"One row of a softmax: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
@@ -184,6 +184,6 @@ def _shares(site: Site) -> Array:
     return np.asarray(1 / counts, np.float32)
 
 
-AVERAGE_POOL2D = OpKernel(wants=_wants_zeros, lower=_average_pool2d, dtypes=_REALS)
-MAX_POOL2D = OpKernel(wants=_wants_least, lower=_max_pool2d, dtypes=_REALS)
-SOFTMAX = OpKernel(wants=wants_anything, lower=_softmax, dtypes=_REALS)
+AVERAGE_POOL2D = OpKernel((Schedule("f32", _wants_zeros, _average_pool2d),), _REALS)
+MAX_POOL2D = OpKernel((Schedule("f32", _wants_least, _max_pool2d),), _REALS)
+SOFTMAX = OpKernel((Schedule("f32", wants_anything, _softmax),), _REALS)

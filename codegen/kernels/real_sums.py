@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,11 +13,10 @@ from aot.ops.activation import Activation
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense, steps_of
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.target import Optimize
-from codegen.formats import Want
-from codegen.instr.real import clamp_real
-from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
-from codegen.kernels.real_tiles import depthwise_tile, dot_tile
+from codegen.formats import RowFormat, Want
+from codegen.isa.plain.real import clamp_real
+from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
@@ -31,12 +30,12 @@ from codegen.loops.ir import (
     For,
     Proc,
     Role,
+    Stmt,
     Store,
     at,
     load,
 )
 from codegen.loops.schedule import privatize, reorder, split, unroll
-from codegen.model import RowFormat
 
 _CHANNELS = 4  # sums in registers, so that each input is loaded once for all of them
 _ONE_ROW = (RowAccess(stride=1, first=0, count=1),)
@@ -125,10 +124,6 @@ def _clamped(site: Site, value: Expr) -> Expr:
     return value if op.activation is Activation.NONE else Apply(clamp_real(op.activation), (value,))
 
 
-def _has_tiles(site: Site) -> bool:
-    return site.fpu and site.optimize is not Optimize.SIZE
-
-
 def _tiled(proc: Proc) -> Proc:
     """Several channels side by side in the innermost loop."""
     proc = split(proc, "o", _CHANNELS, "ob", "oi")
@@ -151,7 +146,8 @@ def _padded(op: Conv2d | DepthwiseConv2d) -> tuple[Want | None, ...]:
     return (Want(dtype_bytes=4, left=left, right=right, top=top, bottom=bottom),)
 
 
-def _conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+def conv2d_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    """A row without a schedule."""
     op, (x,), w = site.node.op, inputs, site.constants[1]
     assert isinstance(op, Conv2d)
     channels, rows, columns, depth = w.shape
@@ -161,21 +157,29 @@ def _conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     inside = variable("r") * (columns * depth) + variable("t") * length + variable("k")
     window = _Window(rows, taps, length, pixel * x.x_step + variable("k"), variable("o") * reach + inside)
     name = f"conv2d_{rows}x{columns}_{depth}_to_{channels}_by_{y.width}_reals"
-    proc, sketch = _nest(name, _x(x, rows), _y(y), site, y, window), dot_tile(y.width, channels, length)
-    has_tiles = _has_tiles(site)
-    tile = f"{sketch['column']} pixels x {sketch['o']}" if has_tiles else f"{_CHANNELS}"
     return Kernel(
         schedule="reals",
-        why=f"{tile} channels at a time",
-        proc=proc if has_tiles else _tiled(proc),
-        sketch=sketch if has_tiles else {},
+        why="one result at a time",
+        proc=_nest(name, _x(x, rows), _y(y), site, y, window),
         summary=f"One row of a convolution: {rows}x{columns}, {depth} -> {channels}, {y.width} pixels.",
         access=(RowAccess(op.stride[0], -op.padding[0][0], rows, op.dilation[0]),),
         constants=_tables(site),
     )
 
 
+def _conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    kernel = conv2d_rows(site, inputs, y)
+    return replace(kernel, proc=_tiled(kernel.proc), why=f"{_CHANNELS} channels at a time")
+
+
 def _depthwise_conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    return depthwise_rows(site, inputs, y, ("column", "c", "m"))
+
+
+def depthwise_rows(
+    site: Site, inputs: Sequence[RowFormat], y: RowFormat, order: tuple[str, str, str]
+) -> Kernel:
+    """A row with the loops over pixels, channels and their filters in that order."""
     op, (x,), w = site.node.op, inputs, site.constants[1]
     assert isinstance(op, DepthwiseConv2d)
     rows, columns, channels = w.shape
@@ -189,22 +193,21 @@ def _depthwise_conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> 
     weight = variable("r") * (columns * channels) + t * channels + out
     window = _Window(rows, columns, 1, pixel * x.x_step + c * x.c_step, weight)
     begin: Expr = Const(0.0) if site.constants.get(2) is None else load(start, out)
-    body = (
+    body: tuple[Stmt, ...] = (
         Declare(total),
         Store(at(total), begin),
         _added(total, xs, ws, window),
         Store(at(ys, (column + y.left) * y.x_step + out * y.c_step), _clamped(site, load(total))),
     )
-    loops = For("column", y.width, (For("c", x.channels, (For("m", op.multiplier, body),)),))
-    if _has_tiles(site):
-        loops = For("c", x.channels, (For("m", op.multiplier, (For("column", y.width, body),)),))
+    extents = {"column": y.width, "c": x.channels, "m": op.multiplier}
+    for var in reversed(order):
+        body = (For(var, extents[var], body),)
     params = (xs, ys, ws) if site.constants.get(2) is None else (xs, ys, ws, start)
     name = f"depthwise_conv2d_{rows}x{columns}_{channels}_by_{y.width}_reals"
     return Kernel(
         schedule="reals",
-        why="the only one",
-        proc=Proc(name, params, (loops,)),
-        sketch=depthwise_tile(y.width, rows, columns) if _has_tiles(site) else {},
+        why="its only schedule",
+        proc=Proc(name, params, body),
         summary=f"One row of a depthwise convolution: {rows}x{columns}, {channels}, {y.width} pixels.",
         access=(RowAccess(op.stride[0], -op.padding[0][0], rows, op.dilation[0]),),
         constants=_tables(site),
@@ -271,7 +274,7 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     )
 
 
-def _wants_padding(site: Site) -> tuple[Want | None, ...]:
+def wants_padding(site: Site) -> tuple[Want | None, ...]:
     op = site.node.op
     assert isinstance(op, Conv2d | DepthwiseConv2d)
     return _padded(op)
@@ -281,6 +284,6 @@ def _wants_vector(site: Site) -> tuple[Want | None, ...]:
     return (Want(dtype_bytes=4),)
 
 
-CONV2D = OpKernel(wants=_wants_padding, lower=_conv2d, dtypes=_REALS)
-DEPTHWISE_CONV2D = OpKernel(wants=_wants_padding, lower=_depthwise_conv2d, dtypes=_REALS)
-DENSE = OpKernel(wants=_wants_vector, lower=_dense, takes_rows=True, dtypes=_REALS)
+CONV2D = OpKernel((Schedule("f32", wants_padding, _conv2d),), _REALS)
+DEPTHWISE_CONV2D = OpKernel((Schedule("f32", wants_padding, _depthwise_conv2d),), _REALS)
+DENSE = OpKernel((Schedule("f32", _wants_vector, _dense, reads_image_rows=lambda site: True),), _REALS)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from aot.ir.types import DType
 from aot.ops.rearrange import Loops, Rearrange, RowPicks, is_vector
-from codegen.formats import Geometry, Want, geometry, storage_dtype
+from codegen.formats import Geometry, RowFormat, Want, geometry, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import Nest, dense_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Load, Proc, Role, Stmt, Store, at, load
-from codegen.model import RowFormat
 
 
 def _op(site: Site) -> Rearrange:
@@ -45,7 +45,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         access = RowAccess(picks.stride, picks.first, picks.count, picks.step)
     return Kernel(
         schedule="copy",
-        why="the only one" if picks is None else "row by row",
+        why="its only schedule" if picks is None else "row by row",
         proc=Proc(f"rearrange_{y.channels}_by_{y.width}", (xs, ys), (body,)),
         summary=f"One row rearranged: {y.said}.",
         access=(access,),
@@ -90,5 +90,5 @@ def _vector(loops: Loops, xs: Buffer, x: RowFormat, ys: Buffer, y: RowFormat) ->
     return body
 
 
-_KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset(DType))
+_KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"rearrange": _KERNEL}

@@ -7,16 +7,28 @@ from collections.abc import Mapping, Sequence
 from aot.ir.types import DType
 from aot.ops.reduce import COLUMNS, ROWS, Mean, mean_parameters
 from aot.ops.requant import quant_of
-from codegen.formats import geometry, storage_dtype
-from codegen.instr.instruction import Function
-from codegen.instr.mean import stored_mean
-from codegen.instr.real import literal, real_function
+from codegen.formats import RowFormat, geometry, storage_dtype
+from codegen.isa.plain.mean import stored_mean
+from codegen.isa.plain.real import literal, real_function
 from codegen.kernels.elementwise import wants_anything
-from codegen.kernels.kernel import Accumulation, Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Accumulate, Apply, Buffer, Const, Declare, For, Proc, Role, Store, at, load
-from codegen.model import RowFormat
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Buffer,
+    Const,
+    Declare,
+    For,
+    Function,
+    Proc,
+    Role,
+    Store,
+    at,
+    load,
+)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -109,5 +121,5 @@ def _mean(site: Site) -> Function:
     return stored_mean(mean_parameters(x, out, count), zero_sum, quant_of(out).zero_point, out.dtype)
 
 
-_KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.I16, DType.F32}))
+_KERNEL = OpKernel((Schedule("plain", wants_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))
 KERNELS: Mapping[str, OpKernel] = {"mean": _KERNEL}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from aot.ir.graph import Array
 from aot.ir.types import TensorType
-from codegen.formats import storage_dtype
+from codegen.formats import RowFormat, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
-from codegen.model import RowFormat
 
 
 def relayout(tensor: TensorType, source: RowFormat, target: RowFormat) -> Kernel:
@@ -19,9 +18,9 @@ def relayout(tensor: TensorType, source: RowFormat, target: RowFormat) -> Kernel
     loops = For("column", source.width, (For("c", source.channels, (copy,)),))
     return Kernel(
         schedule="copy",
-        why=f"its readers want {_said(target)}",
+        why=f"its readers want {target.layout_said}",
         proc=Proc(f"copy_{source.channels}_by_{source.width}", (x, y), (loops,)),
-        summary=f"One row copied: {source.said}, as {_said(target)}.",
+        summary=f"One row copied: {source.said}, as {target.layout_said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )
 
@@ -62,8 +61,3 @@ def copy_constant_rows(tensor: TensorType, data: Array, target: RowFormat) -> Ke
 
 def _place(fmt: RowFormat) -> Affine:
     return (variable("column") + fmt.left) * fmt.x_step + variable("c") * fmt.c_step
-
-
-def _said(fmt: RowFormat) -> str:
-    order = "pixels" if fmt.c_step == 1 else "planes"
-    return f"{fmt.dtype_bytes * 8}-bit {order}"

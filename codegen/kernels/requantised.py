@@ -12,7 +12,8 @@ from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation, integer_clamp
 from aot.ops.requant import INT32_MAX, quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
-from codegen.instr.requantise import Requant, ToInt8, to_int8
+from codegen.isa.plain.requantise import Requant, ToInt8, to_int8
+from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Apply, Buffer, Declare, Expr, Load, Role, Stmt, Store, at, load
 
@@ -26,6 +27,7 @@ class Requantised:
     right: Array
     requant: Requant
     to_int8: ToInt8
+    sums_wrap: bool  # whether sums may leave 32 bits, which the reference keeps them in
 
     @property
     def tables(self) -> Mapping[str, Array]:
@@ -86,7 +88,7 @@ def requantised(
     out_type: TensorType,
     activation: Activation,
     rounding: RequantRounding,
-    dsp: bool,
+    math: ScalarMath,
 ) -> Requantised:
     """For weights whose first axis is the output channel."""
     start = folded_bias(weights, bias, quant_of(x_type).zero_point)
@@ -106,9 +108,12 @@ def requantised(
         sum_fits_30_bits=largest < 1 << 30,
         dtype=out_type.dtype,
         sum_dtype=DType.I32 if rounding is RequantRounding.DOUBLE else sum_dtype,
+        math=math,
     )
     start = start.astype(requant.sum_dtype.numpy)
-    return Requantised(start, mult.astype(np.int32), right.astype(np.int8), requant, to_int8(requant, dsp))
+    sums_wrap = requant.sum_dtype is DType.I32 and largest > INT32_MAX
+    scales = mult.astype(np.int32), right.astype(np.int8)
+    return Requantised(start, *scales, requant, to_int8(requant), sums_wrap)
 
 
 def folded_bias(weights: Array, bias: Array | None, zero_point: int) -> Array:

@@ -17,19 +17,11 @@ from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
 from aot.ops.pairs import add_parameters
 from aot.ops.requant import quant_of
-from aot.target import Optimize
-from codegen.formats import storage_dtype
-from codegen.instr.arithmetic import Result, sum_int8
-from codegen.instr.instruction import Function
+from codegen.formats import RowFormat, storage_dtype
+from codegen.isa.plain.arithmetic import Result, sum_int8
 from codegen.kernels.kernel import Site
 from codegen.loops.affine import Affine
-from codegen.loops.ir import Apply, Buffer, Expr, Role, load
-from codegen.model import RowFormat
-
-
-def makes_sums(site: Site) -> bool:
-    """Whether a convolution's store can make a sum, and does so faster."""
-    return site.dsp and not site.mve and site.wide and site.optimize is not Optimize.SIZE
+from codegen.loops.ir import Apply, Buffer, Expr, Function, Role, load
 
 
 def sums_in_stores(graph: Graph) -> Mapping[str, Node]:
@@ -87,11 +79,11 @@ def addend(made: TensorType, addition: Site, position: int, fmt: RowFormat) -> A
     assert isinstance(op, Add)
     parameters = add_parameters(made, other, out)
     zero_points = (quant_of(made).zero_point, quant_of(other).zero_point)
-    result = Result(quant_of(out).zero_point, *integer_clamp(op.activation, out))
+    result = Result(quant_of(out).zero_point, *integer_clamp(op.activation, out), addition.math)
     return Addend(
         row=Buffer("b", storage_dtype(other, fmt), fmt.row_elements, Role.ROWS),
         first=fmt.left * fmt.x_step,
         pixel_step=fmt.x_step,
         channel_step=fmt.c_step,
-        added=sum_int8("+", parameters, zero_points, result, addition.dsp),
+        added=sum_int8("+", parameters, zero_points, result),
     )

@@ -14,11 +14,13 @@ from aot.ir.graph import Array
 from aot.ir.types import DType
 from aot.ops.resize import FRACTION_BITS, Resize
 from aot.target import Optimize
-from codegen.formats import Want, storage_dtype
-from codegen.instr.instruction import Function
-from codegen.instr.plain import expression_function
+from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.isa.plain.plain import expression_function
+from codegen.isa.plain.scalar_math import ScalarMath
+from codegen.isa.plain.shares import rounded, rounded_share
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Apply,
@@ -29,6 +31,7 @@ from codegen.loops.ir import (
     Element,
     Expr,
     For,
+    Function,
     Proc,
     Role,
     Stmt,
@@ -37,7 +40,6 @@ from codegen.loops.ir import (
     load,
 )
 from codegen.loops.schedule import unroll_by
-from codegen.model import RowFormat
 
 _TURNS = 4  # of the loop over channels, written out
 _DTYPES = frozenset({DType.I8, DType.I16, DType.F32})
@@ -167,11 +169,11 @@ def _mix(site: Site, down: Expr, across: Expr) -> _Mix:
     weights = [Buffer(f"share{number}", DType.I32, 1, Role.LOCAL) for number in range(len(shares))]
     known = [(Declare(w), Store(at(w), share)) for w, share in zip(weights, shares, strict=True)]
     return _Mix(
-        _of_integers(dtype, site.dsp), tuple(map(load, weights)), tuple(s for pair in known for s in pair)
+        _of_integers(dtype, site.math), tuple(map(load, weights)), tuple(s for pair in known for s in pair)
     )
 
 
-def _of_integers(dtype: DType, dsp: bool) -> Function:
+def _of_integers(dtype: DType, math: ScalarMath) -> Function:
     """f(four pixels, the share of each) -> the result."""
     wide = DType.I32 if dtype is DType.I8 else DType.I64
     sum_text = " + ".join(
@@ -180,12 +182,12 @@ def _of_integers(dtype: DType, dsp: bool) -> Function:
     text = f"({dtype.c_name})rounded_share_{wide.value}({sum_text})"
 
     def compute(a: int, b: int, c: int, d: int, e: int, f: int, g: int, h: int) -> int:
-        return _rounded(a * e + b * f + c * g + d * h)
+        return rounded(a * e + b * f + c * g + d * h)
 
     types = (*(dtype,) * 4, *(DType.I32,) * 4)
     name = f"between_{dtype.value}"
-    rounding = _ROUNDING_BY_DSP if dsp and wide is DType.I32 else _rounding(wide)
-    return expression_function(name, dtype, types, text, compute, needs=(rounding,))
+    rounding = math.rounded_share if wide is DType.I32 else rounded_share(wide)
+    return expression_function(name, dtype, types, text, compute, calls=(rounding,))
 
 
 def _written_out(site: Site, proc: Proc) -> Proc:
@@ -222,32 +224,4 @@ def _real(a: float, b: float, c: float, d: float, e: float, f: float) -> float:
     return (a * (1 - f) + b * f) * (1 - e) + (c * (1 - f) + d * f) * e
 
 
-def _rounding(wide: DType) -> Function:
-    half = 1 << (2 * FRACTION_BITS - 1)
-    text = f"(a + {half} + (a >> {8 * wide.bytes - 1})) >> {2 * FRACTION_BITS}"
-    says = f"a / {2 * half}, half away from zero: a sign is -1."
-    return expression_function(f"rounded_share_{wide.value}", wide, (wide,), text, _rounded, says)
-
-
-_ROUNDING_BY_DSP = Function(
-    "rounded_share_i32",
-    DType.I32,
-    f"""\
-/* a / {1 << 2 * FRACTION_BITS}, half away from zero: SMMULR rounds up, a sign is -1. */
-static inline int32_t rounded_share_i32(int32_t a)
-{{
-    int32_t share;
-    __asm__("smmulr %0, %1, %2" : "=r"(share) : "r"(a + (a >> 31)), "r"({1 << 32 - 2 * FRACTION_BITS}));
-    return share;
-}}
-""",
-    lambda total: _rounded(total),
-)
-
-
-def _rounded(total: int) -> int:
-    magnitude = (abs(total) + (1 << (2 * FRACTION_BITS - 1))) >> (2 * FRACTION_BITS)
-    return magnitude if total > 0 else -magnitude
-
-
-KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=_DTYPES)
+KERNEL = OpKernel((Schedule("plain", _wants, _lower),), _DTYPES)

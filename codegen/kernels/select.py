@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aot.ir.types import DType
+from codegen.formats import RowFormat
 from codegen.kernels.elements import element_kernel, element_wants
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Choose, Expr, Load
-from codegen.model import RowFormat
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -21,5 +22,5 @@ def _chosen(values: Sequence[Load]) -> Expr:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "select": OpKernel(wants=element_wants, lower=_lower, dtypes=frozenset(DType))
+    "select": OpKernel((Schedule("plain", element_wants, _lower),), frozenset(DType))
 }

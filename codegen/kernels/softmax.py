@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from aot.ir.types import DType
 from aot.ops.softmax import Softmax, softmax_parameters
 from aot.ops.softmax_16 import difference_multiplier
-from codegen.formats import Want
-from codegen.instr.instruction import Function
-from codegen.instr.softmax import RECIPROCAL, RECIPROCAL_BITS, exp_for_sum, share
-from codegen.instr.softmax_16 import SUM_BITS, exp_of_difference_16, reciprocal_of_sum, share_of_sum
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.formats import RowFormat, Want
+from codegen.isa.plain.softmax import RECIPROCAL, RECIPROCAL_BITS, exp_for_sum, share
+from codegen.isa.plain.softmax_16 import SUM_BITS, exp_of_difference_16, reciprocal_of_sum, share_of_sum
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.kernels.vectors import K, vector_kernel
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
@@ -23,6 +23,7 @@ from codegen.loops.ir import (
     Const,
     Declare,
     For,
+    Function,
     Load,
     Place,
     Role,
@@ -31,7 +32,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
@@ -83,4 +83,4 @@ def _pieces(site: Site) -> _Pieces:
     )
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=frozenset({DType.I8, DType.I16}))
+KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16}))

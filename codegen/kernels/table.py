@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
+from aot.extensions import OPS, OpenTable, entry_of
 from codegen.kernels import (
     average_pool2d,
     batch_matmul,
@@ -47,9 +47,9 @@ from codegen.kernels import (
     windows,
 )
 from codegen.kernels.by_dtype import by_dtype
-from codegen.kernels.kernel import OpKernel
+from codegen.kernels.schedule import OpKernel
 
-KERNELS: Mapping[str, OpKernel] = MappingProxyType(
+KERNELS: Mapping[str, OpKernel] = OpenTable(
     {
         **binary.KERNELS,
         **combine.KERNELS,
@@ -88,5 +88,7 @@ KERNELS: Mapping[str, OpKernel] = MappingProxyType(
         "resize": resize.KERNEL,
         "softmax": by_dtype(softmax.KERNEL, real_pools.SOFTMAX),
         "windows": windows.KERNEL,
-    }
+    },
+    OPS,
+    entry_of("KERNEL", OpKernel),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from zlib import crc32
 
 import numpy as np
 
@@ -13,16 +12,17 @@ from aot.ops.activation import integer_clamp
 from aot.ops.op import Op
 from aot.ops.requant import quant_of
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh, argument_16, clamp_multiplier
-from codegen.instr.instruction import Function
-from codegen.instr.plain import TIMES, expression_function
-from codegen.instr.real import clamp_real, literal, real_function
-from codegen.instr.requantise import clamp_function
-from codegen.instr.scalar import parenthesised
-from codegen.instr.sigmoid_16 import sigmoid_of, tanh_of
+from codegen.formats import RowFormat
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.plain import TIMES, expression_function
+from codegen.isa.plain.real import clamp_real, literal, real_function
+from codegen.isa.plain.scalar_math import CLAMP, parenthesised
+from codegen.isa.plain.sigmoid_16 import sigmoid_of, tanh_of
 from codegen.kernels.elementwise import applied, wants_anything
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
-from codegen.model import RowFormat
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.ir import Function
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -60,8 +60,8 @@ def _wide_clamp(op: Clamp, x: TensorType, out: TensorType) -> Function:
     def compute(value: int) -> int:
         return int(op.reference([np.asarray([value], np.int16)], (x,), (out,))[0][0])
 
-    name = f"{op.activation.value}_{out.dtype.value}_{crc32(text.encode()):08x}"
-    return expression_function(name, out.dtype, (DType.I32,), text, compute, needs=(TIMES, clamp_function()))
+    name = numbered_name(f"{op.activation.value}_{out.dtype.value}", text)
+    return expression_function(name, out.dtype, (DType.I32,), text, compute, calls=(TIMES, CLAMP))
 
 
 def _wide_leaky(op: LeakyRelu, x: TensorType, out: TensorType) -> Function:
@@ -76,8 +76,8 @@ def _wide_leaky(op: LeakyRelu, x: TensorType, out: TensorType) -> Function:
     def compute(value: int) -> int:
         return int(op.reference([np.asarray([value], np.int16)], (x,), (out,))[0][0])
 
-    name = f"leaky_{out.dtype.value}_{crc32(text.encode()):08x}"
-    return expression_function(name, out.dtype, (DType.I32,), text, compute, needs=(TIMES, clamp_function()))
+    name = numbered_name(f"leaky_{out.dtype.value}", text)
+    return expression_function(name, out.dtype, (DType.I32,), text, compute, calls=(TIMES, CLAMP))
 
 
 def _real_function(op: Op) -> Function:
@@ -110,8 +110,8 @@ LOGISTIC = real_function("real_logistic", "1.0f / (1.0f + expf(-v))", _logistic,
 TANH = real_function("real_tanh", "tanhf(v)", math.tanh, includes=("math.h",))
 
 
-_KERNEL = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.F32}))
-_WIDE = OpKernel(wants=wants_anything, lower=_lower, dtypes=frozenset({DType.I8, DType.I16, DType.F32}))
+_KERNEL = OpKernel((Schedule("plain", wants_anything, _lower),), frozenset({DType.I8, DType.F32}))
+_WIDE = OpKernel((Schedule("plain", wants_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))
 KERNELS: Mapping[str, OpKernel] = {
     HardSwish.name: _KERNEL,
     **{op.name: _WIDE for op in (Clamp, LeakyRelu, Logistic, Tanh)},

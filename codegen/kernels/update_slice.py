@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aot.ir.types import DType
+from codegen.formats import RowFormat
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result, within
-from codegen.kernels.kernel import Kernel, OpKernel, Site
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import Nest, dense_strides
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Binary,
@@ -23,7 +25,6 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.model import RowFormat
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -55,5 +56,5 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "update_slice": OpKernel(wants=flat_wants, lower=_lower, dtypes=frozenset(DType))
+    "update_slice": OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType))
 }

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from codegen.formats import storage_dtype
+from codegen.formats import RowFormat, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Load, Place, Proc, Role, Stmt, at, load
-from codegen.model import RowFormat
 
 # (channel of the input, place of a channel of the result) -> the pixel's statements
 Body = Callable[[Callable[[Affine | int], Load], Callable[[Affine], Place]], Sequence[Stmt]]
@@ -31,7 +30,7 @@ def vector_kernel(site: Site, x: RowFormat, y: RowFormat, body: Body, what: str)
     pixels = For("column", x.width, tuple(body(element, place)))
     return Kernel(
         schedule="plain",
-        why="the only one",
+        why="its only schedule",
         proc=Proc(f"{site.node.op.name}_{x.channels}_by_{x.width}", (xs, ys), (pixels,)),
         summary=f"One row of {what}: {x.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from aot.ir.types import DType
-from aot.ops.op import Window
 from aot.ops.windows import Windows
-from codegen.formats import Want, geometry, storage_dtype
-from codegen.kernels.kernel import Kernel, OpKernel, RowAccess, Site
+from codegen.formats import RowFormat, Want, geometry, storage_dtype
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Stmt, Store, at, load
-from codegen.model import RowFormat
 
 _AT_ONCE = 8  # elements, where they become wider; others are copied by what the compiler knows for that
 _DTYPES = frozenset({DType.I8, DType.I16, DType.F32})
@@ -23,40 +22,42 @@ def _op(site: Site) -> Windows:
     return site.node.op
 
 
-def _window(site: Site) -> Window:
-    (window,) = _op(site).row_map(site.inputs, site.outputs)
-    assert window is not None
-    return window
+def _access(site: Site) -> RowAccess:
+    """The rows of the image that one window spans."""
+    op, columns = _op(site), site.input(0).shape[2]
+    first = -op.before // columns
+    last = (op.length - 1 - op.before) // columns
+    return RowAccess(op.step // columns, first, last - first + 1)
 
 
 def _wants(site: Site) -> tuple[Want | None, ...]:
     """Rows of zero points where windows reach beyond the line."""
-    window, rows = _window(site), geometry(site.input(0)).rows
-    end = (_op(site).rows - 1) * window.stride + window.offset + window.size
+    access, rows = _access(site), geometry(site.input(0)).rows
+    end = (_op(site).rows - 1) * access.stride + access.first + access.count
     return (
-        Want(dtype_bytes=site.input(0).dtype.bytes, top=max(0, -window.offset), bottom=max(0, end - rows)),
+        Want(dtype_bytes=site.input(0).dtype.bytes, top=max(0, -access.first), bottom=max(0, end - rows)),
     )
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    (x,), y, window = inputs, output, _window(site)
-    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, window.size)
+    (x,), y, access = inputs, output, _access(site)
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, access.count)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     return Kernel(
         schedule="copy",
         why="pixels that lie together are computed faster than one at a time",
         proc=Proc(f"windows_{y.channels}_by_{y.width}", (xs, ys), tuple(_copies(site, x, y, xs, ys))),
         summary=f"One row cut out of a line: {y.said}.",
-        access=(RowAccess(window.stride, window.offset, window.size),),
+        access=(access,),
     )
 
 
 def _copies(site: Site, x: RowFormat, y: RowFormat, xs: Buffer, ys: Buffer) -> Iterator[Stmt]:
     """Out of the first row what is wanted of it, all of those between, of the last its first pixels."""
-    window = _window(site)
-    skipped = -_op(site).before - window.offset * x.width
+    access = _access(site)
+    skipped = -_op(site).before - access.first * x.width
     head = min(x.width - skipped, y.width)
-    between = max(0, window.size - 2)
+    between = max(0, access.count - 2)
     yield _copy(x, y, xs, ys, Stretch(head, from_pixel=skipped))
     if between:
         row = variable("row")
@@ -92,4 +93,4 @@ def _copy(x: RowFormat, y: RowFormat, xs: Buffer, ys: Buffer, stretch: Stretch) 
     return For("column", stretch.pixels, (For("c", x.channels, (copy,)),))
 
 
-KERNEL = OpKernel(wants=_wants, lower=_lower, dtypes=_DTYPES)
+KERNEL = OpKernel((Schedule("plain", _wants, _lower),), _DTYPES)

@@ -58,9 +58,8 @@ class Affine:
         return self.constant + sum(factor * values[name] for name, factor in self.terms)
 
     def __str__(self) -> str:
-        """By what its numbers are called, which need not be their values."""
-        parts = [name if str(factor) == "1" else f"{name} * {factor}" for name, factor in self.terms]
-        if str(self.constant) != "0" or not parts:
+        parts = [name if factor == 1 else f"{name} * {factor}" for name, factor in self.terms]
+        if self.constant or not parts:
             parts.append(str(self.constant))
         return " + ".join(parts).replace("+ -", "- ")
 

@@ -15,23 +15,24 @@ not concern a kernel. Everything is frozen; schedule primitives build new procs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
 from aot.ir.types import DType
+from aot.target import Feature
 from codegen.loops.affine import Affine, to_affine
 
 
 class Role(Enum):
-    """Where a buffer lives and who owns it."""
+    """The memory that a buffer lives in, and its owner."""
 
     ROWS = "rows"  # array of pointers to input rows
     INPUT = "input"  # one input row, or a whole dense tensor
     OUTPUT = "output"  # one output row, or a whole dense tensor
     CONSTANT = "constant"  # weights and tables, passed by pointer so that equal shapes share code
-    STATE = "state"  # arena bytes that live from firing to firing
-    SCRATCH = "scratch"  # of an instruction's parameter: an array that the caller holds
+    STATE = "state"  # arena bytes that live from one step of a stage to the next
+    SCRATCH = "scratch"  # an array that the caller holds: of a proc, arena bytes that are free between steps
     LOCAL = "local"  # registers or stack, declared in the body
     VECTOR = "vector"  # of an instruction's parameter: a local that lives in a vector register
 
@@ -66,14 +67,20 @@ class Place:
         return self.index.variables | self.row.variables
 
 
-class Function(Protocol):
-    """A scalar function: what it means, and its name in C. Bodies come from codegen.instr."""
+@dataclass(frozen=True)
+class Function:
+    """A scalar function: its C text and what it computes. Two of one name are the same function."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def result(self) -> DType: ...
-    def meaning(self, *arguments: float) -> Any: ...  # of the result's type
+    name: str
+    result: DType
+    definition: str
+    compute: Callable[..., Any] = field(compare=False)
+    includes: tuple[str, ...] = ()
+    calls: tuple[Function, ...] = ()  # functions that the definition calls
+    needs: frozenset[Feature] = frozenset()  # of the core that runs the definition
+
+    def meaning(self, *arguments: float) -> Any:
+        return self.compute(*arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,26 +166,26 @@ class Accumulate:
     value: Expr
 
 
-class Instruction(Protocol):
-    """A piece of C together with the loop nest that says what it does (codegen.instr)."""
+@dataclass(frozen=True)
+class Instruction:
+    """A piece of C together with the loop nest `body` over `params` that says what it does.
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def params(self) -> tuple[Buffer, ...]: ...
-    @property
-    def body(self) -> tuple[Stmt, ...]: ...
-    @property
-    def numbers(self) -> tuple[tuple[str, int], ...]: ...
-    def with_numbers(
-        self, numbers: tuple[tuple[str, int], ...], params: tuple[Buffer, ...], body: tuple[Stmt, ...]
-    ) -> Instruction: ...
-    @property
-    def definition(self) -> str: ...
-    @property
-    def call(self) -> str: ...
-    @property
-    def machine_instructions(self) -> int: ...
+    In `call`, a parameter held in registers stands as {name[0]}, {name[1]}, ..., any other as a
+    pointer {name}; a number of the body that the function is told, and not written for, as {its name}.
+    `definition` is the C function that the call uses, printed once per file.
+    """
+
+    name: str
+    params: tuple[Buffer, ...]
+    body: tuple[Stmt, ...]
+    call: str
+    definition: str
+    includes: tuple[str, ...] = ()
+    # What the definition calls; it does so by name, and two of one name are the same.
+    calls: tuple[Instruction | Function, ...] = field(default=(), compare=False)
+    machine_instructions: int = 0  # that one call puts into the code, for estimates
+    numbers: tuple[tuple[str, int], ...] = ()
+    needs: frozenset[Feature] = field(default=frozenset(), compare=False)  # of the core that runs it
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class Nest:
 
     @property
     def open_numbers(self) -> Mapping[str, tuple[int, ...]]:
-        """What may be chosen, the nest as it is first: tiles, the order of the inner two loops, turns."""
+        """The choices, the nest as it is first: tiles, the order of the inner two loops, turns."""
         tiles = {loop.var: tuple(f for f in FACTORS if f <= loop.extent) for loop in self.around}
         order = {"order": (1, 2)} if len(self.around) > 1 else {}
         turns = math.prod(loop.extent for loop in self.reduced)
@@ -50,7 +50,7 @@ class Nest:
 
     @property
     def extents(self) -> Mapping[str, int]:
-        """Of the loops that the numbers divide."""
+        """Tiles of the loops that the numbers divide."""
         turns = math.prod(loop.extent for loop in self.reduced)
         return {**{loop.var: loop.extent for loop in self.around}, "turns": turns}
 
@@ -87,7 +87,7 @@ class Nest:
         return found
 
     def allows(self, numbers: Numbers) -> bool:
-        """Whether tiles are of neighbouring loops and their sums stay in registers."""
+        """True where tiles are of neighbouring loops and their sums stay in registers."""
         tiled = [n for n, loop in enumerate(self.around) if numbers[loop.var] > 1]
         near = len(tiled) <= 1 or (len(tiled) == _MOST_TILED and tiled[1] == tiled[0] + 1)
         return near and math.prod(numbers[loop.var] for loop in self.around) <= MOST_SUMS
@@ -108,13 +108,13 @@ def nest_of(proc: Proc) -> Nest | None:
 
 
 def _is_reduction(loop: For) -> bool:
-    """Whether its turns write one place."""
+    """True where all iterations of the loop write one place."""
     written = [s.place for s in walk(loop.body) if isinstance(s, Store | Accumulate)]
     return any(loop.var not in p.variables for p in written if p.buffer.role is not Role.LOCAL)
 
 
 def _is_free(stmt: Stmt) -> bool:
-    """Whether the order of elements is nobody's business."""
+    """True where the order of the elements does not matter."""
     if not isinstance(stmt, Store | Accumulate):
         return not isinstance(stmt, Invoke)
     read = {load.place.buffer.role for load in loads_of(stmt.value)}

@@ -38,7 +38,7 @@ class MismatchError(Exception):
 
 @dataclass
 class _Binding:
-    """What an attempt has found: target loops for pattern loops, a window for each parameter."""
+    """The findings of an attempt: target loops for pattern loops, a window for each parameter."""
 
     loops: dict[str, str] = field(default_factory=dict)
     # Loops that run once: their value is zero. Names mean nothing across the two sides.

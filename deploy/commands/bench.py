@@ -6,13 +6,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from boards.load import load_board
 from deploy import options
 from deploy.benching import BenchChoices, Cost, measure_cost
 from deploy.console import print_result, progress, table
-from deploy.line import line_choices
 from deploy.measure import Meter
-from deploy.settings import compile_options, tuning_records
+from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy bench kws.tflite vww.tflite --board mps2-an386 --json
@@ -48,7 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repeat", metavar="N", type=options.count, default=3, help="runs; the median counts"
     )
     options.add_compile_options(parser)
-    options.add_tuning_records(parser)
     options.add_toolchain(parser)
     options.add_line(parser)
     options.add_json(parser)
@@ -56,14 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     boards = [load_board(name) for name in arguments.board]
-    line = line_choices(arguments)
+    line = options.line_options(arguments)
     choices = BenchChoices(
-        compile_options(arguments),
+        options.compile_options(arguments),
         arguments.toolchain,
         line,
         arguments.repeat,
         arguments.layers,
-        tuning_records(arguments),
     )
     costs = []
     with progress("measuring", len(arguments.models) * len(boards)) as bar:

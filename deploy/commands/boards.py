@@ -11,12 +11,14 @@ from aot.errors import BoardError, OutputError, did_you_mean
 from aot.target import Region
 from boards.board import Board
 from boards.board_text import board_file, boards_table, size_text
-from boards.load import all_boards, load_board
+from boards.cores import core_names
 from boards.pack_index import chip_of, find_part
-from boards.schema import CORES, PLATFORMS
 from deploy import options
 from deploy.console import print_result, table
+from platforms import PLATFORMS
+from platforms.board_files import all_boards, load_board
 
+_OF_ONE_BOARD = ("ram", "pool", "constants", "tuning_records")  # the others say how --fits compiles
 EXAMPLE = """
 deploy boards list --core m4 --ram 64K --fits model.tflite
 deploy boards show mps2-an386
@@ -55,6 +57,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--flash", metavar="BYTES", type=options.size, default=unset, help="at least")
     parser.add_argument("--platform", metavar="P", default=unset, help="that this platform builds for")
     parser.add_argument("--fits", metavar="MODEL", type=Path, default=unset, help="that have room for it")
+    options.add_compile_options(parser, without=_OF_ONE_BOARD)
     parser.add_argument("--markdown", action="store_true", default=unset, help="as the README's table")
 
 
@@ -83,7 +86,8 @@ def _run_list(arguments: argparse.Namespace) -> None:
 
 def _core_names() -> tuple[str, ...]:
     """Short or whole, each once."""
-    return tuple(dict.fromkeys((*CORES, *(core.removeprefix("cortex-") for core in CORES))))
+    names = core_names()
+    return tuple(dict.fromkeys((*names, *(name.removeprefix("cortex-") for name in names))))
 
 
 def _require_known(what: str, name: str | None, known: Sequence[str] | Any) -> None:
@@ -94,18 +98,17 @@ def _require_known(what: str, name: str | None, known: Sequence[str] | Any) -> N
 
 
 def _print_fits(arguments: argparse.Namespace, boards: Sequence[Board]) -> None:
-    from codegen.model import CompileOptions
     from deploy.board_filter import fitting
     from deploy.inspect_facts import budget_facts
 
-    fits = fitting(boards, arguments.fits, CompileOptions())
+    fits = fitting(boards, arguments.fits, options.compile_options(arguments))
     found = [
         facts(fit.board) | {"memory": [budget_facts(budget) for budget in fit.report.budgets]} for fit in fits
     ]
     rows = [
         (
             fit.board.name,
-            fit.board.core,
+            fit.board.core.name,
             *(f"{b.needed_bytes:,} of {b.region.bytes:,} in {b.region.name}" for b in fit.report.budgets),
         )
         for fit in fits
@@ -127,7 +130,7 @@ def _run_search(arguments: argparse.Namespace) -> None:
 
 
 def _run_add(arguments: argparse.Namespace) -> None:
-    from codegen.whole_file import write_whole
+    from artifact.whole_file import write_whole
     from deploy.files import require_place
     from platforms.pack_cache import part_of_index, read_pack
 
@@ -142,7 +145,7 @@ def _run_add(arguments: argparse.Namespace) -> None:
     part = find_part(read_pack(pack), arguments.part, str(pack)) if pack else part_of_index(arguments.part)
     chip = chip_of(part, arguments.processor)
     write_whole(output, board_file(chip).encode())
-    print(f"{output}: {part.name}, {chip.core}, from {part.pack}\n\n{_page(load_board(str(output)))}")
+    print(f"{output}: {part.name}, {chip.core.name}, from {part.pack}\n\n{_page(load_board(str(output)))}")
 
 
 _ACTIONS = {"list": _run_list, "show": _run_show, "search": _run_search, "add": _run_add}
@@ -154,7 +157,7 @@ def facts(board: Board) -> dict[str, Any]:
         "name": board.name,
         "title": board.title,
         "mcu": board.mcu,
-        "core": board.core,
+        "core": board.core.name,
         "features": _features(board),
         "clock_hz": board.clock_hz,
         "ram_bytes": board.target.ram_bytes,
@@ -181,14 +184,14 @@ def _list(boards: Sequence[Board]) -> str:
 def _row(board: Board) -> tuple[str, ...]:
     target = board.target
     memory = (size_text(target.ram_bytes), size_text(target.flash_bytes))
-    return (board.name, board.core, *memory, _clock(board), board.status.value, board.title)
+    return (board.name, board.core.name, *memory, _clock(board), board.status.value, board.title)
 
 
 def _page(board: Board) -> str:
     console = board.console
     lines = (
         ("what it is", f"{board.title} ({board.mcu})"),
-        ("core", f"{board.core}, {_clock(board)}"),
+        ("core", f"{board.core.name}, {_clock(board)}"),
         ("features", ", ".join(_features(board)) or "none"),
         *((region.name, _region(region)) for region in board.regions),
         *([("console", f"{console.port}, {console.baud:,} baud, {_LINES[console.line]}")] if console else []),
@@ -215,7 +218,7 @@ def _named(platforms: Any) -> list[str]:
 
 
 def _features(board: Board) -> list[str]:
-    return sorted(feature.value for feature in board.features)
+    return sorted(board.features)
 
 
 def _region(region: Region) -> str:

@@ -6,13 +6,15 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from boards.load import load_board
+from codegen.job import import_model
+from codegen.kernels.tuning_records import Selection
 from codegen.model import LayerInfo
-from codegen.tuning_records import Selection
 from deploy import options
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
-from deploy.settings import compile_options, tuning_records
+from deploy.dumping import dump_stages, require_free
+from deploy.print_after import print_after, printed_if_refused
+from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy compile kws.tflite --board mps2-an386 -o kws.tar
@@ -25,14 +27,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", metavar="OUT.tar", dest="archive", type=Path, required=True, help="the archive to write"
     )
+    options.add_print_after(parser)
+    parser.add_argument(
+        "--dump",
+        metavar="DIR",
+        type=Path,
+        help="write the graph after each pass that changed it, layers and memory into a new folder",
+    )
     options.add_compile_options(parser)
-    options.add_tuning_records(parser)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    board, records = load_board(arguments.board), tuning_records(arguments)
-    compiled = compile_for(arguments.model, board, compile_options(arguments), records)
+    chosen = options.compile_options(arguments)
+    if arguments.dump:
+        require_free(arguments.dump)
+    with printed_if_refused(arguments.model, chosen, arguments.print_after):
+        compiled = compile_for(import_model(arguments.model, chosen), load_board(arguments.board), chosen)
+    print_after(compiled.steps, arguments.print_after)
+    if arguments.dump:
+        dump_stages(compiled, arguments.dump)
     compiled.save(arguments.archive)
     print_result(arguments.json, _facts(compiled, arguments.archive), _text(compiled, arguments.archive))
 

@@ -4,126 +4,118 @@ from __future__ import annotations
 
 import argparse
 import platform
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from textwrap import wrap
 
-from aot.errors import ToolError
-from boards.board import Board
-from boards.load import all_boards
+from boards.board_text import size_text
 from codegen.version import VERSION
-from deploy import options
+from deploy import machine
 from deploy.console import print_result, table
-from deploy.reach import can_be_reached, platform_for
-from platforms.arduino_tools import WAY_OUT, found_tools
-from platforms.runners import RUNNERS
-from platforms.runners.runner import choose_runner, runner_named
-from platforms.toolchains import all_found
-from platforms.zephyr_tools import find_west
+from deploy.machine import Ability, Port, Program
+from deploy.options import add_json
+from deploy.supported import is_supported
+from platforms.board_files import all_boards, load_board
 
-_OTHERS = "For every other board of deploy boards, models can be compiled and inspected."
+_LINE = 100
+_OTHERS = (
+    "Models can be compiled for every board of deploy boards; deploy doctor --board B says what B lacks."
+)
 EXAMPLE = """
 deploy doctor
+deploy doctor --board nano-33-ble
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A compiler or runner, on this machine or missing."""
-
-    kind: str  # "compiler", "builder" or "runner"
-    name: str
-    found: bool
-    says: str  # its version, or how to get it
-
-
-@dataclass(frozen=True, slots=True)
-class Ability:
-    """What this machine can do for one board."""
-
-    board: str
-    compiler: str | None  # that would be used; None: there is none
-    runner: str | None
-    lacks: tuple[str, ...]  # ways to get what is missing
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_json(parser)
+    parser.add_argument("--board", metavar="B", help="what is here for that board alone")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    programs = (*_compilers(), *_runners())
-    abilities = [_ability(board) for board in all_boards() if can_be_reached(board)]
+    if arguments.board:
+        _run_one(arguments)
+        return
+    programs, known = machine.programs(), all_boards()
+    abilities = [machine.ability(board) for board in known if is_supported(board)]
+    ports, packages, cache = machine.ports(known), machine.packages(), machine.cache()
     facts = {
         "solder": VERSION,
         "python": platform.python_version(),
         "programs": [asdict(program) for program in programs],
         "boards": [asdict(ability) for ability in abilities],
+        "ports": [asdict(port) for port in ports],
+        "packages": packages,
+        "cache": asdict(cache),
     }
-    print_result(arguments.json, facts, _page(programs, abilities))
-
-
-def _compilers() -> list[Program]:
-    return (
-        [
-            Program("compiler", name, chain is not None, chain.version if chain else "not found")
-            for name, chain in all_found()
-        ]
-        + [
-            Program("builder", name, bool(version), version or f"not found: {WAY_OUT.splitlines()[0]}")
-            for name, version in found_tools().items()
-        ]
-        + [_west()]
+    parts = (
+        f"Solder {VERSION} on Python {platform.python_version()}",
+        _programs(programs),
+        *_missing_runners(programs),
+        *filter(None, _boards(abilities)),
+        _OTHERS,
+        _ports(ports),
+        _packages(packages),
+        f"kept firmware  {cache.builds} builds, {size_text(cache.bytes)} in {cache.folder}",
     )
+    print_result(arguments.json, facts, "\n\n".join(parts))
 
 
-def _west() -> Program:
-    """Zephyr's builder, of use only with a tree."""
-    try:
-        return Program("builder", "west", True, find_west().version)
-    except ToolError as error:
-        return Program("builder", "west", False, f"{error.where or error.what}: {error.hint.splitlines()[0]}")
-
-
-def _runners() -> list[Program]:
-    lacks = {name: runner_named(name).missing() for name in RUNNERS}
-    return [Program("runner", name, not lack, lack or "ready") for name, lack in lacks.items()]
-
-
-def _ability(board: Board) -> Ability:
-    compiler, no_compiler = _tried(lambda: platform_for(board).toolchain(board).name)
-    runner, no_runner = _tried(lambda: choose_runner(board))
-    return Ability(board.name, compiler, runner, tuple(filter(None, (no_compiler, no_runner))))
-
-
-def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
-    """What was found, or how to get what is lacking."""
-    try:
-        return find(), ""
-    except ToolError as error:
-        return None, error.hint.partition("\n")[0] or error.where.replace("\n", ", ") or error.what
-
-
-def _page(programs: Sequence[Program], abilities: Sequence[Ability]) -> str:
-    head = f"Solder {VERSION} on Python {platform.python_version()}"
-    found = [("ok" if p.found else "--", p.kind, p.name, p.says) for p in programs]
-    ways = {way: n + 1 for n, way in enumerate(dict.fromkeys(way for a in abilities for way in a.lacks))}
-    boards = [
-        (
-            "--" if a.lacks else "ok",
-            a.board,
-            a.compiler or "none",
-            a.runner or "none",
-            ", ".join(f"({ways[way]})" for way in a.lacks),
-        )
-        for a in abilities
+def _run_one(arguments: argparse.Namespace) -> None:
+    board = load_board(arguments.board)
+    found, here = machine.ability(board), [p for p in machine.ports([board]) if p.boards]
+    rows = [
+        ("board", f"{board.name}: {board.title}"),
+        ("compiler", found.compiler or "none"),
+        ("runner", found.runner or "none"),
+        ("port", ", ".join(port.device for port in here) or "none with its USB ids"),
+        *(("lacks", way) for way in found.lacks),
     ]
-    tables = (
-        table(("", "what", "name", "found"), found),
-        table(("", "board", "compiler", "runner", "lacks"), boards),
+    facts = asdict(found) | {"ports": [asdict(port) for port in here]}
+    print_result(arguments.json, facts, "\n".join(f"{head:<9} {says}" for head, says in rows))
+
+
+def _programs(programs: Sequence[Program]) -> str:
+    """What is there. Missing compilers and builders are told with the boards that need them."""
+    return table(("what", "name", "found"), [(p.kind, p.name, p.says) for p in programs if p.found])
+
+
+def _missing_runners(programs: Sequence[Program]) -> Iterator[str]:
+    rows = [
+        (program.name, program.says) for program in programs if program.kind == "runner" and not program.found
+    ]
+    if rows:
+        yield table(("not here", "how to get it"), rows)
+
+
+def _boards(abilities: Sequence[Ability]) -> Iterator[str]:
+    """Those that lack the same builder share a paragraph; what one board lacks is said by --board."""
+    yield _listed("ready", [a.board for a in abilities if not a.lacks])
+    yield _listed(
+        "built for, but no runner is here", [a.board for a in abilities if a.compiler and not a.runner]
     )
-    return "\n\n".join((head, *tables, *_notes(ways), _OTHERS))
+    for way in dict.fromkeys(a.lacks[0] for a in abilities if not a.compiler):
+        names = [a.board for a in abilities if not a.compiler and a.lacks[0] == way]
+        yield f"{_listed('not built for', names)}\n  {way}"
 
 
-def _notes(ways: Mapping[str, int]) -> list[str]:
-    """What the boards lack, each once: most lack the same."""
-    return ["\n".join(f"({number}) {way}" for way, number in ways.items())] if ways else []
+def _ports(ports: Sequence[Port]) -> str:
+    if not ports:
+        return "serial ports   none on the USB"
+    rows = [(p.device, p.usb, p.serial or "none", ", ".join(p.boards) or "not known") for p in ports]
+    return table(("serial port", "USB", "serial number", "board"), rows)
+
+
+def _packages(packages: dict[str, bool]) -> str:
+    there = [name for name, is_there in packages.items() if is_there]
+    absent = [name for name, is_there in packages.items() if not is_there]
+    says = f"packages       {', '.join(there) or 'no optional ones'}"
+    return f"{says}\n  not here:    {', '.join(absent)} (pip install 'solder[NAME]')" if absent else says
+
+
+def _listed(head: str, names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    return "\n".join(
+        wrap(f"{head}: {', '.join(names)}", _LINE, subsequent_indent="  ", break_on_hyphens=False)
+    )

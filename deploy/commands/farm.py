@@ -6,10 +6,10 @@ import argparse
 import sys
 import time
 
-from boards.load import load_board
 from deploy import options
-from deploy.reach import platform_for
-from platforms.runners.runner import ANYWHERE, Where, choose_runner
+from deploy.supported import platform_for
+from platforms.board_files import load_board
+from platforms.runners.runner import ANY_BOARD, BoardSelector, choose_runner
 from platforms.tuning.farm import farm
 
 EXAMPLE = """
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     board = load_board(arguments.board)
     platform_for(board)
     choose_runner(board)
-    boards = [Where(serial) for serial in arguments.serial] or [ANYWHERE] * arguments.boards
+    boards = [BoardSelector(serial) for serial in arguments.serial] or [ANY_BOARD] * arguments.boards
     with farm(board, boards, arguments.host, arguments.port) as cluster:
         try:
             print(f"{cluster.scheduler_address}  {len(boards)} x {board.name}", flush=True)

@@ -11,7 +11,7 @@ from deploy import options
 from deploy.console import print_result
 from deploy.firmware import build_project, project_board
 from platforms.base import BuildChoices
-from platforms.runners.runner import Where, choose_dry, choose_runner, emulator_named, flash_commands, run_all
+from platforms.runners.runner import choose_dry, choose_runner, emulator_named, flash_commands, run_all
 
 EXAMPLE = """
 deploy flash kws-firmware --dry-run
@@ -21,8 +21,7 @@ deploy flash kws-firmware --dry-run
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_project(parser)
     options.add_toolchain(parser)
-    options.add_runner(parser)
-    options.add_where(parser)
+    options.add_line(parser, ("runner", "serial", "port"), can_attach=False)
     options.add_dry_run(parser)
     options.add_json(parser)
 
@@ -30,11 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     board, platform = project_board(arguments.directory)
     choose = choose_dry if arguments.dry_run else choose_runner
-    name = choose(board, arguments.runner)
+    chosen = options.line_options(arguments)
+    name = choose(board, chosen.runner)
     elf = platform.program(arguments.directory)
     if not arguments.dry_run:
         elf = build_project(platform, arguments.directory, board, BuildChoices(arguments.toolchain)).elf
-    commands = flash_commands(name, elf, board, Where(arguments.serial, arguments.port))
+    commands = flash_commands(name, elf, board, chosen.where)
     if not arguments.dry_run:
         run_all(commands)
     lines = [shlex.join(argv) for argv in commands]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from boards.load import load_board
 from deploy import options
 from deploy.console import print_result
 from deploy.inspecting import inspect_file
-from deploy.settings import compile_options
+from deploy.print_after import print_after, printed_if_refused
+from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy inspect kws.tflite --board mps2-an386 --layers
@@ -20,19 +20,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="MODEL|OUT.tar", type=Path, help="a .tflite or .onnx file, or an archive"
     )
-    options.add_board(parser, required=False, instead="; without one nothing is said of fitting")
+    options.add_board(
+        parser,
+        required=False,
+        instead="; the exit status is 1 where it has no room; without one nothing is said of fitting",
+    )
     parser.add_argument("--layers", action="store_true", help="also a line for each layer")
     parser.add_argument("--memory", action="store_true", help="also a map of the arena over time")
     parser.add_argument("--svg", metavar="FILE", type=Path, help="draw that map as a picture into a file")
+    options.add_explain(parser)
+    options.add_print_after(parser)
     options.add_compile_options(parser)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     board = load_board(arguments.board) if arguments.board is not None else None
-    found = inspect_file(arguments.file, board, compile_options(arguments))
+    chosen = options.compile_options(arguments)
+    with printed_if_refused(arguments.file, chosen, arguments.print_after):
+        found = inspect_file(arguments.file, board, chosen)
     if arguments.svg:
         found.draw(arguments.svg)
+    if arguments.print_after:
+        print_after(found.steps_of(arguments.print_after), arguments.print_after)
+    steps = found.steps_of(arguments.explain) if arguments.explain else ()
     print_result(
-        arguments.json, found.as_json(arguments.memory), found.page(arguments.layers, arguments.memory)
+        arguments.json,
+        found.as_json(arguments.memory, steps),
+        found.page(arguments.layers, arguments.memory, steps),
     )
+    found.require_fit()

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import sys
 from collections.abc import Callable
 
+from aot.printable import printable
 from deploy import options
 from deploy.firmware import build_project, project_board
 from platforms.base import BuildChoices
 from platforms.folder import read_project
 from platforms.project import App
 from platforms.rpc.frame import Decoder
-from platforms.runners.runner import Where
 from platforms.transport.base import LineClosedError, Transport
 from platforms.transport.trace import describe
 
@@ -26,14 +27,15 @@ _READ_S = 1.0  # how long one read may wait; monitoring goes on after it
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_project(parser)
     options.add_toolchain(parser)
-    options.add_reach(parser)
+    options.add_line(parser, ("runner", "serial", "port"))
 
 
 def run(arguments: argparse.Namespace) -> None:
     board, platform = project_board(arguments.directory)
     firmware = build_project(platform, arguments.directory, board, BuildChoices(arguments.toolchain))
-    show = _show_packets() if read_project(arguments.directory).app is App.RPC else _show_text
-    line = platform.open_line(firmware, board, arguments.runner, Where(arguments.serial, arguments.port))
+    show = _show_packets() if read_project(arguments.directory).app is App.RPC else _show_text()
+    chosen = options.line_options(arguments)
+    line = platform.open_line(firmware, board, chosen.runner, chosen.where)
     try:
         print(f"{line.name} is connected; Ctrl-C ends", file=sys.stderr)
         _copy(line, show)
@@ -50,9 +52,23 @@ def _copy(line: Transport, show: Callable[[bytes], None]) -> None:
         show(line.read(_READ_BYTES, _READ_S))
 
 
-def _show_text(received: bytes) -> None:
-    sys.stdout.buffer.write(received)
-    sys.stdout.buffer.flush()
+def _show_text() -> Callable[[bytes], None]:
+    """What a program prints is passed on as it is; on a terminal it may not give the terminal commands."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def show(received: bytes) -> None:
+        if sys.stdout.isatty():
+            print(harmless(decoder.decode(received)), end="", flush=True)
+        else:
+            sys.stdout.buffer.write(received)
+            sys.stdout.buffer.flush()
+
+    return show
+
+
+def harmless(text: str) -> str:
+    """Lines and tabs stay; other commands to a terminal are spelled out."""
+    return "".join(letter if letter in "\n\r\t" else printable(letter) for letter in text)
 
 
 def _show_packets() -> Callable[[bytes], None]:

@@ -6,12 +6,12 @@ import argparse
 import shlex
 from pathlib import Path
 
-from boards.load import load_board
-from codegen.archive import read_archive
+from artifact.archive import read_archive
 from deploy import options
 from deploy.console import print_result
-from deploy.firmware import archive_source
-from deploy.reach import platform_for
+from deploy.firmware import source_for
+from deploy.supported import platform_for
+from platforms.board_files import load_board
 from platforms.project import App, share_firmware
 
 EXAMPLE = """
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     archive, *others = (read_archive(path) for path in (arguments.archive, *arguments.others))
     board = load_board(arguments.board)
     platform = platform_for(board, arguments.platform)
-    source = share_firmware(archive_source(archive, board), [archive_source(o, board) for o in others])
+    source = share_firmware(source_for(archive, board), [source_for(other, board) for other in others])
     platform.generate(source, arguments.directory, board, App(arguments.app))
     facts = {
         "directory": str(arguments.directory),

@@ -7,13 +7,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from aot.errors import OutputError
-from codegen.memory_text import shortened
-from codegen.whole_file import write_whole
+from artifact.memory_text import shortened
+from artifact.whole_file import write_whole
+from codegen.options import OPTIONS
 from deploy import options
 from deploy.calibration import LABELS, read_calibration
 from deploy.console import print_result, table
 from deploy.files import require_place
-from deploy.quantizing import METHODS, Quantized, as_tflite, model_slots, quantize, with_integers_outside
+from deploy.quantizing import METHODS, Quantized, as_tflite, model_specs, quantize, with_integers_outside
 
 EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
@@ -44,15 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="float32",
         help="what inputs and outputs are; int8 spares the board the conversion (default: float32)",
     )
-    options.add_shape(parser)
+    options.add_option(parser, OPTIONS["shape"])
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     _require_known_name(arguments.output)
     require_place(arguments.output, _is_quantised, "a model that was quantised before")
-    shapes = dict(arguments.shape)
-    slots = model_slots(arguments.model, shapes)
+    shapes = options.compile_options(arguments).shapes
+    slots = model_specs(arguments.model, shapes)
     calibration = read_calibration(arguments.data, slots)
     made = quantize(arguments.model, calibration, arguments.method, shapes)
     if arguments.io == "int8":

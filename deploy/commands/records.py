@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError, OutputError
-from codegen.tuning_records import TuningRecord, read_records
-from codegen.whole_file import write_whole
+from artifact.whole_file import write_whole
+from codegen.kernels.tuning_records import TuningRecord, read_records
 from deploy import options
 from deploy.console import print_result, table
 from deploy.files import require_place

@@ -11,12 +11,9 @@ from deploy import options
 from deploy.console import print_result, progress, table
 from deploy.device import open_device
 from deploy.firmware import Ready, build, prepare
-from deploy.line import line_choices
 from deploy.measure import Measured, Meter, run_series, spread
 from deploy.results import require_results_place, write_results
 from deploy.samples import Samples, read_samples
-from deploy.settings import compile_options
-from deploy.tensors import remote_slots
 from platforms.base import BuildChoices
 
 EXAMPLE = """
@@ -58,12 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     if arguments.output:
         require_results_place(arguments.output)
-    prepared = prepare(arguments.source, arguments.board, compile_options(arguments))
+    prepared = prepare(arguments.source, arguments.board, options.compile_options(arguments))
     if prepared.inputs is not None:
         read_samples(arguments.inputs, prepared.inputs)  # complains before anything is built
     ready = build(prepared, BuildChoices(arguments.toolchain)).asked_for(arguments.model)
-    with open_device(ready, line_choices(arguments)) as device:
-        samples = read_samples(arguments.inputs, remote_slots(device.model.inputs))
+    with open_device(ready, options.line_options(arguments)) as device:
+        samples = read_samples(arguments.inputs, device.model.inputs)
         with progress("running", len(samples) * arguments.repeat) as bar:
             measured = run_series(device, samples, arguments.repeat, bar.step)
     if arguments.output:
@@ -87,8 +84,8 @@ def _facts(
         "repeat": arguments.repeat,
         **times,
         "outputs": [
-            {"name": slot.name, "dtype": str(slot.dtype), "shape": list(slot.shape)}
-            for slot in measured.slots
+            {"name": spec.name, "dtype": str(spec.dtype), "shape": list(spec.shape)}
+            for spec in measured.specs
         ],
         "output_file": str(arguments.output) if arguments.output else None,
     }

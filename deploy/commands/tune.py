@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
-from boards.load import load_board
-from codegen.tuning_records import read_records
+from codegen.job import read_job
+from codegen.kernels.tuning_records import read_records
 from deploy import options
 from deploy.console import print_result
-from deploy.settings import compile_options
 from deploy.tuning import TuneChoices, Tuning, begin, tune_model
 from deploy.tuning_table import live, text
-from platforms.runners.runner import Where
+from platforms.board_files import load_board
 from platforms.tuning.auto import schedule_text
 from platforms.tuning.search import Progress
 from platforms.tuning.tuners import TUNERS
@@ -39,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=tuple(TUNERS),
         help="how points are chosen; model where the package lightgbm is installed, else ga",
     )
-    parser.add_argument("--tasks", metavar="LIST", default="", help="only these, as 1,3-5; see --list")
+    parser.add_argument(
+        "--tasks", metavar="LIST", default="", help="only these, as 1,3-5 or 2- (2 and up); see --list"
+    )
     parser.add_argument(
         "--early-stop", metavar="N", type=options.count, help="leave a task after N trials without a gain"
     )
@@ -62,25 +63,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also print the best schedules of loop nests that have none by hand, as Python",
     )
-    options.add_compile_options(parser)
+    options.add_compile_options(parser, without=("tuning_records",))  # it makes them
     options.add_toolchain(parser)
-    options.add_runner(parser)
-    options.add_where(parser)
+    options.add_line(parser, ("runner", "serial", "port"), can_attach=False)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     board = load_board(arguments.board)
     choices = _choices(arguments)
+    file = arguments.records if arguments.list else _records(arguments)
+    job = read_job(arguments.model, board.target, options.compile_options(arguments), board=board.name)
     if arguments.list:
-        has_records = arguments.records is not None and arguments.records.exists()
-        records = read_records(arguments.records) if has_records else ()
-        tuning = begin(arguments.model, board, compile_options(arguments), choices, records)
+        records = read_records(file) if file is not None and file.exists() else ()
+        tuning = begin(job, board, choices, records)
     else:
         with live(arguments.trials) as on_begin:
-            tuning = tune_model(
-                arguments.model, board, compile_options(arguments), choices, _records(arguments), on_begin
-            )
+            tuning = tune_model(job, board, choices, file, on_begin)
     shown = _text(tuning) + (_schedules(tuning) if arguments.schedules else "")
     print_result(arguments.json, _facts(tuning), shown)
 
@@ -93,6 +92,7 @@ def _records(arguments: argparse.Namespace) -> Path:
 
 
 def _choices(arguments: argparse.Namespace) -> TuneChoices:
+    line = options.line_options(arguments)
     return TuneChoices(
         trials=arguments.trials,
         tuner=arguments.tuner,
@@ -104,8 +104,8 @@ def _choices(arguments: argparse.Namespace) -> TuneChoices:
         prior=arguments.prior,
         seed=arguments.seed,
         toolchain=arguments.toolchain,
-        runner=arguments.runner,
-        where=Where(arguments.serial, arguments.port),
+        runner=line.runner,
+        where=line.where,
         place=arguments.place,
         farm=arguments.farm,
     )

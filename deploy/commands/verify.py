@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from boards.load import load_board
+from codegen.job import import_model
 from deploy import options
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
-from deploy.line import line_choices
 from deploy.samples import RANDOM_SAMPLES, Samples, random_samples, read_samples
-from deploy.settings import compile_options, tuning_records
-from deploy.tensors import graph_slots
 from deploy.verifying import verify_model
+from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy verify kws.tflite --board mps2-an386 --layers
@@ -33,22 +31,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--layers", action="store_true", help="compare every layer, name the first that differs"
     )
     options.add_compile_options(parser)
-    options.add_tuning_records(parser)
     options.add_toolchain(parser)
     options.add_line(parser)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    board, records = load_board(arguments.board), tuning_records(arguments)
-    compiled = compile_for(arguments.model, board, compile_options(arguments), records)
+    chosen = options.compile_options(arguments)
+    compiled = compile_for(import_model(arguments.model, chosen), load_board(arguments.board), chosen)
     samples = _samples(arguments.inputs, compiled)
-    line = line_choices(arguments)
-    verdict = verify_model(arguments.model, compiled, samples, arguments.layers, arguments.toolchain, line)
+    line = options.line_options(arguments)
+    verdict = verify_model(compiled, samples, arguments.layers, arguments.toolchain, line)
     print_result(arguments.json, verdict.as_json(), str(verdict))
     verdict.require_equal()
 
 
 def _samples(path: Path | None, compiled: Compiled) -> Samples:
-    slots = graph_slots(compiled.model.graph, compiled.model.graph.inputs)
-    return read_samples(path, slots) if path else random_samples(slots, RANDOM_SAMPLES)
+    specs = compiled.artifact.facts.inputs
+    return read_samples(path, specs) if path else random_samples(specs, RANDOM_SAMPLES)

@@ -12,22 +12,21 @@ from pathlib import Path
 import numpy as np
 
 from aot.errors import DeployError
-from aot.frontend.load import load_model
-from aot.ir.graph import Array
+from aot.ir.graph import Array, Graph
 from boards.board import Board
-from boards.load import load_board
-from codegen.model import CompileOptions
+from codegen.job import import_model
+from codegen.options import CompileOptions
 from deploy.benching import BenchChoices, Cost, measure_cost
 from deploy.compare import differences, reference_outputs
 from deploy.compiling import compile_for
 from deploy.console import progress, table
 from deploy.device import open_device
 from deploy.firmware import build, prepare_compiled
-from deploy.line import LineChoices
+from deploy.line import LineOptions
 from deploy.measure import Measured, Meter, run_series
 from deploy.samples import Samples, read_samples
-from deploy.tensors import remote_slots
 from platforms.base import BuildChoices
+from platforms.board_files import load_board
 from platforms.runners.runner import choose_runner
 
 HERE = Path(__file__).parent
@@ -84,19 +83,19 @@ def page(trial: Trial) -> str:
 
 def try_board(board: Board) -> Trial:
     """Compiles, builds and runs; every step is one that the commands of `deploy` take too."""
-    compiled = compile_for(MODEL, board, CompileOptions())
+    compiled = compile_for(import_model(MODEL, CompileOptions()), board, CompileOptions())
     ready = build(prepare_compiled(compiled), BuildChoices())
-    with open_device(ready, LineChoices()) as device:
-        samples = read_samples(HERE / "digits_test.npz", remote_slots(device.model.inputs))
+    with open_device(ready, LineOptions()) as device:
+        samples = read_samples(HERE / "digits_test.npz", device.model.inputs)
         with progress(f"running on {board.name}", len(samples)) as bar:
             measured = run_series(device, samples, 1, bar.step)
-    choices = BenchChoices(CompileOptions(), toolchain=None, line=LineChoices(), repeat=1, layers=False)
+    choices = BenchChoices(CompileOptions(), toolchain=None, line=LineOptions(), repeat=1, layers=False)
     return Trial(
         cost=measure_cost(MODEL, board, choices),
         runner=choose_runner(board),
         samples=len(samples),
         right=count_right(measured, np.load(HERE / "digits_labels.npy")),
-        equal=is_equal(measured, samples),
+        equal=is_equal(compiled.job.model.graph, measured, samples),
     )
 
 
@@ -105,9 +104,9 @@ def count_right(measured: Measured, labels: Array) -> int:
     return int(np.sum(np.array(answers) == labels))
 
 
-def is_equal(measured: Measured, samples: Samples) -> bool:
-    expected = reference_outputs(load_model(MODEL), samples)
-    return not differences(expected, measured.outputs, measured.slots)
+def is_equal(graph: Graph, measured: Measured, samples: Samples) -> bool:
+    expected = reference_outputs(graph, samples)
+    return not differences(expected, measured.outputs, measured.specs)
 
 
 if __name__ == "__main__":

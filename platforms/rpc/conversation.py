@@ -19,11 +19,13 @@ from platforms.transport.base import Clock, Transport
 
 T = TypeVar("T")
 DEFAULT_DEADLINES = Deadlines()
+ADDRESSABLE_BYTES = 1 << 32
+_BRING_DATA = (Message.READ, Message.FETCH)  # of the requests that are made in pieces
 FASTER = (2_000_000, 1_000_000, 921_600, 460_800, 230_400)
 
 
 def drop_log(_line: str) -> None:
-    """For callers that do not want to hear the device's log."""
+    """Drops a line of the device's log."""
 
 
 def random_token() -> int:
@@ -42,12 +44,15 @@ class Conversation:
         new_token: Callable[[], int] = random_token,
         locate: failures.Locate = failures.nowhere,
         expected: Expected | None = None,
+        memory_bytes: int = ADDRESSABLE_BYTES,
     ) -> None:
+        """`memory_bytes` is the board's RAM: no tensor can be larger."""
         self._exchange = Exchange(line, deadlines, clock, on_log)
         self._deadlines = deadlines
         self._new_token = new_token
         self._locate = locate
         self._expected = expected
+        self._memory_bytes = memory_bytes
         self._hello: Hello | None = None
         self._id = 0
         self._sequence = 0
@@ -61,11 +66,11 @@ class Conversation:
         self._exchange.line.close()
 
     def write_memory(self, address: int, data: bytes) -> bool:
-        """Past the device's server, where the line has a way; whether it has."""
+        """Writes past the device's server. Returns whether the line has a way to do so."""
         return self._exchange.line.write_memory(address, data)
 
     def rest(self) -> bool:
-        """Nothing will be asked for a while; whether the device stands still meanwhile."""
+        """Tells the line that nothing will be asked for a while. Returns whether the device stands still."""
         return self._exchange.line.rest()
 
     def hello(self) -> Hello:
@@ -132,10 +137,10 @@ class Conversation:
         self._sequence = (self._sequence + 1) % SEQUENCE_MODULUS
         return Packet(message, self._sequence, self._id, payload)
 
-    def _request(self, message: Message, payload: bytes, operation: str) -> bytes:
-        """The reply's payload, once the request has been carried out."""
+    def _request(self, message: Message, payload: bytes, operation: str, runs: int = 1) -> bytes:
+        """The reply's payload, once the request has been carried out, which takes so many runs."""
         request = self._next(message, payload)
-        effort = self._exchange.begin(operation, self._deadlines.answer_s)
+        effort = self._exchange.begin(operation, self._deadlines.answer_s, runs)
         reply = None
         while reply is None:
             reply = self._attempt(request, effort)
@@ -145,6 +150,7 @@ class Conversation:
         self, message: Message, operation: str, total: int, piece: Callable[[int, int], bytes]
     ) -> bytes:
         """Transfers `total` bytes, in smaller pieces while the line damages the larger ones."""
+        brings_data = message in _BRING_DATA
         received: list[bytes] = []
         offset = 0
         while offset < total or not received:
@@ -157,10 +163,17 @@ class Conversation:
                 if reply is None:
                     self._chunk = self._chunk.after_damage()
                     count = min(self._chunk.bytes, count)
-            received.append(self._accepted(reply, operation))
+            received.append(self._piece(reply, operation, count if brings_data else 0))
             self._chunk = self._chunk.after_success()
             offset += count
         return b"".join(received)
+
+    def _piece(self, reply: Packet, operation: str, count: int) -> bytes:
+        """The data of a reply that must bring so much: a device cannot make the host take more."""
+        data = self._accepted(reply, operation)
+        if len(data) != count:
+            raise failures.malformed(operation, self.line_name, f"{count} bytes expected, {len(data)} came")
+        return data
 
     def _attempt(self, request: Packet, effort: Effort) -> Packet | None:
         try:

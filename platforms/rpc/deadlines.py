@@ -1,4 +1,4 @@
-"""How long to wait for what a device does."""
+"""The times, in seconds, to wait for a device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """In seconds."""
+    """The longest waits, in seconds."""
 
     hello_s: float = 10.0  # a board may sit in its boot loader first
     answer_s: float = 5.0  # for a request that needs no computing

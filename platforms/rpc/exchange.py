@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from platforms.rpc import failures
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.frame import Damage, Decoder, encode_frame
+from platforms.rpc.messages import text_of
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import Notice
 from platforms.transport.base import Clock, Transport
 
 READ_BYTES = 4096
+LOG_LINES = 200  # of the device's log that are shown during one request; more is a device gone wild
 GARBAGE_BYTES = 256  # of what is no frame, kept for the message
 PROMPT_RETRIES = 16  # so often is a request sent again at once after damage; more is endless noise
 QUIET_S = 0.002  # after that, only when no byte has come for so long
@@ -33,13 +35,15 @@ class DeviceBooted(Exception):  # noqa: N818 - an event on the line; the session
 
 @dataclass(slots=True)
 class Effort:
-    """What is being tried, until when, and what came instead of an answer so far."""
+    """A request under way: its deadline, and what came instead of an answer so far."""
 
     operation: str
     deadline_s: float
     give_up_at: float
     began_at: float
     retry_s: float
+    runs: int = 1  # that the device may still say it is working on: each has a deadline of its own
+    logged: int = 0
     tries: int = 0
     damaged: int = 0
     garbage: bytearray = field(default_factory=bytearray)
@@ -47,7 +51,7 @@ class Effort:
 
 @dataclass(slots=True)
 class Heard:
-    """What a stretch of bytes from the line amounts to, for the request under way."""
+    """The meaning of some received bytes for the request under way."""
 
     reply: Packet | None = None
     damaged: bool = False
@@ -74,10 +78,10 @@ class Exchange:
         kept = keeps_deadline and self.deadlines.device_run_s > 0
         self._run_s = self.deadlines.kept_run_s if kept else self.deadlines.run_s
 
-    def begin(self, operation: str, deadline_s: float) -> Effort:
-        return Effort(
-            operation, deadline_s, self._clock() + deadline_s, self._clock(), self.deadlines.retry_s
-        )
+    def begin(self, operation: str, deadline_s: float, runs: int = 1) -> Effort:
+        """`runs` is how often the device says that it begins to compute, before it answers."""
+        now_s = self._clock()
+        return Effort(operation, deadline_s, now_s + deadline_s, now_s, self.deadlines.retry_s, runs)
 
     def ask(self, request: Packet, effort: Effort) -> Packet:
         """The reply; raises DeviceSilentError when none comes in time, DeviceBooted when it starts anew."""
@@ -108,7 +112,7 @@ class Exchange:
             self.line.set_rate(self._first_rate)
 
     def _listen(self, request: Packet, effort: Effort, sending_s: float) -> Heard:
-        """Until there is a reply, or it is time to ask again: after a while, or after damage."""
+        """Receives until there is a reply, or it is time to ask again: after a while or after damage."""
         heard = Heard()
         quiet_s = 0.0 if effort.tries < PROMPT_RETRIES else QUIET_S
         resend_at = self._clock() + sending_s + effort.retry_s
@@ -121,14 +125,15 @@ class Exchange:
             self._sort(self._decoder.feed(received), request, effort, heard)
             if heard.reply is None and heard.boot_nonce is not None:
                 raise DeviceBooted(heard.boot_nonce)
-            if heard.is_working:
-                heard.is_working = False
+            if heard.is_working and effort.runs:
                 self._await_work(effort)
                 resend_at = self._clock() + effort.retry_s
+            heard.is_working = False
         return heard
 
     def _await_work(self, effort: Effort) -> None:
         """The request has arrived: the computing has its own deadline, and there is no hurry to ask again."""
+        effort.runs -= 1
         effort.deadline_s = self._run_s
         effort.give_up_at = self._clock() + self._run_s
         effort.retry_s = self.deadlines.retry_most_s
@@ -145,14 +150,14 @@ class Exchange:
                 self._note(item, effort)
                 heard.damaged = True
             else:
-                self._take(Packet.unpack(item), request, heard)
+                self._take(Packet.unpack(item), request, effort, heard)
 
     @staticmethod
     def _note(damage: Damage, effort: Effort) -> None:
         effort.damaged += 1
         effort.garbage += damage.received[: GARBAGE_BYTES - len(effort.garbage)]
 
-    def _take(self, packet: Packet, request: Packet, heard: Heard) -> None:
+    def _take(self, packet: Packet, request: Packet, effort: Effort, heard: Heard) -> None:
         if packet.answers(request):
             heard.reply = packet
         elif packet.says_working_on(request):
@@ -160,11 +165,18 @@ class Exchange:
         elif packet.kind == Notice.DAMAGED:
             heard.damaged = True
         elif packet.kind == Notice.LOG:
-            self._on_log(packet.payload.decode("utf-8", "replace"))
+            self._log(text_of(packet.payload), effort)
         elif packet.kind == Notice.BOOTED:
             heard.boot_nonce = int.from_bytes(packet.payload, "little")
 
+    def _log(self, text: str, effort: Effort) -> None:
+        effort.logged += 1
+        if effort.logged <= LOG_LINES:
+            self._on_log(text)
+        elif effort.logged == LOG_LINES + 1:
+            self._on_log(f"(more than {LOG_LINES} lines during {effort.operation}: the rest is not shown)")
+
 
 def line_s(line: Transport, count: int) -> float:
-    """How long this many bytes are on the line."""
+    """The seconds that so many bytes take on the line; 0 where the line has no rate."""
     return count * BITS_PER_BYTE / line.bits_per_second if line.bits_per_second else 0.0

@@ -80,7 +80,7 @@ def wrong_protocol(line: str, hello: Hello, expected: Expected | None) -> WrongP
 
 
 def _both(line: str, on_board: str, expected: Expected | None) -> str:
-    """What is there beside what should be there."""
+    """Two lines: the firmware on the board, and the firmware that is expected."""
     lines = [line, f"on the board: {on_board}"]
     return "\n".join(lines if expected is None else [*lines, f"expected: {expected}"])
 
@@ -89,7 +89,7 @@ Locate = Callable[[int], str]
 
 
 def nowhere(_address: int) -> str:
-    """For callers that have no program to look an address up in."""
+    """Stands in for a look-up where there is no program to look an address up in."""
     return ""
 
 
@@ -111,7 +111,7 @@ def reset_during(operation: str, line: str, hello: Hello, locate: Locate = nowhe
 
 
 def _whereabouts(fault: FaultRecord, locate: Locate) -> tuple[str, str]:
-    """Where it happened in words, and what helps where the words are few."""
+    """The place of a fault in words, and a hint where the words alone do not help."""
     if fault.pc != 0:
         name, address, at = "pc", fault.pc, "in"
     elif fault.lr != 0:  # a full stack has no room for the pc; the call that filled it is still there

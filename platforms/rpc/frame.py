@@ -91,5 +91,5 @@ class Decoder:
 
     @property
     def unfinished(self) -> bytes:
-        """What has come since the last zero."""
+        """The bytes that have come since the last zero."""
         return bytes(self._pending)

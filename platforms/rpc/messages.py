@@ -6,7 +6,18 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from platforms.rpc.protocol import MOST_HASHES, PROTOCOL_VERSION, Capability, Reset, Tensors
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import TensorType
+from aot.printable import printable
+from platforms.rpc.protocol import (
+    ELEMENT_TYPES,
+    MOST_HASHES,
+    MOST_NUMBERED,
+    PROTOCOL_VERSION,
+    Capability,
+    Reset,
+    Tensors,
+)
 
 HASH_BYTES = 8  # of each model in hello and describe
 PROFILE_ENTRY = struct.Struct("<QI")
@@ -14,6 +25,11 @@ PROFILE_ENTRY = struct.Struct("<QI")
 
 class MalformedPayloadError(ValueError):
     """A payload is shorter than its kind."""
+
+
+def text_of(said: bytes) -> str:
+    """The text that a device sent, safe to be shown on a terminal."""
+    return printable(said.decode("utf-8", "replace"))
 
 
 @dataclass(slots=True)
@@ -35,9 +51,9 @@ class Fields:
         return bytes(taken)
 
     def take_text(self) -> str:
-        """All that is left."""
-        text, self.rest = self.rest.decode("utf-8", "replace"), b""
-        return text
+        """Takes all that is left, as a text."""
+        text, self.rest = self.rest, b""
+        return text_of(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +77,7 @@ class FaultRecord:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Who is there."""
+    """The device's answer to a greeting: its firmware, memory and abilities."""
 
     protocol: int
     build_id: str
@@ -105,17 +121,6 @@ def named(model: str, model_hash: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteTensor:
-    """An input or output as the firmware describes it; `dtype` is the number in solder_model.h."""
-
-    name: str
-    dtype: int
-    shape: tuple[int, ...]
-    arena_offset: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class RemoteModel:
     """A model in the firmware."""
 
@@ -124,13 +129,13 @@ class RemoteModel:
     hash: bytes
     arena_bytes: int
     layer_count: int
-    inputs: tuple[RemoteTensor, ...] = ()
-    outputs: tuple[RemoteTensor, ...] = ()
+    inputs: tuple[TensorSpec, ...] = ()
+    outputs: tuple[TensorSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelHead:
-    """What a describe request says of the model itself."""
+    """The part of a description that is about the model itself."""
 
     hash: bytes
     arena_bytes: int
@@ -152,7 +157,7 @@ class Timing:
 
     @property
     def net_ticks(self) -> tuple[int, ...]:
-        """What the runs themselves took; 0 where that is less than the counter and the measuring can tell."""
+        """The ticks of the runs without those of measuring; 0 where the difference is too small to tell."""
         return tuple(max(0, ticks - self.empty_ticks) for ticks in self.ticks)
 
 
@@ -194,7 +199,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What was loaded at the slot's start and must not change."""
+    """The code at the slot's start, which must not change."""
 
     bytes: int
     crc32: int
@@ -221,12 +226,13 @@ def unpack_hello(payload: bytes) -> Hello:
     """The first two fields are the same in all versions; the others only in ours."""
     fields = Fields(payload)
     protocol, length = fields.take("HB")
-    build_id = fields.take_bytes(length).decode("utf-8", "replace")
+    build_id = text_of(fields.take_bytes(length))
     if protocol != PROTOCOL_VERSION:
         return Hello(protocol, build_id)
     boot_nonce, boots, payload_bytes, capabilities, arena_bytes = fields.take("IIHHI")
     fault = FaultRecord(*fields.take("9I"))
     (model_count,) = fields.take("H")
+    _require_at_most(MOST_NUMBERED, model_count, "models")
     return Hello(
         protocol,
         build_id,
@@ -245,18 +251,31 @@ def pack_describe(model: int, what: Tensors, index: int = 0) -> bytes:
     return struct.pack("<BBB", model, what, index)
 
 
+def _require_at_most(most: int, count: int, what: str) -> None:
+    if count > most:
+        raise MalformedPayloadError(f"at most {most} {what} expected, {count} are announced")
+
+
 def unpack_model_head(payload: bytes) -> ModelHead:
     fields = Fields(payload)
     model_hash = fields.take_bytes(HASH_BYTES)
     arena_bytes, inputs, outputs, layers = fields.take("IHHH")
+    _require_at_most(MOST_NUMBERED, inputs, "inputs")
+    _require_at_most(MOST_NUMBERED, outputs, "outputs")
     return ModelHead(model_hash, arena_bytes, inputs, outputs, layers, fields.take_text())
 
 
-def unpack_tensor(payload: bytes) -> RemoteTensor:
+def unpack_tensor(payload: bytes) -> TensorSpec:
+    """An input or output; the device also says where in the arena it lies, which only it needs."""
     fields = Fields(payload)
-    dtype, rank, arena_offset, size = fields.take("BBII")
+    number, rank, _, size = fields.take("BBII")
     shape = fields.take(f"{rank}I")
-    return RemoteTensor(fields.take_text(), dtype, shape, arena_offset, size)
+    if number not in ELEMENT_TYPES:
+        raise MalformedPayloadError(f"{number} is no element type's number")
+    tensor = TensorSpec(fields.take_text(), TensorType(ELEMENT_TYPES[number], shape))
+    if tensor.bytes != size:
+        raise MalformedPayloadError(f"{tensor} has {tensor.bytes} bytes, not {size}")
+    return tensor
 
 
 def pack_write(model: int, tensor: int, offset: int, data: bytes) -> bytes:
@@ -275,10 +294,15 @@ def pack_time(model: int, number: int, repeat: int) -> bytes:
     return struct.pack("<BHB", model, number, repeat)
 
 
-def unpack_timing(payload: bytes) -> Timing:
+def unpack_timing(payload: bytes, repeat: int) -> Timing:
     fields = Fields(payload)
     code, hz, bits, empty = fields.take("iIBQ")
-    return Timing(code, hz, bits, empty, fields.take(f"{len(fields.rest) // 8}Q"))
+    ticks = len(fields.rest) // 8
+    if ticks != repeat:
+        raise MalformedPayloadError(f"{repeat} times expected, {ticks} came")
+    if not hz or not 1 <= bits <= 64:
+        raise MalformedPayloadError(f"a counter of {bits} bits at {hz} Hz measures nothing")
+    return Timing(code, hz, bits, empty, fields.take(f"{ticks}Q"))
 
 
 def pack_profile(model: int, first_layer: int) -> bytes:

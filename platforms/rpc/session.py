@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from aot.errors import InputError
+from aot.ir.tensor_spec import TensorSpec
 from platforms.rpc import failures, messages
 from platforms.rpc.conversation import Conversation
 from platforms.rpc.messages import (
@@ -15,7 +16,6 @@ from platforms.rpc.messages import (
     Expected,
     LayerProfile,
     RemoteModel,
-    RemoteTensor,
     Slot,
     Stats,
     Timing,
@@ -24,10 +24,10 @@ from platforms.rpc.protocol import MOST_REPEATS, Message, Reset, Tensors
 
 
 class Session(Conversation):
-    """What can be asked of the device. Starts with hello()."""
+    """The requests to the device as methods. A session starts with hello()."""
 
     def describe(self) -> tuple[RemoteModel, ...]:
-        """All models in the firmware."""
+        """Asks for the descriptions of all models in the firmware."""
         return tuple(self._describe_model(number) for number in range(self._greeted().model_count))
 
     def _describe_model(self, number: int) -> RemoteModel:
@@ -37,8 +37,12 @@ class Session(Conversation):
         outputs = tuple(self._describe_tensor(number, Tensors.OUTPUT, i) for i in range(head.output_count))
         return RemoteModel(number, head.name, head.hash, head.arena_bytes, head.layer_count, inputs, outputs)
 
-    def _describe_tensor(self, number: int, what: Tensors, index: int) -> RemoteTensor:
-        return self._unpacked("describe", messages.unpack_tensor, self._describe(number, what, index))
+    def _describe_tensor(self, number: int, what: Tensors, index: int) -> TensorSpec:
+        tensor = self._unpacked("describe", messages.unpack_tensor, self._describe(number, what, index))
+        if tensor.bytes > self._memory_bytes:
+            sizes = f"{tensor.bytes:,} bytes announced, {self._memory_bytes:,} of RAM on the board"
+            raise failures.malformed("describe", self.line_name, f'"{tensor.name}", {sizes}')
+        return tensor
 
     def _describe(self, number: int, what: Tensors, index: int) -> bytes:
         return self._request(Message.DESCRIBE, messages.pack_describe(number, what, index), "describe")
@@ -73,17 +77,15 @@ class Session(Conversation):
         def piece(offset: int, count: int) -> bytes:
             return messages.pack_read(model.number, index, offset, count)
 
-        data = self._in_pieces(Message.READ, f'read of "{tensor.name}"', tensor.bytes, piece)
-        if len(data) != tensor.bytes:
-            raise failures.malformed(
-                "read", self.line_name, f"{tensor.bytes} bytes expected, {len(data)} came"
-            )
-        return data
+        return self._in_pieces(Message.READ, f'read of "{tensor.name}"', tensor.bytes, piece)
 
     def run(self, model: RemoteModel) -> Timing:
         """Runs the model once on the inputs written before; they are spent by it, the outputs can be read."""
         reply = self._request(Message.RUN, messages.pack_run(model.number), f'run of "{model.name}"')
-        return self._unpacked("run", messages.unpack_timing, reply)
+        return self._timing("run", reply, 1)
+
+    def _timing(self, operation: str, reply: bytes, repeat: int) -> Timing:
+        return self._unpacked(operation, lambda payload: messages.unpack_timing(payload, repeat), reply)
 
     def time(self, model: RemoteModel, number: int, repeat: int) -> Timing:
         """Measures `number` runs together, `repeat` times. Spends inputs, outputs and state."""
@@ -93,8 +95,8 @@ class Session(Conversation):
 
     def _time(self, model: RemoteModel, number: int, repeat: int) -> Timing:
         payload = messages.pack_time(model.number, number, repeat)
-        reply = self._request(Message.TIME, payload, f'timing of "{model.name}"')
-        return self._unpacked("time", messages.unpack_timing, reply)
+        reply = self._request(Message.TIME, payload, f'timing of "{model.name}"', repeat)
+        return self._timing("time", reply, repeat)
 
     def profile(self, model: RemoteModel, inputs: Sequence[bytes]) -> tuple[LayerProfile, ...]:
         """Ticks and checksums of all layers for one run from the initial state.
@@ -112,7 +114,7 @@ class Session(Conversation):
         return tuple(layers)
 
     def _some_layers(self, reply: bytes, most: int) -> tuple[LayerProfile, ...]:
-        """At least one: a device that sends none would be asked for ever."""
+        """The layers in a reply, at least one: a device that sends none would be asked for ever."""
         layers = self._unpacked("profile", messages.unpack_profile, reply).layers
         if not 1 <= len(layers) <= most:
             raise failures.malformed(
@@ -130,7 +132,7 @@ class Session(Conversation):
             self._hello = None
 
     def slot(self) -> Slot:
-        """Where loaded code runs; raises RequestRefusedError where the firmware has no room for any."""
+        """The memory for loaded code. Raises RequestRefusedError where the firmware has no room for any."""
         return self._unpacked("slot", messages.unpack_slot, self._request(Message.SLOT, b"", "slot"))
 
     def load(self, offset: int, data: bytes) -> None:
@@ -142,7 +144,7 @@ class Session(Conversation):
         self._in_pieces(Message.LOAD, "load", len(data), piece)
 
     def place(self, slot: Slot, offset: int, data: bytes) -> None:
-        """As load, but past the line where there is a way: then nothing has checked what arrived."""
+        """Loads past the line if the board has such a way, in which case nothing has checked what arrived."""
         if not self.write_memory(slot.address + offset, data):
             self.load(offset, data)
 
@@ -152,10 +154,7 @@ class Session(Conversation):
         def piece(at: int, some: int) -> bytes:
             return messages.pack_fetch(offset + at, some)
 
-        data = self._in_pieces(Message.FETCH, "fetch", count, piece)
-        if len(data) != count:
-            raise failures.malformed("fetch", self.line_name, f"{count} bytes expected, {len(data)} came")
-        return data
+        return self._in_pieces(Message.FETCH, "fetch", count, piece)
 
     def check(self, offset: int, count: int) -> int:
         """The CRC-32 of bytes in the slot: cheaper than fetching them where it is known what they must be."""
@@ -182,5 +181,5 @@ class Session(Conversation):
 
     def _call(self, code: Code, call: Call, repeat: int, warm_up: int) -> Timing:
         payload = messages.pack_call(code, call, repeat, warm_up)
-        reply = self._request(Message.CALL, payload, "call of loaded code")
-        return self._unpacked("call", messages.unpack_timing, reply)
+        reply = self._request(Message.CALL, payload, "call of loaded code", repeat + warm_up)
+        return self._timing("call", reply, repeat)

@@ -1,7 +1,14 @@
 """The runners: name in a board's file -> module. Emulators start firmware, flashers write it to boards."""
 
-# Each has `missing()`, `argv(elf, board)` and `open_line(elf, board)`.
-EMULATORS = {
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aot.extensions import RUNNERS as GROUP
+from aot.extensions import OpenTable, module_of, module_with
+
+# Each has `SECTION`, `missing()`, `argv(elf, board)` and `open_line(elf, board)`.
+_EMULATORS = {
     "exec": "platforms.runners.exec",
     "qemu": "platforms.runners.qemu",
     "qemu-riscv32": "platforms.runners.qemu_riscv32",
@@ -9,8 +16,8 @@ EMULATORS = {
     "simavr": "platforms.runners.simavr",
     "native-sim": "platforms.runners.native_sim",
 }
-# Each has `missing()` and `flash_commands(elf, board, at)`.
-FLASHERS = {
+# Each has `SECTION`, `missing()` and `flash_commands(elf, board, at)`.
+_FLASHERS = {
     "west": "platforms.runners.west",
     "pyocd": "platforms.runners.pyocd",
     "openocd": "platforms.runners.openocd",
@@ -20,4 +27,6 @@ FLASHERS = {
     "picotool": "platforms.runners.picotool",
     "uf2": "platforms.runners.uf2",
 }
-RUNNERS = EMULATORS | FLASHERS
+EMULATORS: Mapping[str, str] = OpenTable(_EMULATORS, GROUP, module_with("open_line"))
+FLASHERS: Mapping[str, str] = OpenTable(_FLASHERS, GROUP, module_with("flash_commands"))
+RUNNERS: Mapping[str, str] = OpenTable({**_EMULATORS, **_FLASHERS}, GROUP, module_of)

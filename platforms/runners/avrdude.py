@@ -6,20 +6,25 @@ import shutil
 from pathlib import Path
 
 from boards.board import Board
-from platforms.runners.runner import Argv, Where
+from boards.board_keys import Section
+from boards.schema import Key, at_least, text
+from platforms.runners.runner import Argv, BoardSelector
 from platforms.transport.ports import find_port
 
 PROGRAM = "avrdude"
+
+
+SECTION = Section({"programmer": Key(text), "baud": Key(at_least(1))})
 
 
 def missing() -> str:
     return "" if shutil.which(PROGRAM) else "needs avrdude (Debian: apt install avrdude)"
 
 
-def flash_commands(elf: Path, board: Board, where: Where) -> tuple[Argv, ...]:
+def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
     """The bootloader cannot erase the chip and need not: it erases each page that it writes (-D)."""
     settings = board.runners["avrdude"]
-    port = find_port(board, where.serial, where.port)
+    port = find_port(board, selector.serial, selector.port)
     hex_file = elf.with_suffix(".hex")  # the Arduino tools make it beside the ELF file
     return (
         (

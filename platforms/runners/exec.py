@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from boards.board import Board
+from boards.board_keys import Section
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
+
+SECTION = Section()
 
 
 def missing() -> str:

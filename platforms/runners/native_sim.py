@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import IO
 
 from boards.board import Board
+from boards.board_keys import Section
 from platforms.transport.base import LineClosedError, Transport
 from platforms.transport.pty import PtyTransport
+from platforms.transport.watchdog import Watchdog
 
 _NAMED = re.compile(rb"pseudotty: (\S+)")
+
+
+SECTION = Section()
 
 
 def missing() -> str:
@@ -34,6 +39,7 @@ class NativeSimLine(PtyTransport):
 
     def __init__(self, argv: tuple[str, ...]) -> None:
         self._process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self._watchdog = Watchdog(self._process.pid)
         assert self._process.stdout is not None
         self._stdout = self._process.stdout
         try:
@@ -50,6 +56,7 @@ class NativeSimLine(PtyTransport):
     def _end(self) -> None:
         self._process.kill()
         self._process.wait()
+        self._watchdog.stop()
         self._stdout.close()
 
 

@@ -6,17 +6,22 @@ import shutil
 from pathlib import Path
 
 from boards.board import Board
-from platforms.runners.runner import Argv, Where
+from boards.board_keys import Section
+from boards.schema import Key, texts
+from platforms.runners.runner import Argv, BoardSelector
 
 PROGRAM = "openocd"
+
+
+SECTION = Section({"scripts": Key(texts)})
 
 
 def missing() -> str:
     return "" if shutil.which(PROGRAM) else "needs OpenOCD (Debian: apt install openocd)"
 
 
-def flash_commands(elf: Path, board: Board, where: Where) -> tuple[Argv, ...]:
+def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
     scripts = tuple(word for script in board.runners["openocd"]["scripts"] for word in ("-f", script))
-    probe = ("-c", f"adapter serial {where.serial}") if where.serial else ()
+    probe = ("-c", f"adapter serial {selector.serial}") if selector.serial else ()
     # Braces: OpenOCD's commands are Tcl, where a path may hold blanks only inside them.
     return ((PROGRAM, *scripts, *probe, "-c", f"program {{{elf}}} verify reset exit"),)

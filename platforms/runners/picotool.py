@@ -6,16 +6,20 @@ import shutil
 from pathlib import Path
 
 from boards.board import Board
-from platforms.runners.runner import Argv, Where
+from boards.board_keys import Section
+from platforms.runners.runner import Argv, BoardSelector
 
 PROGRAM = "picotool"
+
+
+SECTION = Section()
 
 
 def missing() -> str:
     return "" if shutil.which(PROGRAM) else "needs picotool (github.com/raspberrypi/picotool)"
 
 
-def flash_commands(elf: Path, _board: Board, where: Where) -> tuple[Argv, ...]:
+def flash_commands(elf: Path, _board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
     """-f asks firmware that runs to enter the bootloader; where the board cannot, BOOTSEL does."""
-    board = ("--ser", where.serial) if where.serial else ()
+    board = ("--ser", selector.serial) if selector.serial else ()
     return ((PROGRAM, "load", *board, "-f", "-x", str(elf), "-t", "elf"),)

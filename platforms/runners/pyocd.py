@@ -6,17 +6,26 @@ import shutil
 from pathlib import Path
 
 from boards.board import Board
-from platforms.runners.runner import Argv, Where
+from boards.board_keys import Section
+from boards.schema import Key, boolean, matching
+from platforms.runners.runner import Argv, BoardSelector
+
+SECTION = Section(
+    {
+        "target": Key(matching(r"[a-z0-9_.-]+", "a target of pyocd list --targets")),
+        "pack": Key(boolean, False),  # whether the target is in a pack that pyOCD fetches
+    }
+)
 
 
 def missing() -> str:
     return "" if shutil.which("pyocd") else "needs pyOCD (pip install 'solder[pyocd]')"
 
 
-def flash_commands(elf: Path, board: Board, where: Where) -> tuple[Argv, ...]:
+def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
     """A target that is not built into pyOCD is in its maker's CMSIS pack, which pyOCD fetches once."""
     settings = board.runners["pyocd"]
     target = ("--target", str(settings["target"]))
-    probe = ("--uid", where.serial) if where.serial else ()
+    probe = ("--uid", selector.serial) if selector.serial else ()
     install = (("pyocd", "pack", "install", str(settings["target"])),) if settings.get("pack") else ()
     return (*install, ("pyocd", "flash", *target, *probe, "--format", "elf", str(elf)))

@@ -7,11 +7,16 @@ import tempfile
 from pathlib import Path
 
 from boards.board import Board
+from boards.board_keys import Section
+from boards.schema import Key, text
 from platforms.runners.gdb_stub import DebugPort
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
 PROGRAM = "qemu-system-arm"
+
+
+SECTION = Section({"machine": Key(text)})
 
 
 def missing() -> str:

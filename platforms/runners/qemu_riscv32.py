@@ -6,10 +6,15 @@ import shutil
 from pathlib import Path
 
 from boards.board import Board
+from boards.board_keys import Section
+from boards.schema import Key, text
 from platforms.runners import qemu
 from platforms.transport.base import Transport
 
 PROGRAM = "qemu-system-riscv32"
+
+
+SECTION = Section({"machine": Key(text)})
 
 
 def missing() -> str:

@@ -19,23 +19,23 @@ Argv = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """Which of several equal boards is meant. Nothing said: the only one there is."""
+class BoardSelector:
+    """Tells one of several equal boards; without any words, the only board that is connected."""
 
     serial: str | None = None  # the serial number on the USB of the board, or of its debug probe
     port: str | None = None  # the line's name, as platforms.transport.named takes it
 
 
-ANYWHERE = Where()
+ANY_BOARD = BoardSelector()
 ATTACH = "attach"  # no runner: nothing is started or written
 _ENOUGH = ": one of these is enough"
 
 
 class Runner(Protocol):
-    """What every module of the tables offers."""
+    """The functions of every module in the tables."""
 
     def missing(self) -> str:
-        """What this machine lacks for it and how to get that; "" when nothing."""
+        """The thing that this machine lacks for it and how to get it; "" when nothing is lacking."""
 
 
 class Emulator(Runner, Protocol):
@@ -47,8 +47,8 @@ class Emulator(Runner, Protocol):
 
 
 class Flasher(Runner, Protocol):
-    def flash_commands(self, elf: Path, board: Board, where: Where) -> tuple[Argv, ...]:
-        """What writes the program to the board and starts it. Pure but for looking which boards are there."""
+    def flash_commands(self, elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
+        """The commands that write the program to the board and start it. Looks which boards are connected."""
 
 
 def runner_named(name: str) -> Runner:
@@ -59,11 +59,13 @@ def emulator_named(name: str) -> Emulator:
     return cast(Emulator, import_module(EMULATORS[name]))
 
 
-def flash_commands(name: str, elf: Path, board: Board, where: Where = ANYWHERE) -> tuple[Argv, ...]:
-    """Nothing where an emulator loads the program when it starts."""
+def flash_commands(
+    name: str, elf: Path, board: Board, selector: BoardSelector = ANY_BOARD
+) -> tuple[Argv, ...]:
+    """The flasher's commands; none for an emulator, which loads the program when it starts."""
     if name in EMULATORS:
         return ()
-    return cast(Flasher, import_module(FLASHERS[name])).flash_commands(elf, board, where)
+    return cast(Flasher, import_module(FLASHERS[name])).flash_commands(elf, board, selector)
 
 
 def choose_runner(board: Board, wanted: str | None = None) -> str:
@@ -85,14 +87,16 @@ def choose_runner(board: Board, wanted: str | None = None) -> str:
 
 
 def choose_dry(board: Board, wanted: str | None = None) -> str:
-    """As choose_runner, but a runner that cannot run here will do: nothing is run."""
+    """Chooses as choose_runner does, but takes a runner that cannot run here: nothing is run."""
     try:
         return choose_runner(board, wanted)
     except ToolError:
         return wanted or next(iter(board.runners))
 
 
-def open_line(elf: Path, board: Board, wanted: str | None = None, where: Where = ANYWHERE) -> Transport:
+def open_line(
+    elf: Path, board: Board, wanted: str | None = None, selector: BoardSelector = ANY_BOARD
+) -> Transport:
     """Starts the firmware on the chosen runner, or writes it to the board and opens its serial port.
 
     Firmware that runs already is only connected to: with the runner "attach", and at the port of an emulator:
@@ -100,22 +104,22 @@ def open_line(elf: Path, board: Board, wanted: str | None = None, where: Where =
     """
     from platforms.transport.ports import APPEARS_S, open_port_of
 
-    if _runs_already(board, wanted, where):
-        return open_port_of(board, where.serial, where.port)
+    if _runs_already(board, wanted, selector):
+        return open_port_of(board, selector.serial, selector.port)
     name = choose_runner(board, wanted)
     if name in EMULATORS:
         return emulator_named(name).open_line(elf, board)
-    run_all(flash_commands(name, elf, board, where))
-    return open_port_of(board, where.serial, where.port, APPEARS_S)
+    run_all(flash_commands(name, elf, board, selector))
+    return open_port_of(board, selector.serial, selector.port, APPEARS_S)
 
 
-def _runs_already(board: Board, wanted: str | None, where: Where) -> bool:
+def _runs_already(board: Board, wanted: str | None, selector: BoardSelector) -> bool:
     names = [wanted] if wanted else board.runners
-    return wanted == ATTACH or (where.port is not None and EMULATORS.keys() >= set(names))
+    return wanted == ATTACH or (selector.port is not None and EMULATORS.keys() >= set(names))
 
 
 def run_all(commands: Sequence[Argv]) -> None:
-    """What the programs print goes to stderr: stdout is for the result."""
+    """Runs one command after the other. Their output goes to stderr, since stdout is for the result."""
     for argv in commands:
         done = subprocess.run(argv, stdout=2, check=False)
         if done.returncode != 0:

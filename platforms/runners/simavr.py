@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aot.errors import ToolError
 from boards.board import Board
+from boards.board_keys import Section
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
@@ -16,6 +17,9 @@ SOURCE = "simavr_machine.c"  # simavr's own program has its UART on a terminal's
 LIBRARIES = ("-lsimavr", "-lelf")
 COMPILERS = ("cc", "gcc", "clang")
 HEADER_FOLDERS = ("/usr/include", "/usr/local/include", "/opt/homebrew/include")
+
+
+SECTION = Section()
 
 
 def missing() -> str:

@@ -8,18 +8,23 @@ from pathlib import Path
 
 from aot.errors import ToolError
 from boards.board import Board
-from platforms.runners.runner import Argv, Where
+from boards.board_keys import Section
+from boards.schema import Key, text
+from platforms.runners.runner import Argv, BoardSelector
 
 INFO = "INFO_UF2.TXT"  # on every such drive, with a line Board-ID
 PLACES = ("/media", "/run/media", "/Volumes")
 DEPTH = 3  # /run/media/USER/DRIVE
 
 
+SECTION = Section({"board_id": Key(text)})  # as INFO_UF2.TXT has it
+
+
 def missing() -> str:
     return ""
 
 
-def flash_commands(elf: Path, board: Board, _where: Where) -> tuple[Argv, ...]:
+def flash_commands(elf: Path, board: Board, _selector: BoardSelector) -> tuple[Argv, ...]:
     """The copy is made by this Python, which every system has alike."""
     wanted = board.runners["uf2"]["board_id"]
     drive = find_drive(wanted, drives())

@@ -21,13 +21,6 @@ from unicorn import arm_const as arm
 from platforms.runners.unicorn_systick import SysTick
 from platforms.runners.unicorn_uart import EndOfInput, Uart
 
-CPUS = {
-    "cortex-m0plus": arm.UC_CPU_ARM_CORTEX_M0,
-    "cortex-m3": arm.UC_CPU_ARM_CORTEX_M3,
-    "cortex-m4": arm.UC_CPU_ARM_CORTEX_M4,
-    "cortex-m7": arm.UC_CPU_ARM_CORTEX_M7,
-    "cortex-m33": arm.UC_CPU_ARM_CORTEX_M33,
-}
 PAGE = 0x1000
 SCS = 0xE000E000  # the system control space, one page
 CFSR, HFSR, BFAR, AIRCR, ICSR = 0xD28, 0xD2C, 0xD38, 0xD0C, 0xD04  # offsets in it
@@ -82,7 +75,7 @@ class Machine:
 
     def __init__(self, cpu: str, ram: Sequence[tuple[int, int]], flash: Sequence[tuple[int, int]]) -> None:
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
-        self._uc.ctl_set_cpu_model(CPUS[cpu])
+        self._uc.ctl_set_cpu_model(getattr(arm, f"UC_CPU_{cpu}"))
         self._ram = ram
         self._vectors = flash[0][0]
         for origin, size in ram:
@@ -182,7 +175,7 @@ class Machine:
         return self._handler(SYSTICK_VECTOR)
 
     def _push_frame(self) -> bool:
-        """Whether there was room. The saved status word notes how the stack was aligned."""
+        """Returns whether there was room. The saved status word notes how the stack was aligned."""
         sp = self._uc.reg_read(arm.UC_ARM_REG_SP)
         *registers, psr = (self._uc.reg_read(register) & 0xFFFFFFFF for register in FRAME)
         frame = struct.pack("<8I", *registers, psr & ~PSR_PADDED | (PSR_PADDED if sp & 4 else 0))
@@ -277,7 +270,7 @@ def _counter(text: str) -> Counter:
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="unicorn_machine", description=__doc__)
     parser.add_argument("elf", type=Path)
-    parser.add_argument("--cpu", choices=CPUS, required=True)
+    parser.add_argument("--cpu", required=True, help="as unicorn names it: ARM_CORTEX_M4")
     parser.add_argument("--flash", type=_range, action="append", required=True, metavar="ORIGIN:BYTES")
     parser.add_argument("--ram", type=_range, action="append", required=True, metavar="ORIGIN:BYTES")
     parser.add_argument("--uart", type=lambda text: int(text, 0), required=True, metavar="ADDRESS")

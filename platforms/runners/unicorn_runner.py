@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 from boards.board import Board
+from boards.board_keys import Section
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
 MACHINE = "platforms.runners.unicorn_machine"
+
+
+def _lacks(board: Board) -> Iterator[str]:
+    counter = board.own_counter
+    if not board.core.unicorn:
+        yield f"a core that the unicorn package emulates, not {board.core.name}"
+    if board.uart is None:
+        yield "a table [uart]"
+    if counter is None or counter.driver != "register" or counter.instruction_ns is None:
+        yield 'a [counter] with driver = "register" and instruction_ns'
+
+
+SECTION = Section(lacks=_lacks)
 
 
 def missing() -> str:
@@ -23,7 +38,7 @@ def argv(elf: Path, board: Board) -> tuple[str, ...]:
     assert uart is not None  # boards.load: a board for bare metal has one
     return (
         *(sys.executable, "-m", MACHINE, str(elf.resolve())),
-        *("--cpu", board.runners["unicorn"]["cpu"]),
+        *("--cpu", board.core.unicorn),
         *(f"--{region.role}={region.origin:#x}:{region.bytes:#x}" for region in board.regions),
         f"--uart={uart.address:#x}",
         f"--counter={counter.address:#x}:{counter.hz}:{counter.bits}:{counter.instruction_ns}",

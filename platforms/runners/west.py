@@ -7,7 +7,9 @@ import shutil
 from pathlib import Path
 
 from boards.board import Board
-from platforms.runners.runner import Argv, Where
+from boards.board_keys import Section
+from boards.schema import Key, text
+from platforms.runners.runner import Argv, BoardSelector
 
 # The option by which each of Zephyr's own runners takes a probe's serial number.
 SERIAL_OPTION = {
@@ -20,6 +22,13 @@ SERIAL_OPTION = {
 }
 
 
+def _lacks(board: Board) -> list[str]:
+    return [] if "zephyr" in board.platforms else ["a table [platforms.zephyr]"]
+
+
+SECTION = Section({"runner": Key(text, "")}, lacks=_lacks)
+
+
 def missing() -> str:
     if not shutil.which("west"):
         return "needs west, Zephyr's tool (pip install west), and Zephyr's tree"
@@ -27,9 +36,9 @@ def missing() -> str:
     return "" if has_tree else "needs ZEPHYR_BASE in the environment: where Zephyr's tree is"
 
 
-def flash_commands(elf: Path, board: Board, where: Where) -> tuple[Argv, ...]:
+def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
     runner = board.runners["west"].get("runner")
     chosen = ("--runner", runner) if runner else ()
     option = SERIAL_OPTION.get(runner or "", "--dev-id")
-    serial = (option, where.serial) if where.serial else ()
+    serial = (option, selector.serial) if selector.serial else ()
     return (("west", "flash", "--build-dir", str(elf.parent.parent), *chosen, *serial),)

@@ -29,7 +29,7 @@ class Transport(ABC):
 
     @abstractmethod
     def read(self, max_bytes: int, deadline_s: float) -> bytes:
-        """What has come, as soon as at least one byte has; empty when the deadline passes first.
+        """Returns what has come, as soon as at least one byte has; empty when the deadline passes first.
 
         Raises LineClosedError when the other end is gone and everything it sent was read.
         """

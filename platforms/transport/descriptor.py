@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import select
 import time
 
 from platforms.transport.base import LineClosedError, Transport, stuck
+from platforms.transport.system import can_read, can_write
 
 
 class DescriptorTransport(Transport):
@@ -20,7 +20,7 @@ class DescriptorTransport(Transport):
         os.set_blocking(write_fd, False)
 
     def read(self, max_bytes: int, deadline_s: float) -> bytes:
-        if not _ready(self._read_fd, select.POLLIN, deadline_s):
+        if not can_read(self._read_fd, deadline_s):
             return b""
         try:
             received = os.read(self._read_fd, max_bytes)
@@ -36,7 +36,7 @@ class DescriptorTransport(Transport):
         give_up_at = time.monotonic() + deadline_s
         rest = memoryview(data)
         while rest:
-            if not _ready(self._write_fd, select.POLLOUT, give_up_at - time.monotonic()):
+            if not can_write(self._write_fd, give_up_at - time.monotonic()):
                 raise stuck(self.name, deadline_s)
             rest = rest[self._write_some(rest) :]
 
@@ -50,9 +50,3 @@ class DescriptorTransport(Transport):
 
     def _closed(self) -> LineClosedError:
         return LineClosedError(f"{self.name} closed the line")
-
-
-def _ready(fd: int, event: int, deadline_s: float) -> bool:
-    waiter = select.poll()
-    waiter.register(fd, event)
-    return bool(waiter.poll(max(0.0, deadline_s) * 1000))

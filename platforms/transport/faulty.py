@@ -10,7 +10,7 @@ from platforms.transport.base import Transport
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """How often what happens; all shares are of bytes, but for bit flips, which are of bits."""
+    """The share of bytes to which each fault happens; for flips, the share of bits."""
 
     flipped_bits: float = 0.0
     dropped: float = 0.0

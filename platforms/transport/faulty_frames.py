@@ -12,7 +12,7 @@ from platforms.transport.base import Clock, Transport
 
 @dataclass(frozen=True, slots=True)
 class FrameFaults:
-    """How often what happens to a frame; shares of frames."""
+    """The share of frames to which each fault happens."""
 
     lost: float = 0.0
     duplicated: float = 0.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tempfile
 from pathlib import Path
 
 from platforms.transport.base import LineBusyError
+from platforms.transport.system import try_lock, user_name
 
 
 class PortLock:
@@ -16,7 +16,7 @@ class PortLock:
 
     def __init__(self, port: str) -> None:
         self._fd = os.open(lock_path(port), os.O_RDWR | os.O_CREAT, 0o600)
-        if not _try_lock(self._fd):
+        if not try_lock(self._fd):
             holder = os.read(self._fd, 32).decode("ascii", "replace").strip()
             os.close(self._fd)
             raise busy(port, f"process {holder}")
@@ -38,26 +38,4 @@ def lock_path(port: str) -> Path:
     """One file per port, whatever link it is named by, and per user, for the folder is shared."""
     one_name = port if "://" in port else str(Path(port).resolve())
     slug = re.sub(r"\W+", "-", one_name).strip("-")
-    return Path(tempfile.gettempdir()) / f"solder-{_user()}-{slug}.lock"
-
-
-if sys.platform == "win32":
-
-    def _user() -> str:
-        return "all"
-
-    def _try_lock(fd: int) -> bool:
-        return True  # Windows itself gives a COM port to one process only
-
-else:
-    import fcntl
-
-    def _user() -> str:
-        return str(os.getuid())
-
-    def _try_lock(fd: int) -> bool:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+    return Path(tempfile.gettempdir()) / f"solder-{user_name()}-{slug}.lock"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from platforms.transport.base import LineClosedError
 from platforms.transport.descriptor import DescriptorTransport
+from platforms.transport.system import require_waiting
+from platforms.transport.watchdog import Watchdog
 
 END_OF_INPUT_S = 1.0  # a host process ends when its stdin closes, as soon as it gets its turn
 EXIT_S = 2.0  # how long a program may take to end when asked to
@@ -24,6 +26,7 @@ class PipeTransport(DescriptorTransport):
         self, argv: Sequence[str], cwd: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
         self.argv = tuple(argv)
+        require_waiting(Path(argv[0]).name)
         try:
             self._process = subprocess.Popen(
                 self.argv, cwd=cwd, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
@@ -32,6 +35,7 @@ class PipeTransport(DescriptorTransport):
             raise LineClosedError(
                 f"cannot start {argv[0]}: {error.strerror}", where=shlex.join(argv)
             ) from error
+        self._watchdog = Watchdog(self._process.pid)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
@@ -44,11 +48,12 @@ class PipeTransport(DescriptorTransport):
         if not self._ends_within(EXIT_S):
             self._process.kill()
             self._process.wait()
+            self._watchdog.stop()
         self._stdout.close()
 
     @property
     def exit_status(self) -> int | None:
-        """Of the program; negative: ended by that signal; None: it still runs."""
+        """The program's exit status; negative if a signal ended it, None while it runs."""
         return self._process.poll()
 
     def _ends_within(self, wait_s: float) -> bool:
@@ -56,6 +61,7 @@ class PipeTransport(DescriptorTransport):
             self._process.wait(wait_s)
         except subprocess.TimeoutExpired:
             return False
+        self._watchdog.stop()
         return True
 
     def _closed(self) -> LineClosedError:
@@ -67,7 +73,7 @@ class PipeTransport(DescriptorTransport):
 
 
 def ending(code: int) -> str:
-    """How a process ended, in words."""
+    """The end of a process in words."""
     if code >= 0:
         return f"exit status {code}"
     try:

@@ -33,9 +33,18 @@ def usb_ports() -> tuple[UsbPort, ...]:
     return tuple(sorted((UsbPort(p.device, p.vid, p.pid, p.serial_number or "") for p in found), key=str))
 
 
+def boards_at(port: UsbPort, boards: Iterable[Board]) -> tuple[str, ...]:
+    """The names of the boards that have the port's USB ids."""
+    return tuple(board.name for board in boards if (port.vid, port.pid) in _console_ids(board))
+
+
+def _console_ids(board: Board) -> set[tuple[int, int]]:
+    return {(usb.vid, usb.pid) for usb in board.usb if usb.role in _CONSOLE_ROLES}
+
+
 def port_of(board: Board, ports: Iterable[UsbPort], serial: str | None) -> str:
     """The one port that is this board's, by its USB ids, or where it is given by the serial number."""
-    known = {(usb.vid, usb.pid) for usb in board.usb if usb.role in _CONSOLE_ROLES}
+    known = _console_ids(board)
     ports = tuple(ports)
     fitting = [p for p in ports if (p.serial == serial if serial else (p.vid, p.pid) in known)]
     if len(fitting) == 1:
@@ -59,9 +68,9 @@ def find_port(board: Board, serial: str | None, port: str | None) -> str:
     return port or port_of(board, usb_ports(), serial)
 
 
-def open_port_of(board: Board, serial: str | None, port: str | None, patience_s: float = 0.0) -> Transport:
-    """Opens it; with patience where the board was just written and may have left the USB for a moment."""
-    give_up_at = time.monotonic() + patience_s
+def open_port_of(board: Board, serial: str | None, port: str | None, wait_s: float = 0.0) -> Transport:
+    """Opens the board's port; waits for it where the board may have left the USB, as after it was written."""
+    give_up_at = time.monotonic() + wait_s
     baud = board.console.baud if board.console else DEFAULT_BAUD
     while True:
         try:

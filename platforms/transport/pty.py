@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tty
 from pathlib import Path
 
 from platforms.transport.base import LineClosedError
 from platforms.transport.descriptor import DescriptorTransport
 from platforms.transport.lock import PortLock
+from platforms.transport.system import set_raw
 
 
 class PtyTransport(DescriptorTransport):
@@ -22,7 +22,7 @@ class PtyTransport(DescriptorTransport):
             self._lock.release()
             raise LineClosedError(f"cannot open {path}: {error.strerror}") from error
         self._is_open = True
-        tty.setraw(self._fd)
+        set_raw(self._fd)
         super().__init__(str(path), self._fd, self._fd)
 
     def close(self) -> None:

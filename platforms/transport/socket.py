@@ -7,6 +7,7 @@ import socket
 from platforms.transport.base import LineClosedError
 from platforms.transport.descriptor import DescriptorTransport
 from platforms.transport.lock import PortLock
+from platforms.transport.system import require_waiting
 
 
 class SocketTransport(DescriptorTransport):
@@ -14,6 +15,7 @@ class SocketTransport(DescriptorTransport):
 
     def __init__(self, host: str, port: int, deadline_s: float = 5.0) -> None:
         name = f"{host}:{port}"
+        require_waiting(name)
         self._lock = PortLock(f"tcp://{name}")
         try:
             self._socket = socket.create_connection((host, port), timeout=deadline_s)

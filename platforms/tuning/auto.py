@@ -16,7 +16,7 @@ from codegen.kernels.searched import with_sketches
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.loops.sketches import as_python, nest_of
-from codegen.stages import LoweredStage, Result
+from codegen.lower.stages import LoweredStage, Result
 from platforms.tuning.tasks import Experiment, Operand, Task
 
 
@@ -29,7 +29,7 @@ class AutoTask:
 
 
 def auto_task(proc: Proc, seed: int = 0) -> AutoTask:
-    """For a nest of ROWS, constants and one output; its inputs are random."""
+    """Makes a task of a nest with ROWS, constants and one output. Its inputs are random."""
     memory = _memory(proc, seed)
     rows = tuple(RowAccess(0, 0, p.rows) for p in proc.params if p.role is Role.ROWS)
     constants = {p.name: memory[p.name][0] for p in proc.params if p.role is Role.CONSTANT}
@@ -52,7 +52,7 @@ def _result(proc: Proc) -> Result:
 
 
 def schedule_text(task: Task, point: Point) -> str:
-    """The schedule of a point, to be pasted into a kernel; "" where the kernel was scheduled by hand."""
+    """Returns the schedule of a point as Python; empty if the kernel was scheduled by hand."""
     naive = task.kernel({knob.name: 1 for knob in task.space.knobs}).proc
     nest = nest_of(naive)
     if nest is None or nest.open_numbers.keys() != point.keys():
@@ -66,7 +66,7 @@ def _memory(proc: Proc, seed: int) -> dict[str, list[Array]]:
 
 
 def _random(buffer: Buffer, rng: np.random.Generator) -> Array:
-    """The output begins as zeros."""
+    """Returns random values for a buffer, and zeros for the output."""
     if buffer.role is Role.OUTPUT:
         return np.zeros(buffer.elements, buffer.dtype.numpy)
     return rng.integers(-128, 128, buffer.elements).astype(buffer.dtype.numpy)

@@ -11,7 +11,7 @@ from pathlib import Path
 from aot.errors import ToolError
 from boards.board import Board
 from platforms.base import CompilerPlatform, Firmware
-from platforms.runners.runner import ANYWHERE, Where
+from platforms.runners.runner import ANY_BOARD, BoardSelector
 from platforms.transport.base import Transport
 from platforms.tuning.candidates import Batch, batch_of
 from platforms.tuning.tasks import Experiment, Task
@@ -33,7 +33,7 @@ class BoardBench(ABC):
         prefer: str | None = None,
         runner: str | None = None,
         objects: Path | None = None,
-        where: Where = ANYWHERE,
+        where: BoardSelector = ANY_BOARD,
     ) -> None:
         self.board, self.platform, self.choices = board, platform, choices
         self._runner, self._where = runner, where

@@ -2,43 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codegen.constants import collect_constants, definition
-from codegen.kernel_library import SharedKernel, kernel_library
-from codegen.kernels.kernel import Kernel, RowAccess
+from codegen.c.constants import collect_constants, definition
+from codegen.c.dialect import C99
+from codegen.c.kernel_library import SharedKernel, kernel_library
+from codegen.c.layer_call import Operands, layer_call
+from codegen.c.printer import Printer
+from codegen.c.row_pointers import ROW
+from codegen.c.tensor_rows import ROW_PARAMETER, pointer_to
+from codegen.c.tree import (
+    Binary,
+    CastTo,
+    Define,
+    Expr,
+    For,
+    If,
+    Name,
+    Number,
+    Stmt,
+    Variable,
+    factor,
+    plus,
+    times,
+    unsigned,
+)
+from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Buffer, Role
 from platforms.templates import filled
 from platforms.tuning.tasks import Experiment, Task
 from platforms.tuning.trial import MeasureChoices
 
 GUARD_BYTES = 64
+_ARENA = Name("arena")
 GUARD = 0xA5
 _ALIGN = 16
 
 
 @dataclass(frozen=True)
 class Places:
-    """Offsets in the arena of a trial: inputs, guard, result, guard, sums."""
+    """Offsets in the arena of a trial: inputs, guard, result, guard, sums, scratch."""
 
     inputs: tuple[int, ...]
     input_bytes: int
     output: int
     output_bytes: int
     state: int
+    scratch: int
     arena_bytes: int
 
 
-def places_of(experiment: Experiment, state_bytes: int) -> Places:
+def places_of(experiment: Experiment, state_bytes: int, scratch_bytes: int) -> Places:
     inputs, end = [], 0
     for operand in experiment.operands:
         inputs.append(end)
         end = _aligned(end + len(operand.data))
     output = end + GUARD_BYTES
     state = _aligned(output + len(experiment.expected) + GUARD_BYTES)
-    return Places(tuple(inputs), end, output, len(experiment.expected), state, _aligned(state + state_bytes))
+    scratch = _aligned(state + state_bytes)
+    size = len(experiment.expected)
+    return Places(tuple(inputs), end, output, size, state, scratch, _aligned(scratch + scratch_bytes))
 
 
 def _aligned(offset: int) -> int:
@@ -46,7 +71,7 @@ def _aligned(offset: int) -> int:
 
 
 def input_bytes(experiment: Experiment, places: Places) -> bytes:
-    """What the arena holds from its beginning on."""
+    """Returns what the arena holds before a trial."""
     memory = bytearray(places.input_bytes)
     for offset, operand in zip(places.inputs, experiment.operands, strict=True):
         memory[offset : offset + len(operand.data)] = operand.data
@@ -56,30 +81,31 @@ def input_bytes(experiment: Experiment, places: Places) -> bytes:
 def candidates_text(
     task: Task, experiment: Experiment, places: Places, kernels: Mapping[int, Kernel], part: int
 ) -> str:
-    """A C file with `candidate_<number>` for every kernel. Its constants are called by the part."""
+    """Prints a C file with `candidate_<number>` for every kernel; constants are named after the part."""
     stages = [replace(task.stage, kernel=kernel) for kernel in kernels.values()]
-    library, constants = kernel_library(stages, False, ""), collect_constants(f"part{part}", stages)
-    printers = [
-        _CandidatePrinter(kernel, experiment, places, names)
+    library, constants = kernel_library(stages, False), collect_constants(f"part{part}", stages)
+    printer = Printer(names=library.helpers.names)
+    candidates = [
+        _Candidate(kernel, experiment, places, names)
         for kernel, names in zip(kernels.values(), constants.names, strict=True)
     ]
     return filled(
         "tuning",
         "candidates.c.jinja",
-        includes=library.includes,
-        constants=[definition(name, data, "", "") for name, data in constants.arrays.items()],
-        helpers=library.helpers,
-        kernels=library.kernels,
+        includes=library.helpers.includes,
+        constants=[definition(name, data, C99, "") for name, data in constants.arrays.items()],
+        helpers=library.helpers.texts(printer),
+        kernels=[printer.function(kernel.function) + "\n" for kernel in library.kernels],
         candidates=[
-            {"number": number, "body": printer.body(calls)}
-            for number, printer, calls in zip(kernels, printers, library.calls, strict=True)
+            {"number": number, "body": printer.statements(candidate.body(calls), 1)}
+            for number, candidate, calls in zip(kernels, candidates, library.calls, strict=True)
         ],
     )
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Candidates as C, with all that measuring them takes: plain data that may go to another machine."""
+    """Candidates as C, with all that a measurement needs: plain data that can go to another machine."""
 
     parts: tuple[str, ...]  # C files
     count: int
@@ -92,8 +118,9 @@ class Batch:
 def batch_of(
     task: Task, experiment: Experiment, kernels: Sequence[Kernel], choices: MeasureChoices, parts: int
 ) -> Batch:
-    """In so many C files: that many compilers can work on it."""
-    places = places_of(experiment, max((_state_bytes(k) for k in kernels), default=0))
+    """Splits the candidates into as many C files as compilers can work on at once."""
+    states = max((_state_bytes(k) for k in kernels), default=0)
+    places = places_of(experiment, states, max((k.scratch_bytes for k in kernels), default=0))
     # Kernels that store their weights alike share a file, so that these are compiled once.
     by_packing = sorted(range(len(kernels)), key=lambda n: list(kernels[n].point.items())[::-1])
     share = -(-len(kernels) // parts) or 1
@@ -145,75 +172,67 @@ def _values(
 
 
 @dataclass(frozen=True)
-class _CandidatePrinter:
-    """The body of one candidate's function."""
+class _Candidate:
+    """Prints the body of one candidate's function."""
 
     kernel: Kernel
     experiment: Experiment
     places: Places
     constants: Mapping[str, str]  # parameter -> C name
 
-    def body(self, calls: Sequence[SharedKernel]) -> list[str]:
-        last = self.experiment.firings
-        head = f"for (uint32_t row = 0; row < {last}u; ++row) {{"
+    def body(self, calls: Sequence[SharedKernel]) -> list[Stmt]:
+        steps = unsigned(self.experiment.firings)
         if self.kernel.accumulation is None:
             (kernel,) = calls
-            y = f"{self._y} + row * {self.experiment.row_elements}u"
-            return [
-                head,
-                *self._indented([f"{self.experiment.c_type} *const y = {y};"]),
-                *self._call(kernel),
-                "}",
-            ]
+            y = Binary("+", self._result, times(ROW, self.experiment.row_elements))
+            return [self._rows(steps, (self._y(y), *self._call(kernel)))]
         start, add, finish = calls
         sums = self.kernel.accumulation.dtype.c_name
-        return [
-            f"{sums} *const sums = ({sums} *)(void *)(arena + {self.places.state}u);",
-            f"{self.experiment.c_type} *const y = {self._y};",
-            head,
-            *self._when("row == 0", start),
+        step = (
+            If(Binary("==", ROW, Number(0)), self._call(start)),
             *self._call(add),
-            *self._when(f"row == {last - 1}u", finish),
-            "}",
+            If(Binary("==", ROW, unsigned(self.experiment.firings - 1)), self._call(finish)),
+        )
+        place = pointer_to(sums, plus(_ARENA, self.places.state))
+        return [
+            Define(Variable(f"{sums} *const", "sums"), place),
+            self._y(self._result),
+            self._rows(steps, step),
         ]
 
-    @property
-    def _y(self) -> str:
-        return f"({self.experiment.c_type} *)(void *)(arena + {self.places.output}u)"
-
     @staticmethod
-    def _indented(lines: Sequence[str]) -> list[str]:
-        return [f"    {line}" for line in lines]
+    def _rows(count: Number, body: tuple[Stmt, ...]) -> Stmt:
+        return For(ROW_PARAMETER.c_type, ROW_PARAMETER.name, count, body)
 
-    def _when(self, condition: str, kernel: SharedKernel) -> list[str]:
-        return [f"    if ({condition}) {{", *self._indented(self._call(kernel)), "    }"]
+    @property
+    def _result(self) -> Expr:
+        return pointer_to(self.experiment.c_type, plus(_ARENA, self.places.output))
 
-    def _call(self, kernel: SharedKernel) -> list[str]:
-        mine = {p.name: p for proc in self.kernel.procs for p in proc.params}
-        params = [mine[p.name] for p in kernel.params]
-        arrays = [self._array(p) for p in params if p.role is Role.ROWS and p.rows > 1]
-        arguments = ", ".join(self._argument(p) for p in params)
-        return self._indented([*arrays, f"{kernel.name}({arguments});"])
+    def _y(self, place: Expr) -> Stmt:
+        return Define(Variable(f"{self.experiment.c_type} *const", "y"), place)
 
-    def _argument(self, param: Buffer) -> str:
-        if param.role is Role.ROWS:
-            return param.name if param.rows > 1 else self._row(param, 0)
-        if param.role in (Role.OUTPUT, Role.STATE):
-            return param.name
-        per_row = self.kernel.row_tables.get(param.name)
-        offset = "" if per_row is None else f" + (row + {self.experiment.first_firing}u) * {per_row}u"
-        return f"{self.constants[param.name]}{offset}"
+    def _call(self, called: SharedKernel) -> tuple[Stmt, ...]:
+        call = layer_call(self.kernel, called, Operands(self._row, self._constant, lambda _: ()))
+        return (*self._scratch(called), *call)
 
-    def _array(self, param: Buffer) -> str:
-        rows = ", ".join(self._row(param, i) for i in range(param.rows))
-        return f"const {param.dtype.c_name} *const {param.name}[{param.rows}] = {{{rows}}};"
+    def _scratch(self, called: SharedKernel) -> Iterator[Stmt]:
+        """The arrays that the kernel works in."""
+        for param in (p for p in called.params if p.role is Role.SCRATCH):
+            place = plus(_ARENA, self.places.scratch + self.kernel.scratch[param.name])
+            c_type = param.dtype.c_name
+            yield Define(Variable(f"{c_type} *const", param.name), pointer_to(c_type, place))
 
-    def _row(self, param: Buffer, number: int) -> str:
+    def _constant(self, param: str) -> Expr:
+        array, per_row = Name(self.constants[param]), self.kernel.row_tables.get(param)
+        if per_row is None:
+            return array
+        return Binary("+", array, times(plus(ROW, self.experiment.first_firing), per_row))
+
+    def _row(self, param: Buffer, number: int) -> Expr:
         index = [p.name for p in self.kernel.proc.params if p.role is Role.ROWS].index(param.name)
-        operand, access = self.experiment.operands[index], self._access(index)
-        row = f"row * {access.stride}u + {number * access.step}u"
-        base = f"(const {operand.c_type} *)(void *)(arena + {self.places.inputs[index]}u)"
-        return f"{base} + ({row}) * {operand.row_elements}u"
-
-    def _access(self, index: int) -> RowAccess:
-        return self.kernel.access[index]
+        operand, access = self.experiment.operands[index], self.kernel.access[index]
+        row = plus(times(ROW, access.stride), number * access.step)
+        base = CastTo(
+            f"const {operand.c_type} *", CastTo("void *", factor(plus(_ARENA, self.places.inputs[index])))
+        )
+        return Binary("+", base, times(row, operand.row_elements))

@@ -15,7 +15,7 @@ from typing import Any
 
 from aot.errors import BoardError, DeviceError, ToolError
 from boards.board import Board
-from platforms.runners.runner import Where
+from platforms.runners.runner import BoardSelector
 from platforms.tuning import farm_jobs
 from platforms.tuning.candidates import batch_of
 from platforms.tuning.tasks import Experiment, Task
@@ -114,7 +114,7 @@ class FarmBench:
 
 
 @contextmanager
-def farm(board: Board, boards: Sequence[Where], host: str, port: int) -> Iterator[Any]:
+def farm(board: Board, boards: Sequence[BoardSelector], host: str, port: int) -> Iterator[Any]:
     """A scheduler and a worker for each board, until the block ends. Gives the cluster."""
     _require_dask()
     from distributed import Nanny, Scheduler, SpecCluster
@@ -127,7 +127,7 @@ def farm(board: Board, boards: Sequence[Where], host: str, port: int) -> Iterato
         yield cluster
 
 
-def _worker(board: Board, at: Where, host: str) -> dict[str, Any]:
+def _worker(board: Board, at: BoardSelector, host: str) -> dict[str, Any]:
     """A process that does one job at a time, since its board does."""
     return {
         "nthreads": 1,

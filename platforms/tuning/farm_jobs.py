@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import ToolError
-from boards.load import load_board
 from platforms.base import Firmware, compiler_platform_of
-from platforms.runners.runner import Where
+from platforms.board_files import load_board
+from platforms.runners.runner import BoardSelector
 from platforms.tuning.candidates import Batch
 from platforms.tuning.image_bench import ImageBench, run_image
 from platforms.tuning.trial import MeasureChoices, Outcome
 
 SERIAL = "SOLDER_FARM_SERIAL"  # in a worker's environment: which of several boards is its own
 
-_PACKAGES = ("aot", "boards", "codegen", "platforms", "project_templates")
+_PACKAGES = ("aot", "artifact", "boards", "codegen", "platforms", "project_templates")
 
 
 @functools.cache
@@ -64,5 +64,5 @@ def _bench(name: str, choices: MeasureChoices) -> ImageBench:
     """One for each worker process, which does one job at a time."""
     board = load_board(name)
     folder = Path(tempfile.mkdtemp(prefix="solder-farm-"))
-    where = Where(os.environ.get(SERIAL))
+    where = BoardSelector(os.environ.get(SERIAL))
     return ImageBench(board, compiler_platform_of(board), folder, choices, where=where)

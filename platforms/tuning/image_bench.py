@@ -13,11 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from aot.errors import DeployError, DeviceError
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import DType, TensorType
 from platforms.base import Firmware
 from platforms.elf import symbols
-from platforms.patience import patient
+from platforms.line_deadlines import adapted
 from platforms.rpc.deadlines import Deadlines
-from platforms.rpc.messages import LayerProfile, RemoteModel, RemoteTensor
+from platforms.rpc.messages import LayerProfile, RemoteModel
 from platforms.rpc.session import Session
 from platforms.tuning.board_bench import BoardBench
 from platforms.tuning.candidates import GUARD, GUARD_BYTES, Batch, Places, input_bytes
@@ -26,7 +28,6 @@ from platforms.tuning.trial import Failure, Outcome
 
 _LAYERS = 5
 _BLANKED, _EMPTY, _MEASURED, _GUARDED, _READ = range(_LAYERS)
-_U8 = 2  # as solder_model.h
 
 
 class ImageBench(BoardBench):
@@ -105,7 +106,7 @@ class _Trials:
             bench = self._bench
             line = bench.open_line(self._firmware)
             deadlines = Deadlines(HELLO_S, HELLO_S, run_s=bench.choices.timeout_s)
-            self._session = Session(line, patient(deadlines, line))
+            self._session = Session(line, adapted(deadlines, line))
             self._session.hello()
             self._place_inputs(self._session)
         return self._session
@@ -120,7 +121,7 @@ class _Trials:
 
 
 def _loader(places: Places) -> RemoteModel:
-    rows = RemoteTensor("rows", _U8, (places.input_bytes,), 0, places.input_bytes)
+    rows = TensorSpec("rows", TensorType(DType.U8, (places.input_bytes,)))
     return RemoteModel(0, "rows", b"", places.arena_bytes, 0, (rows,))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from aot.errors import DeployError, DeviceError, ToolError
 from platforms.base import Firmware
-from platforms.patience import patient
+from platforms.line_deadlines import adapted
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.messages import Call, Code, Slot
@@ -64,7 +64,7 @@ class LoadedBench(BoardBench):
             assert self._firmware is not None
             line = self.open_line(self._firmware)
             deadlines = Deadlines(HELLO_S, HELLO_S, run_s=3 * self.choices.timeout_s)
-            self._session = Session(line, patient(deadlines, line))
+            self._session = Session(line, adapted(deadlines, line))
             self._session.hello()
         return self._session
 

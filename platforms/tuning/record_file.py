@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from aot.errors import InputError, OutputError
-from codegen.tuning_records import TuningRecord, read_records
+from codegen.kernels.tuning_records import TuningRecord, read_records
+from platforms.transport.system import try_lock
 
 _BEGINNING = b'{"task": '  # of every record
 
@@ -24,15 +24,13 @@ class RecordFile:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise OutputError(f"the records cannot be written: {error.strerror}", str(path)) from error
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not try_lock(self._file):
             os.close(self._file)
             raise OutputError(
                 "another run writes these records",
                 str(path),
                 "name another file; deploy records merge joins them",
-            ) from None
+            )
         try:
             self.records = [] if self._is_first_line_torn() else list(read_records(path))
             self._cut_torn_line()  # only now: what holds no records is left as it is
@@ -41,7 +39,7 @@ class RecordFile:
             raise
 
     def add(self, record: TuningRecord) -> None:
-        """One write of one line, so that Ctrl-C leaves whole lines only."""
+        """Appends a record in one write, so that Ctrl-C leaves whole lines only."""
         try:
             os.write(self._file, record.as_line().encode())
         except OSError as error:
@@ -60,7 +58,7 @@ class RecordFile:
 
 
 def merged(files: Iterable[Iterable[TuningRecord]]) -> tuple[TuningRecord, ...]:
-    """Every point once, as it was measured last, in the order in which the points first occur."""
+    """Returns the last record of every point, in the order in which the points first occur."""
     every: dict[tuple[str, ...], TuningRecord] = {}
     for records in files:
         for record in records:

@@ -1,4 +1,4 @@
-"""What the records of each task amount to."""
+"""Statistics of tuning records, task by task."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from codegen.kernels.knobs import Point, point_text
-from codegen.tuning_records import TuningRecord
+from codegen.kernels.tuning_records import TuningRecord
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class TaskStats:
 
 
 def task_stats(records: Iterable[TuningRecord]) -> tuple[TaskStats, ...]:
-    """In the order in which the tasks first occur."""
+    """Returns the statistics in the order in which the tasks first occur."""
     groups: dict[tuple[str, ...], list[TuningRecord]] = {}
     for record in records:
         groups.setdefault((record.task, record.core, record.board, record.compiler), []).append(record)

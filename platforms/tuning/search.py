@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from codegen.kernels.knobs import Point
-from codegen.tuning_records import TuningRecord
+from codegen.kernels.tuning_records import TuningRecord
 from platforms.tuning.tasks import Experiment, Task
 from platforms.tuning.trial import Bench, Candidate, Failure, Outcome
 from platforms.tuning.tuners.tuner import Tuner, key_of
@@ -47,14 +47,14 @@ class Progress:
 
     @property
     def gain(self) -> float:
-        """Parts of the default's cost that are saved."""
+        """The share of the default's cost that the best point saves."""
         if self.default_cost is None or self.best_cost is None:
             return 0.0
         return 1 - self.best_cost / self.default_cost
 
     @property
     def cost_in_model(self) -> float:
-        """Of the best, over one run of the model; in estimated instructions until it was measured."""
+        """The cost of the best point over one run of the model; estimated until it is measured."""
         return self.task.work if self.best_cost is None else self._per_firing(self.best_cost)
 
     @property
@@ -65,7 +65,7 @@ class Progress:
         return cost * self.task.firings / self.experiment().firings
 
     def take(self, record: TuningRecord) -> None:
-        """One more trial, of this run or an earlier one."""
+        """Counts one more trial, of this run or an earlier one."""
         self.tried += 1
         self.since_gain += 1
         self.failed += record.cost is None
@@ -87,7 +87,7 @@ OnTrial = Callable[[Progress, TuningRecord], None]
 
 
 def keep_silent(_progress: Progress, _record: TuningRecord) -> None:
-    """For callers that do not follow the trials."""
+    """Does nothing: for callers that do not follow the trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def resume(progress: Progress, records: Iterable[TuningRecord], setting: Setting
 
 
 def prior_points(records: Iterable[TuningRecord], task: Task) -> list[tuple[Mapping[str, int], float]]:
-    """Gains of kernels of the same kind, whatever their shape and board."""
+    """Returns the gains of points of kernels of the same kind, whatever their shape and board."""
     kind = kind_of(task.name)
     return [
         (record.knobs, record.cost / record.default_cost)
@@ -140,13 +140,13 @@ def prior_points(records: Iterable[TuningRecord], task: Task) -> list[tuple[Mapp
 
 
 def kind_of(task: str) -> str:
-    """The op and the element type: what is like enough to learn from."""
+    """Returns op and element type; tasks that share them can learn from each other."""
     name, *_, dtype = task.split(" ")
     return f"{name.rstrip('0123456789').partition('_')[0]} {dtype}"
 
 
 def _next_task(searches: Sequence[Progress], limits: Limits) -> Progress | None:
-    """The one with most cost for each trial it has had; those without a default go first."""
+    """Returns the task with most cost per trial so far; tasks without a measured default go first."""
     alive = [p for p in searches if not p.tuner.is_done and not _has_stopped(p, limits)]
     return max(alive, key=lambda p: p.cost_in_model / (1 + p.tried), default=None)
 
@@ -156,7 +156,7 @@ def _has_stopped(progress: Progress, limits: Limits) -> bool:
 
 
 def _batch(progress: Progress, most: int) -> list[Point]:
-    """The default first: everything is compared with it."""
+    """Returns the points to measure next, the default before all others."""
     if progress.default_cost is None and progress.tuner.is_open(key_of(progress.task.space.default)):
         default = progress.task.space.default
         progress.tuner.learn([(default, None)])
@@ -201,7 +201,7 @@ def _default_cost(
 
 
 def _cost(outcome: Outcome, setting: Setting) -> int | None:
-    """The median repeat."""
+    """Returns the median of the repeats."""
     if not outcome.ticks:
         return None
     return max(1, setting.count(round(statistics.median_low(outcome.ticks))))

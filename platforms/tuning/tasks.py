@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 
 from aot.interpret import run_all
 from aot.ir.graph import Array, Graph
-from aot.target import Target
-from codegen.fitting import fit_graph
-from codegen.formats import storage_dtype
+from artifact.row_packing import pack_rows
+from codegen.fit.variant import CompiledPlan
+from codegen.formats import RowFormat, storage_dtype
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point, Space
-from codegen.model import CompileOptions, RowFormat
-from codegen.row_packing import pack_rows
-from codegen.stages import Lowered, LoweredStage, Reading
+from codegen.lower.stages import Lowered, LoweredStage, Reading
 
 _ROWS = 2  # of the result that a trial computes, where rows are computed one by one
 _INSTRUCTIONS_PER_ELEMENT = 12  # beside the products: requantisation, store, loops; for estimates
@@ -59,19 +57,18 @@ class Task:
         return self.stage.again({self.name: point})
 
 
-def tasks_of(graph: Graph, target: Target, options: CompileOptions) -> tuple[tuple[Task, ...], Lowered]:
-    """`graph` after its passes. Tasks in the order of their work, the heaviest first."""
-    lowered = fit_graph(graph, target, options).lowered
+def tasks_of(planned: CompiledPlan) -> tuple[Task, ...]:
+    """The kernels with knobs that the compiled model has; the one with most work first."""
     by_name: dict[str, list[LoweredStage]] = {}
-    for stage in lowered.stages:
+    for stage in planned.lowered.stages:
         space = stage.kernel.space
-        if space is not None and not stage.kernel.whole and len(space.points) > 1:
+        if space is not None and not stage.kernel.whole and space.has_choice:
             by_name.setdefault(space.task, []).append(stage)
-    tasks = [_task(stages, lowered, graph) for stages in by_name.values()]
-    return tuple(sorted(tasks, key=lambda task: -task.work)), lowered
+    tasks = [_task(stages, planned.graph) for stages in by_name.values()]
+    return tuple(sorted(tasks, key=lambda task: -task.work))
 
 
-def _task(stages: Sequence[LoweredStage], lowered: Lowered, graph: Graph) -> Task:
+def _task(stages: Sequence[LoweredStage], graph: Graph) -> Task:
     first = stages[0]
     assert first.kernel.space is not None
     return Task(
@@ -97,8 +94,9 @@ def _work(stage: LoweredStage, graph: Graph) -> float:
     return macs + _INSTRUCTIONS_PER_ELEMENT * outputs[0].elements
 
 
-def experiment_of(task: Task, lowered: Lowered, graph: Graph, inputs: Mapping[str, Array]) -> Experiment:
-    """Rows from the middle of a run of the model on these inputs, by the reference."""
+def experiment_of(task: Task, planned: CompiledPlan, inputs: Mapping[str, Array]) -> Experiment:
+    """Takes rows from the middle of a run of the model on these inputs, computed by the reference."""
+    graph, lowered = planned.graph, planned.lowered
     values = {**run_all(graph, inputs), **graph.constants}
     stage, out = task.stage, task.stage.result
     whole = pack_rows(values[out.value], out.format, out.image_rows)
@@ -122,7 +120,7 @@ def experiment_of(task: Task, lowered: Lowered, graph: Graph, inputs: Mapping[st
 
 
 def _operand(reading: Reading, value: Array, lowered: Lowered, first: int, firings: int) -> Operand:
-    """From the first row that the first firing reads to the last one's of the last."""
+    """Packs the rows from the first that the first firing reads to the last that the last firing reads."""
     tensor, access = lowered.tensors[reading.tensor], reading.access
     fmt = reading.view or tensor.format
     rows = value.size // (fmt.width * fmt.channels)
@@ -137,5 +135,5 @@ def _operand(reading: Reading, value: Array, lowered: Lowered, first: int, firin
 
 
 def _fill(fmt: RowFormat) -> bytes:
-    """One row without pixels."""
+    """Returns the bytes of a row that holds no pixels."""
     return fmt.fill.to_bytes(fmt.dtype_bytes, "little", signed=True) * fmt.row_elements

@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class MeasureChoices:
-    """How often and how long."""
+    """How often a candidate is run, and how long it may take."""
 
     number: int = 1  # runs timed together
     repeat: int = 1  # of which the median counts
@@ -59,7 +59,7 @@ class MeasureChoices:
 def halved(
     candidates: Sequence[Candidate], reason: str, measure: Callable[[Sequence[Candidate]], list[Outcome]]
 ) -> list[Outcome]:
-    """After a batch that did not build: finds the candidates to blame by building parts of it."""
+    """After a batch that did not build, finds the candidates to blame by building parts of it."""
     if len(candidates) == 1:
         return [Outcome(failure=Failure.BUILD, detail=reason)]
     middle = len(candidates) // 2
@@ -67,10 +67,10 @@ def halved(
 
 
 class Bench(Protocol):
-    """Where candidates are measured."""
+    """A place where candidates are measured."""
 
     def measure(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
-        """One outcome for each candidate, in their order; nothing a candidate does raises."""
+        """Returns one outcome for each candidate, in their order. Nothing that a candidate does raises."""
 
     def close(self) -> None:
-        """Lets the board go."""
+        """Releases the board."""

@@ -11,14 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from aot.errors import ToolError
+from artifact.whole_file import write_whole
 from boards.board import Board
-from codegen.arenas import Arena
-from codegen.whole_file import write_whole
+from codegen.fit.arenas import Arena
 from platforms.base import CompilerPlatform, Firmware
 from platforms.build import (
     build_folder,
     compile_argv,
-    flags_family,
     link_argv,
     object_of,
     project_sources,
@@ -26,7 +25,7 @@ from platforms.build import (
 from platforms.elf import image, symbols
 from platforms.project import App, ProjectSource
 from platforms.templates import template_text
-from platforms.toolchains import Toolchain, find_toolchain
+from platforms.toolchains import Toolchain, find_toolchain, spelling_of
 from platforms.tuning.candidates import Batch
 
 JOBS = 2
@@ -52,17 +51,17 @@ class Workshop:
         self._arena_bytes = 0
 
     def build(self, batch: Batch) -> Firmware:
-        """Firmware with all of the candidates. Raises ToolError where one of them does not build."""
+        """Builds firmware with all candidates. Raises ToolError if one of them does not build."""
         self._prepare(batch.places.arena_bytes)
         names = self._compile_candidates(batch)
         self._compile(_MODELS)
         return self._linked([*self._runtime(), _MODELS, *names])
 
     def loadable(self, batch: Batch, address: int) -> tuple[bytes, Mapping[str, int]]:
-        """Code for that address, and where in it each function begins. Raises ToolError."""
+        """Links code for that address and returns it with the offset of each function. Raises ToolError."""
         objects = [object_of(name, _PROFILED) for name in self._compile_candidates(batch)]
         program = self.folder / build_folder(_PROFILED) / "loadable.elf"
-        cpu = f"@flags/{flags_family(self.toolchain)}/cpu"
+        cpu = f"@flags/{spelling_of(self.toolchain.family)}/cpu"
         place = (f"-Wl,-Ttext={address:#x}", "-Wl,-e,blank", "-Wl,--build-id=none", "-Wl,--nmagic")
         self._run((*self.toolchain.argv, cpu, *objects, "-nostartfiles", *place, "-o", str(program)))
         first, code = image(program)
@@ -70,7 +69,7 @@ class Workshop:
         return bytes(first - address) + code, entries
 
     def _compile_candidates(self, batch: Batch) -> list[str]:
-        """As many files at once as there are compilers."""
+        """Compiles as many files at once as there are compilers."""
         (self.folder / _HEADER).write_text(batch.header)
         (self.folder / _MODELS).write_text(batch.models)
         names = [f"{_PARTS}{n}.c" for n in range(len(batch.parts))]
@@ -109,7 +108,7 @@ class Workshop:
             list(pool.map(lambda s: self._run(compile_argv(self.toolchain, s, _PROFILED)), self._runtime()))
 
     def _compile(self, source: str) -> None:
-        """By content where objects are kept: the same candidates are compiled once."""
+        """Compiles a file, unless an equal one was compiled before and its object was kept."""
         argv = compile_argv(self.toolchain, source, _PROFILED)
         made = self.folder / object_of(source, _PROFILED)
         kept = self._kept(argv, source)
@@ -138,7 +137,7 @@ class Workshop:
 
 
 def _source(arena_bytes: int) -> ProjectSource:
-    """A project without a model: its place is taken by the candidates."""
+    """A project in which candidates take the place of the model."""
     return ProjectSource(
         name="tuning",
         sources={},

@@ -13,7 +13,8 @@ import pytest
 from tiny_models import TINY
 
 import deploy
-from aot.errors import FitError, InputError
+from aot.errors import BoardError, FitError, InputError
+from codegen.options import CompileOptions, read_options
 
 IMAGES = np.random.default_rng(0).integers(-128, 128, (3, 1, 8, 8, 1)).astype(np.int8)
 NAMES = {"DeployError", "Model", "Run", "compile", "in_process", "inspect", "load", "run", "tune", "verify"}
@@ -76,7 +77,7 @@ def test_a_compiled_model_saves_its_archive(model: Path, tmp_path: Path) -> None
 
 def test_a_budget_that_is_too_small_is_an_error_of_its_own_kind(model: Path) -> None:
     with pytest.raises(FitError):
-        deploy.compile(model, board="host", ram_bytes=10)
+        deploy.compile(model, board="host", ram=10)
 
 
 def test_inspect_prints_as_the_command_does(model: Path) -> None:
@@ -123,6 +124,19 @@ def test_verify_compares_with_the_reference(model: Path) -> None:
     ("option", "value", "told"),
     [
         ("optimize", "fast", 'error: optimize "fast" is not known\n  hint: known: speed, size, ram'),
+        ("ram", "64Q", 'error: ram "64Q" is not a size such as 65536, 64KB or 1MB'),
+        ("ram", True, "error: ram True is not a size such as 65536, 64KB or 1MB"),
+        ("exact", "yes", 'error: exact "yes" is neither True nor False'),
+        ("pool", 3, "error: pool 3 is not a memory with its limit, such as DTCM=64K"),
+        ("pool", ["DTCM=6Q"], 'error: pool "6Q" is not a size such as 65536, 64KB or 1MB'),
+        ("constants", "conv2d", 'error: constants "conv2d" is not layers with a memory, such as dense=QSPI'),
+        (
+            "shape",
+            {"x": (1, 0)},
+            "error: shape ('x', (1, 0)) is not an input with its sizes, such as x=1,3,32,32",
+        ),
+        ("value", "axes=", 'error: value "axes=" is not an input with its value, such as axes=0,1'),
+        ("tuning_records", 1, "error: tuning_records 1 is not the path of a file"),
         (
             "optimize",
             "sped",
@@ -136,12 +150,57 @@ def test_verify_compares_with_the_reference(model: Path) -> None:
         ),
     ],
 )
-def test_an_option_that_is_not_known_is_told(model: Path, option: str, value: str, told: str) -> None:
+def test_a_value_that_an_option_does_not_take_is_told(
+    model: Path, option: str, value: object, told: str
+) -> None:
     with pytest.raises(InputError) as caught:
-        deploy.compile(model, "host", **{option: value})  # type: ignore[arg-type]
+        deploy.compile(model, "host", **{option: value})
     assert str(caught.value) == told
 
 
 def test_a_rounding_that_is_not_known_is_told_when_a_model_is_loaded(model: Path) -> None:
     with pytest.raises(InputError, match='rounding "foo" is not known'):
         deploy.load(model, rounding="foo")
+
+
+def test_a_keyword_that_is_no_option_is_told_with_the_nearest(model: Path) -> None:
+    with pytest.raises(TypeError) as caught:
+        deploy.compile(model, "host", shapes={"x": (1,)})
+    assert str(caught.value).startswith(
+        '"shapes" is no option here - did you mean "shape"?; these are: optimize,'
+    )
+    with pytest.raises(TypeError) as caught:
+        deploy.load(model, optimize="ram")
+    assert str(caught.value) == '"optimize" is no option here; these are: rounding, shape, value'
+
+
+def test_a_model_is_compiled_with_the_rounding_that_it_was_loaded_with(model: Path) -> None:
+    loaded = deploy.load(model, rounding="litert-ref")
+    assert deploy.compile(loaded, "host").job.options.rounding.value == "litert-ref"
+    assert deploy.inspect(loaded).report.facts.options.rounding.value == "litert-ref"
+    assert deploy.compile(loaded, "host", rounding="tflm").job.options.rounding.value == "tflm"
+
+
+def test_shapes_are_given_as_on_the_command_line_or_as_a_mapping(model: Path) -> None:
+    words, mapping = ({"shape": given} for given in ("x=1,3,32,32", {"x": np.array([1, 3, 32, 32])}))
+    assert read_options(words) == read_options(mapping) == CompileOptions(shapes={"x": (1, 3, 32, 32)})
+
+
+@pytest.mark.parametrize("call", [deploy.run, deploy.inspect], ids=["run", "inspect"])
+def test_what_is_compiled_is_not_compiled_otherwise(model: Path, call: Callable[..., object]) -> None:
+    compiled = deploy.compile(model, board="host")
+    inputs = [IMAGES] if call is deploy.run else []
+    with pytest.raises(InputError, match="options of deploy compile are given, and this is compiled already"):
+        call(compiled, *inputs, optimize="ram")
+    with pytest.raises(BoardError) as caught:
+        call(compiled, *inputs, board="mps2-an386")
+    assert str(caught.value) == (
+        'error: tiny is compiled for board "host", not for "mps2-an386"\n'
+        '  hint: compile it for that one: deploy.compile(model, board="mps2-an386")'
+    )
+
+
+def test_an_archive_is_not_inspected_as_if_it_were_compiled_otherwise(model: Path, tmp_path: Path) -> None:
+    deploy.compile(model, board="host").save(tmp_path / "a.tar")
+    with pytest.raises(InputError, match="options of deploy compile are given, and this is compiled already"):
+        deploy.inspect(tmp_path / "a.tar", rounding="litert-ref")

@@ -10,9 +10,12 @@ from tiny_models import TINY
 
 from aot.frontend.load import parse_model
 from aot.target import Feature, Region, Target
-from codegen.archive import write_archive
-from codegen.compile import compile_graph
-from codegen.model import CompiledModel, CompileOptions
+from artifact.archive import write_archive
+from artifact.artifact import artifact_of
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
 
 TARGET = Target(
     core="cortex-m4",
@@ -27,12 +30,14 @@ def compiled() -> CompiledModel:
     data = TINY["residual"]()
     graph = parse_model(data, "residual.tflite")
     digest = hashlib.sha256(data).hexdigest()
-    return compile_graph(graph, TARGET, CompileOptions(), "residual.tflite", digest, "residual")
+    return compile_job(
+        Job(ImportedModel(graph, "residual.tflite", digest, "residual"), TARGET, CompileOptions())
+    )
 
 
 @pytest.fixture
 def archive_path(compiled: CompiledModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     path = tmp_path / "residual.tar"
-    write_archive(compiled, path, RUNTIME)
+    write_archive(artifact_of(compiled, RUNTIME), path)
     return path

@@ -14,13 +14,15 @@ from tiny_models import TINY
 COMPILE = """
 from pathlib import Path
 from aot.target import Feature, Target
-from codegen.archive import write_archive
-from codegen.compile import compile_model
-from codegen.model import CompileOptions
+from artifact.archive import write_archive
+from artifact.artifact import artifact_of
+from codegen.compile import compile_job
+from codegen.job import read_job
+from codegen.options import CompileOptions
 
 target = Target("cortex-m4", frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}))
-model = compile_model(Path("classifier.tflite"), target, CompileOptions())
-write_archive(model, Path("out.tar"), {"b.h": b"b", "a.h": b"a"})
+model = compile_job(read_job(Path("classifier.tflite"), target, CompileOptions()))
+write_archive(artifact_of(model, {"b.h": b"b", "a.h": b"a"}), Path("out.tar"))
 """
 
 

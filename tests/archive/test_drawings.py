@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from codegen.facts import ModelFacts, facts_of
-from codegen.memory_map import BufferLife, MemoryMap
-from codegen.memory_svg import draw_memory_svg
-from codegen.memory_text import draw_memory, rows_said, shortened
+from artifact.facts import ModelFacts, facts_of
+from artifact.memory_map import BufferLife, MemoryMap
+from artifact.memory_svg import draw_memory_svg
+from artifact.memory_text import draw_memory, rows_said, shortened
 from codegen.model import CompiledModel
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -125,7 +125,7 @@ def test_the_picture_names_model_buffers_layers_and_peak(facts: ModelFacts) -> N
     assert [text for text in shown if text.startswith("conv2d  8×8×4 → 8×8×4")]  # noqa: RUF001
 
 
-def test_rings_are_outlined_and_have_an_emblem_of_their_rows(facts: ModelFacts) -> None:
+def test_rings_are_outlined_and_have_a_legend_symbol_of_their_rows(facts: ModelFacts) -> None:
     svg = draw_memory_svg(facts)
     rings = [buffer for buffer in facts.memory.buffers if buffer.is_ring]
     assert rings
@@ -140,8 +140,8 @@ def test_segments_of_a_ring_are_longer_than_the_gaps(rows: int, facts: ModelFact
     place = next(n for n, buffer in enumerate(buffers) if buffer.is_ring)
     buffers[place] = replace(buffers[place], rows_held=rows, rows=2 * rows)
     svg = draw_memory_svg(replace(facts, memory=replace(facts.memory, buffers=tuple(buffers))))
-    (emblem,) = [d for d in re.findall(r' d="(M[^"]*A4.5[^"]*)"', svg) if d.count("M") == rows]
-    segments = [[float(number) for number in re.findall(r"[\d.]+", part)] for part in emblem.split("M")[1:]]
+    (symbol,) = [d for d in re.findall(r' d="(M[^"]*A4.5[^"]*)"', svg) if d.count("M") == rows]
+    segments = [[float(number) for number in re.findall(r"[\d.]+", part)] for part in symbol.split("M")[1:]]
     begins, ends = [s[:2] for s in segments], [s[-2:] for s in segments]
     for begin, end, following in zip(begins, ends, (*begins[1:], begins[0]), strict=True):
         assert dist(begin, end) > dist(end, following)

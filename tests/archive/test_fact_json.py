@@ -10,7 +10,7 @@ import pytest
 
 from aot.ir.types import DType, Quant, TensorType
 from aot.target import Feature, Region, Target
-from codegen.fact_json import decode, encode, print_json
+from artifact.fact_json import decode, encode, print_json
 
 
 @dataclass(frozen=True)

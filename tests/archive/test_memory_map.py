@@ -6,8 +6,8 @@ import pytest
 
 from aot.plan.check import check_plan
 from aot.plan.model import NO_ROWS, Buffer, Firing, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage
-from codegen.facts import facts_of
-from codegen.memory_map import BufferLife, MemoryMap, Span, map_memory
+from artifact.facts import facts_of
+from artifact.memory_map import BufferLife, MemoryMap, Span, map_memory
 from codegen.model import CompiledModel
 
 
@@ -53,7 +53,6 @@ PLAN = Plan(
     },
     pool_bytes={"arena": 64},
     bound_bytes=48,
-    whole_tensor_bound_bytes=72,
     is_least=True,
     peak_firing=2,
 )
@@ -62,7 +61,7 @@ PLAN = Plan(
 @pytest.fixture(scope="module")
 def memory() -> MemoryMap:
     check_plan(REQUEST, PLAN)
-    return map_memory(REQUEST, PLAN)
+    return map_memory(REQUEST, PLAN, 72)
 
 
 def lives(buffer: BufferLife) -> list[tuple[int, int, int]]:
@@ -129,9 +128,9 @@ def test_a_row_written_in_place_counts_once() -> None:
         ),
     )
     buffers = {name: Buffer(name, "arena", 0, 2, 8, 0, 1) for name in ("in", "out")}
-    plan = Plan((0, 0), buffers, {"arena": 16}, 16, 32, 0)
+    plan = Plan((0, 0), buffers, {"arena": 16}, 16, 0)
     check_plan(request, plan)
-    assert map_memory(request, plan).live_bytes == (16, 16)
+    assert map_memory(request, plan, 0).live_bytes == (16, 16)
 
 
 def test_rows_that_nobody_reads_take_no_place() -> None:
@@ -140,7 +139,7 @@ def test_rows_that_nobody_reads_take_no_place() -> None:
         stages=(Stage("crop", ("in",), ("out",), (Firing(row(1), row(0)),)),),
     )
     buffers = {"in": Buffer("in", "arena", 0, 3, 8, 0, 0), "out": Buffer("out", "arena", 0, 1, 8, 0, 0)}
-    memory = map_memory(request, Plan((0,), buffers, {"arena": 24}, 24, 32, 0))
+    memory = map_memory(request, Plan((0,), buffers, {"arena": 24}, 24, 0), 32)
     assert lives(memory.by_name["in"]) == [(1, 0, 0)]
     assert memory.live_bytes == (16,)
 

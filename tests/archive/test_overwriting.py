@@ -7,31 +7,32 @@ from pathlib import Path
 import pytest
 
 from aot.errors import OutputError
-from codegen.archive import read_archive, write_archive
+from artifact.archive import read_archive, write_archive
+from artifact.artifact import artifact_of
 from codegen.model import CompiledModel
 
 
 def refusal(model: CompiledModel, path: Path) -> str:
     with pytest.raises(OutputError) as caught:
-        write_archive(model, path)
+        write_archive(artifact_of(model), path)
     return str(caught.value).replace(f"{path.parent}/", "")
 
 
 def test_an_earlier_archive_is_replaced(compiled: CompiledModel, archive_path: Path) -> None:
-    write_archive(compiled, archive_path)
+    write_archive(artifact_of(compiled), archive_path)
     assert read_archive(archive_path).runtime == {}
 
 
 def test_a_damaged_earlier_archive_is_replaced(compiled: CompiledModel, archive_path: Path) -> None:
     data = archive_path.read_bytes()
     archive_path.write_bytes(data[: len(data) * 2 // 3])
-    write_archive(compiled, archive_path)
+    write_archive(artifact_of(compiled), archive_path)
     assert read_archive(archive_path).name == "residual"
 
 
 def test_an_empty_file_is_replaced(compiled: CompiledModel, tmp_path: Path) -> None:
     (tmp_path / "x.tar").touch()
-    write_archive(compiled, tmp_path / "x.tar")
+    write_archive(artifact_of(compiled), tmp_path / "x.tar")
     assert read_archive(tmp_path / "x.tar").name == "residual"
 
 
@@ -62,7 +63,7 @@ def test_a_folder_that_is_not_there_is_named(compiled: CompiledModel, tmp_path: 
 def test_a_link_stays_a_link(compiled: CompiledModel, archive_path: Path, tmp_path: Path) -> None:
     link = tmp_path / "latest.tar"
     link.symlink_to(archive_path.name)
-    write_archive(compiled, link)
+    write_archive(artifact_of(compiled), link)
     assert link.is_symlink()
     assert read_archive(archive_path).runtime == {}
 

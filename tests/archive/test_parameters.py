@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from aot.ir.graph import Array
-from codegen.parameters import ParametersError, pack_parameters, unpack_parameters
+from artifact.parameters import ParametersError, pack_parameters, unpack_parameters
 
 ONE_ARRAY = bytes.fromhex(
     "b79c04054f8de5f7 0000000000000000"  # magic of a list, reserved

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from aot.errors import ModelError
-from codegen.archive import Archive, read_archive
+from artifact.archive import read_archive
+from artifact.artifact import Artifact
 
 AGAIN = "compile the model again: deploy compile MODEL --board B -o OUT.tar"
 WRITES_ONE = "deploy compile MODEL --board B -o OUT.tar writes one"
@@ -238,12 +239,12 @@ def test_an_entry_that_is_there_twice(archive_path: Path) -> None:
 def test_a_graph_of_a_later_version_is_named(archive_path: Path) -> None:
     archive = read_archive(archive_path)
     later = archive.graph_text.replace("= conv2d(", "= conv5d(").encode()
-    changed = Archive(archive.facts, {**archive.files, "src/residual.graph": later})
+    changed = Artifact(archive.facts, {**archive.files, "src/residual.graph": later})
     with pytest.raises(ModelError, match=r"graph cannot be read: line \d+: conv5d is not an op"):
-        changed.graph()
+        _ = changed.graph
 
 
-def read_or_refuse(path: Path) -> Archive | None:
+def read_or_refuse(path: Path) -> Artifact | None:
     try:
         return read_archive(path)
     except ModelError:

@@ -9,10 +9,12 @@ from tiny_models import TINY
 
 from aot.frontend.load import parse_model
 from aot.target import Region, Target
-from codegen.compile import compile_graph
-from codegen.facts import facts_of
-from codegen.model import CompiledModel, CompileOptions
-from codegen.report import Report, make_report
+from artifact.facts import facts_of
+from artifact.report import Report, make_report
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +56,9 @@ def test_pointers_to_rows_are_as_wide_as_the_core_has_them() -> None:
     graph = parse_model(TINY["residual"](), "residual.tflite")
     target = Target("cortex-m0plus")
     stacks = [
-        compile_graph(graph, made, CompileOptions(), "", "", "residual").stack_bytes_estimate
+        compile_job(
+            Job(ImportedModel(graph, "", "", "residual"), made, CompileOptions())
+        ).stack_bytes_estimate
         for made in (target, replace(target, pointer_bytes=8))
     ]
     assert stacks[1] - stacks[0] == 3 * (8 - 4)  # a convolution of three rows is the hungriest

@@ -13,10 +13,11 @@ from benchmarks.cases import MORE_MODELS, MORE_ON, OTHER_MODELS, TFLM, TOO_LARGE
 from benchmarks.measure import measure
 from benchmarks.report import report
 from benchmarks.results import Result, read_results
-from benchmarks.shared import given_for, model_file, shared_models
-from boards.load import load_board
-from codegen.compile import compile_model
-from codegen.model import CompileOptions
+from benchmarks.shared import model_file, shapes_for, shared_models
+from codegen.compile import compile_job
+from codegen.job import read_job
+from codegen.options import CompileOptions
+from platforms.board_files import load_board
 
 # What must be fast, on what is tuned for; one of each kind elsewhere. `make bench` measures them all.
 FAST = (*(f"tiny_{name}_int8" for name in ("ad_fc", "ic_resnet8", "kws_dscnn", "vww_mbv1")),)
@@ -61,8 +62,8 @@ def test_a_cost_is_what_is_committed(case: Case, shared_dir: Path, require_tool:
 @pytest.mark.parametrize("case", COMPILED, ids=lambda c: f"{c.model}-{c.board}-{c.optimize}")
 def test_arena_and_constants_are_what_is_committed(case: Case, shared_dir: Path) -> None:
     target = load_board(case.board).target
-    options = CompileOptions(Optimize(case.optimize), given=given_for(case.model))
-    model = compile_model(model_file(case.model), target, options)
+    options = CompileOptions(Optimize(case.optimize), shapes=shapes_for(case.model))
+    model = compile_job(read_job(model_file(case.model), target, options))
     committed = _committed()[measured_key(case)]
     assert model.plan.arena_bytes <= committed.arena_bytes * WORSE_BY
     assert model.constants_bytes <= committed.constants_bytes * WORSE_BY

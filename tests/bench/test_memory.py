@@ -10,10 +10,11 @@ import pytest
 from aot.target import Optimize
 from benchmarks.memory import BOARD, Goal, MemoryResult, beside_bytes, measure_goal, read_memory
 from benchmarks.memory_report import memory_report
-from benchmarks.shared import given_for
-from boards.load import load_board
-from codegen.compile import compile_model
-from codegen.model import CompileOptions
+from benchmarks.shared import shapes_for
+from codegen.compile import compile_job
+from codegen.job import read_job
+from codegen.options import CompileOptions
+from platforms.board_files import load_board
 
 # The bars: bytes of arena with --optimize ram.
 BARS = {
@@ -56,13 +57,13 @@ def test_rows_never_need_more_than_whole_tensors() -> None:
 def test_an_arena_is_what_is_committed_and_within_its_bounds(name: str, shared_dir: Path) -> None:
     """ram is never above speed, nor speed above the bound and what lies beside."""
     path = next((shared_dir / "models" / name).glob("model.*"))
-    target, given = load_board(BOARD).target, given_for(name)
+    target, shapes = load_board(BOARD).target, shapes_for(name)
     ram, speed = (
-        compile_model(path, target, CompileOptions(goal, given=given))
+        compile_job(read_job(path, target, CompileOptions(goal, shapes=shapes)))
         for goal in (Optimize.RAM, Optimize.SPEED)
     )
     assert ram.plan.arena_bytes <= speed.plan.arena_bytes
-    assert speed.plan.arena_bytes <= speed.plan.whole_tensor_bound_bytes + beside_bytes(speed)
+    assert speed.plan.arena_bytes <= speed.whole_tensor_bound_bytes + beside_bytes(speed)
     committed = {goal: getattr(RESULTS[name], goal).arena_bytes for goal in ("ram", "speed")}
     found = {"ram": ram.plan.arena_bytes, "speed": speed.plan.arena_bytes}
     worse = {goal: size for goal, size in found.items() if size > committed[goal] * WORSE_BY}

@@ -15,7 +15,7 @@ from aot.plan.firings import Firings
 from aot.plan.order import SEARCH_FIRINGS, Draft, draft
 from aot.target import Optimize
 from benchmarks.planning import plan_model
-from codegen.fitting import TRIED_ROWS
+from codegen.fit.variant_search import TRIED_ROWS
 
 
 def _planning(root: Path, *names: str) -> subprocess.CompletedProcess[str]:
@@ -36,6 +36,7 @@ def test_an_unknown_model_is_refused(repo_root: Path, shared_dir: Path) -> None:
     assert "no shared model is called tflm_hello_wurld_int8; there are: " in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tflm_person_detect_int8", "onnx_ulfd_slim320_f32"])
 def test_a_compile_orders_a_bounded_number_of_rows(
     name: str, shared_dir: Path, monkeypatch: pytest.MonkeyPatch
@@ -56,6 +57,7 @@ def test_a_compile_orders_a_bounded_number_of_rows(
     assert sum(ordered) <= searches * (3 * SEARCH_FIRINGS + 3 * rows) + TRIED_ROWS
 
 
+@pytest.mark.slow
 def test_rows_that_speed_would_hold_alike_are_planned_once(shared_dir: Path) -> None:
     """Of float32 no row is wider for speed: with margins, without, and no third time."""
     assert plan_model("tiny_ic_resnet8_f32", Optimize.RAM)[1].plans <= 2

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from foreground import start_in_foreground
 
 pytestmark = pytest.mark.cc
 Run = Callable[..., Any]
@@ -94,7 +95,7 @@ def test_firmware_of_other_options_is_another_build(
 
 def deploy_process(*words: object) -> subprocess.Popen[str]:
     argv = [sys.executable, "-m", "deploy", *map(str, words)]
-    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return start_in_foreground(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def test_a_second_process_is_told_who_has_the_line(

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aot.errors import FitError
+from aot.ir.graph import Graph
+from aot.passes.pipeline import PassRun, run_passes
 from aot.target import Optimize
 from boards.board import Board
-from boards.load import load_board
-from codegen.model import CompileOptions
+from codegen.job import import_model
+from codegen.options import CompileOptions
 from deploy.compiling import Compiled, compile_for
+from platforms.board_files import load_board
 
 DIGITS = Path(__file__).parents[2] / "deploy" / "demo" / "digits.tflite"
 ROOMY = load_board("mps2-an386")
@@ -23,21 +27,73 @@ def with_ram(ram_bytes: int) -> Board:
     return replace(ROOMY, regions=regions)
 
 
+def for_board(board: Board, options: CompileOptions) -> Compiled:
+    return compile_for(import_model(DIGITS, options), board, options)
+
+
 def needed(compiled: Compiled) -> int:
-    return compiled.arena_bytes + compiled.model.stack_bytes_estimate
+    return compiled.arena_bytes + compiled.artifact.facts.stack_bytes_estimate
 
 
 def test_a_model_too_large_at_full_speed_is_made_to_fit() -> None:
-    fast = compile_for(DIGITS, ROOMY, CompileOptions())
-    small = compile_for(DIGITS, with_ram(needed(fast) - 1), CompileOptions())
+    fast = for_board(ROOMY, CompileOptions())
+    small = for_board(with_ram(needed(fast) - 1), CompileOptions())
     assert needed(small) < needed(fast)
     assert small.report.fits
 
 
+def test_a_limit_of_the_users_is_kept_on_a_board_with_room() -> None:
+    fast = for_board(ROOMY, CompileOptions())
+    limit = fast.arena_bytes - 1
+    small = for_board(ROOMY, CompileOptions(ram_bytes=limit))
+    assert small.arena_bytes <= limit
+    assert small.report.facts.options == CompileOptions(ram_bytes=limit)
+
+
+def test_a_limit_of_the_users_is_kept_on_a_board_that_has_little_more() -> None:
+    """The stack has no room beside an arena as large as the user allows: less is found, and never more."""
+    least = needed(for_board(ROOMY, CompileOptions(optimize=Optimize.RAM)))
+    for limit in (least - 1, least + 1):
+        small = for_board(with_ram(least + 16), CompileOptions(ram_bytes=limit))
+        assert small.report.fits
+        assert small.arena_bytes <= limit
+
+
+def test_a_limit_above_what_the_board_has_is_that_of_the_board() -> None:
+    fast = for_board(ROOMY, CompileOptions())
+    board = with_ram(needed(fast) - 1)
+    small = for_board(board, CompileOptions(ram_bytes=fast.arena_bytes))
+    assert small.report.fits
+    assert small.artifact.sources == for_board(board, CompileOptions()).artifact.sources
+
+
+def test_inputs_and_outputs_of_the_callers_take_of_the_boards_memory() -> None:
+    options = CompileOptions(io_apart=True)
+    fast = for_board(ROOMY, options)
+    beside = fast.report.facts.io_bytes_beside
+    assert beside
+    assert for_board(with_ram(needed(fast) + beside - 1), options).report.fits
+
+
+def test_a_model_that_is_made_to_fit_is_imported_once_and_passes_run_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    board = with_ram(needed(for_board(ROOMY, CompileOptions())) - 1)
+    runs: list[Graph] = []
+
+    def counted(graph: Graph, *others: Any) -> PassRun:
+        runs.append(graph)
+        return run_passes(graph, *others)
+
+    monkeypatch.setattr("codegen.fit.plan_job.run_passes", counted)
+    assert for_board(board, CompileOptions()).report.facts.options.ram_bytes is not None
+    assert len(runs) == 1
+
+
 def test_what_cannot_fit_is_told_with_the_least_it_needs() -> None:
-    least = needed(compile_for(DIGITS, ROOMY, CompileOptions(optimize=Optimize.RAM)))
+    least = needed(for_board(ROOMY, CompileOptions(optimize=Optimize.RAM)))
     with pytest.raises(FitError) as raised:
-        compile_for(DIGITS, with_ram(least - 7), CompileOptions())
+        for_board(with_ram(least - 7), CompileOptions())
     assert raised.value.what == (
         f"the model needs {least:,} bytes of RAM, RAM of mps2-an386 has {least - 7:,}: 7 too few"
     )

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from artifact.facts import facts_of
 from boards.board_text import boards_table
-from boards.load import all_boards, load_board
-from codegen.compile import compile_model
-from codegen.facts import facts_of
-from codegen.model import CompiledModel, CompileOptions
+from codegen.compile import compile_job
+from codegen.job import read_job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
+from platforms.board_files import all_boards, load_board
 
 Run = Callable[..., Any]
 PDSC = Path(__file__).parents[1] / "boards" / "mini.pdsc"
@@ -91,10 +93,10 @@ def test_a_board_without_room_for_the_model_is_left_out(
 
 def test_memory_that_is_too_small_is_passed_over_for_the_next_fastest(model: Path) -> None:
     """As a model larger than the DTCM of an STM32F7 goes into its SRAM."""
-    from codegen.report import make_report
+    from artifact.report import make_report
 
     target = load_board("nucleo-f746zg").target
-    facts = facts_of(compile_model(model, target, CompileOptions()))
+    facts = facts_of(compile_job(read_job(model, target, CompileOptions())))
     small = tuple(replace(r, bytes=64) if r.name == "DTCM" else r for r in target.regions)
     in_dtcm, in_sram = make_report(facts), make_report(facts, replace(target, regions=small))
     assert [b.region.name for b in in_dtcm.budgets if b.region.role == "ram"] == ["DTCM"]
@@ -105,7 +107,7 @@ def test_code_depends_on_features_not_on_the_cores_name(model: Path) -> None:
     """So that --fits may compile once for all boards with the same features."""
     target = load_board("nucleo-f446re").target
     of_m4, of_none = (
-        compile_model(model, kind, CompileOptions())
+        compile_job(read_job(model, kind, CompileOptions()))
         for kind in (target, replace(target, core="", regions=()))
     )
     assert _below_the_heads(of_m4) == _below_the_heads(of_none)

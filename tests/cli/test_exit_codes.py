@@ -46,6 +46,67 @@ def test_wrong_usage_gives_2(words: list[str], run_deploy: Run) -> None:
     assert outcome.out == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["compile", "m.tflite", "--bord", "host", "-o", "a.tar"],
+            'option "--bord" is not known - did you mean "--board"?',
+        ),
+        (["boards", "list", "--cor", "m4"], 'option "--cor" is not known - did you mean "--core"?'),
+        (["doctor", "--frob=1"], 'option "--frob" is not known'),
+        (["doctor", "-x"], 'option "-x" is not known'),
+        (["inspect", "a.tflite", "b.tflite"], '"b.tflite" is one argument too many'),
+        (["compile", "m.tflite", "-o", "a.tar"], "--board is missing"),
+        (["compile", "m.tflite"], "--board, -o are missing"),
+        (["inspect", "m.tflite", "--ram"], "--ram needs a value"),
+        (["inspect", "m.tflite", "--ram", "64Q"], '--ram "64Q" is not a size such as 65536, 64KB or 1MB'),
+        (["inspect", "m.tflite", "--json=3"], "--json takes no value, not '3'"),
+        (
+            ["tune", "m.tflite", "--board", "host", "--trials", "0"],
+            "--trials '0' is not a number of 1 or more",
+        ),
+    ],
+)
+def test_wrong_usage_is_told_in_two_lines(words: list[str], told: str, run_deploy: Run) -> None:
+    command = " ".join(words[: 2 if words[0] == "boards" and "--cor" not in words else 1])
+    hint = f"  hint: deploy {command} --help says what it takes\n"
+    assert run_deploy(*words).err == f"error: {told}\n{hint}"
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "hint"),
+    [
+        (
+            ["inspect", "m.tflite", "--optimize", "sped"],
+            '--optimize "sped" is not known - did you mean "speed"?',
+            "known: speed, size, ram",
+        ),
+        (
+            ["tune", "m.tflite", "--board", "host", "--place", "rom"],
+            '--place "rom" is not known - did you mean "ram"?',
+            "known: auto, ram, image",
+        ),
+        (
+            ["boards", "lst"],
+            '"lst" is not known - did you mean "list"?',
+            "known: list, show, search, add",
+        ),
+    ],
+)
+def test_a_word_that_is_none_of_a_few_is_told_with_all_of_them(
+    words: list[str], told: str, hint: str, run_deploy: Run
+) -> None:
+    outcome = run_deploy(*words)
+    assert (outcome.status, outcome.err) == (2, f"error: {told}\n  hint: {hint}\n")
+
+
+def test_a_value_may_look_like_an_option_behind_two_dashes(run_deploy: Run) -> None:
+    outcome = run_deploy("inspect", "--", "--model.tflite")
+    assert outcome.status == 1
+    assert "--model.tflite" in outcome.err
+
+
 def test_a_bug_gives_70_with_traceback_and_version(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "load_command", lambda _name: command_that(raises=RuntimeError("boom")))
     outcome = run_deploy("doctor")

@@ -13,6 +13,10 @@ from typing import Any
 
 import pytest
 
+from boards.files import read_toml
+from deploy.machine import PACKAGES
+from platforms.transport.ports import UsbPort
+
 Run = Callable[..., Any]
 INSPECT_S = 1.0  # what is promised; it takes 0.7
 
@@ -68,14 +72,16 @@ def test_inspect_draws_the_arena_into_a_file(model: Path, tmp_path: Path, run_de
 
 
 @pytest.mark.slow
-def test_inspect_answers_in_under_a_second(shared_dir: Path) -> None:
-    """Of processor time: the machine that runs this may be busy."""
+def test_inspect_answers_in_under_a_second(shared_dir: Path, tmp_path: Path) -> None:
+    """Of processor time, as the machine may be busy, with the bytecode that an installed package has."""
+    bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
     model = shared_dir / "models" / "tiny_vww_mbv1_int8" / "model.tflite"
     argv = [sys.executable, "-m", "deploy", "inspect", str(model), "--board", "mps2-an386"]
     taken = []
     for _ in range(3):
         before = os.times().children_user
-        subprocess.run(argv, stdout=subprocess.DEVNULL, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        environment = {**os.environ, **bytecode, "OMP_NUM_THREADS": "1"}
+        subprocess.run(argv, stdout=subprocess.DEVNULL, check=True, env=environment)
         taken.append(os.times().children_user - before)
     assert min(taken) < INSPECT_S
 
@@ -107,8 +113,9 @@ def test_doctor_says_how_to_get_what_is_lacking(run_deploy: Run, monkeypatch: py
     monkeypatch.setattr("platforms.runners.qemu.shutil.which", lambda _name: None)
     monkeypatch.setattr("platforms.runners.unicorn_runner.find_spec", lambda _name: None)
     out = run_deploy("doctor").out
-    assert "--  runner    qemu" in out
-    assert "apt install qemu-system-arm" in out
+    assert re.search(
+        r"^qemu +needs qemu-system-arm \(Debian: apt install qemu-system-arm\)$", out, re.MULTILINE
+    )
     assert "pip install 'solder[unicorn]'" in out
 
 
@@ -116,7 +123,52 @@ def test_doctor_says_once_how_to_get_what_many_boards_lack(
     run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
-    boards, _, notes = run_deploy("doctor").out.partition("(1) ")
-    assert re.search(r"^--  nrf52840dk .*\(\d\)$", boards, re.MULTILINE)
-    assert re.search(r"^--  rpi-pico .*\(\d\)$", boards, re.MULTILINE)
-    assert notes.count("get Zephyr 3.7 or newer") == 1
+    out = run_deploy("doctor").out
+    (boards, way) = re.findall(r"^not built for: ((?:.*\n)*?)  (.*Zephyr 3.7 .*)$", out, re.MULTILINE)[0]
+    assert {"nrf52840dk", "rpi-pico"} <= set(re.split(r"[,\s]+", boards))
+    assert out.count(way) == 1
+    assert len(out.splitlines()) <= 60
+
+
+def test_doctor_says_what_one_board_lacks(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ZEPHYR_BASE", raising=False)
+    monkeypatch.setattr("deploy.machine.usb_ports", lambda: (UsbPort("/dev/ttyACM3", 0x2E8A, 0x000A, "E66"),))
+    out = run_deploy("doctor", "--board", "rpi-pico").out
+    assert "compiler  none\n" in out
+    assert "port      /dev/ttyACM3\n" in out
+    assert "lacks     pip install west; get Zephyr 3.7 or newer" in out
+
+
+def test_doctor_lists_serial_ports_optional_packages_and_what_is_kept(
+    run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = (UsbPort("/dev/ttyACM3", 0x2341, 0x0043, "557"), UsbPort("COM4", 1, 2, ""))
+    monkeypatch.setattr("deploy.machine.usb_ports", lambda: ports)
+    monkeypatch.setattr("deploy.machine.find_spec", lambda name: None if name == "ortools" else object())
+    out = run_deploy("doctor").out
+    assert re.search(r"^/dev/ttyACM3  2341:0043  557 +arduino-uno$", out, re.MULTILINE)
+    assert re.search(r"^COM4          0001:0002  none +not known$", out, re.MULTILINE)
+    assert "  not here:    exact (pip install 'solder[NAME]')" in out
+    assert re.search(r"^kept firmware  \d+ builds, .* in .*solder$", out, re.MULTILINE)
+
+
+def test_the_optional_packages_are_those_that_the_project_names(repo_root: Path) -> None:
+    page = read_toml(repo_root / "pyproject.toml", "the project's file")
+    assert set(PACKAGES) == set(page["project"]["optional-dependencies"]) - {"test"}
+
+
+def test_multiplications_that_passes_removed_are_told(
+    shared_dir: Path, tmp_path: Path, run_deploy: Callable[..., Any]
+) -> None:
+    """Dense layers of 1 x 16, 16 x 16 and 16 x 1, of which some channels can never change."""
+    path = shared_dir / "models" / "tflm_hello_world_int8" / "model.tflite"
+    facts = json.loads(run_deploy("inspect", path, "--json").out)
+    assert facts["removed_macs"].keys() == {"remove-dead-channels"}
+    assert facts["macs"] + facts["removed_macs"]["remove-dead-channels"] == 16 + 16 * 16 + 16
+    line = "  MACs       220; removed: 68 by remove-dead-channels\n"
+    assert line in run_deploy("inspect", path).out
+    run_deploy("compile", path, "--board", "host", "-o", tmp_path / "a.tar")
+    assert line in run_deploy("inspect", tmp_path / "a.tar").out
+    assert (
+        run_deploy("inspect", path, "--disable", "remove-dead-channels").out.count("  MACs       288\n") == 1
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aot.errors import OutputError
-from codegen.whole_file import write_whole
+from artifact.whole_file import write_whole
 from deploy.files import require_place
 
 

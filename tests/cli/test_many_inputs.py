@@ -22,7 +22,7 @@ def test_forty_inputs_are_summed(
     names = [build.real_input(f"x{number}", (1, 4)) for number in range(INPUTS)]
     (tmp_path / "many.onnx").write_bytes(build.finish(build.node("Sum", *names)))
     arrays = {name: np.full((1, 4), 2.0**number, np.float32) for number, name in enumerate(names)}
-    np.savez(tmp_path / "x.npz", **arrays)
+    np.savez(tmp_path / "x.npz", **arrays)  # type: ignore[arg-type]
     out = tmp_path / "out.npz"
     words = (
         "run",

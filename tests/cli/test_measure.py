@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aot.ir.types import DType
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import DType, TensorType
 from boards.board import Counter
-from boards.load import load_board
 from deploy.compare import differences
 from deploy.measure import Meter, spread
 from deploy.samples import make_samples, random_samples
-from deploy.tensors import Slot
+from platforms.board_files import load_board
 
-SLOT = Slot("scores", DType.I8, (1, 3))
+SLOT = TensorSpec("scores", TensorType(DType.I8, (1, 3)))
 
 
 def test_an_emulated_board_counts_instructions() -> None:
@@ -26,7 +26,7 @@ def test_an_emulated_board_counts_instructions() -> None:
 
 def test_a_real_counter_counts_cycles_whatever_its_own_clock() -> None:
     counter = Counter("register", hz=10_000_000, bits=32, address=0x4000_0000)
-    meter = Meter(replace(load_board("mps2-an386"), counter=counter))
+    meter = Meter(replace(load_board("mps2-an386"), own_counter=counter))
     assert (meter.unit, meter.count(1000), meter.seconds(1000)) == ("cycles", 2500, 1e-4)
 
 
@@ -56,22 +56,24 @@ def test_a_difference_is_counted_and_its_first_place_is_told() -> None:
 
 
 def test_a_float_that_is_no_number_must_be_none_on_the_board_too() -> None:
-    slot = Slot("y", DType.F32, (2,))
+    spec = TensorSpec("y", TensorType(DType.F32, (2,)))
     expected, other = (np.array([x, 1.0], np.float32) for x in (np.nan, 1.0))
-    assert differences([(expected,)], [(expected,)], [slot]) == []
-    assert len(differences([(expected,)], [(other,)], [slot])) == 1
+    assert differences([(expected,)], [(expected,)], [spec]) == []
+    assert len(differences([(expected,)], [(other,)], [spec])) == 1
 
 
 def test_random_samples_are_the_same_each_time_and_reach_the_limits() -> None:
-    first, second = (random_samples([Slot("x", DType.I8, (1, 5000))], 1).each[0][0] for _ in range(2))
+    first, second = (
+        random_samples([TensorSpec("x", TensorType(DType.I8, (1, 5000)))], 1).each[0][0] for _ in range(2)
+    )
     np.testing.assert_array_equal(first, second)
     assert (first.min(), first.max()) == (-128, 127)
 
 
 def test_an_input_without_an_axis_for_samples_serves_them_all() -> None:
-    slots = [Slot("a", DType.I8, (2,)), Slot("b", DType.I8, (2,))]
+    specs = [TensorSpec("a", TensorType(DType.I8, (2,))), TensorSpec("b", TensorType(DType.I8, (2,)))]
     series = np.arange(6, dtype=np.int8).reshape(3, 2)
-    samples = make_samples({"a": series, "input_1": series[0]}, slots, "here")
+    samples = make_samples({"a": series, "input_1": series[0]}, specs, "here")
     assert [tuple(x.tolist() for x in sample) for sample in samples.each] == [
         ([0, 1], [0, 1]),
         ([2, 3], [0, 1]),
@@ -80,6 +82,6 @@ def test_an_input_without_an_axis_for_samples_serves_them_all() -> None:
 
 
 def test_arrays_come_from_the_device_in_little_endian_order() -> None:
-    slot = Slot("x", DType.I16, (2,))
-    assert slot.from_bytes(b"\x01\x00\xff\xff").tolist() == [1, -1]
-    assert slot.to_bytes(np.array([1, -1], ">i2")) == b"\x01\x00\xff\xff"
+    spec = TensorSpec("x", TensorType(DType.I16, (2,)))
+    assert spec.from_bytes(b"\x01\x00\xff\xff").tolist() == [1, -1]
+    assert spec.to_bytes(np.array([1, -1], ">i2")) == b"\x01\x00\xff\xff"

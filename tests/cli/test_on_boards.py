@@ -103,7 +103,7 @@ def test_verify_names_the_first_layer_that_differs(
 ) -> None:
     """The pooling is made to mean something else to the comparison than to the compiler."""
     right = AveragePool2d.reference
-    monkeypatch.setattr(AveragePool2d, "reference", lambda *a: tuple(y ^ 1 for y in right(*a)))
+    monkeypatch.setattr(AveragePool2d, "reference", lambda *a: tuple(y ^ 1 for y in right(*a)))  # type: ignore[operator]
     outcome = run_deploy("verify", model, "--board", "host", "--layers")
     assert outcome.status == 1
     named = r"first layer that differs: sample 0, layer \d average_pool2d, AVERAGE_POOL_2D #1"

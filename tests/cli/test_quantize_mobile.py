@@ -21,7 +21,7 @@ IMAGES = RNG.normal(size=(24, 4, 6, 6)).astype(np.float32)
 WEIGHTS = {"w1": (8, 4, 1, 1), "w2": (8, 1, 3, 3), "w3": (4, 8, 1, 1), "w4": (8, 4, 1, 1), "w5": (5, 8)}
 
 
-def layer(op_type: str, made: str, *reads: str, **attributes: object) -> NodeProto:
+def layer(op_type: str, made: str, *reads: str, **attributes: Any) -> NodeProto:
     return helper.make_node(op_type, list(reads), [made], **attributes)
 
 
@@ -84,4 +84,4 @@ def test_both_formats_are_the_same_layers_and_give_the_same_integers(
     for seed in range(4):
         x = np.random.default_rng(seed).integers(-128, 128, (1, 4, 6, 6)).astype(np.int8)
         made = [run_graph(graph, {graph.inputs[0]: x})[graph.outputs[0]] for graph in graphs]
-        assert np.array_equal(*made)
+        assert np.array_equal(*made)  # type: ignore[arg-type]

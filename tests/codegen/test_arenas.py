@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +21,11 @@ from aot.ir.graph import Graph, Node, State
 from aot.ops.concat import Concat
 from aot.plan.model import Pool
 from aot.target import FIRMWARE_RAM_BYTES, Optimize, Region, Target
-from codegen.arenas import Arena, arenas_of, chosen_pools, pools_for
-from codegen.compile import compile_graph
-from codegen.model import CompiledModel, CompileOptions
+from codegen.compile import compile_job
+from codegen.fit.arenas import Arena, arenas_of, chosen_pools, pools_for
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
 from platforms.shared_library import build
 
 FAST, SLOW = Region("DTCM", 0, 64 * 1024, "ram"), Region("SRAM", 1 << 20, 256 * 1024, "ram", speed=1)
@@ -37,8 +40,10 @@ def residual(tmp_path: Path) -> Graph:
     return load_model(path)
 
 
-def spread(graph: Graph, pools: tuple[Pool, ...] = FEW, **options: object) -> CompiledModel:
-    return compile_graph(graph, TARGET, CompileOptions(pools=pools, **options), "t", "0" * 64, "net")  # type: ignore[arg-type]
+def spread(graph: Graph, pools: tuple[Pool, ...] = FEW, **options: Any) -> CompiledModel:
+    return compile_job(
+        Job(ImportedModel(graph, "t", "0" * 64, "net"), TARGET, CompileOptions(pools=pools, **options))
+    )
 
 
 def samples(graph: Graph, count: int = 3) -> list[Sample]:

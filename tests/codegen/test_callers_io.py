@@ -15,12 +15,15 @@ from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ops.binary import Add
-from boards.load import load_board
-from codegen.compile import compile_graph, compile_model
-from codegen.model import CompiledModel, CompileOptions, Optimize
-from deploy.firmware import model_source
+from aot.target import Optimize
+from artifact.artifact import artifact_of
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job, read_job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
 from platforms.base import platform_of
-from platforms.project import App
+from platforms.board_files import load_board
+from platforms.project import App, project_source
 from platforms.shared_library import build
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
@@ -28,13 +31,13 @@ HOST = load_board("host").target
 
 
 def digits(apart: bool, optimize: Optimize = Optimize.RAM) -> CompiledModel:
-    return compile_model(DIGITS, HOST, CompileOptions(optimize=optimize, io_apart=apart))
+    return compile_job(read_job(DIGITS, HOST, CompileOptions(optimize=optimize, io_apart=apart)))
 
 
 def test_the_arena_has_no_room_for_them() -> None:
     inside, apart = digits(apart=False), digits(apart=True)
     assert apart.plan.arena_bytes < inside.plan.arena_bytes
-    assert apart.plan.whole_tensor_bound_bytes <= inside.plan.whole_tensor_bound_bytes
+    assert apart.whole_tensor_bound_bytes <= inside.whole_tensor_bound_bytes
     (image,), (digit,) = apart.inputs, apart.outputs
     assert (
         apart.plan.arena_bytes <= image.arena_offset < image.arena_offset + image.bytes <= digit.arena_offset
@@ -66,7 +69,9 @@ def test_what_goes_element_by_element_writes_over_no_input_of_the_caller(
     """a = x + x; b = a + a; y = b + b: in the arena two vectors, the caller's own leave one."""
     nodes = tuple(Node(f"twice {y}", Add(), (x, x), (y,)) for x, y in ("xa", "ab", "by"))
     graph = Graph("chain", ("x",), ("y",), nodes, dict.fromkeys("xaby", int8(1, 64)), {})
-    model = compile_graph(graph, PLAIN, CompileOptions(io_apart=apart), "t", "0" * 64, "net")
+    model = compile_job(
+        Job(ImportedModel(graph, "t", "0" * 64, "net"), PLAIN, CompileOptions(io_apart=apart))
+    )
     assert model.plan.arena_bytes <= arena_bytes
     inputs = {t.name for t in model.request.tensors if t.name in graph.inputs}
     written_over = {s.reads[read] for s in model.request.stages for read, _ in s.in_place}
@@ -76,7 +81,7 @@ def test_what_goes_element_by_element_writes_over_no_input_of_the_caller(
 
 def test_a_program_that_calls_the_model_has_arrays_of_its_own_for_them() -> None:
     model, board = digits(apart=True), load_board("host")
-    files = platform_of(board).files(model_source(model), board, App.STANDALONE)
+    files = platform_of(board).files(project_source(artifact_of(model)), board, App.STANDALONE)
     main = files["src/main.c"]
     assert "static int8_t tensor_image[64];" in main
     assert ".image = (void *)tensor_image," in main

@@ -11,10 +11,12 @@ from aot.errors import BoardError, DeployError, InputError
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph
 from aot.target import Region, Target
-from codegen.compile import compile_graph
-from codegen.facts import facts_of
-from codegen.model import CompiledModel, CompileOptions, ConstantRule
-from codegen.report import make_report
+from artifact.facts import facts_of
+from artifact.report import make_report
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions, ConstantRule
 
 REGIONS = (
     Region("FLASH", 0, 1 << 20, "flash"),
@@ -33,7 +35,7 @@ def graph(tmp_path: Path) -> Graph:
 
 def placed(graph: Graph, *rules: tuple[str, str], target: Target = TARGET) -> CompiledModel:
     options = CompileOptions(constants=tuple(ConstantRule(*rule) for rule in rules))
-    return compile_graph(graph, target, options, "t", "0" * 64, "net")
+    return compile_job(Job(ImportedModel(graph, "t", "0" * 64, "net"), target, options))
 
 
 def in_sections(model: CompiledModel) -> dict[str, set[str]]:
@@ -98,7 +100,7 @@ def _rest(model: CompiledModel) -> int:
         ),
         (
             ("dense", "RAM"),
-            Target("avr", regions=REGIONS),
+            Target("avr", regions=REGIONS, constant_space="__flash"),
             BoardError,
             "error: the constants of this board's core lie in its flash and nowhere else",
         ),

@@ -8,7 +8,8 @@ import pytest
 from model_checks import DSP, OPTIONS
 
 from aot.ir.graph import Graph, Node
-from codegen.compile import compile_model
+from codegen.compile import compile_job
+from codegen.job import read_job
 
 MODELS = ("tiny_ad_fc_int8", "tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8")
 WEIGHTED = {"conv2d", "dense", "depthwise_conv2d"}
@@ -27,10 +28,12 @@ def _needed_by(graph: Graph, node: Node) -> int:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_constants_are_little_more_than_the_live_weights_and_tables(name: str, shared_dir: Path) -> None:
-    model = compile_model(shared_dir / "models" / name / "model.tflite", DSP, OPTIONS["speed"])
+    model = compile_job(read_job(shared_dir / "models" / name / "model.tflite", DSP, OPTIONS["speed"]))
     assert model.constants_bytes <= needed_bytes(model.graph) * MOST  # less where tables are equal
 
 
 def test_dead_weights_are_not_counted_as_needed(shared_dir: Path) -> None:
-    model = compile_model(shared_dir / "models/tiny_vww_mbv1_int8/model.tflite", DSP, OPTIONS["speed"])
+    model = compile_job(
+        read_job(shared_dir / "models/tiny_vww_mbv1_int8/model.tflite", DSP, OPTIONS["speed"])
+    )
     assert needed_bytes(model.graph) < 40_000 < 219_072  # what the file holds

@@ -11,10 +11,11 @@ import pytest
 from tiny_models import residual
 
 from aot.target import Optimize
-from boards.load import load_board
-from codegen.compile import compile_model
+from codegen.compile import compile_job
+from codegen.job import read_job
 from codegen.kernels import default_points
-from codegen.model import CompileOptions
+from codegen.options import CompileOptions
+from platforms.board_files import load_board
 
 TARGET = load_board("mps2-an386").target
 POINT = {"pixels": 1, "channels": 1, "unroll": 1, "weight_bits": 8, "blocks": 1}
@@ -24,10 +25,10 @@ def _changes(path: Path, monkeypatch: pytest.MonkeyPatch, core: str, goal: Optim
     """Whether a table of that core changes the C of a model with convolutions."""
     path.write_bytes(residual())
     options = replace(CompileOptions(), optimize=goal)
-    plain = compile_model(path, TARGET, options)
+    plain = compile_job(read_job(path, TARGET, options))
     task, *_ = [layer.why.partition("task ")[2] for layer in plain.layers if layer.op == "conv2d"]
     monkeypatch.setattr(default_points, "_table", lambda asked: {task: POINT} if asked == core else {})
-    return compile_model(path, TARGET, options).sources != plain.sources
+    return compile_job(read_job(path, TARGET, options)).sources != plain.sources
 
 
 def test_a_point_of_the_core_is_what_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -14,7 +15,8 @@ from tiny_models import TINY
 
 from aot.frontend.tflite.read import read_tflite
 from aot.target import Target
-from codegen.compile import compile_graph
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job, import_model
 from platforms.templates import template_text
 
 # Golden files: model of tests/models/tiny_models.py -> what it is compiled for.
@@ -29,7 +31,9 @@ COMPILERS: Mapping[str, tuple[str, ...]] = {
 
 def tiny_sources(name: str, target: Target) -> Mapping[str, str]:
     graph = read_tflite(TINY[name](), f"{name}.tflite", "tflm")
-    return compile_graph(graph, target, OPTIONS["speed"], f"{name}.tflite", "ab" * 32, name).sources
+    return compile_job(
+        Job(ImportedModel(graph, f"{name}.tflite", "ab" * 32, name), target, OPTIONS["speed"])
+    ).sources
 
 
 @pytest.mark.parametrize(("name", "target"), GOLDEN_MODELS.items(), ids=GOLDEN_MODELS)
@@ -48,6 +52,16 @@ def test_no_line_is_too_long_to_read(name: str) -> None:
         assert not [line for line in lines if line != line.rstrip() or "\t" in line]
 
 
+def test_no_accessor_is_there_that_nobody_calls(shared_dir: Path) -> None:
+    """clang warns of them. The states of this model are copied as a whole."""
+    model = shared_dir / "models" / "aeq_toy_transformer_kv_f32" / "model.tflite"
+    sources = compile_job(Job(import_model(model, OPTIONS["speed"]), PLAIN, OPTIONS["speed"])).sources
+    (text,) = (sources[name] for name in sources if f"{name.removesuffix('.c')}_describe.c" in sources)
+    accessors = re.findall(r"^static inline .*\*(row_of_\w+)\(", text, re.MULTILINE)
+    assert accessors
+    assert not [name for name in accessors if text.count(f"{name}(") < 2]
+
+
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -63,14 +77,16 @@ def test_no_compiler_warns(compiler: str, require_tool: Callable[..., None], tmp
     every = sorted(tmp_path.glob("*.c"))
     hooked = [file for file in every if file.stem in models]
     for hook, files in (((), every), (("-DSOLDER_LAYER_HOOK",), hooked)):
-        for file in files:
-            argv = [*COMPILERS[compiler], *WARNINGS, *hook, file.name]
+        for file in files:  # type: ignore[assignment]
+            argv = [*COMPILERS[compiler], *WARNINGS, *hook, file.name]  # type: ignore[attr-defined]
             done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
             assert (done.returncode, done.stderr) == (0, "")
 
 
 def graph_sources(name: str, target: Target) -> Mapping[str, str]:
-    return compile_graph(GRAPHS[name](), target, OPTIONS["speed"], "g.tflite", "0" * 64, name).sources
+    return compile_job(
+        Job(ImportedModel(GRAPHS[name](), "g.tflite", "0" * 64, name), target, OPTIONS["speed"])
+    ).sources
 
 
 @pytest.mark.cc

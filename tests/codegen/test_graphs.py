@@ -18,7 +18,7 @@ from aot.ir.graph import Graph
 from aot.ir.verify import verify
 from aot.passes.pipeline import run_pipeline
 from aot.target import Target
-from codegen.lower import lower_graph
+from codegen.lower.lower import lower_graph
 
 TARGETS = {"plain": PLAIN, "dsp": DSP}
 
@@ -99,7 +99,7 @@ def test_a_check_notices_one_wrong_bit(require_tool: Callable[..., None], tmp_pa
 
 
 def test_an_output_that_never_changes_is_written_all_the_same() -> None:
-    constant, dtype = np.int8([[5, -7]]), int8(1, 2)
+    constant, dtype = np.array([[5, -7]], np.int8), int8(1, 2)
     graph = Graph("still", ("x",), ("y",), (), {"x": dtype, "y": dtype}, {"y": constant})
     lowered = lower_graph(graph, PLAIN, OPTIONS["speed"])
     assert np.array_equal(run_lowered(lowered, {"x": constant})["y"], constant)

@@ -16,8 +16,9 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import DType
 from aot.passes.pipeline import run_pipeline
-from codegen.compile import compile_graph
-from codegen.model import CompileOptions
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.options import CompileOptions
 from platforms.shared_library import build
 
 OUTPUTS, RNG_SEED = 5, 4
@@ -35,7 +36,7 @@ def hybrid(scales: list[float], zero_point: int = 0, factor: float | None = None
     made = [TensorSpec("y", (1, OUTPUTS), "float32")]
     y = build.operator("FULLY_CONNECTED", 3, (image, w, b), made, "FullyConnectedOptions")
     if factor is not None:
-        by = build.constant("by", np.float32([factor]))
+        by = build.constant("by", np.array([factor], np.float32))
         y = build.operator("MUL", 2, (y, by), [TensorSpec("z", (1, OUTPUTS), "float32")], "MulOptions")
     return read_tflite(build.finish(y), "hybrid.tflite")
 
@@ -69,11 +70,11 @@ def test_rows_of_an_image_are_added_as_they_come(
 ) -> None:
     require_tool("gcc")
     graph = hybrid(SCALES[scales])
-    model = compile_graph(graph, PLAIN, CompileOptions(), "hybrid", "00" * 32, "hybrid")
+    model = compile_job(Job(ImportedModel(graph, "hybrid", "00" * 32, "hybrid"), PLAIN, CompileOptions()))
     assert [layer.kernel for layer in model.layers] == ["plain", "reals-by-rows"]
     host = build(model.sources, tmp_path)
     for seed in range(3):
         x = np.random.default_rng(seed).standard_normal((1, 4, 3, 2)).astype(np.float32)
         wanted = run_graph(graph, {"x": x})["y"]
         host.arenas[0][:] = 0xA5
-        assert np.abs(host.run({"x": x})["y"] - wanted).max() <= 1e-5 * np.abs(wanted).max()
+        assert np.abs(host.run({"x": x})["y"] - wanted).max() <= 1e-5 * np.abs(wanted).max()  # type: ignore[operator]

@@ -16,8 +16,10 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.binary import Add, Mul
-from codegen.compile import compile_graph
-from codegen.model import CompiledModel, CompileOptions
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
 
 
 def chain(kind: TensorType) -> Graph:
@@ -32,7 +34,7 @@ def chain(kind: TensorType) -> Graph:
 
 
 def compiled(graph: Graph) -> CompiledModel:
-    return compile_graph(graph, PLAIN, CompileOptions(), "t", "0" * 64, "net")
+    return compile_job(Job(ImportedModel(graph, "t", "0" * 64, "net"), PLAIN, CompileOptions()))
 
 
 KINDS = {
@@ -46,7 +48,7 @@ KINDS = {
 def test_two_tensors_are_all_that_is_there_at_once(kind: TensorType) -> None:
     model = compiled(chain(kind))
     assert model.plan.arena_bytes == model.plan.bound_bytes == 2 * kind.bytes
-    assert model.plan.whole_tensor_bound_bytes == 3 * kind.bytes
+    assert model.whole_tensor_bound_bytes == 3 * kind.bytes
 
 
 @pytest.mark.cc

@@ -12,6 +12,7 @@ from c_checks import failures_on_board
 from joins import JOINS, boxes_as_flattened, boxes_of_scales, images_below_each_other
 from model_checks import DSP, OPTIONS, PLAIN, case_checks, compiled
 from op_case import OpCase
+from placed import placed
 from poisoned import Poisoned
 from row_machine import run_lowered
 
@@ -20,18 +21,18 @@ from aot.ir.graph import Graph
 from aot.ir.verify import verify
 from aot.passes.pipeline import run_pipeline
 from aot.target import Target
-from codegen.lower import lower_graph
-from codegen.stages import Lowered
+from codegen.lower.lower import lower_graph
+from codegen.lower.stages import Lowered
 
 TARGETS = {"plain": PLAIN, "dsp": DSP}
 
 
 def lowered(graph: Graph, target: Target = PLAIN) -> Lowered:
-    return lower_graph(run_pipeline(graph), target, OPTIONS["ram"])
+    return lower_graph(placed(run_pipeline(graph)), target, OPTIONS["ram"])
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-@pytest.mark.parametrize("name", JOINS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * ("boxes" in n)) for n in JOINS])
 def test_lowered_stages_equal_the_reference(name: str, target: Target) -> None:
     graph = JOINS[name]()
     verify(graph)

@@ -11,20 +11,22 @@ from model_checks import OPTIONS
 
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
-from aot.passes.line_rows import choose_rows
 from aot.passes.pipeline import run_pipeline
+from aot.passes.sequence_rows import choose_rows
 from benchmarks.memory import BOARD, run_on
 from boards.board import Board
-from boards.load import load_board
-from codegen.compile import compile_graph
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
+from codegen.row_costs import MEASURED_COSTS
+from platforms.board_files import load_board
 
 MOST_MORE = 0.05  # of the instructions
 
 
 def by_rows(graph: Graph, board: Board, rows: bool) -> CompiledModel:
     options = replace(OPTIONS["ram"], rows=rows)
-    return compile_graph(graph, board.target, options, "k", "0" * 64, "k")
+    return compile_job(Job(ImportedModel(graph, "k", "0" * 64, "k"), board.target, options))
 
 
 @pytest.mark.parametrize("name", ALONG_TIME)
@@ -36,7 +38,7 @@ def test_lines_for_ram_take_less_memory_than_whole_ones(name: str) -> None:
 
 
 def test_lines_with_little_work_take_the_time_that_others_leave() -> None:
-    pixels = choose_rows(run_pipeline(ALONG_TIME["motion"]()), MOST_MORE).pixels
+    pixels = choose_rows(run_pipeline(ALONG_TIME["motion"]()), MOST_MORE, MEASURED_COSTS).pixels
     assert {name: pixels[name] for name in ("deep.made", "pool made", "last one.made")} == {
         "deep.made": 16,
         "pool made": 8,

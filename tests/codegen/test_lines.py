@@ -11,17 +11,16 @@ import pytest
 from graphs import GRAPHS
 from model_checks import DSP, PLAIN, compiled
 from op_case import OpCase
+from placed import placed
 from poisoned import Poisoned
 from row_machine import run_lowered
 
 from aot.errors import FitError
 from aot.interpret import run_graph
-from aot.ir.verify import verify
 from aot.passes.pipeline import run_pipeline
-from aot.passes.rows_of_lines import rows_of_lines
 from aot.target import Optimize
-from codegen.lower import lower_graph
-from codegen.model import CompileOptions
+from codegen.lower.lower import lower_graph
+from codegen.options import CompileOptions
 from platforms.shared_library import build
 
 LINES = ("time_series", "line_of_samples")
@@ -33,23 +32,35 @@ LOSSES = (0.3, 1.0, 100.0)
 @pytest.mark.parametrize("name", LINES)
 def test_broken_lines_give_the_same_results(name: str, loss: float, is_pushed: bool) -> None:
     graph = run_pipeline(GRAPHS[name]())
-    broken = rows_of_lines(graph, loss, is_pushed)
-    verify(broken)
+    broken = placed(graph, loss, is_pushed)
     assert "windows" in {node.op.name for node in broken.nodes}
     inputs = OpCase(name, graph).inputs(seed=3)
     wanted = run_graph(graph, inputs)
-    for made in (run_graph(broken, inputs), run_lowered(lower_graph(broken, DSP, CompileOptions()), inputs)):
+    given = {name: array.reshape(broken.types[name].shape) for name, array in inputs.items()}
+    for made in (run_graph(broken, given), run_lowered(lower_graph(broken, DSP, CompileOptions()), given)):
         assert all(np.array_equal(made[value], wanted[value]) for value in graph.outputs)
 
 
 def test_what_is_no_line_stays_the_very_same_graph() -> None:
     graph = run_pipeline(GRAPHS["residual"]())
-    assert rows_of_lines(graph, LOSSES[-1]) is graph
+    assert placed(graph, LOSSES[-1]) is graph
 
 
 def test_no_line_is_broken_where_that_may_take_no_time() -> None:
     graph = run_pipeline(GRAPHS["time_series"]())
-    assert rows_of_lines(graph, 0.0) is graph
+    assert placed(graph, 0.0) is graph
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("disabled", [(), ("split-sequences-into-rows",)])
+def test_no_line_is_broken_where_that_is_disabled(disabled: tuple[str, ...]) -> None:
+    options = CompileOptions(ram_bytes=600, disabled_passes=disabled)
+    if disabled:
+        with pytest.raises(FitError, match="bytes at least"):
+            compiled(GRAPHS["time_series"](), PLAIN, options, "k")
+    else:
+        model = compiled(GRAPHS["time_series"](), PLAIN, options, "k")
+        assert "windows" in {node.op.name for node in model.graph.nodes}
 
 
 def test_a_budget_breaks_lines_as_far_as_it_must() -> None:
@@ -75,7 +86,7 @@ def test_garbage_in_free_memory_changes_nothing(
 ) -> None:
     require_tool("gcc")
     graph = run_pipeline(GRAPHS[name]())
-    model = compiled(rows_of_lines(graph, loss), PLAIN, CompileOptions(Optimize.RAM), "k")
+    model = compiled(placed(graph, loss), PLAIN, CompileOptions(Optimize.RAM), "k")
     inputs = OpCase(name, graph).inputs(seed=4)
     made, wanted = Poisoned(model, tmp_path).run(inputs), run_graph(graph, inputs)
     assert all(np.array_equal(made[value], wanted[value]) for value in graph.outputs)

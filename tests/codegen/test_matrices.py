@@ -16,7 +16,7 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ops.batch_matmul import BatchMatmul
 from aot.target import Optimize
-from codegen.model import CompileOptions
+from codegen.options import CompileOptions
 
 STEPS, DEPTH, HEADS = 40, 8, 2
 

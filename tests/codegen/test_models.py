@@ -14,8 +14,10 @@ from model_run import HYBRID
 from aot.frontend.load import load_model
 from aot.ir.graph import Array
 from aot.target import Target
-from codegen.compile import compile_graph
-from codegen.model import CompiledModel, CompileOptions, Rounding, TensorInfo
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel, TensorInfo
+from codegen.options import CompileOptions, Rounding
 from platforms.shared_library import build
 
 MODELS = (
@@ -70,7 +72,7 @@ Samples = list[dict[str, Array]]
 def compiled_model(folder: Path, target: Target, options: CompileOptions, name: str) -> CompiledModel:
     path = folder / "model.tflite"
     graph = load_model(path, options.rounding.value)
-    return compile_graph(graph, target, options, path.name, "00" * 32, name)
+    return compile_job(Job(ImportedModel(graph, path.name, "00" * 32, name), target, options))
 
 
 def golden_of(folder: Path, model: CompiledModel, mode: str = "tflm") -> tuple[Samples, Samples]:
@@ -122,7 +124,7 @@ def test_a_model_of_real_numbers_on_this_computer_is_near_its_golden_outputs(
     for sample, outputs in zip(*golden_of(folder, model), strict=True):
         made = host.run(sample)
         for tensor, wanted in outputs.items():
-            assert np.abs(made[tensor] - wanted).max() <= tolerance * np.abs(wanted).max()
+            assert np.abs(made[tensor] - wanted).max() <= tolerance * np.abs(wanted).max()  # type: ignore[operator]
 
 
 @pytest.mark.cc

@@ -16,7 +16,7 @@ from op_case import OpCase
 
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
-from codegen.names import c_identifier, unique_identifiers
+from codegen.c.names import c_identifier, unique_identifiers
 from platforms.shared_library import build
 
 IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")

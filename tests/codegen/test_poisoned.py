@@ -13,7 +13,8 @@ from tiny_models import TINY
 
 from aot.interpret import run_graph
 from aot.target import Target
-from codegen.compile import compile_model
+from codegen.compile import compile_job
+from codegen.job import read_job
 from codegen.model import CompiledModel
 
 SHARED = (
@@ -45,7 +46,7 @@ def same(model: CompiledModel, poisoned: Poisoned, seed: int) -> bool:
 
 
 def poisoned_model(path: Path, target: Target, options: str, folder: Path, hasty: bool = False) -> bool:
-    model = compile_model(path, target, OPTIONS[options])
+    model = compile_job(read_job(path, target, OPTIONS[options]))
     poisoned = Poisoned(model, folder, hasty)
     right = same(model, poisoned, 0)
     assert poisoned.poisoned_bytes > 0

@@ -7,8 +7,9 @@ import zlib
 import numpy as np
 import pytest
 
-from codegen.model import LayerInfo, RowFormat
-from codegen.row_packing import pack_rows, rows_crc32
+from artifact.row_packing import pack_rows, rows_crc32
+from codegen.formats import RowFormat
+from codegen.model import LayerInfo
 
 VALUE = np.arange(1, 9, dtype=np.int8).reshape(1, 2, 2, 2)  # two rows of two pixels of two channels
 DENSE = RowFormat(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from model_checks import DSP, OPTIONS, PLAIN, compiled
 
 from aot.target import Target
-from codegen.order_text import ordered_parts
+from codegen.c.order import ordered_parts
 
 
 def kernels_in(source: str) -> list[str]:

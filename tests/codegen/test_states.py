@@ -22,7 +22,7 @@ from aot.ops.reshape import Reshape
 from aot.ops.unary import Clamp
 from aot.passes.pipeline import run_pipeline
 from aot.plan.model import Buffer, Plan
-from codegen.lower import lower_graph
+from codegen.lower.lower import lower_graph
 from platforms.shared_library import build
 
 RUNS = 4

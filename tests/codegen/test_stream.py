@@ -15,11 +15,13 @@ from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ops.reshape import Reshape
-from aot.target import Target
-from boards.load import load_board
-from codegen.compile import compile_graph, compile_model
-from codegen.model import CompiledModel, CompileOptions, Optimize
-from codegen.streaming import streamed_input
+from aot.target import Optimize, Target
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job, read_job
+from codegen.lower.streaming import streamed_input
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
+from platforms.board_files import load_board
 from platforms.shared_library import build
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
@@ -27,7 +29,7 @@ HOST = Target("host", pointer_bytes=8)
 
 
 def _compile(optimize: Optimize, stream: bool) -> CompiledModel:
-    return compile_model(DIGITS, HOST, CompileOptions(optimize=optimize, stream=stream))
+    return compile_job(read_job(DIGITS, HOST, CompileOptions(optimize=optimize, stream=stream)))
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +103,7 @@ def test_an_image_that_comes_as_a_vector_is_streamed_row_by_row(
 ) -> None:
     require_tool("gcc")
     options = CompileOptions(stream=True)
-    compiled = compile_graph(flattened(digits), HOST, options, "digits", "0" * 64, "digits")
+    compiled = compile_job(Job(ImportedModel(flattened(digits), "digits", "0" * 64, "digits"), HOST, options))
     assert compiled.inputs[0].type.shape == (1, 8, 8, 1)
     model = build(compiled.sources, tmp_path)
     (name,) = digits.inputs
@@ -118,5 +120,5 @@ def test_an_image_that_comes_as_a_vector_is_streamed_row_by_row(
 def test_rows_that_come_as_they_are_made_need_little_memory(name: str, most: int, shared_dir: Path) -> None:
     target = load_board("mps2-an386").target
     options = CompileOptions(optimize=Optimize.RAM, stream=True)
-    model = compile_model(shared_dir / "models" / name / "model.tflite", target, options)
+    model = compile_job(read_job(shared_dir / "models" / name / "model.tflite", target, options))
     assert model.plan.arena_bytes <= most

@@ -10,10 +10,12 @@ from tiny_models import residual
 
 import deploy.demo
 from aot.errors import InputError
-from boards.load import load_board
-from codegen.compile import compile_model
-from codegen.model import CompiledModel, CompileOptions
-from codegen.tuning_records import read_records, select
+from codegen.compile import compile_job
+from codegen.job import read_job
+from codegen.kernels.tuning_records import read_records, select
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
+from platforms.board_files import load_board
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
 TASK = "conv2d_1x1_8_to_24_by_8 step 8 i16"
@@ -30,7 +32,7 @@ def _compiled(tmp_path: Path, *lines: str) -> CompiledModel:
     path.write_text("\n".join(lines) + "\n")
     target = load_board("mps2-an386").target
     selection = select(read_records(path), target.core, "gcc 12")
-    return compile_model(DIGITS, target, CompileOptions(), selection.points)
+    return compile_job(read_job(DIGITS, target, CompileOptions(), selection.points))
 
 
 def _why(model: CompiledModel) -> str:
@@ -65,9 +67,9 @@ def test_a_record_that_does_not_serve_changes_nothing(line: str, tmp_path: Path)
 def test_a_nest_that_nobody_scheduled_is_compiled_as_the_search_found_it(tmp_path: Path) -> None:
     path, target = tmp_path / "residual.tflite", load_board("mps2-an385").target
     path.write_bytes(residual())
-    plain = compile_model(path, target, CompileOptions())
+    plain = compile_job(read_job(path, target, CompileOptions()))
     (task,) = [layer.why.partition("task ")[2] for layer in plain.layers if layer.op == "add"]
-    tuned = compile_model(path, target, CompileOptions(), {task: {"column": 2, "c": 2, "order": 2}})
+    tuned = compile_job(read_job(path, target, CompileOptions(), {task: {"column": 2, "c": 2, "order": 2}}))
     (why,) = [layer.why for layer in tuned.layers if layer.op == "add"]
     assert why.startswith("tuned: column 2, c 2, order 2; ")
     assert tuned.sources["residual.c"] != plain.sources["residual.c"]

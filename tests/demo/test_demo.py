@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from boards.load import load_board
 from deploy.benching import Cost
 from deploy.demo.__main__ import BOARDS, Trial, main, page
+from platforms.board_files import load_board
 
 TRIAL = Trial(
     cost=Cost(

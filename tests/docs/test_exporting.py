@@ -13,8 +13,9 @@ import pytest
 from aot.frontend.given import NOTHING_GIVEN, Given
 from aot.frontend.load import load_model
 from aot.target import Target
-from codegen.compile import compile_graph
-from codegen.model import CompileOptions
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.options import CompileOptions
 
 NEEDED = {"keras": ("keras", "tensorflow"), "sklearn": ("sklearn", "skl2onnx"), "torch": ("torch", "onnx")}
 WRITES = {"keras": "model.tflite", "sklearn": "model.onnx", "torch": "model.onnx"}
@@ -41,5 +42,7 @@ def test_what_the_page_exports_compiles(framework: str, repo_root: Path, tmp_pat
     code = blocks((repo_root / "docs" / "exporting.md").read_text())[framework]
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
     graph = load_model(tmp_path / WRITES[framework], given=OPEN.get(framework, NOTHING_GIVEN))
-    model = compile_graph(graph, Target("host"), CompileOptions(), WRITES[framework], "00" * 32, "model")
+    model = compile_job(
+        Job(ImportedModel(graph, WRITES[framework], "00" * 32, "model"), Target("host"), CompileOptions())
+    )
     assert model.sources

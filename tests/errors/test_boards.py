@@ -59,9 +59,11 @@ def test_too_little_ram_is_told_in_bytes_with_the_layer_of_the_peak(
     assert complaint(*words) == (
         f"error: the model needs {arena + stack:,} bytes of RAM, RAM of small has 100: "
         f"{arena + stack - 100:,} too few\n"
-        f"  needed: arena, inputs and outputs in it {arena:,}, stack, estimated {stack:,}\n"
+        "  needed with --optimize ram: "
+        f"arena, inputs and outputs in it {arena:,}, stack, estimated {stack:,}\n"
         f"  peak at layer {peak['layer']}, {peak['origin'] or peak['name']}: {largest} bytes\n"
         "  hint: deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
+        "        deploy boards list --fits tiny.tflite   lists the boards with room\n"
     )
     assert not (tmp_path / "out.tar").exists()
 
@@ -77,17 +79,58 @@ def test_too_little_flash_is_told_in_bytes(
         f"{constants + code - 1000:,} too few\n"
         f"  needed: constants {constants:,}, code, estimated {code:,}\n"
         "  hint: deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
+        "        deploy boards list --fits tiny.tflite   lists the boards with room\n"
     )
 
 
-def test_inspect_says_by_how_much_a_model_does_not_fit(
-    model: Path, small_board: Callable[..., Path], run_deploy: Run
+def test_inspect_says_by_how_much_a_model_does_not_fit_and_fails_as_compile_does(
+    model: Path, small_board: Callable[..., Path], run_deploy: Run, tmp_path: Path
 ) -> None:
     facts = needs(model, run_deploy, "--optimize", "ram")
     needed = facts["arena_bytes"] + facts["stack_bytes_estimate"]
-    outcome = run_deploy("inspect", model, "--board", small_board(ram_bytes=100))
-    assert outcome.status == 0  # it was asked, and answers
+    board = small_board(ram_bytes=100)
+    outcome = run_deploy("inspect", model, "--board", board)
+    assert outcome.status == 1
     assert f"does not fit: {needed - 100:,} bytes too many" in outcome.out
+    refused = run_deploy("compile", model, "--board", board, "-o", tmp_path / "out.tar")
+    assert (refused.status, refused.err) == (1, outcome.err)
+
+
+def test_an_option_that_makes_a_model_fit_is_named(
+    model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
+) -> None:
+    least, streamed = (needs(model, run_deploy, "--optimize", "ram", *more) for more in ((), ("--stream",)))
+    room = streamed["arena_bytes"] + streamed["stack_bytes_estimate"]
+    assert room < least["arena_bytes"] + least["stack_bytes_estimate"]
+    words = ("compile", model, "--board", small_board(ram_bytes=room), "-o", tmp_path / "out.tar")
+    assert "\n  hint: --stream makes it fit\n" in complaint(*words)
+    assert run_deploy(*words, "--stream").status == 0
+
+
+def test_a_limit_that_is_too_low_is_told_with_what_is_enough(
+    model: Path, complaint: Complaint, run_deploy: Run, tmp_path: Path
+) -> None:
+    least = needs(model, run_deploy, "--optimize", "ram")["arena_bytes"]
+    streamed = needs(model, run_deploy, "--optimize", "ram", "--stream")["arena_bytes"]
+    words = ("compile", model, "--board", "host", "-o", tmp_path / "out.tar", "--ram")
+    told = complaint(*words, least - 1)
+    assert f"the arena needs {least:,} bytes at least, 1 more than --ram {least - 1} allows" in told
+    assert f"\n  hint: --stream makes it fit\n        --ram {least} is enough\n" in told
+    assert f"\n  hint: --ram {least} is enough\n" in complaint(*words, streamed - 1)
+    assert run_deploy(*words, least).status == 0
+
+
+def test_an_archive_is_refused_for_a_board_with_less_memory(
+    model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
+) -> None:
+    run_deploy("compile", model, "--board", "host", "-o", tmp_path / "a.tar")
+    board = small_board(ram_bytes=100)
+    told = complaint("new", tmp_path / "a.tar", tmp_path / "p", "--board", board)
+    assert told.endswith(
+        "  hint: deploy compile tiny.tflite --board small -o OUT.tar   compiles it for this board\n"
+    )
+    assert run_deploy("inspect", tmp_path / "a.tar", "--board", board).err == told
+    assert not (tmp_path / "p").exists()
 
 
 def test_inspect_and_compile_squeeze_a_model_into_the_memory_there_is(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from aot.errors import InputError
-from aot.ir.types import DType
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import DType, TensorType
 from deploy.samples import make_samples
-from deploy.tensors import Slot
 
 Complaint = Callable[..., str]
 
@@ -122,7 +122,9 @@ def test_a_damaged_npz_file(refuse: Callable[[Path], str], tmp_path: Path) -> No
 @pytest.mark.parametrize("shape", [(1, 64), (1, 8, 8), (1, 8, 1, 8, 1), (2, 1, 64)])
 def test_the_same_elements_may_be_grouped_otherwise(shape: tuple[int, ...]) -> None:
     array = np.arange(np.prod(shape)).reshape(shape).astype(np.int8)
-    samples = make_samples({"image": array}, [Slot("image", DType.I8, IMAGE.shape)], "in.npz")
+    samples = make_samples(
+        {"image": array}, [TensorSpec("image", TensorType(DType.I8, IMAGE.shape))], "in.npz"
+    )
     assert all(image.shape == IMAGE.shape for (image,) in samples.each)
     assert np.array_equal(np.concatenate([image.reshape(-1) for (image,) in samples.each]), array.reshape(-1))
 
@@ -130,4 +132,4 @@ def test_the_same_elements_may_be_grouped_otherwise(shape: tuple[int, ...]) -> N
 def test_channels_first_is_no_other_grouping() -> None:
     planes = np.zeros((1, 3, 8, 8), np.int8)
     with pytest.raises(InputError, match=r"has shape \[1, 3, 8, 8\], the model takes \[1, 8, 8, 3\]"):
-        make_samples({"image": planes}, [Slot("image", DType.I8, (1, 8, 8, 3))], "in.npz")
+        make_samples({"image": planes}, [TensorSpec("image", TensorType(DType.I8, (1, 8, 8, 3)))], "in.npz")

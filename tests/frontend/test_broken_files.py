@@ -83,10 +83,10 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
         f"error: it computes i8[1, 4, 4, 2], the file declares i8[1, 5, 4, 2]\n{AT_CONV}" + STATIC,
     ),
     "element type": (
-        lambda: tensor(0, dtype="float16"),
-        "error: element type FLOAT16 is not supported\n"
+        lambda: tensor(0, dtype="float64"),
+        "error: element type FLOAT64 is not supported\n"
         '  tensor 0 "image" (net.tflite)\n'
-        "  hint: supported: BOOL, FLOAT32, INT16, INT32, INT4, INT64, INT8, UINT32, UINT64, UINT8",
+        "  hint: supported: BOOL, FLOAT16, FLOAT32, INT16, INT32, INT4, INT64, INT8, UINT32, UINT64, UINT8",
     ),
     "scale": (
         lambda: tensor(0, scales=(float("nan"),)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,23 +14,24 @@ from aot.errors import ModelError
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
 from aot.target import Target
-from codegen.compile import compile_graph
-from codegen.model import CompileOptions
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.options import CompileOptions
 
 Info = helper.ValueInfoProto
 MAKE = helper.make_node
 RNG = np.random.default_rng(1)
 
 
-def info(name: str, *sizes: int, element: int = TensorProto.FLOAT) -> Info:
-    return helper.make_tensor_value_info(name, element, sizes)
+def info(name: str, *sizes: int, element: int = TensorProto.FLOAT) -> Info:  # type: ignore[valid-type]
+    return helper.make_tensor_value_info(name, element, sizes)  # type: ignore[no-any-return]
 
 
-def places(name: str, *sizes: int) -> Info:
+def places(name: str, *sizes: int) -> Info:  # type: ignore[valid-type]
     return info(name, *sizes, element=TensorProto.INT64)
 
 
-def file_of(node: helper.NodeProto, inputs: list[Info]) -> bytes:
+def file_of(node: helper.NodeProto, inputs: list[Info]) -> bytes:  # type: ignore[valid-type]
     graph = helper.make_graph([node], "net", inputs, [helper.make_empty_tensor_value_info("y")])
     sets = [helper.make_opsetid("", 18)]
     data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
@@ -40,7 +42,7 @@ X, UPDATES = info("x", 3, 5), info("u", 2, 4)
 ELEMENTS = [X, places("i", 2, 4), UPDATES]
 REDUCED = [X, places("i", 2, 1), info("u", 2, 5)]
 CACHE = [info("x", 1, 2, 8, 4), places("i", 1, 2, 1, 4), info("u", 1, 2, 1, 4)]
-SCATTERS: dict[str, tuple[str, list[Info], dict[str, object]]] = {
+SCATTERS: dict[str, tuple[str, list[Info], dict[str, Any]]] = {  # type: ignore[valid-type]
     "elements of rows": ("ScatterElements", ELEMENTS, {"axis": 0}),
     "elements of columns": ("ScatterElements", ELEMENTS, {"axis": -1}),
     "a row of a cache": ("ScatterElements", CACHE, {"axis": 2}),
@@ -52,13 +54,13 @@ SCATTERS: dict[str, tuple[str, list[Info], dict[str, object]]] = {
 }
 
 
-def given(inputs: list[Info]) -> dict[str, np.ndarray]:
+def given(inputs: list[Info]) -> dict[str, np.ndarray]:  # type: ignore[valid-type]
     """Places from both ends; some occur twice."""
     values = {}
     for one in inputs:
-        sizes = [d.dim_value for d in one.type.tensor_type.shape.dim]
-        is_places = one.type.tensor_type.elem_type == TensorProto.INT64
-        values[one.name] = (
+        sizes = [d.dim_value for d in one.type.tensor_type.shape.dim]  # type: ignore[attr-defined]
+        is_places = one.type.tensor_type.elem_type == TensorProto.INT64  # type: ignore[attr-defined]
+        values[one.name] = (  # type: ignore[attr-defined]
             RNG.integers(-2, 2, sizes) if is_places else RNG.normal(size=sizes).astype(np.float32)
         )
     return values
@@ -79,7 +81,7 @@ def test_elements_lie_where_onnx_runtime_puts_them(name: str, require_package: C
 def test_rows_of_wide_integers_have_no_gaps(columns: int) -> None:
     inputs = [info("x", 3, columns), places("i", 2, columns), info("u", 2, columns)]
     graph = read_onnx(file_of(MAKE("ScatterElements", ["x", "i", "u"], ["y"]), inputs), "net.onnx")
-    model = compile_graph(graph, Target("host"), CompileOptions(), "net", "00" * 32, "net")
+    model = compile_job(Job(ImportedModel(graph, "net", "00" * 32, "net"), Target("host"), CompileOptions()))
     assert "int64_t" in model.sources["net.c"]
     assert "fill_64" not in model.sources["net.c"]
 
@@ -106,7 +108,7 @@ def choice(then: helper.GraphProto, other: helper.GraphProto) -> bytes:
 @pytest.mark.parametrize("yes", [True, False])
 def test_the_run_chooses_a_branch(yes: bool) -> None:
     data = choice(branch("t", (1, 4), "Relu"), branch("e", (1, 4), "Abs", "Neg"))
-    x = np.float32([[-1, 2, -3, 4]])
+    x = np.array([[-1, 2, -3, 4]], np.float32)
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x, "yes": np.array([yes])})["y"]
     assert made.tolist() == (np.maximum(x, 0) if yes else -np.abs(x)).tolist()
 

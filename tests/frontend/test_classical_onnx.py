@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from aot.interpret import run_graph
 
 COEFFICIENTS = [0.5, -1.0, 0.25, 2.0, 0.1, -0.3, 1.5, -0.2, 0.7, -0.9, 1.1, 0.4]
 CLASSES = {"coefficients": COEFFICIENTS, "intercepts": [0.1, 0.0, -0.4], "classlabels_ints": [7, 2, 5]}
-OPERATORS: dict[str, tuple[str, dict[str, object]]] = {
+OPERATORS: dict[str, tuple[str, dict[str, Any]]] = {
     "scaled": ("Scaler", {"offset": [0.5, -1.0, 0.0, 2.0], "scale": [2.0, 1.0, 0.5, -1.0]}),
     "scaled by one number": ("Scaler", {"offset": [0.5], "scale": [2.0]}),
     "missing numbers": (
@@ -34,7 +35,7 @@ OPERATORS: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-def file_of(operator: str, *others: str, **attributes: object) -> bytes:
+def file_of(operator: str, *others: str, **attributes: Any) -> bytes:
     outputs = ["y", "scores"] if operator == "LinearClassifier" else ["y"]
     node = helper.make_node(operator, ["x", *others], outputs, domain="ai.onnx.ml", **attributes)
     inputs = [helper.make_tensor_value_info("x", 1, (3, 4))]
@@ -53,7 +54,7 @@ def compare(data: bytes, holes: float = 0.0) -> None:
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x})
     for mine, wanted in zip(made.values(), run_onnx(data, {"x": x}), strict=True):
         assert mine.dtype == wanted.dtype
-        np.testing.assert_allclose(mine, wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(mine, wanted, rtol=1e-5, atol=1e-6)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -86,9 +87,7 @@ def test_labels_that_are_texts_are_refused_with_the_way_out() -> None:
         ("LinearRegressor", {"coefficients": [1.0]}, "1 coefficients do not fit shape [3, 4]"),
     ],
 )
-def test_attributes_that_do_not_fit_are_refused(
-    operator: str, attributes: dict[str, object], what: str
-) -> None:
+def test_attributes_that_do_not_fit_are_refused(operator: str, attributes: dict[str, Any], what: str) -> None:
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of(operator, **attributes), "net.onnx")
     assert caught.value.what == what

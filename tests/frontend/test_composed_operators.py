@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tflite_builder import ModelBuilder
@@ -15,7 +17,7 @@ from aot.ir.graph import Array
 X = np.random.default_rng(5).standard_normal((1, 3, 4, 2)).astype(np.float32)
 
 
-def made(code: str, shape: tuple[int, ...], options: str | None = None, **attributes: object) -> Array:
+def made(code: str, shape: tuple[int, ...], options: str | None = None, **attributes: Any) -> Array:
     """The operator's result on X."""
     build = ModelBuilder()
     x = build.input("x", X.shape, dtype="float32")
@@ -33,7 +35,7 @@ def test_log_softmax_is_the_logarithm_of_softmax() -> None:
 
 def test_an_l2_normalised_vector_has_length_one() -> None:
     y = made("L2_NORMALIZATION", X.shape)
-    assert np.allclose((y * y).sum(-1), 1, atol=1e-6)
+    assert np.allclose((y * y).sum(-1), 1, atol=1e-6)  # type: ignore[operator]
 
 
 def test_an_l2_pool_is_the_root_of_the_mean_square() -> None:
@@ -72,7 +74,7 @@ def quantised_sum(term_count: int, scale: float, zero_point: int) -> tuple[list[
         build.finish(build.operator("ADD_N", 2, tuple(terms), [result])), "sum.tflite", "tflm"
     )
     arrays = [random.permutation(256).astype(np.uint8).view(np.int8)[None] for _ in terms]
-    return arrays, run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))["y"]
+    return arrays, run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))["y"]  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("term_count", [2, 3, 15])
@@ -93,7 +95,11 @@ def test_more_terms_than_fit_in_32_bits_are_refused() -> None:
 
 def repeated_shape(first: list[int], second: list[int]) -> list[int]:
     """What BROADCAST_ARGS makes of two shapes."""
-    build, given, shapes = ModelBuilder(), {"a": np.float32(first), "b": np.float32(second)}, []
+    build, given, shapes = (
+        ModelBuilder(),
+        {"a": np.array(first, np.float32), "b": np.array(second, np.float32)},
+        [],
+    )
     for name, array in given.items():
         x = build.input(name, array.shape, dtype="float32")
         shapes.append(build.operator("CAST", 1, (x,), [TensorSpec(f"{name}s", array.shape, "int32")]))
@@ -115,10 +121,10 @@ def test_shapes_of_two_lengths_are_refused() -> None:
 def test_slopes_of_8_bits_go_with_data_of_16() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 4), 0.5, 0, "int16")
-    slopes = build.constant("slopes", np.int8([[2, -2, 1, 3]]), (0.25,))
+    slopes = build.constant("slopes", np.array([[2, -2, 1, 3]], np.int8), (0.25,))
     y = build.operator("PRELU", 1, (x, slopes), [TensorSpec("y", (1, 4), "int16", (0.5,), (0,))])
     graph = read_tflite(build.finish(y), "prelu.tflite", "tflm")
-    made = run_graph(graph, {"x": np.int16([[-100, -100, 100, -8]])})["y"]
+    made = run_graph(graph, {"x": np.array([[-100, -100, 100, -8]], np.int16)})["y"]
     assert made.tolist() == [[-50, 50, 100, -6]]
 
 
@@ -127,4 +133,4 @@ def test_a_reshape_to_a_scalar_may_name_an_empty_shape() -> None:
     x, shape = build.input("x", (1, 1), dtype="float32"), build.constant("shape", np.zeros((0,), np.int32))
     y = build.operator("RESHAPE", 1, (x, shape), [TensorSpec("y", (), "float32")])
     graph = read_tflite(build.finish(y), "scalar.tflite", "tflm")
-    assert run_graph(graph, {"x": np.float32([[3]])})["y"] == 3
+    assert run_graph(graph, {"x": np.array([[3]], np.float32)})["y"] == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,13 +28,13 @@ class Net:
         scale = 1 / np.sqrt(np.prod(shape[1:]) or 1)
         return self.build.constant((self.rng.standard_normal(shape) * scale).astype(np.float32))
 
-    def node(self, op_type: str, *inputs: str, **attributes: object) -> str:
+    def node(self, op_type: str, *inputs: str, **attributes: Any) -> str:
         return self.build.node(op_type, *inputs, **attributes)
 
     def ints(self, *numbers: int) -> str:
-        return self.build.constant(np.int64(numbers))
+        return self.build.constant(np.array(numbers, np.int64))
 
-    def conv(self, x: str, out: int, inp: int, *kernel: int, norm: bool = True, **attributes: object) -> str:
+    def conv(self, x: str, out: int, inp: int, *kernel: int, norm: bool = True, **attributes: Any) -> str:
         """Without bias and with a batch normalisation, or with bias and without."""
         made = self.node(
             "Conv", x, self.weights(out, inp, *kernel), *(() if norm else [self.weights(out)]), **attributes
@@ -117,7 +118,7 @@ def enlarged(net: Net) -> str:
     x = net.build.real_input("x", (1, 3, 8, 8))
     a = net.node("Relu", net.conv(x, 4, 3, 3, 3, pads=[1, 1, 1, 1]))
     b = net.node("Relu", net.conv(net.node("MaxPool", a, kernel_shape=[2, 2], strides=[2, 2]), 6, 4, 1, 1))
-    scales = net.build.constant(np.float32([1, 1, 2, 2]))
+    scales = net.build.constant(np.array([1, 1, 2, 2], np.float32))
     near = net.node(
         "Resize",
         b,
@@ -215,4 +216,4 @@ def test_an_exported_network_is_turned_at_its_edges_only(
     x = net.rng.standard_normal(graph.types["x"].shape).astype(np.float32)
     (wanted,), made = run_onnx(data, {"x": x}), run_graph(graph, {"x": x})[graph.outputs[0]]
     assert made.shape == wanted.shape
-    assert np.abs(made - wanted).max() <= 1e-5 * np.abs(wanted).max()
+    assert np.abs(made - wanted).max() <= 1e-5 * np.abs(wanted).max()  # type: ignore[operator]

@@ -72,7 +72,7 @@ def test_frames_are_added_where_they_overlap_and_saturated_each_time() -> None:
 
 def test_real_frames_are_added_without_limits() -> None:
     graph = frame_model("OverlapAdd", (1, 1, 4), [("float32", (1, 2))], "float32", T=0, frame_step=2)
-    xs = np.float32([[[[1, 2, 3e9, 4]]], [[[5, 6, 7, 8]]]])
+    xs = np.array([[[[1, 2, 3e9, 4]]], [[[5, 6, 7, 8]]]], np.float32)
     assert [m["y0"].tolist() for m in run(graph, xs)] == [[[1, 2]], [[np.float32(3e9) + 5, 10]]]
 
 
@@ -98,5 +98,5 @@ def test_what_does_not_fit_is_told(
 ) -> None:
     code, x, outputs, options = graph
     with pytest.raises(ModelError) as refusal:
-        frame_model(code, x, outputs, **options)
+        frame_model(code, x, outputs, **options)  # type: ignore[arg-type]
     assert refusal.value.what == what

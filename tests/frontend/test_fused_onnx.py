@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ class Case:
     operator: str
     shape: tuple[int, ...]
     constants: tuple[np.ndarray | None, ...] = ()
-    attributes: dict[str, object] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
     outputs: tuple[str, ...] = ("y",)
 
     def file(self) -> bytes:
@@ -117,7 +118,7 @@ def test_an_operator_gives_what_onnx_runtime_gives(name: str, require_package: C
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x})
     wanted = run_onnx(data, {"x": x})
     for output, array in zip(filter(None, case.outputs), wanted, strict=True):
-        np.testing.assert_allclose(made[output], array, rtol=1e-5, atol=1e-5 * np.abs(array).max())
+        np.testing.assert_allclose(made[output], array, rtol=1e-5, atol=1e-5 * np.abs(array).max())  # type: ignore[arg-type]
 
 
 def test_weights_in_another_order_are_refused() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tflite
@@ -122,7 +124,7 @@ def test_tensors_of_one_name_are_told_apart() -> None:
     assert len({*graph.types}) == 3
 
 
-def t_fields(tensor: object) -> tuple[object, ...]:
+def t_fields(tensor: object) -> tuple[Any, ...]:
     return tuple(
         getattr(tensor, field) for field in ("shape", "dtype", "scales", "zero_points", "axis", "data")
     )

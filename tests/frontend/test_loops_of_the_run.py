@@ -89,7 +89,7 @@ def test_a_scan_of_batches_scans_each(require_package: Callable[..., None]) -> N
     inputs = {name: rng.normal(size=sizes[name]).astype(np.float32) for name in ("start", "x")}
     made = run_graph(read_onnx(data, "net.onnx"), inputs)
     for mine, wanted in zip(made.values(), run_onnx(data, inputs), strict=True):
-        np.testing.assert_allclose(mine, wanted, rtol=1e-6)
+        np.testing.assert_allclose(mine, wanted, rtol=1e-6)  # type: ignore[arg-type]
 
 
 def test_a_scan_over_more_inputs_than_there_are_is_refused() -> None:

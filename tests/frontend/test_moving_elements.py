@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ class Case:
 
     code: str
     shapes: tuple[tuple[int, ...], ...]
-    reads: tuple[object, ...]  # "x", or a constant's integers
+    reads: tuple[Any, ...]  # "x", or a constant's integers
     wanted: Callable[..., Array | tuple[Array, ...]]
     ops: tuple[str, ...]  # that it becomes
     options: str = ""
@@ -124,7 +125,7 @@ def build(case: Case) -> tuple[Graph, list[Array], list[Array]]:
     outputs = [TensorSpec(f"y{i}", y.shape, "int8", *QUANT) for i, y in enumerate(wanted)]
     model.operator(case.code, 2, reads, outputs, case.options, **case.fields)
     graph = read_tflite(model.finish(*(o.name for o in outputs)), "net.tflite", "tflm")
-    return graph, inputs, wanted
+    return graph, inputs, wanted  # type: ignore[return-value]
 
 
 @pytest.mark.parametrize("name", CASES)

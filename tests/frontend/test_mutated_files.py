@@ -10,9 +10,9 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.tensors import printable
 from aot.frontend.tflite.write_file import TensorSpec
 from aot.passes.pipeline import run_pipeline
+from aot.printable import printable
 
 MUTATIONS = 400
 EXTREMES = (0, 1, 0x7F, 0x80, 0xFF)
@@ -21,7 +21,7 @@ EXTREMES = (0, 1, 0x7F, 0x80, 0xFF)
 def gathering() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (4, 5), dtype="float32")
-    indices = build.constant("indices", np.int32([3, 0, 2]))
+    indices = build.constant("indices", np.array([3, 0, 2], np.int32))
     return build.finish(
         build.operator(
             "GATHER", 1, (x, indices), [TensorSpec("y", (3, 5), "float32")], "GatherOptions", Axis=0
@@ -32,15 +32,15 @@ def gathering() -> bytes:
 def blocks() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (4, 2, 2, 1), dtype="float32")
-    sizes = build.constant("sizes", np.int32([2, 2]))
-    crops = build.constant("crops", np.int32([[0, 1], [1, 0]]))
+    sizes = build.constant("sizes", np.array([2, 2], np.int32))
+    crops = build.constant("crops", np.array([[0, 1], [1, 0]], np.int32))
     result = [TensorSpec("y", (1, 3, 3, 1), "float32")]
     return build.finish(build.operator("BATCH_TO_SPACE_ND", 1, (x, sizes, crops), result))
 
 
 def reduction() -> bytes:
     build = ModelBuilder()
-    x, axes = build.input("x", (2, 3, 4), 0.5), build.constant("axes", np.int32([0, 2]))
+    x, axes = build.input("x", (2, 3, 4), 0.5), build.constant("axes", np.array([0, 2], np.int32))
     result = [TensorSpec("y", (3,), "int8", (0.5,), (0,))]
     return build.finish(build.operator("MEAN", 1, (x, axes), result, "ReducerOptions", KeepDims=False))
 

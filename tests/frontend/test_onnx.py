@@ -71,7 +71,7 @@ def test_results_equal_those_of_the_definition() -> None:
     graph = read_onnx(file_of(nodes, [info("x", 1, 3, 7, 7)], ["y"], w=w), "net.onnx")
     x = weights(1, 3, 7, 7)
     windows = np.lib.stride_tricks.sliding_window_view(x[0], (3, 3), (1, 2))[:, ::2, ::2]
-    wanted = np.einsum("ihwkl,oikl->ohw", windows, w).mean(axis=(1, 2))
+    wanted = np.einsum("ihwkl,oikl->ohw", windows, w).mean(axis=(1, 2))  # type: ignore[arg-type]
     assert np.allclose(run_graph(graph, {"x": x})["y"], wanted[np.newaxis], atol=1e-5)
 
 
@@ -83,13 +83,13 @@ def test_shapes_that_are_computed_from_shapes_are_folded() -> None:
         helper.make_node("Concat", ["u", "rest"], ["shape"], axis=0),
         helper.make_node("Reshape", ["x", "shape"], ["y"]),
     ]
-    constants = {"zero": np.int64(0), "axes": np.int64([0]), "rest": np.int64([-1])}
+    constants = {"zero": np.int64(0), "axes": np.array([0], np.int64), "rest": np.array([-1], np.int64)}
     nodes[1:2] = [
         helper.make_node("Slice", ["s", "axes", "one"], ["m"]),
         helper.make_node("Squeeze", ["m", "axes"], ["n"]),
     ]
     del constants["zero"]
-    data = file_of(nodes, [info("x", 2, 3, 4)], ["y"], one=np.int64([1]), **constants)
+    data = file_of(nodes, [info("x", 2, 3, 4)], ["y"], one=np.array([1], np.int64), **constants)
     graph = read_onnx(data, "net.onnx")
     assert ops(graph) == ["reshape"]
     assert graph.types["y"].shape == (2, 12)
@@ -130,7 +130,7 @@ def test_a_branch_runs_after_what_it_sees_of_the_nodes_around_it() -> None:
 
 def test_an_operator_without_an_importer_is_expanded_by_its_function() -> None:
     data = file_of([helper.make_node("Celu", ["x"], ["y"], alpha=2.0)], [info("x", 4)], ["y"])
-    x = np.float32([-2, -0.5, 0, 3])
+    x = np.array([-2, -0.5, 0, 3], np.float32)
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"]
     assert np.allclose(made, np.maximum(x, 0) + np.minimum(0, 2 * np.expm1(x / 2)), atol=1e-6)
 
@@ -197,7 +197,10 @@ MISTAKES = {
 MISTAKES |= {
     "a shape that another cannot be repeated to": (
         file_of(
-            [helper.make_node("Expand", ["x", "shape"], ["y"])], [info("x", 2)], ["y"], shape=np.int64([3])
+            [helper.make_node("Expand", ["x", "shape"], ["y"])],
+            [info("x", 2)],
+            ["y"],
+            shape=np.array([3], np.int64),
         ),
         'error: shape [2] cannot be repeated to [3]\n  at Expand #0 "y" (net.onnx)',
     ),
@@ -206,7 +209,7 @@ MISTAKES |= {
             [helper.make_node("ConstantOfShape", ["shape"], ["y"])],
             [info("x", 2)],
             ["y"],
-            shape=np.int64([1 << 28]),
+            shape=np.array([1 << 28], np.int64),
         ),
         "error: shape [268435456] is none",
     ),
@@ -239,7 +242,7 @@ def test_what_must_be_known_is_traced_back_to_the_inputs_it_comes_from() -> None
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
     assert caught.value.hint == "fix what it comes from: --value n=..."
-    assert read_onnx(data, "net.onnx", values={"n": np.int64([3])}).types["y"].shape == (6,)
+    assert read_onnx(data, "net.onnx", values={"n": np.array([3], np.int64)}).types["y"].shape == (6,)
 
 
 def test_what_has_no_elements_is_left_out_where_it_is_joined() -> None:
@@ -247,7 +250,7 @@ def test_what_has_no_elements_is_left_out_where_it_is_joined() -> None:
         helper.make_node("Slice", ["x", "zero", "zero"], ["none"]),
         helper.make_node("Concat", ["none", "x"], ["y"], axis=0),
     ]
-    graph = read_onnx(file_of(nodes, [info("x", 4)], ["y"], zero=np.int64([0])), "net.onnx")
+    graph = read_onnx(file_of(nodes, [info("x", 4)], ["y"], zero=np.array([0], np.int64)), "net.onnx")
     assert ops(graph) == ["reshape"]
 
 
@@ -282,8 +285,8 @@ def test_a_broken_file_is_refused_or_read(seed: int) -> None:
         helper.make_node("Reshape", ["b", "shape"], ["c"]),
         helper.make_node("Softmax", ["c"], ["y"], axis=1),
     ]
-    constants = {"w": weights(2, 1, 3, 3), "shape": np.int64([1, -1])}
-    data = file_of(nodes, [info("x", 1, 1, 4, 4)], ["y"], **constants)
+    constants = {"w": weights(2, 1, 3, 3), "shape": np.array([1, -1], np.int64)}
+    data = file_of(nodes, [info("x", 1, 1, 4, 4)], ["y"], **constants)  # type: ignore[arg-type]
     rng = np.random.default_rng(seed)
     for _ in range(60):
         broken = bytearray(data[: rng.integers(1, len(data) + 1)] if rng.random() < 0.2 else data)

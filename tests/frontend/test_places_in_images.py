@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,9 +32,9 @@ STRIDES = {"strides": [2, 1], "dilations": [2, 1], "pads": [1, 0, 1, 1], "group"
 SIZES = {"output_height": 3, "output_width": 2, "sampling_ratio": 3, "spatial_scale": 0.5}
 MATRICES = {"x": RNG.normal(size=(3, 2, 5, 5)).astype(np.float32)}
 SINGULAR = np.array([[0, 0, 0], [0, 2, 1], [0, 4, 2]], np.float32)
-CASES: dict[str, tuple[str, dict[str, np.ndarray], dict[str, object]]] = {
+CASES: dict[str, tuple[str, dict[str, np.ndarray], dict[str, Any]]] = {
     **{
-        f"regions by {mode}, {where}": (
+        f"regions by {mode}, {where}": (  # type: ignore[misc]
             "RoiAlign",
             REGIONS,
             {**SIZES, "mode": mode, "coordinate_transformation_mode": where},
@@ -48,7 +49,7 @@ CASES: dict[str, tuple[str, dict[str, np.ndarray], dict[str, object]]] = {
 }
 
 
-def file_of(operator: str, inputs: dict[str, np.ndarray], outputs: int = 1, **attributes: object) -> bytes:
+def file_of(operator: str, inputs: dict[str, np.ndarray], outputs: int = 1, **attributes: Any) -> bytes:
     made = [helper.make_empty_tensor_value_info(f"y{n}") for n in range(outputs)]
     node = helper.make_node(operator, list(inputs), [o.name for o in made], **attributes)
     given = [
@@ -67,7 +68,7 @@ def test_an_operator_gives_what_onnx_runtime_gives(name: str, require_package: C
     operator, inputs, attributes = CASES[name]
     data = file_of(operator, inputs, **attributes)
     made = run_graph(read_onnx(data, "net.onnx"), inputs)["y0"]
-    np.testing.assert_allclose(made, run_onnx(data, inputs)[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(made, run_onnx(data, inputs)[0], rtol=1e-4, atol=1e-5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("largest", [0, 1])
@@ -77,7 +78,7 @@ def test_the_first_of_many_are_found_in_turns(
 ) -> None:
     """Equal numbers, and the least that there are, come in the order of their places."""
     require_package("onnxruntime")
-    x = RNG.integers(-9, 9, size=(2, 300, 3)).astype(element)
+    x = RNG.integers(-9, 9, size=(2, 300, 3)).astype(element)  # type: ignore[var-annotated]
     x[0, 5:295] = -np.inf if element is np.float32 else np.iinfo(np.int64).min
     inputs = {"x": x, "k": np.array([12], np.int64)}
     data = file_of("TopK", inputs, 2, axis=1, largest=largest)
@@ -90,7 +91,7 @@ def test_the_first_of_many_are_found_in_turns(
 def test_too_many_of_too_many_are_refused() -> None:
     inputs = {"x": np.zeros((1, 300), np.float32), "k": np.array([65], np.int64)}
     with pytest.raises(ModelError) as caught:
-        read_onnx(file_of("TopK", inputs, 2), "net.onnx", values={"k": inputs["k"]})
+        read_onnx(file_of("TopK", inputs, 2), "net.onnx", values={"k": inputs["k"]})  # type: ignore[arg-type, dict-item]
     assert caught.value.what == (
         "the first 65 of 300 are not supported, the first 64 of any number or all of 256 are"
     )
@@ -98,7 +99,7 @@ def test_too_many_of_too_many_are_refused() -> None:
 
 def test_samples_whose_number_the_run_decides_are_refused() -> None:
     with pytest.raises(ModelError) as caught:
-        read_onnx(file_of("RoiAlign", REGIONS), "net.onnx")
+        read_onnx(file_of("RoiAlign", REGIONS), "net.onnx")  # type: ignore[arg-type]
     assert caught.value.what == (
         "0 samples (sampling_ratio) by avg are not supported, a number known before the run is"
     )
@@ -116,10 +117,10 @@ def test_samples_whose_number_the_run_decides_are_refused() -> None:
     ],
 )
 def test_regions_that_are_none_are_refused(
-    changed: dict[str, np.ndarray], attributes: dict[str, object], what: str
+    changed: dict[str, np.ndarray], attributes: dict[str, Any], what: str
 ) -> None:
     with pytest.raises(ModelError) as caught:
-        read_onnx(file_of("RoiAlign", {**REGIONS, **changed}, **attributes), "net.onnx")
+        read_onnx(file_of("RoiAlign", {**REGIONS, **changed}, **attributes), "net.onnx")  # type: ignore[dict-item]
     assert caught.value.what == what
 
 
@@ -137,4 +138,4 @@ def test_a_model_without_inputs_gives_what_it_has_computed() -> None:
         [size, window], "net", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])]
     )
     data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
-    np.testing.assert_allclose(run_graph(read_onnx(data, "net.onnx"), {})["y"], [0, 0.5, 1, 0.5], atol=1e-6)
+    np.testing.assert_allclose(run_graph(read_onnx(data, "net.onnx"), {})["y"], [0, 0.5, 1, 0.5], atol=1e-6)  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,7 +83,7 @@ def filters(
     return weights, build.weights(bias, (scales * np.float32(STEP)).tolist())
 
 
-def conv(*after: str, dtype: str = "int8", zero_points: bool = False, **attributes: object) -> Build:
+def conv(*after: str, dtype: str = "int8", zero_points: bool = False, **attributes: Any) -> Build:
     def make(build: QdqBuilder, rng: np.random.Generator) -> str:
         signed = dtype == "int8"
         x = image(build, zero_point=-9 if signed else 120, dtype=dtype)
@@ -179,7 +180,7 @@ def excited(build: QdqBuilder, rng: np.random.Generator) -> str:
     return build.quantised(build.node("Mul", x, gate), 1 / 40)
 
 
-def one(op_type: str, *, scale: float = 1 / 40, zero_point: int = 5, **attributes: object) -> Build:
+def one(op_type: str, *, scale: float = 1 / 40, zero_point: int = 5, **attributes: Any) -> Build:
     def make(build: QdqBuilder, rng: np.random.Generator) -> str:
         return build.quantised(build.node(op_type, image(build), **attributes), scale, zero_point)
 
@@ -197,18 +198,18 @@ def concatenated(build: QdqBuilder, rng: np.random.Generator) -> str:
 
 
 def padded(build: QdqBuilder, rng: np.random.Generator) -> str:
-    pads = build.constant(np.int64([0, 0, 1, 2, 0, 0, 0, 1]))
+    pads = build.constant(np.array([0, 0, 1, 2, 0, 0, 0, 1], np.int64))
     return build.quantised(build.node("Pad", image(build), pads), STEP, 3)
 
 
 def moved(build: QdqBuilder, rng: np.random.Generator) -> str:
     y = build.node("Transpose", image(build), perm=[0, 2, 3, 1])
-    first, last, axes = (build.constant(np.int64([v])) for v in (1, 5, 1))
+    first, last, axes = (build.constant(np.array([v], np.int64)) for v in (1, 5, 1))
     y = build.node("Slice", y, first, last, axes)
-    return build.quantised(build.node("Reshape", y, build.constant(np.int64([1, -1]))), STEP, 3)
+    return build.quantised(build.node("Reshape", y, build.constant(np.array([1, -1], np.int64))), STEP, 3)
 
 
-def averaged(size: int, scale: float, **attributes: object) -> Build:
+def averaged(size: int, scale: float, **attributes: Any) -> Build:
     def make(build: QdqBuilder, rng: np.random.Generator) -> str:
         y = build.node("AveragePool", image(build), kernel_shape=[size, size], **attributes)
         return build.quantised(y, scale, 3)
@@ -217,7 +218,7 @@ def averaged(size: int, scale: float, **attributes: object) -> Build:
 
 
 def reduced(build: QdqBuilder, rng: np.random.Generator) -> str:
-    axes = build.constant(np.int64([2, 3]))
+    axes = build.constant(np.array([2, 3], np.int64))
     return build.quantised(build.node("ReduceMean", image(build), axes, keepdims=0), 1 / 60, 3)
 
 
@@ -225,7 +226,7 @@ def enlarged(mode: str, *scales: float) -> Build:
     """Between the pixels of an image that a layer has made."""
 
     def make(build: QdqBuilder, rng: np.random.Generator) -> str:
-        made, size = conv()(build, rng), build.constant(np.float32([1, 1, *scales]))
+        made, size = conv()(build, rng), build.constant(np.array([1, 1, *scales], np.float32))
         wide = build.node("Resize", made, "", size, mode="linear", coordinate_transformation_mode=mode)
         return build.quantised(wide, 1 / 50, -20)
 
@@ -234,7 +235,9 @@ def enlarged(mode: str, *scales: float) -> Build:
 
 def words(build: QdqBuilder, rng: np.random.Generator) -> str:
     x = build.input("x", (1, 9, 16), 1 / 50, 4)
-    return build.quantised(build.node("ReduceMean", x, build.constant(np.int64([1])), keepdims=0), 1 / 90, 3)
+    return build.quantised(
+        build.node("ReduceMean", x, build.constant(np.array([1], np.int64)), keepdims=0), 1 / 90, 3
+    )
 
 
 def wide(build: QdqBuilder, rng: np.random.Generator) -> str:
@@ -250,7 +253,7 @@ def wide_gemm(build: QdqBuilder, rng: np.random.Generator) -> str:
     return build.quantised(made, 1 / 2048, 0, "int16")
 
 
-def qlinear(op_type: str, domain: str = "com.microsoft", **attributes: object) -> Build:
+def qlinear(op_type: str, domain: str = "com.microsoft", **attributes: Any) -> Build:
     """Of one operand, in ONNX Runtime's form."""
 
     def make(build: QdqBuilder, rng: np.random.Generator) -> str:

@@ -61,3 +61,16 @@ def test_what_only_follows_from_a_refusal_is_not_told() -> None:
     y = build.operator("NEG", 1, (x,), [TensorSpec("y", (1, 4), "int8", (0.5,), (3,))])
     z = build.operator("LOGISTIC", 1, (y,), [TensorSpec("z", (1, 4), "int8", (0.5,), (3,))])
     assert refusal(build.finish(z)).where == 'at NEG #0 "y" (net.tflite)'
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("edgetpu-custom-op", "compiled for an Edge TPU, give the file of the same name without _edgetpu"),
+        ("ethos-u", "commands for an Ethos-U, give the model that Vela compiled"),
+        ("FlexTensorListReserve", "TensorFlow's own kernel, convert the model without SELECT_TF_OPS"),
+    ],
+)
+def test_an_operator_of_another_compiler_says_which_file_to_give(code: str, why: str) -> None:
+    error = refusal(model(f"CUSTOM {code}"))
+    assert error.where.splitlines()[1] == f'CUSTOM {code}, {why}: node 0 "layer0/out"'

@@ -18,7 +18,7 @@ def resized(dtype: type[np.generic], mode: str, *scales: float) -> tuple[bytes, 
     node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode=mode)
     x = helper.make_tensor_value_info("x", element, (1, 2, 6, 4))
     y = helper.make_empty_tensor_value_info("y")
-    given = numpy_helper.from_array(np.float32([1, 1, *scales]), "scales")
+    given = numpy_helper.from_array(np.array([1, 1, *scales], np.float32), "scales")
     graph = helper.make_graph([node], "net", [x], [y], [given])
     data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     pixels = np.random.default_rng(3).integers(0, 128, (1, 2, 6, 4))

@@ -35,7 +35,7 @@ def read(
     build.tensors["x"] = TensorSpec("x", x[1], x[0])
     names = [build.constant(f"c{n}", array) for n, array in enumerate(constants)]
     made = [TensorSpec(f"y{n}", shape, dtype) for n, (dtype, shape) in enumerate(outputs)]
-    build.operator(f"CUSTOM {code}", 1, ("x", *names), made, **options)
+    build.operator(f"CUSTOM {code}", 1, ("x", *names), made, **options)  # type: ignore[arg-type]
     return read_tflite(build.finish(*(tensor.name for tensor in made)), "front.tflite")
 
 
@@ -46,7 +46,7 @@ def ops_of(graph: Graph) -> list[str]:
 def test_samples_are_scaled_by_what_is_free_above_them() -> None:
     graph = read("SignalFftAutoScale", ("int16", (3,)), [("int16", (3,)), ("int32", ())])
     assert ops_of(graph) == ["headroom", "shift_up"]
-    (made,) = run_series(graph, [{"x": np.int16([1, -100, 7])}])
+    (made,) = run_series(graph, [{"x": np.array([1, -100, 7], np.int16)}])
     assert made["y0"].tolist() == [256, -25600, 1792]
     assert made["y1"] == 8
 
@@ -54,7 +54,7 @@ def test_samples_are_scaled_by_what_is_free_above_them() -> None:
 def test_after_the_lowest_number_the_loudest_is_looked_for_anew() -> None:
     """As the reference does: in 16 bits that number is its own negative."""
     graph = read("SignalFftAutoScale", ("int16", (3,)), [("int16", (3,)), ("int32", ())])
-    series = [{"x": np.int16(x)} for x in ([0, -32768, 3], [0, 3, -32768])]
+    series = [{"x": np.array(x, np.int16)} for x in ([0, -32768, 3], [0, 3, -32768])]
     assert [int(made["y1"]) for made in run_series(graph, series)] == [13, 0]
 
 
@@ -73,14 +73,14 @@ def test_a_transform_back_gives_the_samples(length: int) -> None:
     real = read("SignalIrfft", ("float32", pairs.shape), [("float32", (length,))], T=0, fft_length=length)
     assert ops_of(real) == ["real_samples", "fft", "mul", "rearrange"]
     (made,) = run_series(real, [{"x": pairs.astype(np.float32)}])
-    np.testing.assert_allclose(made["y0"], x, atol=1e-5)
+    np.testing.assert_allclose(made["y0"], x, atol=1e-5)  # type: ignore[arg-type]
     whole = read("SignalIrfft", ("int32", pairs.shape), [("int32", (length,))], T=2, fft_length=length)
     (made,) = run_series(whole, [{"x": (pairs * 2**20).astype(np.int32)}])
-    np.testing.assert_allclose(made["y0"] / 2**20, x, atol=1e-4)
+    np.testing.assert_allclose(made["y0"] / 2**20, x, atol=1e-4)  # type: ignore[arg-type, operator]
 
 
 def test_integers_transformed_back_have_the_bits_of_tflite_micro() -> None:
-    spectrum = np.int16([2000, 0, -32768, 77, 32767, -1, -4096, 12345, -25, 0])
+    spectrum = np.array([2000, 0, -32768, 77, 32767, -1, -4096, 12345, -25, 0], np.int16)
     graph = read("SignalIrfft", ("int16", (10,)), [("int16", (8,))], T=7, fft_length=8)
     (made,) = run_series(graph, [{"x": spectrum}])
     assert made["y0"].tolist() == TFLM_SAMPLES
@@ -88,21 +88,21 @@ def test_integers_transformed_back_have_the_bits_of_tflite_micro() -> None:
 
 def test_the_noise_lives_from_run_to_run_and_odd_channels_have_their_own_share() -> None:
     vector = ("uint32", (2,))
-    graph = read("SignalFilterBankSpectralSubtraction", vector, [vector, vector], **NOISE)
+    graph = read("SignalFilterBankSpectralSubtraction", vector, [vector, vector], **NOISE)  # type: ignore[arg-type]
     assert ops_of(graph) == ["noise_estimate", "without_noise"]
-    series = [{"x": np.uint32([100, 100])}, {"x": np.uint32([100, 100])}]
+    series = [{"x": np.array([100, 100], np.uint32)}, {"x": np.array([100, 100], np.uint32)}]
     found = [(made["y0"].tolist(), made["y1"].tolist()) for made in run_series(graph, series)]
     assert found == [([0, 50], [100, 50]), ([0, 25], [100, 75])]
 
 
 def test_a_filter_bank_shares_an_energy_between_two_channels() -> None:
-    filters = tuple(np.int16(v) for v in ([1, 2, 3], [30, 20, 10], [0, 1, 3], [0, 1, 2], [1, 1, 1]))
+    filters = tuple(np.array(v, np.int16) for v in ([1, 2, 3], [30, 20, 10], [0, 1, 3], [0, 1, 2], [1, 1, 1]))
     graph = read("SignalFilterBank", ("uint32", (4,)), [("uint64", (2,))], filters, num_channels=2)
-    (made,) = run_series(graph, [{"x": np.uint32([1, 10, 100, 1000])}])
+    (made,) = run_series(graph, [{"x": np.array([1, 10, 100, 1000], np.uint32)}])
     assert made["y0"].tolist() == [30 * 1 + 2 * 10, 20 * 10 + 3 * 1000]
 
 
-FAR = tuple(np.int16(v) for v in ([1, 2, 3], [3, 2, 1], [0, 1, 4], [0, 1, 2], [1, 1, 1]))
+FAR = tuple(np.array(v, np.int16) for v in ([1, 2, 3], [3, 2, 1], [0, 1, 4], [0, 1, 2], [1, 1, 1]))
 REFUSED = {
     "a length that is no power of two": (
         ("SignalRfft", ("int16", (48,)), [("int16", (50,))], (), {"T": 7, "fft_length": 48}),
@@ -113,11 +113,17 @@ REFUSED = {
         "pairs must be 2, 4, 8, ... or 16384, as many as x has or more: 16 of 48",
     ),
     "no options": (
-        ("SignalWindow", ("int16", (4,)), [("int16", (4,))], (np.int16([1, 2, 3, 4]),), {}),
+        ("SignalWindow", ("int16", (4,)), [("int16", (4,))], (np.array([1, 2, 3, 4], np.int16),), {}),
         "its options shift are no whole numbers from 0 on",
     ),
     "a shift beyond the bits": (
-        ("SignalWindow", ("int16", (4,)), [("int16", (4,))], (np.int16([1, 2, 3, 4]),), {"shift": 40}),
+        (
+            "SignalWindow",
+            ("int16", (4,)),
+            [("int16", (4,))],
+            (np.array([1, 2, 3, 4], np.int16),),
+            {"shift": 40},
+        ),
         "shift must be 0 to 31: shift is 40",
     ),
     "filters beyond the energies": (
@@ -133,7 +139,7 @@ REFUSED = {
             "SignalPCAN",
             ("uint32", (4,)),
             [("uint32", (4,))],
-            (np.uint32([1, 2, 3, 4]), np.int16([1, 2])),
+            (np.array([1, 2, 3, 4], np.uint32), np.array([1, 2], np.int16)),
             {"snr_shift": 6},
         ),
         "x and noise must have one shape, and there must be 125 gains or more: 4 and 4 and 2",
@@ -149,7 +155,7 @@ REFUSED = {
 def test_what_does_not_fit_is_told(kind: str) -> None:
     (code, x, outputs, constants, options), says = REFUSED[kind]
     with pytest.raises(ModelError) as refusal:
-        read(code, x, outputs, constants, **options)
+        read(code, x, outputs, constants, **options)  # type: ignore[arg-type]
     assert refusal.value.what == says
 
 

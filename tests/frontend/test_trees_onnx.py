@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 SPLITS = [0.5, -1.0, 0.0]
 
 
-def nodes_of(mode: str, trees: int = 2, missing: int = 0) -> dict[str, object]:
+def nodes_of(mode: str, trees: int = 2, missing: int = 0) -> dict[str, Any]:
     """Each tree has a root, two branches and four leaves."""
     return {
         "nodes_treeids": [tree for tree in range(trees) for _ in range(7)],
@@ -31,7 +32,7 @@ def nodes_of(mode: str, trees: int = 2, missing: int = 0) -> dict[str, object]:
     }
 
 
-def weights_of(kind: str, ids: list[int], low: float, trees: int = 2) -> dict[str, object]:
+def weights_of(kind: str, ids: list[int], low: float, trees: int = 2) -> dict[str, Any]:
     count = 4 * trees
     return {
         f"{kind}_treeids": [tree for tree in range(trees) for _ in range(4)],
@@ -41,17 +42,17 @@ def weights_of(kind: str, ids: list[int], low: float, trees: int = 2) -> dict[st
     }
 
 
-def regressor(mode: str, missing: int = 0, **more: object) -> bytes:
+def regressor(mode: str, missing: int = 0, **more: Any) -> bytes:
     given = {"n_targets": 1, **nodes_of(mode, missing=missing), **more}
     return file_of("TreeEnsembleRegressor", 1, **given)
 
 
-def classifier(ids: list[int], low: float, **more: object) -> bytes:
+def classifier(ids: list[int], low: float, **more: Any) -> bytes:
     given = {"classlabels_int64s": [0, 1], **nodes_of("BRANCH_LEQ"), **weights_of("class", ids, low), **more}
     return file_of("TreeEnsembleClassifier", 2, **given)
 
 
-def file_of(operator: str, outputs: int, **attributes: object) -> bytes:
+def file_of(operator: str, outputs: int, **attributes: Any) -> bytes:
     names = [f"y{n}" for n in range(outputs)]
     node = helper.make_node(operator, ["x"], names, domain="ai.onnx.ml", **attributes)
     made = [helper.make_empty_tensor_value_info(name) for name in names]
@@ -88,7 +89,7 @@ def test_trees_give_what_onnx_runtime_gives(name: str, require_package: Callable
     x[3] = np.nan if name == "missing features" else 0
     made = run_graph(read_onnx(CASES[name], "net.onnx"), {"x": x})
     for mine, wanted in zip(made.values(), run_onnx(CASES[name], {"x": x}), strict=True):
-        np.testing.assert_allclose(mine.reshape(wanted.shape), wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(mine.reshape(wanted.shape), wanted, rtol=1e-5, atol=1e-6)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

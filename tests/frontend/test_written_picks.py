@@ -28,7 +28,7 @@ FINE = int8(scale=1 / 256, zero_point=-128)
 CODES_OF_TABLE = ("CAST", "ADD", "GATHER")
 
 
-def table(entries: np.ndarray, out: TensorType) -> OpCase:  # type: ignore[type-arg]
+def table(entries: np.ndarray, out: TensorType) -> OpCase:
     stored = Weights(TensorType(DType.I8, (256,), out.quant), entries.astype(np.int8))
     return op_case("table", Lookup(), [X], out, [stored])
 

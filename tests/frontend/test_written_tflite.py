@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from graphs import Draft
 from litert_oracle import random_inputs, run_litert
-from op_case import Weights, int8, op_case
+from op_case import Weights, int8, int8_weights, int32_bias, op_case
 from tiny_models import TINY
 
 from aot.errors import ModelError
@@ -17,10 +17,13 @@ from aot.frontend.tflite.write import write_model
 from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
+from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.combine import Combination, Combine
+from aot.ops.conv2d import Conv2d
 from aot.ops.curve import Curve, Function
 from aot.ops.fold import Fold, Folding
+from aot.ops.l2_norm import L2Norm
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.resize import Resize
 from aot.passes.pipeline import run_pipeline
@@ -79,7 +82,7 @@ def steps_along_a_line() -> Graph:
 def extremes() -> Graph:
     d = Draft()
     x = d.input("x", 1, 3, 5, 8)
-    line = Weights(int8(1, 1, 1, 8, zero_point=3), np.arange(-40, 40, 10, np.int8).reshape(1, 1, 1, 8))
+    line = Weights(int8(1, 1, 1, 8, zero_point=3), np.arange(-40, 40, 10, np.int8).reshape(1, 1, 1, 8))  # type: ignore[call-overload]
     high = d.node("high", Combine(Combination.MAXIMUM), x, quant=d.types[x], weights=[line])
     return d.graph(d.node("y", Combine(Combination.MINIMUM), high, x, quant=d.types[x]))
 
@@ -149,3 +152,28 @@ def test_every_node_that_tflite_cannot_say_is_named_at_once() -> None:
         'curve "softer": softsign of f32',
     ]
     assert refusal.value.hint == "write the model as ONNX: -o MODEL.onnx"
+
+
+OUT = int8(scale=0.03, zero_point=-7)
+WEIGHTS = [int8_weights(2, 1, 1, 3, axis=0), int32_bias(2)]
+UNSIGNED = {
+    "conv2d": op_case("node", Conv2d(scales_in_single=True), [int8(1, 2, 2, 3)], OUT, WEIGHTS),
+    "l2_norm": op_case("node", L2Norm(is_unsigned=True), [int8(1, 10)], int8(scale=1 / 128)),
+}
+
+
+@pytest.mark.parametrize("op_name", UNSIGNED)
+def test_what_is_computed_as_litert_computes_unsigned_bytes_is_refused(op_name: str) -> None:
+    with pytest.raises(ModelError) as refusal:
+        write_model(UNSIGNED[op_name].graph, "model.tflite")
+    assert refusal.value.where == f'model.tflite\n{op_name} "node": its bytes are unsigned in the file'
+
+
+@pytest.mark.parametrize("halves", [Halves.UP, Halves.TO_EVEN])
+def test_means_whose_halves_tflite_rounds_in_another_way_are_refused(halves: Halves) -> None:
+    x = int8(1, 4, 4, 3)
+    graph = op_case("means", AveragePool2d(halves=halves), [x], x).graph
+    with pytest.raises(ModelError) as refusal:
+        write_model(graph, "means.tflite")
+    said = f'average_pool2d "means": its halves, which are rounded {halves.value}'
+    assert refusal.value.where == f"means.tflite\n{said}"

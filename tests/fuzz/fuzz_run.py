@@ -25,8 +25,9 @@ from mutations import mutated
 from aot.errors import DeployError
 from aot.frontend.load import parse_model
 from aot.target import Target
-from codegen.compile import compile_graph
-from codegen.model import CompileOptions
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.options import CompileOptions
 
 DEADLINE_S = 5
 MOST_BYTES = 1 << 30
@@ -49,7 +50,9 @@ def damaged(seed: Seed, number: int, run: int) -> bytes:
 def try_out(data: bytes, seed: Seed) -> tuple[str, str]:
     try:
         graph = parse_model(data, seed.name, "tflm")
-        compile_graph(graph, Target("host"), CompileOptions(), seed.name, "00" * 32, "model")
+        compile_job(
+            Job(ImportedModel(graph, seed.name, "00" * 32, "model"), Target("host"), CompileOptions())
+        )
     except DeployError as error:
         return (REFUSED, "") if error.what else (CRASHED, "an error without a word")
     except MemoryError:
@@ -98,7 +101,7 @@ def run_fuzz(of: Sequence[Seed], count: int, run: int) -> Iterable[Ending]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, default=Path("build/fuzz"))

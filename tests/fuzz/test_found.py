@@ -15,8 +15,9 @@ from aot.frontend.load import parse_model
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import TensorSpec
 from aot.target import Target
-from codegen.compile import compile_graph
-from codegen.model import CompileOptions
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.options import CompileOptions
 
 LARGEST = 2**31 - 1
 
@@ -24,7 +25,7 @@ LARGEST = 2**31 - 1
 def slice_of_two_thousand_million() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (2, 4, 1), dtype="float32")
-    bounds = [build.constant(n, np.int32(v)) for n, v in (("b", [0, 0, 0]), ("s", [2, LARGEST, 1]))]
+    bounds = [build.constant(n, np.array(v, np.int32)) for n, v in (("b", [0, 0, 0]), ("s", [2, LARGEST, 1]))]
     result = [TensorSpec("y", (2, 4, 1), "float32")]
     return build.finish(build.operator("SLICE", 1, (x, *bounds), result, "SliceOptions"))
 
@@ -32,7 +33,7 @@ def slice_of_two_thousand_million() -> bytes:
 def slice_of_negative_sizes() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (2, 4, 1), dtype="float32")
-    bounds = [build.constant(n, np.int32(v)) for n, v in (("b", [0, 0, 0]), ("s", [-2, -4, 1]))]
+    bounds = [build.constant(n, np.array(v, np.int32)) for n, v in (("b", [0, 0, 0]), ("s", [-2, -4, 1]))]
     result = [TensorSpec("y", (2, 4, 1), "float32")]
     return build.finish(build.operator("SLICE", 1, (x, *bounds), result, "SliceOptions"))
 
@@ -71,7 +72,7 @@ def transpose_of_a_vector_by_an_axis_that_is_not_there() -> bytes:
 def transpose_of(shape: tuple[int, ...], axis: int) -> bytes:
     build = ModelBuilder()
     x = build.input("x", shape, dtype="float32")
-    order = build.constant("order", np.int32([axis]))
+    order = build.constant("order", np.array([axis], np.int32))
     result = [TensorSpec("y", shape, "float32")]
     return build.finish(build.operator("TRANSPOSE", 1, (x, order), result, "TransposeOptions"))
 
@@ -86,7 +87,7 @@ def concatenation_of_nothing() -> bytes:
 def split_along_two_axes() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (2, 4), dtype="float32")
-    axes = build.constant("axes", np.int32([0, 1]))
+    axes = build.constant("axes", np.array([0, 1], np.int32))
     parts = [TensorSpec(name, (1, 4), "float32") for name in ("y1", "y2")]
     build.operator("SPLIT", 1, (axes, x), parts, "SplitOptions", NumSplits=2)
     return build.finish("y1", "y2")
@@ -95,7 +96,7 @@ def split_along_two_axes() -> bytes:
 def image_resized_to_a_vector() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (1, 2, 2, 1), dtype="float32")
-    size = build.constant("size", np.int32([2, 2]))
+    size = build.constant("size", np.array([2, 2], np.int32))
     result = [TensorSpec("y", (4,), "float32")]
     options = "ResizeNearestNeighborOptions"
     return build.finish(build.operator("RESIZE_NEAREST_NEIGHBOR", 1, (x, size), result, options))
@@ -105,7 +106,7 @@ def sum_of_plain_numbers_with_a_scale() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (3, 2), dtype="float32")
     build.tensors["x"] = TensorSpec("x", (3, 2), "int8")
-    axis = build.constant("axis", np.int32([1]))
+    axis = build.constant("axis", np.array([1], np.int32))
     result = [TensorSpec("y", (3,), "int8", (0.5,), (0,))]
     return build.finish(build.operator("SUM", 2, (x, axis), result, "ReducerOptions"))
 
@@ -137,10 +138,12 @@ def test_millions_of_rows_are_told_before_memory_is_spent_on_their_lives() -> No
     build = ModelBuilder()
     x = build.input("x", (400_000, 4, 5, 2), dtype="float32")
     result = [TensorSpec("y", (4, 5, 2), "int64")]
-    axis = build.constant("axis", np.int32([0]))
+    axis = build.constant("axis", np.array([0], np.int32))
     graph = read_tflite(build.finish(build.operator("ARG_MAX", 1, (x, axis), result)), "found.tflite")
     with pytest.raises(ModelError) as refusal:
-        compile_graph(graph, Target("host"), CompileOptions(), "found.tflite", "00" * 32, "found")
+        compile_job(
+            Job(ImportedModel(graph, "found.tflite", "00" * 32, "found"), Target("host"), CompileOptions())
+        )
     assert refusal.value.what == "the tensors have 8,000,024 rows in all, the limit is 1,000,000"
 
 

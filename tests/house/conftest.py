@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ("aot", "codegen", "boards", "platforms", "project_templates", "deploy")
+PACKAGES = ("aot", "codegen", "artifact", "boards", "platforms", "project_templates", "deploy")
 BESIDE = (".ci", "tests", "benchmarks", "docs")
 LEFT_OUT = {"__pycache__"}
 
@@ -37,6 +37,6 @@ def package_modules(package_files: tuple[Path, ...]) -> tuple[Path, ...]:
 
 @pytest.fixture(scope="session")
 def repo_files(repo_root: Path) -> tuple[Path, ...]:
-    """Every file of the repository."""
-    at_the_root = (path for path in sorted(repo_root.iterdir()) if path.is_file())
+    """Every file of the repository; a work tree of git has a file of git's own, which names its place."""
+    at_the_root = (p for p in sorted(repo_root.iterdir()) if p.is_file() and p.name != ".git")
     return (*at_the_root, *files_in((*PACKAGES, *BESIDE), repo_root))

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from boards.load import board_names, load_board
-from boards.schema import BOARD, CONSOLE, COUNTER, PLATFORMS, REGION, RUNNERS, UART, USB
+from boards.board_keys import CONSOLE, COUNTER, REGION, UART, USB, board_keys
+from boards.cores import CORE
+from boards.load import board_names
+from platforms.board_files import SECTIONS, load_board
 
 ASKS_FOR_A_BOARD = re.compile(r"""\bboard(?:_name|\.name)?\s*(?:==|!=|in\b)\s*["'({\[]""")
 
@@ -28,9 +30,10 @@ def test_the_readme_shows_every_board(repo_root: Path, name: str) -> None:
 
 def test_the_page_on_boards_lists_every_key(repo_root: Path) -> None:
     page = (repo_root / "docs" / "adding-a-board.md").read_text()
-    tables = (BOARD, CONSOLE, COUNTER, REGION, UART, USB, PLATFORMS, RUNNERS)
-    inner = (*PLATFORMS.values(), *RUNNERS.values())
-    keys = {key for table in (*tables, *inner) for key in table}
+    sections = (*SECTIONS.platforms.items(), *SECTIONS.runners.items())
+    tables = (board_keys(SECTIONS), CONSOLE, COUNTER, REGION, UART, USB, CORE)
+    keys = {key for table in (*tables, *(section.keys for _, section in sections)) for key in table}
+    keys |= {name for name, _ in sections}
     assert not [key for key in keys if f"`{key}`" not in page]
 
 

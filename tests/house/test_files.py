@@ -64,7 +64,7 @@ def test_a_package_init_is_empty_or_a_table(package_modules: tuple[Path, ...]) -
     for path in package_modules:
         if path.name != "__init__.py" or path.parent.name == "deploy":
             continue
-        _, *statements = ast.parse(source(path)).body or [None]
+        _, *statements = ast.parse(source(path)).body or [None]  # type: ignore[list-item]
         if not all(isinstance(statement, TABLE_STATEMENTS) for statement in statements):
             busy.append(path)
     assert not busy

@@ -10,7 +10,9 @@ from types import ModuleType
 import pytest
 
 ARM = {"gcc", "clang", "arm-none-eabi-gcc", "qemu-system-arm"}
-EVERYTHING = ARM | {"riscv64-unknown-elf-gcc", "qemu-system-riscv32", "avr-gcc", "arduino-builder", "simavr"}
+RISC_V = {"riscv64-unknown-elf-gcc", "qemu-system-riscv32"}
+ARDUINO = {"avr-gcc", "arduino-builder", "simavr"}
+EVERYTHING = ARM | RISC_V | ARDUINO | {"g++"}
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,28 @@ def test_the_tests_need_no_package_that_is_there(
 ) -> None:
     give_programs(monkeypatch, EVERYTHING)
     assert prepare.missing_packages() == ()
+
+
+@pytest.mark.parametrize(("has_runtime", "packages"), [(True, ()), (False, ("libclang-rt-14-dev",))])
+def test_clang_gets_the_runtime_of_its_sanitizers(
+    prepare: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    has_runtime: bool,
+    packages: tuple[str, ...],
+) -> None:
+    said = {"-print-resource-dir": str(tmp_path), "-dumpversion": "14.0.6"}
+    monkeypatch.setattr(prepare, "_said_by", lambda _, word: said[word])
+    (tmp_path / "lib" / "linux").mkdir(parents=True)
+    if has_runtime:
+        (tmp_path / "lib" / "linux" / "libclang_rt.asan-x86_64.a").touch()
+    give_programs(monkeypatch, EVERYTHING)
+    assert prepare.sanitizer_packages() == packages
+
+
+def test_without_clang_no_runtime_is_missing(prepare: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    give_programs(monkeypatch, EVERYTHING - {"clang"})
+    assert prepare.sanitizer_packages() == ()
 
 
 def test_packages_are_named_where_apt_cannot_install_them(

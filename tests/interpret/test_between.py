@@ -118,7 +118,7 @@ def _single_results(data: bytes) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_equal(made: Array, wanted: Array) -> bool:
-    if (made.dtype, wanted.dtype) == (np.int8, np.uint8):  # bytes are signed here, with another zero point
+    if made.dtype == np.int8 and wanted.dtype == np.uint8:  # bytes are signed here, with another zero point
         wanted = (wanted.astype(np.int16) - 128).astype(np.int8)
     if made.dtype != wanted.dtype or made.shape != wanted.shape:
         return False

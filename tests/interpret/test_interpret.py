@@ -53,7 +53,7 @@ def test_an_output_may_be_a_constant() -> None:
         ({"x": X.astype(np.int16)}, 'error: input "x" is int16[1, 2], the model takes int8[1, 2]'),
     ],
 )
-def test_a_wrong_input_says_what_is_taken(inputs: dict[str, np.ndarray], message: str) -> None:  # type: ignore[type-arg]
+def test_a_wrong_input_says_what_is_taken(inputs: dict[str, np.ndarray], message: str) -> None:
     with pytest.raises(InputError) as caught:
         run_graph(GRAPH, inputs)
     assert str(caught.value) == message

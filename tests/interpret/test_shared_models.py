@@ -89,7 +89,7 @@ def test_a_float32_model_is_near_its_reference(shared_dir: Path, name: str) -> N
     with np.load(folder / "golden.npz") as data:
         for inputs, (expected,) in samples(graph, data, "tflm"):
             (got,) = run_graph(graph, inputs).values()
-            assert np.abs(got - expected).max() <= 1e-5 * np.abs(expected).max()
+            assert np.abs(got - expected).max() <= 1e-5 * np.abs(expected).max()  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("mode", PREFIXES)

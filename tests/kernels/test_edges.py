@@ -18,8 +18,8 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.target import Target
 from codegen.kernels.edges import Columns, columns_of
-from codegen.lower import lower_graph
-from codegen.stages import Lowered
+from codegen.lower.lower import lower_graph
+from codegen.lower.stages import Lowered
 
 OUT = int8(scale=0.03, zero_point=-7)
 ZERO_POINTS = (-128, 127, 0, 5)
@@ -76,7 +76,7 @@ WITH_EDGES = {("depthwise", "dsp"): DSP, ("conv2d", "dsp"): DSP, ("conv2d", "pla
 def cases(kind: str) -> Iterator[OpCase]:
     for number, (channels, (*window, padding)) in enumerate(product(CHANNELS, WINDOWS)):
         assert isinstance(padding, tuple)
-        yield KINDS[kind](number, channels, window, padding)  # type: ignore[arg-type]
+        yield KINDS[kind](number, channels, window, padding)
 
 
 def bare(case: OpCase, target: Target) -> Lowered:
@@ -89,6 +89,7 @@ def has_margins(lowered: Lowered) -> bool:
     return read.left > 0 or read.row_elements >= (read.width + 1) * read.channels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "target"), WITH_EDGES.items(), ids=map("-".join, WITH_EDGES))
 def test_loops_without_margins_equal_the_reference(kind: tuple[str, str], target: Target) -> None:
     some = list(cases(kind[0]))[::STEP]

@@ -21,7 +21,7 @@ from aot.ops import OPS
 from aot.passes.pipeline import run_pipeline
 from aot.target import Target
 from codegen.kernels.table import KERNELS
-from codegen.lower import lower_graph
+from codegen.lower.lower import lower_graph
 
 IN_LOOPS, IN_LOOPS_MACS = 4, 1500  # a product takes the interpreter some microseconds
 IN_C, IN_C_MACS = 24, 20_000

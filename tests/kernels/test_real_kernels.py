@@ -27,8 +27,8 @@ from aot.ops.softmax import Softmax
 from aot.ops.unary import HardSwish, Logistic, Tanh
 from aot.passes.pipeline import run_pipeline
 from aot.target import Feature, Target
-from codegen.lower import lower_graph
-from codegen.model import CompileOptions
+from codegen.lower.lower import lower_graph
+from codegen.options import CompileOptions
 from platforms.shared_library import build
 
 WITH_FPU = Target("cortex-m33", frozenset({Feature.FPU, Feature.UNALIGNED}))
@@ -87,7 +87,7 @@ CASES = real_cases()
 def is_near(made: Array, wanted: Array) -> bool:
     largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1e-30)
     with np.errstate(invalid="ignore"):
-        near = np.abs(made - wanted) <= NEAR * largest
+        near = np.abs(made - wanted) <= NEAR * largest  # type: ignore[operator]
     return bool((near | (made == wanted) | (np.isnan(made) & np.isnan(wanted))).all())
 
 

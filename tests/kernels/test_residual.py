@@ -9,7 +9,7 @@ from model_checks import DSP, MVE, OPTIONS, PLAIN
 from aot.ir.graph import Graph
 from aot.target import Target
 from codegen.kernels.residual import sums_in_stores
-from codegen.lower import lower_graph
+from codegen.lower.lower import lower_graph
 
 
 def makers(graph: Graph) -> dict[str, str]:

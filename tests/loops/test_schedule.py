@@ -22,7 +22,6 @@ from codegen.loops.ir import (
     load,
     walk,
 )
-from codegen.loops.print_c import expand_unrolled
 from codegen.loops.schedule import (
     ScheduleError,
     fuse,
@@ -33,6 +32,7 @@ from codegen.loops.schedule import (
     split,
     unroll,
 )
+from codegen.loops.unrolled import expand_unrolled
 
 EXTENTS = st.integers(1, 7)
 FACTORS = st.integers(1, 5)
@@ -52,7 +52,7 @@ def test_split_keeps_the_meaning(extent: int, factor: int, var: str) -> None:
 
 def test_split_leaves_the_rest_to_a_tail_of_the_same_shape() -> None:
     body = split(proc_of(For("k", 7, (Store(at(Y, K), load(X, K)),))), "k", 3, "ko", "ki").body
-    assert [(loop.var, loop.extent, loop.body[0].var, loop.body[0].extent) for loop in body] == [
+    assert [(loop.var, loop.extent, loop.body[0].var, loop.body[0].extent) for loop in body] == [  # type: ignore[union-attr]
         ("ko", 2, "ki", 3),
         ("ko_tail", 1, "ki", 1),
     ]
@@ -133,7 +133,7 @@ def padded_length(extent: int, multiple: int) -> int:
 def test_pad_reduction_lengthens_to_a_multiple(length: int, multiple: int) -> None:
     loop = For("k", length, (Accumulate(at(SUM), load(X, K)),))
     (padded,) = pad_reduction(proc_of(loop), "k", multiple, zeros="x").body
-    assert (padded.var, padded.extent, padded.body) == ("k", padded_length(length, multiple), loop.body)
+    assert (padded.var, padded.extent, padded.body) == ("k", padded_length(length, multiple), loop.body)  # type: ignore[union-attr]
 
 
 def test_every_primitive_acts_on_all_loops_of_the_name() -> None:

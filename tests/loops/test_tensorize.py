@@ -6,7 +6,6 @@ import pytest
 from nests import CHANNEL, PIXEL, K, R, dots, mean_the_same, proc_of
 
 from aot.ir.types import DType
-from codegen.instr.instruction import Instruction
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -15,6 +14,7 @@ from codegen.loops.ir import (
     Const,
     Expr,
     For,
+    Instruction,
     Invoke,
     Proc,
     Role,
@@ -64,7 +64,7 @@ def test_the_first_instruction_that_matches_is_taken_for_each_loop() -> None:
     """Main part and tail of a split each find theirs."""
     nest = split(dots(2, 3, 7), "k", 4, "kb", "k4")
     made = tensorize(nest, "k4", [mac(4), mac(1)])
-    assert [len(call.instruction.body) and call.instruction.body[0].extent for call in invoked(made)] == [
+    assert [len(call.instruction.body) and call.instruction.body[0].extent for call in invoked(made)] == [  # type: ignore[union-attr]
         4,
         1,
     ]

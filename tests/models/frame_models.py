@@ -20,20 +20,20 @@ def frame_model(
     build.input("x", x, dtype="float32")
     build.tensors["x"] = TensorSpec("x", x, dtype)
     made = [TensorSpec(f"y{n}", shape, of) for n, (of, shape) in enumerate(outputs)]
-    build.operator(f"CUSTOM Signal{code}", 1, ("x",), made, **options)
+    build.operator(f"CUSTOM Signal{code}", 1, ("x",), made, **options)  # type: ignore[arg-type]
     return read_tflite(build.finish(*(tensor.name for tensor in made)), "front.tflite")
 
 
 def framer(size: int, step: int, count: int, prefill: int) -> Graph:
     outputs: list[tuple[str, Shape]] = [("int16", (1, count, size)), ("bool", ())]
     sizes = {"frame_size": size, "frame_step": step, "prefill": prefill}
-    return frame_model("Framer", (1, count * step), outputs, **sizes)
+    return frame_model("Framer", (1, count * step), outputs, **sizes)  # type: ignore[arg-type]
 
 
 def stacker(left: int, right: int, every: int) -> Graph:
     names = {"stacker_left_context": left, "stacker_right_context": right, "stacker_step": every}
     outputs: list[tuple[str, Shape]] = [("int16", (4 * (left + right + 1),)), ("bool", ())]
-    return frame_model("Stacker", (4,), outputs, num_channels=4, **names)
+    return frame_model("Stacker", (4,), outputs, num_channels=4, **names)  # type: ignore[arg-type]
 
 
 def delay(length: int) -> Graph:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -88,7 +89,7 @@ def quantise(layers: list[Layer], samples: Digits) -> bytes:
 
 def _layer(
     build: ModelBuilder, x: str, weights: Floats, bias: Floats, result: Floats, axis: int | None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Arguments for the builder: int8 weights, int32 bias, scales (one per channel of `axis`), range."""
     others = tuple(i for i in range(weights.ndim) if i != axis)
     scales = (np.abs(weights).max(axis=others, keepdims=True) / 127).astype(np.float32)

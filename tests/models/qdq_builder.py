@@ -11,6 +11,7 @@ Inputs and outputs of the model are integers; values in between are named by str
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -52,13 +53,11 @@ class QdqBuilder:
         self, integers: Array, scales: Sequence[float], axis: int = 0, zero_points: Array | None = None
     ) -> str:
         """Constants with one scale or one for each index of the axis."""
-        scale = np.float32(scales[0]) if len(scales) == 1 else np.float32(scales)
+        scale = np.array(scales[0], np.float32) if len(scales) == 1 else np.array(scales, np.float32)
         zeros = np.zeros(scale.shape, integers.dtype) if zero_points is None else zero_points
         return self._dequantised(self.constant(integers), scale, zeros, axis=axis)
 
-    def node(
-        self, op_type: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: object
-    ) -> str:
+    def node(self, op_type: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: Any) -> str:
         names = [f"{op_type.lower()}_{len(self.nodes)}{'_' * number}" for number in range(outputs)]
         self.nodes.append(helper.make_node(op_type, inputs, names, domain=domain, **attributes))
         return names[0]
@@ -84,6 +83,6 @@ class QdqBuilder:
 
     def _dequantised(self, integers: str, scale: Array, zero_point: Array, **attributes: int) -> str:
         operands = (integers, self.constant(scale), self.constant(zero_point))
-        real = self.node("DequantizeLinear", *operands, **attributes)
+        real = self.node("DequantizeLinear", *operands, **attributes)  # type: ignore[arg-type]
         self.integers[real] = integers, _ELEMENTS.get(np.asarray(zero_point).dtype.name, TensorProto.INT32)
         return real

@@ -23,7 +23,7 @@ def accuracy(model: bytes) -> float:
 
 
 def answers(model: bytes, images: Array) -> Array:
-    return run_litert(model, images)[:, 0].argmax(axis=-1)
+    return run_litert(model, images)[:, 0].argmax(axis=-1)  # type: ignore[no-any-return]
 
 
 def tensor_shapes(model: bytes) -> list[tuple[str, list[int]]]:

@@ -47,7 +47,7 @@ class Conv(Layer):
             for dx in range(kernel)
         ]
         self.result = np.maximum(self.bias + sum(self._term(*place) for place in self.places), 0)
-        return self.result
+        return self.result  # type: ignore[no-any-return]
 
     def backward(self, grad: Floats) -> Floats:
         grad = grad * (self.result > 0)
@@ -67,7 +67,7 @@ class Conv(Layer):
 
     def _term(self, dy: int, dx: int, window: tuple[slice, ...]) -> Floats:
         x, w = self.padded[window], self.weights[dy, dx]
-        return x * w if self.depthwise else x @ w
+        return x * w if self.depthwise else x @ w  # type: ignore[no-any-return]
 
 
 class MaxPool(Layer):
@@ -77,14 +77,14 @@ class MaxPool(Layer):
         n, height, width, channels = x.shape
         self.squares = x.reshape(n, height // 2, 2, width // 2, 2, channels)
         self.largest = self.squares.max(axis=(2, 4), keepdims=True)
-        return self.largest[:, :, 0, :, 0]
+        return self.largest[:, :, 0, :, 0]  # type: ignore[no-any-return]
 
     def backward(self, grad: Floats) -> Floats:
         winners = self.squares == self.largest
         shares = winners / winners.sum(axis=(2, 4), keepdims=True)
         n, height, _, width, _, channels = self.squares.shape
         spread = shares * grad[:, :, None, :, None]
-        return spread.reshape(n, 2 * height, 2 * width, channels).astype(np.float32)
+        return spread.reshape(n, 2 * height, 2 * width, channels).astype(np.float32)  # type: ignore[no-any-return]
 
 
 class Dense(Layer):
@@ -101,7 +101,7 @@ class Dense(Layer):
 
     def backward(self, grad: Floats) -> Floats:
         self.gradients = (self.flat.T @ grad, grad.sum(axis=0))
-        return (grad @ self.weights.T).reshape(self.shape)
+        return (grad @ self.weights.T).reshape(self.shape)  # type: ignore[no-any-return]
 
 
 @dataclass

@@ -53,12 +53,22 @@ def tflite_twin(n: _Network) -> bytes:
     x = build.input("image", (1, _SIZE, _SIZE, 3), scale=_IN, zero_point=-3)
     relu = {"zero_point": -128, "activation": "RELU"}
     first = build.conv2d(
-        x, n.first.integers, n.first.bias, weight_scales=n.first.scales, scale=_FIRST, **relu
+        x,
+        n.first.integers,
+        n.first.bias,
+        weight_scales=n.first.scales,
+        scale=_FIRST,
+        **relu,  # type: ignore[arg-type]
     )
     pooled = build.pool2d("MAX", first, (2, 2))
     filters = np.ascontiguousarray(n.depthwise.integers.transpose(3, 1, 2, 0))
     deep = build.depthwise_conv2d(
-        pooled, filters, n.depthwise.bias, weight_scales=n.depthwise.scales, scale=_NEXT, **relu
+        pooled,
+        filters,
+        n.depthwise.bias,
+        weight_scales=n.depthwise.scales,
+        scale=_NEXT,
+        **relu,  # type: ignore[arg-type]
     )
     point = build.conv2d(
         deep, n.pointwise.integers, n.pointwise.bias, weight_scales=n.pointwise.scales, scale=_NEXT
@@ -95,12 +105,12 @@ def onnx_twin(n: _Network, channels_first: bool = False) -> bytes:
 
 def _conv(build: QdqBuilder, x: str, w: _Weights, scale: float, pad: int, group: int = 1) -> str:
     filters = build.weights(np.ascontiguousarray(w.integers.transpose(0, 3, 1, 2)), w.scales)
-    steps = np.float32(scale) * np.float32(w.scales)
-    return build.node("Conv", x, filters, build.weights(w.bias, steps), pads=[pad] * 4, group=group)
+    steps = np.array(scale, np.float32) * np.array(w.scales, np.float32)
+    return build.node("Conv", x, filters, build.weights(w.bias, steps), pads=[pad] * 4, group=group)  # type: ignore[arg-type]
 
 
 def _dense(build: QdqBuilder, w: _Weights, scale: float) -> tuple[str, str]:
     """A flattened image has its channels first here, so the weights' columns are in another order."""
     columns = w.integers.reshape(-1, 3, 3, _CHANNELS).transpose(0, 3, 1, 2).reshape(len(w.integers), -1)
-    steps = np.float32(scale) * np.float32(w.scales)
-    return build.weights(np.ascontiguousarray(columns), w.scales), build.weights(w.bias, steps)
+    steps = np.array(scale, np.float32) * np.array(w.scales, np.float32)
+    return build.weights(np.ascontiguousarray(columns), w.scales), build.weights(w.bias, steps)  # type: ignore[arg-type]

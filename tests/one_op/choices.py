@@ -30,7 +30,7 @@ class Choices:
         return low + (high - low) * self.random()
 
     def normal(self, mean: float, spread: float, size: Any) -> Array:
-        return self._values().normal(mean, spread, size)
+        return self._values().normal(mean, spread, size)  # type: ignore[no-any-return]
 
     def permutation(self, x: Any) -> Array:
         items = list(range(x)) if isinstance(x, int) else list(x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import tflite
@@ -59,7 +60,7 @@ class Draw:
     is_unsigned: bool = False  # whether what is quantised to int8 is written as uint8
     weight_bits: int = 8
 
-    def one_of(self, *choices):  # type: ignore[no-untyped-def]
+    def one_of(self, *choices: Any) -> Any:
         return choices[self.rng.integers(len(choices))]
 
     def chance(self, share: float = 0.5) -> bool:
@@ -101,7 +102,7 @@ class Draw:
         return self.given(spec)
 
     def activation(self) -> int:
-        return self.one_of(*(getattr(tflite.ActivationFunctionType, a) for a in ACTIVATIONS))
+        return self.one_of(*(getattr(tflite.ActivationFunctionType, a) for a in ACTIVATIONS))  # type: ignore[no-any-return]
 
     def op(self, code, version, inputs, outputs, options="", **fields) -> bytes:  # type: ignore[no-untyped-def]
         if self.is_unsigned:

@@ -13,7 +13,7 @@ from aot.frontend.tflite.write_file import TensorSpec
 
 
 def conv(draw: Draw) -> bytes:
-    dtype = draw.one_of("int8", "int8", "int16", "float32")
+    dtype = "int8" if draw.is_unsigned else draw.one_of("int8", "int8", "int16", "float32")
     kernel, stride = draw.shape(2, 4), draw.shape(2, 3)
     dilation = draw.shape(2, 2) if draw.chance(0.3) else (1, 1)
     group = draw.one_of(1, 1, 1, 2, 3)
@@ -40,14 +40,14 @@ def conv(draw: Draw) -> bytes:
 
 
 def depthwise(draw: Draw) -> bytes:
-    dtype = draw.one_of("int8", "int8", "int16", "float32")
+    dtype = "int8" if draw.is_unsigned else draw.one_of("int8", "int8", "int16", "float32")
     kernel, stride = draw.shape(2, 4), (draw.upto(3),) * 2
     dilation = draw.shape(2, 2) if draw.chance(0.3) else (1, 1)
     depth, multiplier = draw.upto(6), draw.one_of(1, 1, 2, 3)
     image = (draw.upto(2), draw.upto(9), draw.upto(9), depth)
     padding = draw.one_of("SAME", "SAME", "VALID")
     if padding == "VALID":
-        image = (
+        image = (  # type: ignore[assignment]
             image[0],
             *(max(n, (k - 1) * d + 1) for n, k, d in zip(image[1:3], kernel, dilation, strict=True)),
             depth,
@@ -70,7 +70,7 @@ def _weights(draw: Draw, x: str, shape: Shape, axis: int, may_be_narrow: bool = 
     if source.dtype == "float32":
         w = draw.known("w", draw.rng.normal(0, 1, shape), "float32")
         return w, draw.known("b", draw.rng.normal(0, 1, shape[axis]), "float32") if has_bias else None
-    per_channel = draw.chance(0.7)
+    per_channel = draw.chance(0.7) and not draw.is_unsigned  # those have one scale
     scales = [draw.scale() / 4 for _ in range(shape[axis] if per_channel else 1)]
     w = _stored_weights(draw, shape, scales, axis)
     if not has_bias:
@@ -95,12 +95,12 @@ def _bias_type(draw: Draw) -> int:
     """What the options say of the bias: its type, or that of the one that is not there."""
     stored = draw.build.tensors.get("b")
     if stored is None or stored.dtype == "float32":
-        return draw.one_of(0, tflite.TensorType.INT32, tflite.TensorType.INT64)
+        return draw.one_of(0, tflite.TensorType.INT32, tflite.TensorType.INT64)  # type: ignore[no-any-return]
     return int(getattr(tflite.TensorType, stored.dtype.upper()))
 
 
 def dense(draw: Draw) -> bytes:
-    dtype = draw.one_of("int8", "int8", "int16", "float32")
+    dtype = "int8" if draw.is_unsigned else draw.one_of("int8", "int8", "int16", "float32")
     before, depth, units = draw.shape(draw.upto(3)), draw.upto(20), draw.upto(8)
     x = draw.given(draw.spec("x", (*before, depth), dtype))
     parts = _weights(draw, x, (units, depth), 0, may_be_narrow=True)
@@ -113,7 +113,7 @@ def dense(draw: Draw) -> bytes:
 
 
 def transpose_conv(draw: Draw) -> bytes:
-    dtype = draw.one_of("int8", "int16", "float32")
+    dtype = "int8" if draw.is_unsigned else draw.one_of("int8", "int16", "float32")
     kernel, stride = draw.shape(2, 4), draw.shape(2, 3)
     n, height, width = draw.upto(2), draw.upto(5), draw.upto(5)
     depth, channels = draw.upto(4), draw.upto(4)
@@ -121,7 +121,7 @@ def transpose_conv(draw: Draw) -> bytes:
     if padding == "SAME":
         size = (height * stride[0], width * stride[1])
     else:
-        size = tuple((i - 1) * s + max(k, s) for i, s, k in zip((height, width), stride, kernel, strict=True))
+        size = tuple((i - 1) * s + max(k, s) for i, s, k in zip((height, width), stride, kernel, strict=True))  # type: ignore[assignment]
     x = draw.spec("x", (n, height, width, depth), dtype)
     wanted = draw.known("shape", (n, *size, channels))
     name = draw.given(x)

@@ -19,6 +19,8 @@ def concatenation(draw: Draw) -> bytes:
     for i in range(count):
         part = (*shape[:axis], draw.upto(4), *shape[axis + 1 :])
         spec = replace(first, name=f"x{i}", shape=part)
+        if draw.is_unsigned and dtype == "int8" and draw.chance():
+            spec = draw.spec(f"x{i}", part, dtype)  # of another scale and zero point than the whole
         parts.append(draw.operand(spec, 0.2 if i else 0))
     total = sum(draw.build.tensors[p].shape[axis] for p in parts)
     out = like(first, (*shape[:axis], total, *shape[axis + 1 :]))
@@ -80,6 +82,7 @@ def strided_slice(draw: Draw) -> bytes:
             begins.append(place - size if draw.chance() else place)
             ends.append(place + 1)
             steps.append(1)
+            masks[0] |= draw.chance(0.3) << axis  # begins at the first element, whatever `begins` says
             masks[2] |= 1 << axis
             continue
         for _ in range(20):
@@ -90,7 +93,7 @@ def strided_slice(draw: Draw) -> bytes:
                 break
         else:
             bits, count = (True, True), len(range(size)[::step])
-        begins.append(begin), ends.append(end), steps.append(step), shape.append(count)
+        begins.append(begin), ends.append(end), steps.append(step), shape.append(count)  # type: ignore[func-returns-value]
         masks[0] |= bits[0] << axis
         masks[1] |= bits[1] << axis
     x = draw.given(spec)

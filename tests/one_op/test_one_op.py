@@ -18,8 +18,10 @@ from aot.frontend.load import parse_model
 from aot.interpret import run_graph
 from aot.ir.graph import Array, Graph
 from aot.target import Target
-from codegen.compile import compile_graph
-from codegen.model import CompiledModel, CompileOptions
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
 
 EACH = 4  # models of an operator
 # What LiteRT computes wrongly or by chance: no measure.
@@ -32,7 +34,7 @@ POSITIVE = ("LOG", "RSQRT", "SQRT")  # of real numbers that have a result
 
 
 @dataclass(frozen=True)
-class Job:
+class CompiledCase:
     name: str
     data: bytes
     graph: Graph
@@ -71,21 +73,21 @@ def test_operators_drawn_at_random_equal_litert_in_every_bit(
     assert compared > 0.85 * len(jobs)
 
 
-def _compiled(name: str, data: bytes, c_name: str) -> Job:
+def _compiled(name: str, data: bytes, c_name: str) -> CompiledCase:
     graph = parse_model(data, f"{name}.tflite", "litert-ref")
-    model = compile_graph(graph, Target("host"), CompileOptions(), name, "00" * 32, c_name)
+    model = compile_job(Job(ImportedModel(graph, name, "00" * 32, c_name), Target("host"), CompileOptions()))
     rng = np.random.default_rng(len(data))
     inputs = [random_values(rng, graph.types[n].shape, graph.types[n].dtype.numpy.name) for n in graph.inputs]
     if name.rsplit("_", 1)[0] in POSITIVE:
         inputs = [np.abs(x) + np.float32(0.01) if x.dtype.kind == "f" else x for x in inputs]
-    return Job(name, data, graph, model, inputs)
+    return CompiledCase(name, data, graph, model, inputs)
 
 
-def _no_measure(job: Job) -> bool:
+def _no_measure(job: CompiledCase) -> bool:
     return f"{job.name.rsplit('_', 1)[0]} of {job.inputs[0].dtype}" in NO_MEASURE
 
 
-def _litert(job: Job) -> list[Array] | None:
+def _litert(job: CompiledCase) -> list[Array] | None:
     """Its results, or None where it refuses the model."""
     # An optional package, imported only where a test asks for it.
     from ai_edge_litert.interpreter import Interpreter, OpResolverType

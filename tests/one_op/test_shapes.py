@@ -27,10 +27,11 @@ from aot.ops import OPS
 from aot.ops.constraints import violations
 from aot.passes.pipeline import run_pipeline
 from aot.target import Target
-from codegen.compile import compile_graph
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
 from codegen.kernels.table import KERNELS
-from codegen.lower import lower_graph
-from codegen.model import CompileOptions
+from codegen.lower.lower import lower_graph
+from codegen.options import CompileOptions
 
 EXAMPLES, IN_C = 25, 3
 MOST_WORK = 1500  # of a case that the interpreter of loops runs, too
@@ -98,7 +99,9 @@ def test_an_op_keeps_its_bits_in_c(tmp_path: Path, require_tool: Callable[..., N
         f"{op_name}_{n}": graph for op_name in sorted(KERNELS) for n, graph in enumerate(_drawn(op_name))
     }
     models = {
-        name: compile_graph(graph, Target("host"), CompileOptions(), name, "00" * 32, f"c_{name}")
+        name: compile_job(
+            Job(ImportedModel(graph, name, "00" * 32, f"c_{name}"), Target("host"), CompileOptions())
+        )
         for name, graph in graphs.items()
     }
     hosts = build_batch({model.name: model for model in models.values()}, tmp_path)
@@ -130,7 +133,7 @@ def _keeps_its_bits(op_name: str, data: st.DataObject) -> None:
 
 
 def _graph(op_name: str, data: st.DataObject) -> Graph:
-    draw = Draw(Choices(data.draw), ModelBuilder(op_name))
+    draw = Draw(Choices(data.draw), ModelBuilder(op_name))  # type: ignore[arg-type]
     if op_name in SHAPES:
         graph = SHAPES[op_name](draw).graph
         (node,) = graph.nodes

@@ -19,8 +19,10 @@ from suite_batch import build_batch
 
 from aot.errors import DeployError
 from aot.target import Target
-from codegen.compile import compile_graph
-from codegen.model import CompiledModel, CompileOptions
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
 from platforms.shared_library import HostModel
 
 RIGHT, REFUSED, WRONG = "right", "refused", "wrong"
@@ -48,7 +50,9 @@ def run_cases(cases: Sequence[NodeCase], folder: Path) -> list[Outcome]:
         try:
             found = imported(case)
             name = f"case_{len(jobs)}"
-            model = compile_graph(found.graph, Target("host"), CompileOptions(), case.name, "00" * 32, name)
+            model = compile_job(
+                Job(ImportedModel(found.graph, case.name, "00" * 32, name), Target("host"), CompileOptions())
+            )
             jobs.append(_Job(found, model))
         except DeployError as error:
             outcomes.append(Outcome(case, REFUSED, error.what))

@@ -40,6 +40,6 @@ CASES = (
         Combine(Combination.POWER),
         [float32(2, 3)],
         float32(),
-        [constant_of(np.float32([2, 0, 3]))],
+        [constant_of(np.array([2, 0, 3], np.float32))],
     ),
 )

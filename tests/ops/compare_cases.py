@@ -27,6 +27,6 @@ CASES = (
         Compare(),
         [plain(DType.I32, 4)],
         BOOL,
-        [constant_of(np.int32([1, 2, -(2**31), 4]))],
+        [constant_of(np.array([1, 2, -(2**31), 4], np.int32))],
     ),
 )

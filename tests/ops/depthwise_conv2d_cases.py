@@ -8,6 +8,7 @@ from op_case import (
     Weights,
     float32,
     float32_weights,
+    full_weights,
     int8,
     int8_weights,
     int32_bias,
@@ -104,6 +105,13 @@ CASES = (
         [wide(int8(1, 6, 1, 3))],
         OUT,
         [wide_weights(6, 1, 6), int32_bias(6)],
+    ),
+    op_case(
+        "depthwise_sums_that_wrap",
+        DepthwiseConv2d(result=DType.I8),
+        [wide(int8(1, 8, 1, 6))],
+        OUT,
+        [full_weights(8, 1, 6), int32_bias(6)],
     ),
     op_case(
         "depthwise_float32",

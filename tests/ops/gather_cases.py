@@ -8,8 +8,8 @@ from op_case import constant_of, float32, int8, op_case, plain
 from aot.ir.types import DType
 from aot.ops.gather import Gather, GatherNd
 
-SOME, INDICES = constant_of(np.int32([2, 0, 1, 1, 9])), plain(DType.I32, 2, 3)
-PLACES = constant_of(np.int32([[[1, 0], [2, 3]], [[0, 0], [-1, 7]]]))
+SOME, INDICES = constant_of(np.array([2, 0, 1, 1, 9], np.int32)), plain(DType.I32, 2, 3)
+PLACES = constant_of(np.array([[[1, 0], [2, 3]], [[0, 0], [-1, 7]]], np.int32))
 CASES = (
     op_case("gather_rows", Gather(0), [int8(4, 5)], int8(), [SOME]),
     op_case("gather_channels", Gather(3), [int8(1, 2, 3, 4)], int8(), [SOME]),

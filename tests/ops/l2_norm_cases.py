@@ -19,6 +19,8 @@ CASES = (
     case("1", int8(2, 1, zero_point=-128)),
     case("long", int8(2, 300, zero_point=3)),
     case("image", int8(1, 3, 2, 5, zero_point=-7)),
+    op_case("l2_norm_unsigned", L2Norm(is_unsigned=True), [int8(2, 300, zero_point=3)], OUT),
+    op_case("l2_norm_unsigned_10", L2Norm(is_unsigned=True), [int8(1, 10, zero_point=14)], OUT),
     op_case("l2_norm_float32", L2Norm(), [float32(3, 6)], float32()),
     op_case("l2_norm_float32_image", L2Norm(), [float32(1, 2, 3, 4)], float32()),
 )

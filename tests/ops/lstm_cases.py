@@ -15,7 +15,7 @@ CELL = TensorType(DType.I16, (1, 3), Quant((2.0**-11,), (0,)))
 def weights(rows: int, columns: int, seed: int) -> Weights:
     """A scale for each gate."""
     rng = np.random.default_rng(seed)
-    scales = np.repeat(np.float32([0.01, 0.02, 0.03, 0.015]), rows // GATES).tolist()
+    scales = np.repeat(np.array([0.01, 0.02, 0.03, 0.015], np.float32), rows // GATES).tolist()
     tensor = TensorType(DType.I8, (rows, columns), Quant(tuple(scales), (0,) * rows, 0))
     return Weights(tensor, rng.integers(-127, 128, (rows, columns)).astype(np.int8))
 

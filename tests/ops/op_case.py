@@ -117,6 +117,12 @@ def wide_weights(*shape: int) -> Weights:
     return Weights(tensor, rng.integers(-255, 256, shape).astype(np.int16))
 
 
+def full_weights(*shape: int) -> Weights:
+    """Weights of sixteen bits: a few products with inputs of as many leave the 32 bits of a sum."""
+    tensor = TensorType(DType.I16, shape, Quant((2.0**-20,), (0,)))
+    return Weights(tensor, np.random.default_rng(7).integers(-(2**15), 2**15, shape).astype(np.int16))
+
+
 def float32_weights(*shape: int, seed: int = 3) -> Weights:
     rng = np.random.default_rng(seed)
     return Weights(float32(*shape), (rng.standard_normal(shape) / np.sqrt(np.prod(shape))).astype(np.float32))

@@ -30,6 +30,6 @@ CASES = (
         Select(),
         [plain(DType.BOOL, 2, 3), float32(2, 3)],
         float32(),
-        [constant_of(np.float32([-np.inf]))],
+        [constant_of(np.array([-np.inf], np.float32))],
     ),
 )

@@ -9,7 +9,10 @@ from aot.ir.types import DType, TensorType
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
 
 _HALF = constant_of((np.hanning(7) * 4096).astype(np.int16))
-_SHARES = (constant_of(np.uint32([409, 983, 409])), constant_of(np.uint32([15975, 15401, 15975])))
+_SHARES = (
+    constant_of(np.array([409, 983, 409], np.uint32)),
+    constant_of(np.array([15975, 15401, 15975], np.uint32)),
+)
 
 
 def i16(*shape: int) -> TensorType:

@@ -29,7 +29,7 @@ def spectrum(x: Array, tensor: TensorType) -> Array:
 def test_a_transform_of_reals_is_fouriers(length: int) -> None:
     x = np.random.default_rng(length).standard_normal(length).astype(np.float32)
     wanted = np.fft.rfft(x.astype(np.float64))
-    assert np.abs(spectrum(x, float32(length)) - wanted).max() < 1e-5 * np.abs(wanted).max()
+    assert np.abs(spectrum(x, float32(length)) - wanted).max() < 1e-5 * np.abs(wanted).max()  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(("dtype", "steps"), [(DType.I16, 4.0), (DType.I32, 4.0)])
@@ -39,7 +39,7 @@ def test_a_transform_of_integers_is_fouriers_by_its_length(length: int, dtype: D
     x = (np.sin(np.arange(length) * 0.7) * dtype.limits[1] * 0.9).astype(dtype.numpy)
     wanted = np.fft.rfft(x.astype(np.float64)) / length
     lost = np.abs(wanted).max() * 3 / 2 ** (dtype.bytes * 8 - 2) * len(factors(length))
-    assert np.abs(spectrum(x, plain(dtype, length)) - wanted).max() < steps + lost
+    assert np.abs(spectrum(x, plain(dtype, length)) - wanted).max() < steps + lost  # type: ignore[operator]
 
 
 def test_a_silence_has_no_spectrum() -> None:

@@ -76,7 +76,7 @@ def dequantised(stored: Array, tensor: TensorType, case: OpCase) -> Array:
     if tensor.dtype is DType.I32:  # a bias is in * w by definition
         (x,), w = case.graph.inputs, case.node.inputs[1]
         scales = np.array(case.graph.types[w].quant.scales) * case.graph.types[x].quant.scale  # type: ignore[index,union-attr]
-        return np.asarray(stored * scales)
+        return np.asarray(stored * scales)  # type: ignore[operator]
     assert tensor.quant is not None
     shape = [1] * tensor.rank
     if tensor.quant.axis is not None:
@@ -90,7 +90,8 @@ def dequantised(stored: Array, tensor: TensorType, case: OpCase) -> Array:
 # Their operands or results are stored integers and nothing else: there is no result in real numbers.
 STORED = ("gather", "gather_nd", "lookup", "pad", "quantize", "select", "update_slice")
 # The only reference for running sums begins them with the stored number 0, whatever the zero point is.
-AS_IT_IS = ("cumulate_int8_zero",)
+# Sums that leave 32 bits wrap around in the reference.
+AS_IT_IS = ("cumulate_int8_zero", "depthwise_sums_that_wrap")
 REAL = {n: case for n, case in INT8.items() if case.node.op.name not in STORED and n not in AS_IT_IS}
 
 
@@ -104,7 +105,7 @@ def test_integers_are_the_real_result_rounded_to_the_next_step(case: OpCase) -> 
         integer_clamp(op.activation, case.graph.types["y"]) if hasattr(op, "activation") else (-128, 127)
     )
     reals = in_reals(case, inputs)
-    wanted = np.clip(reals / quant.scale + quant.zero_point, low, high)
+    wanted = np.clip(reals / quant.scale + quant.zero_point, low, high)  # type: ignore[operator]
     assert np.abs(y - wanted)[np.isfinite(reals)].max() <= 1.01
 
 
@@ -117,32 +118,3 @@ def test_random_inputs_do_not_give_one_value_only(case: OpCase) -> None:
 
 def test_no_two_cases_have_one_name() -> None:
     assert len(CASES) == len(list(all_cases()))
-
-
-def row_maps() -> dict[str, OpCase]:
-    return {name: case for name, case in CASES.items() if any(row_map(case))}
-
-
-def row_map(case: OpCase) -> tuple[object, ...]:
-    return case.node.op.row_map(case.graph.input_types(case.node), case.graph.output_types(case.node))
-
-
-@pytest.mark.parametrize("case", row_maps().values(), ids=row_maps())
-def test_an_output_row_depends_on_no_row_outside_its_window(case: OpCase) -> None:
-    """Rows outside the window may hold anything: the row stays the same."""
-    inputs = case.inputs()
-    expected = run_graph(case.graph, inputs)["y"]
-    for row in range(expected.shape[1]):
-        changed = {
-            name: outside_changed(inputs[name], window, row)
-            for name, window in zip(case.node.inputs, row_map(case), strict=True)
-            if name in inputs and window is not None  # one without a window is read whole
-        }
-        assert np.array_equal(run_graph(case.graph, {**inputs, **changed})["y"][:, row], expected[:, row])
-
-
-def outside_changed(x: Array, window: object, row: int) -> Array:
-    first = row * window.stride + window.offset  # type: ignore[attr-defined]
-    rows = np.arange(x.shape[1])
-    outside = (rows < first) | (rows >= first + window.size)  # type: ignore[attr-defined]
-    return np.where(outside[None, :, None, None], 0 - x, x).astype(x.dtype)

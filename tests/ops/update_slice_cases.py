@@ -9,7 +9,7 @@ from aot.ir.types import DType
 from aot.ops.update_slice import UpdateSlice
 
 BEGINS = plain(DType.I32, 2)
-INSIDE, OUTSIDE = constant_of(np.int32([1, 2])), constant_of(np.int32([9, -3]))
+INSIDE, OUTSIDE = constant_of(np.array([1, 2], np.int32)), constant_of(np.array([9, -3], np.int32))
 PAIR = [int8(4, 5), int8(2, 3)]
 CASES = (
     op_case("update_slice_int8", UpdateSlice(), PAIR, int8(), [INSIDE]),
@@ -18,7 +18,7 @@ CASES = (
         UpdateSlice(),
         [int8(4, 5), int8(2, 3)],
         int8(),
-        [constant_of(np.int32([9, -3]))],
+        [constant_of(np.array([9, -3], np.int32))],
     ),
     op_case("update_slice_run", UpdateSlice(), [float32(4, 5), float32(1, 2), BEGINS], float32()),
     op_case("update_slice_all", UpdateSlice(), [int8(4, 5), int8(4, 5), plain(DType.I64, 2)], int8()),

@@ -35,7 +35,7 @@ class Network:
 
     def graph(self, layers: int) -> Graph:
         for _ in range(layers):
-            self._rng.choice([self._conv2d, self._conv2d, self._depthwise, self._pool, self._add])()
+            self._rng.choice([self._conv2d, self._conv2d, self._depthwise, self._pool, self._add])()  # type: ignore[arg-type]
         outputs = (self._values[-1],)
         whole = Graph("random", ("x",), outputs, tuple(self._nodes), self._types, self._constants)
         return whole.with_nodes(whole.nodes)

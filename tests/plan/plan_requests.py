@@ -100,6 +100,28 @@ class Net:
         self.stages.append(Stage(name, (source.name,), (name,), tuple(firings), state_bytes=state))
         return image
 
+    def split(self, source: Image, names: tuple[str, str], row_bytes: tuple[int, int]) -> list[Image]:
+        """One stage makes both: row y of each comes from row y of the source."""
+        images = [
+            self.tensor(Image(n, source.height, size)) for n, size in zip(names, row_bytes, strict=True)
+        ]
+        firings = [
+            Firing((Rows(y + source.pad, y + source.pad + 1),), (Rows(y, y + 1),) * 2)
+            for y in range(source.height)
+        ]
+        self.stages.append(Stage("+".join(names), (source.name,), names, tuple(firings)))
+        return images
+
+    def in_pairs(self, source: Image, name: str, row_bytes: int) -> Image:
+        """A window of three rows that makes two rows at a time of four; the last may be single."""
+        image = self.tensor(Image(name, source.rows - 2, row_bytes))
+        firings = []
+        for y in range(0, image.height, 2):
+            count = min(2, image.height - y)
+            firings.append(Firing((Rows(y, y + count + 2),), (Rows(y, y + count),)))
+        self.stages.append(Stage(name, (source.name,), (name,), tuple(firings)))
+        return image
+
     def dense(self, source: Image, name: str, row_bytes: int, kind: Kind = Kind.INNER) -> Image:
         """One firing that reads everything."""
         image = self.tensor(Image(name, 1, row_bytes), kind)

@@ -12,14 +12,17 @@ from aot.plan.model import Kind, PlanRequest
 
 
 @st.composite
-def requests(draw: st.DrawFn, rows: bool = True, most_steps: int = 9) -> PlanRequest:
+def requests(
+    draw: st.DrawFn, rows: bool = True, most_steps: int = 9, has_scratch: bool = True
+) -> PlanRequest:
     net = Net()
     sizes = draw(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 40)), min_size=1, max_size=2))
     images = [net.input(f"in{n}", height, row_bytes) for n, (height, row_bytes) in enumerate(sizes)]
     for number in range(draw(st.integers(1, most_steps))):
         step = draw(st.sampled_from(STEPS))
         images.append(step(draw, net, images, f"t{number}"))
-    return _with_outputs(net.request(rows), draw)
+    request = _with_outputs(net.request(rows), draw)
+    return _with_scratch(request, draw) if has_scratch else request
 
 
 def _source(draw: st.DrawFn, images: list[Image]) -> Image:
@@ -69,6 +72,20 @@ def _pool(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
     return net.pool(_source(draw, images), name, draw(st.integers(1, 40)), draw(st.integers(0, 40)))
 
 
+def _split(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
+    sizes = draw(st.tuples(st.integers(1, 40), st.integers(1, 40)))
+    first, second = net.split(_source(draw, images), (f"{name}a", f"{name}b"), sizes)
+    images.append(first)
+    return second
+
+
+def _in_pairs(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
+    source = _source(draw, images)
+    if source.rows < 3:
+        return net.window(source, name, draw(st.integers(1, 40)))
+    return net.in_pairs(source, name, draw(st.integers(1, 40)))
+
+
 def _dense(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Image:
     return net.dense(_source(draw, images), name, draw(st.integers(1, 60)))
 
@@ -79,7 +96,14 @@ def _remembered(draw: st.DrawFn, net: Net, images: list[Image], name: str) -> Im
 
 Step = Callable[[st.DrawFn, Net, list[Image], str], Image]
 _LAYERS: tuple[Step, ...] = (_window, _window, _window, _join, _join, _concat, _joined, _strided)
-STEPS = (*_LAYERS, _gate, _pool, _dense, _remembered)
+STEPS = (*_LAYERS, _split, _in_pairs, _gate, _pool, _dense, _remembered)
+
+
+def _with_scratch(request: PlanRequest, draw: st.DrawFn) -> PlanRequest:
+    """Every third stage or so works in memory of its own."""
+    sizes = [draw(st.sampled_from((0, 0, 4, 52))) for _ in request.stages]
+    stages = (replace(s, scratch_bytes=size) for s, size in zip(request.stages, sizes, strict=True))
+    return replace(request, stages=tuple(stages))
 
 
 def _with_outputs(request: PlanRequest, draw: st.DrawFn) -> PlanRequest:

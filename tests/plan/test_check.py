@@ -40,7 +40,7 @@ def chain() -> tuple[PlanRequest, Plan]:
         Buffer("y", "arena", 48, 3, 8, 0, 5),
         Buffer("z", "arena", 72, 2, 8, 3, 5),
     )
-    plan = Plan((0, 0, 0, 1, 0, 1), {b.name: b for b in buffers}, {"arena": 88}, 0, 0, 0)
+    plan = Plan((0, 0, 0, 1, 0, 1), {b.name: b for b in buffers}, {"arena": 88}, 0, 0)
     return net.request(), plan
 
 
@@ -73,7 +73,7 @@ def summing() -> tuple[PlanRequest, Plan]:
         Buffer("z.state", "arena", 140, 1, 16, 0, 12),
         Buffer("out", "arena", 156, 1, 4, 0, 12),
     )
-    plan = Plan((0, 2, 1) * 4 + (3,), {b.name: b for b in buffers}, {"arena": 160}, 0, 0, 0)
+    plan = Plan((0, 2, 1) * 4 + (3,), {b.name: b for b in buffers}, {"arena": 160}, 0, 0)
     return net.request(), plan
 
 
@@ -92,7 +92,7 @@ def joining() -> tuple[PlanRequest, Plan]:
         Buffer("z", "arena", 32, 4, 8, 0, 7),
         Buffer("y", "arena", 64, 4, 8, 0, 7),
     )
-    plan = Plan((1, 0, 1, 0, 2, 2, 2, 2), {b.name: b for b in buffers}, {"arena": 96}, 0, 0, 0)
+    plan = Plan((1, 0, 1, 0, 2, 2, 2, 2), {b.name: b for b in buffers}, {"arena": 96}, 0, 0)
     return net.request(), plan
 
 
@@ -149,6 +149,57 @@ def test_state_written_over_between_two_firings_is_caught() -> None:
     wrong = r"the state of stage 'z' kept for stage 'z' .* was overwritten by row 0 of tensor 'v'"
     with pytest.raises(PlanError, match=wrong):
         check_plan(request, moved(plan, "z.state", offset=plan.buffers["v"].offset))
+
+
+def working() -> tuple[PlanRequest, Plan]:
+    """Two windows, each of which works in the same bytes while it fires."""
+    request, plan = chain()
+    stages = tuple(replace(stage, scratch_bytes=16) for stage in request.stages)
+    scratch = [Buffer(f"{name}.scratch", "arena", 88, 1, 16, 0, 5) for name in ("y", "z")]
+    buffers = {**plan.buffers, **{buffer.name: buffer for buffer in scratch}}
+    return replace(request, stages=stages), replace(plan, buffers=buffers, pool_bytes={"arena": 104})
+
+
+def test_scratch_that_two_stages_use_by_turns_is_accepted() -> None:
+    check_plan(*working())
+
+
+def test_scratch_on_a_row_that_its_own_stage_reads_is_caught() -> None:
+    request, plan = working()
+    wrong = r"row 0 of tensor 'x' read by stage 'y' \(firing 0\) was overwritten by the scratch of stage 'y'"
+    with pytest.raises(PlanError, match=wrong):
+        check_plan(request, moved(plan, "y.scratch", offset=plan.buffers["x"].offset))
+
+
+def test_scratch_on_a_row_that_its_own_stage_writes_is_caught() -> None:
+    request, plan = working()
+    wrong = r"the scratch of stage 'z' used by stage 'z' \(firing 3\) was overwritten by row 0 of tensor 'z'"
+    with pytest.raises(PlanError, match=wrong):
+        check_plan(request, moved(plan, "z.scratch", offset=plan.buffers["z"].offset))
+
+
+def test_scratch_on_a_row_that_is_read_later_is_caught() -> None:
+    request, plan = working()
+    wrong = r"row 4 of tensor 'x' read by stage 'y' \(firing 2\) was overwritten by the scratch of stage 'y'"
+    with pytest.raises(PlanError, match=wrong):
+        check_plan(request, moved(plan, "y.scratch", offset=plan.buffers["x"].offset + 32))
+
+
+def test_scratch_smaller_than_its_stage_needs_is_caught() -> None:
+    request, plan = working()
+    with pytest.raises(PlanError, match=r"buffer 'y\.scratch' has 8 bytes, its stage needs 16"):
+        check_plan(request, moved(plan, "y.scratch", row_bytes=8))
+
+
+@pytest.mark.parametrize("name", ["y", "y.scratch"])
+def test_a_buffer_in_a_pool_that_it_may_not_lie_in_is_caught(name: str) -> None:
+    request, plan = working()
+    only = frozenset({"tcm", "sram"})
+    tensors = tuple(replace(t, pools=only) if t.name == name else t for t in request.tensors)
+    stages = tuple(replace(s, pools=only) if f"{s.name}.scratch" == name else s for s in request.stages)
+    wrong = rf"buffer '{name}' is in pool 'arena', it may lie in 'sram', 'tcm'"
+    with pytest.raises(PlanError, match=wrong):
+        check_plan(replace(request, tensors=tensors, stages=stages), plan)
 
 
 def test_two_inputs_in_one_place_are_caught() -> None:
@@ -255,6 +306,7 @@ def test_two_buffers_in_one_place_are_caught_whenever_both_are_live_at_once(
         check_plan(request, moved(plan, one, offset=plan.buffers[other].offset))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(requests(most_steps=5), st.data())
 def test_firings_swapped_against_a_wait_are_caught(request: PlanRequest, data: st.DataObject) -> None:

@@ -45,6 +45,44 @@ def test_what_a_search_keeps_is_where_putting_everything_down_again_puts_it() ->
             assert board.fill(found.sequence) == found
 
 
+def test_a_buffer_goes_to_a_pool_that_its_users_reach_though_a_faster_one_has_room() -> None:
+    net = Net()
+    y = net.window(net.input("x", 6, 8), "y", 8, 3)
+    net.window(y, "z", 8, 3, kind=Kind.OUTPUT)
+    request = net.request(pools=(Pool("tcm", 4096), Pool("sram", 4096)))
+    only = frozenset({"sram"})
+    tensors = tuple(replace(t, pools=only) if t.name == "y" else t for t in request.tensors)
+    stages = tuple(replace(s, scratch_bytes=64, pools=only) if s.name == "z" else s for s in request.stages)
+    request = replace(request, tensors=tensors, stages=stages)
+    plan = make_plan(request)
+    check_plan(request, plan)
+    assert {name: buffer.pool for name, buffer in plan.buffers.items()} == {
+        "x": "tcm",
+        "y": "sram",
+        "z": "tcm",
+        "z.scratch": "sram",
+    }
+
+
+def test_a_pool_that_a_buffer_must_lie_in_and_that_is_too_small_is_refused() -> None:
+    net = Net()
+    net.window(net.input("x", 6, 80), "y", 80, 3, kind=Kind.OUTPUT)
+    request = net.request(pools=(Pool("tcm", 4096), Pool("sram", 100)))
+    tensors = tuple(replace(t, pools=frozenset({"sram"})) for t in request.tensors)
+    with pytest.raises(FitError, match=r"460 bytes are missing, pool 'tcm' has 4,096, pool 'sram' has 100"):
+        make_plan(replace(request, tensors=tensors))
+
+
+def test_scratch_of_stages_that_never_run_together_shares_its_bytes() -> None:
+    net = Net()
+    y = net.window(net.input("x", 6, 8), "y", 8, 3)
+    net.window(y, "z", 8, 3, kind=Kind.OUTPUT)
+    request = net.request()
+    alone = make_plan(request).arena_bytes
+    plan = make_plan(replace(request, stages=tuple(replace(s, scratch_bytes=100) for s in request.stages)))
+    assert alone + 100 <= plan.arena_bytes < alone + 110
+
+
 def bound_of(blocks: list[Block]) -> int:
     live = np.zeros(TIMES, np.int64)
     for block in blocks:

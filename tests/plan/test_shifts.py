@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_nets import requests
@@ -44,6 +45,7 @@ def is_free(request: PlanRequest, plan: Plan, moved: str) -> bool:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(requests(), st.data())
 def test_a_shifted_buffer_is_accepted_exactly_where_it_is_free(

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from codegen.arenas import Arena
-from platforms.project import ProjectSource, ProjectTensor
+from aot.ir.types import DType, TensorType
+from codegen.fit.arenas import Arena
+from codegen.model import TensorInfo
+from platforms.project import ProjectSource
 
+FOUR_BYTES = TensorType(DType.I8, (1, 4))
 _FOLDER = Path(__file__).parent / "tiny_model"
 
 # What the model does instead when its first input is 1 to 5.
@@ -60,8 +63,8 @@ def tiny() -> ProjectSource:
         constants_bytes=0,
         constants_in={},
         stack_bytes=64,
-        inputs=(ProjectTensor("x", "int8_t", 4, 0),),
-        outputs=(ProjectTensor("y", "int8_t", 4, 0),),
+        inputs=(TensorInfo("x", FOUR_BYTES, 0, 0, "x"),),
+        outputs=(TensorInfo("y", FOUR_BYTES, 4, 0, "y"),),
         c_flags=("-O2",),
         model_hash="0102030405060708",
         tool_version="1.2.3",

@@ -16,10 +16,10 @@ from tiny_models import TINY
 from aot.errors import BoardError, FitError, ToolError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
-from boards.load import all_boards, load_board
 from platforms.arduino import PLATFORM
-from platforms.arduino_tools import builder_commands, cli_commands, find_arduino_tool
+from platforms.arduino_tools import builder_commands, cli_commands, find_arduino_tool, listed_cores
 from platforms.base import compiler_platform_of
+from platforms.board_files import all_boards, load_board
 from platforms.elf import place_at
 from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
@@ -93,8 +93,8 @@ def test_a_library_without_the_server_holds_the_model_and_nothing_else(tiny: Pro
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_every_arduino_board_has_a_port(board: Any, tiny: ProjectSource) -> None:
     files = PLATFORM.files(tiny, board, App.RPC)
-    own = {"avr": "src/port_avr.c", "xtensa-lx7": "src/port_xtensa.c"}
-    chip = own.get(board.core, "src/port_cortex_m.c")
+    own = {"arm": "src/port_cortex_m.c", "avr": "src/port_avr.c", "xtensa": "src/port_xtensa.c"}
+    chip = own[board.core.machine]
     assert "solder_port_ticks" in files[chip]
     assert board.platforms["arduino"]["fqbn"] in files["README.md"]
 
@@ -133,7 +133,7 @@ def test_arduino_builder_finds_this_library_among_libraries() -> None:
 def test_no_tool_at_all_is_told_with_the_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _program: None)
     with pytest.raises(ToolError) as caught:
-        find_arduino_tool()
+        find_arduino_tool("arduino:avr")
     assert str(caught.value) == (
         "error: no program that builds sketches was found\n"
         "  looked for arduino-cli, arduino-builder\n"
@@ -141,6 +141,29 @@ def test_no_tool_at_all_is_told_with_the_way_to_get_one(monkeypatch: pytest.Monk
         "then: arduino-cli core install PACKAGE:ARCHITECTURE\n"
         "        for AVR on Debian: apt install arduino-builder arduino-core-avr"
     )
+
+
+def test_a_core_that_is_not_installed_is_told_and_its_board_is_not_ready(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: name if name == "arduino-builder" else None)
+    monkeypatch.setattr("platforms.arduino_tools.HARDWARE", str(tmp_path))
+    (tmp_path / "arduino/avr").mkdir(parents=True)
+    with pytest.raises(ToolError) as caught:
+        PLATFORM.toolchain(load_board("feather-s2"))
+    assert str(caught.value) == (
+        "error: the Arduino core esp32:esp32 is not installed\n"
+        "  asked arduino-builder\n"
+        "  hint: arduino-cli core install esp32:esp32; "
+        "its maker's package index comes first if it is not Arduino's"
+    )
+
+
+def test_installed_cores_are_the_first_words_that_arduino_cli_lists() -> None:
+    assert listed_cores(
+        "ID              Installed Latest Name\narduino:avr     1.8.6     1.8.6  Arduino AVR Boards\n"
+        "adafruit:samd   1.7.16    1.7.16 Adafruit SAMD\n\n"
+    ) == {"arduino:avr", "adafruit:samd"}
 
 
 def test_tuning_on_an_arduino_is_refused_with_the_way_out() -> None:
@@ -211,9 +234,9 @@ def test_a_run_that_goes_wrong_on_an_avr_comes_back_as_a_named_fault(
     """Nothing guards its memory: the watchdog ends what hangs, and a full stack is noticed after the run."""
     PLATFORM.generate(crashing, tmp_path / "p", UNO, App.RPC)
     firmware = PLATFORM.build(tmp_path / "p", UNO)
-    patience = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=1.0, retry_s=4.0)
+    deadlines = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=1.0, retry_s=4.0)
     session = Session(
-        PLATFORM.open_line(firmware, UNO), patience, locate=lambda pc: place_at(firmware.elf, pc)
+        PLATFORM.open_line(firmware, UNO), deadlines, locate=lambda pc: place_at(firmware.elf, pc)
     )
     try:
         for how, fault in ((4, r"watchdog reset in .* \(tiny\.c:\d+\), pc 0x"), (5, "stack overflow")):

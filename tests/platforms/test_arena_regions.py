@@ -13,14 +13,16 @@ import pytest
 import boards
 from aot.errors import BoardError, InputError
 from aot.plan.model import Pool
-from boards.load import load_board
-from codegen.arenas import Arena
-from codegen.compile import compile_model
-from codegen.model import CompileOptions, ConstantRule
-from deploy.firmware import model_source
+from artifact.artifact import artifact_of
+from boards.board import Board
+from codegen.compile import compile_job
+from codegen.fit.arenas import Arena
+from codegen.job import read_job
+from codegen.options import CompileOptions, ConstantRule
 from platforms.base import BuildChoices, platform_of
+from platforms.board_files import load_board
 from platforms.elf import symbols
-from platforms.project import App, ProjectSource, share_firmware
+from platforms.project import App, ProjectSource, project_source, share_firmware
 
 AN547 = load_board("mps3-an547")
 DIGITS = Path(__file__).parents[2] / "deploy" / "demo" / "digits.tflite"
@@ -28,7 +30,11 @@ SPREAD = ("--pool", "RAM=300", "--pool", "SRAM")
 
 
 def digits(*pools: Pool) -> ProjectSource:
-    return model_source(compile_model(DIGITS, AN547.target, CompileOptions(pools=pools)))
+    return digits_source(AN547, CompileOptions(pools=pools))
+
+
+def digits_source(board: Board, options: CompileOptions) -> ProjectSource:
+    return project_source(artifact_of(compile_job(read_job(DIGITS, board.target, options))))
 
 
 @pytest.mark.arm
@@ -99,7 +105,7 @@ def test_constants_lie_in_ram_and_in_a_second_flash(
     assert "outputs equal to the reference in every bit" in outcome.out
     board = load_board(str(file))
     places = tuple(ConstantRule(*rule.split("=")) for rule in rules[1::2])
-    source = model_source(compile_model(DIGITS, board.target, CompileOptions(constants=places)))
+    source = digits_source(board, CompileOptions(constants=places))
     platform = platform_of(board)
     platform.generate(source, tmp_path / "p", board, App.RPC)
     firmware = platform.build(tmp_path / "p", board, BuildChoices("arm-none-eabi-gcc"))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from boards.load import load_board
 from platforms.base import platform_of
+from platforms.board_files import load_board
 from platforms.elf import symbols
 from platforms.project import App, ProjectSource
 

@@ -10,9 +10,9 @@ import pytest
 
 from aot.errors import ToolError
 from boards.board import Board
-from boards.load import all_boards, load_board
+from platforms.board_files import all_boards, load_board
 from platforms.runners import FLASHERS
-from platforms.runners.runner import Where, choose_dry, choose_runner, flash_commands, runner_named
+from platforms.runners.runner import BoardSelector, choose_dry, choose_runner, flash_commands, runner_named
 from platforms.runners.uf2 import board_id_of, find_drive
 from platforms.transport.base import LineBusyError, LineClosedError
 from platforms.transport.ports import UsbPort, port_of
@@ -27,34 +27,34 @@ def with_runner(name: str, board: Board, **settings: object) -> Board:
 
 # (runner, board, its settings, which of several, command line)
 COMMANDS = [
-    ("west", "nrf52840dk", {}, Where(), "west flash --build-dir /p/build"),
-    ("west", "nrf52840dk", {}, Where("683"), "west flash --build-dir /p/build --dev-id 683"),
+    ("west", "nrf52840dk", {}, BoardSelector(), "west flash --build-dir /p/build"),
+    ("west", "nrf52840dk", {}, BoardSelector("683"), "west flash --build-dir /p/build --dev-id 683"),
     (
         "west",
         "nucleo-f746zg",
         {"runner": "openocd"},
-        Where("066F"),
+        BoardSelector("066F"),
         "west flash --build-dir /p/build --runner openocd --serial 066F",
     ),
     (
         "pyocd",
         "nrf52840dk",
         {"target": "nrf52840"},
-        Where(),
+        BoardSelector(),
         "pyocd flash --target nrf52840 --format elf /p/build/zephyr/zephyr.elf",
     ),
     (
         "pyocd",
         "nrf52840dk",
         {"target": "nrf52840"},
-        Where("0683"),
+        BoardSelector("0683"),
         "pyocd flash --target nrf52840 --uid 0683 --format elf /p/build/zephyr/zephyr.elf",
     ),
     (
         "openocd",
         "nucleo-f446re",
         {"scripts": ["interface/stlink.cfg", "target/stm32f4x.cfg"]},
-        Where("066F"),
+        BoardSelector("066F"),
         "openocd -f interface/stlink.cfg -f target/stm32f4x.cfg -c adapter serial 066F "
         "-c program {/p/build/zephyr/zephyr.elf} verify reset exit",
     ),
@@ -62,14 +62,14 @@ COMMANDS = [
         "arduino-cli",
         "arduino-uno",
         {},
-        Where(port="/dev/ttyACM1"),
+        BoardSelector(port="/dev/ttyACM1"),
         "arduino-cli upload --fqbn arduino:avr:uno --port /dev/ttyACM1 --input-dir /p/build/zephyr",
     ),
     (
         "avrdude",
         "arduino-uno",
         {"programmer": "arduino", "baud": 115200},
-        Where(port="/dev/ttyACM1"),
+        BoardSelector(port="/dev/ttyACM1"),
         "avrdude -p atmega328p -c arduino -P /dev/ttyACM1 -b 115200 -D "
         "-U flash:w:/p/build/zephyr/zephyr.hex:i",
     ),
@@ -77,15 +77,15 @@ COMMANDS = [
         "esptool",
         "arduino-uno",
         {"chip": "esp32s3", "baud": 921600, "offset": 0x1000},
-        Where(port="COM3"),
+        BoardSelector(port="COM3"),
         "esptool --chip esp32s3 --port COM3 --baud 921600 write-flash 0x1000 /p/build/zephyr/zephyr.bin",
     ),
-    ("picotool", "rpi-pico", {}, Where(), "picotool load -f -x /p/build/zephyr/zephyr.elf -t elf"),
+    ("picotool", "rpi-pico", {}, BoardSelector(), "picotool load -f -x /p/build/zephyr/zephyr.elf -t elf"),
     (
         "picotool",
         "rpi-pico",
         {},
-        Where("E66"),
+        BoardSelector("E66"),
         "picotool load --ser E66 -f -x /p/build/zephyr/zephyr.elf -t elf",
     ),
 ]
@@ -93,7 +93,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize(("name", "board", "settings", "where", "wanted"), COMMANDS)
 def test_a_runner_writes_with_this_command_line(
-    name: str, board: str, settings: dict[str, object], where: Where, wanted: str
+    name: str, board: str, settings: dict[str, object], where: BoardSelector, wanted: str
 ) -> None:
     (argv,) = flash_commands(name, ELF, with_runner(name, load_board(board), **settings), where)
     assert " ".join(argv) == wanted
@@ -190,5 +190,5 @@ def test_a_dry_run_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
     "board", [b for b in all_boards() if "arduino-cli" in b.runners], ids=lambda b: b.name
 )
 def test_every_arduino_board_has_an_upload_command(board: Board) -> None:
-    (argv,) = flash_commands("arduino-cli", ELF, board, Where(port="P"))
+    (argv,) = flash_commands("arduino-cli", ELF, board, BoardSelector(port="P"))
     assert argv[3] == board.platforms["arduino"]["fqbn"]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from boards.load import load_board
 from platforms.base import platform_of
+from platforms.board_files import load_board
 from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
@@ -22,7 +22,7 @@ from platforms.transport.socket import SocketTransport
 
 pytestmark = pytest.mark.cc
 
-PATIENCE = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0)
+DEADLINES = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0)
 
 
 def project(source: ProjectSource, folder: Path) -> Path:
@@ -64,7 +64,7 @@ def infer(session: Session, first: int) -> bytes:
 
 def assert_serves(line: Transport) -> None:
     """Also after a crash: a reset keeps the line."""
-    session = Session(line, PATIENCE)
+    session = Session(line, DEADLINES)
     try:
         assert infer(session, 9) == bytes([10, 1, 1, 1])
         with pytest.raises(DeviceCrashedError, match="memory protection fault"):
@@ -108,11 +108,11 @@ class Interrupted(PtyTransport):
 def test_ctrl_c_at_any_request_leaves_the_device_usable(firmware: Path) -> None:
     with started(str(firmware), "--pty") as name:
         for request in range(1, 8):  # hello, describe three times, write, run, read
-            session = Session(Interrupted(Path(name), request), PATIENCE)
+            session = Session(Interrupted(Path(name), request), DEADLINES)
             with pytest.raises(KeyboardInterrupt):
                 infer(session, 9)
             session.close()
-        session = Session(PtyTransport(Path(name)), PATIENCE)
+        session = Session(PtyTransport(Path(name)), DEADLINES)
         assert infer(session, 9) == bytes([10, 1, 1, 1])
         session.close()
 
@@ -142,7 +142,7 @@ def test_make_with_sanitizers_builds_firmware_that_serves(
     make(folder, "SANITIZE=1", "CC=gcc")
     program = folder / "build/sanitize/firmware"
     assert b"__asan_init" in program.read_bytes()
-    session = Session(PipeTransport([str(program)]), PATIENCE)
+    session = Session(PipeTransport([str(program)]), DEADLINES)
     try:
         assert infer(session, 9) == bytes([10, 1, 1, 1])
     finally:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from boards.load import load_board
 from platforms.base import Firmware, platform_of
+from platforms.board_files import load_board
 from platforms.elf import image, symbols
 from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
@@ -23,7 +23,7 @@ from platforms.rpc.session import Session
 from platforms.toolchains import cpu_flags, find_toolchain
 
 CANDIDATES = Path(__file__).parent / "loaded_code" / "candidates.c"
-PATIENCE = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, retry_s=4.0, retry_most_s=60.0)
+DEADLINES = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, retry_s=4.0, retry_most_s=60.0)
 BOARDS = (
     ("mps2-an386", "qemu"),
     ("mps2-an386", "unicorn"),
@@ -54,7 +54,7 @@ class Bench:
 
     def call(self, name: str, **how: float) -> object:
         code = self.session.place_code(self.slot, self.image)
-        return self.session.call(code, Call(self.entries[name], DATA, **how))
+        return self.session.call(code, Call(self.entries[name], DATA, **how))  # type: ignore[arg-type]
 
     def place(self, where: int = 0) -> None:
         """The task: multiplies X."""
@@ -99,7 +99,7 @@ def firmware(tiny: ProjectSource, tmp_path_factory: pytest.TempPathFactory) -> C
 @contextmanager
 def opened(name: str, runner: str | None, firmware: Firmware) -> Iterator[Session]:
     board = load_board(name)
-    session = Session(platform_of(board).open_line(firmware, board, runner), PATIENCE)
+    session = Session(platform_of(board).open_line(firmware, board, runner), DEADLINES)
     try:
         session.hello()
         yield session
@@ -144,9 +144,9 @@ def test_loaded_code_runs_and_is_timed(bench: Bench) -> None:
     assert bench.slot.address % bench.slot.alignment == 0
     timing = bench.call("multiplies", number=10, repeat=40)
     assert bench.result() == bytes(2 * x for x in X)
-    assert len(timing.ticks) == 40
+    assert len(timing.ticks) == 40  # type: ignore[attr-defined]
     one = bench.call("multiplies", number=1, repeat=1)
-    assert 8 * one.net_ticks[0] < timing.net_ticks[0] < 12 * one.net_ticks[0]
+    assert 8 * one.net_ticks[0] < timing.net_ticks[0] < 12 * one.net_ticks[0]  # type: ignore[attr-defined]
 
 
 def test_the_next_code_in_the_same_place_is_what_runs_then(bench: Bench, tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from aot.errors import BoardError, FitError, OutputError
+from aot.ir.types import DType, TensorType
 from boards.board import Board
-from boards.load import all_boards, load_board
-from codegen.arenas import Arena
-from deploy.reach import platform_for
+from codegen.fit.arenas import Arena
+from deploy.supported import platform_for
 from platforms import PLATFORMS
 from platforms.base import platform_of
+from platforms.board_files import all_boards, load_board
 from platforms.folder import is_project, read_project, write_project
 from platforms.project import App, ProjectSource
 
@@ -108,15 +109,6 @@ def test_memory_below_the_stack_that_is_not_free_is_left_unguarded(tiny: Project
     assert "#define BOARD_GUARD_BYTES 0x0u" in files_of(tiny, near)["src/board/board.h"]
 
 
-def test_an_unknown_uart_driver_is_told(tiny: ProjectSource) -> None:
-    assert AN386.uart is not None
-    with pytest.raises(BoardError) as caught:
-        files_of(tiny, replace(AN386, uart=replace(AN386.uart, driver="pl011")))
-    assert str(caught.value) == (
-        'error: UART driver "pl011" is not known\n  mps2-an386, in [uart]\n  hint: known: cmsdk, ns16550'
-    )
-
-
 def test_options_stand_in_one_place_for_make_and_deploy(tiny: ProjectSource) -> None:
     files = files_of(replace(tiny, c_flags=("-O3", "-fno-math-errno")), AN386)
     assert files["flags/model"] == "-O3\n-fno-math-errno\n"
@@ -124,7 +116,7 @@ def test_options_stand_in_one_place_for_make_and_deploy(tiny: ProjectSource) -> 
 
 
 def test_real_outputs_are_printed_in_thousandths(tiny: ProjectSource) -> None:
-    real = replace(tiny, outputs=(replace(tiny.outputs[0], c_type="float"),))
+    real = replace(tiny, outputs=(replace(tiny.outputs[0], type=TensorType(DType.F32, (1, 4))),))
     main = files_of(real, AN386, App.STANDALONE)["src/main.c"]
     assert "print_number((int32_t)(out.y[i] * 1000.0f));" in main
     assert 'print_text("y / 1000:");' in main

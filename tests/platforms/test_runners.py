@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aot.errors import BoardError, ToolError
-from boards.load import load_board
+from platforms.board_files import load_board
 from platforms.runners import EMULATORS, exec, qemu, simavr, unicorn_runner
 from platforms.runners.runner import choose_runner, flash_commands
 
@@ -32,7 +32,7 @@ def test_qemu_counts_instructions_and_has_the_uart_on_its_stdio() -> None:
 
 
 def test_qemu_runs_freely_where_no_time_per_instruction_is_given() -> None:
-    board = replace(AN386, counter=replace(AN386.counter, instruction_ns=None))
+    board = replace(AN386, own_counter=replace(AN386.counter, instruction_ns=None))
     assert "-icount" not in qemu.argv(ELF, board)
 
 
@@ -43,7 +43,7 @@ def test_the_unicorn_process_is_told_the_boards_facts() -> None:
         "platforms.runners.unicorn_machine",
         str(ELF.resolve()),
         "--cpu",
-        "cortex-m4",
+        "ARM_CORTEX_M4",
         "--flash=0x0:0x400000",
         "--ram=0x20000000:0x400000",
         "--uart=0x40004000",

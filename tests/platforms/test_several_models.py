@@ -12,14 +12,15 @@ import pytest
 from aot.errors import InputError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
-from boards.load import load_board
-from codegen.arenas import Arena
-from codegen.compile import compile_model
-from codegen.model import CompileOptions
-from deploy.firmware import model_source
+from artifact.artifact import artifact_of
+from codegen.compile import compile_job
+from codegen.fit.arenas import Arena
+from codegen.job import read_job
+from codegen.options import CompileOptions
 from platforms.base import BuildChoices, platform_of
-from platforms.patience import deadlines_for
-from platforms.project import App, ProjectSource, share_firmware
+from platforms.board_files import load_board
+from platforms.line_deadlines import deadlines_for
+from platforms.project import App, ProjectSource, project_source, share_firmware
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
 
@@ -28,7 +29,8 @@ BOARDS = {"host": ("gcc",), "mps2-an386": ("arm-none-eabi-gcc", "qemu-system-arm
 
 
 def digits_source(board: str) -> ProjectSource:
-    return model_source(compile_model(DIGITS, load_board(board).target, CompileOptions()))
+    job = read_job(DIGITS, load_board(board).target, CompileOptions())
+    return project_source(artifact_of(compile_job(job)))
 
 
 def output_of(session: Session, model: RemoteModel, data: bytes) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 
 from aot.errors import InputError, ToolError
 from aot.ir.types import DType
-from platforms import shared_library
+from platforms.rpc.protocol import ELEMENT_TYPES
 from platforms.shared_library import HostModel, build, build_argv, model_name
 from platforms.toolchains import Toolchain
 
@@ -38,7 +38,7 @@ def test_a_model_runs_in_this_process(require_tool: Callable[..., None], tmp_pat
     made = model.run({"x": X})
     assert {name: y.tolist() for name, y in made.items()} == {"y": [[2, -127, 127, 1]]}
     (x,), (y,) = model.inputs, model.outputs
-    assert (model.name, x.name, x.dtype, x.shape, y.shape) == ("tiny", "x", DType.I8, (1, 4), (1, 4))
+    assert (model.name, x.name, x.dtype, x.shape, y.shape) == ("tiny", "x", np.int8, (1, 4), (1, 4))  # type: ignore[comparison-overlap]
 
 
 @pytest.mark.cc
@@ -138,4 +138,4 @@ def test_the_model_is_named_by_its_files() -> None:
 def test_element_types_have_the_numbers_of_the_header(repo_root: Path) -> None:
     header = (repo_root / "project_templates" / "common" / "solder_model.h").read_text()
     numbers = {DType[name]: int(value) for name, value in re.findall(r"SOLDER_(\w+) = (\d+)", header)}
-    assert numbers == {dtype: n for n, dtype in enumerate(shared_library._DTYPES) if dtype is not None}
+    assert numbers == {dtype: number for number, dtype in ELEMENT_TYPES.items()}

@@ -10,13 +10,16 @@ import pytest
 
 from aot.errors import ToolError
 from aot.target import Optimize
-from boards.load import load_board
-from codegen.compile import compile_model
-from codegen.model import CompileOptions
+from artifact.artifact import artifact_of
+from codegen.compile import compile_job
+from codegen.job import read_job
+from codegen.options import CompileOptions
 from deploy.device import open_device
-from deploy.firmware import build_source, model_source
-from deploy.line import LineChoices
+from deploy.firmware import build_source
+from deploy.line import LineOptions
 from platforms.base import BuildChoices
+from platforms.board_files import load_board
+from platforms.project import project_source
 from platforms.stack_depth import LIBRARY_BYTES, StackDepth, run_stack, stack_depth, stack_usage
 
 LIMIT_BYTES = 1024
@@ -103,15 +106,15 @@ def test_a_run_on_a_cortex_m4_takes_less_than_a_kilobyte_and_no_more_than_said(
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     board = load_board("mps2-an386")
     path = shared_dir / "models" / name / "model.tflite"
-    model = compile_model(path, board.target, CompileOptions(Optimize.RAM))
-    ready = build_source(model_source(model), board, BuildChoices("arm-none-eabi-gcc"))
+    model = compile_job(read_job(path, board.target, CompileOptions(Optimize.RAM)))
+    ready = build_source(project_source(artifact_of(model)), board, BuildChoices("arm-none-eabi-gcc"))
     said = run_stack(ready.firmware, model.name)
     assert said is not None
     assert said.bytes <= LIMIT_BYTES
     # The paint is laid by solder_time_runs, which calls the model through the function `run` beside it.
     build = ready.firmware.elf.parent
     around = depth(build / "runtime", "solder_time_runs").bytes + stack_usage(build / "model")["run"]
-    with open_device(ready, LineChoices()) as device:
+    with open_device(ready, LineOptions()) as device:
         device.session.time(device.model, 1, 1)
         painted = device.session.stats().stack_used_by_runs
     assert said.bytes / 2 < painted <= said.bytes + around

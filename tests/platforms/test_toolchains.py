@@ -8,8 +8,8 @@ import pytest
 
 from aot.errors import ToolError
 from aot.target import Feature, Target
-from boards.load import load_board
 from platforms import toolchains
+from platforms.board_files import load_board
 from platforms.toolchains import Toolchain, cpu_flags, find_toolchain
 
 M4 = load_board("mps2-an386").target
@@ -57,9 +57,27 @@ def test_a_core_without_dsp_is_compiled_without_it() -> None:
     assert cpu_flags(target, "zig") == ("-target", "thumb-freestanding-eabi", "-mcpu=cortex_m33")
 
 
-def test_an_unknown_core_is_told() -> None:
-    with pytest.raises(ToolError, match="no compiler options are known for avr"):
-        cpu_flags(Target("avr"), "gcc")
+def test_a_core_without_options_of_a_compiler_is_told() -> None:
+    with pytest.raises(ToolError) as caught:
+        cpu_flags(Target("avr"), "clang")
+    assert str(caught.value) == (
+        "error: no options of gcc are known for avr\n"
+        "  compilers that are known for it: none\n"
+        "  hint: boards/core/avr.toml holds them"
+    )
+
+
+@pytest.mark.parametrize("core", ["avr", "xtensa-lx7"])
+def test_no_compiler_of_another_machine_is_taken_for_a_core(
+    core: str, machine_with: Callable[..., None]
+) -> None:
+    machine_with("arm-none-eabi-gcc", "zig", "gcc", "clang", "riscv64-unknown-elf-gcc")
+    with pytest.raises(ToolError) as caught:
+        find_toolchain(Target(core))
+    assert str(caught.value) == (
+        f"error: no C compiler for {core} is called directly\n"
+        "  hint: the Arduino tools compile for it: a board with the platform arduino"
+    )
 
 
 def test_the_systems_compiler_goes_before_zig(machine_with: Callable[..., None]) -> None:

@@ -16,7 +16,7 @@ from aot.errors import ToolError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from boards.board import Board, Status
-from boards.load import all_boards, load_board
+from platforms.board_files import all_boards, load_board
 from platforms.elf import place_at
 from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
@@ -179,9 +179,9 @@ def test_a_crash_under_zephyr_comes_back_as_a_named_fault(
     require_tool("west", "ninja", "qemu-system-arm")
     PLATFORM.generate(crashing, tmp_path / "p", AN521, App.RPC)
     firmware = PLATFORM.build(tmp_path / "p", AN521)
-    patience = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=5.0, retry_s=4.0)
+    deadlines = Deadlines(hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=5.0, retry_s=4.0)
     session = Session(
-        PLATFORM.open_line(firmware, AN521), patience, locate=lambda pc: place_at(firmware.elf, pc)
+        PLATFORM.open_line(firmware, AN521), deadlines, locate=lambda pc: place_at(firmware.elf, pc)
     )
     try:
         for how, fault in FAULTS:

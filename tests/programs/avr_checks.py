@@ -7,10 +7,10 @@ from pathlib import Path
 
 from c_checks import Check, check_files, device_file
 
-from aot.target import Target
+from boards.cores import load_core
 from platforms.runners.simavr import build_machine
 
-AVR = Target("avr", pointer_bytes=2)
+AVR = load_core("avr").target()
 TIMEOUT_S = 60
 LAST_RAM_ADDRESS = 0xFFFF  # more RAM than any such chip has: the checks' wanted values lie there too
 COMPILE = (

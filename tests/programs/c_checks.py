@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from aot.ir.graph import Array
-from boards.load import load_board
-from codegen.arenas import Arena
-from codegen.instr.real import literal
+from codegen.fit.arenas import Arena
+from codegen.isa.plain.real import literal
 from platforms.baremetal import PLATFORM
 from platforms.base import BuildChoices
+from platforms.board_files import load_board
 from platforms.folder import write_project
 from platforms.project import App, ProjectSource
 from platforms.runners import qemu
@@ -42,7 +42,7 @@ def failures_on_host(checks: Sequence[Check], directory: Path, compiler: str = "
     for name, text in files.items():
         (directory / name).write_text(text, encoding="utf-8")
     sources = [name for name in files if name.endswith(".c")]
-    argv = [compiler, *WARNINGS, "-O1", "-g", *SANITIZERS, *sources, "-o", "checks"]
+    argv = [compiler, *WARNINGS, "-O1", "-g1", *SANITIZERS, *sources, "-o", "checks"]
     built = subprocess.run(argv, cwd=directory, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     return _failures([str(directory / "checks")], checks)
@@ -68,7 +68,7 @@ def failures_on_board(
         stack_bytes=4096,
         inputs=(),
         outputs=(),
-        c_flags=("-O2", "-Werror"),
+        c_flags=("-O2", "-g0", "-Werror"),
         model_hash="0" * 64,
         tool_version="test",
     )
@@ -90,7 +90,12 @@ def _files(checks: Sequence[Check]) -> dict[str, str]:
         f"check_{i}.c": f'#define CHECK check_{i}\n#include "check.h"\nuint32_t CHECK(void);\n{check.text}'
         for i, check in enumerate(checks)
     }
-    return {**files, "table.c": _table(checks), "main.c": device_file("main.c")}
+    return {
+        **files,
+        "table.c": _table(checks),
+        "main.c": device_file("main.c"),
+        "model.c": device_file("model.c"),
+    }
 
 
 def _table(checks: Sequence[Check]) -> str:

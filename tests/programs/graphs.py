@@ -305,7 +305,7 @@ def doubled() -> Graph:
     d = Draft()
     small = d.conv("small", d.input("x", 1, 6, 5, 3), 4)
     rows = Weights(TensorType(DType.I32, (12,)), np.repeat(np.arange(6, dtype=np.int32), 2))
-    columns = Weights(TensorType(DType.I32, (8,)), np.int32([0, 0, 1, 4, 3, 2, 2, 9]))
+    columns = Weights(TensorType(DType.I32, (8,)), np.array([0, 0, 1, 4, 3, 2, 2, 9], np.int32))
     tall = d.node("tall", Gather(1), small, quant=d.types[small], weights=[rows])
     return d.graph(d.conv("y", d.node("wide", Gather(2), tall, quant=d.types[small], weights=[columns]), 4))
 

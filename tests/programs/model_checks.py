@@ -11,9 +11,11 @@ from op_case import OpCase
 from aot.interpret import run_graph
 from aot.ir.graph import Array, Graph
 from aot.target import Feature, Optimize, Target
-from codegen.arenas import arenas_of
-from codegen.compile import compile_graph
-from codegen.model import CompiledModel, CompileOptions, TensorInfo
+from codegen.compile import compile_job
+from codegen.fit.arenas import arenas_of
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel, TensorInfo
+from codegen.options import CompileOptions
 
 PLAIN = Target("cortex-m3", frozenset({Feature.UNALIGNED}))
 DSP = Target("cortex-m4", frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}))
@@ -28,7 +30,7 @@ Sample = Mapping[str, Array]
 
 
 def compiled(graph: Graph, target: Target, options: CompileOptions, name: str) -> CompiledModel:
-    return compile_graph(graph, target, options, "case.tflite", "00" * 32, name)
+    return compile_job(Job(ImportedModel(graph, "case.tflite", "00" * 32, name), target, options))
 
 
 def samples_of(case: OpCase) -> tuple[Sample, Sample]:
@@ -38,13 +40,13 @@ def samples_of(case: OpCase) -> tuple[Sample, Sample]:
 
 def _extremes(values: Array) -> Array:
     if values.dtype.kind == "b":
-        return ~values
+        return ~values  # type: ignore[misc]
     low, high = (-300.0, 300.0) if values.dtype.kind == "f" else _limits(values)
-    return np.where(values < np.median(values), low, high).astype(values.dtype)
+    return np.where(values < np.median(values), low, high).astype(values.dtype)  # type: ignore[type-var]
 
 
 def _limits(values: Array) -> tuple[int, int]:
-    info = np.iinfo(values.dtype)
+    info = np.iinfo(values.dtype)  # type: ignore[type-var]
     return int(info.min), int(info.max)
 
 
@@ -69,117 +71,73 @@ def model_check(
 
 def check_of(name: str, model: CompiledModel, samples: Sequence[Sample], wanted: Sequence[Sample]) -> Check:
     """Every sample twice, each time in an arena full of garbage: with tensors outside it, and inside it."""
-    arrays = [_arrays("x", model.inputs, samples), _arrays("y", model.outputs, wanted)]
-    files = {f.replace(".c", ".inc"): text for f, text in model.sources.items()}
-    includes = [f'#include "{f}"\n' for f in sorted(files) if f.endswith(".inc")]
-    body = _once(model, len(samples))
-    return Check(name, "#include <string.h>\n" + "".join((*includes, *arrays, body)), files)
-
-
-def _arrays(prefix: str, tensors: Sequence[TensorInfo], samples: Sequence[Sample]) -> str:
-    return "".join(
-        c_array(f"{prefix}{i}", np.concatenate([sample[t.name].reshape(-1) for sample in samples]))
-        for i, t in enumerate(tensors)
-    )
-
-
-_COMPARE_INSIDE = (
-    "wrong = wrong ? wrong : check_bytes(arenas[{arena}] + {offset}u, y{i} + sample * {elements}u, {bytes}u);"
-)
+    return _check(name, model, samples, wanted, "check_each_sample")
 
 
 def state_check(
     name: str, model: CompiledModel, samples: Sequence[Sample], wanted: Sequence[Sample]
 ) -> Check:
     """One run after the other in one arena, from a reset on; the whole series twice."""
-    arrays = [_arrays("x", model.inputs, samples), _arrays("y", model.outputs, wanted)]
+    return _check(name, model, samples, wanted, "check_series")
+
+
+def _check(
+    name: str, model: CompiledModel, samples: Sequence[Sample], wanted: Sequence[Sample], how: str
+) -> Check:
     files = {f.replace(".c", ".inc"): text for f, text in model.sources.items()}
     includes = [f'#include "{f}"\n' for f in sorted(files) if f.endswith(".inc")]
-    body = f"""
-uint32_t CHECK(void)
-{{
-    uint8_t *arenas[] = {{{_memories(model)}}};
-    for (uint32_t turn = 0; turn < {2 * len(samples)}u; turn++) {{
-        const uint32_t sample = turn % {len(samples)}u;
-        if (sample == 0 && {model.name}_reset({_each_arena(model)}) != 0) {{
-            return turn + 1u;
-        }}
-{_lines(model.inputs, "memcpy(arenas[{arena}] + {offset}u, x{i} + sample * {elements}u, {bytes}u);")}
-        uint32_t wrong = (uint32_t){model.name}_model.run(arenas);
-{_lines(model.outputs, _COMPARE_INSIDE)}
-        if (wrong != 0) {{
-            return turn * 1000000u + wrong;
-        }}
-    }}
-    return 0;
-}}
-"""
-    return Check(name, "#include <string.h>\n" + "".join((*includes, *arrays, body)), files)
+    tables = [_tensors("x", model.inputs, samples), _tensors("y", model.outputs, wanted)]
+    return Check(name, "".join((*includes, *tables, _entries(model, len(samples), how))), files)
 
 
-def _once(model: CompiledModel, samples: int) -> str:
-    return f"""
-static uint32_t outside(uint32_t sample)
-{{
-{_lines(model.inputs, "{c_type} *const in{i} = check_memory({bytes}u);")}
-{_lines(model.outputs, "{c_type} *const out{i} = check_memory({bytes}u);")}
-    const struct {model.name}_inputs in = {{{_list("in", model.inputs)}}};
-    const struct {model.name}_outputs out = {{{_list("out", model.outputs)}}};
-{_lines(model.inputs, "memcpy(in{i}, x{i} + sample * {elements}u, {bytes}u);")}
-    uint32_t wrong = (uint32_t){model.name}_run(&in, &out, {_memories(model)});
-{_lines(model.outputs, "wrong = wrong ? wrong : check_bytes(out{i}, y{i} + sample * {elements}u, {bytes}u);")}
-{_lines(model.inputs, "wrong = wrong ? wrong : check_bytes(in{i}, x{i} + sample * {elements}u, {bytes}u);")}
-    return wrong;
-}}
-
-static uint32_t inside(uint32_t sample)
-{{
-    uint8_t *arenas[] = {{{_memories(model)}}};
-{_lines(model.inputs, "memcpy(arenas[{arena}] + {offset}u, x{i} + sample * {elements}u, {bytes}u);")}
-    uint32_t wrong = (uint32_t){model.name}_model.run(arenas);
-{_lines(model.outputs, _COMPARE_INSIDE)}
-    return wrong;
-}}
-
-uint32_t CHECK(void)
-{{
-    for (uint32_t sample = 0; sample < {samples}u; sample++) {{
-        const uint32_t wrong_outside = outside(sample);
-        const uint32_t wrong = wrong_outside ? wrong_outside : inside(sample);
-        if (wrong != 0) {{
-            return sample * 1000000u + wrong;
-        }}
-    }}
-    return 0;
-}}
-"""
-
-
-def _memories(model: CompiledModel) -> str:
-    """As much as each arena takes, full of garbage."""
-    names = (arena.name.upper() for arena in arenas_of(model.plan.pool_bytes))
-    return ", ".join(f"check_memory({model.name.upper()}_{name}_BYTES)" for name in names)
-
-
-def _each_arena(model: CompiledModel) -> str:
-    return ", ".join(f"arenas[{number}]" for number in range(len(model.plan.pool_bytes)))
-
-
-def _lines(tensors: Sequence[TensorInfo], line: str) -> str:
-    """The line for each tensor, with its facts filled in."""
-    return "\n".join(
-        "    "
-        + line.format(
-            i=i,
-            bytes=t.bytes,
-            elements=t.type.elements,
-            arena=t.arena,
-            offset=t.arena_offset,
-            c_type=t.type.dtype.c_name,
-        )
+def _tensors(prefix: str, tensors: Sequence[TensorInfo], samples: Sequence[Sample]) -> str:
+    """The samples of each tensor, and the table of the tensors."""
+    arrays = "".join(
+        c_array(f"{prefix}{i}", np.concatenate([sample[t.name].reshape(-1) for sample in samples]))
         for i, t in enumerate(tensors)
     )
+    rows = (f"{{{prefix}{i}, {t.bytes}u, {t.arena}u, {t.arena_offset}u}}" for i, t in enumerate(tensors))
+    return f"{arrays}static const struct check_tensor check_{prefix}[] = {{{', '.join(rows)}}};\n"
 
 
-def _list(prefix: str, tensors: Sequence[TensorInfo]) -> str:
-    return ", ".join(f"{prefix}{i}" for i in range(len(tensors)))
+def _entries(model: CompiledModel, samples: int, how: str) -> str:
+    """The model's functions as device/model.c calls them: compiled for each case, so as little as can be."""
+    names = [arena.name.upper() for arena in arenas_of(model.plan.pool_bytes)]
+    arenas = ", ".join(f"arenas[{number}]" for number in range(len(names)))
+    sizes = ", ".join(f"{model.name.upper()}_{name}_BYTES" for name in names)
+    counts = ", ".join(f"{n}u" for n in (len(model.inputs), len(model.outputs), len(names), samples))
+    has_states = how == "check_series"
+    reset = f"return {model.name}_reset({arenas});" if has_states else "(void)arenas;\n    return 0;"
+    return f"""
+static int32_t check_outside(void *const *inputs, void *const *outputs, uint8_t *const *arenas)
+{{
+    const struct {model.name}_inputs in = {{{_pointers("inputs", model.inputs)}}};
+    const struct {model.name}_outputs out = {{{_pointers("outputs", model.outputs)}}};
+    return {model.name}_run(&in, &out, {arenas});
+}}
+
+static int32_t check_inside(uint8_t **arenas)
+{{
+    return {model.name}_model.run(arenas);
+}}
+
+static int32_t check_reset(uint8_t *const *arenas)
+{{
+    {reset}
+}}
+
+static const uint32_t check_arena_bytes[] = {{{sizes}}};
+static const struct check_model check_it = {{
+    check_x, check_y, check_arena_bytes, {counts},
+    check_outside, check_inside, check_reset
+}};
+
+uint32_t CHECK(void)
+{{
+    return {how}(&check_it);
+}}
+"""
+
+
+def _pointers(array: str, tensors: Sequence[TensorInfo]) -> str:
+    return ", ".join(f"{array}[{number}]" for number in range(len(tensors)))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from aot.ir.graph import Array
-from codegen.memory_map import BufferLife, MemoryMap, map_memory
+from artifact.memory_map import BufferLife, MemoryMap, map_memory
 from codegen.model import CompiledModel
 from platforms.shared_library import HostModel, build
 
@@ -30,7 +30,7 @@ class Poisoned:
         sources = dict(model.sources)
         sources[f"{model.name}.c"] = "#define SOLDER_LAYER_HOOK\n" + sources[f"{model.name}.c"]
         self.host: HostModel = build({**sources, "hook.c": _HOOK_C}, directory)
-        self.memory = map_memory(model.request, model.plan)
+        self.memory = map_memory(model.request, model.plan, 0)
         self.reports = _reporting_positions(model, self.memory)
         steady = {tensor.name for tensor in model.request.tensors if tensor.steady}
         self.in_use = [_in_use(self.memory, buffer, steady, hasty) for buffer in self.memory.buffers]
@@ -54,7 +54,7 @@ class Poisoned:
             for pool, arena in zip(self.memory.pool_bytes, self.host.arenas, strict=True)
         }
         for buffer, (addresses, firsts, lasts, size) in zip(self.memory.buffers, self.in_use, strict=True):
-            for address in addresses[(firsts <= position) & (position < lasts)].tolist():
+            for address in addresses[(firsts <= position) & (position < lasts)].tolist():  # type: ignore[operator]
                 free[buffer.pool][address : address + size] = False
         for arena, unused in zip(self.host.arenas, free.values(), strict=True):
             arena[unused] = 0xA5 if position % 2 else 0x5A
@@ -67,9 +67,9 @@ def _reporting_positions(model: CompiledModel, memory: MemoryMap) -> list[list[i
     for position, layer in enumerate(memory.order):
         positions[layer].append(position)
     reports = []
-    for layer, fired in zip(model.layers, positions, strict=True):
-        grows = bool(model.request.stages[layer.index].state_bytes)
-        reports.append(fired if grows else fired[: layer.rows])
+    for layer, fired in zip(model.layers, positions, strict=True):  # type: ignore[assignment]
+        grows = bool(model.request.stages[layer.index].state_bytes)  # type: ignore[attr-defined]
+        reports.append(fired if grows else fired[: layer.rows])  # type: ignore[attr-defined]
     return reports
 
 

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
 from c_checks import Check, c_array
 from nests import random_rows, result
 
 from aot.ir.graph import Array
-from codegen.instr.instruction import Function, Instruction
+from codegen.c.helper_library import Helpers, collect_helpers
+from codegen.c.kernel_function import kernel_function
+from codegen.c.printer import Printer
+from codegen.c.tree_walk import helpers_of
 from codegen.loops.ir import Buffer, Proc, Role
-from codegen.loops.print_c import PrintedProc, expand_unrolled, print_expanded
 
 
-def print_proc(proc: Proc, comment: str) -> PrintedProc:
-    """The proc as `static void name(...)`, with what it uses; a model's come out of its kernel library."""
-    return print_expanded(replace(proc, body=expand_unrolled(proc.body)), comment, {})
+def print_proc(proc: Proc, comment: str) -> str:
+    """The proc as `static void name(...)`."""
+    return Printer().function(kernel_function(proc, comment).function) + "\n"
+
+
+def helpers_of_proc(proc: Proc) -> Helpers:
+    """What its function calls."""
+    return collect_helpers(helpers_of(kernel_function(proc, "").function))
 
 
 def proc_check(name: str, proc: Proc, constants: Mapping[str, Array] | None = None) -> Check:
     """The printed proc on the inputs that the interpreter ran it on: random, but for those given."""
     given = dict(constants or {})
-    printed = print_proc(proc, name)
+    helpers = helpers_of_proc(proc)
+    printer = Printer(names=helpers.names)
+    printed = printer.function(kernel_function(proc, name).function)
     wanted = result(proc, given)
-    helpers = [h for user in (*printed.functions, *printed.instructions) for h in with_needs(user)]
-    definitions = dict.fromkeys(h.definition for h in helpers)
-    includes = sorted({f"#include <{name}>" for h in helpers for name in h.includes})
+    includes = [f"#include <{name}>" for name in helpers.includes]
     lines, arguments = [], []
     for number, param in enumerate(proc.params):
         rows = _rows(param, 5 + number, given)
@@ -38,7 +44,9 @@ def proc_check(name: str, proc: Proc, constants: Mapping[str, Array] | None = No
     lines.append(c_array("wanted", wanted[out][0]))
     call = f"{proc.name}({', '.join(arguments)});"
     body = f"uint32_t CHECK(void)\n{{\n    {call}\n    return check_bytes({out}, wanted, {size}u);\n}}\n"
-    return Check(name, "\n".join([*includes, "#define KERNEL", *definitions, printed.text, *lines, body]))
+    return Check(
+        name, "\n".join([*includes, "#define KERNEL", *helpers.texts(printer), printed, *lines, body])
+    )
 
 
 def _rows(param: Buffer, seed: int, given: Mapping[str, Array]) -> list[Array]:
@@ -55,10 +63,3 @@ def _argument(param: Buffer) -> str:
         rows = ", ".join(f"{name}{r}" for r in range(param.rows))
         return f"static const {c_type} *const {name}[{param.rows}] = {{{rows}}};"
     return f"static const {c_type} *const {name} = {name}0;"
-
-
-def with_needs(helper: Function | Instruction) -> Iterator[Function | Instruction]:
-    """What a helper's definition calls, then the helper: the order of a generated file."""
-    for needed in helper.needs:
-        yield from with_needs(needed)
-    yield helper

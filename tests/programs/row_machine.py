@@ -9,12 +9,11 @@ import numpy as np
 from aot.ir.graph import Array
 from aot.plan.model import Kind
 from aot.plan.model import Rows as PlanRows
-from codegen.formats import storage_dtype
+from codegen.formats import RowFormat, storage_dtype
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Proc, Role
-from codegen.model import RowFormat
-from codegen.outside_rows import rows_had
-from codegen.stages import Lowered, LoweredStage, Reading, Tensor
+from codegen.lower.outside_rows import rows_had
+from codegen.lower.stages import Lowered, LoweredStage, Reading, Tensor
 
 Rows = list[Array]
 
@@ -117,6 +116,8 @@ def _buffers(
             buffers[param.name] = _rows_read(lowered, next(readings), row, memory)
         elif param.role is Role.OUTPUT:
             buffers[param.name] = [made]
+        elif param.role is Role.SCRATCH:
+            buffers[param.name] = [np.full(param.elements, 0x55, param.dtype.numpy)]
         elif param.role is Role.CONSTANT:
             data, per_row = stage.kernel.constants[param.name], stage.kernel.row_tables.get(param.name)
             turns = stage.kernel.row_turns.get(param.name)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aot.errors import DeployError, InputError
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import DType, TensorType
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, RequestRefusedError, SessionLostError
 from platforms.rpc.frame import encode_frame
-from platforms.rpc.messages import Expected, RemoteModel, RemoteTensor
+from platforms.rpc.messages import Expected, RemoteModel
 from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
 from platforms.rpc.protocol import PROTOCOL_VERSION, Capability, Message, Reset, Status
 from platforms.rpc.session import Session
@@ -22,6 +26,7 @@ from platforms.transport.pipe import PipeTransport
 pytestmark = pytest.mark.cc
 
 PLUS_ONE, RUNNING_SUM, MOODY, MANY_LAYERS, TOO_LARGE, ECHO = range(6)
+SUMMED = TensorType(DType.U8, (10, 120))
 FINE, TALKS, FAILS, CRASHES, RESETS, GOES_DEEP = range(6)
 
 
@@ -32,7 +37,7 @@ def in_the_mood(session: Session, mood: int) -> RemoteModel:
     return model
 
 
-def test_hello_says_who_is_there(connect):
+def test_hello_says_who_is_there(connect: Callable[..., Any]) -> None:
     hello = connect().hello()
     assert (hello.protocol, hello.build_id, hello.boots) == (PROTOCOL_VERSION, "test device 1", 1)
     assert (hello.payload_bytes, hello.arena_bytes, hello.model_count) == (1030, 4800, 6)
@@ -41,7 +46,7 @@ def test_hello_says_who_is_there(connect):
     assert hello.hashes[0] == bytes(range(1, 9))
 
 
-def test_describe_tells_models_and_their_tensors(connect):
+def test_describe_tells_models_and_their_tensors(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     models = session.describe()
@@ -52,12 +57,12 @@ def test_describe_tells_models_and_their_tensors(connect):
         hash=b"\x09" * 8,
         arena_bytes=4800,
         layer_count=2,
-        inputs=(RemoteTensor("a", 2, (10, 120), 0, 1200), RemoteTensor("b", 2, (10, 120), 1200, 1200)),
-        outputs=(RemoteTensor("sum", 2, (10, 120), 3600, 1200),),
+        inputs=(TensorSpec("a", SUMMED), TensorSpec("b", SUMMED)),
+        outputs=(TensorSpec("sum", SUMMED),),
     )
 
 
-def test_a_run_computes_what_the_model_computes(connect):
+def test_a_run_computes_what_the_model_computes(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     model = session.describe()[PLUS_ONE]
@@ -67,7 +72,7 @@ def test_a_run_computes_what_the_model_computes(connect):
     assert (timing.code, timing.counter_hz, timing.counter_bits, len(timing.ticks)) == (0, 1_000_000, 24, 1)
 
 
-def test_state_carries_over_until_it_is_reset(connect):
+def test_state_carries_over_until_it_is_reset(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     model = session.describe()[RUNNING_SUM]
@@ -82,7 +87,7 @@ def test_state_carries_over_until_it_is_reset(connect):
     assert sums == [3, 6, 3]
 
 
-def test_inputs_are_spent_by_a_run(connect):
+def test_inputs_are_spent_by_a_run(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     model = session.describe()[PLUS_ONE]
@@ -93,7 +98,7 @@ def test_inputs_are_spent_by_a_run(connect):
     assert caught.value.status == Status.INPUT_MISSING
 
 
-def test_one_written_input_of_two_is_not_enough(connect):
+def test_one_written_input_of_two_is_not_enough(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     model = session.describe()[RUNNING_SUM]
@@ -102,7 +107,7 @@ def test_one_written_input_of_two_is_not_enough(connect):
         session.run(model)
 
 
-def test_outputs_are_gone_when_another_model_takes_the_arena(connect):
+def test_outputs_are_gone_when_another_model_takes_the_arena(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     plus_one, _, moody, *_ = session.describe()
@@ -114,7 +119,7 @@ def test_outputs_are_gone_when_another_model_takes_the_arena(connect):
     assert caught.value.status == Status.NO_RESULT
 
 
-def test_outputs_are_gone_when_the_next_input_is_written(connect):
+def test_outputs_are_gone_when_the_next_input_is_written(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     model = session.describe()[PLUS_ONE]
@@ -125,7 +130,7 @@ def test_outputs_are_gone_when_the_next_input_is_written(connect):
         session.read_output(model, 0)
 
 
-def test_time_gives_every_repeat_and_the_cost_of_measuring(connect):
+def test_time_gives_every_repeat_and_the_cost_of_measuring(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     model = session.describe()[PLUS_ONE]
@@ -136,7 +141,7 @@ def test_time_gives_every_repeat_and_the_cost_of_measuring(connect):
         session.read_output(model, 0)
 
 
-def test_profile_hashes_each_layers_rows_in_order(connect):
+def test_profile_hashes_each_layers_rows_in_order(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     model = session.describe()[RUNNING_SUM]
@@ -145,14 +150,16 @@ def test_profile_hashes_each_layers_rows_in_order(connect):
     assert [layer.crc32 for layer in session.profile(model, [a, b])] == [expected, expected]
 
 
-def test_profile_of_more_layers_than_a_reply_holds_runs_again_for_the_rest(connect):
+def test_profile_of_more_layers_than_a_reply_holds_runs_again_for_the_rest(
+    connect: Callable[..., Any],
+) -> None:
     session = connect()
     session.hello()
     layers = session.profile(session.describe()[MANY_LAYERS], [b"\0"])
     assert [layer.crc32 for layer in layers] == [zlib.crc32(bytes([i])) for i in range(75)]
 
 
-def test_log_lines_come_in_band(connect):
+def test_log_lines_come_in_band(connect: Callable[..., Any]) -> None:
     lines: list[str] = []
     session = connect(on_log=lines.append)
     session.hello()
@@ -160,7 +167,7 @@ def test_log_lines_come_in_band(connect):
     assert lines == ["feeling fine"]
 
 
-def test_a_failing_model_gives_its_own_code(connect):
+def test_a_failing_model_gives_its_own_code(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     with pytest.raises(RequestRefusedError, match="returned an error") as caught:
@@ -168,7 +175,9 @@ def test_a_failing_model_gives_its_own_code(connect):
     assert caught.value.where == "device: MODEL_FAILED -42"
 
 
-def test_a_crash_comes_back_with_its_registers_and_the_device_is_usable_after(connect):
+def test_a_crash_comes_back_with_its_registers_and_the_device_is_usable_after(
+    connect: Callable[..., Any],
+) -> None:
     session = connect()
     session.hello()
     with pytest.raises(DeviceCrashedError) as caught:
@@ -182,7 +191,7 @@ def test_a_crash_comes_back_with_its_registers_and_the_device_is_usable_after(co
     assert session.run(in_the_mood(session, FINE)).code == 0
 
 
-def test_a_fault_of_an_earlier_boot_is_not_blamed_for_a_later_reset(connect):
+def test_a_fault_of_an_earlier_boot_is_not_blamed_for_a_later_reset(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     with pytest.raises(DeviceCrashedError):
@@ -197,7 +206,9 @@ def test_a_fault_of_an_earlier_boot_is_not_blamed_for_a_later_reset(connect):
     )
 
 
-def test_a_reset_on_request_ends_the_session_and_the_next_hello_begins_one(connect):
+def test_a_reset_on_request_ends_the_session_and_the_next_hello_begins_one(
+    connect: Callable[..., Any],
+) -> None:
     session = connect()
     nonce = session.hello().boot_nonce
     session.reset(Reset.DEVICE)
@@ -206,7 +217,7 @@ def test_a_reset_on_request_ends_the_session_and_the_next_hello_begins_one(conne
     assert hello.boot_nonce != nonce
 
 
-def test_a_second_session_takes_the_device_over_and_the_first_is_told(device: Path):
+def test_a_second_session_takes_the_device_over_and_the_first_is_told(device: Path) -> None:
     line = PipeTransport([str(device)], environment={})
     first, second = Session(line), Session(line)
     try:
@@ -218,7 +229,7 @@ def test_a_second_session_takes_the_device_over_and_the_first_is_told(device: Pa
         first.close()
 
 
-def test_what_an_interrupted_session_left_on_the_line_does_not_confuse_the_next(device: Path):
+def test_what_an_interrupted_session_left_on_the_line_does_not_confuse_the_next(device: Path) -> None:
     line = PipeTransport([str(device)], environment={})
     session = Session(line)
     try:
@@ -235,7 +246,7 @@ def test_what_an_interrupted_session_left_on_the_line_does_not_confuse_the_next(
         session.close()
 
 
-def test_a_model_larger_than_the_arena_is_refused(connect):
+def test_a_model_larger_than_the_arena_is_refused(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     with pytest.raises(RequestRefusedError) as caught:
@@ -243,14 +254,14 @@ def test_a_model_larger_than_the_arena_is_refused(connect):
     assert caught.value.status == Status.ARENA_TOO_SMALL
 
 
-def test_an_input_of_the_wrong_size_is_refused_before_anything_is_sent(connect):
+def test_an_input_of_the_wrong_size_is_refused_before_anything_is_sent(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     with pytest.raises(InputError, match='input "x" takes 4 bytes, 5 were given'):
         session.write_input(session.describe()[PLUS_ONE], 0, b"12345")
 
 
-def test_another_model_on_the_board_is_named(connect):
+def test_another_model_on_the_board_is_named(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     assert session.find_model(Expected("sum", b"\x09" * 32)).name == "running_sum"
@@ -268,7 +279,7 @@ def test_another_model_on_the_board_is_named(connect):
     )
 
 
-def test_another_build_of_the_model_on_the_board_is_named(connect):
+def test_another_build_of_the_model_on_the_board_is_named(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     with pytest.raises(DeployError) as caught:
@@ -279,7 +290,7 @@ def test_another_build_of_the_model_on_the_board_is_named(connect):
     assert '  expected: protocol 2, build "plus_one-0123", model "plus_one" 0102030405060708\n' in text
 
 
-def test_kilobytes_go_there_and_back_in_pieces(connect):
+def test_kilobytes_go_there_and_back_in_pieces(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     model = session.describe()[ECHO]
@@ -290,14 +301,14 @@ def test_kilobytes_go_there_and_back_in_pieces(connect):
 
 
 @pytest.mark.slow
-def test_sequence_numbers_may_wrap(connect):
+def test_sequence_numbers_may_wrap(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     for _ in range(SEQUENCE_MODULUS + 10):
         session.stats()
 
 
-def test_end_of_input_ends_the_device_cleanly(device: Path):
+def test_end_of_input_ends_the_device_cleanly(device: Path) -> None:
     line = PipeTransport([str(device)], environment={})
     session = Session(line)
     session.hello()
@@ -305,7 +316,7 @@ def test_end_of_input_ends_the_device_cleanly(device: Path):
     assert line.exit_status == 0
 
 
-def test_a_device_that_dies_says_how(tmp_path: Path):
+def test_a_device_that_dies_says_how(tmp_path: Path) -> None:
     line = PipeTransport(["sh", "-c", "head -c 5 > /dev/null; kill -SEGV $$"])
     with pytest.raises(LineClosedError, match="sh ended: signal SIGSEGV"):
         Session(line, Deadlines(hello_s=10)).hello()

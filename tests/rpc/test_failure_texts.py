@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from fake_line import FakeTransport
 
 from aot.errors import DeployError
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import DType, TensorType
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.frame import Decoder, encode_frame
-from platforms.rpc.messages import PROFILE_ENTRY, Expected, RemoteModel
+from platforms.rpc.messages import PROFILE_ENTRY, Expected, MalformedPayloadError, RemoteModel, unpack_tensor
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import PROTOCOL_VERSION, REPLY_BIT, WRITE_HEADER_BYTES, Message, Notice, Status
 from platforms.rpc.session import Session
@@ -59,7 +63,7 @@ def text_of(talk: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-def test_silence():
+def test_silence() -> None:
     session, line = session_with(lambda request: [])
     assert text_of(session.hello) == (
         "error: device does not answer within 10 s (hello)\n"
@@ -69,7 +73,7 @@ def test_silence():
     assert line.now_s == pytest.approx(10)
 
 
-def test_another_firmwares_text():
+def test_another_firmwares_text() -> None:
     session, line = session_with(lambda request: [])
     line.say(b"Hello from Blinky!\r\n")
     assert text_of(session.hello) == (
@@ -80,7 +84,7 @@ def test_another_firmwares_text():
     )
 
 
-def test_noise_as_from_a_wrong_baud_rate():
+def test_noise_as_from_a_wrong_baud_rate() -> None:
     session, line = session_with(lambda request: [])
     line.say(b"\xf8\x80\x00\x9c\xff\x00")
     assert text_of(session.hello) == (
@@ -92,7 +96,7 @@ def test_noise_as_from_a_wrong_baud_rate():
     )
 
 
-def test_an_older_protocol():
+def test_an_older_protocol() -> Any:
     def answer(request: Packet) -> list[Packet]:
         payload = struct.pack("<HB", 7, 9) + b"kws 3fa2b"
         return [reply_to(request, payload, Status.WRONG_PROTOCOL)]
@@ -107,7 +111,7 @@ def test_an_older_protocol():
     )
 
 
-def test_a_hello_that_is_cut():
+def test_a_hello_that_is_cut() -> None:
     session, _ = session_with(lambda request: [reply_to(request, b"\1\0\5fak")])
     assert text_of(session.hello) == (
         "error: device's reply to hello does not have the expected shape: "
@@ -118,7 +122,7 @@ def test_a_hello_that_is_cut():
 
 
 @pytest.mark.parametrize("payload_bytes", [0, WRITE_HEADER_BYTES])
-def test_a_device_whose_requests_have_no_room_for_data(payload_bytes: int):
+def test_a_device_whose_requests_have_no_room_for_data(payload_bytes: int) -> None:
     session, _ = session_with(lambda request: [reply_to(request, hello_payload(payload_bytes=payload_bytes))])
     assert text_of(session.hello).splitlines()[0] == (
         "error: device's reply to hello does not have the expected shape: "
@@ -127,7 +131,7 @@ def test_a_device_whose_requests_have_no_room_for_data(payload_bytes: int):
 
 
 @pytest.mark.parametrize("count", [0, 3])
-def test_a_profile_with_no_layer_or_too_many(count: int):
+def test_a_profile_with_no_layer_or_too_many(count: int) -> Any:
     def answer(request: Packet) -> list[Packet]:
         entries = struct.pack("<iIBH", 0, 1000, 32, count) + bytes(PROFILE_ENTRY.size * count)
         return greeted(request) or [reply_to(request, entries if request.kind == Message.PROFILE else b"")]
@@ -143,7 +147,7 @@ def test_a_profile_with_no_layer_or_too_many(count: int):
     )
 
 
-def test_a_request_the_firmware_does_not_know():
+def test_a_request_the_firmware_does_not_know() -> Any:
     def answer(request: Packet) -> list[Packet]:
         return greeted(request) or [reply_to(request, b"", Status.UNKNOWN_MESSAGE)]
 
@@ -154,7 +158,7 @@ def test_a_request_the_firmware_does_not_know():
     )
 
 
-def test_a_status_this_side_does_not_know():
+def test_a_status_this_side_does_not_know() -> Any:
     def answer(request: Packet) -> list[Packet]:
         return greeted(request) or [reply_to(request, b"", 99)]
 
@@ -167,14 +171,14 @@ def test_a_status_this_side_does_not_know():
     )
 
 
-def test_a_device_that_falls_silent():
+def test_a_device_that_falls_silent() -> None:
     session, line = session_with(greeted)
     session.hello()
     assert text_of(session.stats).splitlines()[0] == "error: device does not answer within 5 s (stats)"
     assert line.now_s == pytest.approx(5)
 
 
-def test_a_computation_gets_its_own_deadline_and_is_not_hurried():
+def test_a_computation_gets_its_own_deadline_and_is_not_hurried() -> Any:
     asked = []
 
     def answer(request: Packet) -> list[Packet]:
@@ -189,7 +193,7 @@ def test_a_computation_gets_its_own_deadline_and_is_not_hurried():
     assert len(asked) < 70
 
 
-def test_a_device_that_resets_and_stays_silent():
+def test_a_device_that_resets_and_stays_silent() -> Any:
     answers = []
 
     def answer(request: Packet) -> list[Packet]:
@@ -207,7 +211,7 @@ def test_a_device_that_resets_and_stays_silent():
     )
 
 
-def test_a_crash_is_told_from_the_notice_of_the_new_boot():
+def test_a_crash_is_told_from_the_notice_of_the_new_boot() -> Any:
     boots = []
 
     def answer(request: Packet) -> list[Packet]:
@@ -227,7 +231,7 @@ def test_a_crash_is_told_from_the_notice_of_the_new_boot():
     )
 
 
-def test_a_late_notice_of_the_boot_that_hello_knows_is_no_reset():
+def test_a_late_notice_of_the_boot_that_hello_knows_is_no_reset() -> Any:
     def answer(request: Packet) -> list[Packet]:
         late = Packet(Notice.BOOTED, 0, 0, struct.pack("<I", NONCE))
         return greeted(request) or [late, reply_to(request, bytes(12))]
@@ -237,7 +241,7 @@ def test_a_late_notice_of_the_boot_that_hello_knows_is_no_reset():
     assert session.stats().stack_bytes == 0
 
 
-def test_a_reply_of_an_earlier_session_is_not_taken_for_an_answer():
+def test_a_reply_of_an_earlier_session_is_not_taken_for_an_answer() -> Any:
     asked = []
 
     def answer(request: Packet) -> list[Packet]:
@@ -248,3 +252,20 @@ def test_a_reply_of_an_earlier_session_is_not_taken_for_an_answer():
     session, _ = session_with(answer)
     session.hello()
     assert session.stats().stack_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "size", "says"),
+    [
+        (1, 4, ""),
+        (10, 4, "10 is no element type's number"),
+        (1, 5, "int8[1, 4] has 4 bytes, not 5"),
+    ],
+)
+def test_a_tensor_that_cannot_be_is_refused(number: int, size: int, says: str) -> None:
+    payload = struct.pack("<BBIIII", number, 2, 0, size, 1, 4) + b"x"
+    if not says:
+        assert unpack_tensor(payload) == TensorSpec("x", TensorType(DType.I8, (1, 4)))
+        return
+    with pytest.raises(MalformedPayloadError, match=re.escape(says)):
+        unpack_tensor(payload)

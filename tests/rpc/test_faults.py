@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ REPAIRABLE = {
 }
 
 
-def through(faults: Faults, seed: int):
+def through(faults: Faults, seed: int) -> Any:
     def wrap(line: Transport) -> Transport:
         return FaultyTransport(line, faults, seed)
 
@@ -75,19 +76,21 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_ten_runs_with_frames_going_astray_give_ten_right_answers(connect, name):
+def test_ten_runs_with_frames_going_astray_give_ten_right_answers(
+    connect: Callable[..., Any], name: str
+) -> None:
     session = connect(wrap=lambda line: FaultyFramesTransport(line, FRAMES[name], seed=1))
     assert_runs_are_right(session, 10)
 
 
-def test_a_line_that_loses_every_frame_is_named_within_the_deadline(connect):
+def test_a_line_that_loses_every_frame_is_named_within_the_deadline(connect: Callable[..., Any]) -> None:
     lost = FrameFaults(lost=1.0)
     session = connect(wrap=lambda line: FaultyFramesTransport(line, lost, seed=1), deadlines=HURRIED)
     with pytest.raises(DeviceSilentError, match=r"does not answer within 0.5 s \(hello\)"):
         session.hello()
 
 
-def test_the_fault_table_counts_right_answers_and_named_errors(tmp_path: Path):
+def test_the_fault_table_counts_right_answers_and_named_errors(tmp_path: Path) -> None:
     devices = build_devices(tmp_path)
     rows = {
         row.fault: text_of(row, try_out(row, devices))
@@ -105,20 +108,20 @@ def test_the_fault_table_counts_right_answers_and_named_errors(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", REPAIRABLE)
-def test_ten_runs_over_a_bad_line_give_ten_right_answers(connect, name):
+def test_ten_runs_over_a_bad_line_give_ten_right_answers(connect: Callable[..., Any], name: str) -> None:
     assert_runs_are_right(connect(wrap=through(REPAIRABLE[name], seed=1)), 10)
 
 
-def test_two_hundred_runs_over_a_bad_line_give_right_answers(connect):
+def test_two_hundred_runs_over_a_bad_line_give_right_answers(connect: Callable[..., Any]) -> None:
     assert_runs_are_right(connect(wrap=through(REPAIRABLE["flips and losses"], seed=2)), 200)
 
 
 @pytest.mark.slow
-def test_a_thousand_runs_over_a_bad_line_give_right_answers(connect):
+def test_a_thousand_runs_over_a_bad_line_give_right_answers(connect: Callable[..., Any]) -> None:
     assert_runs_are_right(connect(wrap=through(REPAIRABLE["flips and losses"], seed=3)), 1000)
 
 
-def test_a_line_beyond_repair_is_named_within_the_deadline(connect):
+def test_a_line_beyond_repair_is_named_within_the_deadline(connect: Callable[..., Any]) -> None:
     worn = through(Faults(flipped_bits=0.05), seed=4)
     session = connect(wrap=worn, deadlines=HURRIED, is_awake=True)
     with pytest.raises(DeviceSilentError, match=r"does not answer within 0.5 s \(hello\)") as caught:
@@ -144,7 +147,7 @@ class Counted(FaultyTransport):
         super().write(data, deadline_s)
 
 
-def bytes_sent(connect, talk: Callable[[Session], object]) -> int:
+def bytes_sent(connect: Callable[..., Any], talk: Callable[[Session], object]) -> int:
     lines: list[Counted] = []
 
     def counted(line: Transport) -> Transport:
@@ -155,7 +158,7 @@ def bytes_sent(connect, talk: Callable[[Session], object]) -> int:
     return lines[0].sent
 
 
-def test_resets_are_tried_at_every_byte_that_a_session_sends(connect):
+def test_resets_are_tried_at_every_byte_that_a_session_sends(connect: Callable[..., Any]) -> None:
     assert bytes_sent(connect, whole_session) == SESSION_BYTES
     sent = bytes_sent(connect, lambda session: next(sums(session)))
     assert sent + HELLO_BYTES == fault_table.SESSION_BYTES
@@ -169,7 +172,7 @@ def failure_of(session: Session) -> str:
     return ""
 
 
-def assert_reset_is_noticed(connect, position: int) -> None:
+def assert_reset_is_noticed(connect: Callable[..., Any], position: int) -> None:
     """A reset during hello is repaired, one later is named; after either the device answers rightly."""
     session = connect(environment={"RESET_AT_BYTE": str(position)}, deadlines=ONCE, is_awake=True)
     failure = failure_of(session)
@@ -178,13 +181,13 @@ def assert_reset_is_noticed(connect, position: int) -> None:
 
 
 @pytest.mark.parametrize("position", range(1, SESSION_BYTES + 1, 31))
-def test_a_reset_within_a_session_is_noticed(connect, position):
+def test_a_reset_within_a_session_is_noticed(connect: Callable[..., Any], position: int) -> None:
     assert_reset_is_noticed(connect, position)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(1, SESSION_BYTES + 1, 50))
-def test_a_reset_at_every_byte_of_a_session_is_noticed(connect, first):
+def test_a_reset_at_every_byte_of_a_session_is_noticed(connect: Callable[..., Any], first: int) -> None:
     for position in range(first, min(first + 50, SESSION_BYTES + 1)):
         assert_reset_is_noticed(connect, position)
 
@@ -199,7 +202,7 @@ def test_a_reset_at_every_byte_of_a_session_is_noticed(connect, first):
         pytest.param("sleep 60", "check that the board is powered", id="silence"),
     ],
 )
-def test_whatever_is_no_device_is_named_within_the_deadline(program, says):
+def test_whatever_is_no_device_is_named_within_the_deadline(program: str, says: str) -> None:
     session = Session(PipeTransport(["sh", "-c", f"exec {program}"]), HURRIED)
     try:
         with pytest.raises(DeviceSilentError) as caught:
@@ -209,6 +212,6 @@ def test_whatever_is_no_device_is_named_within_the_deadline(program, says):
     assert says in caught.value.hint
 
 
-def test_a_program_that_cannot_be_started_is_named(tmp_path: Path):
+def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     with pytest.raises(LineClosedError, match=r"cannot start .*/missing: No such file or directory"):
         PipeTransport([str(tmp_path / "missing")])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,29 +26,29 @@ VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "frames.json").
 DEVICE = Path(__file__).parent / "device"
 
 
-def named(group: str) -> list:
+def named(group: str) -> list:  # type: ignore[type-arg]
     return [pytest.param(case, id=case["name"]) for case in VECTORS[group]]
 
 
-def outcome(found: list) -> tuple[list[str], int]:
+def outcome(found: list) -> tuple[list[str], int]:  # type: ignore[type-arg]
     packets = [item.hex() for item in found if isinstance(item, bytes)]
     return packets, sum(isinstance(item, Damage) for item in found)
 
 
 @pytest.mark.parametrize("case", named("cobs"))
-def test_cobs_follows_the_vectors_both_ways(case):
+def test_cobs_follows_the_vectors_both_ways(case: Any) -> None:
     data, encoded = bytes.fromhex(case["data"]), bytes.fromhex(case["encoded"])
     assert cobs_encode(data) == encoded
     assert cobs_decode(encoded) == data
 
 
 @pytest.mark.parametrize("case", named("frames"))
-def test_a_packet_becomes_this_frame(case):
+def test_a_packet_becomes_this_frame(case: Any) -> None:
     assert encode_frame(bytes.fromhex(case["packet"])).hex() == case["frame"]
 
 
 @pytest.mark.parametrize("case", named("streams"))
-def test_a_stream_decodes_the_same_whole_and_byte_by_byte(case):
+def test_a_stream_decodes_the_same_whole_and_byte_by_byte(case: Any) -> None:
     stream = bytes.fromhex(case["stream"])
     expected = (case["packets"], case["damaged"])
     assert outcome(Decoder().feed(stream)) == expected
@@ -55,18 +57,18 @@ def test_a_stream_decodes_the_same_whole_and_byte_by_byte(case):
 
 
 @given(st.binary(min_size=8, max_size=1200))
-def test_every_packet_survives_the_way_there_and_back(packet):
+def test_every_packet_survives_the_way_there_and_back(packet: bytes) -> None:
     assert Decoder().feed(encode_frame(packet)) == [packet]
 
 
 @given(st.binary(min_size=8, max_size=300), st.integers(min_value=0), st.integers(1, 255))
-def test_a_changed_byte_never_gives_another_packet(packet, place, change):
+def test_a_changed_byte_never_gives_another_packet(packet: bytes, place: int, change: int) -> None:
     frame = bytearray(encode_frame(packet)[1:-1])
     frame[place % len(frame)] ^= change
     assert decode_frame(bytes(frame)) in (None, packet)
 
 
-def test_an_endless_stream_without_zeros_is_let_go():
+def test_an_endless_stream_without_zeros_is_let_go() -> None:
     decoder = Decoder()
     found = decoder.feed(b"x" * (LONGEST_FRAME + 1))
     assert outcome(found) == ([], 1)
@@ -74,7 +76,7 @@ def test_an_endless_stream_without_zeros_is_let_go():
 
 
 @pytest.mark.cc
-def test_the_device_follows_the_same_vectors(compile_c, tmp_path: Path):
+def test_the_device_follows_the_same_vectors(compile_c: Callable[..., Path], tmp_path: Path) -> None:
     main = tmp_path / "vectors_main.c"
     main.write_text((DEVICE / "vectors_main.c").read_text())
     (tmp_path / "vectors.h").write_text(vectors_header())
@@ -102,7 +104,7 @@ def vectors_header() -> str:
     )
 
 
-def quoted(case: dict) -> str:
+def quoted(case: dict) -> str:  # type: ignore[type-arg]
     return json.dumps(case["name"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.cc
 
 
 @pytest.fixture(scope="module")
-def fuzz(compile_c) -> Path:
+def fuzz(compile_c: Callable[..., Path]) -> Path:
     return compile_c("fuzz", [DEVICE / "fuzz_main.c", DEVICE / "models.c"], "-DSOLDER_SLOT")
 
 
@@ -29,7 +30,7 @@ def run_fuzz(program: Path, seed: int, rounds: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_device_survives_random_frames(fuzz, seed):
+def test_the_device_survives_random_frames(fuzz: Path, seed: int) -> None:
     run_fuzz(fuzz, seed, 5_000)
 
 
@@ -47,7 +48,7 @@ def random_packet(chance: random.Random) -> bytes:
     return packet if chance.random() < 0.5 else bytes(byte & 1 for byte in packet)
 
 
-def test_the_host_finds_every_good_frame_among_mutated_ones_and_nothing_else():
+def test_the_host_finds_every_good_frame_among_mutated_ones_and_nothing_else() -> None:
     chance, decoder = random.Random(5), Decoder()
     for _ in range(HOST_ROUNDS):
         packet = random_packet(chance)
@@ -59,5 +60,5 @@ def test_the_host_finds_every_good_frame_among_mutated_ones_and_nothing_else():
 
 
 @pytest.mark.slow
-def test_the_device_survives_a_million_random_frames(fuzz):
+def test_the_device_survives_a_million_random_frames(fuzz: Path) -> None:
     run_fuzz(fuzz, 4, 1_000_000)

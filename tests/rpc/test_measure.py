@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,18 +20,20 @@ DEEP_BYTES = 16 * 1024
 pytestmark = pytest.mark.cc
 
 
-def test_ticks_add_up_over_many_wraps_and_an_interrupt_is_not_taken_for_the_measuring_itself(compile_c):
+def test_ticks_add_up_over_many_wraps_and_an_interrupt_is_not_taken_for_the_measuring_itself(
+    compile_c: Callable[..., Path],
+) -> None:
     program = compile_c("measure", [DEVICE / "measure_main.c", DEVICE / "models.c"])
     ended = subprocess.run([program], capture_output=True, text=True, timeout=60)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0)
 
 
-def test_no_run_takes_less_than_no_time():
+def test_no_run_takes_less_than_no_time() -> None:
     assert Timing(0, 1_000_000, 32, empty_ticks=30, ticks=(29, 30, 100)).net_ticks == (0, 0, 70)
 
 
 @pytest.fixture
-def plain_device(repo_root: Path, require_tool, tmp_path: Path) -> Path:
+def plain_device(repo_root: Path, require_tool: Callable[..., None], tmp_path: Path) -> Path:
     """Without sanitizers, which have their own ideas about the stack."""
     require_tool("gcc")
     runtime = repo_root / "project_templates" / "common"
@@ -42,7 +45,7 @@ def plain_device(repo_root: Path, require_tool, tmp_path: Path) -> Path:
     return program
 
 
-def test_the_stack_a_run_used_is_seen_and_remembered(plain_device: Path):
+def test_the_stack_a_run_used_is_seen_and_remembered(plain_device: Path) -> None:
     session = Session(PipeTransport([str(plain_device)], environment={}))
     try:
         session.hello()

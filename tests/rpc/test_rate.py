@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -74,7 +75,9 @@ def infer(session: Session) -> bytes:
         pytest.param(FIRST, 1, FIRST, id="none"),
     ],
 )
-def test_both_ends_take_the_fastest_rate_they_share(connect: Connect, most: int, broken: int, taken: int):
+def test_both_ends_take_the_fastest_rate_they_share(
+    connect: Connect, most: int, broken: int, taken: int
+) -> None:
     session = connect(
         wrap=lambda line: RatedLine(line, most), environment={"BROKEN_RATE": str(broken)}, deadlines=PATIENT
     )
@@ -83,13 +86,13 @@ def test_both_ends_take_the_fastest_rate_they_share(connect: Connect, most: int,
     assert infer(session) == b"\2\3\4\5"
 
 
-def test_a_line_without_a_rate_is_left_alone(connect: Connect):
+def test_a_line_without_a_rate_is_left_alone(connect: Connect) -> None:
     session = connect()
     session.hello()
     assert session.raise_rate() == 0
 
 
-def test_the_next_program_finds_the_device_though_it_was_left_at_another_rate(device):
+def test_the_next_program_finds_the_device_though_it_was_left_at_another_rate(device: Path) -> None:
     line = PipeTransport([str(device)], environment={})
     first = Session(RatedLine(line), PATIENT)
     first.hello()
@@ -100,7 +103,7 @@ def test_the_next_program_finds_the_device_though_it_was_left_at_another_rate(de
     second.close()
 
 
-def test_a_device_that_starts_anew_at_its_first_rate_is_noticed(connect: Connect):
+def test_a_device_that_starts_anew_at_its_first_rate_is_noticed(connect: Connect) -> None:
     session = connect(wrap=RatedLine, deadlines=PATIENT)
     session.hello()
     assert session.raise_rate((FASTEST,)) == FASTEST

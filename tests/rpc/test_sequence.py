@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def by_hand(device: Path) -> Iterator[ByHand]:
     talk.line.close()
 
 
-def test_a_repeated_request_gets_the_same_reply_and_is_not_carried_out_again(by_hand: ByHand):
+def test_a_repeated_request_gets_the_same_reply_and_is_not_carried_out_again(by_hand: ByHand) -> None:
     by_hand.ask(2, Message.WRITE, pack_write(PLUS_ONE, 0, 0, b"\1\2\3\4"))
     first = by_hand.ask(3, Message.RUN, pack_run(PLUS_ONE))
     (again,) = by_hand.send(Packet(Message.RUN, 3, by_hand.session, pack_run(PLUS_ONE)), replies=1)
@@ -68,7 +69,7 @@ def test_a_repeated_request_gets_the_same_reply_and_is_not_carried_out_again(by_
     assert by_hand.ask(4, Message.READ, pack_read(PLUS_ONE, 0, 0, 4)).payload == b"\2\3\4\5"
 
 
-def test_a_late_copy_of_an_older_request_is_dropped(by_hand: ByHand):
+def test_a_late_copy_of_an_older_request_is_dropped(by_hand: ByHand) -> None:
     by_hand.ask(2, Message.WRITE, pack_write(PLUS_ONE, 0, 0, b"\1\2\3\4"))
     by_hand.ask(3, Message.WRITE, pack_write(PLUS_ONE, 0, 0, b"\5\6\7\x08"))
     old = Packet(Message.WRITE, 2, by_hand.session, pack_write(PLUS_ONE, 0, 0, b"\1\2\3\4"))
@@ -78,7 +79,7 @@ def test_a_late_copy_of_an_older_request_is_dropped(by_hand: ByHand):
     assert by_hand.ask(6, Message.READ, pack_read(PLUS_ONE, 0, 0, 4)).payload == b"\6\7\x08\x09"
 
 
-def test_a_late_copy_of_the_hello_does_not_begin_the_session_again(by_hand: ByHand):
+def test_a_late_copy_of_the_hello_does_not_begin_the_session_again(by_hand: ByHand) -> None:
     by_hand.ask(2, Message.STATS, b"")
     hello = Packet(Message.HELLO, 1, TOKEN, pack_hello())
     assert by_hand.answers_nothing_to(hello, then=Packet(Message.STATS, 3, by_hand.session))
@@ -87,17 +88,17 @@ def test_a_late_copy_of_the_hello_does_not_begin_the_session_again(by_hand: ByHa
     )
 
 
-def test_a_request_of_another_session_is_refused_with_the_boot_nonce(by_hand: ByHand):
+def test_a_request_of_another_session_is_refused_with_the_boot_nonce(by_hand: ByHand) -> None:
     (reply,) = by_hand.send(Packet(Message.STATS, 2, by_hand.session ^ 1), replies=1)
     assert reply.status == Status.NO_SESSION
     assert int.from_bytes(reply.payload, "little") == by_hand.boot_nonce
 
 
-def test_numbers_may_be_skipped(by_hand: ByHand):
+def test_numbers_may_be_skipped(by_hand: ByHand) -> None:
     assert by_hand.ask(1000, Message.STATS, b"").status == Status.OK
 
 
-def test_a_write_may_go_back_but_not_leave_a_gap(by_hand: ByHand):
+def test_a_write_may_go_back_but_not_leave_a_gap(by_hand: ByHand) -> None:
     write = [(0, b"\1\2"), (1, b"\7"), (3, b"\7"), (2, b"\3\4")]
     statuses = [
         by_hand.ask(2 + i, Message.WRITE, pack_write(PLUS_ONE, 0, offset, data)).status
@@ -108,7 +109,7 @@ def test_a_write_may_go_back_but_not_leave_a_gap(by_hand: ByHand):
     assert by_hand.ask(11, Message.READ, pack_read(PLUS_ONE, 0, 0, 4)).payload == b"\2\x08\4\5"
 
 
-def test_our_own_words_on_an_echoing_line_are_not_answered(by_hand: ByHand):
+def test_our_own_words_on_an_echoing_line_are_not_answered(by_hand: ByHand) -> None:
     for kind in (Notice.BOOTED, Notice.DAMAGED, Message.STATS | REPLY_BIT):
         echo = Packet(kind, 9, by_hand.session)
         assert by_hand.answers_nothing_to(echo, then=Packet(Message.STATS, 20 + kind, by_hand.session))
@@ -130,7 +131,9 @@ def test_our_own_words_on_an_echoing_line_are_not_answered(by_hand: ByHand):
         pytest.param(Message.RESET, b"\7", Status.OUT_OF_RANGE, id="reset of what"),
     ],
 )
-def test_a_wrong_request_is_refused_by_name(by_hand: ByHand, message, payload, status):
+def test_a_wrong_request_is_refused_by_name(
+    by_hand: ByHand, message: Any, payload: bytes, status: Any
+) -> None:
     (reply,) = by_hand.send(Packet(message, 2, by_hand.session, payload), replies=1)
     assert Status(reply.status) is status
     assert reply.payload == b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ pytestmark = pytest.mark.arm
 
 
 @pytest.mark.parametrize("optimize", ["-Os", "-O2"])
-def test_the_runtime_fits_its_budget(require_tool, tmp_path: Path, optimize: str):
+def test_the_runtime_fits_its_budget(
+    require_tool: Callable[..., None], tmp_path: Path, optimize: str
+) -> None:
     require_tool("arm-none-eabi-gcc", "arm-none-eabi-size")
     size = runtime_size(tmp_path, optimize)
     assert size.code_bytes <= CODE_BYTES == 6 * 1024

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from benchmarks.line import LEAST_SHARE, CountingTransport, write_share
@@ -10,7 +13,7 @@ from platforms.transport.base import Transport
 pytestmark = pytest.mark.cc
 
 
-def test_writes_of_four_kilobytes_use_85_percent_of_the_line(connect):
+def test_writes_of_four_kilobytes_use_85_percent_of_the_line(connect: Callable[..., Any]) -> Any:
     lines: list[CountingTransport] = []
 
     def counted(line: Transport) -> Transport:

@@ -9,7 +9,9 @@ import random
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_line import FakeTransport
@@ -30,7 +32,7 @@ LATE_S = 30.0
 
 
 @pytest.fixture
-def terminal():
+def terminal() -> Iterator[Any]:
     """A pseudo terminal: the file descriptor of our end, and the path of the other."""
     ours, theirs = pty.openpty()
     yield ours, Path(os.ttyname(theirs))
@@ -38,7 +40,7 @@ def terminal():
     os.close(theirs)
 
 
-def test_a_pipe_carries_bytes_both_ways():
+def test_a_pipe_carries_bytes_both_ways() -> None:
     line = PipeTransport(["cat"])
     line.write(b"\0\1\xff", LATE_S)
     assert line.read(100, LATE_S) == b"\0\1\xff"
@@ -47,20 +49,20 @@ def test_a_pipe_carries_bytes_both_ways():
     line.close()
 
 
-def test_a_program_that_ignores_the_end_of_its_input_is_ended():
+def test_a_program_that_ignores_the_end_of_its_input_is_ended() -> None:
     line = PipeTransport(["sleep", "1000"])
     line.close()
     assert line.exit_status == -15
 
 
-def test_a_program_that_takes_no_bytes_is_named():
+def test_a_program_that_takes_no_bytes_is_named() -> None:
     line = PipeTransport(["sleep", "1000"])
     with pytest.raises(LineStuckError, match=r"sleep took no more bytes for 0.01 s"):
         line.write(bytes(1 << 20), SOON_S)
     line.close()
 
 
-def test_the_end_of_a_program_is_told_with_its_status():
+def test_the_end_of_a_program_is_told_with_its_status() -> None:
     line = PipeTransport(["sh", "-c", "echo last words; exit 3"])
     assert line.read(100, LATE_S) == b"last words\n"
     with pytest.raises(LineClosedError, match="sh ended: exit status 3"):
@@ -71,11 +73,11 @@ def test_the_end_of_a_program_is_told_with_its_status():
 @pytest.mark.parametrize(
     ("code", "words"), [(0, "exit status 0"), (-11, "signal SIGSEGV"), (-99, "signal 99")]
 )
-def test_endings_in_words(code, words):
+def test_endings_in_words(code: int, words: str) -> None:
     assert ending(code) == words
 
 
-def test_a_socket_carries_bytes_both_ways_and_tells_its_end():
+def test_a_socket_carries_bytes_both_ways_and_tells_its_end() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         line = SocketTransport("127.0.0.1", server.getsockname()[1])
         other, _ = server.accept()
@@ -89,14 +91,14 @@ def test_a_socket_carries_bytes_both_ways_and_tells_its_end():
         line.close()
 
 
-def test_a_port_where_nobody_listens_is_named():
+def test_a_port_where_nobody_listens_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(LineClosedError, match=f"cannot connect to 127.0.0.1:{port}"):
         SocketTransport("127.0.0.1", port)
 
 
-def test_a_pty_carries_all_bytes_untouched(terminal):
+def test_a_pty_carries_all_bytes_untouched(terminal: Any) -> None:
     ours, path = terminal
     line = PtyTransport(path)
     every_byte = bytes(range(256))
@@ -111,12 +113,12 @@ def test_a_pty_carries_all_bytes_untouched(terminal):
     line.close()
 
 
-def test_a_missing_pty_is_named(tmp_path: Path):
+def test_a_missing_pty_is_named(tmp_path: Path) -> None:
     with pytest.raises(LineClosedError, match="No such file or directory"):
         PtyTransport(tmp_path / "pty")
 
 
-def test_a_serial_port_carries_all_bytes_untouched(terminal):
+def test_a_serial_port_carries_all_bytes_untouched(terminal: Any) -> None:
     ours, path = terminal
     line = SerialTransport(str(path), 115200)
     line.write(b"\x00\x03\r\n\xff", LATE_S)
@@ -131,7 +133,7 @@ def test_a_serial_port_carries_all_bytes_untouched(terminal):
     line.close()
 
 
-def test_a_serial_port_in_use_names_the_process_that_has_it(terminal):
+def test_a_serial_port_in_use_names_the_process_that_has_it(terminal: Any) -> None:
     _, path = terminal
     held = SerialTransport(str(path), 115200)
     script = (
@@ -154,7 +156,7 @@ def test_a_serial_port_in_use_names_the_process_that_has_it(terminal):
     SerialTransport(str(path), 115200).close()
 
 
-def test_a_serial_port_that_another_program_locked_is_busy(terminal):
+def test_a_serial_port_that_another_program_locked_is_busy(terminal: Any) -> None:
     serial = pytest.importorskip("serial")
     _, path = terminal
     foreign = serial.Serial(str(path), exclusive=True)
@@ -172,12 +174,12 @@ def test_a_serial_port_that_another_program_locked_is_busy(terminal):
         ("/etc", "this is a folder"),
     ],
 )
-def test_what_is_no_serial_port_is_told(name: str, why: str):
+def test_what_is_no_serial_port_is_told(name: str, why: str) -> None:
     with pytest.raises(LineClosedError, match=f"cannot open {name}: {why}"):
         SerialTransport(name, 115200)
 
 
-def test_a_trace_has_a_line_for_every_packet_and_for_garbage():
+def test_a_trace_has_a_line_for_every_packet_and_for_garbage() -> None:
     request = Packet(Message.WRITE, 7, 0xABC, b"\1\2")
     reply = Packet(Message.WRITE | REPLY_BIT, 7, 0xABC, bytes(40), Status.OUT_OF_RANGE)
     line = FakeTransport(lambda data: b"boot\n" + encode_frame(reply.pack()))
@@ -193,7 +195,7 @@ def test_a_trace_has_a_line_for_every_packet_and_for_garbage():
     ]
 
 
-def test_an_unknown_kind_is_traced_by_number():
+def test_an_unknown_kind_is_traced_by_number() -> None:
     assert str(Packet(0x33, 1, 2)) == "unknown 0x33 #1 session 00000002 0 B"
 
 
@@ -208,11 +210,11 @@ def test_an_unknown_kind_is_traced_by_number():
         pytest.param(Faults(flipped_bits=1), bytes(255 - byte for byte in b"abcdef"), id="all bits flipped"),
     ],
 )
-def test_each_kind_of_damage_does_what_it_says(faults, expected):
+def test_each_kind_of_damage_does_what_it_says(faults: Any, expected: Any) -> None:
     assert damage(b"abcdef", faults, random.Random(1)) == expected
 
 
-def test_damage_is_the_same_for_the_same_seed():
+def test_damage_is_the_same_for_the_same_seed() -> None:
     faults = Faults(flipped_bits=0.01, dropped=0.05, duplicated=0.05)
     first = damage(bytes(1000), faults, random.Random("seed"))
     assert damage(bytes(1000), faults, random.Random("seed")) == first

@@ -1,45 +1,69 @@
-"""Many compiled models in one shared library of this computer, so that a thousand take one compiler run."""
+"""Many compiled models in a few shared libraries of this computer: a compiler run makes sixty of them."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from aot.target import Target
 from codegen.model import CompiledModel
 from platforms.shared_library import HostModel
 from platforms.templates import template_text
+from platforms.toolchains import find_toolchain
 
-_FLAGS = ("-std=c99", "-O0", "-fPIC", "-w")
-_LINES = 60  # files of models to a compiler run: a run costs as much as a few small models
+_FLAGS = ("-std=c99", "-fPIC", "-shared", "-w", "-fno-sanitize=all")  # zig checks unless it is told not to
+_MODELS_A_RUN = 60  # a compiler run costs as much as a few small models
+_WEIGHTS = "_weights.c"
 
 
 def build_batch(models: Mapping[str, CompiledModel], folder: Path) -> Mapping[str, HostModel]:
-    """Each model by its C name, which must be its own."""
+    """Each model by its C name, which must be its own, compiled by gcc as fast as it can."""
+    libraries = build_libraries(models, folder, "gcc", "-O0")
+    return {name: HostModel(libraries[name], name) for name in models}
+
+
+def build_libraries(
+    models: Mapping[str, CompiledModel], folder: Path, compiler: str, level: str
+) -> Mapping[str, Path]:
+    """The library that each model is in. Weights are compiled apart from code that reads them, as they are
+    for a user, so that a compiler sees no more of them there than their declarations."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "solder_model.h").write_text(template_text("common", "solder_model.h"), encoding="utf-8")
-    sources = [_written(model, folder) for model in models.values()]
-    groups = [sources[i : i + _LINES] for i in range(0, len(sources), _LINES)]
+    argv = (*find_toolchain(Target("host"), compiler).argv, *_FLAGS, level)
+    groups = {f"batch_{number}.so": group for number, group in enumerate(_groups(list(models.values())))}
+    files = {library: list(_written(group, folder)) for library, group in groups.items()}
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda group: _gcc([*_FLAGS, "-c", *group], folder), groups))
-    _gcc(
-        ["-shared", *(source.replace(".all.c", ".all.o") for source in sources), "-o", "batch.so", "-lm"],
-        folder,
-    )
-    return {name: HostModel(folder / "batch.so", name) for name in models}
+        list(pool.map(lambda library: _run([*argv, *files[library], "-o", library, "-lm"], folder), groups))
+    return {model.name: folder / library for library, group in groups.items() for model in group}
 
 
-def _written(model: CompiledModel, folder: Path) -> str:
-    """One file that includes the model's others: their static functions meet nobody else's."""
-    for name, text in model.sources.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    files = sorted(name for name in model.sources if name.endswith(".c"))
-    whole = f"{model.name}.all.c"
-    (folder / whole).write_text("".join(f'#include "{name}"\n' for name in files), encoding="utf-8")
-    return whole
+def _groups(models: Sequence[CompiledModel]) -> Iterator[Sequence[CompiledModel]]:
+    for start in range(0, len(models), _MODELS_A_RUN):
+        yield models[start : start + _MODELS_A_RUN]
 
 
-def _gcc(arguments: list[str], folder: Path) -> None:
-    done = subprocess.run(["gcc", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+def _written(models: Sequence[CompiledModel], folder: Path) -> Iterator[str]:
+    """The files to compile: one for the weights of all, and one for the code of each, whose static functions
+    meet nobody else's."""
+    weights = []
+    for model in models:
+        for name, text in model.sources.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        files = sorted(name for name in model.sources if name.endswith(".c"))
+        weights += [name for name in files if name.endswith(_WEIGHTS)]
+        yield _including(
+            [name for name in files if not name.endswith(_WEIGHTS)], f"{model.name}.all.c", folder
+        )
+    yield _including(weights, f"{models[0].name}.weights.c", folder)
+
+
+def _including(files: Sequence[str], name: str, folder: Path) -> str:
+    (folder / name).write_text("".join(f'#include "{file}"\n' for file in files), encoding="utf-8")
+    return name
+
+
+def _run(argv: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:3000]

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Array
+from platforms.shared_library import HostModel
 
 SUITES = ("tflm_kernels", "seanet_16x8", "mlperf_layers_int8", "small_graphs", "litert_ops")
 MODES = {"tflm": ("out_",), "litert-ref": ("litert_ref_out_", "out_")}  # the first that is stored counts
@@ -46,17 +47,35 @@ def _of(folder: Path) -> Iterator[SuiteCase]:
             yield SuiteCase(folder.name, row["name"], row["op"], folder / f"{row['name']}.tflite")
 
 
-def samples(graph: Graph, data: Mapping[str, Array], mode: str) -> Iterator[tuple[list[Array], list[Array]]]:
-    """Inputs and expected outputs in the graph's order, one sample after the other."""
-    keys = [expected_key(data, mode, number) for number in range(len(graph.outputs))]
-    ranks = [graph.types[name].rank for name in graph.inputs]
-    inputs = [data[f"in_{number}"] for number in range(len(ranks))]
-    outputs = [data[key] for key in keys]
-    if all(x.ndim == rank for x, rank in zip(inputs, ranks, strict=True)):
+def why_wrong(library: Path, name: str, case: SuiteCase, mode: str) -> str:
+    """Runs the case's model of that C name: which result is not the stored one, or nothing."""
+    host = HostModel(library, name)
+    host.arenas[0][:] = 0xA5
+    host.reset()
+    for number, (inputs, wanted) in enumerate(samples(host, case.data(), mode)):
+        made = host.run(inputs)
+        for output, array in wanted.items():
+            if not is_right(made[output], array):
+                return f'output "{output}" of sample {number}'
+    return ""
+
+
+def samples(
+    host: HostModel, data: Mapping[str, Array], mode: str
+) -> Iterator[tuple[Mapping[str, Array], Mapping[str, Array]]]:
+    """Inputs and expected outputs by name, one sample after the other."""
+    inputs = {tensor.name: data[f"in_{number}"] for number, tensor in enumerate(host.inputs)}
+    outputs = {
+        tensor.name: data[expected_key(data, mode, number)] for number, tensor in enumerate(host.outputs)
+    }
+    if all(inputs[tensor.name].ndim == len(tensor.shape) for tensor in host.inputs):
         yield inputs, outputs  # a single one, without a dimension for samples
         return
-    for sample in range(len(inputs[0])):
-        yield [x[sample] for x in inputs], [y[sample] for y in outputs]
+    for sample in range(len(next(iter(inputs.values())))):
+        yield (
+            {name: x[sample] for name, x in inputs.items()},
+            {name: y[sample] for name, y in outputs.items()},
+        )
 
 
 def expected_key(data: Mapping[str, Array], mode: str, number: int) -> str:
@@ -77,5 +96,5 @@ def is_right(made: Array, wanted: Array) -> bool:
     both = made == wanted  # infinities too
     largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0)
     with np.errstate(invalid="ignore"):
-        near = np.abs(made - wanted) <= NEAR * max(largest, 1e-30)
+        near = np.abs(made - wanted) <= NEAR * max(largest, 1e-30)  # type: ignore[operator]
     return bool((both | near | (np.isnan(made) & np.isnan(wanted))).all())

@@ -14,16 +14,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from suite_batch import build_batch
-from suite_cases import SuiteCase, is_right, modes, samples, suite_cases
+from apart import Apart, CrashedError
+from suite_batch import build_libraries
+from suite_cases import SuiteCase, modes, suite_cases, why_wrong
 
 from aot.errors import DeployError
 from aot.frontend.load import load_model
-from aot.ir.graph import Graph
 from aot.target import Target
-from codegen.compile import compile_graph
-from codegen.model import CompiledModel, CompileOptions
-from platforms.shared_library import HostModel
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
 
 RIGHT, REFUSED, WRONG = "right", "refused", "wrong"
 
@@ -37,16 +38,17 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _Job:
+class CompiledCase:
+    """A case that is compiled to C in one mode."""
+
     case: SuiteCase
     mode: str
-    graph: Graph
     model: CompiledModel
 
 
-def run_suite(cases: Sequence[SuiteCase], folder: Path) -> list[Outcome]:
-    """An outcome for each case and each mode that it has results for."""
-    jobs: list[_Job] = []
+def compile_suite(cases: Iterable[SuiteCase]) -> tuple[list[CompiledCase], list[Outcome]]:
+    """A job for each case and each mode that it has results for, and how those ended that are none."""
+    jobs: list[CompiledCase] = []
     outcomes: list[Outcome] = []
     for case in cases:
         for mode in modes(case.data()):
@@ -56,26 +58,30 @@ def run_suite(cases: Sequence[SuiteCase], folder: Path) -> list[Outcome]:
                 outcomes.append(Outcome(case, mode, REFUSED, error.what))
             except Exception as error:  # a crash is an outcome too, and must not hide the others
                 outcomes.append(Outcome(case, mode, WRONG, f"crash: {error!r}"))
-    hosts = build_batch({job.model.name: job.model for job in jobs}, folder)
-    return outcomes + [_checked(job, hosts[job.model.name]) for job in jobs]
+    return jobs, outcomes
 
 
-def _compiled(case: SuiteCase, mode: str, name: str) -> _Job:
+def run_jobs(jobs: Sequence[CompiledCase], folder: Path, compiler: str, level: str) -> list[Outcome]:
+    """An outcome for each job, built by that compiler of this computer with that level, such as "-Os"."""
+    libraries = build_libraries({job.model.name: job.model for job in jobs}, folder, compiler, level)
+    with Apart() as apart:
+        return [_outcome(job, libraries[job.model.name], apart) for job in jobs]
+
+
+def _compiled(case: SuiteCase, mode: str, name: str) -> CompiledCase:
     graph = load_model(case.path, mode)
-    model = compile_graph(graph, Target("host"), CompileOptions(), case.path.name, "00" * 32, name)
-    return _Job(case, mode, graph, model)
+    model = compile_job(
+        Job(ImportedModel(graph, case.path.name, "00" * 32, name), Target("host"), CompileOptions())
+    )
+    return CompiledCase(case, mode, model)
 
 
-def _checked(job: _Job, host: HostModel) -> Outcome:
-    names = job.graph.inputs, job.graph.outputs
-    host.arenas[0][:] = 0xA5
-    host.reset()
-    for number, (inputs, wanted) in enumerate(samples(job.graph, job.case.data(), job.mode)):
-        made = host.run(dict(zip(names[0], inputs, strict=True)))
-        for name, array in zip(names[1], wanted, strict=True):
-            if not is_right(made[name], array):
-                return Outcome(job.case, job.mode, WRONG, f'output "{name}" of sample {number}')
-    return Outcome(job.case, job.mode, RIGHT)
+def _outcome(job: CompiledCase, library: Path, apart: Apart) -> Outcome:
+    try:
+        why = apart.call(why_wrong, library, job.model.name, job.case, job.mode)
+    except CrashedError:
+        why = "crash of the compiled code"
+    return Outcome(job.case, job.mode, WRONG if why else RIGHT, why)
 
 
 def counts_of(outcomes: Iterable[Outcome]) -> dict[str, Counter[str]]:
@@ -112,7 +118,8 @@ def main(words: list[str]) -> None:
     shared = Path(__file__).resolve().parents[3] / "shared"
     cases = [c for c in suite_cases(shared) if not words or any(w in f"{c.suite}/{c.name}" for w in words)]
     with tempfile.TemporaryDirectory() as folder:
-        outcomes = run_suite(cases, Path(folder))
+        jobs, outcomes = compile_suite(cases)
+        outcomes += run_jobs(jobs, Path(folder), "gcc", "-O0")
     if as_json:
         sys.stdout.write(counts_text(counts_of(outcomes)))
         return

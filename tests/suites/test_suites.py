@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from suite_cases import is_right, suite_cases
-from suite_run import REFUSED, RIGHT, WRONG, counts_of, run_suite
+from suite_run import REFUSED, RIGHT, WRONG, CompiledCase, Outcome, compile_suite, counts_of, run_jobs
 
 from deploy.op_facts import suite_counts
 
 REFUSED_AT_MOST = 13
+COMPILERS = (
+    ("gcc", "-Os"),
+    ("clang", "-Os"),
+    ("zig", "-O2"),
+)  # the other levels: tests/whole/test_compilers.py
+
+
+@pytest.fixture(scope="module")
+def compiled(shared_dir: Path) -> tuple[Sequence[CompiledCase], Sequence[Outcome]]:
+    return compile_suite(suite_cases(shared_dir))
 
 
 @pytest.mark.cc
 @pytest.mark.slow
+@pytest.mark.parametrize(("compiler", "level"), COMPILERS)
 def test_no_case_is_wrong_and_few_are_refused(
-    shared_dir: Path, tmp_path: Path, require_tool: Callable[..., None]
+    compiler: str,
+    level: str,
+    compiled: tuple[Sequence[CompiledCase], Sequence[Outcome]],
+    tmp_path: Path,
+    require_tool: Callable[..., None],
+    require_package: Callable[..., None],
 ) -> None:
-    require_tool("gcc")
-    outcomes = run_suite(suite_cases(shared_dir), tmp_path)
+    if compiler == "zig":
+        require_package("ziglang")
+    else:
+        require_tool(compiler)
+    jobs, refused = compiled
+    outcomes = [*refused, *run_jobs(jobs, tmp_path, compiler, level)]
     assert [(o.case.name, o.mode, o.why) for o in outcomes if o.verdict == WRONG] == []
     assert len([o for o in outcomes if o.verdict == REFUSED]) <= REFUSED_AT_MOST
     counts = counts_of(outcomes)
@@ -32,14 +52,14 @@ def test_no_case_is_wrong_and_few_are_refused(
 @pytest.mark.parametrize(
     ("made", "wanted", "right"),
     [
-        (np.int8([1, 2]), np.int8([1, 2]), True),
-        (np.int8([1, 3]), np.int8([1, 2]), False),
-        (np.int16([1, 2]), np.int8([1, 2]), False),
-        (np.int8([1]), np.int8([1, 1]), False),
-        (np.float32([100, 1e-4]), np.float32([100, 0]), True),
-        (np.float32([100, 1e-2]), np.float32([100, 0]), False),
-        (np.float32([np.inf, np.nan]), np.float32([np.inf, np.nan]), True),
-        (np.float32([np.nan]), np.float32([1]), False),
+        (np.array([1, 2], np.int8), np.array([1, 2], np.int8), True),
+        (np.array([1, 3], np.int8), np.array([1, 2], np.int8), False),
+        (np.array([1, 2], np.int16), np.array([1, 2], np.int8), False),
+        (np.array([1], np.int8), np.array([1, 1], np.int8), False),
+        (np.array([100, 1e-4], np.float32), np.array([100, 0], np.float32), True),
+        (np.array([100, 1e-2], np.float32), np.array([100, 0], np.float32), False),
+        (np.array([np.inf, np.nan], np.float32), np.array([np.inf, np.nan], np.float32), True),
+        (np.array([np.nan], np.float32), np.array([1], np.float32), False),
     ],
 )
 def test_integers_are_right_in_every_bit_and_reals_near_the_largest(

@@ -11,7 +11,6 @@ import pytest
 from nests import mean_the_same
 
 from aot.ir.types import DType
-from boards.load import load_board
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -30,6 +29,7 @@ from codegen.loops.ir import (
 )
 from codegen.loops.sketches import apply, nest_of
 from platforms.base import platform_of
+from platforms.board_files import load_board
 from platforms.tuning.auto import auto_task, schedule_text
 from platforms.tuning.image_bench import ImageBench
 from platforms.tuning.trial import Candidate, MeasureChoices
@@ -76,7 +76,7 @@ NESTS = {"matmul": matmul, "conv": conv, "pool3": partial(pool, 3), "pool5": par
 
 @pytest.mark.parametrize("name", NESTS)
 def test_every_schedule_means_the_same_as_its_nest(name: str) -> None:
-    proc = NESTS[name]()
+    proc = NESTS[name]()  # type: ignore[operator]
     nest, points = nest_of(proc), auto_task(proc).task.space.points
     assert nest is not None
     assert len(points) > 100
@@ -122,10 +122,10 @@ def test_the_search_beats_the_naive_nest_twice_over(
     name: str, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
-    auto, board = auto_task(NESTS[name]()), load_board("mps2-an386")
+    auto, board = auto_task(NESTS[name]()), load_board("mps2-an386")  # type: ignore[operator]
     task = auto.task
     tuner = make_tuner("ga", task.space, 0)
-    with closing(ImageBench(board, platform_of(board), tmp_path, MeasureChoices())) as bench:
+    with closing(ImageBench(board, platform_of(board), tmp_path, MeasureChoices())) as bench:  # type: ignore[arg-type]
 
         def costs(points: list[dict[str, int]]) -> list[int]:
             outcomes = bench.measure(task, auto.experiment, [Candidate(p, task.kernel(p)) for p in points])

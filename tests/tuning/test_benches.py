@@ -11,14 +11,13 @@ import pytest
 from graphs import GRAPHS
 
 import deploy.demo
-from aot.frontend.load import load_model
-from aot.passes.pipeline import run_pipeline
-from boards.load import load_board
-from codegen.instr.instruction import Instruction
+from codegen.fit.plan_job import plan_job
+from codegen.job import ImportedModel, Job, read_job
 from codegen.kernels.kernel import Kernel
-from codegen.loops.ir import Invoke
-from codegen.model import CompileOptions
+from codegen.loops.ir import Instruction, Invoke
+from codegen.options import CompileOptions
 from platforms.base import platform_of
+from platforms.board_files import load_board
 from platforms.rpc.messages import Slot
 from platforms.rpc.session import Session
 from platforms.tuning.image_bench import ImageBench
@@ -52,11 +51,11 @@ class Trial:
 
 @pytest.fixture(scope="module")
 def trial() -> Trial:
-    graph = run_pipeline(load_model(DIGITS, "tflm"))
-    tasks, lowered = tasks_of(graph, BOARD.target, CompileOptions())
+    planned = plan_job(read_job(DIGITS, BOARD.target, CompileOptions()))
+    task, graph = tasks_of(planned)[0], planned.graph
     rng = np.random.default_rng(4)
     inputs = {v: rng.integers(-128, 128, graph.types[v].shape).astype(np.int8) for v in graph.inputs}
-    return Trial(tasks[0], experiment_of(tasks[0], lowered, graph, inputs))
+    return Trial(task, experiment_of(task, planned, inputs))
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def measure(
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
 
     def run(name: str, kernels: Sequence[Kernel]) -> list[Outcome]:
-        bench = BENCHES[name](BOARD, platform_of(BOARD), tmp_path, CHOICES)
+        bench = BENCHES[name](BOARD, platform_of(BOARD), tmp_path, CHOICES)  # type: ignore[arg-type]
         try:
             return bench.measure(trial.task, trial.experiment, [Candidate({}, k) for k in kernels])
         finally:
@@ -79,13 +78,13 @@ def test_a_convolution_that_makes_a_sum_is_measured(
     require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
-    graph = run_pipeline(GRAPHS["residual"]())
-    tasks, lowered = tasks_of(graph, BOARD.target, CompileOptions())
-    task = next(task for task in tasks if task.op == "conv2d+add")
+    graph = GRAPHS["residual"]()
+    planned = plan_job(Job(ImportedModel(graph, "residual", "", "residual"), BOARD.target, CompileOptions()))
+    task = next(task for task in tasks_of(planned) if task.op == "conv2d+add")
     inputs = {"x": np.random.default_rng(5).integers(-128, 128, graph.types["x"].shape).astype(np.int8)}
-    bench = ImageBench(BOARD, platform_of(BOARD), tmp_path, CHOICES)
+    bench = ImageBench(BOARD, platform_of(BOARD), tmp_path, CHOICES)  # type: ignore[arg-type]
     candidate = Candidate({}, task.kernel(task.space.default))
-    (outcome,) = bench.measure(task, experiment_of(task, lowered, graph, inputs), [candidate])
+    (outcome,) = bench.measure(task, experiment_of(task, planned, inputs), [candidate])
     bench.close()
     assert outcome.ticks
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import deploy.demo
-from aot.frontend.load import load_model
-from aot.passes.pipeline import run_pipeline
-from boards.load import load_board
-from codegen.model import CompileOptions
+from codegen.fit.plan_job import plan_job
+from codegen.job import read_job
+from codegen.options import CompileOptions
+from platforms.board_files import load_board
 from platforms.tuning.candidates import Batch, batch_of
 from platforms.tuning.tasks import experiment_of, tasks_of
 from platforms.tuning.trial import MeasureChoices
@@ -30,11 +30,10 @@ POINTS = (
 
 @pytest.fixture(scope="module")
 def batch() -> Batch:
-    graph = run_pipeline(load_model(DIGITS, "tflm"))
-    tasks, lowered = tasks_of(graph, load_board("mps2-an386").target, CompileOptions())
-    (task,) = [task for task in tasks if task.name == TASK]
-    inputs = {v: np.zeros(graph.types[v].shape, np.int8) for v in graph.inputs}
-    experiment = experiment_of(task, lowered, graph, inputs)
+    planned = plan_job(read_job(DIGITS, load_board("mps2-an386").target, CompileOptions()))
+    (task,) = [task for task in tasks_of(planned) if task.name == TASK]
+    inputs = {v: np.zeros(planned.graph.types[v].shape, np.int8) for v in planned.graph.inputs}
+    experiment = experiment_of(task, planned, inputs)
     kernels = [task.kernel(point) for point in POINTS]
     return batch_of(task, experiment, kernels, MeasureChoices(number=1, repeat=1, timeout_s=1.0), len(POINTS))
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from foreground import start_in_foreground
 
 import deploy.demo
 from aot.errors import BoardError
-from boards.load import load_board
-from codegen.tuning_records import read_records
-from platforms.runners.runner import ANYWHERE, Where
+from codegen.kernels.tuning_records import read_records
+from platforms.board_files import load_board
+from platforms.runners.runner import ANY_BOARD, BoardSelector
 from platforms.tuning import farm_jobs
 from platforms.tuning.farm import FarmBench, farm
 from platforms.tuning.trial import MeasureChoices
@@ -44,7 +45,7 @@ pytestmark = [
 def cluster(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Any:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     require_package("distributed")
-    with farm(BOARD, [ANYWHERE, *map(Where, "abc")], "127.0.0.1", 0) as cluster:
+    with farm(BOARD, [ANY_BOARD, *map(BoardSelector, "abc")], "127.0.0.1", 0) as cluster:
         yield cluster
 
 
@@ -94,6 +95,7 @@ def test_every_worker_knows_which_board_is_its_own(cluster: Any) -> None:
     from distributed import Client
 
     with Client(cluster.scheduler_address, set_as_default=False) as client:
+        client.wait_for_workers(4)  # one that died before is started again
         serials = client.run(lambda: os.environ.get(farm_jobs.SERIAL))
     assert sorted(map(str, serials.values())) == ["None", "a", "b", "c"]
 
@@ -132,8 +134,8 @@ def test_a_farm_says_where_it_is_and_ends_at_ctrl_c_without_a_word(
 ) -> None:
     require_package("distributed")
     start = ("-m", "deploy", "farm", "start", "--board", "mps2-an386", "--boards", "2", "--port", "0")
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
-    with subprocess.Popen((sys.executable, *start), **pipes) as it:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    with start_in_foreground((sys.executable, *start), **pipes) as it:
         assert it.stdout is not None
         assert it.stderr is not None
         assert re.fullmatch(r"tcp://127.0.0.1:\d+  2 x mps2-an386\n", it.stdout.readline())

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 import deploy.demo
-from boards.load import load_board
+from codegen.job import read_job
 from codegen.kernels.knobs import Point
-from codegen.model import CompileOptions
-from codegen.tuning_records import TuningRecord
+from codegen.kernels.tuning_records import TuningRecord
+from codegen.options import CompileOptions
 from deploy.tuning import TuneChoices, begin
+from platforms.board_files import load_board
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
 BEST = {"pixels": 1, "channels": 4, "unroll": 2, "weight_bits": 16, "blocks": 1}
@@ -40,7 +41,8 @@ def test_the_best_points_of_the_kind_go_first(
     prior = tmp_path / "prior.jsonl"
     prior.write_text("".join(record.as_line() for record in records))
     choices = TuneChoices(prior=prior, tuner="random", tasks="1")
-    (task,) = begin(DIGITS, load_board("mps2-an386"), CompileOptions(), choices, ()).searches
+    board = load_board("mps2-an386")
+    (task,) = begin(read_job(DIGITS, board.target, CompileOptions()), board, choices, ()).searches
     assert task.task.name.startswith("conv2d_1x1_8_to_24")
     first = task.tuner.propose(3)
     assert first[:2] == [BEST, SECOND]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aot.errors import InputError, OutputError
-from codegen.tuning_records import TuningRecord, read_records
+from codegen.kernels.tuning_records import TuningRecord, read_records
 from platforms.tuning.record_file import RecordFile, merged
 
 RECORD = TuningRecord("conv i16", "cortex-m4", {"pixels": 2}, 90, 100, time="2026-01-01")

@@ -8,8 +8,18 @@ from aot.errors import InputError
 from deploy.tuning import task_numbers
 
 
-def test_numbers_and_ranges_are_taken_in_order() -> None:
-    assert task_numbers("4,1-2", 5) == [1, 2, 4]
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("4,1-2", [1, 2, 4]),
+        ("2-", [2, 3, 4, 5]),
+        ("1, 4 -", [1, 4, 5]),
+        ("5-", [5]),
+        ("3,3-4", [3, 4]),
+    ],
+)
+def test_numbers_and_ranges_are_taken_in_order(text: str, numbers: list[int]) -> None:
+    assert task_numbers(text, 5) == numbers
 
 
 @pytest.mark.parametrize(
@@ -17,7 +27,13 @@ def test_numbers_and_ranges_are_taken_in_order() -> None:
     [
         ("3-1", 'error: tasks "3-1": 3-1 counts downwards\n  hint: write 1-3'),
         ("6", "error: there is no task 6\n  hint: there are tasks 1 to 5; deploy tune --list"),
-        ("x", 'error: tasks "x" are no numbers such as 1,3-5\n  hint: there are tasks 1 to 5'),
+        ("6-", "error: there is no task 6\n  hint: there are tasks 1 to 5; deploy tune --list"),
+        ("0-", "error: there is no task 0\n  hint: there are tasks 1 to 5; deploy tune --list"),
+        ("4-7", "error: there is no task 6\n  hint: there are tasks 1 to 5; deploy tune --list"),
+        ("x", 'error: tasks "x" are no numbers such as 1,3-5 or 2-\n  hint: there are tasks 1 to 5'),
+        ("-2", 'error: tasks "-2" are no numbers such as 1,3-5 or 2-\n  hint: there are tasks 1 to 5'),
+        ("1,,2", 'error: tasks "1,,2" are no numbers such as 1,3-5 or 2-\n  hint: there are tasks 1 to 5'),
+        ("1-2-3", 'error: tasks "1-2-3" are no numbers such as 1,3-5 or 2-\n  hint: there are tasks 1 to 5'),
     ],
 )
 def test_anything_else_is_refused_with_the_way_out(text: str, said: str) -> None:

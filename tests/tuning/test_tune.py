@@ -13,20 +13,26 @@ from tiny_models import residual
 
 import deploy
 import deploy.demo
-from codegen.tuning_records import read_records
+from codegen.kernels.tuning_records import read_records
 
 PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
 M4 = ("--board", "mps2-an386")
 
 
-def test_tasks_are_listed_without_a_board_at_hand(run_deploy: Callable[..., Any]) -> None:
+@pytest.mark.arm
+def test_tasks_are_listed_without_a_board_at_hand(
+    run_deploy: Callable[..., Any], require_tool: Callable[..., None]
+) -> None:
+    """The compiler is asked for its version: records are of one compiler."""
+    require_tool("arm-none-eabi-gcc")
     outcome = run_deploy("tune", DIGITS, *M4, "--list", "--json")
     facts = json.loads(outcome.out)
     assert [task["number"] for task in facts["tasks"]] == list(range(1, len(facts["tasks"]) + 1))
     assert all(task["points"] > 1 and task["tried"] == 0 for task in facts["tasks"])
 
 
+@pytest.mark.arm
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -35,7 +41,13 @@ def test_tasks_are_listed_without_a_board_at_hand(run_deploy: Callable[..., Any]
         (("--list", "--tasks", "1-x"), 'tasks "1-x" are no numbers such as 1,3-5'),
     ],
 )
-def test_wrong_words_are_refused(words: tuple[str, ...], says: str, run_deploy: Callable[..., Any]) -> None:
+def test_wrong_words_are_refused(
+    words: tuple[str, ...],
+    says: str,
+    run_deploy: Callable[..., Any],
+    require_tool: Callable[..., None],
+) -> None:
+    require_tool("arm-none-eabi-gcc")
     outcome = run_deploy("tune", DIGITS, *M4, *words)
     assert outcome.status == 1
     assert says in outcome.err

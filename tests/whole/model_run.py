@@ -16,14 +16,16 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from stored_outputs import furthest
 
 from aot.errors import DeployError
 from aot.frontend.given import Given
 from aot.frontend.load import load_model
 from aot.ir.graph import Array, Graph
 from aot.target import Target
-from codegen.compile import compile_graph
-from codegen.model import CompileOptions
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.options import CompileOptions
 from platforms.shared_library import build
 
 NEAR = 1e-5  # of the largest output, for real numbers
@@ -69,13 +71,13 @@ def lines_of(folder: Path) -> Iterator[Line]:
         try:
             graph, stored = read_model(folder, rounding)
             has_other = rounding == _OTHER and folder.name not in AS_MICRO
-            furthest, samples = _furthest(graph, stored, _LITERT if has_other else "out_")
+            share, samples = _furthest(graph, stored, _LITERT if has_other else "out_")
         except DeployError as error:
             yield Line(folder.name, rounding, REFUSED, why=error.what)
             continue
-        verdict = RIGHT if furthest <= HYBRID.get(folder.name, NEAR) else WRONG
+        verdict = RIGHT if share <= HYBRID.get(folder.name, NEAR) else WRONG
         why = "as tflm" if rounding == _OTHER and folder.name in AS_MICRO else ""
-        yield Line(folder.name, rounding, verdict, furthest, samples, why)
+        yield Line(folder.name, rounding, verdict, share, samples, why)
 
 
 def _roundings(folder: Path) -> Sequence[str]:
@@ -86,28 +88,11 @@ def _roundings(folder: Path) -> Sequence[str]:
 
 
 def _furthest(graph: Graph, stored: Mapping[str, Array], prefix: str) -> tuple[float, int]:
-    """What is not real has to be equal in every bit; samples follow each other as states want it."""
-    model = compile_graph(graph, Target("host"), CompileOptions(), "model", "00" * 32, "model")
+    model = compile_job(
+        Job(ImportedModel(graph, "model", "00" * 32, "model"), Target("host"), CompileOptions())
+    )
     with tempfile.TemporaryDirectory() as name:
-        host, found, count = build(model.sources, Path(name)), 0.0, len(stored["in_0"])
-        for sample in range(count):
-            inputs = {
-                name: stored[f"in_{number}"][sample].astype(graph.types[name].dtype.numpy)
-                for number, name in enumerate(graph.inputs)
-            }
-            made = host.run(inputs)
-            for number, name in enumerate(graph.outputs):
-                wanted = stored.get(f"{prefix}{number}", stored[f"out_{number}"])
-                found = max(found, _distance(made[name], wanted, sample))
-    return found, count
-
-
-def _distance(made: Array, every: Array, sample: int) -> float:
-    wanted = every[sample]
-    if wanted.dtype.kind != "f":
-        return 0.0 if np.array_equal(made.reshape(wanted.shape), wanted) else float("inf")
-    difference = np.abs(made.astype(np.float64).ravel() - wanted.astype(np.float64).ravel()).max(initial=0)
-    return float(difference / max(np.abs(every.astype(np.float64)).max(), 1e-30))
+        return furthest(build(model.sources, Path(name)), stored, prefix)
 
 
 def main(words: Sequence[str]) -> int:

@@ -9,17 +9,16 @@ from math import prod
 import numpy as np
 
 from aot.errors import ModelError
+from aot.frontend.builder import SEE_OPS, GraphBuilder, Names
 from aot.frontend.onnx.stored import Stored
 from aot.frontend.onnx.strides import dense_strides, rearrangement
-from aot.ir.graph import Array, Graph, Node
+from aot.ir.graph import Array, Graph
 from aot.ir.types import DType, Quant, TensorType
-from aot.ops.constraints import violations
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
 
 MAX_NODES = 20_000  # unrolled loops count
-_SEE_OPS = "docs/ops.md lists what each operator supports"
 Order = tuple[int, ...]
 
 
@@ -59,54 +58,54 @@ class Place:
         return ModelError(what, f"at {self.origin}{inner} ({self.file_name})", hint)
 
 
-@dataclass
-class Draft:
-    """What has been read so far."""
+@dataclass(kw_only=True)
+class Draft(GraphBuilder):
+    """What has been read so far. Types of results are inferred; elements move only where an op needs it."""
 
-    file_name: str
-    types: dict[str, TensorType] = field(default_factory=dict)
-    constants: dict[str, Array] = field(default_factory=dict)
-    nodes: list[Node] = field(default_factory=list)
     integers: dict[str, Stored] = field(default_factory=dict)  # of constants that were integers
-    _numbers: dict[str, int] = field(default_factory=dict)
-    _node_names: set[str] = field(default_factory=set)
     _moved: dict[tuple[str, Order, Order], str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        numbers: dict[str, int] = {}
+        self.value_names, self.node_names = Names(numbers), Names(numbers)
+
     def add_input(self, name: str, tensor: TensorType) -> None:
+        self._add(name, tensor)
+
+    def _add(self, name: str, tensor: TensorType) -> None:
+        """A value of exactly that name."""
         self.types[name] = tensor
+        self.value_names.take(name)
 
     def constant(self, array: Array, wish: str, quant: Quant | None = None) -> str:
-        name = self._fresh(wish, self.types)
+        name = self.value_names.unique(wish)
         self.types[name] = TensorType(DType(_DTYPE_OF[array.dtype.name]), array.shape, quant)
         self.constants[name] = array
         return name
 
     def apply(self, place: Place, op: Op, inputs: Sequence[str | None], quant: Quant | None = None) -> str:
         """The name of the op's result; its constraints are checked first."""
-        types = [None if name is None else self.types[name] for name in inputs]
+        types = self.types_of(inputs)
         ((dtype, shape),) = op.infer(types)
         result = TensorType(DType(dtype), shape, quant)
         if 0 in shape:  # whatever it is computed from
             return self.constant(np.zeros(shape, result.dtype.numpy), place.label, quant)
-        for violation in violations(op, types, (result,)):
-            raise place.fail(violation, _SEE_OPS)
-        if all(name is None or name in self.constants for name in inputs):
-            arrays = [None if name is None else self.constants[name] for name in inputs]
-            with np.errstate(all="ignore"):
-                (array,) = op.reference(arrays, types, (result,))
+        violation = self.violation(op, inputs, result)
+        if violation is not None:
+            raise place.fail(violation, SEE_OPS)
+        if self.are_known(inputs):
+            (array,) = self.computed(op, inputs, (result,))
             made = self.constant(np.ascontiguousarray(array).reshape(shape), place.label, quant)
             if isinstance(op, Rearrange | Reshape) and inputs[0] in self.integers:
                 self.integers[made] = self.integers[inputs[0]].moved(
                     lambda a: op.reference([a], types, (result,))[0].reshape(shape)
                 )
             return made
-        name = self._fresh(place.label, self.types)
+        name = self.value_names.unique(place.label)
         self.types[name] = result
         if len(self.nodes) >= MAX_NODES:
             raise place.fail(f"the model has more than {MAX_NODES:,} operations, unrolled loops counted")
-        node_name = self._fresh(place.label, self._node_names)
-        self._node_names.add(node_name)
-        self.nodes.append(Node(node_name, op, tuple(inputs), (name,), place.origin))
+        self.append(place.label, op, inputs, name, place.origin)
         return name
 
     def reshaped(self, place: Place, name: str, shape: Sequence[int]) -> str:
@@ -185,7 +184,7 @@ class Draft:
         made = dict(outputs)
         for wish in outputs:
             if made[wish] != wish and wish in self.types:
-                free = self._fresh(wish, self.types)
+                free = self.value_names.unique(wish)
                 self._rename(wish, free)
                 made = {name: free if value == wish else value for name, value in made.items()}
             self._name_output(wish, made[wish], inputs, made)
@@ -196,17 +195,17 @@ class Draft:
         if made == wish:
             return
         if made in self.constants:
-            self.types[wish], self.constants[wish] = self.types[made], self.constants[made]
+            self._add(wish, self.types[made])
+            self.constants[wish] = self.constants[made]
         elif made in inputs or made in outputs or sum(m == made for m in outputs.values()) > 1:
-            tensor = self.types[wish] = self.types[made]
-            node_name = self._fresh(wish, self._node_names)
-            self._node_names.add(node_name)
-            self.nodes.append(Node(node_name, Reshape(tensor.shape), (made,), (wish,)))
+            self._add(wish, self.types[made])
+            self.append(wish, Reshape(self.types[wish].shape), (made,), wish)
         else:
             self._rename(made, wish)
 
     def _rename(self, old: str, new: str) -> None:
-        self.types[new] = self.types.pop(old)
+        self._add(new, self.types.pop(old))
+        self.value_names.free(old)
         if old in self.constants:
             self.constants[new] = self.constants.pop(old)
         if old in self.integers:
@@ -219,13 +218,6 @@ class Draft:
             )
             for node in self.nodes
         ]
-
-    def _fresh(self, wish: str, taken: Mapping[str, object] | set[str]) -> str:
-        name = wish
-        while name in taken:
-            self._numbers[wish] = self._numbers.get(wish, 1) + 1
-            name = f"{wish}#{self._numbers[wish]}"
-        return name
 
 
 _DTYPE_OF = {dtype.numpy.name: dtype.value for dtype in DType}

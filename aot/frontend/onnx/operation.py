@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import onnx
@@ -23,15 +23,9 @@ from aot.ops.rearrange import Loops
 _AGAIN = "get or export the file again"
 
 
-class Runner(Protocol):
-    """What runs other nodes on behalf of one: expansions and unrolled bodies."""
-
-    def run(
-        self, node: NodeProto, operands: Sequence[Item | None], place: Place
-    ) -> tuple[Item | None, ...]: ...
-    def run_graph(
-        self, graph: onnx.GraphProto, operands: Sequence[Item], place: Place
-    ) -> tuple[Item, ...]: ...
+# Run other nodes on behalf of one: expansions, and unrolled bodies.
+RunNode = Callable[[NodeProto, Sequence[Item | None], Place], tuple[Item | None, ...]]
+RunGraph = Callable[[onnx.GraphProto, Sequence[Item], Place], tuple[Item, ...]]
 
 
 @dataclass(frozen=True)
@@ -43,8 +37,8 @@ class Operator:
     operands: tuple[Item | None, ...]
     draft: Draft
     place: Place
-    runner: Runner
-    mode: str  # of rounding
+    run: RunNode
+    run_graph: RunGraph
 
     def fail(self, what: str, hint: str = "") -> ModelError:
         return self.place.fail(what, hint)
@@ -227,9 +221,7 @@ class Operator:
         """The first results, each of which there must be."""
         names = [f"made{number}" for number in range(count)]
         node = onnx.helper.make_node(op_type, [""] * len(operands), names, **attributes)
-        made = [
-            value for value in self.runner.run(node, operands, self.place)[:count] if isinstance(value, Value)
-        ]
+        made = [value for value in self.run(node, operands, self.place)[:count] if isinstance(value, Value)]
         if len(made) < count:
             raise self.fail(f"{op_type} gives nothing", _AGAIN)
         return made

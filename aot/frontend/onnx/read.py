@@ -13,7 +13,7 @@ from aot.frontend.onnx.draft import Draft, Item, Place, Tensors, Value
 from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.errors import NoImporterError, ToldError
 from aot.frontend.onnx.functions import FunctionBody, body_of
-from aot.frontend.onnx.importers import OF_DOMAIN
+from aot.frontend.onnx.importers.find import find_importer
 from aot.frontend.onnx.inputs import Shapes, inputs_of
 from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
 from aot.frontend.onnx.integers.recognise import with_integers
@@ -73,13 +73,12 @@ def _refuse_invalid(model: ModelProto, file_name: str) -> None:
 class _Reader:
     """One file: values by name in nested scopes, nodes in order."""
 
-    def __init__(self, model: ModelProto, file_name: str, mode: str) -> None:
+    def __init__(self, model: ModelProto, file_name: str, rounding: str) -> None:
         self.model = model
         self.file_name = file_name
-        self.mode = mode
         self.sets = versions_of(model, file_name)
         self.functions = {(f.domain, f.name): f for f in model.functions}
-        self.draft = Draft(file_name)
+        self.draft = Draft(rounding=rounding)
         self.refused = Refused(file_name)
         self.scopes: list[dict[str, Item]] = [{}]
         self.versions = [self.sets[""]]
@@ -102,7 +101,7 @@ class _Reader:
         if len(outputs) != len(model.output) or not outputs:
             raise self._fail("the model has no outputs, or two of one name")
         graph = self.draft.graph(PurePath(self.file_name).stem, inputs, outputs)
-        return with_integers(graph, self.draft.integers, self.mode)
+        return with_integers(graph, self.draft.integers, self.draft.rounding)
 
     def _run_all(self) -> None:
         """What cannot be read is named all at once."""
@@ -207,9 +206,11 @@ class _Reader:
         known = self.functions.get((node.domain, node.op_type))
         if known is not None:
             return self._run_body(FunctionBody.of(known, node), operands, place)
-        importer = OF_DOMAIN.get(node.domain, {}).get(node.op_type)
+        importer = find_importer(node.domain, node.op_type)
         if importer is not None:
-            operator = Operator(node, self.versions[-1], tuple(operands), self.draft, place, self, self.mode)
+            operator = Operator(
+                node, self.versions[-1], tuple(operands), self.draft, place, self.run, self.run_graph
+            )
             if any(isinstance(v, Value) and self.draft.types[v.name].quant is not None for v in operands):
                 made = through_reals(operator)
                 if made is not None:

@@ -9,7 +9,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from aot.errors import ModelError
 from aot.frontend.onnx.functions import body_of
-from aot.frontend.onnx.importers import OF_DOMAIN
+from aot.frontend.onnx.importers.find import find_importer
 from aot.frontend.onnx.why_not import reason_of
 
 OLDEST = 7
@@ -43,7 +43,7 @@ def _is_unchanged(node: NodeProto, version: int) -> bool:
 
 
 def is_supported(node: NodeProto, versions: Mapping[str, int]) -> bool:
-    if node.op_type in OF_DOMAIN.get(node.domain, {}):
+    if find_importer(node.domain, node.op_type) is not None:
         return True
     if reason_of(name_of(node)).why:  # ONNX may define it by others that are as unsupported
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -10,10 +10,10 @@ import numpy as np
 import tflite
 
 from aot.errors import ModelError
+from aot.frontend.builder import SEE_OPS, GraphBuilder
 from aot.frontend.tflite.model_file import operator_options
-from aot.ir.graph import Array, Graph, Node, State
+from aot.ir.graph import Array, Graph, State
 from aot.ir.types import DType, TensorType
-from aot.ops.constraints import violations
 from aot.ops.op import Op
 from aot.ops.quantize import Quantize
 from aot.ops.reshape import Reshape
@@ -52,24 +52,6 @@ class Operator:
         return operator_options(self.table, options_class)
 
 
-class Names:
-    """Names given out so far."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-        self._next: dict[str, int] = {}
-
-    def unique(self, wish: str) -> str:
-        """The wish, or the wish with the first free number."""
-        name = wish
-        while name in self._taken:
-            number = self._next.get(wish, 2)
-            self._next[wish] = number + 1
-            name = f"{wish}#{number}"
-        self._taken.add(name)
-        return name
-
-
 @dataclass
 class Variable:
     """What READ_VARIABLE and ASSIGN_VARIABLE speak of, as far as the file has been read."""
@@ -79,16 +61,11 @@ class Variable:
     initial: Array | None = None  # None: zeros
 
 
-@dataclass
-class Draft:
-    """What has been read so far."""
+@dataclass(kw_only=True)
+class Draft(GraphBuilder):
+    """What has been read so far, with states and with the element types of the file."""
 
-    types: dict[str, TensorType] = field(default_factory=dict)
-    constants: dict[str, Array] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)  # readable: inputs, constants and results of nodes
-    nodes: list[Node] = field(default_factory=list)
-    node_names: Names = field(default_factory=Names)
-    value_names: Names = field(default_factory=Names)
     handles: dict[str, str] = field(default_factory=dict)  # value of a resource -> variable
     variables: dict[str, Variable] = field(default_factory=dict)
     unsigned: set[str] = field(default_factory=set)  # values that the file has as unsigned integers
@@ -110,14 +87,27 @@ class Draft:
         self.constants[output] = array
         self.made.add(output)
 
+    def add_known(self, operator: Operator, op: Op, inputs: Sequence[str | None], output: str) -> None:
+        """What an op makes of constants; checked as a node would be."""
+        self._require_valid(operator, op, inputs, output)
+        (self.constants[output],) = self.computed(op, inputs, (self.types[output],))
+
     def add_node(self, operator: Operator, op: Op, inputs: Sequence[str | None], output: str) -> None:
         """A node, after its operands, its op's constraints and its result's declared shape are checked."""
+        self._require_valid(operator, op, inputs, output)
+        if self.types[output].dtype in _OF_SHAPES and self.are_known(inputs):
+            # Converters compute shapes with operators even where every dimension is known.
+            (self.constants[output],) = self.computed(op, inputs, (self.types[output],))
+            return
+        self.append(operator.label, op, inputs, output, operator.origin)
+
+    def _require_valid(self, operator: Operator, op: Op, inputs: Sequence[str | None], output: str) -> None:
         self._check_order(operator, inputs, output)
-        types = [None if name is None else self.types[name] for name in inputs]
         out_type = self.types[output]
-        for violation in violations(op, types, (out_type,)):
-            raise operator.fail(violation, "docs/ops.md lists what each operator supports")
-        ((dtype, shape),) = op.infer(types)
+        violation = self.violation(op, inputs, out_type)
+        if violation is not None:
+            raise operator.fail(violation, SEE_OPS)
+        ((dtype, shape),) = op.infer(self.types_of(inputs))
         if (dtype, shape) != (out_type.dtype.value, out_type.shape):
             raise operator.fail(
                 f"it computes {dtype}{list(shape)}, "
@@ -125,26 +115,17 @@ class Draft:
                 "models need static shapes: convert with a fixed input shape",
             )
         self.made.add(output)
-        is_known = all(name is None or name in self.constants for name in inputs)
-        if out_type.dtype in _OF_SHAPES and is_known:
-            # Converters compute shapes with operators even where every dimension is known.
-            (self.constants[output],) = self._computed(op, inputs, (output,), self.constants)
-            return
-        name = self.node_names.unique(operator.label)
-        self.nodes.append(Node(name, op, tuple(inputs), (output,), operator.origin))
 
     def convert(self, source: str, made: str, label: str) -> None:
         """A change of element type that the file has no operator for."""
-        op = Quantize(self.types[made].dtype)
         self.made.add(made)
-        self.nodes.append(Node(self.node_names.unique(label), op, (source,), (made,)))
+        self.append(label, Quantize(self.types[made].dtype), (source,), made)
 
     def again(self, value: str) -> str:
         """The same value under a name of its own."""
         shown = self.add_value(value, self.types[value])
         self.made.add(shown)
-        op = Reshape(self.types[value].shape)
-        self.nodes.append(Node(self.node_names.unique(shown), op, (value,), (shown,)))
+        self.append(shown, Reshape(self.types[value].shape), (value,), shown)
         return shown
 
     def _check_order(self, operator: Operator, inputs: Sequence[str | None], output: str) -> None:
@@ -189,16 +170,8 @@ class Draft:
         arrays = {name: array for name, array in operands.items() if array is not None}
         if len(arrays) < len(operands):
             return None
-        results = self._computed(node.op, node.inputs, node.outputs, arrays)
+        results = self.computed(node.op, node.inputs, [self.types[n] for n in node.outputs], arrays)
         return dict(zip(node.outputs, results, strict=True))[value]
-
-    def _computed(
-        self, op: Op, inputs: Sequence[str | None], outputs: Sequence[str], arrays: Mapping[str, Array]
-    ) -> Sequence[Array]:
-        """What an op makes of operands that are known."""
-        operands = [None if name is None else arrays[name] for name in inputs]
-        types = [None if name is None else self.types[name] for name in inputs]
-        return op.reference(operands, types, [self.types[name] for name in outputs])
 
     def graph(self, name: str, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
         states = tuple(
@@ -217,4 +190,4 @@ class Draft:
         return np.full(tensor.shape, zero, tensor.dtype.numpy)
 
 
-Importer = Callable[[Draft, Operator, str], None]  # the last is the mode of rounding
+Importer = Callable[[Draft, Operator], None]

@@ -12,7 +12,7 @@ from aot.frontend.tflite.sheet import Fields, Sheet, Writer, input_of, view
 from aot.ir.graph import Array, Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
-from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.binary import Binary
 from aot.ops.combine import Combination, Combine
@@ -22,6 +22,7 @@ from aot.ops.curve import Curve, Function
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.fold import Fold, Folding
+from aot.ops.l2_norm import L2Norm
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.pad import Pad
 from aot.ops.reduce import Mean
@@ -39,6 +40,7 @@ _ACTIVATIONS = {
 }
 
 
+_UNSIGNED = "its bytes are unsigned in the file"
 _FOLDINGS = {Folding.SUM: "SUM", Folding.MAXIMUM: "REDUCE_MAX", Folding.MINIMUM: "REDUCE_MIN"}
 _CURVES = {
     Function.ABS: "ABS",
@@ -115,6 +117,15 @@ def _concat(sheet: Sheet, node: Node) -> str | None:
     return None
 
 
+def _l2_norm(sheet: Sheet, node: Node) -> str | None:
+    assert isinstance(node.op, L2Norm)
+    if node.op.is_unsigned:
+        return _UNSIGNED
+    x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
+    sheet.operator("L2_NORMALIZATION", 2, (x,), y, "L2NormOptions")
+    return None
+
+
 def _mean(sheet: Sheet, node: Node) -> None:
     assert isinstance(node.op, Mean)
     axes = sheet.integers(f"{node.name}/axes", node.op.axes)
@@ -181,7 +192,7 @@ def _resize(sheet: Sheet, node: Node) -> str | None:
     op = node.op
     assert isinstance(op, Resize)
     if op.is_unsigned:
-        return "its bytes are unsigned in the file"
+        return _UNSIGNED
     size = sheet.integers(f"{node.name}/size", op.size)
     x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
     sheet.operator(
@@ -241,6 +252,8 @@ def _layer(
         return "its weights are not constants of int8 or float32"
     if op.activation not in _ACTIVATIONS:
         return f"its activation {op.activation.value}"
+    if op.scales_in_single:
+        return _UNSIGNED
     fill = _zero_point(sheet.type(input_of(node)))
     x, padding = _window(sheet, node, size, op.stride, op.dilation, op.padding, fill)
     weights = sheet.tensor(input_of(node, 1), w, data)
@@ -303,6 +316,8 @@ def _pool(code: str) -> Writer:
         assert isinstance(op, AveragePool2d | MaxPool2d)
         if op.activation not in _ACTIVATIONS:
             return f"its activation {op.activation.value}"
+        if isinstance(op, AveragePool2d) and op.halves is not Halves.AWAY:
+            return f"its halves, which are rounded {op.halves.value}"
         least = -np.inf if tensor.dtype is DType.F32 else tensor.dtype.limits[0]
         x, padding = _window(sheet, node, op.size, op.stride, (1, 1), op.padding, float(least))
         if isinstance(op, AveragePool2d) and x != sheet.value(input_of(node)):
@@ -341,7 +356,7 @@ WRITERS: Mapping[str, Writer] = {
     "div": _binary("DIV", "DivOptions"),
     "fold": _fold,
     "hard_swish": _plain("HARD_SWISH", 1, "HardSwishOptions"),
-    "l2_norm": _plain("L2_NORMALIZATION", 2, "L2NormOptions"),
+    "l2_norm": _l2_norm,
     "leaky_relu": _leaky_relu,
     "log_softmax": _plain("LOG_SOFTMAX", 2, "LogSoftmaxOptions"),
     "logistic": _plain("LOGISTIC", 2),

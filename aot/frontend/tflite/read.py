@@ -28,7 +28,7 @@ def read_tflite(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
     file = ModelFile(tflite.Model.GetRootAs(data, 0), file_name, len(data))
     if file.model.SubgraphsLength() == 0:
         raise file.fail("the file holds no subgraph, so there is no model in it")
-    draft, reader = Draft(), SubgraphReader(file, rounding)
+    draft, reader = Draft(rounding=rounding), SubgraphReader(file)
     # Subgraphs that the first does not call are other signatures: the first is what interpreters run.
     unsupported = _unsupported_operators(file.called_parts())
     try:
@@ -86,6 +86,7 @@ def _refuse(file: ModelFile, unsupported: dict[str, list[str]], refused: list[Mo
 _WHY = {
     "CUSTOM Flex": "TensorFlow's own kernel, convert the model without SELECT_TF_OPS",
     "CUSTOM Signal": "of an audio front end, compute the features in the application",
+    "CUSTOM edgetpu": "compiled for an Edge TPU, give the file of the same name without _edgetpu",
     "CUSTOM ethos-u": "commands for an Ethos-U, give the model that Vela compiled",
 }
 

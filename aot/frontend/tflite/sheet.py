@@ -1,27 +1,65 @@
-"""The TFLite file being written, as the writers of operators see it."""
+"""The TFLite file while it is being written: the writers of operators add their tensors and operators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import dataclass, field
 
-from aot.ir.graph import Array, Node
-from aot.ir.types import TensorType
+import numpy as np
+
+from aot.frontend.tflite.write_file import OperatorSpec, TensorSpec
+from aot.ir.graph import Array, Graph, Node
+from aot.ir.types import DType, Quant, TensorType
 
 Fields = float | str
 
 
-class Sheet(Protocol):
-    """What aot.frontend.tflite.write gives them."""
+@dataclass
+class Sheet:
+    """The file while it is being written."""
 
-    def type(self, name: str) -> TensorType: ...
-    def array(self, name: str) -> Array | None: ...
-    def value(self, name: str) -> int: ...
-    def tensor(self, name: str, tensor: TensorType, data: Array | None = None) -> int: ...
-    def integers(self, name: str, values: Sequence[int] | Array) -> int: ...
+    graph: Graph
+    tensors: list[TensorSpec] = field(default_factory=list)
+    operators: list[OperatorSpec] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def type(self, name: str) -> TensorType:
+        return self.graph.types[name]
+
+    def array(self, name: str) -> Array | None:
+        return self.graph.constants.get(name)
+
+    def value(self, name: str) -> int:
+        """The tensor of a value of the graph."""
+        if name not in self.numbers:
+            self.numbers[name] = self.tensor(name, self.type(name), self.array(name))
+        return self.numbers[name]
+
+    def tensor(self, name: str, tensor: TensorType, data: Array | None = None) -> int:
+        """A tensor of its own."""
+        quant = tensor.quant or Quant((), ())
+        self.tensors.append(
+            TensorSpec(
+                name,
+                tensor.shape,
+                tensor.dtype.numpy.name,
+                quant.scales,
+                quant.zero_points,
+                quant.axis or 0,
+                data,
+            )
+        )
+        return len(self.tensors) - 1
+
+    def integers(self, name: str, values: Sequence[int] | Array) -> int:
+        """A constant of 32 bits."""
+        array = np.asarray(values, np.int32)
+        return self.tensor(name, TensorType(DType.I32, array.shape), array)
+
     def operator(
         self, code: str, version: int, inputs: Sequence[int], output: int, options: str = "", **fields: Fields
-    ) -> None: ...
+    ) -> None:
+        self.operators.append(OperatorSpec(code, version, tuple(inputs), (output,), options, fields))
 
 
 Writer = Callable[[Sheet, Node], str | None]  # a text says why the node cannot be written

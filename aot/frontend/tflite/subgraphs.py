@@ -22,9 +22,8 @@ _MOST_REFUSED = 20  # operators that are named at once
 class SubgraphReader:
     """Remembers which constants are in the draft, so that a subgraph taken twice has them once."""
 
-    def __init__(self, file: ModelFile, rounding: str) -> None:
+    def __init__(self, file: ModelFile) -> None:
         self._file = file
-        self._rounding = rounding
         self._constants: dict[tuple[int, int], str] = {}
         self._constant_bytes = 0
         self._outside: dict[str, str] = {}  # of unsigned inputs and outputs: the signed value -> the file's
@@ -89,7 +88,7 @@ class SubgraphReader:
         before = list(draft.nodes)
         try:
             if importer is not None:
-                importer(draft, operator, self._rounding)
+                importer(draft, operator)
                 return
         except ModelError as error:
             draft.nodes[:] = before

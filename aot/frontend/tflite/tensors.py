@@ -13,6 +13,7 @@ import tflite
 from aot.errors import ModelError
 from aot.ir.graph import Array
 from aot.ir.types import DType, Quant, TensorType
+from aot.printable import printable
 
 DTYPES = {
     tflite.TensorType.INT4: DType.I8,  # constants only: unpacked when they are read
@@ -21,10 +22,15 @@ DTYPES = {
     tflite.TensorType.INT16: DType.I16,
     tflite.TensorType.INT32: DType.I32,
     tflite.TensorType.INT64: DType.I64,
+    tflite.TensorType.FLOAT16: DType.F32,  # constants only: widened when they are read
     tflite.TensorType.FLOAT32: DType.F32,
     tflite.TensorType.BOOL: DType.BOOL,
     tflite.TensorType.UINT32: DType.U32,
     tflite.TensorType.UINT64: DType.U64,
+}
+_ONLY_CONSTANT = {
+    tflite.TensorType.INT4: ("4-bit values", "convert with 8-bit activations"),
+    tflite.TensorType.FLOAT16: ("16-bit real numbers", "convert with float32 activations"),
 }
 _DTYPE_NAMES = {number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)}
 MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, and still quick to reckon with
@@ -50,11 +56,6 @@ def tensor_name(tensor: tflite.Tensor, index: int) -> str:
     """The name in the file, or one by number where it has none."""
     stored: bytes = tensor.Name() or b""
     return printable(stored.decode("utf-8", "replace")) or f"tensor_{index}"
-
-
-def printable(text: str) -> str:
-    """Without characters that would command the terminal on which the name is shown."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 @dataclass(frozen=True)
@@ -134,21 +135,21 @@ class _Reader:
                 "convert the model so that constants are inside",
             )
         # Buffer 0 means "no data" by convention, as does an empty one.
-        is_packed = tensor.Type() == tflite.TensorType.INT4
         if index == 0 or buffer.DataLength() == 0:
-            if is_packed:
-                raise self.fail(
-                    "4-bit values are supported as constants only", "convert with 8-bit activations"
-                )
+            if tensor.Type() in _ONLY_CONSTANT:
+                what, hint = _ONLY_CONSTANT[tensor.Type()]
+                raise self.fail(f"{what} are supported as constants only", hint)
             return None
-        if is_packed:
+        if tensor.Type() == tflite.TensorType.INT4:
             return self._unpacked(buffer.DataAsNumpy().astype(np.uint8), tensor_type)
-        if buffer.DataLength() != tensor_type.bytes:
+        is_half = tensor.Type() == tflite.TensorType.FLOAT16
+        stored = np.dtype(np.float16 if is_half else tensor_type.dtype.numpy).newbyteorder("<")
+        if buffer.DataLength() != tensor_type.elements * stored.itemsize:
             raise self.fail(
                 f"its buffer {index} has {buffer.DataLength():,} bytes, "
-                f"shape {list(tensor_type.shape)} of {tensor_type.dtype.value} needs {tensor_type.bytes:,}"
+                f"shape {list(tensor_type.shape)} of {'f16' if is_half else tensor_type.dtype.value} "
+                f"needs {tensor_type.elements * stored.itemsize:,}"
             )
-        stored = tensor_type.dtype.numpy.newbyteorder("<")
         raw = buffer.DataAsNumpy().tobytes()
         return np.frombuffer(raw, stored).astype(tensor_type.dtype.numpy).reshape(tensor_type.shape)
 

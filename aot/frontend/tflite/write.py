@@ -5,68 +5,14 @@ But for one thing: a real number right between two integers is quantised away fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-
-import numpy as np
-
 from aot.errors import ModelError
 from aot.frontend.tflite.operators import WRITERS
-from aot.frontend.tflite.sheet import Fields
-from aot.frontend.tflite.write_file import ModelSpec, OperatorSpec, TensorSpec, write_tflite
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, Quant, TensorType
+from aot.frontend.tflite.sheet import Sheet
+from aot.frontend.tflite.write_file import ModelSpec, write_tflite
+from aot.ir.graph import Graph, Node
 
 WRITTEN_BY = "quantised by Solder"  # in the description, by which such files are known again
 _HINT = "write the model as ONNX: -o MODEL.onnx"
-
-
-@dataclass
-class Sheet:
-    """The file while it is being written."""
-
-    graph: Graph
-    tensors: list[TensorSpec] = field(default_factory=list)
-    operators: list[OperatorSpec] = field(default_factory=list)
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def type(self, name: str) -> TensorType:
-        return self.graph.types[name]
-
-    def array(self, name: str) -> Array | None:
-        return self.graph.constants.get(name)
-
-    def value(self, name: str) -> int:
-        """The tensor of a value of the graph."""
-        if name not in self.numbers:
-            self.numbers[name] = self.tensor(name, self.type(name), self.array(name))
-        return self.numbers[name]
-
-    def tensor(self, name: str, tensor: TensorType, data: Array | None = None) -> int:
-        """A tensor of its own."""
-        quant = tensor.quant or Quant((), ())
-        self.tensors.append(
-            TensorSpec(
-                name,
-                tensor.shape,
-                tensor.dtype.numpy.name,
-                quant.scales,
-                quant.zero_points,
-                quant.axis or 0,
-                data,
-            )
-        )
-        return len(self.tensors) - 1
-
-    def integers(self, name: str, values: Sequence[int] | Array) -> int:
-        """A constant of 32 bits."""
-        array = np.asarray(values, np.int32)
-        return self.tensor(name, TensorType(DType.I32, array.shape), array)
-
-    def operator(
-        self, code: str, version: int, inputs: Sequence[int], output: int, options: str = "", **fields: Fields
-    ) -> None:
-        self.operators.append(OperatorSpec(code, version, tuple(inputs), (output,), options, fields))
 
 
 def write_model(graph: Graph, file_name: str) -> bytes:

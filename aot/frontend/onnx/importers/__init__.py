@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from aot.extensions import OPS, OpenTable, entries_of
 from aot.frontend.onnx.importers.bits import BITS_READ
 from aot.frontend.onnx.importers.choosing import CHOOSING
 from aot.frontend.onnx.importers.classical import CLASSICAL
@@ -73,3 +74,5 @@ OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType(
         "com.microsoft": MappingProxyType({**FUSED, **MICROSOFT}),
     }
 )
+# What extensions add, by domain and operator: "com.example.Median".
+ADDED: Mapping[str, Importer] = OpenTable({}, OPS, entries_of("ONNX"))

@@ -22,7 +22,7 @@ def _if(node: Operator) -> Results:
         return _chosen_by_the_run(node, condition)
     if known.size != 1:
         raise node.fail(f"its condition must be one number, it has shape {list(known.shape)}")
-    return node.runner.run_graph(node.graph("then_branch" if known.any() else "else_branch"), (), node.place)
+    return node.run_graph(node.graph("then_branch" if known.any() else "else_branch"), (), node.place)
 
 
 def _shape_of(node: Operator, item: Item) -> list[int] | None:
@@ -36,9 +36,7 @@ def _told(shapes: list[list[int] | None]) -> list[list[int] | str]:
 
 def _chosen_by_the_run(node: Operator, condition: Value) -> list[Value]:
     """Both branches are computed, and of each result the one that counts is taken."""
-    yes, no = (
-        node.runner.run_graph(node.graph(name), (), node.place) for name in ("then_branch", "else_branch")
-    )
+    yes, no = (node.run_graph(node.graph(name), (), node.place) for name in ("then_branch", "else_branch"))
     shapes = [[_shape_of(node, item) for item in items] for items in (yes, no)]
     if shapes[0] != shapes[1] or None in shapes[0]:
         node.known(0, f"condition between results of shapes {_told(shapes[0])} and {_told(shapes[1])}")
@@ -60,7 +58,7 @@ def _loop(node: Operator) -> Results:
         if turn == MAX_TURNS:
             raise node.fail(f"a loop of more than {MAX_TURNS} turns is not supported")
         given = (node.number(turn, TensorProto.INT64), node.number(True, TensorProto.BOOL), *carried)
-        condition, *results = node.runner.run_graph(body, given, node.place)
+        condition, *results = node.run_graph(body, given, node.place)
         for stack, item in zip(stacks, results[len(carried) :], strict=True):
             stack.append(node.tensor_of(item))
         after = results[: len(carried)]
@@ -147,7 +145,7 @@ def _scanned(node: Operator, ways: _Scan, operands: list[Value]) -> list[Value]:
             _row(node, v, a, steps - 1 - step if b else step)
             for v, a, b in zip(scanned, ways.axes, ways.backwards, strict=True)
         ]
-        made = node.runner.run_graph(body, (*state, *rows), node.place)
+        made = node.run_graph(body, (*state, *rows), node.place)
         results = [node.tensor_of(item) for item in made]
         state = results[: len(state)]
         for stack, value in zip(stacks, results[len(state) :], strict=True):

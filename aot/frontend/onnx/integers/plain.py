@@ -46,7 +46,7 @@ def through_reals(node: Operator) -> Value | None:
     if node.proto.op_type not in _COMPARING or others or quant is None or node.result_count > 1:
         return None
     reals = [Value(node.apply(Dequantize(), v.name), v.order, TensorProto.FLOAT) for v in operands]
-    (made,) = node.runner.run(node.proto, reals, node.place)
+    (made,) = node.run(node.proto, reals, node.place)
     assert isinstance(made, Value), "its importer gives one result"
     to = Quantize(node.dtype(operands[0]), halves_to_even=True)
     name = node.draft.apply(node.place, to, (made.name,), quant)

@@ -38,8 +38,8 @@ from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.reduce import Mean
 from aot.ops.resize import Resize
 from aot.ops.softmax import Softmax
-from aot.passes.merge_duplicates import merge_duplicates
-from aot.passes.remove_dead_code import remove_dead_code
+from aot.passes.dead_code import without_dead_code
+from aot.passes.meaning.merge_duplicates import without_duplicates
 
 _FORMS: Mapping[type[Op], Callable[[Island, Layer, Activation], Form | None]] = {
     Add: pair,
@@ -56,7 +56,7 @@ _FORMS: Mapping[type[Op], Callable[[Island, Layer, Activation], Form | None]] = 
     Sub: pair,
 }
 _FIRST: tuple[Callable[[Graph], Graph], ...] = (
-    merge_duplicates,  # so that a value that is quantised twice has one reader
+    without_duplicates,  # so that a value that is quantised twice has one reader
     with_quantised_inputs,
     with_signed_integers,
     sink_dequantisations,
@@ -72,7 +72,7 @@ def with_integers(graph: Graph, stored: Mapping[str, Stored], mode: str) -> Grap
         graph = step(graph)
     island = Island(graph, stored, mode)
     nodes = [made for node in graph.nodes for made in (_integer_form(island, node) or [node])]
-    return remove_dead_code(graph.with_nodes(nodes, island.types, island.constants))
+    return without_dead_code(graph.with_nodes(nodes, island.types, island.constants))
 
 
 def _integer_form(island: Island, node: Node) -> list[Node] | None:

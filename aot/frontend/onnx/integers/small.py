@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from aot.frontend.onnx.integers.layers import Form, ones
 from aot.frontend.onnx.integers.match import Island, Layer
+from aot.ir.graph import Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
-from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.binary import Binary, Mul
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.log_softmax import LogSoftmax
@@ -47,12 +48,21 @@ def average(island: Island, layer: Layer, activation: Activation) -> Form | None
         return None
     tensor = island.type(x)
     if tensor.quant == out.quant:
-        return Form(replace(node.op, activation=activation), (x,))
+        op = replace(node.op, activation=activation, halves=_halves(island.mode, node, tensor))
+        return Form(op, (x,))
     if node.op.padding != NO_PADDING or tensor.dtype is not DType.I8:
         return None
     if node.op.size == tensor.shape[1:3] and activation is Activation.NONE:
         return Form(Mean(), (x,))
     return _weighted_average(island, node.op, x, tensor, activation)
+
+
+def _halves(mode: str, node: Node, x: TensorType) -> Halves:
+    """ONNX Runtime rounds halves to even: of stored integers, in global pools counted from the zero point."""
+    if mode != "onnx":
+        return Halves.AWAY
+    is_global = node.origin.startswith("GlobalAveragePool ")
+    return Halves.TO_ODD if is_global and quant_of(x).zero_point % 2 else Halves.TO_EVEN
 
 
 def _weighted_average(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
+from aot.extensions import OPS, OpenTable, entries_of
 from aot.frontend.tflite.draft import Importer
 from aot.frontend.tflite.importers.arithmetic import ARITHMETIC
 from aot.frontend.tflite.importers.batch_matmul import import_batch_matmul
@@ -29,7 +29,7 @@ from aot.frontend.tflite.importers.transpose_conv import import_transpose_conv
 from aot.frontend.tflite.importers.unary import UNARY
 from aot.frontend.tflite.importers.variables import VARIABLES
 
-IMPORTERS: Mapping[str, Importer] = MappingProxyType(
+IMPORTERS: Mapping[str, Importer] = OpenTable(
     {
         **ARITHMETIC,
         **COMPOSED,
@@ -52,5 +52,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         "SVDF": import_svdf,
         "TRANSPOSE_CONV": import_transpose_conv,
         "UNIDIRECTIONAL_SEQUENCE_LSTM": import_lstm,
-    }
+    },
+    OPS,
+    entries_of("TFLITE"),
 )

@@ -24,43 +24,43 @@ from aot.ops.select import Select
 
 
 def _import_fused(
-    draft: Draft, operator: Operator, mode: str, op_class: type[Binary], options: type[tflite.AddOptions]
+    draft: Draft, operator: Operator, op_class: type[Binary], options: type[tflite.AddOptions]
 ) -> None:
     """Those that have an activation fused into them."""
     activation = read.activation(operator, operator.options(options).FusedActivationFunction())
     dtype = draft.types[read.the_output(operator)].dtype
-    if op_class is Add and dtype is DType.I32 and mode == "tflm":
+    if op_class is Add and dtype is DType.I32 and draft.rounding == "tflm":
         activation = Activation.NONE  # TFLite Micro's kernel has none
-    _import_op(draft, operator, mode, op_class(activation=activation))
+    _import_op(draft, operator, op_class(activation=activation))
 
 
-def _import_div(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_div(draft: Draft, operator: Operator) -> None:
     """A real number divided by 0 is the largest there is, not infinity."""
     number = operator.options(tflite.DivOptions).FusedActivationFunction()
     activation = read.activation(operator, number)
     if activation is Activation.NONE and draft.types[read.the_output(operator)].dtype is DType.F32:
         activation = Activation.FINITE
-    _import_op(draft, operator, mode, Div(activation))
+    _import_op(draft, operator, Div(activation))
 
 
-def _import_mul(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_mul(draft: Draft, operator: Operator) -> None:
     number = operator.options(tflite.MulOptions).FusedActivationFunction()
-    op = Mul(read.activation(operator, number), scales_in_single(Mul.name, mode))
-    _import_op(draft, operator, mode, op)
+    op = Mul(read.activation(operator, number), scales_in_single(Mul.name, draft.rounding))
+    _import_op(draft, operator, op)
 
 
-def _import_prelu(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_prelu(draft: Draft, operator: Operator) -> None:
     """Slopes of i8 under data of i16 are widened: they are the same integers."""
     x, slopes = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the slopes")
     dtype, stored = draft.types[x].dtype, draft.types[slopes]
     if (dtype, stored.dtype) == (DType.I16, DType.I8) and slopes in draft.constants:
         wide = draft.constants[slopes].astype(np.int16)
         slopes = draft.add_value(slopes, replace(stored, dtype=DType.I16), wide)
-    op = Prelu(scales_in_single=scales_in_single(Prelu.name, mode))
-    _import_op(draft, replace(operator, inputs=(x, slopes)), mode, op)
+    op = Prelu(scales_in_single=scales_in_single(Prelu.name, draft.rounding))
+    _import_op(draft, replace(operator, inputs=(x, slopes)), op)
 
 
-def _import_op(draft: Draft, operator: Operator, mode: str, op: Op) -> None:
+def _import_op(draft: Draft, operator: Operator, op: Op) -> None:
     output = read.the_output(operator)
     whole = draft.types[output].shape
     inputs = tuple(None if n is None else _of_rank(draft, operator, n, whole) for n in operator.inputs)
@@ -82,7 +82,7 @@ def _of_rank(draft: Draft, operator: Operator, name: str, whole: tuple[int, ...]
     return read.reshaped(draft, operator, name, shape)
 
 
-def _import_add_n(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_add_n(draft: Draft, operator: Operator) -> None:
     """Sums of two, one after the other."""
     names = read.operands(operator, "a term")
     output = read.the_output(operator)
@@ -134,7 +134,7 @@ def _widened(draft: Draft, operator: Operator, name: str) -> str:
     return wide
 
 
-def _import_broadcast_args(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_broadcast_args(draft: Draft, operator: Operator) -> None:
     """The shape that two shapes are repeated to: the second's dimension where the first has 1."""
     first, second = read.operand(operator, 0, "a shape"), read.operand(operator, 1, "a shape")
     stored, other = draft.types[first], draft.types[second]

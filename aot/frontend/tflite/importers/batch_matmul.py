@@ -17,7 +17,7 @@ from aot.ops.dense import Dense
 from aot.ops.rounding import RequantRounding, rounding_of, rounding_of_i16
 
 
-def import_batch_matmul(draft: Draft, operator: Operator, mode: str) -> None:
+def import_batch_matmul(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.BatchMatMulOptions)
     names = [read.operand(operator, n, "a matrix") for n in (0, 1)]
     shapes = [draft.types[name].shape for name in names]
@@ -28,14 +28,14 @@ def import_batch_matmul(draft: Draft, operator: Operator, mode: str) -> None:
     except ValueError:
         raise operator.fail(f"shapes {[list(s) for s in shapes]} do not fit each other") from None
     if _is_dense(draft, names, bool(options.AdjX())):
-        _import_dense(draft, operator, names, bool(options.AdjY()), mode)
+        _import_dense(draft, operator, names, bool(options.AdjY()))
         return
     x, y = (_as_image(draft, operator, name, batch) for name in names)
     output = draft.types[read.the_output(operator)]
     op = BatchMatmul(
         x_transposed=bool(options.AdjX()),
         y_transposed=bool(options.AdjY()),
-        rounding=_rounding(draft, x, mode),
+        rounding=_rounding(draft, x),
         result=None if output.dtype is draft.types[x].dtype else output.dtype,
     )
     read.reshaped_result(draft, operator, op, (x, y), (1, prod(batch), *output.shape[-2:]))
@@ -51,13 +51,13 @@ def _is_dense(draft: Draft, names: list[str], x_transposed: bool) -> bool:
     return y.quant is not None and not y.quant.is_per_channel and not any(y.quant.zero_points)
 
 
-def _import_dense(draft: Draft, operator: Operator, names: list[str], y_transposed: bool, mode: str) -> None:
+def _import_dense(draft: Draft, operator: Operator, names: list[str], y_transposed: bool) -> None:
     (x, y), output = names, draft.types[read.the_output(operator)]
     weights = _without_batch(draft, y) if y_transposed else _matrix_by_outputs(draft, y)
     rows, columns = draft.types[weights].shape
     vectors = read.reshaped(draft, operator, x, (draft.types[x].elements // columns, columns))
     op = Dense(
-        rounding=_rounding(draft, x, mode),
+        rounding=_rounding(draft, x),
         result=None if output.dtype is draft.types[x].dtype else output.dtype,
     )
     shape = (draft.types[vectors].shape[0], rows)
@@ -73,9 +73,9 @@ def _matrix_by_outputs(draft: Draft, name: str) -> str:
     return transposed_constant(draft, name, (rows, columns), (1, 0), (columns, rows))
 
 
-def _rounding(draft: Draft, x: str, mode: str) -> RequantRounding:
+def _rounding(draft: Draft, x: str) -> RequantRounding:
     is_wide = draft.types[x].dtype is DType.I16
-    return (rounding_of_i16 if is_wide else rounding_of)(BatchMatmul.name, mode)
+    return (rounding_of_i16 if is_wide else rounding_of)(BatchMatmul.name, draft.rounding)
 
 
 def _as_image(draft: Draft, operator: Operator, name: str, batch: tuple[int, ...]) -> str:

@@ -34,7 +34,7 @@ def _made(draft: Draft, operator: Operator, op: Op, *inputs: str) -> str:
     return name
 
 
-def _import_l2_pool(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_l2_pool(draft: Draft, operator: Operator) -> None:
     """sqrt(mean(x * x)) under each window"""
     options, x = operator.options(tflite.Pool2DOptions), _reals(draft, operator)
     size = read.at_least_one(operator, "window", (options.FilterHeight(), options.FilterWidth()))

@@ -14,24 +14,24 @@ MOST_TURNS = 1000  # of a loop that is written out
 _STATIC = "convert the model so that no branch depends on its inputs"
 
 
-def _import_call(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_call(draft: Draft, operator: Operator) -> None:
     _write_out(draft, operator, operator.options(tflite.CallOptions).Subgraph(), _operands(operator))
 
 
-def _import_composite(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_composite(draft: Draft, operator: Operator) -> None:
     """A name for what a subgraph computes: the subgraph is taken."""
     number = operator.options(tflite.StableHLOCompositeOptions).DecompositionSubgraphIndex()
     _write_out(draft, operator, number, _operands(operator))
 
 
-def _import_if(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_if(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.IfOptions)
     is_true = _decided(draft, operator, read.operand(operator, 0, "the condition"))
     number = options.ThenSubgraphIndex() if is_true else options.ElseSubgraphIndex()
     _write_out(draft, operator, number, _operands(operator)[1:])
 
 
-def _import_while(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_while(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.WhileOptions)
     values: Sequence[str] = _operands(operator)
     for _ in range(MOST_TURNS):

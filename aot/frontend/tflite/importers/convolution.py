@@ -16,10 +16,10 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.reshape import Reshape
-from aot.ops.rounding import RequantRounding, rounding_of, rounding_of_i16
+from aot.ops.rounding import UNSIGNED, RequantRounding, rounding_of, rounding_of_i16, scales_in_single
 
 
-def import_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
+def import_conv_2d(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.Conv2DOptions)
     x, x_type = read.image(draft, operator)
     w = read.constant_weights(draft, operator, rank=4)
@@ -32,8 +32,9 @@ def import_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
         dilation=dilation,
         padding=read.padding(operator, options.Padding(), x_type, (rows, columns), stride, dilation),
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=_rounding(draft, Conv2d.name, mode, x, bias, options.QuantizedBiasType()),
+        rounding=_rounding(draft, Conv2d.name, x, bias, options.QuantizedBiasType()),
         result=_result(draft, operator, x),
+        scales_in_single=multiplies_in_single(draft, Conv2d.name, x),
     )
     groups = x_type.shape[3] // depth
     if groups < 2 or x_type.shape[3] % depth or channels % groups:
@@ -42,7 +43,7 @@ def import_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
         by_groups(draft, operator, op, x, w, bias)
 
 
-def import_depthwise_conv_2d(draft: Draft, operator: Operator, mode: str) -> None:
+def import_depthwise_conv_2d(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.DepthwiseConv2DOptions)
     x, x_type = read.image(draft, operator)
     w = _depthwise_weights(draft, operator)
@@ -55,9 +56,10 @@ def import_depthwise_conv_2d(draft: Draft, operator: Operator, mode: str) -> Non
         dilation=dilation,
         padding=read.padding(operator, options.Padding(), x_type, (rows, columns), stride, dilation),
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=_rounding(draft, DepthwiseConv2d.name, mode, x, bias),
+        rounding=_rounding(draft, DepthwiseConv2d.name, x, bias),
         multiplier=channels // x_type.shape[3],
         result=_result(draft, operator, x),
+        scales_in_single=multiplies_in_single(draft, DepthwiseConv2d.name, x),
     )
     by_images(draft, operator, op, x, (w, bias))
 
@@ -75,7 +77,7 @@ def _depthwise_weights(draft: Draft, operator: Operator) -> str:
     return draft.add_value(name, flat, draft.constants[name].reshape(flat.shape))
 
 
-def import_fully_connected(draft: Draft, operator: Operator, mode: str) -> None:
+def import_fully_connected(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.FullyConnectedOptions)
     if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise operator.fail("shuffled weights are not supported", "convert the model with the default format")
@@ -85,7 +87,7 @@ def import_fully_connected(draft: Draft, operator: Operator, mode: str) -> None:
     bias = read.constant_bias(draft, operator, outputs)
     op = Dense(
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=_rounding(draft, Dense.name, mode, x, bias, options.QuantizedBiasType()),
+        rounding=_rounding(draft, Dense.name, x, bias, options.QuantizedBiasType()),
         result=_result(draft, operator, x),
     )
     rows = _as_rows(draft, operator, x, depth)
@@ -93,13 +95,18 @@ def import_fully_connected(draft: Draft, operator: Operator, mode: str) -> None:
 
 
 def _rounding(
-    draft: Draft, op_name: str, mode: str, x: str, bias: str | None, said: int = tflite.TensorType.INT64
+    draft: Draft, op_name: str, x: str, bias: str | None, said: int = tflite.TensorType.INT64
 ) -> RequantRounding:
     """`said` is the element type that an absent bias would have."""
     if draft.types[x].dtype is not DType.I16:
-        return rounding_of(op_name, mode)
+        return rounding_of(op_name, draft.rounding)
     dtype = DTYPES.get(said) if bias is None else draft.types[bias].dtype
-    return rounding_of_i16(op_name, mode, dtype is DType.I32)
+    return rounding_of_i16(op_name, draft.rounding, dtype is DType.I32)
+
+
+def multiplies_in_single(draft: Draft, op_name: str, x: str) -> bool:
+    """Whether the product of the scales of a convolution of x is one in single precision."""
+    return x in draft.unsigned and scales_in_single(op_name, draft.rounding, UNSIGNED)
 
 
 def _result(draft: Draft, operator: Operator, x: str) -> DType | None:

@@ -25,7 +25,7 @@ from aot.ops.rearrange import Loops
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
 
 
-def _import_detection(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_detection(draft: Draft, operator: Operator) -> None:
     options = _options(operator)
     boxes, scores, anchors = (
         read.operand(operator, n, what) for n, what in enumerate(("boxes", "the scores", "the anchors"))

@@ -91,7 +91,7 @@ def _outputs(operator: Operator, count: int) -> Sequence[str]:
     return operator.outputs
 
 
-def _import_delay(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_delay(draft: Draft, operator: Operator) -> None:
     (length,) = whole_options(operator, "delay_length")
     steps, output = _Steps(draft, operator), read.the_output(operator)
     x = steps.rows(read.operand(operator, 0, "the samples"))
@@ -102,7 +102,7 @@ def _import_delay(draft: Draft, operator: Operator, mode: str) -> None:
     steps.result(Reshape(draft.types[output].shape), late, to=output)
 
 
-def _import_framer(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_framer(draft: Draft, operator: Operator) -> None:
     """Frames that overlap. Without samples to begin with the first are not valid."""
     size, step = whole_options(operator, "frame_size", "frame_step")
     steps, (output, valid) = _Steps(draft, operator), _outputs(operator, 2)
@@ -131,7 +131,7 @@ def _import_framer(draft: Draft, operator: Operator, mode: str) -> None:
     draft.keep_state(count, steps.made("seen", least, more, steps.number(before, count)))
 
 
-def _import_stacker(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_stacker(draft: Draft, operator: Operator) -> None:
     """Several frames side by side, every so many runs; the first also stands for those before it."""
     channels, left, right, every = whole_options(
         operator, "num_channels", "stacker_left_context", "stacker_right_context", "stacker_step"
@@ -169,7 +169,7 @@ def _count_runs(steps: _Steps, runs: str, first: int, every: int, valid: str) ->
     steps.draft.keep_state(runs, onward)
 
 
-def _import_overlap_add(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_overlap_add(draft: Draft, operator: Operator) -> None:
     """Each frame is added where it lies over the end of those before."""
     (step,) = whole_options(operator, "frame_step")
     steps, output = _Steps(draft, operator), read.the_output(operator)

@@ -22,22 +22,22 @@ def _known(draft: Draft, operator: Operator, array: Array) -> None:
     draft.set_constant(operator, output, array.astype(declared.dtype.numpy).reshape(declared.shape))
 
 
-def _import_shape(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_shape(draft: Draft, operator: Operator) -> None:
     x = read.operand(operator, 0, "the data")
     _known(draft, operator, np.array(draft.types[x].shape, np.int64))
 
 
-def _import_rank(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_rank(draft: Draft, operator: Operator) -> None:
     x = read.operand(operator, 0, "the data")
     _known(draft, operator, np.array(draft.types[x].rank, np.int64))
 
 
-def _import_zeros_like(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_zeros_like(draft: Draft, operator: Operator) -> None:
     declared = draft.types[read.the_output(operator)]
     _known(draft, operator, np.zeros(declared.shape, declared.dtype.numpy))
 
 
-def _import_range(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_range(draft: Draft, operator: Operator) -> None:
     start, _, delta = (
         draft.constants[read.constant(draft, operator, i, what)].reshape(-1)[0]
         for i, what in enumerate(("start", "limit", "delta"))
@@ -48,7 +48,7 @@ def _import_range(draft: Draft, operator: Operator, mode: str) -> None:
     _known(draft, operator, start + np.arange(count) * delta)
 
 
-def _import_fill(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_fill(draft: Draft, operator: Operator) -> None:
     value, output = read.operand(operator, 1, "the value"), read.the_output(operator)
     whole = draft.types[output].shape
     if value in draft.constants:

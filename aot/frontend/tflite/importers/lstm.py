@@ -23,7 +23,7 @@ _HIDDEN, _CELL = 18, 19
 _OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)  # peepholes, projection, layer normalisation
 
 
-def import_lstm(draft: Draft, operator: Operator, mode: str) -> None:
+def import_lstm(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.UnidirectionalSequenceLSTMOptions)
     _refuse_other_forms(operator, options)
     x = read.operand(operator, 0, "the sequence")
@@ -39,7 +39,7 @@ def import_lstm(draft: Draft, operator: Operator, mode: str) -> None:
     recurrent = _joined(draft, operator, _HIDDEN_WEIGHTS, "r")
     bias = _joined(draft, operator, _BIASES, "b")
     units = draft.types[recurrent].shape[1]
-    rounding = rounding_of(Lstm.name, mode, "i16" if x_type.dtype is DType.I16 else "i8")
+    rounding = rounding_of(Lstm.name, draft.rounding, "i16" if x_type.dtype is DType.I16 else "i8")
     op = Lstm(steps, float(options.CellClip()), rounding)
     flat = read.reshaped(draft, operator, x, (1, samples * steps * depth))
     parts = []

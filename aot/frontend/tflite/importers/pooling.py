@@ -9,18 +9,18 @@ import tflite
 from aot.frontend.tflite.draft import Draft, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
-from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.max_pool2d import MaxPool2d
 
 
-def import_average_pool_2d(draft: Draft, operator: Operator, mode: str) -> None:
+def import_average_pool_2d(draft: Draft, operator: Operator) -> None:
     pool = _pool(draft, operator, AveragePool2d)
     assert isinstance(pool, AveragePool2d)
-    is_unsigned = read.the_output(operator) in draft.unsigned
-    by_images(draft, operator, replace(pool, is_unsigned=is_unsigned), read.operand(operator, 0, "x"), ())
+    halves = Halves.UP if read.the_output(operator) in draft.unsigned else Halves.AWAY
+    by_images(draft, operator, replace(pool, halves=halves), read.operand(operator, 0, "x"), ())
 
 
-def import_max_pool_2d(draft: Draft, operator: Operator, mode: str) -> None:
+def import_max_pool_2d(draft: Draft, operator: Operator) -> None:
     by_images(draft, operator, _pool(draft, operator, MaxPool2d), read.operand(operator, 0, "x"), ())
 
 

@@ -18,7 +18,7 @@ from aot.ops.reduce import COLUMNS, ROWS, Mean
 from aot.ops.reshape import Reshape
 
 
-def _import_mean(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_mean(draft: Draft, operator: Operator) -> None:
     """Any axes next to each other are the rows or the columns of an image; others are moved to the end."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
@@ -68,7 +68,7 @@ def _as_image(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     return (1, prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :]))
 
 
-def _import_fold(draft: Draft, operator: Operator, mode: str, by: Folding) -> None:
+def _import_fold(draft: Draft, operator: Operator, by: Folding) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     op = Fold(by, read.axes(draft, operator, len(shape)))
@@ -76,7 +76,7 @@ def _import_fold(draft: Draft, operator: Operator, mode: str, by: Folding) -> No
     read.reshaped_result(draft, operator, op, (x,), kept)
 
 
-def _import_place(draft: Draft, operator: Operator, mode: str, by: Folding) -> None:
+def _import_place(draft: Draft, operator: Operator, by: Folding) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     axis = read.axis(operator, read.integers(draft, operator, 1, "axis")[0], len(shape))
@@ -84,7 +84,7 @@ def _import_place(draft: Draft, operator: Operator, mode: str, by: Folding) -> N
     read.reshaped_result(draft, operator, op, (x,), (*shape[:axis], 1, *shape[axis + 1 :]))
 
 
-def _import_cumsum(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_cumsum(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.CumsumOptions)
     x = read.operand(operator, 0, "the data")
     axis = read.axis(operator, read.integers(draft, operator, 1, "axis")[0], draft.types[x].rank)

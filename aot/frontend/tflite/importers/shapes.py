@@ -8,7 +8,9 @@ import tflite
 
 from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.importers.other_scales import require_movable, rescaled
 from aot.frontend.tflite.importers.rearranging import dense_strides, rearrange, repeated
+from aot.ir.types import TensorType
 from aot.ops.concat import Concat
 from aot.ops.pad import Pad
 from aot.ops.rearrange import Loops
@@ -17,7 +19,7 @@ from aot.ops.reshape import Reshape
 from aot.ops.spatial import Pair
 
 
-def import_reshape(draft: Draft, operator: Operator, mode: str) -> None:
+def import_reshape(draft: Draft, operator: Operator) -> None:
     """The result's declared shape is the new shape; a shape computed at run time is refused."""
     x = read.operand(operator, 0, "the data")
     shape = read.optional_operand(operator, 1)
@@ -29,17 +31,23 @@ def import_reshape(draft: Draft, operator: Operator, mode: str) -> None:
     draft.add_node(operator, Reshape(draft.types[output].shape), (x,), output)
 
 
-def _import_concatenation(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_concatenation(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.ConcatenationOptions)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.NONE:
         raise operator.fail("a fused activation is not supported", "convert the model again: it comes apart")
-    names = read.operands(operator, "a part")
+    output = read.the_output(operator)
+    names = []
+    for name in read.operands(operator, "a part"):
+        require_movable(draft, operator, name, output)
+        names.append(rescaled(draft, operator, name, output))
     _concatenate(draft, operator, names, options.Axis())
 
 
-def _import_pack(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_pack(draft: Draft, operator: Operator) -> None:
     """A concatenation along a dimension that is new."""
     names = read.operands(operator, "a part")
+    for name in names:
+        require_movable(draft, operator, name, read.the_output(operator))
     rank = draft.types[names[0]].rank + 1
     axis = read.axis(operator, operator.options(tflite.PackOptions).Axis(), rank)
     shape = draft.types[names[0]].shape
@@ -60,7 +68,7 @@ def _concatenate(draft: Draft, operator: Operator, names: list[str], number: int
     read.reshaped_result(draft, operator, Concat(1), flat, whole)
 
 
-def _import_strided_slice(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_strided_slice(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.StridedSliceOptions)
     if options.EllipsisMask() or options.NewAxisMask():
         raise operator.fail("an ellipsis or a new axis is not supported", "write the slice out")
@@ -75,7 +83,9 @@ def _import_strided_slice(draft: Draft, operator: Operator, mode: str) -> None:
     for axis, (begin, end, step) in enumerate(zip(begins, ends, steps, strict=True)):
         bit = 1 << axis
         if options.ShrinkAxisMask() & bit:
-            chosen = range(begin % shape[axis], begin % shape[axis] + 1)
+            first = 0 if options.BeginMask() & bit else begin
+            place = _chosen_place(operator, first, step, shape[axis])
+            chosen = range(place, place + 1)
         else:
             span = slice(
                 None if options.BeginMask() & bit else begin, None if options.EndMask() & bit else end, step
@@ -87,7 +97,17 @@ def _import_strided_slice(draft: Draft, operator: Operator, mode: str) -> None:
     rearrange(draft, operator, x, Loops(tuple(sizes), tuple(strides), offset), read.the_output(operator))
 
 
-def _import_slice(draft: Draft, operator: Operator, mode: str) -> None:
+def _chosen_place(operator: Operator, begin: int, step: int, size: int) -> int:
+    """The element that a dimension is shrunk to. Interpreters give any number where there is none."""
+    if step < 1 or not -size <= begin < size:
+        raise operator.fail(
+            f"a dimension of {size} is shrunk to element {begin} in steps of {step}",
+            "the file looks corrupted: get or convert it again",
+        )
+    return begin % size
+
+
+def _import_slice(draft: Draft, operator: Operator) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     begins, sizes = (read.integers(draft, operator, i, "bounds") for i in (1, 2))
@@ -99,14 +119,14 @@ def _import_slice(draft: Draft, operator: Operator, mode: str) -> None:
     rearrange(draft, operator, x, Loops(taken, strides, offset), read.the_output(operator))
 
 
-def _import_split(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_split(draft: Draft, operator: Operator) -> None:
     """Parts of one size."""
     x = read.operand(operator, 1, "the data")
     number = read.integer(draft, operator, 0, "axis")
     _split(draft, operator, x, number)
 
 
-def _import_split_v(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_split_v(draft: Draft, operator: Operator) -> None:
     """Parts as large as the results say."""
     x = read.operand(operator, 0, "the data")
     number = read.integer(draft, operator, 2, "axis")
@@ -125,7 +145,7 @@ def _split(draft: Draft, operator: Operator, x: str, number: int) -> None:
         begin += length
 
 
-def _import_unpack(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_unpack(draft: Draft, operator: Operator) -> None:
     """Parts of size one, whose dimension goes."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
@@ -133,10 +153,11 @@ def _import_unpack(draft: Draft, operator: Operator, mode: str) -> None:
     strides = dense_strides(shape)
     sizes = (*shape[:axis], 1, *shape[axis + 1 :])
     for index, output in enumerate(operator.outputs):
+        require_movable(draft, operator, x, output)
         rearrange(draft, operator, x, Loops(sizes, strides, index * strides[axis]), output)
 
 
-def _import_transpose(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_transpose(draft: Draft, operator: Operator) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     order = [read.axis(operator, a, len(shape)) for a in read.integers(draft, operator, 1, "order")]
@@ -147,13 +168,13 @@ def _import_transpose(draft: Draft, operator: Operator, mode: str) -> None:
     rearrange(draft, operator, x, loops, read.the_output(operator))
 
 
-def _import_broadcast_to(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_broadcast_to(draft: Draft, operator: Operator) -> None:
     x = read.operand(operator, 0, "the data")
     output = read.the_output(operator)
     rearrange(draft, operator, x, repeated(operator, draft.types[x].shape, draft.types[output].shape), output)
 
 
-def _import_pad(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_pad(draft: Draft, operator: Operator) -> None:
     """By rows and columns of an image; any other dimension as the columns of an image of its own."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
@@ -161,7 +182,7 @@ def _import_pad(draft: Draft, operator: Operator, mode: str) -> None:
     if len(amounts) != 2 * len(shape) or min(amounts, default=0) < 0:
         raise operator.fail(f"padding {list(amounts)} does not fit shape {list(shape)}")
     pairs = [(amounts[2 * a], amounts[2 * a + 1]) for a in range(len(shape))]
-    value = _padding_value(draft, operator, x)
+    value = _padding_value(draft, operator)
     if len(shape) == 4 and shape[0] == 1 and pairs[0] == pairs[3] == (0, 0):
         op = Pad((pairs[1], pairs[2]), value)
         draft.add_node(operator, op, (x,), read.the_output(operator))
@@ -169,12 +190,17 @@ def _import_pad(draft: Draft, operator: Operator, mode: str) -> None:
     _pad_each(draft, operator, x, pairs, value)
 
 
-def _padding_value(draft: Draft, operator: Operator, x: str) -> float:
-    """As it is stored; what is not given is the real number 0."""
+def _padding_value(draft: Draft, operator: Operator) -> float:
+    """As it is stored in the result; what is not given is the real number 0 there."""
     if read.optional_operand(operator, 2) is not None:
         name = read.constant(draft, operator, 2, "value")
+        require_movable(draft, operator, name, read.the_output(operator))
         return float(draft.constants[name].reshape(-1)[0])
-    tensor = draft.types[x]
+    return _zero(draft.types[read.the_output(operator)])
+
+
+def _zero(tensor: TensorType) -> float:
+    """The real number 0 as it is stored."""
     return float(quant_of(tensor).zero_point) if tensor.quant is not None else 0.0
 
 
@@ -201,7 +227,7 @@ def _pad_one(draft: Draft, operator: Operator, x: str, axis: int, pair: Pair, va
     return read.reshaped(draft, operator, padded, (*tensor.shape[:axis], length, *tensor.shape[axis + 1 :]))
 
 
-def _import_reverse(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_reverse(draft: Draft, operator: Operator) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     turned, strides = read.axes(draft, operator, len(shape)), dense_strides(shape)
@@ -210,7 +236,7 @@ def _import_reverse(draft: Draft, operator: Operator, mode: str) -> None:
     rearrange(draft, operator, x, Loops(shape, signed, offset), read.the_output(operator))
 
 
-def _import_tile(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_tile(draft: Draft, operator: Operator) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     counts = read.integers(draft, operator, 1, "multiples")
@@ -227,7 +253,7 @@ def _blocks(operator: Operator, size: int, *dimensions: int) -> int:
     return size
 
 
-def _import_depth_to_space(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_depth_to_space(draft: Draft, operator: Operator) -> None:
     x, image = read.image(draft, operator)
     n, height, width, depth = image.shape
     side = operator.options(tflite.DepthToSpaceOptions).BlockSize()
@@ -236,7 +262,7 @@ def _import_depth_to_space(draft: Draft, operator: Operator, mode: str) -> None:
     _transposed(draft, operator, x, whole, (0, 1, 3, 2, 4, 5))
 
 
-def _import_space_to_depth(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_space_to_depth(draft: Draft, operator: Operator) -> None:
     x, image = read.image(draft, operator)
     n, height, width, depth = image.shape
     side = _blocks(operator, operator.options(tflite.SpaceToDepthOptions).BlockSize(), height, width)
@@ -251,7 +277,7 @@ def _transposed(
     rearrange(draft, operator, x, loops, read.the_output(operator))
 
 
-def _import_batch_to_space(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_batch_to_space(draft: Draft, operator: Operator) -> None:
     """Blocks of batches side by side, then what hangs over cut off: strides all of it."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
@@ -264,6 +290,7 @@ def _import_batch_to_space(draft: Draft, operator: Operator, mode: str) -> None:
         or shape[0] % prod(blocks)
     ):
         raise operator.fail(f"blocks {list(blocks)}, crops {list(crops)} do not fit shape {list(shape)}")
+    require_movable(draft, operator, x, read.the_output(operator))
     batch = shape[0] // prod(blocks)
     split = (*blocks, batch, *shape[1:])
     order = [count, *(n for a in range(count) for n in (count + 1 + a, a)), *range(2 * count + 1, len(split))]
@@ -284,7 +311,7 @@ def _import_batch_to_space(draft: Draft, operator: Operator, mode: str) -> None:
     )
 
 
-def _import_space_to_batch(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_space_to_batch(draft: Draft, operator: Operator) -> None:
     """Padded to whole blocks, then each place within a block a batch of its own."""
     x = read.operand(operator, 0, "the data")
     tensor = draft.types[x]
@@ -297,7 +324,9 @@ def _import_space_to_batch(draft: Draft, operator: Operator, mode: str) -> None:
         or min(pads, default=0) < 0
     ):
         raise operator.fail(f"blocks {list(blocks)}, padding {list(pads)} do not fit {list(tensor.shape)}")
-    value = float(quant_of(tensor).zero_point) if tensor.quant is not None else 0.0
+    output = read.the_output(operator)
+    require_movable(draft, operator, x, output)
+    value = _zero(draft.types[output])
     for a in range(count):
         pair = (pads[2 * a], pads[2 * a + 1])
         x = x if pair == (0, 0) else _pad_one(draft, operator, x, 1 + a, pair, value)

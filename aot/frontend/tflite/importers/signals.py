@@ -21,19 +21,19 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
 
 
-def _import_window(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_window(draft: Draft, operator: Operator) -> None:
     (shift,) = whole_options(operator, "shift")
     draft.add_node(operator, Window(shift), operator.inputs, read.the_output(operator))
 
 
-def _import_auto_scale(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_auto_scale(draft: Draft, operator: Operator) -> None:
     x = read.operand(operator, 0, "the samples")
     scaled, bits = _outputs(operator, 2)
     draft.add_node(operator, Headroom(), (x,), bits)
     draft.add_node(operator, ShiftUp(), (x, bits), scaled)
 
 
-def _import_rfft(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_rfft(draft: Draft, operator: Operator) -> None:
     x = read.operand(operator, 0, "the samples")
     pairs = _made(draft, operator, Fft(_length(operator) // 2), x)
     draft.add_node(operator, RealSpectrum(), (pairs,), read.the_output(operator))
@@ -50,7 +50,7 @@ def _length(operator: Operator) -> int:
     return length
 
 
-def _import_irfft(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_irfft(draft: Draft, operator: Operator) -> None:
     """Real samples are divided by their number, integers have been at each stage."""
     x, length = read.operand(operator, 0, "the spectrum"), _length(operator)
     made = _made(draft, operator, Fft(length // 2), _made(draft, operator, RealSamples(), x))
@@ -65,12 +65,12 @@ def _import_irfft(draft: Draft, operator: Operator, mode: str) -> None:
     draft.add_node(operator, exchange, (made,), read.the_output(operator))
 
 
-def _import_energy(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_energy(draft: Draft, operator: Operator) -> None:
     first, end = whole_options(operator, "start_index", "end_index")
     draft.add_node(operator, Energy(first, end), operator.inputs, read.the_output(operator))
 
 
-def _import_filter_bank(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_filter_bank(draft: Draft, operator: Operator) -> None:
     x = read.operand(operator, 0, "the energies")
     (channels,) = whole_options(operator, "num_channels")
     up, down, starts, places, widths = (
@@ -111,11 +111,11 @@ def _windows(rows: Array) -> tuple[Array, Array]:
     return first, rows[np.arange(len(rows))[:, None], first[:, None] + np.arange(width)].astype(np.int32)
 
 
-def _import_square_root(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_square_root(draft: Draft, operator: Operator) -> None:
     draft.add_node(operator, WholeRoot(), operator.inputs, read.the_output(operator))
 
 
-def _import_spectral_subtraction(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_spectral_subtraction(draft: Draft, operator: Operator) -> None:
     """The noise lives from run to run. Even channels have a smoothing of their own, odd ones another."""
     x = read.operand(operator, 0, "the channels")
     shares = whole_options(
@@ -140,12 +140,12 @@ def _import_spectral_subtraction(draft: Draft, operator: Operator, mode: str) ->
     draft.keep_state(noise, estimate)
 
 
-def _import_gain_control(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_gain_control(draft: Draft, operator: Operator) -> None:
     (shift,) = whole_options(operator, "snr_shift")
     draft.add_node(operator, GainControl(shift), operator.inputs, read.the_output(operator))
 
 
-def _import_log(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_log(draft: Draft, operator: Operator) -> None:
     up, scale = whole_options(operator, "input_correction_bits", "output_scale")
     draft.add_node(operator, FixedLog(up, scale), operator.inputs, read.the_output(operator))
 

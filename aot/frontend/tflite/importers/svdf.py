@@ -32,7 +32,7 @@ class _Sizes:
         return self.steps * self.rank
 
 
-def import_svdf(draft: Draft, operator: Operator, mode: str) -> None:
+def import_svdf(draft: Draft, operator: Operator) -> None:
     """Each sample of a batch has a memory of its own."""
     x, features, times = (read.operand(operator, n, "an operand") for n in (0, 1, 2))
     sizes = _sizes(draft, operator, features, times)

@@ -8,6 +8,7 @@ import tflite
 from aot.frontend.tflite.draft import Draft, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
+from aot.frontend.tflite.importers.convolution import multiplies_in_single
 from aot.ir.types import DType, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.pad import Pad
@@ -17,7 +18,7 @@ from aot.ops.rounding import TRANSPOSED, TRANSPOSED_NARROW, RequantRounding, rou
 from aot.ops.spatial import Pair, same_padding
 
 
-def import_transpose_conv(draft: Draft, operator: Operator, mode: str) -> None:
+def import_transpose_conv(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.TransposeConvOptions)
     x = read.operand(operator, 2, "the image")
     x_type = read.with_rank(draft, operator, x, 4)
@@ -44,7 +45,8 @@ def import_transpose_conv(draft: Draft, operator: Operator, mode: str) -> None:
     op = Conv2d(
         padding=(paddings[0], paddings[1]),
         activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=_rounding(mode, x_type, options.QuantizedBiasType()),
+        rounding=_rounding(draft.rounding, x_type, options.QuantizedBiasType()),
+        scales_in_single=multiplies_in_single(draft, Conv2d.name, x),
     )
     by_images(draft, operator, op, spread, (_turned(draft, weights), bias))
 

@@ -25,18 +25,18 @@ from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 
 
 def _without_attributes(op: Op) -> Importer:
-    def import_it(draft: Draft, operator: Operator, mode: str) -> None:
+    def import_it(draft: Draft, operator: Operator) -> None:
         draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 
     return import_it
 
 
-def _import_relu6(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_relu6(draft: Draft, operator: Operator) -> None:
     """TFLite Micro keeps the stored number, whatever the output's scale says; LiteRT rescales."""
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     stored, declared = draft.types[x], draft.types[output]
     op = Clamp(Activation.RELU6)
-    if mode != "tflm" or stored.quant == declared.quant:
+    if draft.rounding != "tflm" or stored.quant == declared.quant:
         draft.add_node(operator, op, (x,), output)
         return
     if stored.dtype is not DType.I8:
@@ -47,7 +47,7 @@ def _import_relu6(draft: Draft, operator: Operator, mode: str) -> None:
     _import_table(draft, operator, op, x, output)
 
 
-def _import_negation(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_negation(draft: Draft, operator: Operator) -> None:
     """Of i8, the references turn the stored number: of one scale and zero point 0 that is the negation."""
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     stored, declared = draft.types[x], draft.types[output]
@@ -73,36 +73,50 @@ def _import_table(draft: Draft, operator: Operator, op: Op, x: str, output: str)
     draft.add_node(operator, Lookup(), (x, table), output)
 
 
-def _import_leaky_relu(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_leaky_relu(draft: Draft, operator: Operator) -> None:
     alpha = float(operator.options(tflite.LeakyReluOptions).Alpha())
-    op = LeakyRelu(alpha, scales_in_single(LeakyRelu.name, mode))
+    op = LeakyRelu(alpha, scales_in_single(LeakyRelu.name, draft.rounding))
     draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 
 
-def _import_l2_normalization(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_l2_normalization(draft: Draft, operator: Operator) -> None:
     number = operator.options(tflite.L2NormOptions).FusedActivationFunction()
     if number != tflite.ActivationFunctionType.NONE:
         raise operator.fail("a fused activation is not supported", "convert the model again: it comes apart")
-    draft.add_node(operator, L2Norm(), operator.inputs, read.the_output(operator))
+    op = L2Norm(is_unsigned=read.operand(operator, 0, "the data") in draft.unsigned)
+    draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 
 
-def _import_quantize(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_quantize(draft: Draft, operator: Operator) -> None:
     output = read.the_output(operator)
     draft.add_node(operator, Quantize(draft.types[output].dtype), operator.inputs, output)
 
 
-def _import_gelu(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_gelu(draft: Draft, operator: Operator) -> None:
     approximate = operator.options(tflite.GeluOptions).Approximate()
     op = Curve(Function.GELU_BY_TANH if approximate else Function.GELU)
     draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 
 
-def _import_cast(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_cast(draft: Draft, operator: Operator) -> None:
     output = read.the_output(operator)
     draft.add_node(operator, Convert(draft.types[output].dtype), operator.inputs, output)
 
 
-def _import_softmax(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_dequantize(draft: Draft, operator: Operator) -> None:
+    """A constant is computed at once: weights of 16 bits, which have become real numbers as they were read,
+    and quantised ones are constants for the operators behind."""
+    x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
+    data = draft.constants.get(x)
+    if data is None:
+        draft.add_node(operator, Dequantize(), (x,), output)
+    elif draft.types[x].dtype is DType.F32:
+        draft.set_constant(operator, output, data)
+    else:
+        draft.add_known(operator, Dequantize(), (x,), output)
+
+
+def _import_softmax(draft: Draft, operator: Operator) -> None:
     beta = float(operator.options(tflite.SoftmaxOptions).Beta())
     if not (math.isfinite(beta) and beta > 0):
         raise operator.fail(f"beta {beta} must be positive", "get or convert the file again")
@@ -131,7 +145,7 @@ _CURVES = {
 UNARY: dict[str, Importer] = {
     **{code: _without_attributes(Curve(function)) for code, function in _CURVES.items()},
     "CAST": _import_cast,
-    "DEQUANTIZE": _without_attributes(Dequantize()),
+    "DEQUANTIZE": _import_dequantize,
     "GELU": _import_gelu,
     "HARD_SWISH": _without_attributes(HardSwish()),
     "L2_NORMALIZATION": _import_l2_normalization,

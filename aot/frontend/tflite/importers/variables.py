@@ -10,7 +10,7 @@ from aot.ir.types import TensorType
 from aot.ops.reshape import Reshape
 
 
-def _import_call_once(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_call_once(draft: Draft, operator: Operator) -> None:
     """What the subgraph assigns is how variables begin."""
     number = operator.options(tflite.CallOnceOptions).InitSubgraphIndex()
     draft.is_initialising = True
@@ -18,7 +18,7 @@ def _import_call_once(draft: Draft, operator: Operator, mode: str) -> None:
     draft.is_initialising = False
 
 
-def _import_var_handle(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_var_handle(draft: Draft, operator: Operator) -> None:
     options = operator.options(tflite.VarHandleOptions)
     container, name = (text or b"" for text in (options.Container(), options.SharedName()))
     key = f"{container.decode('utf-8', 'replace')}/{name.decode('utf-8', 'replace')}"
@@ -34,7 +34,7 @@ def _variable(draft: Draft, operator: Operator) -> tuple[str, Variable]:
     return key, draft.variables[key]
 
 
-def _import_read_variable(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_read_variable(draft: Draft, operator: Operator) -> None:
     """What was assigned before it in this run, or what the last run left."""
     key, variable = _variable(draft, operator)
     output = read.the_output(operator)
@@ -51,7 +51,7 @@ def _import_read_variable(draft: Draft, operator: Operator, mode: str) -> None:
     draft.add_node(operator, Reshape(wanted.shape), (variable.now,), output)
 
 
-def _import_assign_variable(draft: Draft, operator: Operator, mode: str) -> None:
+def _import_assign_variable(draft: Draft, operator: Operator) -> None:
     key, variable = _variable(draft, operator)
     value = read.operand(operator, 1, "the value")
     if draft.is_initialising:

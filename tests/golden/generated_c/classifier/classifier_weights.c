@@ -2,7 +2,6 @@
 
 #include "classifier_weights.h"
 
-#define CONSTANT __attribute__((aligned(4)))
 
 CONSTANT const int8_t classifier_layer1_w[54] = {
     -20, 94, 118, -54, -98, 26, 43, 71, 36, 55, 106, 106, 109, 92, 56, 107, -124, -121, 76, -16, 63,

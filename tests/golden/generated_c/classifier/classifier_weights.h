@@ -4,13 +4,16 @@
 
 #include <stdint.h>
 
-extern const int8_t classifier_layer1_w[54];
-extern const int32_t classifier_layer1_bias[6];
-extern const int32_t classifier_layer1_mult[6];
-extern const int8_t classifier_layer1_right[6];
-extern const int8_t classifier_layer3_w[30];
-extern const int32_t classifier_layer3_bias[5];
-extern const int32_t classifier_layer3_mult[5];
-extern const int8_t classifier_layer3_right[5];
+/* Kernels read by words. Declarations say it as well: compilers believe what they see. */
+#define CONSTANT __attribute__((aligned(4)))
+
+extern CONSTANT const int8_t classifier_layer1_w[54];
+extern CONSTANT const int32_t classifier_layer1_bias[6];
+extern CONSTANT const int32_t classifier_layer1_mult[6];
+extern CONSTANT const int8_t classifier_layer1_right[6];
+extern CONSTANT const int8_t classifier_layer3_w[30];
+extern CONSTANT const int32_t classifier_layer3_bias[5];
+extern CONSTANT const int32_t classifier_layer3_mult[5];
+extern CONSTANT const int8_t classifier_layer3_right[5];
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "conv_weights.h"
 
-#define CONSTANT __attribute__((aligned(4)))
 
 CONSTANT const int8_t conv_layer1_w[144] = {
     -7, 65, 3, 115, 74, -50, -96, -96, -119, 82, -91, 114, -12, -93, 122, -30, -64, 0, 0, 0, -25, 0,

@@ -4,9 +4,12 @@
 
 #include <stdint.h>
 
-extern const int8_t conv_layer1_w[144];
-extern const int32_t conv_layer1_bias[4];
-extern const int32_t conv_layer1_mult[4];
-extern const int8_t conv_layer1_right[4];
+/* Kernels read by words. Declarations say it as well: compilers believe what they see. */
+#define CONSTANT __attribute__((aligned(4)))
+
+extern CONSTANT const int8_t conv_layer1_w[144];
+extern CONSTANT const int32_t conv_layer1_bias[4];
+extern CONSTANT const int32_t conv_layer1_mult[4];
+extern CONSTANT const int8_t conv_layer1_right[4];
 
 #endif

@@ -2,7 +2,6 @@
 
 #include "depthwise_weights.h"
 
-#define CONSTANT __attribute__((aligned(4)))
 
 CONSTANT const int8_t depthwise_layer1_w[37] = {
     86, -22, -42, 126, 15, -50, 64, 114, 111, -61, 80, 26, -80, -57, 16, -17, -20, 119, -100, -12,

@@ -2,7 +2,6 @@
 
 #include "residual_weights.h"
 
-#define CONSTANT __attribute__((aligned(4)))
 
 CONSTANT const int8_t residual_layer1_w[144] = {
     113, 32, 47, 101, 20, 70, 85, -70, -113, -51, -55, 95, 105, -126, 0, 82, -94, 76, -97, -8, 81,

@@ -1,0 +1,182 @@
+"""What is added from outside this tree: installed packages declare it by entry points, programs by a call.
+
+A package names its objects under the group of a table ("solder.ops", "solder.platforms", ...); the table then
+holds them beside the tree's own entries. Nothing is imported before a table of that group is consulted.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+from aot.errors import ExtensionError
+
+T = TypeVar("T")
+
+OPS, PASSES, ISAS = "solder.ops", "solder.passes", "solder.isa"
+BOARDS, PLATFORMS, RUNNERS = "solder.boards", "solder.platforms", "solder.runners"
+# Group -> what its entry points are.
+GROUPS: Mapping[str, str] = {
+    OPS: "modules with OP and KERNEL, and TFLITE and ONNX where files have an operator for it",
+    PASSES: "modules with a function of the pass's name, and TABLE, BEFORE and WHY",
+    ISAS: "instruction sets: objects of codegen.isa.isa.Isa",
+    BOARDS: "packages whose folder holds board files, and core files in core/",
+    PLATFORMS: "modules with PLATFORM and SECTION",
+    RUNNERS: "modules with SECTION and what platforms/runners/runner.py asks of an emulator or a flasher",
+}
+_OURSELVES = "Solder itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """One object that a package or a program adds."""
+
+    group: str
+    name: str
+    origin: str  # the package with its version, or the program
+    load: Callable[[], object]
+
+
+_registered: list[Extension] = []
+
+
+def register(group: str, name: str, value: object) -> None:
+    """Adds an object to a group for as long as this program runs, as an entry point of that name would."""
+    _require_group(group)
+    _registered.append(Extension(group, name, "this program", lambda: value))
+    forget_loaded()
+
+
+def unregister(group: str, name: str) -> None:
+    """Takes back what `register` added."""
+    _registered[:] = [e for e in _registered if (e.group, e.name) != (group, name)]
+    forget_loaded()
+
+
+def loaded(group: str) -> Mapping[str, object]:
+    """The objects of a group by name. Raises ExtensionError where two have one name, or one does not load."""
+    return _loaded(group)
+
+
+def forget_loaded() -> None:
+    """What is installed is looked up again."""
+    _loaded.cache_clear()
+
+
+@functools.cache
+def _loaded(group: str) -> Mapping[str, object]:
+    _require_group(group)
+    found: dict[str, Extension] = {}
+    for extension in (*_installed(group), *(e for e in _registered if e.group == group)):
+        other = found.setdefault(extension.name, extension)
+        if other is not extension:
+            raise _clash(group, extension.name, other.origin, extension.origin)
+    return {name: _load(extension) for name, extension in found.items()}
+
+
+def _installed(group: str) -> Iterator[Extension]:
+    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+        yield Extension(group, point.name, _package(point), point.load)
+
+
+def _package(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
+
+
+def _load(extension: Extension) -> object:
+    try:
+        return extension.load()
+    except Exception as error:  # whatever a foreign module does while it is imported
+        raise ExtensionError(
+            f'"{extension.name}" of {extension.group} cannot be loaded: {type(error).__name__}: {error}',
+            f"it is declared by {extension.origin}",
+            "mend or uninstall that package",
+        ) from error
+
+
+def _clash(group: str, name: str, one: str, other: str) -> ExtensionError:
+    return ExtensionError(
+        f'"{name}" of {group} is declared twice', f"by {one} and by {other}", "uninstall one of the two"
+    )
+
+
+def _require_group(group: str) -> None:
+    if group not in GROUPS:
+        raise ExtensionError(f'"{group}" is no group of extensions', hint=f"there are {', '.join(GROUPS)}")
+
+
+def entries_of(attribute: str) -> Callable[[str, object], Mapping[str, T]]:
+    """What an extension holds as a mapping under that name, if it does."""
+
+    def entries(name: str, extension: object) -> Mapping[str, T]:
+        found: Mapping[str, T] = getattr(extension, attribute, {})
+        return found
+
+    return entries
+
+
+def module_with(attribute: str) -> Callable[[str, object], Mapping[str, str]]:
+    """The name of a module that has this: groups of modules may hold several kinds."""
+
+    def entries(name: str, extension: object) -> Mapping[str, str]:
+        return module_of(name, extension) if hasattr(extension, attribute) else {}
+
+    return entries
+
+
+def module_of(name: str, extension: object) -> Mapping[str, str]:
+    """The name of a module, which tables of modules hold."""
+    return {name: str(getattr(extension, "__name__", ""))}
+
+
+def entry_of(attribute: str, kind: type[T] | None = None) -> Callable[[str, object], Mapping[str, T]]:
+    """What an extension holds under that name, by the extension's own; it must be there."""
+
+    def entry(name: str, extension: object) -> Mapping[str, T]:
+        found = getattr(extension, attribute, None)
+        if found is None or (kind is not None and not isinstance(found, kind)):
+            wanted = f"{attribute}, a {kind.__name__}" if kind is not None else attribute
+            raise ExtensionError(f'the extension "{name}" has no {wanted}', hint="docs/extensions.md")
+        return {name: found}
+
+    return entry
+
+
+class OpenTable(Mapping[str, T], Generic[T]):
+    """The tree's own entries and those of a group's extensions.
+
+    `entries` gives what one extension adds to this table. An extension may not replace an entry.
+    """
+
+    def __init__(
+        self, own: Mapping[str, T], group: str, entries: Callable[[str, object], Mapping[str, T]]
+    ) -> None:
+        self.own, self.group, self._entries_of = own, group, entries
+        self._known: tuple[Mapping[str, object], Mapping[str, T]] | None = None
+
+    def __getitem__(self, name: str) -> T:
+        return self.own[name] if name in self.own else self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> Mapping[str, T]:
+        extensions = loaded(self.group)
+        if self._known is None or self._known[0] is not extensions:
+            self._known = extensions, self._joined(extensions)
+        return self._known[1]
+
+    def _joined(self, extensions: Mapping[str, object]) -> Mapping[str, T]:
+        found, makers = dict(self.own), dict.fromkeys(self.own, _OURSELVES)
+        for extension, value in extensions.items():
+            for name, entry in self._entries_of(extension, value).items():
+                if name in found:
+                    raise _clash(self.group, name, makers[name], f'the extension "{extension}"')
+                found[name], makers[name] = entry, f'the extension "{extension}"'
+        return found

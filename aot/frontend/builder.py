@@ -1,0 +1,79 @@
+"""The graph while a file of any format is being read: unique names, checks of nodes, known results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from aot.ir.graph import Array, Node
+from aot.ir.types import TensorType
+from aot.ops.constraints import violations
+from aot.ops.op import Op, Types
+
+SEE_OPS = "docs/ops.md lists what each operator supports"
+
+
+class Names:
+    """The names that are taken; several may share the numbers that make wishes unique."""
+
+    def __init__(self, numbers: dict[str, int] | None = None) -> None:
+        self._taken: set[str] = set()
+        self._numbers = {} if numbers is None else numbers  # wish -> the last number given to it
+
+    def unique(self, wish: str) -> str:
+        """The wish, or the wish with the first free number; it is taken from now on."""
+        name = wish
+        while name in self._taken:
+            self._numbers[wish] = self._numbers.get(wish, 1) + 1
+            name = f"{wish}#{self._numbers[wish]}"
+        self._taken.add(name)
+        return name
+
+    def take(self, name: str) -> None:
+        self._taken.add(name)
+
+    def free(self, name: str) -> None:
+        self._taken.discard(name)
+
+
+@dataclass(kw_only=True)
+class GraphBuilder:
+    """What has been read so far. The readers of each format add what their files need."""
+
+    rounding: str  # a mode of aot.ops.rounding, which importers give to ops
+    types: dict[str, TensorType] = field(default_factory=dict)
+    constants: dict[str, Array] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    value_names: Names = field(default_factory=Names)
+    node_names: Names = field(default_factory=Names)
+
+    def types_of(self, names: Iterable[str | None]) -> Types:
+        """Their types; None where an optional operand is absent."""
+        return [None if name is None else self.types[name] for name in names]
+
+    def violation(self, op: Op, inputs: Sequence[str | None], result: TensorType) -> str | None:
+        """The first of the op's rules that these operands and this result break."""
+        return next(iter(violations(op, self.types_of(inputs), (result,))), None)
+
+    def are_known(self, names: Iterable[str | None]) -> bool:
+        """Whether all operands that are there are constants."""
+        return all(name is None or name in self.constants for name in names)
+
+    def computed(
+        self,
+        op: Op,
+        inputs: Sequence[str | None],
+        results: Sequence[TensorType],
+        known: Mapping[str, Array] | None = None,
+    ) -> tuple[Array, ...]:
+        """The op's results on operands that are known: by default constants."""
+        known = self.constants if known is None else known
+        arrays = [None if name is None else known[name] for name in inputs]
+        with np.errstate(all="ignore"):  # infinities and NaN in a file are the file's
+            return op.reference(arrays, self.types_of(inputs), results)
+
+    def append(self, label: str, op: Op, inputs: Sequence[str | None], output: str, origin: str = "") -> None:
+        """A node as it is, under a name of its own."""
+        self.nodes.append(Node(self.node_names.unique(label), op, tuple(inputs), (output,), origin))

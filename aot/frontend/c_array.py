@@ -1,0 +1,44 @@
+"""A TFLite model as a C array, as TinyML projects ship it: `const unsigned char model[] = {0x20, ...};`."""
+
+from __future__ import annotations
+
+import re
+
+from aot.errors import ModelError
+
+SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".ino")
+_IDENTIFIER = b"TFL3"
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_ARRAY = re.compile(r"(\w+)\s*\[[^\]]*\][^;={}]*=\s*\{([^{}]*)\}")
+_MAKE = "xxd -i model.tflite writes one"
+
+
+def model_in_c(data: bytes, file_name: str) -> bytes:
+    """The bytes of the only array in the source that is a TFLite model. Raises ModelError."""
+    text = _COMMENT.sub(" ", data.decode("utf-8", "replace"))
+    found = {name: array for name, numbers in _ARRAY.findall(text) if (array := _bytes(numbers))}
+    models = {name: array for name, array in found.items() if array[4:8] == _IDENTIFIER}
+    if len(models) > 1:
+        names = ", ".join(f"{name} ({len(array):,} bytes)" for name, array in models.items())
+        raise ModelError(
+            f"the file holds {len(models)} models: {names}", file_name, "leave one of them in it"
+        )
+    if not models:
+        arrays = ", ".join(f"{name} ({len(array):,} bytes)" for name, array in found.items())
+        raise ModelError(
+            "this C source holds no array of bytes that is a TFLite model",
+            f"{file_name}: arrays of bytes: {arrays or 'none'}",
+            _MAKE,
+        )
+    (model,) = models.values()
+    return model
+
+
+def _bytes(numbers: str) -> bytes | None:
+    """None for what is no list of bytes."""
+    try:
+        return bytes(
+            int(number, 0) & 0xFF for number in numbers.replace("u", "").split(",") if number.strip()
+        )
+    except ValueError:
+        return None

@@ -1,0 +1,10 @@
+"""The importer of an operator: the tree's own or an extension's."""
+
+from __future__ import annotations
+
+from aot.frontend.onnx.importers import ADDED, OF_DOMAIN
+from aot.frontend.onnx.operation import Importer
+
+
+def find_importer(domain: str, operator: str) -> Importer | None:
+    return OF_DOMAIN.get(domain, {}).get(operator) or ADDED.get(f"{domain}.{operator}")

@@ -1,0 +1,85 @@
+"""Elements that are moved into a result of another scale or zero point: rescaled, copied or refused.
+
+What is right is what the references do. LiteRT rescales unsigned parts of a concatenation. It refuses other
+cases that TFLite Micro copies as they are; what neither runs is refused here as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from aot.frontend.tflite.draft import Draft, Operator
+from aot.ir.graph import Array
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops.lookup import Lookup
+
+_UNSIGNED_OFFSET = 128  # unsigned bytes are read as signed ones, which are that much less
+
+# By operator: the elements of the file that neither LiteRT nor TFLite Micro moves to another quantisation.
+_REFUSED = {
+    "BATCH_TO_SPACE_ND": ("u8", "i16"),
+    "CONCATENATION": ("i8",),
+    "MIRROR_PAD": ("u8", "i16"),
+    "PACK": ("u8",),
+    "PADV2": ("u8", "i8"),
+    "SPACE_TO_BATCH_ND": ("u8", "i16"),
+    "UNPACK": ("u8",),
+}
+
+
+def require_movable(draft: Draft, operator: Operator, x: str, output: str) -> None:
+    """Raises ModelError where neither reference moves the elements of x as they are to the output."""
+    source, target = draft.types[x], draft.types[output]
+    is_unsigned = x in draft.unsigned
+    dtype = "u8" if is_unsigned else source.dtype.value
+    if _is_same(source, target) or dtype not in _REFUSED.get(operator.code, ()):
+        return
+    raise operator.fail(
+        f"{_told(x, source, is_unsigned)} and {_told(output, target, is_unsigned)}; "
+        f"neither LiteRT nor TFLite Micro moves {dtype} elements from one to the other",
+        "convert the model again, so that both have one scale and one zero point",
+    )
+
+
+def rescaled(draft: Draft, operator: Operator, x: str, output: str) -> str:
+    """A part of a concatenation in the scale of the whole: x itself where nothing has to be done."""
+    source, target = draft.types[x], draft.types[output]
+    if x not in draft.unsigned or _is_same(source, target):
+        return x
+    assert source.quant is not None
+    assert target.quant is not None
+    entries = rescaling_table(source.quant, target.quant)
+    table = draft.add_value(f"{x}/table", TensorType(DType.I8, entries.shape), entries)
+    result = draft.add_value(f"{x}/rescaled", replace(source, quant=target.quant))
+    draft.add_node(operator, Lookup(), (x, table), result)
+    return result
+
+
+def rescaling_table(source: Quant, target: Quant) -> Array:
+    """The result for each signed byte in order, computed in single precision as LiteRT does."""
+    scale = np.float32(source.scales[0]) * (np.float32(1) / np.float32(target.scales[0]))
+    bias = np.float32(-(source.zero_points[0] + _UNSIGNED_OFFSET)) * scale
+    reals = (np.arange(256, dtype=np.float32) * scale + bias).astype(np.float64)
+    nearest = np.copysign(np.floor(np.abs(reals) + 0.5), reals)
+    table: Array = np.clip(nearest + target.zero_points[0], *DType.I8.limits).astype(np.int8)
+    return table
+
+
+def _is_same(source: TensorType, target: TensorType) -> bool:
+    if source.quant is None or target.quant is None:
+        return True  # plain integers have no scale that could be another
+    return _first(source.quant) == _first(target.quant)
+
+
+def _first(quant: Quant) -> tuple[float, int]:
+    return quant.scales[0], quant.zero_points[0]
+
+
+def _told(name: str, tensor: TensorType, is_unsigned: bool) -> str:
+    """With the numbers of the file."""
+    assert tensor.quant is not None
+    scale, zero_point = _first(tensor.quant)
+    shown = zero_point + (_UNSIGNED_OFFSET if is_unsigned else 0)
+    return f'"{name.removesuffix("/signed")}" has scale {scale:.6g} and zero point {shown}'

@@ -1,0 +1,47 @@
+"""A product of matrices reads a transposed second factor as it was before, and transposes it on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from aot.ir.graph import Graph, Node
+from aot.ops.batch_matmul import BatchMatmul
+from aot.ops.reshape import Reshape
+from aot.passes.names import fresh_name
+from aot.passes.origins import origins
+from aot.passes.outcome import Miss, Outcome, outcome
+
+
+def absorb_transposes(graph: Graph) -> Outcome:
+    """Transpositions whose result nobody else reads are left to remove-dead-code."""
+    before, left = graph, dict[str, str]()
+    for node in graph.nodes:
+        if not isinstance(node.op, BatchMatmul):
+            continue
+        past = _past_transposition(node, node.op, graph)
+        if isinstance(past, Miss):
+            left[node.name] = past.because
+        else:
+            graph = past
+    return outcome(before, graph, left, "no matrices are multiplied")
+
+
+def _past_transposition(node: Node, op: BatchMatmul, graph: Graph) -> Graph | Miss:
+    x, y = node.reads
+    kind = graph.types[y]
+    _, matrices, rows, columns = kind.shape
+    if min(rows, columns) == 1:
+        return Miss("has a second factor of one row or one column, which lies alike both ways")
+    swapped = np.arange(kind.elements).reshape(matrices, columns, rows).swapaxes(1, 2).reshape(-1)
+    found = (source for source, places in origins(graph, y) if np.array_equal(places, swapped))
+    source = next(found, None)
+    if source is None or graph.types[source].elements != kind.elements:
+        return Miss(f'has a second factor "{y}" that is not the transposition of another value')
+    seen = fresh_name(f"{y}/untransposed", graph.types)
+    shape = (1, matrices, columns, rows)
+    view = Node(seen, Reshape(shape), (source,), (seen,), node.origin)
+    product = replace(node, op=replace(op, y_transposed=not op.y_transposed), inputs=(x, seen))
+    nodes = (n for other in graph.nodes for n in ((view, product) if other is node else (other,)))
+    return graph.with_nodes(nodes, types={seen: replace(kind, shape=shape)})

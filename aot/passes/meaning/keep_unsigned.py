@@ -1,0 +1,85 @@
+"""Unsigned bytes that are only moved stay unsigned: they are not made signed and unsigned again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aot.ir.graph import Graph, Node
+from aot.ir.types import DType, TensorType
+from aot.ops.concat import Concat
+from aot.ops.quantize import Quantize
+from aot.ops.rearrange import Rearrange
+from aot.ops.reshape import Reshape
+from aot.passes.outcome import Outcome, outcome
+
+_MOVES = (Concat, Rearrange, Reshape)  # stored elements are copied as they are
+_STEP = 128  # from a signed zero point to the unsigned one of the same meaning
+
+
+def keep_unsigned(graph: Graph) -> Outcome:
+    """Values between conversions of equal meaning become unsigned; the conversions become identities."""
+    moved = _only_moved(graph)
+    types = {value: unsigned for value in moved if (unsigned := _unsigned(graph.types[value]))}
+    nodes = [_made_unsigned(node) if node.outputs[0] in moved else node for node in graph.nodes]
+    changed = graph.with_nodes(nodes, types=types) if moved else graph
+    return outcome(graph, changed, _left_alone(graph, moved), "no unsigned byte is made signed")
+
+
+def _left_alone(graph: Graph, moved: frozenset[str]) -> dict[str, str]:
+    """For each conversion to signed bytes that stays: who needs them signed."""
+    left = {}
+    for node in graph.nodes:
+        (value, *_) = node.outputs
+        if not _keeps_meaning(node, graph) or value in moved or graph.types[value].dtype is not DType.I8:
+            continue
+        if value in graph.kept:
+            left[node.name] = f'makes "{value}", which is signed outside of the graph'
+            continue
+        readers = [n for n in graph.readers[value] if not _moves_within(n, moved)]
+        names = ", ".join(f'"{n.name}" ({n.op.name})' for n in readers if not _keeps_meaning(n, graph))
+        left[node.name] = f"makes signed bytes, which are needed signed by {names}"
+    return left
+
+
+def _only_moved(graph: Graph) -> frozenset[str]:
+    """All signed values that nothing but moves and conversions of equal meaning make and read."""
+    found = frozenset(value for value, type_ in graph.types.items() if _unsigned(type_) is not None)
+    while True:
+        left = frozenset(value for value in found if _is_only_moved(value, found, graph))
+        if left == found:
+            return found
+        found = left
+
+
+def _is_only_moved(value: str, moved: frozenset[str], graph: Graph) -> bool:
+    maker = graph.producers.get(value)
+    if maker is None or value in graph.kept:
+        return False
+    return all(
+        _keeps_meaning(node, graph) or _moves_within(node, moved) for node in (maker, *graph.readers[value])
+    )
+
+
+def _moves_within(node: Node, moved: frozenset[str]) -> bool:
+    return isinstance(node.op, _MOVES) and moved.issuperset((*node.reads, *node.outputs))
+
+
+def _keeps_meaning(node: Node, graph: Graph) -> bool:
+    """True if a node converts between a signed type and the unsigned type of the same meaning."""
+    if not isinstance(node.op, Quantize):
+        return False
+    x, y = graph.types[node.reads[0]], graph.types[node.outputs[0]]
+    return _unsigned(x) == y or _unsigned(y) == x
+
+
+def _unsigned(signed: TensorType) -> TensorType | None:
+    """The unsigned type of the same meaning; None for what is not a signed byte."""
+    if signed.dtype is not DType.I8 or signed.quant is None or signed.quant.is_per_channel:
+        return None
+    (zero_point,) = signed.quant.zero_points
+    quant = replace(signed.quant, zero_points=(zero_point + _STEP,))
+    return replace(signed, dtype=DType.U8, quant=quant)
+
+
+def _made_unsigned(node: Node) -> Node:
+    return replace(node, op=replace(node.op, to=DType.U8)) if isinstance(node.op, Quantize) else node

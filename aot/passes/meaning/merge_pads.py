@@ -1,0 +1,62 @@
+"""Padding with zeros before a convolution becomes the padding of the convolution."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aot.ir.graph import Graph, Node
+from aot.ir.types import TensorType
+from aot.ops.conv2d import Conv2d
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.pad import Pad
+from aot.ops.spatial import Padding
+from aot.passes.outcome import Outcome, outcome
+
+
+def merge_pads(graph: Graph) -> Outcome:
+    """A pad whose result nobody reads any more is removed."""
+    merged = [_past_pad(node, graph) for node in graph.nodes]
+    changed = graph
+    if any(old is not new for old, new in zip(graph.nodes, merged, strict=True)):
+        read = {*graph.kept, *(value for node in merged for value in node.reads)}
+        changed = graph.with_nodes(n for n in merged if not isinstance(n.op, Pad) or n.outputs[0] in read)
+    left = {n.name: _why_left(n, n.op, graph) for n in changed.nodes if isinstance(n.op, Pad)}
+    return outcome(graph, changed, left, "nothing is padded by a node of its own")
+
+
+def _why_left(pad: Node, op: Pad, graph: Graph) -> str:
+    source, result = graph.types[pad.reads[0]], graph.types[pad.outputs[0]]
+    if source.quant != result.quant:
+        return "gives its result another quantisation"
+    if not _pads_with_zeros(pad, op, graph):
+        return f"pads with {op.value}, where a convolution pads with {_zero(source)}"
+    (made,) = pad.outputs
+    if made in graph.kept:
+        return f'makes "{made}", which leaves the graph'
+    others = [n for n in graph.readers[made] if not isinstance(n.op, Conv2d | DepthwiseConv2d)]
+    names = ", ".join(f'"{n.name}" ({n.op.name})' for n in others)
+    return f"pads for {names}, which cannot pad with zeros by itself"
+
+
+def _past_pad(node: Node, graph: Graph) -> Node:
+    pad = graph.producers.get(node.reads[0]) if isinstance(node.op, Conv2d | DepthwiseConv2d) else None
+    if pad is None or not isinstance(pad.op, Pad) or not _pads_with_zeros(pad, pad.op, graph):
+        return node
+    assert isinstance(node.op, Conv2d | DepthwiseConv2d)
+    op = replace(node.op, padding=_sum(node.op.padding, pad.op.padding))
+    return replace(node, op=op, inputs=(pad.reads[0], *node.inputs[1:]))
+
+
+def _pads_with_zeros(node: Node, op: Pad, graph: Graph) -> bool:
+    """True if it pads with the zero point of what it reads, as convolutions do, and keeps the zero point."""
+    source, result = graph.types[node.reads[0]], graph.types[node.outputs[0]]
+    return source.quant == result.quant and op.value == _zero(source)
+
+
+def _zero(tensor: TensorType) -> int:
+    return 0 if tensor.quant is None else tensor.quant.zero_point
+
+
+def _sum(one: Padding, other: Padding) -> Padding:
+    (top, bottom), (left, right) = ((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
+    return (top, bottom), (left, right)

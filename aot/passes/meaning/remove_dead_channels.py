@@ -1,0 +1,136 @@
+"""Channels that carry no information are cut out of int8 networks; results stay equal in every bit.
+
+What a dead channel adds to its readers is added to their biases. Sums that overflow 32 bits would not stay
+equal, but no reference defines those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from aot.counted import counted
+from aot.ir.graph import Array, Graph, Node
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.op import given
+from aot.ops.requant import Ints, quant_of
+from aot.ops.reshape import Reshape
+from aot.passes.channel_ranges import Range, channel_ranges
+from aot.passes.dead_channels import Mask, dead_channels
+from aot.passes.names import fresh_name
+from aot.passes.outcome import Outcome, Rewritten, Unchanged
+
+
+def remove_dead_channels(graph: Graph) -> Outcome:
+    ranges = channel_ranges(graph)
+    dead = dead_channels(graph, ranges)
+    if any(mask.any() for mask in dead.values()):
+        return Rewritten(_Cutter(graph, ranges, dead).graph())
+    if not dead:
+        return Unchanged("no int8 value lies between layers with constant weights")
+    values = counted(len(dead), "int8 value")
+    return Unchanged(f"each channel of {values} can change, and is read with a weight other than 0")
+
+
+class _Cutter:
+    """Builds the graph without the dead channels."""
+
+    def __init__(self, graph: Graph, ranges: dict[str, Range], dead: dict[str, Mask]) -> None:
+        self._graph = graph
+        self._ranges = ranges
+        self._dead = {name: mask for name, mask in dead.items() if mask.any()}
+        self._types: dict[str, TensorType] = {}
+        self._constants: dict[str, Array] = {}
+
+    def graph(self) -> Graph:
+        for name, mask in self._dead.items():
+            tensor = self._graph.types[name]
+            self._types[name] = replace(tensor, shape=(*tensor.shape[:-1], int((~mask).sum())))
+        nodes = [self._cut(node) for node in self._graph.nodes]
+        return self._graph.with_nodes(nodes, types=self._types, constants=self._constants)
+
+    def _cut(self, node: Node) -> Node:
+        if not self._dead.keys() & {node.reads[0], node.outputs[0]}:
+            return node
+        return _CUTS.get(type(node.op), _Cutter._unchanged)(self, node)
+
+    def _unchanged(self, node: Node) -> Node:
+        return node
+
+    def _cut_reshape(self, node: Node) -> Node:
+        return replace(node, op=Reshape(self._types[node.outputs[0]].shape))
+
+    def _cut_depthwise(self, node: Node) -> Node:
+        x, w, b = self._operands(node)
+        kept = ~self._dead[node.outputs[0]]
+        bias = None if b is None else self._constant(b, self._graph.constants[b][kept], kept)
+        weights = self._constant(w, self._graph.constants[w][..., kept], kept)
+        return replace(node, inputs=(x, weights, bias))
+
+    def _cut_mixing(self, node: Node) -> Node:
+        """Conv2d and Dense lose the rows of dead results; the columns of dead inputs go into the bias."""
+        x, w, b = self._operands(node)
+        rows = ~self._dead.get(node.outputs[0], np.zeros(self._channels(node.outputs[0]), np.bool_))
+        columns = ~self._dead.get(x, np.zeros(self._channels(x), np.bool_))
+        all_weights = self._graph.constants[w][rows]
+        bias = self._with_folded(node, b, all_weights[..., ~columns], rows, columns)
+        weights = self._constant(w, np.ascontiguousarray(all_weights[..., columns]), rows)
+        return replace(node, inputs=(x, weights, bias))
+
+    def _with_folded(self, node: Node, bias: str | None, cut: Array, rows: Mask, columns: Mask) -> str | None:
+        """The bias with what the cut weights add to each sum, since their inputs are constant."""
+        taps = tuple(range(1, cut.ndim - 1))
+        folded = cut.astype(np.int64).sum(axis=taps) @ self._steps(node, columns)
+        if bias is not None:
+            stored = self._graph.constants[bias][rows].astype(np.int64)
+            return self._constant(bias, (stored + folded).astype(self._graph.constants[bias].dtype), rows)
+        if not folded.any():
+            return None
+        name = self._fresh(f"{node.name}/bias")
+        self._types[name] = TensorType(DType.I32, folded.shape)
+        self._constants[name] = folded.astype(np.int32)
+        return name
+
+    def _steps(self, node: Node, columns: Mask) -> Ints:
+        """The distance of dead channels to the zero point; one that is not constant has weights of 0."""
+        zero = quant_of(self._graph.types[node.reads[0]]).zero_point
+        return self._ranges[node.reads[0]].low[~columns] - zero
+
+    def _operands(self, node: Node) -> tuple[str, str, str | None]:
+        return given(node.inputs[0]), given(node.inputs[1]), node.inputs[2] if len(node.inputs) > 2 else None
+
+    def _channels(self, name: str) -> int:
+        return self._graph.types[name].shape[-1]
+
+    def _constant(self, name: str, array: Array, kept: Mask) -> str:
+        """A new constant in place of a cut one, since other nodes may go on reading that."""
+        old = self._graph.types[name]
+        fresh = self._fresh(f"{name}/live")
+        self._types[fresh] = replace(old, shape=array.shape, quant=_cut_quant(old.quant, kept))
+        self._constants[fresh] = array
+        return fresh
+
+    def _fresh(self, preferred: str) -> str:
+        return fresh_name(preferred, self._graph.types, self._types)
+
+
+def _cut_quant(quant: Quant | None, kept: Mask) -> Quant | None:
+    """The scales and zero points of the kept channels; constants are quantised along output channels."""
+    if quant is None or not quant.is_per_channel:
+        return quant
+    scales = tuple(s for s, is_kept in zip(quant.scales, kept, strict=True) if is_kept)
+    zero_points = tuple(z for z, is_kept in zip(quant.zero_points, kept, strict=True) if is_kept)
+    return Quant(scales, zero_points, quant.axis)
+
+
+_CUTS: dict[type, Callable[[_Cutter, Node], Node]] = {
+    Conv2d: _Cutter._cut_mixing,
+    Dense: _Cutter._cut_mixing,
+    DepthwiseConv2d: _Cutter._cut_depthwise,
+    Reshape: _Cutter._cut_reshape,
+}

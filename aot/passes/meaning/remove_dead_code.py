@@ -1,0 +1,12 @@
+"""Nodes whose results reach no output are removed."""
+
+from __future__ import annotations
+
+from aot.ir.graph import Graph
+from aot.passes.dead_code import without_dead_code
+from aot.passes.outcome import Outcome, outcome
+
+
+def remove_dead_code(graph: Graph) -> Outcome:
+    """Inputs that nothing reads stay: they are part of the model's interface."""
+    return outcome(graph, without_dead_code(graph), {}, "every node is needed for an output or a state")

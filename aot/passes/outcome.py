@@ -1,0 +1,46 @@
+"""The answer of a pass: the graph that it made, or why there was nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from aot.ir.graph import Graph
+
+Reasons = Mapping[str, str]  # the name of a node that a pass looked at -> why the pass left it as it was
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A pass made another graph with the same results, and may have left some nodes of its kind alone."""
+
+    graph: Graph
+    left_alone: Reasons = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A pass left the graph as it was: `because` says it of the graph, or of each node on a line."""
+
+    because: str
+
+
+Outcome = Rewritten | Unchanged
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A pattern does not match at a node: `because` continues a sentence that begins with the node."""
+
+    because: str
+
+
+def outcome(before: Graph, after: Graph, left_alone: Reasons, no_candidate: str) -> Outcome:
+    """The answer of a pass that went over the nodes; `no_candidate` is the reason where it met none."""
+    if after is not before:
+        return Rewritten(after, left_alone)
+    return Unchanged("\n".join(reason_lines(left_alone)) or no_candidate)
+
+
+def reason_lines(left_alone: Reasons) -> list[str]:
+    return [f'"{node}" {because}' for node, because in left_alone.items()]

@@ -1,0 +1,115 @@
+"""Flattened images that are joined to one vector are joined row behind row, so that none need be whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import gcd, prod
+
+from aot.counted import counted
+from aot.ir.graph import Array, Graph, Node
+from aot.ir.types import TensorType
+from aot.ops.concat import Concat, behind
+from aot.ops.reshape import Reshape
+from aot.passes.cost_model import CostModel
+from aot.passes.dead_code import without_dead_code
+from aot.passes.names import fresh_name
+from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.placement_goal import PlacementGoal
+from aot.passes.views import behind_views
+
+
+def split_concats_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
+    """The joined vector gets the rows in which its reader sees it, or the longest that all parts have."""
+    before, left = graph, dict[str, str]()
+    for node in graph.nodes:
+        if not _makes_vector(node, graph):
+            continue
+        split = _split(node, graph, goal.costs)
+        if isinstance(split, Miss):
+            left[node.name] = split.because
+        else:
+            graph = split
+    made = graph if graph is before else without_dead_code(graph)
+    return outcome(before, made, left, "no values are joined to one vector")
+
+
+def _makes_vector(node: Node, graph: Graph) -> bool:
+    shape = graph.types[node.outputs[0]].shape
+    is_last = isinstance(node.op, Concat) and node.op.axis == len(shape) - 1
+    return is_last and prod(shape[:-1]) == 1
+
+
+def _split(node: Node, graph: Graph, costs: CostModel) -> Graph | Miss:
+    roots = [behind_views(value, graph) for value in node.reads]
+    if not any(r in graph.producers and _row_elements(r, graph) < graph.types[r].elements for r in roots):
+        return Miss("joins nothing that layers compute row by row")
+    return _seen_by_reader(node, graph) or _seen_as_vector(node, graph, costs)
+
+
+def _row_elements(value: str, graph: Graph) -> int:
+    shape = graph.types[value].shape
+    return prod(shape[2:]) if len(shape) == 4 and shape[0] == 1 else prod(shape[-1:])
+
+
+def _seen_by_reader(node: Node, graph: Graph) -> Graph | None:
+    """Joined in the shape in which the only reader looks at it; None where the parts have no such rows."""
+    (made,) = node.outputs
+    readers = graph.readers[made]
+    if made in graph.kept or len(readers) != 1 or not isinstance(readers[0].op, Reshape):
+        return None
+    (seen,) = readers[0].outputs
+    shape = graph.types[seen].shape
+    axis = next((a for a in range(len(shape)) if shape[a] > 1), 0)
+    inner, sizes = prod(shape[axis + 1 :]), [graph.types[value].elements for value in node.reads]
+    parts = [(*shape[:axis], size // inner, *shape[axis + 1 :]) for size in sizes]
+    # One of several images is an image again, and its rows lie along another axis.
+    if any(size % inner for size in sizes) or not all(behind(axis, part) for part in parts):
+        return None
+    joined = replace(node, op=Concat(axis), outputs=(seen,))
+    return _joined(joined, graph.types[seen], graph, instead_of=(node, readers[0]))
+
+
+def _seen_as_vector(node: Node, graph: Graph, costs: CostModel) -> Graph | Miss:
+    (made,) = node.outputs
+    if made in graph.kept:
+        return Miss(f'makes "{made}", which leaves the graph as a vector')
+    kind = graph.types[made]
+    row = gcd(*(_row_elements(behind_views(value, graph), graph) for value in node.reads))
+    if row * kind.dtype.bytes < costs.min_row_bytes:
+        length = counted(row * kind.dtype.bytes, "byte")
+        return Miss(f"joins parts whose longest common rows have {length}, fewer than {costs.min_row_bytes}")
+    rows = replace(kind, shape=(1, kind.elements // row, row))
+    name = fresh_name(f"{made}/rows", graph.types)
+    joined = replace(node, op=Concat(1), outputs=(name,))
+    back = Node(f"{node.name}/vector", Reshape(kind.shape), (name,), (made,), node.origin)
+    return _joined(joined, rows, graph, instead_of=(node,), followed_by=(back,))
+
+
+def _joined(
+    node: Node, kind: TensorType, graph: Graph, instead_of: Sequence[Node], followed_by: Sequence[Node] = ()
+) -> Graph:
+    """The graph with views of the inputs that have the rows of the result; constants are reshaped."""
+    assert isinstance(node.op, Concat)
+    axis, inner = node.op.axis, prod(kind.shape[node.op.axis + 1 :])
+    views: list[Node] = []
+    names: list[str] = []
+    types: dict[str, TensorType] = {node.outputs[0]: kind}
+    constants: dict[str, Array] = {}
+    for value in node.reads:
+        own, name = graph.types[value], fresh_name(f"{value}/rows", graph.types, types)
+        shape = (*kind.shape[:axis], own.elements // inner, *kind.shape[axis + 1 :])
+        names.append(name)
+        types[name] = replace(own, shape=shape)
+        if value in graph.constants:
+            constants[name] = graph.constants[value].reshape(shape)
+        else:
+            views.append(Node(name, Reshape(shape), (behind_views(value, graph),), (name,), node.origin))
+    made = [*views, replace(node, inputs=tuple(names)), *followed_by]
+    nodes = [
+        n
+        for other in graph.nodes
+        for n in (made if other is instead_of[0] else [other])
+        if n not in instead_of
+    ]
+    return graph.with_nodes(nodes, types=types, constants=constants)

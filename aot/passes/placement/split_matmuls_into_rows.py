@@ -1,0 +1,156 @@
+"""Products of matrices, and what follows them, are computed a few lines at a time.
+
+A product of [pairs, M, K] and [pairs, K, N] is an image of `pairs` rows, each a matrix. The same lines, a few
+to a row, are an image of many rows: one row is computed, passes through scales, masks and the softmax, and
+goes into the next product before the next row is computed. The scores of attention never exist whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from aot.ir.graph import Array, Graph, Node
+from aot.ir.types import DType, TensorType
+from aot.ops.batch_matmul import BatchMatmul
+from aot.ops.gather import Gather
+from aot.ops.log_softmax import LogSoftmax
+from aot.ops.reshape import Reshape
+from aot.ops.softmax import Softmax
+from aot.passes.dead_code import without_dead_code
+from aot.passes.matrix_rows import MatrixRows, SeenInRows, seen_in_rows
+from aot.passes.names import fresh_name
+from aot.passes.outcome import Miss, Outcome, Rewritten, outcome
+from aot.passes.placement_goal import PlacementGoal
+
+_MAX_ROWS = 4096  # with more the planner takes long
+_ROWS = 1  # the axis
+
+_RowsMade = tuple[MatrixRows, tuple[str, ...]]  # how a result is split, and the operands it is made of
+
+
+def split_matmuls_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
+    """Products of matrices get rows, and so does what follows them line by line."""
+    rewriting = _Rewriting(graph, goal.costs.min_macs_per_row)
+    rewriting.run()
+    if not rewriting.rows:
+        return outcome(graph, graph, rewriting.left_alone, "no matrices are multiplied")
+    made = graph.with_nodes(rewriting.nodes, rewriting.types, rewriting.constants)
+    return Rewritten(without_dead_code(made), rewriting.left_alone)
+
+
+class _Rewriting:
+    """Holds what is made on the way; run() once."""
+
+    def __init__(self, graph: Graph, min_macs_per_row: int) -> None:
+        self.graph = graph
+        self.min_macs_per_row = min_macs_per_row
+        self.nodes: list[Node] = []
+        self.types: dict[str, TensorType] = {}
+        self.constants: dict[str, Array] = {}
+        self.rows: dict[str, tuple[str, MatrixRows]] = {}  # a value -> what holds its rows
+        self.left_alone: dict[str, str] = {}
+
+    def run(self) -> None:
+        for node in self.graph.nodes:
+            rows = self._rows_of(node)
+            if isinstance(rows, tuple):
+                self._replace(node, *rows)
+                continue
+            self.nodes.append(node)
+            self._look(node)
+            if rows is not None:
+                self.left_alone[node.name] = rows.because
+
+    def _rows_of(self, node: Node) -> _RowsMade | Miss | None:
+        """The rows that the node can make, and their operands; None where it reads no rows."""
+        if isinstance(node.op, BatchMatmul):
+            return self._product(node, node.op)
+        rows = next((self.rows[v][1] for v in node.reads if v in self.rows), None)
+        return None if rows is None or isinstance(node.op, Reshape) else self._line_by_line(node, rows)
+
+    def _product(self, node: Node, op: BatchMatmul) -> _RowsMade | Miss:
+        (x, y), graph = node.reads, self.graph
+        (pairs, height, depth) = op.sizes(graph.types[x])
+        (matrices, _, width) = op.sizes_of_second(graph.types[y])
+        if op.x_transposed:
+            return Miss(f'transposes its first factor "{x}", whose lines are no lines of the product')
+        if x in graph.constants:
+            return Miss(f'has a constant first factor "{x}"')
+        if matrices != 1 and (matrices != pairs or y in graph.constants):
+            return Miss(f'multiplies {pairs} matrices by {matrices} of "{y}"')
+        before = self.rows.get(x)
+        if before is not None and height % before[1].lines_per_row == 0:
+            return before[1], (before[0], y)
+        possible = (MatrixRows(pairs * height, n) for n in range(1, height) if height % n == 0)
+        enough = (r for r in possible if r.lines_per_row * depth * width >= self.min_macs_per_row)
+        rows = next((r for r in enough if r.count <= _MAX_ROWS), None)
+        if rows is None:
+            return Miss(
+                f"has {height} lines of {depth * width:,} multiplications, which make no rows of "
+                f"{self.min_macs_per_row:,} or more and at most {_MAX_ROWS:,} rows"
+            )
+        return rows, (self._seen(x, rows.of(graph.types[x])), y)
+
+    def _line_by_line(self, node: Node, rows: MatrixRows) -> _RowsMade | Miss:
+        """The rows of a node whose lines need one line of each operand."""
+        (out, *_) = self.graph.output_types(node)
+        positions = (0,) if isinstance(node.op, Softmax | LogSoftmax) else node.op.elementwise
+        if positions != tuple(range(len(node.inputs))) or prod(out.shape[:-1]) != rows.lines:
+            return Miss("does not go line by line over the rows that it reads")
+        seen = [seen_in_rows(self.graph.types[v].shape, out.shape, rows) for v in node.reads]
+        operands = [(v, s) for v, s in zip(node.reads, seen, strict=True) if s is not None]
+        if len(operands) < len(seen):
+            return Miss("reads an operand whose lines recur in an order that rows cannot follow")
+        return rows, tuple(self._operand(v, s, rows) for v, s in operands)
+
+    def _operand(self, value: str, seen: SeenInRows, rows: MatrixRows) -> str:
+        if value in self.rows and self.rows[value][1] == rows and seen.picks is None:
+            return self.rows[value][0]
+        if value in self.graph.constants:
+            return self._constant(value, seen)
+        view = self._seen(value, replace(self.graph.types[value], shape=seen.shape))
+        if seen.picks is None:
+            return view
+        picks = self._named(f"{value}/picks", TensorType(DType.I32, seen.picks.shape))
+        self.constants[picks] = seen.picks
+        _, _, width, channels = seen.shape
+        kind = replace(self.types[view], shape=(1, rows.count, width, channels))
+        name = self._named(f"{value}/repeated", kind)
+        self.nodes.append(Node(name, Gather(axis=_ROWS), (view, picks), (name,)))
+        return name
+
+    def _seen(self, value: str, kind: TensorType) -> str:
+        """The value in another shape."""
+        name = self._named(f"{value}/seen", kind)
+        self.nodes.append(Node(name, Reshape(kind.shape), (value,), (name,)))
+        return name
+
+    def _constant(self, value: str, seen: SeenInRows) -> str:
+        """A constant operand with all of its rows; a kernel stores rows that recur once."""
+        array = self.graph.constants[value].reshape(seen.shape)
+        array = array if seen.picks is None else array.take(seen.picks, _ROWS)
+        name = self._named(f"{value}/seen", replace(self.graph.types[value], shape=array.shape))
+        self.constants[name] = array
+        return name
+
+    def _replace(self, node: Node, rows: MatrixRows, inputs: tuple[str, ...]) -> None:
+        """The node on rows; a reshape shows the result as it was to readers that take no rows."""
+        (value,) = node.outputs
+        kind = self.graph.types[value]
+        made = self._named(f"{value}/rows", rows.of(kind))
+        self.nodes.append(replace(node, inputs=inputs, outputs=(made,)))
+        self.nodes.append(Node(f"{node.name}/whole", Reshape(kind.shape), (made,), (value,), node.origin))
+        self.rows[value] = made, rows
+
+    def _look(self, node: Node) -> None:
+        """A reshape that keeps the lines is there in rows, too."""
+        if isinstance(node.op, Reshape) and node.reads[0] in self.rows:
+            (x,), (y,) = node.reads, node.outputs
+            if self.graph.types[x].shape[-1:] == self.graph.types[y].shape[-1:]:
+                self.rows[y] = self.rows[x]
+
+    def _named(self, preferred: str, kind: TensorType) -> str:
+        name = fresh_name(preferred, self.graph.types, self.types)
+        self.types[name] = kind
+        return name

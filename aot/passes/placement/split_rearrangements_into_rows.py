@@ -1,0 +1,85 @@
+"""A rearranged vector that is read as an image, such as one of planes, is rearranged row by row instead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aot.ir.graph import Graph, Node
+from aot.ir.types import TensorType
+from aot.ops.rearrange import Loops, Rearrange
+from aot.ops.reshape import Reshape
+from aot.passes.dead_code import without_dead_code
+from aot.passes.names import fresh_name
+from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.placement_goal import PlacementGoal
+from aot.passes.views import behind_views
+
+
+def split_rearrangements_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
+    """A reshape, a rearrangement and a reshape become a view with short rows and a rearrangement."""
+    before, left = graph, dict[str, str]()
+    for node in graph.nodes:
+        if not isinstance(node.op, Rearrange):
+            continue
+        split = _by_rows(node, node.op, graph)
+        if isinstance(split, Miss):
+            left[node.name] = split.because
+        else:
+            graph = split
+    made = graph if graph is before else without_dead_code(graph)
+    return outcome(before, made, left, "nothing is rearranged")
+
+
+def _image(node: Node, graph: Graph) -> Node | Miss:
+    """The reshape to an image that alone reads a rearranged vector."""
+    (made,) = node.outputs
+    if made in graph.kept or len(graph.readers[made]) != 1:
+        return Miss(f'makes "{made}", which not one reshape alone needs')
+    (reader,) = graph.readers[made]
+    if not isinstance(reader.op, Reshape):
+        return Miss(f'is read by "{reader.name}" ({reader.op.name}), not by a reshape to an image')
+    shape = graph.types[reader.outputs[0]].shape
+    if len(shape) == 4 and shape[0] == 1 < shape[1]:
+        return reader
+    return Miss(f"is shown as {list(shape)}, which is no image of several rows")
+
+
+def _by_rows(node: Node, op: Rearrange, graph: Graph) -> Graph | Miss:
+    image = _image(node, graph)
+    if isinstance(image, Miss):
+        return image
+    source, made = behind_views(node.reads[0], graph), graph.types[image.outputs[0]]
+    strides = _split_strides(op.loops, made.shape)
+    seen = None if strides is None else _short_rows(graph.types[source], strides[1])
+    picked = None if strides is None else Rearrange(made.shape, made.shape, strides, op.offset)
+    if picked is None or seen is None or picked.picks(seen) is None:
+        return Miss(f'makes rows that are no rows of "{source}"')
+    rows = fresh_name(f"{node.name}/rows", graph.types)
+    view = Node(rows, Reshape(seen.shape), (source,), (rows,), node.origin)
+    whole = replace(node, op=picked, inputs=(rows,), outputs=image.outputs)
+    swapped = {node.name: (), image.name: (view, whole)}
+    nodes = [n for other in graph.nodes for n in swapped.get(other.name, (other,))]
+    return graph.with_nodes(nodes, types={rows: seen})
+
+
+def _short_rows(source: TensorType, row_elements: int) -> TensorType | None:
+    if row_elements <= 0 or source.elements % row_elements:
+        return None
+    return replace(source, shape=(1, source.elements // row_elements, row_elements, 1))
+
+
+def _split_strides(loops: Loops, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The strides with which loops of these sizes read the same elements; None where there are none."""
+    left = [(size, stride) for size, stride in zip(loops.sizes, loops.strides, strict=True) if size > 1]
+    found = []
+    for size in reversed(sizes):
+        if size == 1:
+            found.append(0)
+            continue
+        if not left or left[-1][0] % size:
+            return None
+        length, stride = left.pop()
+        found.append(stride)
+        if length > size:
+            left.append((length // size, stride * size))
+    return None if left else tuple(reversed(found))

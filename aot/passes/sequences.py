@@ -1,0 +1,123 @@
+"""Sequences: images of one row or one column, and the nodes that go along them.
+
+A one-dimensional convolution comes as an image of one row, [1, 1, pixels, channels], amid reshapes to
+[1, pixels, channels] or to a column. All of these are the same bytes and count as one sequence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.ir.graph import Graph, Node
+from aot.ir.types import TensorType
+from aot.ops.concat import Concat
+from aot.ops.conv2d import Conv2d
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.pooling import Pool2d
+from aot.ops.reduce import COLUMNS, ROWS, Mean
+from aot.ops.reshape import Reshape
+from aot.ops.spatial import extent
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceShape:
+    pixels: int
+    channels: int
+
+
+def sequence_of(tensor: TensorType) -> SequenceShape | None:
+    """The shape of a tensor as a sequence of several pixels; None where it is none."""
+    shape = tensor.shape
+    if len(shape) == 3 and shape[0] == 1 < shape[1]:
+        return SequenceShape(shape[1], shape[2])
+    if len(shape) == 4 and shape[0] == 1 and min(shape[1:3]) == 1 < max(shape[1:3]):
+        return SequenceShape(max(shape[1:3]), shape[3])
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingWindow:
+    """A window that moves along a sequence."""
+
+    size: int
+    stride: int
+    dilation: int
+    before: int
+    after: int
+
+    @property
+    def is_one_pixel(self) -> bool:
+        """True if each result comes from the pixel at its own place."""
+        return (self.size, self.stride, self.before, self.after) == (1, 1, 0, 0)
+
+    def span(self, pixels: int) -> int:
+        """The number of pixels that so many results beside each other need."""
+        return (pixels - 1) * self.stride + extent(self.size, self.dilation)
+
+
+def sliding_window_of(node: Node, graph: Graph) -> SlidingWindow | None:
+    """The window of a convolution or a pool along a sequence; None if it has none, or makes no sequence."""
+    if not isinstance(node.op, Conv2d | DepthwiseConv2d | Pool2d) or not _makes_sequences(node, graph):
+        return None
+    x = graph.types[node.reads[0]]
+    along, across = (ROWS, COLUMNS) if x.shape[2] == 1 else (COLUMNS, ROWS)
+    sizes = window_sizes(node, graph)
+    (before, after), around = node.op.padding[along - 1], node.op.padding[across - 1]
+    if around != (0, 0) or sizes[across - 1] != 1:
+        return None
+    if isinstance(node.op, Pool2d):
+        return (
+            None if before or after else SlidingWindow(sizes[along - 1], node.op.stride[along - 1], 1, 0, 0)
+        )
+    if along == ROWS and sizes[0] > 1:
+        return None  # its weights lie for a column
+    dilation = node.op.dilation[along - 1]
+    return SlidingWindow(sizes[along - 1], node.op.stride[along - 1], dilation, before, after)
+
+
+def window_sizes(node: Node, graph: Graph) -> tuple[int, int]:
+    """Rows and columns of the window of a convolution or a pool."""
+    if isinstance(node.op, Pool2d):
+        return node.op.size
+    shape = graph.types[node.reads[1]].shape
+    return (shape[1], shape[2]) if isinstance(node.op, Conv2d) else (shape[0], shape[1])
+
+
+def _makes_sequences(node: Node, graph: Graph) -> bool:
+    return all(sequence_of(graph.types[v]) is not None for v in (node.reads[0], *node.outputs))
+
+
+def is_sequence_view(node: Node, graph: Graph) -> bool:
+    """True if the node shows a sequence in another shape."""
+    if not isinstance(node.op, Reshape) or not _makes_sequences(node, graph):
+        return False
+    return sequence_of(graph.types[node.reads[0]]) == sequence_of(graph.types[node.outputs[0]])
+
+
+def is_pointwise(node: Node, graph: Graph) -> bool:
+    """True if each pixel of the result comes from the pixels at its place, and from constants for all."""
+    made = sequence_of(graph.types[node.outputs[0]])
+    window = sliding_window_of(node, graph)
+    if made is None or window is not None:
+        return window is not None and window.is_one_pixel
+    moving = [i for i, value in enumerate(node.inputs) if value is not None and value not in graph.constants]
+    sequences = [sequence_of(graph.types[node.reads[i]]) for i in moving]
+    if isinstance(node.op, Concat):
+        is_along_channels = node.op.axis == graph.types[node.outputs[0]].rank - 1
+        return is_along_channels and len(moving) == len(node.inputs) and None not in sequences
+    if not moving or not set(moving) <= set(node.op.elementwise) or set(sequences) != {made}:
+        return False
+    fixed = [graph.types[node.reads[i]] for i in node.op.elementwise if i not in moving]
+    return all(constant.elements in (1, *constant.shape[-1:]) for constant in fixed)
+
+
+def reduces_sequence(node: Node, graph: Graph) -> bool:
+    """True if the node makes one pixel of all pixels of a sequence."""
+    sequence = sequence_of(graph.types[node.reads[0]]) if node.reads else None
+    if sequence is None:
+        return False
+    if isinstance(node.op, Mean):
+        return all(a in node.op.axes or graph.types[node.reads[0]].shape[a] == 1 for a in (ROWS, COLUMNS))
+    if isinstance(node.op, Pool2d):
+        return node.op.padding == ((0, 0), (0, 0)) and node.op.size == graph.types[node.reads[0]].shape[1:3]
+    return False

@@ -1,0 +1,75 @@
+"""From a table of passes to the functions that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from aot.errors import ExtensionError
+from aot.extensions import PASSES, loaded
+from aot.ir.graph import Graph
+from aot.passes import MEANING, PLACEMENT
+from aot.passes.outcome import Outcome
+from aot.passes.placement_goal import PlacementGoal
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pure function that takes a graph which keeps every rule and gives one which does too.
+
+    Both graphs compute the same outputs from the same inputs.
+    """
+
+    name: str
+    table: str
+    summary: str  # what it does, in a sentence
+    run: Callable[[Graph], Outcome]
+    why: str  # why it stands where it stands in its table
+
+
+def pass_names() -> tuple[str, ...]:
+    """The names of all passes: the tree's in the order in which they run, then those of extensions."""
+    return (*MEANING, *PLACEMENT, *loaded(PASSES))
+
+
+def meaning_passes() -> tuple[Pass, ...]:
+    return tuple(_passes("MEANING", MEANING))
+
+
+def placement_passes(goal: PlacementGoal) -> tuple[Pass, ...]:
+    return tuple(_passes("PLACEMENT", PLACEMENT, goal=goal))
+
+
+def _passes(table: str, reasons: Mapping[str, str], **arguments: PlacementGoal) -> Iterator[Pass]:
+    """The passes of the tree in their order, those of extensions before the ones that they name."""
+    added = [(name, module) for name, module in loaded(PASSES).items() if _table_of(name, module) == table]
+    for name, why in reasons.items():
+        for its_name, module in added:
+            if getattr(module, "BEFORE", "") == name:
+                yield _pass(its_name, table, module, str(getattr(module, "WHY", "")), **arguments)
+        yield _pass(name, table, import_module(f"aot.passes.{table.lower()}.{_stem(name)}"), why, **arguments)
+
+
+def _pass(name: str, table: str, module: Any, why: str, **arguments: PlacementGoal) -> Pass:
+    summary, *_ = module.__doc__.splitlines()
+    return Pass(name, table, summary, partial(getattr(module, _stem(name)), **arguments), why)
+
+
+def _stem(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _table_of(name: str, module: object) -> str:
+    """Raises ExtensionError for an extension that says no place in a table."""
+    table, before = getattr(module, "TABLE", ""), getattr(module, "BEFORE", "")
+    known: Mapping[str, Mapping[str, str]] = {"MEANING": MEANING, "PLACEMENT": PLACEMENT}
+    if before not in known.get(table, {}):
+        raise ExtensionError(
+            f'the pass "{name}" of an extension has no place: TABLE is "{table}", BEFORE is "{before}"',
+            hint="TABLE is MEANING or PLACEMENT, BEFORE one of its passes: "
+            + ", ".join((*MEANING, *PLACEMENT)),
+        )
+    return str(table)

@@ -1,0 +1,62 @@
+"""Archives in Model Library Format: a compiled model in one file, read only where it is as it was written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from aot.errors import ModelError
+from artifact.archive_file import export_time, read_tar, tar_bytes, write_archive_file
+from artifact.artifact import Artifact
+from artifact.metadata import COMPILE_AGAIN, make_metadata, read_metadata
+
+METADATA = "metadata.json"
+
+
+def write_archive(artifact: Artifact, path: Path) -> None:
+    """Writes the same bytes for the same model, whatever the day and the folder.
+
+    An archive that is there already is replaced when all is written; anything else that is there is kept.
+    Raises OutputError.
+    """
+    write_archive_file(path, archive_bytes(artifact, export_time()))
+
+
+def archive_bytes(artifact: Artifact, seconds: int) -> bytes:
+    """The archive; `seconds` since 1970 is the only time in it."""
+    files = artifact.files
+    hashes = {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+    metadata = make_metadata(artifact.facts, seconds, hashes, has_runtime=bool(artifact.runtime))
+    return tar_bytes({METADATA: metadata.encode(), **dict(sorted(files.items()))}, seconds)
+
+
+def read_archive(path: Path) -> Artifact:
+    """Raises ModelError for what is not an archive, or not wholly as it was written."""
+    where = str(path)
+    files = read_tar(path)
+    if METADATA not in files:
+        raise ModelError(
+            f"this tar is no archive of a model: it has no {METADATA}",
+            where,
+            "deploy compile MODEL --board B -o OUT.tar writes one",
+        )
+    facts, hashes = read_metadata(files.pop(METADATA), where)
+    _require_same_files(files, hashes, where)
+    return Artifact(facts, files)
+
+
+def _require_same_files(files: Mapping[str, bytes], hashes: Mapping[str, str], where: str) -> None:
+    missing = sorted(hashes.keys() - files.keys())
+    if missing:
+        lacks = f"{len(missing)} of its {len(hashes)} files are missing, such as {missing[0]}"
+        raise ModelError(f"the archive is not whole: {lacks}", where, COMPILE_AGAIN)
+    foreign = sorted(files.keys() - hashes.keys())
+    if foreign:
+        raise ModelError(
+            f"the archive holds {foreign[0]}, which its metadata.json does not name", where, COMPILE_AGAIN
+        )
+    for path, data in files.items():
+        if hashlib.sha256(data).hexdigest() != hashes[path]:
+            changed = f"{path} in the archive was changed after it was written: its SHA-256 differs"
+            raise ModelError(changed, where, COMPILE_AGAIN)

@@ -1,0 +1,137 @@
+"""Reads and writes tar files: the same bytes every time, plain files only, no other file overwritten."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from aot.errors import ModelError, OutputError
+from artifact.metadata import is_ours
+from artifact.whole_file import write_whole
+
+_MODE = 0o644
+_LATEST = 8**11 - 1  # what the eleven octal digits of a ustar header hold
+_MAGIC_AT = slice(257, 262)
+_HOW_TO_GET_ONE = "deploy compile MODEL --board B -o OUT.tar writes one"
+
+
+def export_time() -> int:
+    """Seconds since 1970 that archives carry: SOURCE_DATE_EPOCH, or 0."""
+    text = os.environ.get("SOURCE_DATE_EPOCH", "0")
+    if not (text.isascii() and text.isdigit() and int(text) <= _LATEST):
+        raise OutputError(
+            f"SOURCE_DATE_EPOCH must be a number of seconds since 1970, at most {_LATEST}, not {text!r}",
+            hint="unset SOURCE_DATE_EPOCH, or set it to what `git log -1 --format=%ct` prints",
+        )
+    return int(text)
+
+
+def tar_bytes(files: Mapping[str, bytes], seconds: int) -> bytes:
+    """A ustar file with these files in their order, all with one date and without an owner."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for path, data in files.items():
+            # TVM's readers ask for ./metadata.json, not for metadata.json
+            info = tarfile.TarInfo(f"./{path}")
+            info.size, info.mtime, info.mode = len(data), seconds, _MODE
+            tar.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def is_archive(path: Path) -> bool:
+    """Whether this file is a tar: it is then read as an archive, otherwise as a model."""
+    try:
+        with path.open("rb") as file:
+            return file.read(512)[_MAGIC_AT] == b"ustar"
+    except OSError:
+        return False
+
+
+def read_tar(path: Path) -> dict[str, bytes]:
+    """The contents of each file by its path. Raises ModelError unless all are plain files inside."""
+    data = _read(path)
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
+            return _plain_files(tar, str(path))
+    except (tarfile.TarError, ValueError, OverflowError, EOFError) as error:
+        size = f"{len(data):,} bytes"
+        what = f"this is not an archive of a model ({size}, not a tar file)"
+        if data[_MAGIC_AT] == b"ustar":
+            what = f"the archive is damaged or not whole ({size}): {error}"
+        raise ModelError(what, str(path), _HOW_TO_GET_ONE) from None
+
+
+def _read(path: Path) -> bytes:
+    if path.is_dir():
+        raise ModelError("an archive is needed, this is a folder", str(path), _HOW_TO_GET_ONE)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ModelError("the archive does not exist", str(path), _HOW_TO_GET_ONE) from None
+    except OSError as error:
+        raise ModelError(f"the archive cannot be read: {error.strerror}", str(path)) from None
+
+
+def _plain_files(tar: tarfile.TarFile, where: str) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for info in tar:
+        if info.isdir():  # of an archive that was unpacked and packed again
+            continue
+        name = info.name.removeprefix("./")
+        stream = tar.extractfile(info) if info.type in (tarfile.REGTYPE, tarfile.AREGTYPE) else None
+        if stream is None or info.issparse() or not _stays_inside(name) or name in files:
+            oddity = _oddity(info, name in files)
+            raise ModelError(
+                f"the archive has an entry that none of Solder's has: {info.name!r}, {oddity}",
+                where,
+                "do not use an archive from an untrusted place; compile the model again",
+            )
+        files[name] = stream.read()
+    return files
+
+
+def _stays_inside(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not name.startswith("/") and ".." not in parts and not set("\\:") & set(name)
+
+
+def _oddity(info: tarfile.TarInfo, twice: bool) -> str:
+    if not info.isreg() or info.issparse():
+        return "which is no plain file"
+    return "which is there twice" if twice else "which would lie outside the archive's folder"
+
+
+def write_archive_file(path: Path, data: bytes) -> None:
+    """Writes the whole file or nothing, and replaces only an earlier archive. Raises OutputError."""
+    path = path.resolve()
+    _refuse_to_lose(path)
+    write_whole(path, data, "the archive")
+
+
+def _refuse_to_lose(path: Path) -> None:
+    if path.is_dir():
+        raise OutputError("the archive cannot be written: a folder has its name", str(path), "name a file")
+    if not path.exists():
+        return
+    if not path.is_file() or not _may_be_replaced(path):
+        raise OutputError(
+            "a file of that name is there already, and it is no archive of Solder",
+            str(path),
+            "name another file, or remove this one first",
+        )
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Whether a file is empty, or an archive of any version, even a damaged one: it begins with metadata."""
+    try:
+        if path.stat().st_size == 0:
+            return True
+        with tarfile.open(path, "r:") as tar:
+            first = tar.next()
+            stream = tar.extractfile(first) if first is not None and first.isreg() else None
+            return stream is not None and is_ours(stream.read())
+    except (OSError, tarfile.TarError, ValueError, OverflowError):
+        return False

@@ -1,0 +1,110 @@
+"""A compiled model with its files: the same thing whether it was just compiled or read from an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from aot.errors import ModelError
+from aot.ir.graph import Graph
+from aot.ir.line import GraphTextError
+from aot.ir.text import external_constants, parse_graph, print_graph
+from artifact.facts import ModelFacts, facts_of
+from artifact.parameters import ParametersError, pack_parameters, unpack_parameters
+from codegen.model import CompiledModel
+
+_SOURCES = "codegen/host/src/"
+_HEADERS = "codegen/host/include/"
+_RUNTIME = "runtime/"
+_NO_FILES: Mapping[str, bytes] = {}
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What is known of a compiled model, its C files, its graph, and the device runtime beside them."""
+
+    facts: ModelFacts
+    files: Mapping[str, bytes] = field(repr=False)  # path in an archive -> contents
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    @cached_property
+    def sources(self) -> Mapping[str, str]:
+        """ "kws.c", "kws_weights.c", ... -> text."""
+        return {name: data.decode() for name, data in self._below(_SOURCES).items()}
+
+    @cached_property
+    def headers(self) -> Mapping[str, str]:
+        """ "kws.h", ... -> text."""
+        return {name: data.decode() for name, data in self._below(_HEADERS).items()}
+
+    @cached_property
+    def runtime(self) -> Mapping[str, bytes]:
+        """The files of the device runtime that the model's C needs beside it."""
+        return self._below(_RUNTIME)
+
+    @property
+    def graph_text(self) -> str:
+        return self.files[_graph_path(self.name)].decode()
+
+    @cached_property
+    def graph(self) -> Graph:
+        """What the layers compute, constants included: the reference can run it. Raises ModelError."""
+        try:
+            return parse_graph(self.graph_text, unpack_parameters(self.files[_parameters_path(self.name)]))
+        except (GraphTextError, ParametersError) as error:
+            raise ModelError(
+                f"the archive's graph cannot be read: {error}",
+                f"{self.name}, written by Solder {self.facts.tool_version}",
+                "compile the model again with this version",
+            ) from error
+
+    def _below(self, folder: str) -> dict[str, bytes]:
+        paths = [path for path in self.files if path.startswith(folder)]
+        return {path.removeprefix(folder): self.files[path] for path in paths}
+
+
+class _FilesMadeLater(Mapping[str, bytes]):
+    """Files that are made when the first of them is asked for."""
+
+    def __init__(self, make: Callable[[], Mapping[str, bytes]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, bytes]:
+        return self._make()
+
+    def __getitem__(self, path: str) -> bytes:
+        return self._made[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+def artifact_of(model: CompiledModel, runtime: Mapping[str, bytes] = _NO_FILES) -> Artifact:
+    """What the compiler returned; `runtime` are files that its C needs. The C is written when asked for."""
+    return Artifact(facts_of(model), _FilesMadeLater(lambda: _files(model, runtime)))
+
+
+def _files(model: CompiledModel, runtime: Mapping[str, bytes]) -> dict[str, bytes]:
+    folders = {name: _HEADERS if name.endswith(".h") else _SOURCES for name in model.sources}
+    return {
+        **{f"{folders[name]}{name}": text.encode() for name, text in model.sources.items()},
+        **{f"{_RUNTIME}{name}": data for name, data in runtime.items()},
+        _graph_path(model.name): print_graph(model.graph).encode(),
+        _parameters_path(model.name): pack_parameters(external_constants(model.graph)),
+    }
+
+
+def _graph_path(name: str) -> str:
+    return f"src/{name}.graph"
+
+
+def _parameters_path(name: str) -> str:
+    return f"parameters/{name}.params"

@@ -1,0 +1,125 @@
+"""Frozen dataclasses as JSON and back, by their type hints and options; and JSON that people can read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from codegen.option_entry import Option, When, default_of, options_of
+
+_MISSING = object()
+WHEN_ARCHIVED = "when archived"  # in the metadata of a field that came later: When.IF_SET
+T = TypeVar("T")
+_LINE = 110
+
+
+def encode(value: object) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return _encode_fields(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {key: encode(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(encode(item) for item in value)
+    if isinstance(value, tuple):
+        return [encode(item) for item in value]
+    return value
+
+
+def _encode_fields(value: object) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    kind: type = type(value)
+    for each in _stored_fields(kind):
+        item = getattr(value, each.name)
+        if each.when is When.ALWAYS or item != each.default:
+            _put(document, each.path, encode(item))
+    return document
+
+
+def _put(document: dict[str, Any], path: Sequence[str], item: Any) -> None:
+    for key in path[:-1]:
+        document = document.setdefault(key, {})
+    document[path[-1]] = item
+
+
+def decode(kind: type[T], data: Any) -> T:
+    """The object that `encode` wrote. `data` follows the schema; keys that `kind` lacks are ignored."""
+    value: T = _decode(kind, data)
+    return value
+
+
+def _decode(hint: Any, data: Any) -> Any:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is None:
+        return _decode_plain(hint, data)
+    if NoneType in parts:
+        return None if data is None else _decode(parts[0], data)
+    if issubclass(origin, Mapping):
+        return {key: _decode(parts[1], item) for key, item in data.items()}
+    return origin(_decode(parts[0], item) for item in data)
+
+
+def _decode_plain(kind: Any, data: Any) -> Any:
+    if isinstance(kind, type) and is_dataclass(kind):
+        return kind(**dict(_decode_fields(kind, data)))
+    return kind(data) if issubclass(kind, Enum | float | str) else data
+
+
+def _decode_fields(kind: type, data: Any) -> Iterator[tuple[str, Any]]:
+    """A field that the data does not have is left out, so it has its default."""
+    for each in _stored_fields(kind):
+        item = _get(data, each.path)
+        if item is not _MISSING:
+            yield each.name, _decode(each.hint, item)
+
+
+def _get(data: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        data = data.get(key, _MISSING) if data is not _MISSING else data
+    return data
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredField:
+    """A field of a dataclass, and where and when it is written."""
+
+    name: str
+    hint: Any
+    path: tuple[str, ...]
+    when: When
+    default: Any
+
+
+@cache
+def _stored_fields(kind: type) -> tuple[_StoredField, ...]:
+    hints, options = get_type_hints(kind), {option.field: option for option in options_of(kind)}
+    found = (_stored(field, hints[field.name], options.get(field.name)) for field in fields(kind))
+    return tuple(each for each in found if each.when is not When.NEVER)
+
+
+def _stored(field: Field[Any], hint: Any, option: Option | None) -> _StoredField:
+    if option is not None:
+        return _StoredField(field.name, hint, option.archive_path, option.in_archive, option.default)
+    when = field.metadata.get(WHEN_ARCHIVED, When.ALWAYS)
+    return _StoredField(field.name, hint, (field.name,), when, default_of(field))
+
+
+def print_json(value: Any, indent: int = 0) -> str:
+    """JSON with sorted keys. A value that fits is on one line; a list of plain values always is."""
+    line = json.dumps(value, sort_keys=True)
+    if len(line) + indent <= _LINE or not isinstance(value, dict | list):
+        return line
+    inner = " " * (indent + 2)
+    if isinstance(value, dict):
+        items = [f"{json.dumps(key)}: {print_json(value[key], indent + 2)}" for key in sorted(value)]
+        return "{\n" + ",\n".join(inner + item for item in items) + "\n" + " " * indent + "}"
+    if not any(isinstance(item, dict | list) for item in value):
+        return line
+    lines = ",\n".join(inner + print_json(item, indent + 2) for item in value)
+    return "[\n" + lines + "\n" + " " * indent + "]"

@@ -1,0 +1,123 @@
+"""Everything a compiled model's C text does not say: what its archive keeps and `deploy inspect` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from aot.ir.graph import Graph
+from aot.passes.pipeline import Step
+from aot.plan.model import Kind
+from aot.target import Target
+from artifact.fact_json import WHEN_ARCHIVED
+from artifact.memory_map import MemoryMap, map_memory
+from codegen.fit.arenas import Arena, arenas_of, line_bytes
+from codegen.fit.budgets import MemoryNeeds
+from codegen.model import CompiledModel, LayerInfo, TensorInfo
+from codegen.option_entry import When
+from codegen.options import CompileOptions
+from codegen.version import VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    name: str  # a C identifier in lower case
+    source_name: str  # the model file's name, without folders
+    model_hash: str  # SHA-256 of the model file's bytes, in hex
+    tool_version: str  # of Solder
+    target: Target
+    options: CompileOptions
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    layers: tuple[LayerInfo, ...]
+    memory: MemoryMap
+    constants_bytes: int
+    constants_in: Mapping[str, int]  # of them by region, where it is not the code's
+    code_bytes_estimate: int
+    stack_bytes_estimate: int
+    c_flags: tuple[str, ...]
+    removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by the pass
+        default_factory=dict, metadata={WHEN_ARCHIVED: When.IF_SET}
+    )
+
+    @property
+    def arena_bytes(self) -> int:
+        return self.memory.arena_bytes
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        return arenas_of(self.memory.pool_bytes)
+
+    @property
+    def line_arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the serial line needs: it sends a streamed input as a whole, which lies behind."""
+        sizes = line_bytes(self.arenas, (*self.inputs, *self.outputs))
+        return tuple(replace(arena, bytes=size) for arena, size in zip(self.arenas, sizes, strict=True))
+
+    @property
+    def callers(self) -> tuple[TensorInfo, ...]:
+        """Inputs and outputs that have no place in an arena: they stay in the caller's memory."""
+        tensors = (*self.inputs, *self.outputs)
+        return tuple(each for each in tensors if each.arena_offset >= self.arenas[each.arena].bytes)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether the arena holds a state that is kept from run to run."""
+        return any(buffer.kind == Kind.STATE.value for buffer in self.memory.buffers)
+
+    @property
+    def io_bytes(self) -> int:
+        """The bytes of all inputs and outputs, in the arena or in the caller's memory."""
+        return sum(tensor.bytes for tensor in (*self.inputs, *self.outputs))
+
+    @property
+    def io_bytes_beside(self) -> int:
+        """The bytes of inputs and outputs for which the arena has no room."""
+        return self.io_bytes if self.options.io_apart else 0
+
+    @property
+    def needs(self) -> MemoryNeeds:
+        return MemoryNeeds(
+            self.arenas,
+            self.io_bytes_beside if self.options.io_apart else None,
+            self.stack_bytes_estimate,
+            self.constants_bytes,
+            self.constants_in,
+            self.code_bytes_estimate,
+        )
+
+    @property
+    def macs(self) -> int:
+        return sum(layer.macs for layer in self.layers)
+
+
+def facts_of(model: CompiledModel) -> ModelFacts:
+    return ModelFacts(
+        name=model.name,
+        source_name=model.source_name,
+        model_hash=model.model_hash,
+        tool_version=VERSION,
+        target=model.target,
+        options=model.options,
+        inputs=model.inputs,
+        outputs=model.outputs,
+        layers=model.layers,
+        memory=map_memory(model.request, model.plan, model.whole_tensor_bound_bytes),
+        constants_bytes=model.constants_bytes,
+        constants_in=model.constants_in,
+        code_bytes_estimate=model.code_bytes_estimate,
+        stack_bytes_estimate=model.stack_bytes_estimate,
+        c_flags=model.c_flags,
+        removed_macs=_removed_macs(model.steps),
+    )
+
+
+def _removed_macs(steps: Iterable[Step]) -> dict[str, int]:
+    rewritten = ((step.what.name, step.before, step.after) for step in steps if step.after is not step.before)
+    removed = ((name, _macs(before) - _macs(after)) for name, before, after in rewritten)
+    return {name: macs for name, macs in removed if macs > 0}
+
+
+def _macs(graph: Graph) -> int:
+    costs = (node.op.cost(graph.input_types(node), graph.output_types(node)) for node in graph.nodes)
+    return sum(cost.macs for cost in costs)

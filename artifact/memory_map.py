@@ -1,0 +1,225 @@
+"""Where each row of each buffer lies, and from when to when it is needed, computed from the plan's order."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+
+from aot.plan.model import Buffer, Firing, Kind, Plan, PlanRequest, Rows, Stage
+
+_KEPT_BEFORE = (Kind.INPUT, Kind.STATE)
+# What a stage keeps from firing to firing, and what it uses only while it fires.
+_WORKSPACES = {"state": "sums", "scratch": "scratch"}
+_KEPT_AFTER = (Kind.OUTPUT, Kind.STATE)
+
+Spans = list[tuple[int, int, int]]  # row, first and last firing that needs it
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A row at its address, from the first to the last firing that needs it, both included."""
+
+    row: int
+    address: int
+    bytes: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class BufferLife:
+    """A buffer of the plan, and when each of its rows is needed."""
+
+    name: str
+    kind: str  # a value of Kind, "sums" or "scratch"
+    pool: str
+    offset: int
+    row_bytes: int
+    rows: int  # of the tensor, its padding rows counted
+    rows_held: int
+    first_firing: int
+    last_firing: int
+    span_rows: tuple[int, ...]  # one entry per stay in memory: which row, ...
+    span_firsts: tuple[int, ...]  # ... from which firing ...
+    span_lasts: tuple[int, ...]  # ... to which
+
+    @property
+    def bytes(self) -> int:
+        return self.rows_held * self.row_bytes
+
+    @property
+    def is_ring(self) -> bool:
+        return self.rows_held < self.rows
+
+    @property
+    def spans(self) -> Iterator[Span]:
+        for row, first, last in zip(self.span_rows, self.span_firsts, self.span_lasts, strict=True):
+            address = self.offset + row % self.rows_held * self.row_bytes
+            yield Span(row, address, self.row_bytes, first, last)
+
+    def live_rows(self, firings: int) -> tuple[int, ...]:
+        """The number of rows that are needed at each firing."""
+        change = [0] * (firings + 1)
+        for first, last in zip(self.span_firsts, self.span_lasts, strict=True):
+            change[first] += 1
+            change[last + 1] -= 1
+        return tuple(accumulate(change[:-1]))
+
+    def live_bytes_at(self, time: int) -> int:
+        stays = zip(self.span_firsts, self.span_lasts, strict=True)
+        return sum(first <= time <= last for first, last in stays) * self.row_bytes
+
+
+@dataclass(frozen=True)
+class MemoryMap:
+    """The plan as reports and pictures show it. A time is a position in `order`."""
+
+    order: tuple[int, ...]  # the layer that fires at each position
+    pool_bytes: Mapping[str, int]
+    bound_bytes: int  # no placement of these rings in this order can need less
+    whole_tensor_bound_bytes: int  # no planner of whole tensors can need less; it may need more
+    is_least: bool  # proven: no placement of these rings in this order needs less
+    buffers: tuple[BufferLife, ...]
+
+    @property
+    def arena_bytes(self) -> int:
+        return sum(self.pool_bytes.values())
+
+    @property
+    def is_below_whole_tensors(self) -> bool:
+        """Whether it is known that whole tensors need more. A lower bound below the arena says nothing."""
+        return self.arena_bytes < self.whole_tensor_bound_bytes
+
+    @cached_property
+    def live_bytes(self) -> tuple[int, ...]:
+        """The bytes that are needed at each firing; a row that is written over its operand counts once."""
+        change = [0] * (len(self.order) + 1)
+        for span in (span for buffer in self.buffers for span in buffer.spans):
+            change[span.first] += span.bytes
+            change[span.last + 1] -= span.bytes
+        for time, size in _written_in_place(self.buffers):
+            change[time] -= size
+            change[time + 1] += size
+        return tuple(accumulate(change[:-1]))
+
+    @property
+    def peak_firing(self) -> int:
+        return max(range(len(self.order)), key=self.live_bytes.__getitem__)
+
+    @property
+    def peak_bytes(self) -> int:
+        return self.live_bytes[self.peak_firing]
+
+    def live_at(self, time: int) -> tuple[tuple[str, int], ...]:
+        """The buffers in use at a firing, by name with the bytes needed of each, largest first."""
+        sizes = ((buffer.name, buffer.live_bytes_at(time)) for buffer in self.buffers)
+        return tuple(sorted((s for s in sizes if s[1]), key=lambda s: (-s[1], s[0])))
+
+    def by_pool(self) -> tuple[MemoryMap, ...]:
+        """One map for each pool."""
+        return tuple(
+            replace(
+                self,
+                pool_bytes={pool: size},
+                buffers=tuple(buffer for buffer in self.buffers if buffer.pool == pool),
+            )
+            for pool, size in self.pool_bytes.items()
+        )
+
+    @cached_property
+    def by_name(self) -> Mapping[str, BufferLife]:
+        return {buffer.name: buffer for buffer in self.buffers}
+
+
+def _written_in_place(buffers: Iterable[BufferLife]) -> Iterator[tuple[int, int]]:
+    """The firings that write a row over the row it is computed from, and the bytes that both share."""
+    slots: dict[tuple[str, int, int], list[Span]] = defaultdict(list)
+    for buffer in buffers:
+        for span in buffer.spans:
+            slots[buffer.pool, span.address, span.bytes].append(span)
+    for spans in slots.values():
+        for under, over in pairwise(sorted(spans, key=lambda s: (s.first, s.last))):
+            if under.last == over.first:
+                yield over.first, over.bytes
+
+
+def map_memory(request: PlanRequest, plan: Plan, whole_tensor_bound_bytes: int) -> MemoryMap:
+    lives = {**_tensor_spans(request, plan), **_workspace_spans(request, plan)}
+    kinds = {t.name: (t.kind.value, t.rows) for t in request.tensors}
+    return MemoryMap(
+        order=plan.order,
+        pool_bytes=dict(plan.pool_bytes),
+        bound_bytes=plan.bound_bytes,
+        whole_tensor_bound_bytes=whole_tensor_bound_bytes,
+        is_least=plan.is_least,
+        buffers=tuple(
+            _buffer_life(buffer, *(kinds.get(name) or _workspace_kind(name)), lives[name])
+            for name, buffer in plan.buffers.items()
+        ),
+    )
+
+
+def _workspace_kind(buffer: str) -> tuple[str, int]:
+    """Of a buffer that holds one row."""
+    return _WORKSPACES[buffer.rpartition(".")[2]], 1
+
+
+def _buffer_life(buffer: Buffer, kind: str, rows: int, spans: Spans) -> BufferLife:
+    columns = tuple(zip(*spans, strict=True)) or ((), (), ())
+    return BufferLife(
+        name=buffer.name,
+        kind=kind,
+        pool=buffer.pool,
+        offset=buffer.offset,
+        row_bytes=buffer.row_bytes,
+        rows=rows,
+        rows_held=buffer.rows_held,
+        first_firing=buffer.first_firing,
+        last_firing=buffer.last_firing,
+        span_rows=columns[0],
+        span_firsts=columns[1],
+        span_lasts=columns[2],
+    )
+
+
+def _tensor_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
+    """Each row lives from its first use to its last; inputs from the start, outputs to the end."""
+    touched: dict[str, dict[int, tuple[int, int]]] = {tensor.name: {} for tensor in request.tensors}
+    for time, stage, firing in _firings(request, plan.order):
+        for name, rows in _touches(stage, firing):
+            for row in range(rows.first, rows.stop):
+                first, _ = touched[name].get(row, (time, time))
+                touched[name][row] = first, time
+    end = len(plan.order) - 1
+    return {
+        tensor.name: [
+            (row, 0 if tensor.kind in _KEPT_BEFORE else first, end if tensor.kind in _KEPT_AFTER else last)
+            for row, (first, last) in sorted(touched[tensor.name].items())
+        ]
+        for tensor in request.tensors
+    }
+
+
+def _firings(request: PlanRequest, order: Iterable[int]) -> Iterator[tuple[int, Stage, Firing]]:
+    fired: Counter[int] = Counter()
+    for time, number in enumerate(order):
+        stage = request.stages[number]
+        yield time, stage, stage.firings[fired[number]]
+        fired[number] += 1
+
+
+def _touches(stage: Stage, firing: Firing) -> Iterator[tuple[str, Rows]]:
+    yield from zip(stage.reads, firing.reads, strict=True)
+    yield from zip(stage.writes, firing.writes, strict=True)
+
+
+def _workspace_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
+    """The state of a stage lives from its first firing to its last, its scratch at each of them."""
+    times: dict[str, list[int]] = defaultdict(list)
+    for time, stage, _ in _firings(request, plan.order):
+        times[stage.name].append(time)
+    states = {f"{name}.state": [(0, at[0], at[-1])] for name, at in times.items()}
+    return states | {f"{name}.scratch": [(0, time, time) for time in at] for name, at in times.items()}

@@ -1,0 +1,80 @@
+"""The memory map as text: a line for each buffer, time from left to right, a bar for what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.plan.model import Kind
+from artifact.memory_map import BufferLife, MemoryMap
+
+_HEIGHTS = " ▁▂▃▄▅▆▇█"
+_WIDEST_NAME = 28
+_TOTAL = "all together"
+_CALLERS = (Kind.INPUT.value, Kind.OUTPUT.value)
+
+
+def draw_memory(memory: MemoryMap, columns: int = 60) -> str:
+    """The map as lines of at most about `columns` + 75 characters, without colour."""
+    firings = len(memory.order)
+    columns = min(columns, firings)
+    names = [shortened(buffer.name, _WIDEST_NAME) for buffer in memory.buffers]
+    width = max(len(name) for name in (*names, _TOTAL))
+    lines = [
+        f"{firings} rows are computed, from left to right. A bar is the share of a buffer that is needed."
+    ]
+    for pool in memory.by_pool():
+        lines += _pool(pool, columns, width, is_only=len(memory.pool_bytes) == 1)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[str]:
+    """The buffers of one memory, all together, and its peak."""
+    firings = len(memory.order)
+    (pool,) = memory.pool_bytes
+    title = "" if is_only else f"in {pool}"
+    digits = max(9, len(f"{memory.arena_bytes:,}") + 2)
+    head = f"{title:{width}} {'':{columns}}  {'bytes':>{digits}}{'at':>{digits}}"
+    lines = [*([] if is_only else [""]), head]
+    for buffer in memory.buffers:
+        name = shortened(buffer.name, _WIDEST_NAME)
+        cells = _cells(buffer.live_rows(firings), buffer.rows_held, columns)
+        lines.append(
+            f"{name:{width}} |{cells}|{buffer.bytes:{digits},}{buffer.offset:{digits},}  {rows_said(buffer)}"
+        )
+    total = _cells(memory.live_bytes, memory.arena_bytes, columns)
+    lines.append(f"{_TOTAL:{width}} |{total}|{memory.arena_bytes:{digits},}{'':{digits}}  arena")
+    mark = width + 2 + _column(memory.peak_firing, firings, columns)
+    says = f"peak: {memory.peak_bytes:,} bytes"
+    lines.append(f"{f'{says} ▲':>{mark + 1}}" if len(says) < mark else f"{'':{mark}}▲ {says}")
+    return lines
+
+
+def rows_said(buffer: BufferLife) -> str:
+    """How much of a tensor is held: "ring of 3 of 25 rows", "25 rows"."""
+    if not buffer.bytes and buffer.kind in _CALLERS:
+        return "the caller's"
+    if buffer.is_ring:
+        return f"ring of {buffer.rows_held} of {buffer.rows} rows"
+    return f"{buffer.rows} rows" if buffer.rows > 1 else "whole"
+
+
+def shortened(name: str, most: int) -> str:
+    """The end of a long name, which says most, from a slash on where there is one."""
+    if len(name) <= most:
+        return name
+    end = name[1 - most :]
+    slash = end.find("/")
+    return f"…{end[slash:]}" if 0 <= slash < most // 2 else f"…{end}"
+
+
+def _cells(values: Sequence[int], full: int, columns: int) -> str:
+    """A bar for each column: the most that is needed in its stretch of time. More than nothing is visible."""
+    most = [0] * columns
+    for time, value in enumerate(values):
+        column = _column(time, len(values), columns)
+        most[column] = max(most[column], value)
+    return "".join(_HEIGHTS[-(-value * 8 // full)] for value in most)
+
+
+def _column(time: int, firings: int, columns: int) -> int:
+    return time * columns // firings

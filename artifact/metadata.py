@@ -1,0 +1,201 @@
+"""`metadata.json` of an archive: Model Library Format 7 as TVM wrote it, and our own part under "solder"."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from functools import cache
+from typing import Any
+
+from aot.errors import ModelError
+from aot.ir.types import TensorType
+from artifact.fact_json import decode, encode, print_json
+from artifact.facts import ModelFacts
+from artifact.memory_map import MemoryMap
+from artifact.schema import archive_schema
+from codegen.model import TensorInfo
+
+MLF_VERSION = 7
+FORMAT = 1  # version of our part; it grows when an older reader would misread it
+OURS = "solder"
+_SELF = "metadata_sha256"  # the hash of the whole document without this key
+_CPU = 1  # DLDeviceType
+_LAYOUTS = {2: "NC", 3: "NWC", 4: "NHWC"}
+COMPILE_AGAIN = "compile the model again: deploy compile MODEL --board B -o OUT.tar"
+
+
+def make_metadata(facts: ModelFacts, seconds: int, file_hashes: Mapping[str, str], has_runtime: bool) -> str:
+    """The document for these facts, checked against the schema. `seconds` since 1970 are its date."""
+    document: dict[str, Any] = {
+        "version": MLF_VERSION,
+        "modules": {facts.name: _module(facts, seconds, has_runtime)},
+        OURS: _ours(facts, file_hashes),
+    }
+    document[OURS][_SELF] = _self_hash(document)
+    violation = _schema_violation(document)
+    if violation:
+        raise AssertionError(f"metadata.json would break its own schema: {violation}")
+    return print_json(document) + "\n"
+
+
+def _module(facts: ModelFacts, seconds: int, has_runtime: bool) -> dict[str, Any]:
+    dependency = {
+        "short_name": "solder_runtime",
+        "url": "./runtime",
+        "url_type": "mlf_path",
+        "version_spec": facts.tool_version,
+    }
+    return {
+        "model_name": facts.name,
+        "export_datetime": datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ"),
+        "target": [f"c -keys=cpu -mcpu={facts.target.core}"],
+        "executors": ["aot"],
+        "style": "full-model",
+        "external_dependencies": [dependency] if has_runtime else [],
+        "memory": {"functions": {"main": [_main(facts)], "operator_functions": _operators(facts)}},
+    }
+
+
+def _main(facts: ModelFacts) -> dict[str, Any]:
+    """The memory of a run. The workspace includes the inputs and outputs that lie in it."""
+    return {
+        "device": _CPU,
+        "workspace_size_bytes": facts.arena_bytes,
+        "constants_size_bytes": facts.constants_bytes,
+        "io_size_bytes": facts.io_bytes,
+        "inputs": {tensor.name: _size_and_dtype(tensor) for tensor in facts.inputs},
+        "outputs": {tensor.name: _size_and_dtype(tensor) for tensor in facts.outputs},
+    }
+
+
+def _size_and_dtype(tensor: TensorInfo) -> dict[str, Any]:
+    return {"size": tensor.bytes, "dtype": tensor.type.dtype.numpy.name}
+
+
+def _operators(facts: ModelFacts) -> list[dict[str, Any]]:
+    """The workspace that only one layer uses; it is part of the arena."""
+    return [
+        {
+            "function_name": f"layer_{layer.index}",
+            "workspace": [{"device": _CPU, "workspace_size_bytes": _workspace(facts.memory, layer.name)}],
+        }
+        for layer in facts.layers
+    ]
+
+
+def _workspace(memory: MemoryMap, stage: str) -> int:
+    """Bytes of its state and its scratch."""
+    found = (memory.by_name.get(f"{stage}.{kind}") for kind in ("state", "scratch"))
+    return sum(buffer.bytes for buffer in found if buffer is not None)
+
+
+def _ours(facts: ModelFacts, file_hashes: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        **encode(facts),
+        "format": FORMAT,
+        "arena_bytes": facts.arena_bytes,
+        "inputs": [_tensor(tensor) for tensor in facts.inputs],
+        "outputs": [_tensor(tensor) for tensor in facts.outputs],
+        "files": dict(file_hashes),
+    }
+
+
+def _tensor(tensor: TensorInfo) -> dict[str, Any]:
+    return {**encode(tensor), "bytes": tensor.bytes, "layout": layout_of(tensor.type)}
+
+
+def layout_of(tensor: TensorType) -> str:
+    """The names of the dimensions for a rank that has a fixed layout, else ""; the last varies fastest."""
+    return _LAYOUTS.get(tensor.rank, "")
+
+
+def _self_hash(document: Mapping[str, Any]) -> str:
+    ours = {key: value for key, value in document[OURS].items() if key != _SELF}
+    text = json.dumps({**document, OURS: ours}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_metadata(text: bytes, where: str) -> tuple[ModelFacts, Mapping[str, str]]:
+    """The facts and the hash of each file. Raises ModelError for what this version did not write."""
+    document = _parsed(text, where)
+    _require_known_versions(document, where)
+    ours = document[OURS]
+    if ours.get(_SELF) != _self_hash(document):
+        raise ModelError(
+            "the archive's metadata.json was changed after it was written: its SHA-256 differs",
+            where,
+            COMPILE_AGAIN,
+        )
+    violation = _schema_violation(document)
+    if violation:  # the hash is right, so another version wrote it like this
+        raise ModelError(
+            f"the archive is of another version of Solder, {ours.get('tool_version', '(unknown)')}",
+            f"{where}\nwhere this version differs: {violation}",
+            COMPILE_AGAIN,
+        )
+    return decode(ModelFacts, ours), ours["files"]
+
+
+def _parsed(text: bytes, where: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"the archive's metadata.json is not JSON: {error}", where, COMPILE_AGAIN) from None
+    if not isinstance(document, dict):
+        raise ModelError("the archive's metadata.json holds no JSON object", where, COMPILE_AGAIN)
+    return document
+
+
+def _require_known_versions(document: Mapping[str, Any], where: str) -> None:
+    found = document.get("version")
+    if found != MLF_VERSION:
+        raise ModelError(
+            f"the archive has Model Library Format {found}, this version of Solder reads {MLF_VERSION}",
+            where,
+            COMPILE_AGAIN,
+        )
+    ours = document.get(OURS)
+    if not isinstance(ours, dict):
+        raise ModelError(
+            f'the archive was not written by Solder: its metadata.json has no "{OURS}" part',
+            where,
+            COMPILE_AGAIN,
+        )
+    if ours.get("format") != FORMAT:
+        raise ModelError(
+            f"the archive has format {ours.get('format')}, this version of Solder reads {FORMAT}",
+            where,
+            f"Solder {ours.get('tool_version', '(unknown)')} wrote it: use that, or {COMPILE_AGAIN}",
+        )
+
+
+def is_ours(text: bytes) -> bool:
+    """Whether some version of Solder wrote this metadata.json."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and isinstance(document.get(OURS), dict)
+
+
+def _schema_violation(document: Mapping[str, Any]) -> str:
+    """Where and how the document breaks the schema; empty if it follows it."""
+    from jsonschema.exceptions import best_match  # a tenth of a second that only archives need
+
+    error = best_match(_validator().iter_errors(document))
+    return "" if error is None else f"{error.json_path.removeprefix('$.')}: {_shortened(error.message)}"
+
+
+@cache
+def _validator() -> Any:
+    from jsonschema import Draft202012Validator
+
+    Draft202012Validator.check_schema(archive_schema())
+    return Draft202012Validator(archive_schema())
+
+
+def _shortened(message: str, most: int = 160) -> str:
+    """jsonschema quotes the whole offending value; its beginning and what is wrong are enough."""
+    return message if len(message) <= most else f"{message[: most // 2]} ... {message[-most // 2 :]}"

@@ -1,0 +1,84 @@
+"""What `deploy inspect` shows of a compiled model: layer by layer, and whether it fits the memory."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aot.target import Target
+from artifact.facts import ModelFacts
+from artifact.memory_map import BufferLife
+from codegen.fit.budgets import Budget, budgets_of
+from codegen.model import LayerInfo
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """A layer with what it costs and what it leaves in memory."""
+
+    layer: LayerInfo
+    output: BufferLife  # the rows it writes
+    firings: int
+    first_firing: int
+    last_firing: int
+    live_bytes: int  # most that anything needs while this layer fires
+    is_peak: bool  # the arena's peak is in one of its firings
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The moment at which most bytes are needed."""
+
+    firing: int
+    layer: LayerInfo
+    bytes: int
+    buffers: tuple[tuple[str, int], ...]  # what is there, largest first
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    facts: ModelFacts
+    layers: tuple[LayerRow, ...]
+    peak: Peak
+    budgets: tuple[Budget, ...]  # of the memories that the model takes something of
+
+    @property
+    def fits(self) -> bool:
+        return all(budget.fits for budget in self.budgets)
+
+    def lacks(self, role: str) -> bool:
+        """Whether a memory of this role is too small."""
+        return any(not budget.fits for budget in self.budgets if budget.region.role == role)
+
+
+def make_report(facts: ModelFacts, target: Target | None = None) -> Report:
+    """The report on fitting into `target`; without one, into the target that was compiled for."""
+    memory = facts.memory
+    peak = memory.peak_firing
+    return Report(
+        facts=facts,
+        layers=_layer_rows(facts),
+        peak=Peak(peak, facts.layers[memory.order[peak]], memory.peak_bytes, memory.live_at(peak)),
+        budgets=budgets_of(facts.needs, target or facts.target),
+    )
+
+
+def _layer_rows(facts: ModelFacts) -> tuple[LayerRow, ...]:
+    memory, peak = facts.memory, facts.memory.peak_firing
+    times: Mapping[int, list[int]] = defaultdict(list)
+    for time, layer in enumerate(memory.order):
+        times[layer].append(time)
+    return tuple(_layer_row(facts, layer, times[layer.index], peak) for layer in facts.layers)
+
+
+def _layer_row(facts: ModelFacts, layer: LayerInfo, times: Sequence[int], peak: int) -> LayerRow:
+    return LayerRow(
+        layer=layer,
+        output=facts.memory.by_name[layer.output],
+        firings=len(times),
+        first_firing=times[0],
+        last_firing=times[-1],
+        live_bytes=max(facts.memory.live_bytes[time] for time in times),
+        is_peak=peak in times,
+    )

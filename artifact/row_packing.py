@@ -1,0 +1,35 @@
+"""The bytes that a layer writes, made from the value it computes, to be compared with a device's."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from aot.ir.graph import Array
+from codegen.formats import RowFormat
+from codegen.model import LayerInfo
+
+
+def rows_crc32(value: Array, layer: LayerInfo) -> int:
+    """CRC-32 of all rows the layer writes, in order; the rows of fill around the image are not reported."""
+    return zlib.crc32(pack_rows(value, layer.format, layer.rows))
+
+
+def pack_rows(value: Array, fmt: RowFormat, rows: int) -> bytes:
+    """The rows of the value as they lie in memory, little endian, with fill where there is no pixel."""
+    packed = np.full((rows, fmt.row_elements), fmt.fill, _element_type(value, fmt))
+    packed[:, _places(fmt)] = value.reshape(rows, fmt.width, fmt.channels)
+    return packed.tobytes()
+
+
+def _places(fmt: RowFormat) -> Array:
+    """The index in a row of each channel of each pixel: [width, channels]."""
+    x = (fmt.left + np.arange(fmt.width)) * fmt.x_step
+    places: Array = x[:, None] + np.arange(fmt.channels) * fmt.c_step
+    return places
+
+
+def _element_type(value: Array, fmt: RowFormat) -> np.dtype[np.generic]:
+    own = value.dtype.itemsize == fmt.dtype_bytes
+    return np.dtype(f"<{value.dtype.kind if own else 'i'}{fmt.dtype_bytes}")

@@ -1,0 +1,48 @@
+"""The JSON schema of an archive's metadata.json: a file, and in it the options as their table has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from codegen.option_entry import Option, When
+from codegen.options import ALL_OPTIONS
+
+
+@cache
+def archive_schema() -> Any:
+    """The whole schema. It is kept, so it must not be changed."""
+    schema = json.loads(files("artifact").joinpath("archive_schema.json").read_text(encoding="utf-8"))
+    schema["$defs"]["options"] = options_schema(ALL_OPTIONS)
+    return schema
+
+
+def options_schema(options: Iterable[Option]) -> dict[str, Any]:
+    """The schema of the options in an archive. Those that came later may be missing."""
+    schema = _new_object()
+    for option in options:
+        if option.in_archive is not When.NEVER:
+            _add(schema, option)
+    return schema
+
+
+def _add(schema: dict[str, Any], option: Option) -> None:
+    *folders, key = option.archive_path
+    place = schema
+    for name in folders:
+        place = _require(place, name, option)["properties"].setdefault(name, _new_object())
+    _require(place, key, option)["properties"][key] = dict(option.kind.schema)
+
+
+def _require(schema: dict[str, Any], key: str, option: Option) -> dict[str, Any]:
+    """The schema itself, with a key that is required where the option is always there."""
+    if option.in_archive is When.ALWAYS:
+        schema["required"] = sorted({*schema["required"], key})
+    return schema
+
+
+def _new_object() -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": [], "properties": {}}

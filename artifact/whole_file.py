@@ -1,0 +1,35 @@
+"""Writes a file wholly or not at all: under another name first, which is then changed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from aot.errors import OutputError
+
+
+def write_whole(path: Path, data: bytes, what: str = "the file") -> None:
+    """An earlier file stays until the new one is complete. Raises OutputError."""
+    path = path.resolve()  # a link stays a link
+    partial = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    try:
+        with partial.open("xb") as file:
+            file.write(data)
+        partial.replace(path)
+    except OSError as error:
+        raise OutputError(
+            f"{what} cannot be written: {error.strerror}", str(path), _way_out(path.parent, error)
+        ) from None
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+
+
+def _way_out(folder: Path, error: OSError) -> str:
+    if not folder.is_dir():
+        return f"make the folder first: mkdir -p {folder}"
+    if error.errno == errno.ENOSPC:
+        return "make room, or name a file elsewhere"
+    return "choose a folder that you may write to"

@@ -1,0 +1,117 @@
+"""Which keys a board file may have and what each must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from boards.board import Board, Status
+from boards.schema import (
+    Key,
+    Keys,
+    ListOfTables,
+    NamedTables,
+    OneTable,
+    at_least,
+    features,
+    one_of,
+    power_of_two,
+    sixteen_bits,
+    text,
+    texts,
+)
+
+ROLES = ("flash", "ram")
+USB_ROLES = ("probe", "application", "bootloader")
+LINES = ("probe", "usb", "pins")
+REGION = {
+    "name": Key(text),
+    "origin": Key(at_least(0)),
+    "bytes": Key(at_least(1)),
+    "role": Key(one_of(ROLES)),
+    "speed": Key(at_least(0), 0),
+}
+UART = {
+    "driver": Key(text),
+    "address": Key(at_least(0)),
+    "clock_hz": Key(at_least(1)),
+    "baud": Key(at_least(1)),
+}
+CONSOLE = {
+    "port": Key(text),
+    "baud": Key(at_least(1)),
+    "line": Key(one_of(LINES)),
+}
+USB = {
+    "vid": Key(sixteen_bits),
+    "pid": Key(sixteen_bits),
+    "role": Key(one_of(USB_ROLES)),
+}
+COUNTER = {
+    "driver": Key(one_of(("register", "dwt", "systick", "timer1", "ccount", "clock"))),
+    "hz": Key(at_least(1)),
+    "bits": Key(at_least(1)),
+    "address": Key(at_least(0), None),
+    "instruction_ns": Key(power_of_two, None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What a platform or runner reads of a board's file: a table of its own, and what the rest must have."""
+
+    keys: Keys = field(default_factory=dict)
+    lacks: Callable[[Board], Iterable[str]] = lambda _board: ()  # what the board must have for it and has not
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """What the platforms and runners that there are read of a board's file, by name."""
+
+    platforms: Mapping[str, Section]
+    runners: Mapping[str, Section]
+
+
+def board_keys(sections: Sections) -> Keys:
+    """The keys of a board's file."""
+    return _BOARD | {
+        "platforms": Key(NamedTables(_KeysOf(sections.platforms)), {}),
+        "runners": Key(NamedTables(_KeysOf(sections.runners)), {}),
+    }
+
+
+class _KeysOf(Mapping[str, Keys]):
+    """The keys of sections, which are asked for only when their table is there."""
+
+    def __init__(self, sections: Mapping[str, Section]) -> None:
+        self._sections = sections
+
+    def __getitem__(self, name: str) -> Keys:
+        return self._sections[name].keys
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._sections
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sections)
+
+    def __len__(self) -> int:
+        return len(self._sections)
+
+
+_BOARD = {
+    "title": Key(text, ""),
+    "mcu": Key(text),
+    "core": Key(text),
+    "features": Key(features, frozenset()),
+    "clock_hz": Key(at_least(1)),
+    "regions": Key(ListOfTables(REGION)),
+    "uart": Key(OneTable(UART), None),
+    "counter": Key(OneTable(COUNTER), None),
+    "console": Key(OneTable(CONSOLE), None),
+    "usb": Key(ListOfTables(USB), ()),
+    "flash_algorithm": Key(text, ""),
+    "status": Key(one_of(tuple(status.value for status in Status)), Status.DATA_ONLY.value),
+    "reason": Key(text, ""),
+    "sources": Key(texts, ()),
+}

@@ -1,0 +1,123 @@
+"""A core as plain data, from boards/core/<core>.toml: what it can do, and how compilers are told of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from aot.errors import BoardError, did_you_mean
+from aot.target import Feature, Region, Target
+from boards.files import file_names, find_file, read_toml
+from boards.schema import Key, OneTable, Place, at_least, features, one_of, read_table, text, words
+
+MACHINES = ("arm", "riscv", "avr", "xtensa", "host")  # kinds of compilers, and of startup code
+_FOLDER = "core"
+# "{fpu:hard}" in an option is "hard" with an FPU, else nothing; "{mve,no fpu:+mve}" asks for two things.
+_CONDITIONAL = re.compile(r"\{([^{}:]*):([^{}]*)\}")
+_NOT = "no "
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCounter:
+    """The core's own counter of cycles, for chips without a counter of their own."""
+
+    driver: str
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """A kind of processor. Which of the optional features there are is chosen by the chip."""
+
+    name: str  # the file's name without its ending
+    machine: str  # of MACHINES
+    has: frozenset[Feature]  # always
+    can_have: frozenset[Feature]
+    pointer_bytes: int
+    constant_space: str  # as Target.constant_space
+    counter: CoreCounter | None
+    options: Mapping[str, tuple[str, ...]]  # of compilers, by family; with conditions
+    unicorn: str  # the unicorn package's name for it; "" where that package does not emulate it
+
+    def target(self, chosen: Collection[Feature] = (), regions: tuple[Region, ...] = ()) -> Target:
+        """The core with these of its optional features, and this memory."""
+        return Target(
+            core=self.name,
+            features=self.has.union(chosen),
+            regions=regions,
+            pointer_bytes=self.pointer_bytes,
+            constant_space=self.constant_space,
+        )
+
+    def compiler_options(self, family: str, chosen: Collection[Feature]) -> tuple[str, ...]:
+        """The options that make that family of compilers compile for the core with exactly these features."""
+        options = (_CONDITIONAL.sub(lambda part: _word(part, chosen), word) for word in self.options[family])
+        return tuple(option for option in options if option)
+
+
+def _word(part: re.Match[str], chosen: Collection[Feature]) -> str:
+    return part[2] if all(is_wanted == (f in chosen) for f, is_wanted in _conditions(part[1])) else ""
+
+
+def _conditions(said: str) -> Iterator[tuple[Feature, bool]]:
+    """Each feature that is asked for, and whether it must be there."""
+    for condition in said.split(","):
+        yield Feature(condition.removeprefix(_NOT)), not condition.startswith(_NOT)
+
+
+def load_core(name: str, where: str = "") -> Core:
+    """The core of that name; `where` says in an error who asks for it."""
+    file = find_file(name, _FOLDER)
+    if file is None:
+        known = core_names()
+        raise BoardError(
+            f'core "{name}" is not known{did_you_mean(name, known)}', where, f"known: {', '.join(known)}"
+        )
+    return _read_core(file)
+
+
+def core_names() -> tuple[str, ...]:
+    return file_names(_FOLDER)
+
+
+def _read_core(file: Path) -> Core:
+    place = Place(str(file))
+    values = read_table(read_toml(file, "core file"), CORE, place)
+    counter = values["counter"] and CoreCounter(**values["counter"])
+    options = {family: said for family, said in values["options"].items() if said is not None}
+    core = Core(name=file.stem, **values | {"counter": counter, "options": options})
+    _check(core, place)
+    return core
+
+
+def _check(core: Core, place: Place) -> None:
+    both = sorted(core.has & core.can_have)
+    if both:
+        raise BoardError(f"what a core always has is not optional: {', '.join(both)}", str(place))
+    optional = sorted(core.can_have)
+    legal = {*optional, *(_NOT + name for name in optional)}
+    for family, options in core.options.items():
+        for part in (found for option in options for found in _CONDITIONAL.finditer(option)):
+            foreign = sorted(set(part[1].split(",")) - legal)
+            if foreign:
+                raise BoardError(
+                    f'"{part[0]}" asks for "{foreign[0]}", which is no choice of this core',
+                    str(place.inside("options")),
+                    f"in {family}; known: {', '.join(sorted(legal)) or 'none'}",
+                )
+
+
+_COUNTER = {"driver": Key(text), "bits": Key(at_least(1))}
+_OPTIONS = {"gcc": Key(words, None), "zig": Key(words, None)}
+CORE = {
+    "machine": Key(one_of(MACHINES)),
+    "has": Key(features, frozenset()),
+    "can_have": Key(features, frozenset()),
+    "pointer_bytes": Key(at_least(2)),
+    "constant_space": Key(text, ""),
+    "counter": Key(OneTable(_COUNTER), None),
+    "options": Key(OneTable(_OPTIONS), {}),
+    "unicorn": Key(text, ""),
+}

@@ -1,0 +1,63 @@
+"""Comments that tell functions apart which do the same and are not the same."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from codegen.c.helper_library import Helpers
+from codegen.c.kernel_function import KernelFunction
+from codegen.c.tree_walk import helpers_of
+from codegen.formats import RowFormat
+
+Users = Sequence[tuple[int, RowFormat]]  # layers that call a function, and the rows that they write
+
+
+def told_apart(
+    kernels: Sequence[KernelFunction], users: Sequence[Users], helpers: Helpers
+) -> tuple[KernelFunction, ...]:
+    """The kernels; a comment that several share gets a line: how it writes, what it calls, or its layers."""
+    alike: defaultdict[str, list[int]] = defaultdict(list)
+    for number, kernel in enumerate(kernels):
+        alike[kernel.function.comment].append(number)
+    told = list(kernels)
+    for comment, numbers in alike.items():
+        if len(numbers) > 1 and comment:
+            facts = _facts([kernels[n] for n in numbers], [users[n] for n in numbers], helpers)
+            for number, fact in zip(numbers, facts, strict=True):
+                function = replace(kernels[number].function, comment=f"{comment}\n{fact}")
+                told[number] = replace(kernels[number], function=function)
+    return tuple(told)
+
+
+def _facts(alike: Sequence[KernelFunction], users: Sequence[Users], helpers: Helpers) -> Sequence[str]:
+    """The first kind of fact that is another for each; layers are."""
+    kinds = ([_written(mine) for mine in users], _called(alike, helpers))
+    for facts in kinds:
+        if len(set(facts)) == len(facts):
+            return facts
+    return [_layers(mine) for mine in users]
+
+
+def _written(users: Users) -> str:
+    layouts = sorted({_layout(fmt) for _, fmt in users})
+    return f"Writes {' or '.join(layouts)}."
+
+
+def _layout(fmt: RowFormat) -> str:
+    margin = f", the first at element {fmt.left * fmt.x_step}" if fmt.left else ""
+    return f"{fmt.layout_said}{margin}"
+
+
+def _called(alike: Sequence[KernelFunction], helpers: Helpers) -> list[str]:
+    """Names of what only some of them call."""
+    called = [[helper.name for helper in helpers_of(kernel.function)] for kernel in alike]
+    common = set[str].intersection(*map(set, called))
+    own = ([helpers.names.get(n, n) for n in names if n not in common] for names in called)
+    return [f"By {', '.join(names)}." if names else "" for names in own]
+
+
+def _layers(users: Users) -> str:
+    *most, last = (str(layer) for layer, _ in users)
+    return f"Layers {', '.join(most)} and {last}." if most else f"Layer {last}."

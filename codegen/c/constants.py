@@ -1,0 +1,119 @@
+"""The constants of a model as C arrays: equal ones once, each with the name of its first user."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from codegen.c.dialect import Dialect
+from codegen.c.states import StateInfo
+from codegen.isa.plain.real import literal
+from codegen.lower.stages import LoweredStage
+
+_C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
+_SUFFIXES = {"int64": "LL", "uint32": "u", "uint64": "ULL"}
+_LINE = 100
+NO_ROWS_OUTSIDE: Mapping[tuple[DType, int], int] = MappingProxyType({})
+_WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
+
+
+@dataclass(frozen=True)
+class Constants:
+    arrays: Mapping[str, Array]  # C name -> contents
+    names: tuple[Mapping[str, str], ...]  # one per stage: parameter -> C name
+    regions: Mapping[str, str]  # C name -> region, of what does not lie with the code
+    outside: Mapping[tuple[str, int], str]  # (element type, value) -> C name of a row of it
+
+    @property
+    def bytes(self) -> int:
+        return sum(a.nbytes for a in self.arrays.values())
+
+    @property
+    def bytes_in(self) -> Mapping[str, int]:
+        """Bytes by region, for the constants that do not lie with the code."""
+        found: Counter[str] = Counter()
+        for name, region in self.regions.items():
+            found[region] += self.arrays[name].nbytes
+        return dict(sorted(found.items()))
+
+
+def collect_constants(
+    model: str,
+    stages: Sequence[LoweredStage],
+    states: Sequence[StateInfo] = (),
+    stage_regions: Sequence[str] = (),
+    outside_rows: Mapping[tuple[DType, int], int] = NO_ROWS_OUTSIDE,
+) -> Constants:
+    """`stage_regions` are those of each stage's constants; without them all lie with the code.
+
+    `outside_rows` are what layers read beyond images: type and value of the elements -> their number.
+    """
+    regions: dict[str, str] = {}
+    arrays: dict[str, Array] = {}
+    known: dict[tuple[str, bytes], str] = {}
+    names = []
+    for index, stage in enumerate(stages):
+        mine = {}
+        for param, data in stage.kernel.constants.items():
+            key = (data.dtype.name, data.tobytes())
+            if key not in known:
+                known[key] = f"{model}_layer{index}_{param}"
+                arrays[known[key]] = data
+                if stage_regions and stage_regions[index]:
+                    regions[known[key]] = stage_regions[index]
+            mine[param] = known[key]
+        names.append(mine)
+    outside = {}
+    for (dtype, value), elements in outside_rows.items():
+        name = f"{model}_row_of_{value}_{dtype.value}".replace("-", "minus_")
+        arrays[name] = np.full(elements, value, dtype.numpy)
+        outside[dtype.c_name, value] = name
+    for state in states:
+        if state.constant is not None:
+            arrays[state.constant] = state.initial.reshape(-1)
+    return Constants(arrays, tuple(names), regions, outside)
+
+
+def declaration(name: str, data: Array, dialect: Dialect) -> str:
+    """The declaration of a constant, with the alignment of its definition.
+
+    The x86-64 ABI promises 16 bytes for arrays as large as these: clang would load by aligned vectors what
+    lies at a multiple of four.
+    """
+    return f"extern CONSTANT {_typed(name, data, dialect)};"
+
+
+def definition(name: str, data: Array, dialect: Dialect, region: str) -> str:
+    """Aligned to a word, because kernels read weights by words."""
+    place = f"CONSTANT_IN({region})" if region else "CONSTANT"
+    head = f"{place} {_typed(name, data, dialect)} = {{"
+    return "\n".join([head, *_lines(data), "};"])
+
+
+def _typed(name: str, data: Array, dialect: Dialect) -> str:
+    return f"{dialect.constant}{_C_TYPES[data.dtype.name]} {name}[{data.size}]"
+
+
+def _lines(data: Array) -> list[str]:
+    """Numbers, as many to a line as fit."""
+    lines, line = [], "   "
+    for text in _numbers(data.reshape(-1)):
+        if len(line) + len(text) + 2 > _LINE:
+            lines.append(line)
+            line = "   "
+        line += f" {text},"
+    return [*lines, line]
+
+
+def _numbers(data: Array) -> list[str]:
+    if data.dtype == np.float32:
+        return [literal(value) for value in data.tolist()]
+    numbers: list[str] = np.char.mod("%d", data).tolist()
+    suffix = _SUFFIXES.get(data.dtype.name, "")
+    return [_WIDE.get(n, f"{n}{suffix}") for n in numbers] if suffix else numbers

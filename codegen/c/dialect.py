@@ -1,0 +1,34 @@
+"""Dialects differ in where constants lie, and in what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from aot.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """All generated C holds where an `int` has 16 bits; these are the differences that remain."""
+
+    standard: str  # the compiler's flag
+    constant_space: str  # the address space of constants; empty where there is only one
+    copy_constants: str  # the C library's memcpy for a source among the constants
+    constants_header: str  # that declares it, beside string.h
+
+    @property
+    def constant(self) -> str:
+        """How the type of something among the constants begins."""
+        return f"const {self.constant_space} " if self.constant_space else "const "
+
+
+C99 = Dialect("-std=c99", "", "memcpy", "")
+# On AVR flash is no part of the data's address space: avr-gcc's __flash, with avr-libc's functions for it.
+AVR = Dialect("-std=gnu99", "__flash", "memcpy_P", "avr/pgmspace.h")
+DIALECTS: Mapping[str, Dialect] = MappingProxyType({d.constant_space: d for d in (C99, AVR)})
+
+
+def dialect_of(target: Target) -> Dialect:
+    return DIALECTS[target.constant_space]

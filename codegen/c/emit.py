@@ -1,0 +1,233 @@
+"""The C files of a model: decisions from Python, layout from the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from aot.counted import counted
+from aot.ir.types import TensorType
+from codegen.c.constants import Constants, declaration, definition
+from codegen.c.dialect import Dialect
+from codegen.c.kernel_library import KernelLibrary
+from codegen.c.layers import RunCode
+from codegen.c.names import comment_text, string_text
+from codegen.c.order import OrderTable
+from codegen.c.printer import LINE, Printer
+from codegen.c.provenance import Need
+from codegen.c.states import StateInfo
+from codegen.c.tree import Helper
+from codegen.c.tree_walk import helpers_of
+from codegen.fit.arenas import Arena, line_bytes
+from codegen.isa.plain.scalar_math import parenthesised
+from codegen.model import TensorInfo
+from codegen.version import VERSION
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@dataclass(frozen=True)
+class SourceParts:
+    """The parts that the C files of a model are written from."""
+
+    name: str
+    model_hash: str
+    made: str  # says of what by what
+    needs: Sequence[Need]
+    macs: int  # multiplications of a run, each with an addition
+    stack_bytes_estimate: int
+    dialect: Dialect
+    inputs: Sequence[TensorInfo]
+    outputs: Sequence[TensorInfo]
+    states: Sequence[StateInfo]
+    arenas: Sequence[Arena]
+    arena_align: int
+    library: KernelLibrary
+    run: RunCode
+    constants: Constants
+
+    @property
+    def tensors(self) -> tuple[TensorInfo, ...]:
+        return (*self.inputs, *self.outputs)
+
+
+def emit_sources(parts: SourceParts) -> Mapping[str, str]:
+    """File name -> text."""
+    name, common = parts.name, _common_context(parts)
+    weights = {**common, **_weights_context(parts)}
+    return {
+        f"{name}.h": _render("model.h.j2", common),
+        f"{name}.c": _render("model.c.j2", {**common, **_model_context(parts)}),
+        f"{name}_weights.h": _render("weights.h.j2", weights),
+        f"{name}_weights.c": _render("weights.c.j2", weights),
+        f"{name}_describe.c": _render("describe.c.j2", common),
+    }
+
+
+def _common_context(parts: SourceParts) -> Mapping[str, object]:
+    name, arenas, run = parts.name, parts.arenas, parts.run
+    return {
+        "name": name,
+        "prefix": name.upper(),
+        "version": VERSION,
+        "made": parts.made,
+        "summary": _summary(parts),
+        "symbols": _symbols(parts),
+        **_arena_context(name, arenas),
+        "arena_align": parts.arena_align,
+        "constants_bytes": parts.constants.bytes,
+        "inputs": [_tensor_context(t, arenas) for t in parts.inputs],
+        "outputs": [_tensor_context(t, arenas) for t in parts.outputs],
+        "tensors": [_tensor_context(t, arenas) for t in parts.tensors],
+        "has_placed": any(_is_placed(t, arenas) for t in parts.tensors),
+        "hash": ", ".join(f"0x{parts.model_hash[i : i + 2]}" for i in range(0, 16, 2)),
+        "layer_count": len(run.layers),
+        "needs": parts.needs,
+        "stream": run.stream,
+        "state_bytes": sum(state.initial.nbytes for state in parts.states),
+        "resets": [state.reset(parts.dialect) for state in parts.states],
+        "line_arena_bytes": line_bytes(arenas, parts.tensors),
+    }
+
+
+def _summary(parts: SourceParts) -> str:
+    """The first lines of a head: what the model takes."""
+    text = (
+        f"{parts.name}: {counted(len(parts.run.layers), 'layer')}, {counted(parts.macs, 'MAC')}, "
+        f"{sum(arena.bytes for arena in parts.arenas):,} bytes of arena, "
+        f"{parts.constants.bytes:,} bytes of constants, about {parts.stack_bytes_estimate:,} bytes of stack."
+    )
+    return "\n".join(wrap(text, LINE, initial_indent="/* ", subsequent_indent="   "))
+
+
+def _symbols(parts: SourceParts) -> str:
+    """The line of a head that names the symbols which the linker sees."""
+    name, is_streamed, has_states = parts.name, parts.run.stream is not None, bool(parts.states)
+    functions = [f"{name}_run", *([f"{name}_push_row"] if is_streamed else [])]
+    functions += [f"{name}_reset"] if has_states else []
+    constants = f"the constants of {name}_weights.c" if parts.constants.arrays else ""
+    every = [*functions, *([constants] if constants else []), f"{name}_model of {name}_describe.c"]
+    text = f"Global symbols: {', '.join(every)}."
+    return "\n".join(wrap(text, LINE, initial_indent="   ", subsequent_indent="   "))
+
+
+def _model_context(parts: SourceParts) -> Mapping[str, object]:
+    run, library, dialect = parts.run, parts.library, parts.dialect
+    printer = Printer(dialect, library.helpers.names)
+    fills = sorted((h for h in helpers_of(run.layers) if isinstance(h, Helper)), key=lambda h: h.name)
+    wanted = (
+        (bool(parts.states), "string.h"),
+        (run.stream is not None, "stdbool.h"),
+        (bool(dialect.constants_header and parts.states), dialect.constants_header),
+    )
+    includes = {*library.helpers.includes, *(name for fill in fills for name in fill.includes)}
+    return {
+        "includes": sorted({*includes, *(name for is_wanted, name in wanted if is_wanted)}),
+        "helpers": library.helpers.texts(printer),
+        "kernels": [printer.function(kernel.function) + "\n" for kernel in library.kernels],
+        "fills": [fill.definition for fill in fills],
+        "accessors": [printer.function(accessor) for accessor in run.accessors],
+        "layers": [printer.function(layer) for layer in run.layers],
+        "tables": [_order_text(table, printer) for table in run.order.tables],
+        "body": printer.statements(run.order.body, 1),
+        "null_checks": _null_checks(parts),
+    }
+
+
+def _order_text(order: OrderTable, printer: Printer) -> str:
+    return "\n".join([*printer.statements([order.table], 0), "", printer.function(order.walk)])
+
+
+def _weights_context(parts: SourceParts) -> Mapping[str, object]:
+    arrays, regions, dialect = parts.constants.arrays, parts.constants.regions, parts.dialect
+    return {
+        "declarations": [declaration(name, array, dialect) for name, array in arrays.items()],
+        "definitions": [
+            definition(name, array, dialect, regions.get(name, "")) for name, array in arrays.items()
+        ],
+        "has_regions": bool(regions),
+    }
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("codegen.c"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def _render(template: str, context: Mapping[str, object]) -> str:
+    text = _environment().get_template(template).render(context)
+    return text.rstrip("\n") + "\n"
+
+
+def _arena_context(model: str, arenas: Sequence[Arena]) -> Mapping[str, object]:
+    """How the memories are named, taken and checked."""
+    pointers = [f"(uintptr_t){arena.name}" for arena in arenas]
+    together = pointers[0] if len(arenas) == 1 else f"({' | '.join(pointers)})"
+    macros = [f"{model}_{arena.name}_BYTES".upper() for arena in arenas]
+    return {
+        "arenas": [
+            {"name": arena.name, "macro": macro, "bytes": arena.bytes}
+            for arena, macro in zip(arenas, macros, strict=True)
+        ],
+        "arena_macros": " and ".join(macros),
+        "arena_parameters": ", ".join(f"void *{arena.name}" for arena in arenas),
+        "arena_values": ", ".join(f"arenas[{number}]" for number in range(len(arenas))),
+        "arena_names": ", ".join(arena.name for arena in arenas),
+        "arena_nulls": " || ".join(f"{arena.name} == NULL" for arena in arenas),
+        "is_misaligned": f"({together} & ({model.upper()}_ARENA_ALIGN - 1u)) != 0",
+    }
+
+
+def _tensor_context(tensor: TensorInfo, arenas: Sequence[Arena]) -> Mapping[str, object]:
+    kind = tensor.type
+    quantised = kind.quant is not None and not kind.quant.is_per_channel
+    return {
+        "name": string_text(tensor.name),
+        "c_name": tensor.c_name,
+        "upper": tensor.c_name.upper(),
+        "c_type": kind.dtype.c_name,
+        "dtype": f"SOLDER_{kind.dtype.name}",
+        "shape": ", ".join(str(d) for d in kind.shape) or "1",
+        "rank": kind.rank,
+        "elements": kind.elements,
+        "arena": tensor.arena,
+        "offset": f"{tensor.arena_offset}",
+        "is_placed": _is_placed(tensor, arenas),
+        "bytes": kind.bytes,
+        "quantised": quantised,
+        "scale": f"{kind.quant.scale!r}f" if quantised and kind.quant is not None else "",
+        "zero_point": parenthesised(kind.quant.zero_point) if quantised and kind.quant is not None else "",
+        "says": comment_text(f"{tensor.name}: {_said(kind)}"),
+        "lies_in": f"; its offset is in {arenas[tensor.arena].name}" if len(arenas) > 1 else "",
+    }
+
+
+def _is_placed(tensor: TensorInfo, arenas: Sequence[Arena]) -> bool:
+    """A streamed input has no place in the arena, nor has what is left to the caller."""
+    return tensor.arena_offset < arenas[tensor.arena].bytes
+
+
+def _said(kind: TensorType) -> str:
+    return f"{kind.dtype.value}[{', '.join(str(d) for d in kind.shape)}]"
+
+
+def _null_checks(parts: SourceParts) -> str:
+    """The condition that a pointer is null; a streamed input's rows are checked one by one."""
+    is_streamed = parts.run.stream is not None
+    pointers = [*([] if is_streamed else ["in"]), "out", *(arena.name for arena in parts.arenas)]
+    pointers += [] if is_streamed else [f"in->{t.c_name}" for t in parts.inputs]
+    pointers += [f"out->{t.c_name}" for t in parts.outputs]
+    return " || ".join(f"{pointer} == NULL" for pointer in pointers)

@@ -1,0 +1,58 @@
+"""Code and stack before there is a compiler: estimates, from what the loop nests and layers consist of.
+
+The factors were fitted to builds of the MLPerf Tiny models by gcc 12.2 for Cortex-M4 and M3; they hold to
+about a fifth. What a build really takes is measured by `deploy build` and `deploy bench`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.target import Feature
+from codegen.c.kernel_library import KernelLibrary
+from codegen.c.layers import RunCode
+from codegen.c.tree import Declare, DeclareArray, Function, Use
+from codegen.c.tree_walk import statements_of
+from codegen.loops.ir import Buffer, Role
+
+_BYTES_PER_INSTRUCTION = 3.9
+_BYTES_PER_STATEMENT = 12
+_BYTES_PER_ROW_POINTER = 40  # a place in a ring, by multiplication
+_BYTES_OF_START = 1800  # startup, C library, entry
+_STACK_BYTES_OF_CALLS = 280  # run, order, layer and kernel with all registers saved
+_STACK_BYTES_OF_VECTORS = 64  # the registers d8 to d15, which whoever uses vectors saves
+
+
+def estimate_code_bytes(library: KernelLibrary, run: RunCode) -> int:
+    statements = [stmt for kernel in library.kernels for stmt in statements_of(kernel.function)]
+    instructions = sum(stmt.helper.machine_instructions for stmt in statements if isinstance(stmt, Use))
+    tables = sum(len(order.table.numbers) for order in run.order.tables)
+    code = instructions * _BYTES_PER_INSTRUCTION + len(statements) * _BYTES_PER_STATEMENT
+    return round(code) + run.row_pointers * _BYTES_PER_ROW_POINTER + tables + _BYTES_OF_START
+
+
+def estimate_stack_bytes(library: KernelLibrary, stages: int, pointer_bytes: int) -> int:
+    """The calls, the row counters, and the hungriest kernel's row pointers and arrays."""
+    kernels = [_row_pointers(k.buffers) * pointer_bytes + _local_bytes(k.function) for k in library.kernels]
+    vectors = _STACK_BYTES_OF_VECTORS if any(_has_vectors(k.function) for k in library.kernels) else 0
+    return _STACK_BYTES_OF_CALLS + vectors + stages + max(kernels, default=0)
+
+
+def _has_vectors(function: Function) -> bool:
+    uses = (stmt.helper for stmt in statements_of(function) if isinstance(stmt, Use))
+    return any(Feature.MVE in helper.needs for helper in uses)
+
+
+def _row_pointers(buffers: Sequence[Buffer]) -> int:
+    return sum(b.rows for b in buffers if b.role is Role.ROWS)
+
+
+def _local_bytes(function: Function) -> int:
+    found = 0
+    for stmt in statements_of(function):
+        match stmt:
+            case Declare(_, names, each):
+                found += len(names) * each
+            case DeclareArray(_, _, length, each):
+                found += length.value * each
+    return found

@@ -1,0 +1,60 @@
+"""The helpers that fill rows and margins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from codegen.c.tree import Helper
+
+_FILLED = {16: "int16_t", 32: "float"}
+_BETWEEN = {8: "int8_t", **_FILLED}
+
+
+def _fill_between(bits: int, c_type: str) -> Helper:
+    return Helper(
+        f"fill_between_{bits}",
+        f"""\
+/* The margins that planes share: `elements` after each plane, planes `step` apart. */
+static inline void fill_between_{bits}(
+    {c_type} *row, uint32_t planes, uint32_t step, uint32_t elements, {c_type} value)
+{{
+    for ({c_type} *const end = row + planes * step; row != end; row += step) {{
+        for (uint32_t i = 0; i < elements; ++i) {{
+            row[i] = value;
+        }}
+    }}
+}}
+""",
+    )
+
+
+def _fill(bits: int, c_type: str) -> Helper:
+    return Helper(
+        f"fill_{bits}",
+        f"""\
+static inline void fill_{bits}({c_type} *row, uint32_t elements, {c_type} value)
+{{
+    for (uint32_t i = 0; i < elements; ++i) {{
+        row[i] = value;
+    }}
+}}
+""",
+    )
+
+
+_FILL_BYTES = Helper(
+    "fill_8",
+    """\
+static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
+{
+    memset(row, value, (size_t)elements);
+}
+""",
+    includes=("string.h",),
+)
+
+FILLS: Mapping[int, Helper] = MappingProxyType(
+    {8: _FILL_BYTES, **{b: _fill(b, t) for b, t in _FILLED.items()}}
+)
+FILLS_BETWEEN: Mapping[int, Helper] = MappingProxyType({b: _fill_between(b, t) for b, t in _BETWEEN.items()})

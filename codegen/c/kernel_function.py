@@ -1,0 +1,248 @@
+"""A proc as a function of the C tree: its loops written out, the parameters that it uses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from string import Formatter
+
+from aot.ir.types import DType
+from codegen.c import tree
+from codegen.c.tree import Count, Expr, Group, Linear, Literal, Name, Number, Room, Subscript, Sum
+from codegen.loops import ir
+from codegen.loops.affine import Affine
+from codegen.loops.ir import Buffer, Declare, For, Function, Instruction, Invoke, Place, Proc, Role, walk
+from codegen.loops.unrolled import expand_unrolled
+
+_KERNEL = "static KERNEL void"
+_WORD = 4  # bytes: where arrays begin, whatever they hold, for instructions that take words of them
+_VECTOR = frozenset({Role.VECTOR})
+_MEMORY = frozenset(Role) - {Role.LOCAL, Role.VECTOR}
+_VECTOR_TYPES = {DType.I32: "int32x4_t", DType.I8: "int8x16_t"}
+_EXTREMES = {"min": "<", "max": ">"}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFunction:
+    """The function of a proc, and the buffers that it has as parameters: those that its body touches."""
+
+    function: tree.Function
+    buffers: tuple[Buffer, ...]
+
+
+def kernel_function(proc: Proc, comment: str) -> KernelFunction:
+    """The function that computes what a proc says."""
+    body = expand_unrolled(proc.body)
+    maker = _Maker(_register_buffers(body), _windows_with(body, _VECTOR))
+    used = {p.buffer.name for p in _places(body)}
+    buffers = tuple(p for p in proc.params if p.name in used)
+    params = tuple(_parameter(p) for p in buffers)
+    function = tree.Function(_KERNEL, proc.name, params, maker.body(body), comment, is_spread=True)
+    return KernelFunction(function, buffers)
+
+
+def _parameter(buffer: Buffer) -> tree.Variable:
+    c_type, name = buffer.dtype.c_name, buffer.name
+    match buffer.role:
+        case Role.CONSTANT:
+            return tree.Variable(f"{c_type} *restrict", name, is_constant=True)
+        case Role.ROWS if buffer.rows > 1:
+            return tree.Variable(f"const {c_type} *const", name, buffer.rows)
+        case Role.ROWS if buffer.overlaid:
+            return tree.Variable(f"const {c_type} *", name)
+        case Role.OUTPUT if buffer.overlaid:
+            return tree.Variable(f"{c_type} *", name)
+        case Role.ROWS | Role.INPUT:
+            return tree.Variable(f"const {c_type} *restrict", name)
+        case _:
+            return tree.Variable(f"{c_type} *restrict", name)
+
+
+def _register_buffers(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
+    """Local buffers that are single variables in C, since every index into them is known."""
+    local = {s.buffer.name for s in walk(body) if isinstance(s, Declare)}
+    indexed = {p.buffer.name for p in _places(body) if not p.index.is_constant}
+    return frozenset(local - indexed - _windows_with(body, _MEMORY))
+
+
+def _windows_with(body: tuple[ir.Stmt, ...], roles: frozenset[Role]) -> frozenset[str]:
+    """Buffers that instructions take as parameters of these roles."""
+    return frozenset(
+        window.buffer.name
+        for stmt in walk(body)
+        if isinstance(stmt, Invoke)
+        for window, param in zip(stmt.windows, stmt.instruction.params, strict=True)
+        if param.role in roles
+    )
+
+
+def _places(body: tuple[ir.Stmt, ...]) -> list[Place]:
+    found: list[Place] = []
+    for stmt in walk(body):
+        match stmt:
+            case ir.Store(place, value) | ir.Accumulate(place, value):
+                found += [place, *(e.place for e in ir.loads_of(value))]
+            case Invoke(_, windows):
+                found += windows
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes C of the statements of one proc."""
+
+    registers: frozenset[str]  # buffers that are single variables
+    vectors: frozenset[str]  # buffers that instructions hold in a vector register
+
+    # ---- statements ----
+
+    def body(self, body: Sequence[ir.Stmt]) -> tuple[tree.Stmt, ...]:
+        return tuple(self.stmt(stmt) for stmt in body)
+
+    def stmt(self, stmt: ir.Stmt) -> tree.Stmt:
+        match stmt:
+            case For(_, 1, inner):  # kept for its declarations
+                return tree.Block(self.body(inner))
+            case For(var, extent, inner):
+                return tree.For("int32_t", var, Number(extent, f"{var}_count"), self.body(inner))
+            case Declare(buffer):
+                return self.declaration(buffer)
+            case ir.Store(place, value):
+                return tree.Assign(self.element(place), self.stored(place.buffer.dtype, value))
+            case ir.Accumulate(place, value):
+                return tree.Assign(self.element(place), self.expr(value), "+=")
+            case Invoke(instruction, windows):
+                return self.use(instruction, windows)
+
+    def declaration(self, buffer: Buffer) -> tree.Stmt:
+        c_type, size = buffer.dtype.c_name, buffer.dtype.bytes
+        if buffer.name in self.vectors:
+            return tree.Declare(_VECTOR_TYPES[buffer.dtype], (buffer.name,), buffer.elements * size)
+        if buffer.name not in self.registers:
+            return tree.DeclareArray(c_type, buffer.name, Room(buffer.elements), size, size < _WORD)
+        return tree.Declare(c_type, tuple(_register(buffer, i) for i in range(buffer.elements)), size)
+
+    def stored(self, dtype: DType, value: ir.Expr) -> Expr:
+        """A store narrows on purpose; the cast says so to the compiler."""
+        made = self.expr(value)
+        if dtype in (DType.I32, DType.F32, DType.I64) or _type_of(value) is dtype:
+            return made
+        return _cast(dtype, made)
+
+    def use(self, instruction: ir.Instruction, windows: Sequence[Place]) -> tree.Use:
+        assert isinstance(instruction, Instruction)
+        mentioned = {name.partition("[")[0] for _, name, _, _ in Formatter().parse(instruction.call) if name}
+        pairs = tuple(zip(instruction.params, windows, strict=True))
+        given: dict[str, Expr | tuple[Expr, ...]] = {}
+        given |= {name: Number(value, name) for name, value in instruction.numbers}
+        given |= {param.name: self.window(window, param) for param, window in pairs}
+        for param, window in pairs:
+            if param.is_rows:  # an array of row pointers as a whole, and where in its rows the window begins
+                given[f"{param.name}_array"] = Name(window.buffer.name)
+                given[f"{param.name}_offset"] = _linear(window.index, window.buffer.name)
+        shown = tuple((name, value) for name, value in given.items() if name in mentioned)
+        return tree.Use(instruction.name, instruction.call, shown, instruction)
+
+    # ---- places ----
+
+    def element(self, place: Place) -> Expr:
+        buffer = place.buffer
+        if buffer.name in self.registers:
+            return Name(_register(buffer, place.index.constant))
+        return Subscript(_row(place), _linear(place.index, buffer.name))
+
+    def window(self, place: Place, param: Buffer) -> Expr | tuple[Expr, ...]:
+        """The argument of an instruction's call for a parameter: a pointer, one per row, or registers."""
+        if param.role is Role.VECTOR:
+            return Name(place.buffer.name)
+        if place.buffer.name in self.registers:
+            first = place.index.constant
+            return tuple(Name(_register(place.buffer, first + i)) for i in range(param.elements))
+        if param.is_rows:
+            return tuple(_pointer(replace(place, row=place.row + r)) for r in range(param.rows))
+        return _pointer(place)
+
+    # ---- expressions ----
+
+    def expr(self, expr: ir.Expr) -> Expr:
+        match expr:
+            case ir.Const(value):
+                return _constant(value)
+            case ir.Index(affine):
+                return _linear(affine, "number")
+            case ir.Load(place):
+                return self.element(place)
+            case ir.Element(place, number):
+                index = Sum((_linear(place.index, place.buffer.name), self.expr(number)))
+                return Subscript(_row(place), index)
+            case ir.Binary(("min" | "max") as op, left, right):
+                a, b = self.expr(left), self.expr(right)
+                return Group(tree.Ternary(tree.Binary(_EXTREMES[op], a, b), a, b))
+            case ir.Binary(op, left, right):
+                a = self.expr(left)
+                wide = tree.CastTo("int32_t", a) if _overflows_16_bits(left, right) else a
+                return Group(tree.Binary(op, wide, self.expr(right)))
+            case ir.Choose(condition, yes, no):
+                return Group(tree.Ternary(self.expr(condition), self.expr(yes), self.expr(no)))
+            case ir.Cast(dtype, value):
+                return _cast(dtype, self.expr(value))
+            case ir.Apply(function, arguments):
+                assert isinstance(function, Function)
+                return tree.Call(function.name, tuple(self.expr(a) for a in arguments), function)
+
+
+def _register(buffer: Buffer, index: int) -> str:
+    return buffer.name if buffer.elements == 1 else f"{buffer.name}{index}"
+
+
+def _row(place: Place) -> Expr:
+    """The buffer, or one of its rows."""
+    base = Name(place.buffer.name)
+    has_rows = place.buffer.is_rows and place.buffer.rows > 1
+    return Subscript(base, _linear(place.row, f"{place.buffer.name}_row")) if has_rows else base
+
+
+def _pointer(place: Place) -> Expr:
+    return Sum((_row(place), _linear(place.index, place.buffer.name)))
+
+
+def _linear(affine: Affine, says: str) -> Linear:
+    terms: tuple[tuple[str, Count], ...] = tuple(
+        (var, Number(factor, f"{says}_per_{var}")) for var, factor in affine.terms
+    )
+    return Linear(terms, Number(affine.constant, f"{says}_first"))
+
+
+def _constant(value: int | float) -> Expr:
+    if not isinstance(value, float):
+        return Number(int(value), "number")
+    text = Literal(f"{abs(value)!r}f" if math.isfinite(value) else "__builtin_inff()")
+    return Group(Literal(f"-{text.text}")) if value < 0 else text
+
+
+def _cast(dtype: DType, value: Expr) -> Expr:
+    """Anything but a name, a call or what has parentheses of its own gets some."""
+    match value:
+        case Subscript() | Literal() | Linear((), _):
+            return tree.CastTo(dtype.c_name, Group(value))
+        case Number(number) if number >= 0:
+            return tree.CastTo(dtype.c_name, Group(value))
+    return tree.CastTo(dtype.c_name, value)
+
+
+def _type_of(value: ir.Expr) -> DType | None:
+    match value:
+        case ir.Load(place) | ir.Element(place, _):
+            return place.buffer.dtype
+        case ir.Cast(dtype, _):
+            return dtype
+        case ir.Apply(function, _):
+            return function.result
+    return None
+
+
+def _overflows_16_bits(left: ir.Expr, right: ir.Expr) -> bool:
+    """True where C would compute with operands of 16 bits as int, which on some processors has no more."""
+    types = {_type_of(left), _type_of(right)}
+    return DType.I16 in types and types <= {DType.I16, DType.I8, DType.U8}

@@ -1,0 +1,111 @@
+"""The functions of a model's C file: layers of equal shape share one, helpers come before their users."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from codegen.c.alike import Users, told_apart
+from codegen.c.helper_library import Helpers, collect_helpers
+from codegen.c.kernel_function import KernelFunction, kernel_function
+from codegen.c.lift import lift, skeleton
+from codegen.c.tree import AnyHelper, Function
+from codegen.c.tree_walk import helpers_of
+from codegen.formats import RowFormat
+from codegen.kernels.kernel import Kernel
+from codegen.loops.ir import Buffer, Instruction
+from codegen.lower.stages import LoweredStage
+
+_PARTS_OF_GROWING = (
+    "\nBefore the first row: the sums begin.",
+    "\nOne row is added to the sums.",
+    "\nAfter the last row: the sums become the result.",
+)
+
+
+@dataclass(frozen=True)
+class SharedKernel:
+    """The function that a stage calls."""
+
+    name: str
+    params: tuple[Buffer, ...]
+    numbers: Mapping[str, int]  # members of the shape that it is given as its last parameter
+
+
+@dataclass(frozen=True)
+class KernelLibrary:
+    helpers: Helpers
+    kernels: tuple[KernelFunction, ...]
+    calls: tuple[tuple[SharedKernel, ...], ...]  # per stage, one for each of its kernel's procs
+
+
+def kernel_library(stages: Sequence[LoweredStage], lifts: bool) -> KernelLibrary:
+    """One function for equal kernels; where it `lifts`, one for those that are equal but for integers."""
+    families: dict[Hashable, dict[KernelFunction, str]] = {}  # what is common -> who has it, its first name
+    users = [_nameless(stage.kernel) for stage in stages]
+    for stage, mine in zip(stages, users, strict=True):
+        for user, proc in zip(mine, stage.kernel.procs, strict=True):
+            key = skeleton(user.function) if lifts else user.function
+            families.setdefault(key, {}).setdefault(user, proc.name)
+    shared: dict[KernelFunction, SharedKernel] = {}
+    kernels, taken = [], set[str]()
+    for family in families.values():
+        name = _free_name(_common_name(tuple(family.values())), taken)
+        kernel, calls = _family(name, tuple(family))
+        kernels.append(kernel)
+        shared |= zip(family, calls, strict=True)
+    helpers = collect_helpers((h for k in kernels for h in _called(k.function)), taken)
+    called = tuple(tuple(shared[user] for user in mine) for mine in users)
+    return KernelLibrary(helpers, told_apart(kernels, _callers(kernels, called, stages), helpers), called)
+
+
+def _callers(
+    kernels: Sequence[KernelFunction],
+    calls: Sequence[Sequence[SharedKernel]],
+    stages: Sequence[LoweredStage],
+) -> list[Users]:
+    """The layers that call each function."""
+    found: dict[str, list[tuple[int, RowFormat]]] = {kernel.function.name: [] for kernel in kernels}
+    for layer, (mine, stage) in enumerate(zip(calls, stages, strict=True)):
+        for call in mine:
+            found[call.name].append((layer, stage.result.format))
+    return list(found.values())
+
+
+def _nameless(kernel: Kernel) -> list[KernelFunction]:
+    """The functions of a kernel, without names; of a result that grows row by row each says its part."""
+    parts = ("",) if kernel.accumulation is None else _PARTS_OF_GROWING
+    return [
+        kernel_function(replace(proc, name=""), f"{kernel.summary}{part}")
+        for proc, part in zip(kernel.procs, parts, strict=True)
+    ]
+
+
+def _called(function: Function) -> list[AnyHelper]:
+    """Functions before instructions."""
+    return sorted(helpers_of(function), key=lambda helper: isinstance(helper, Instruction))
+
+
+def _family(name: str, users: Sequence[KernelFunction]) -> tuple[KernelFunction, tuple[SharedKernel, ...]]:
+    """The function of some kernels of one shape, and what each of them calls it with."""
+    lifted = lift([user.function for user in users])
+    others = len({user.function.comment for user in users}) - 1
+    comment = users[0].function.comment + (f" Also for {others} of other numbers." if others else "")
+    kernel = replace(users[0], function=replace(lifted.function, name=name, comment=comment))
+    return kernel, tuple(SharedKernel(name, kernel.buffers, numbers) for numbers in lifted.numbers)
+
+
+def _common_name(names: Sequence[str]) -> str:
+    """The words that all names begin with; the first word of all where they have none in common."""
+    words = [name.split("_") for name in names]
+    common = takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False))
+    return "_".join(word for word, *_ in common) or words[0][0]
+
+
+def _free_name(base: str, taken: set[str]) -> str:
+    name, count = base, 2
+    while name in taken:
+        name, count = f"{base}_{count}", count + 1
+    taken.add(name)
+    return name

@@ -1,0 +1,65 @@
+"""The call of a kernel by a layer: what it is given, in the order of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from codegen.c.kernel_library import SharedKernel
+from codegen.c.printer import shape_struct
+from codegen.c.tree import (
+    Call,
+    DefinePointers,
+    DefineShape,
+    DefineTable,
+    Do,
+    Expr,
+    Name,
+    Prefix,
+    Stmt,
+    Variable,
+)
+from codegen.kernels.kernel import Kernel
+from codegen.loops.ir import Buffer, Role
+
+_SHAPE = "shape"
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The C of what a kernel reads; what it writes is a variable called as the parameter is."""
+
+    row: Callable[[Buffer, int], Expr]  # the pointer of that number to a row
+    constant: Callable[[str], Expr]  # the array for a parameter
+    tables: Callable[[Buffer], Sequence[DefineTable]]  # that the pointers to rows need
+
+
+def layer_call(kernel: Kernel, called: SharedKernel, operands: Operands) -> tuple[Stmt, ...]:
+    """The arrays that the call needs, and the call."""
+    before: list[Stmt] = []
+    arguments: list[Expr] = []
+    # The function may have been printed for another layer, where a row was a constant or the other way.
+    mine = {p.name: p for proc in kernel.procs for p in proc.params}
+    for param in (mine[p.name] for p in called.params):
+        if param.role is Role.ROWS:
+            before += operands.tables(param)
+        if param.role is Role.ROWS and param.rows > 1:
+            before.append(_pointers(param, operands))
+        arguments.append(_argument(param, operands))
+    if called.numbers:  # what tells this layer from others that share the function
+        before.append(DefineShape(shape_struct(called.name), _SHAPE, tuple(called.numbers.items())))
+        arguments.append(Prefix("&", Name(_SHAPE)))
+    return (*before, Do(Call(called.name, tuple(arguments))))
+
+
+def _argument(param: Buffer, operands: Operands) -> Expr:
+    if param.role is Role.ROWS and param.rows == 1:
+        return operands.row(param, 0)
+    if param.role in (Role.ROWS, Role.OUTPUT, Role.STATE, Role.SCRATCH):
+        return Name(param.name)
+    return operands.constant(param.name)
+
+
+def _pointers(param: Buffer, operands: Operands) -> Stmt:
+    variable = Variable(f"const {param.dtype.c_name} *const", param.name, param.rows)
+    return DefinePointers(variable, tuple(operands.row(param, number) for number in range(param.rows)))

@@ -1,0 +1,264 @@
+"""The C of a run: an accessor for each tensor's rows, a function for each layer, the order of their rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from aot.ir.types import DType, TensorType
+from aot.plan.model import Buffer, Plan
+from codegen.c.constants import Constants
+from codegen.c.kernel_library import SharedKernel
+from codegen.c.layer_call import Operands, layer_call
+from codegen.c.margins import filled_margins, filled_row
+from codegen.c.names import comment_text
+from codegen.c.order import Order, counter_type, run_order, streamed_order
+from codegen.c.row_pointers import ROW, turn_of
+from codegen.c.tensor_rows import ROW_PARAMETER, RUN, TensorRows, pointer_to
+from codegen.c.tree import (
+    Binary,
+    Call,
+    CastTo,
+    Define,
+    Do,
+    Expr,
+    Function,
+    If,
+    Name,
+    Number,
+    Return,
+    Stmt,
+    Variable,
+    plus,
+    times,
+    unsigned,
+)
+from codegen.c.tree_walk import uses, walk
+from codegen.fit.arenas import Arena
+from codegen.formats import geometry, storage_dtype
+from codegen.loops.ir import Buffer as LoopBuffer
+from codegen.loops.ir import Role
+from codegen.lower.outside_rows import windows
+from codegen.lower.stages import PUSHED, Lowered, LoweredStage, Result
+
+
+@dataclass(frozen=True)
+class RunCode:
+    accessors: tuple[Function, ...]
+    layers: tuple[Function, ...]
+    order: Order
+    stream: StreamInfo | None
+
+    @property
+    def row_pointers(self) -> int:
+        """How often layers ask where a row is."""
+        names = {accessor.name for accessor in self.accessors}
+        return sum(isinstance(node, Call) and node.function in names for node in walk(self.layers))
+
+
+@dataclass(frozen=True)
+class StreamInfo:
+    """The numbers of a streamed input that the header shows."""
+
+    rows: int
+    row_elements: int
+    layers: int
+    counter: str  # C type of a layer's row counter
+
+
+class RunMaker:
+    """Makes the layers of one model; names are shared by everything it makes."""
+
+    def __init__(
+        self,
+        lowered: Lowered,
+        plan: Plan,
+        calls: Sequence[Sequence[SharedKernel]],
+        constants: Constants,
+        names: Mapping[str, str],
+        model: str,
+        arenas: Mapping[str, Arena],
+    ) -> None:
+        self.lowered = lowered
+        self.plan = plan
+        self.calls = calls
+        self.constants = constants
+        self.rows = TensorRows(lowered.tensors, plan, names, arenas, constants.outside)
+        self.model = model
+        self.steps = Counter(plan.order)
+
+    def make(self) -> RunCode:
+        layers = tuple(self._layer(i) for i in range(len(self.lowered.stages)))
+        called = {node.function for node in walk(layers) if isinstance(node, Call)}
+        accessors = tuple(self.rows.accessor(t) for t in self.lowered.tensors.values())
+        run_once = frozenset(i for i, layer in enumerate(layers) if ROW_PARAMETER not in layer.params)
+        used = tuple(accessor for accessor in accessors if accessor.name in called)
+        return RunCode(used, layers, self._order(run_once), self._stream())
+
+    def _stream(self) -> StreamInfo | None:
+        if self.lowered.receiver is None:
+            return None
+        g = geometry(self.lowered.tensors[self.lowered.stages[self.lowered.receiver].writes].type)
+        return StreamInfo(
+            g.rows, g.width * g.channels, len(self.lowered.stages), counter_type(self.plan.order)
+        )
+
+    def _order(self, run_once: frozenset[int]) -> Order:
+        receiver = self.lowered.receiver
+        if receiver is None:
+            return run_order(self.plan.order, run_once)
+        rows = self.lowered.tensors[self.lowered.stages[receiver].writes].image_rows
+        return streamed_order(self.plan.order, run_once, receiver, rows, self.model)
+
+    def _layer(self, index: int) -> Function:
+        stage = self.lowered.stages[index]
+        grows = stage.kernel.accumulation is not None
+        body = self._growing_body(index, stage) if grows else self._row_body(index, stage)
+        is_used = uses(body, ROW.name)
+        takes_row = is_used or self.steps[index] > 1
+        unused: tuple[Stmt, ...] = (Do(CastTo("void", ROW)),) if takes_row and not is_used else ()
+        return Function(
+            kind="static LAYER void",
+            name=f"layer_{index}",
+            params=(RUN, ROW_PARAMETER) if takes_row else (RUN,),
+            body=(*unused, *body),
+            comment=f"Layer {index}: {self.title(stage)}\n{self._reason(stage)}",
+        )
+
+    def _row_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
+        out = stage.result
+        (kernel,) = self.calls[index]
+        rows = out.image_rows if stage.kernel.whole else 1
+        return (*self._output(out), *self._call(index, stage, kernel), self._wrote(index, out, rows))
+
+    def _growing_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
+        """The sums begin with the first row of the input and become the result after the last."""
+        out, accumulation = stage.result, stage.kernel.accumulation
+        assert accumulation is not None
+        start, add, finish = self.calls[index]
+        c_type = accumulation.dtype.c_name
+        place = self.plan.buffers[f"{stage.name}.state"]
+        y = self.rows.written(out, None, out.format.top)
+        last: tuple[Stmt, ...] = (
+            Define(Variable(f"{self._c_type(out)} *const", "y"), y),
+            *self._around_the_only_row(out),
+            *self._call(index, stage, finish),
+            self._wrote(index, out),
+        )
+        not_last = Do(Call("LAYER_WROTE", (Number(index), Name("sums"), Number(0))), "no row yet")
+        is_last = Binary("==", ROW, unsigned(accumulation.rows - 1))
+        return (
+            Define(Variable(f"{c_type} *const", "sums"), pointer_to(c_type, self.rows.place(place))),
+            If(Binary("==", ROW, Number(0)), self._call(index, stage, start)),
+            *self._call(index, stage, add),
+            If(is_last, last, (not_last,)),
+        )
+
+    def _wrote(self, index: int, out: Result, rows: int = 1) -> Stmt:
+        return Do(Call("LAYER_WROTE", (Number(index), Name("y"), Number(out.format.row_bytes * rows))))
+
+    def _c_type(self, out: Result) -> str:
+        return storage_dtype(out.type, out.format).c_name
+
+    def _call(self, index: int, stage: LoweredStage, called: SharedKernel) -> tuple[Stmt, ...]:
+        by_param = {p.name: r for p, r in zip(_row_params(stage), stage.reads, strict=True)}
+
+        def row(param: LoopBuffer, number: int) -> Expr:
+            reading = by_param[param.name]
+            return self.rows.pointer(param.name, reading, number, windows(stage, reading))
+
+        operands = Operands(
+            row=row,
+            constant=partial(self._constant, index, stage),
+            tables=lambda param: self.rows.given_rows(param.name, by_param[param.name]),
+        )
+        return (*self._scratch(stage, called), *layer_call(stage.kernel, called, operands))
+
+    def _scratch(self, stage: LoweredStage, called: SharedKernel) -> Iterator[Stmt]:
+        """The arrays that the kernel works in."""
+        for param in (p for p in called.params if p.role is Role.SCRATCH):
+            place = plus(
+                self.rows.place(self.plan.buffers[f"{stage.name}.scratch"]), stage.kernel.scratch[param.name]
+            )
+            c_type = param.dtype.c_name
+            yield Define(Variable(f"{c_type} *const", param.name), pointer_to(c_type, place))
+
+    def _constant(self, index: int, stage: LoweredStage, param: str) -> Expr:
+        array = Name(self.constants.names[index][param])
+        per_row, turns = stage.kernel.row_tables.get(param), stage.kernel.row_turns.get(param)
+        if per_row is None:
+            return array
+        row = ROW if turns is None else turn_of(turns, self.steps[index])
+        return Binary("+", array, times(row, per_row))
+
+    def title(self, stage: LoweredStage) -> str:
+        origin = f", {stage.node.origin}" if stage.node is not None and stage.node.origin else ""
+        return comment_text(f"{stage.op} {self.shapes(stage)}{origin}")
+
+    def _reason(self, stage: LoweredStage) -> str:
+        """Why it is computed as it is."""
+        return comment_text(f"{stage.kernel.schedule}: {stage.kernel.why}.")
+
+    def shapes(self, stage: LoweredStage) -> str:
+        if not stage.reads or stage.reads[0].tensor == PUSHED:
+            return _shape(stage.result.type)
+        source = self.lowered.tensors[stage.reads[0].tensor]
+        return f"{_shape(source.type)} -> {_shape(stage.result.type)}"
+
+    def _output(self, out: Result) -> list[Stmt]:
+        """The pointer to the row that is written, and the zero points around it."""
+        fmt = out.format
+        y = Variable(f"{self._c_type(out)} *const", "y")
+        body: list[Stmt] = [Define(y, self.rows.written(out, ROW, fmt.top))]
+        if fmt.top:
+            above = self._filled(out, None, range(fmt.top))
+            body.append(If(Binary("==", ROW, Number(0)), above, comment="the rows above the image"))
+        if fmt.bottom:
+            below = self._filled(out, ROW, range(fmt.top, fmt.top + fmt.bottom))
+            is_below = Binary("==", ROW, unsigned(out.image_rows))
+            body.append(If(is_below, (*below, Return()), comment="the rows below the image"))
+        return [*body, *self._margins_in_time(out)]
+
+    def _filled(self, out: Result, base: Expr | None, rows: Iterable[int]) -> tuple[Stmt, ...]:
+        return tuple(filled_row(out.format, self.rows.written(out, base, row)) for row in rows)
+
+    def _around_the_only_row(self, out: Result) -> tuple[Stmt, ...]:
+        """Rows above and below, and margins, of a result that is written once."""
+        others = [r for r in range(out.rows) if r != out.format.top]
+        return (*self._filled(out, None, others), *self._margins(out))
+
+    def _margins(self, out: Result) -> tuple[Stmt, ...]:
+        """Statements that fill the margins; beside 32-bit integers there is only slack, never used."""
+        is_filled = out.type.dtype in (DType.I8, DType.I16, DType.U8, DType.F32)
+        return filled_margins(out.format) if is_filled else ()
+
+    def _margins_in_time(self, out: Result) -> tuple[Stmt, ...]:
+        """The margins at their memory's first use, or with every row where others use it."""
+        fills, fmt = self._margins(out), out.format
+        held = self.plan.buffers[out.tensor].rows_held
+        if not fills or held >= self.lowered.tensors[out.tensor].rows or self._is_disturbed(out.tensor):
+            return fills
+        is_first = Binary("<", plus(ROW, out.first + fmt.top), unsigned(held))
+        return (If(is_first, fills, comment="the first use of this memory"),)
+
+    def _is_disturbed(self, tensor: str) -> bool:
+        """True where another buffer uses the same bytes between the tensor's first row and its last."""
+        mine = self.plan.buffers[tensor]
+        return any(_meet(mine, other) for name, other in self.plan.buffers.items() if name != tensor)
+
+
+def _meet(one: Buffer, other: Buffer) -> bool:
+    apart = one.offset + one.bytes <= other.offset or other.offset + other.bytes <= one.offset
+    before = one.last_firing < other.first_firing or other.last_firing < one.first_firing
+    return one.pool == other.pool and not apart and not before
+
+
+def _row_params(stage: LoweredStage) -> list[LoopBuffer]:
+    return [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
+
+
+def _shape(tensor: TensorType) -> str:
+    g = geometry(tensor)
+    return f"{g.rows}x{g.width}x{g.channels}"

@@ -1,0 +1,60 @@
+"""The C that fills rows, and what lies beside the pixels of one, with zero points."""
+
+from __future__ import annotations
+
+from codegen.c.fills import FILLS, FILLS_BETWEEN
+from codegen.c.tree import Binary, Call, Do, Expr, Helper, Literal, Name, Number, Stmt
+from codegen.formats import RowFormat, has_margins
+
+_Y = Name("y")  # the row that a layer writes
+
+
+def filled_row(fmt: RowFormat, row: Expr) -> Stmt:
+    """The statement that fills a row without pixels."""
+    return _call(_fill(fmt), row, Number(fmt.row_elements), _value(fmt))
+
+
+def filled_margins(fmt: RowFormat) -> tuple[Stmt, ...]:
+    """Statements that fill what lies beside the pixels of the row y."""
+    if not has_margins(fmt):
+        return ()
+    return _beside_pixels(fmt) if fmt.c_step == 1 else _beside_planes(fmt)
+
+
+def _beside_pixels(fmt: RowFormat) -> tuple[Stmt, ...]:
+    first, end = fmt.left * fmt.x_step, (fmt.left + fmt.width) * fmt.x_step
+    return (*_filled(fmt, 0, first), *_filled(fmt, end, fmt.row_elements))
+
+
+def _beside_planes(fmt: RowFormat) -> tuple[Stmt, ...]:
+    end, gap = fmt.left + fmt.channels * fmt.c_step, fmt.c_step - fmt.width
+    between = _call(
+        FILLS_BETWEEN[8 * fmt.dtype_bytes],
+        Binary("+", _Y, Number(fmt.left + fmt.width)),
+        *(Number(n) for n in (fmt.channels, fmt.c_step, gap)),
+        _value(fmt),
+    )
+    return (
+        *_filled(fmt, 0, fmt.left),
+        *((between,) if gap else ()),
+        *_filled(fmt, end, fmt.row_elements),
+    )
+
+
+def _filled(fmt: RowFormat, first: int, end: int) -> tuple[Stmt, ...]:
+    """The elements of y from `first` to before `end`, where there are any."""
+    place = Binary("+", _Y, Number(first)) if first else _Y
+    return (_call(_fill(fmt), place, Number(end - first), _value(fmt)),) if end > first else ()
+
+
+def _fill(fmt: RowFormat) -> Helper:
+    return FILLS[8 * fmt.dtype_bytes]
+
+
+def _call(helper: Helper, *arguments: Expr) -> Stmt:
+    return Do(Call(helper.name, arguments, helper))
+
+
+def _value(fmt: RowFormat) -> Expr:
+    """The value that margins hold; only real numbers have four bytes and margins."""
+    return Literal(f"{fmt.fill}.0f") if fmt.dtype_bytes == 4 else Number(fmt.fill)

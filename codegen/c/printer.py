@@ -1,0 +1,327 @@
+"""The one printer of the C tree: in the dialect of a compiler, with the names that helpers have in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from textwrap import wrap
+
+from codegen.c.dialect import C99, Dialect
+from codegen.c.tree import (
+    Assign,
+    Binary,
+    Block,
+    Call,
+    CastTo,
+    Count,
+    Declare,
+    DeclareArray,
+    Define,
+    DefinePointers,
+    DefineShape,
+    DefineTable,
+    Do,
+    Expr,
+    For,
+    Function,
+    Group,
+    If,
+    Linear,
+    Literal,
+    Name,
+    Number,
+    Postfix,
+    Prefix,
+    Return,
+    Stmt,
+    Subscript,
+    Sum,
+    Switch,
+    Ternary,
+    Use,
+    Variable,
+)
+
+LINE = 100  # columns
+_PAD = "    "
+_INT32 = range(-(2**31), 2**31)
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    dialect: Dialect = C99
+    names: Mapping[str, str] = field(
+        default_factory=dict
+    )  # helper -> its name in this file, where it differs
+
+    # ---- functions ----
+
+    def function(self, function: Function) -> str:
+        comment = _comment(function.comment.splitlines())
+        unpacked = [
+            f"{_PAD}const int32_t {member} = shape->{member};"
+            for member, _ in (function.shape.members if function.shape else ())
+        ]
+        body = self._body(function.body, 1)
+        lines = [*self._shape(function), *comment, *self._head(function), "{", *unpacked, *body, "}"]
+        return "\n".join(lines)
+
+    def _shape(self, function: Function) -> list[str]:
+        if function.shape is None:
+            return []
+        members = [f"{_PAD}{c_type} {name};" for name, c_type in function.shape.members]
+        return [f"{shape_struct(function.name)} {{", *members, "};", ""]
+
+    def _head(self, function: Function) -> list[str]:
+        given = [self.variable(p) for p in function.params]
+        if function.shape is not None:
+            given.append(f"const {shape_struct(function.name)} *restrict shape")
+        begin = _beside(function.kind, function.name)
+        line = f"{begin}({', '.join(given)})"
+        if not function.is_spread and len(line) <= LINE:
+            return [line]
+        return [f"{begin}(", *_separated(given, _PAD, ")")]
+
+    def variable(self, variable: Variable) -> str:
+        constant = self.dialect.constant if variable.is_constant else ""
+        length = "" if variable.length is None else f"[{variable.length}]"
+        return f"{constant}{_beside(variable.c_type, variable.name)}{length}"
+
+    # ---- statements ----
+
+    def statements(self, body: Sequence[Stmt], depth: int) -> list[str]:
+        return self._body(body, depth)
+
+    def _body(self, body: Sequence[Stmt], depth: int) -> list[str]:
+        lines: list[str] = []
+        rest = list(body)
+        while rest:
+            stmt = rest.pop(0)
+            if isinstance(stmt, Declare) and _is_begun(stmt, rest):
+                begins, rest = rest[: len(stmt.names)], rest[len(stmt.names) :]
+                for begin in begins:
+                    (text,) = self._stmt(begin, 0)
+                    lines.append(f"{_PAD * depth}{stmt.c_type} {text}")
+            else:
+                lines += self._stmt(stmt, depth)
+        return lines
+
+    def _stmt(self, stmt: Stmt, depth: int) -> list[str]:
+        pad = _PAD * depth
+        match stmt:
+            case Do(Call() as call, comment):
+                return self._call(call, f" /* {comment} */" if comment else "", pad)
+            case Do(expr, _):
+                return [f"{pad}{self.bare(expr)};"]
+            case Assign(target, value, op):
+                return [f"{pad}{self.inner(target)} {op} {self.bare(value)};"]
+            case Define(variable, value):
+                return [f"{pad}{self.variable(variable)} = {self.bare(value)};"]
+            case Declare(c_type, names):
+                return [f"{pad}{c_type} {', '.join(names)};"]
+            case DeclareArray(c_type, name, length, _, is_aligned):
+                words = " __attribute__((aligned(4)))" if is_aligned else ""
+                return [f"{pad}{c_type} {name}[{length.value}]{words};"]
+            case DefinePointers(variable, rows):
+                return self._pointers(variable, rows, pad)
+            case DefineTable(c_type, name, numbers, notes):
+                head = f"{pad}static {self.dialect.constant}{c_type} {name}[{len(numbers)}] = {{"
+                return [head, *_with_notes(numbers, notes, pad + _PAD), f"{pad}}};"]
+            case DefineShape(c_type, name, members):
+                lines = [f"{pad}{_PAD}.{member} = {value}," for member, value in members]
+                return [f"{pad}static const {c_type} {name} = {{", *lines, f"{pad}}};"]
+            case Use():
+                return [f"{pad}{line}" for line in self._use(stmt).splitlines()]
+            case Return(value):
+                return [f"{pad}return;" if value is None else f"{pad}return {self.bare(value)};"]
+            case Block() | For() | If() | Switch():
+                return self._nested(stmt, depth)
+
+    def _nested(self, stmt: Block | For | If | Switch, depth: int) -> list[str]:
+        pad = _PAD * depth
+        match stmt:
+            case Block(body):
+                return [f"{pad}{{", *self._body(body, depth + 1), f"{pad}}}"]
+            case For(c_type, var, count, body):
+                begin = f"{c_type} {var} = 0" if c_type else ""
+                head = f"{pad}for ({begin}; {var} < {self.bare(count)}; ++{var}) {{"
+                return [head, *self._body(body, depth + 1), f"{pad}}}"]
+            case If(condition, then, otherwise, comment):
+                says = f" /* {comment} */" if comment else ""
+                lines = [f"{pad}if ({self.bare(condition)}) {{{says}", *self._body(then, depth + 1)]
+                other = [f"{pad}}} else {{", *self._body(otherwise, depth + 1)] if otherwise else []
+                return [*lines, *other, f"{pad}}}"]
+            case Switch(value, cases):
+                return [f"{pad}switch ({self.bare(value)}) {{", *self._cases(cases, depth), f"{pad}}}"]
+
+    def _cases(self, cases: Sequence[tuple[int, Sequence[Stmt]]], depth: int) -> Iterator[str]:
+        pad = _PAD * depth
+        for number, body in cases:
+            yield f"{pad}case {number}:"
+            yield from self._body(body, depth + 1)
+            yield f"{pad}{_PAD}break;"
+        yield from (f"{pad}default:", f"{pad}{_PAD}break;")
+
+    def _call(self, call: Call, comment: str, pad: str) -> list[str]:
+        """A call in one line, or with a line for each argument."""
+        given = [self.bare(a) for a in call.arguments]
+        name = self._helper_name(call.function)
+        line = f"{pad}{name}({', '.join(given)});{comment}"
+        if len(line) <= LINE or comment:
+            return [line]
+        return [f"{pad}{name}(", *_separated(given, pad + _PAD, ");")]
+
+    def _pointers(self, variable: Variable, rows: Sequence[Expr], pad: str) -> list[str]:
+        printed = [self.bare(row) for row in rows]
+        head = f"{self.variable(variable)} = {{"
+        line = f"{pad}{head}{', '.join(printed)}}};"
+        if len(line) <= LINE:
+            return [line]
+        return [f"{pad}{head}", *(f"{pad}{_PAD}{row}," for row in printed), f"{pad}}};"]
+
+    def _use(self, use: Use) -> str:
+        given = {
+            name: [self.bare(e) for e in value] if isinstance(value, tuple) else self.bare(value)
+            for name, value in use.given
+        }
+        return self.helper_text(use.call, (use.instruction,)).format(**given)
+
+    # ---- expressions ----
+
+    def inner(self, expr: Expr) -> str:
+        """The expression as an operand of another."""
+        match expr:
+            case Number(value, _, _) if value < 0 or value not in _INT32:
+                text = self.bare(expr)
+                return f"({text})" if text.startswith("-") else text
+            case Group(part):
+                return f"({self.bare(part)})"
+            case Linear():
+                shown = self._linear(expr)
+                is_sum = len(shown) > 1 or " " in shown[0]
+                return f"({self.bare(expr)})" if is_sum else shown[0]
+            case _:
+                return self.bare(expr)
+
+    def bare(self, expr: Expr) -> str:
+        """The expression alone between delimiters, where outer parentheses say nothing."""
+        match expr:
+            case Name(name):
+                return name
+            case Number(value, _, suffix):
+                if value not in _INT32 and not suffix:
+                    return "INT64_MIN" if value == -(2**63) else f"{value}LL"
+                return f"{value}{suffix}"
+            case Literal(text):
+                return text
+            case Group(part):
+                return self.bare(part)
+            case Linear():
+                return _added(self._linear(expr))
+            case Sum(parts):
+                return self._sum(parts)
+            case Binary(op, left, right):
+                return f"{self.inner(left)} {op} {self.inner(right)}"
+            case Ternary(condition, yes, no):
+                return f"{self.inner(condition)} ? {self.inner(yes)} : {self.inner(no)}"
+            case CastTo(c_type, value):
+                return f"({c_type}){self.inner(value)}"
+            case Prefix(op, operand):
+                return f"{op}{self.inner(operand)}"
+            case Postfix(operand, op):
+                return f"{self.inner(operand)}{op}"
+            case Subscript(base, index):
+                return f"{self.inner(base)}[{self.bare(index)}]"
+            case Call(function, arguments):
+                return f"{self._helper_name(function)}({', '.join(self.bare(a) for a in arguments)})"
+
+    def _linear(self, linear: Linear) -> list[str]:
+        parts = [
+            name if _is(factor, 1) else f"{name} * {self._count(factor)}" for name, factor in linear.terms
+        ]
+        return parts if parts and _is(linear.constant, 0) else [*parts, self._count(linear.constant)]
+
+    def _count(self, count: Count) -> str:
+        return count.name if isinstance(count, Name) else str(count.value)
+
+    def _sum(self, parts: Sequence[Expr]) -> str:
+        shown = [p for p in parts if not _is_zero(p)] or [parts[-1]]
+        if len(shown) == 1:
+            return self.bare(shown[0])
+        return " + ".join(self.bare(p) if isinstance(p, Linear) else self.inner(p) for p in shown)
+
+    # ---- names ----
+
+    def _helper_name(self, name: str) -> str:
+        return self.names.get(name, name)
+
+    def helper_text(self, text: str, stated: Sequence[str]) -> str:
+        """Text written by hand, with the names that the helpers it states have in this file."""
+        for name in sorted(stated, key=len, reverse=True):  # one may begin with another
+            text = text.replace(name, self._helper_name(name))
+        return text
+
+
+def shape_struct(function: str) -> str:
+    """The C type that tells a shared function its numbers."""
+    return f"struct {function}_shape"
+
+
+def numbers_in_lines(numbers: Sequence[object], pad: str) -> list[str]:
+    """Numbers with commas, as many to a line as fit."""
+    text = ", ".join(map(str, numbers)) + ","
+    return wrap(text, LINE, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False)
+
+
+def _with_notes(numbers: Sequence[int], notes: Sequence[tuple[int, str]], pad: str) -> Iterator[str]:
+    """The numbers in lines, and a line for each note."""
+    begins = [0, *(first for first, _ in notes)]
+    ends = [*begins[1:], len(numbers)]
+    for begin, end, note in zip(begins, ends, ["", *(note for _, note in notes)], strict=True):
+        if note:
+            yield f"{pad}/* {note} */"
+        if end > begin:
+            yield from numbers_in_lines(numbers[begin:end], pad)
+
+
+def _comment(lines: Sequence[str]) -> list[str]:
+    if not lines:
+        return []
+    first, *others = lines
+    *most, last = (f"/* {first}", *(f"   {line}" for line in others))
+    return [*most, f"{last} */"]
+
+
+def _is_begun(declare: Declare, following: Sequence[Stmt]) -> bool:
+    """True where the next statements give each of the variables its first value, in their order."""
+    first = [
+        stmt.target.name
+        for stmt in following[: len(declare.names)]
+        if isinstance(stmt, Assign) and stmt.op == "=" and isinstance(stmt.target, Name)
+    ]
+    return tuple(first) == declare.names
+
+
+def _is(count: Count, value: int) -> bool:
+    return isinstance(count, Number) and count.value == value
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Linear) and not expr.terms and _is(expr.constant, 0)
+
+
+def _added(parts: Sequence[str]) -> str:
+    first, *others = parts
+    signed = ((" - ", part[1:]) if part.startswith("-") else (" + ", part) for part in others)
+    return "".join((first, *chain.from_iterable(signed)))
+
+
+def _beside(c_type: str, name: str) -> str:
+    return f"{c_type}{name}" if c_type.endswith("*") else f"{c_type} {name}"
+
+
+def _separated(items: Sequence[str], pad: str, end: str) -> list[str]:
+    """A line for each, with commas between them."""
+    *most, last = items
+    return [*(f"{pad}{item}," for item in most), f"{pad}{last}{end}"]

@@ -1,0 +1,67 @@
+"""The pointer to a row: which row it is, and where that lies if it is part of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from codegen.c.tree import Binary, Expr, Name, Number, Subscript, factor, plus, times, unsigned
+from codegen.formats import RowFormat
+from codegen.kernels.kernel import RowAccess, Turns
+from codegen.lower.stages import Tensor
+
+RowOf = Callable[[Expr], Expr]  # the call of the tensor's accessor, for a row of its own
+ROW = Name("row")  # the layer's parameter: which of its rows it computes
+
+
+def ruled_row(access: RowAccess, number: int, view: RowFormat | None, tensor: Tensor, row_of: RowOf) -> Expr:
+    """The pointer with that number, which is so many rows on for each row of the result."""
+    stride, offset = access.stride, access.first + number * access.step
+    base = _strided(stride)
+    if view is None:
+        return row_of(plus(base, offset + tensor.format.top))
+    if tensor.whole:
+        return _in_one_piece(plus(base, offset), view, row_of)
+    parts, offset = tensor.format.row_elements // view.row_elements, offset + view.top
+    if stride % parts:
+        return _part_of_row(plus(base, offset), view, tensor, row_of)
+    row, part = divmod(offset, parts)
+    return plus(row_of(plus(_strided(stride // parts), row)), part * view.row_elements)
+
+
+def given_row(number: Expr, view: RowFormat | None, tensor: Tensor, row_of: RowOf) -> Expr:
+    """The row of that number, of the view or of the tensor itself."""
+    if view is None:
+        return row_of(plus(number, tensor.format.top))
+    if tensor.whole:
+        return _in_one_piece(number, view, row_of)
+    return _part_of_row(plus(number, view.top), view, tensor, row_of)
+
+
+def given_number(access: RowAccess, param: str, number: int) -> Expr:
+    """The number of a row: computed where rows take turns for some rows of the result, else from a table."""
+    if access.turns is None:
+        place = plus(times(ROW, access.count), number) if access.count > 1 else ROW
+        return Subscript(Name(f"{param}_rows"), place)
+    return turn_of(access.turns, len(access.given))
+
+
+def turn_of(turns: Turns, steps: int) -> Expr:
+    """The row that is due, of rows that take turns over so many steps of the layer."""
+    shared = Binary("/", ROW, unsigned(turns.each)) if turns.each > 1 else ROW
+    return shared if turns.rows * turns.each >= steps else Binary("%", shared, unsigned(turns.rows))
+
+
+def _strided(stride: int) -> Expr:
+    return ROW if stride == 1 else times(ROW, stride)
+
+
+def _in_one_piece(number: Expr, view: RowFormat, row_of: RowOf) -> Expr:
+    return Binary("+", row_of(Number(0)), times(number, view.row_elements))
+
+
+def _part_of_row(number: Expr, view: RowFormat, tensor: Tensor, row_of: RowOf) -> Expr:
+    if tensor.rows == 1:
+        return _in_one_piece(number, view, row_of)
+    parts, place = unsigned(tensor.format.row_elements // view.row_elements), factor(number)
+    within = Binary("*", Binary("%", place, parts), unsigned(view.row_elements))
+    return Binary("+", row_of(Binary("/", place, parts)), within)

@@ -1,0 +1,51 @@
+"""States live from run to run: their places in the arena, and the C that sets them to their beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aot.ir.graph import Array, State
+from aot.plan.model import Plan
+from codegen.c.dialect import Dialect
+from codegen.c.names import comment_text
+from codegen.fit.arenas import Arena
+
+
+@dataclass(frozen=True)
+class StateInfo:
+    """A state in the arena."""
+
+    name: str
+    arena: str  # the parameter it lies in
+    arena_offset: int
+    initial: Array
+    constant: str | None  # C name of its beginning; None where all its bytes are alike
+
+    def reset(self, dialect: Dialect) -> str:
+        """The C statement that begins it."""
+        place, size = f"(uint8_t *){self.arena} + {self.arena_offset}u", self.initial.nbytes
+        said = f"/* {comment_text(self.name)} */"
+        if self.constant is not None:
+            return f"{dialect.copy_constants}({place}, {self.constant}, {size}u); {said}"
+        return f"memset({place}, {_bytes(self.initial)[0]}, {size}u); {said}"
+
+
+def state_infos(
+    model: str, states: Sequence[State], plan: Plan, arenas: Mapping[str, Arena]
+) -> tuple[StateInfo, ...]:
+    """`arenas` by the names of their pools."""
+    return tuple(
+        StateInfo(
+            state.name,
+            arenas[plan.buffers[state.name].pool].name,
+            plan.buffers[state.name].offset,
+            state.initial,
+            f"{model}_state{number}" if len(set(_bytes(state.initial))) > 1 else None,
+        )
+        for number, state in enumerate(states)
+    )
+
+
+def _bytes(array: Array) -> bytes:
+    return array.tobytes()

@@ -1,0 +1,147 @@
+"""Rows in C: an accessor for each tensor, and the pointers that a layer gives its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from aot.counted import counted
+from aot.plan.model import Buffer, Kind, Plan
+from codegen.c.names import comment_text
+from codegen.c.row_pointers import ROW, given_number, given_row, ruled_row
+from codegen.c.tree import (
+    Binary,
+    Call,
+    CastTo,
+    DefineTable,
+    Expr,
+    Function,
+    Name,
+    Number,
+    Return,
+    Ternary,
+    Variable,
+    factor,
+    plus,
+    times,
+    unsigned,
+)
+from codegen.fit.arenas import Arena
+from codegen.formats import storage_dtype
+from codegen.lower.outside_rows import Beyond, beyond
+from codegen.lower.stages import PUSHED, Reading, Result, Tensor
+
+RUN = Variable("const struct run *", "run")
+ROW_PARAMETER = Variable("uint32_t", "row")
+
+
+@dataclass(frozen=True)
+class TensorRows:
+    tensors: Mapping[str, Tensor]
+    plan: Plan
+    names: Mapping[str, str]  # tensor -> C identifier
+    arenas: Mapping[str, Arena]  # by pool
+    outside: Mapping[tuple[str, int], str]  # (element type, value) -> the constant row of it
+
+    def accessor(self, tensor: Tensor) -> Function:
+        c_type = storage_dtype(tensor.type, tensor.format).c_name
+        qualifier = "const " if tensor.kind is Kind.INPUT else ""
+        return Function(
+            kind=f"static inline {qualifier}{c_type} *",
+            name=self._accessor_name(tensor),
+            params=(RUN,) if self.has_one_place(tensor) else (RUN, ROW_PARAMETER),
+            body=(Return(self._where(tensor, c_type)),),
+            comment=f"{comment_text(tensor.name)}: {self._rows_said(tensor)}.",
+        )
+
+    def _where(self, tensor: Tensor, c_type: str) -> Expr:
+        """The address of a row, or of all rows where they are in one place."""
+        fmt, buffer, is_alone = tensor.format, self.plan.buffers[tensor.name], self.has_one_place(tensor)
+        if tensor.kind in (Kind.INPUT, Kind.OUTPUT):
+            side = "in" if tensor.kind is Kind.INPUT else "out"
+            base = Name(f"run->{side}->{self.names[tensor.name]}")
+            return base if is_alone else Binary("+", base, times(ROW, fmt.row_elements))
+        place = self.place(buffer)
+        if is_alone:
+            return pointer_to(c_type, place)
+        held = ROW if buffer.rows_held >= tensor.rows else Binary("%", ROW, unsigned(buffer.rows_held))
+        return pointer_to(c_type, Binary("+", place, Binary("*", held, unsigned(fmt.row_bytes))))
+
+    def has_one_place(self, tensor: Tensor) -> bool:
+        """True where all its rows, or its only one, are in the same place."""
+        is_callers = tensor.kind in (Kind.INPUT, Kind.OUTPUT)
+        return tensor.rows == 1 or (not is_callers and self.plan.buffers[tensor.name].rows_held == 1)
+
+    def place(self, buffer: Buffer) -> Expr:
+        return plus(Name(f"run->{self.arenas[buffer.pool].name}"), buffer.offset)
+
+    def row_of(self, tensor: Tensor, row: Expr) -> Expr:
+        """The call of its accessor."""
+        run = Name(RUN.name)
+        return Call(self._accessor_name(tensor), (run,) if self.has_one_place(tensor) else (run, row))
+
+    def written(self, out: Result, base: Expr | None, row: int) -> Expr:
+        """The call for a row that a stage writes: `row` behind the one that `base`, where given, says."""
+        tensor, number = self.tensors[out.tensor], out.rows_of(row, row).first
+        if base is None:
+            return self.row_of(tensor, Number(number))
+        each = times(base, out.rows_each) if out.rows_each > 1 else base
+        return self.row_of(tensor, plus(each, number))
+
+    def _accessor_name(self, tensor: Tensor) -> str:
+        return f"row_of_{self.names[tensor.name]}"
+
+    def _rows_said(self, tensor: Tensor) -> str:
+        held, rows = self.plan.buffers[tensor.name].rows_held, tensor.rows
+        ring = f", {held} held at a time" if held < rows else ""
+        margins = (
+            f", {tensor.format.top} above and {tensor.format.bottom} below the image"
+            if (tensor.format.top or tensor.format.bottom)
+            else ""
+        )
+        return f"{counted(rows, 'row')} of {tensor.format.row_bytes} bytes{margins}{ring}"
+
+    def given_rows(self, param: str, reading: Reading) -> tuple[DefineTable, ...]:
+        """The table of rows that follow no rule, where there is more than one row."""
+        if reading.access.turns is not None:
+            return ()
+        numbers = tuple(number for rows in reading.access.given for number in rows)
+        if not numbers or reading.tensor == PUSHED:
+            return ()
+        if reading.view is None and self.has_one_place(self.tensors[reading.tensor]):
+            return ()
+        return (DefineTable("uint16_t", f"{param}_rows", numbers),)
+
+    def pointer(self, param: str, reading: Reading, number: int, results: int) -> Expr:
+        """The pointer to a row of the tensor, or to the constant row beyond it, for so many results."""
+        row = self._row_pointer(param, reading, number)
+        if not results:
+            return row
+        tensor = self.tensors[reading.tensor]
+        out = beyond(reading, number, tensor, results)
+        if not out.is_any:
+            return row
+        outside = Name(self.outside[storage_dtype(tensor.type, tensor.format).c_name, reading.fill])
+        return outside if out.is_all else Ternary(_is_beyond(out), outside, row)
+
+    def _row_pointer(self, param: str, reading: Reading, number: int) -> Expr:
+        if reading.tensor == PUSHED:
+            return Name("run->pushed")
+        tensor = self.tensors[reading.tensor]
+        row_of = partial(self.row_of, tensor)
+        if reading.access.given:
+            return given_row(given_number(reading.access, param, number), reading.view, tensor, row_of)
+        return ruled_row(reading.access, number, reading.view, tensor, row_of)
+
+
+def _is_beyond(out: Beyond) -> Expr:
+    above = Binary("<", ROW, unsigned(out.above))
+    below = Binary(">", ROW, unsigned(out.results - out.below - 1))
+    if out.above and out.below:
+        return Binary("||", above, below)
+    return above if out.above else below
+
+
+def pointer_to(c_type: str, place: Expr) -> Expr:
+    return CastTo(f"{c_type} *", CastTo("void *", factor(place)))

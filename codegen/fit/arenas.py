@@ -1,0 +1,74 @@
+"""The memories a model works in: one arena, or several in regions of the board, the fastest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from aot.errors import BoardError, did_you_mean
+from aot.plan.model import Pool
+from aot.target import FIRMWARE_RAM_BYTES, Target
+from codegen.c.names import c_identifier
+from codegen.model import TensorInfo
+
+ANY_REGION = Pool("arena")  # where the project has room
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """A piece of memory that <model>_run is given."""
+
+    name: str  # of the parameter: "arena", where there are several "dtcm_arena", ...
+    region: str  # of the board; empty where the project chooses
+    bytes: int
+
+
+def arenas_of(pool_bytes: Mapping[str, int]) -> tuple[Arena, ...]:
+    """One for each pool of the plan, in its order."""
+    single = len(pool_bytes) == 1
+    return tuple(
+        Arena(
+            "arena" if single else f"{c_identifier(pool).lower()}_arena",
+            "" if pool == ANY_REGION.name else pool,
+            size,
+        )
+        for pool, size in pool_bytes.items()
+    )
+
+
+def line_bytes(arenas: Sequence[Arena], tensors: Iterable[TensorInfo]) -> tuple[int, ...]:
+    """Of each arena with room for a streamed input behind it, which the serial line gives as a whole."""
+    ends = [arena.bytes for arena in arenas]
+    for tensor in tensors:
+        ends[tensor.arena] = max(ends[tensor.arena], tensor.arena_offset + tensor.bytes)
+    return tuple(ends)
+
+
+def chosen_pools(target: Target, wished: Sequence[Pool]) -> tuple[Pool, ...]:
+    """The regions that the user names, fastest first, none larger than it is. Raises BoardError."""
+    regions = {region.name: region for region in target.by_speed("ram")}
+    for pool in wished:
+        if pool.name not in regions:
+            raise BoardError(
+                f'"{pool.name}" is no RAM of this board{did_you_mean(pool.name, list(regions))}',
+                hint=f"--pool takes: {', '.join(regions) or 'nothing, name a board'}",
+            )
+    sizes = {pool.name: pool.bytes for pool in wished}
+    rooms = _rooms(target)
+    return tuple(Pool(n, min(sizes[n] or rooms[n], regions[n].bytes)) for n in regions if n in sizes)
+
+
+def _rooms(target: Target) -> dict[str, int]:
+    """What each RAM has for an arena, fastest first: there the firmware keeps its stack and variables."""
+    rooms = {region.name: region.bytes for region in target.by_speed("ram")}
+    for fastest in tuple(rooms)[:1]:
+        rooms[fastest] = max(rooms[fastest] - FIRMWARE_RAM_BYTES, 0)
+    return rooms
+
+
+def pools_for(target: Target, arena_bytes: int) -> tuple[Pool, ...]:
+    """The target's RAM, fastest first, where the fastest is too small for such an arena; else nothing."""
+    rooms = _rooms(target)
+    if len(rooms) < 2 or arena_bytes <= next(iter(rooms.values())):
+        return ()
+    return tuple(Pool(name, room) for name, room in rooms.items() if room)

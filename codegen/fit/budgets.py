@@ -1,0 +1,96 @@
+"""What a compiled model takes of each memory of a board, part by part, beside what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aot.target import Region, Target
+from codegen.fit.arenas import Arena
+
+Parts = tuple[tuple[str, int], ...]  # what takes memory, and bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNeeds:
+    """Bytes that a model takes, wherever they may lie."""
+
+    arenas: tuple[Arena, ...]
+    io_beside_arena: int | None  # inputs and outputs in memory of the caller's; None: the arena has them
+    stack: int
+    constants: int
+    constants_in: Mapping[str, int]  # of them by region, where it is not the code's
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a model takes of one memory, part by part, and the memory itself."""
+
+    region: Region
+    parts: Parts
+
+    @property
+    def needed_bytes(self) -> int:
+        return sum(size for _, size in self.parts)
+
+    @property
+    def fits(self) -> bool:
+        return self.needed_bytes <= self.region.bytes
+
+    @property
+    def missing_bytes(self) -> int:
+        return max(self.needed_bytes - self.region.bytes, 0)
+
+
+def budgets_of(needs: MemoryNeeds, target: Target) -> tuple[Budget, ...]:
+    """One for each memory that the model takes something of. What names no region lies in its role's fastest
+    with room."""
+    other_flash = [r.name for r in target.by_speed("flash")[1:]]
+    elsewhere = sum(size for region, size in needs.constants_in.items() if region in other_flash)
+    arenas = {arena.region: arena.bytes for arena in needs.arenas}
+    beside = needs.io_beside_arena
+    parts = [
+        *((region, "ram", _arena_said(region, beside), size) for region, size in arenas.items()),
+        *([("", "ram", "inputs and outputs", beside)] if beside is not None else []),
+        (_stack_region(target, arenas), "ram", "stack, estimated", needs.stack),
+        ("", "flash", "constants", needs.constants - elsewhere),
+        ("", "flash", "code, estimated", needs.code),
+    ]
+    chosen = {
+        role: _place(regions, sum(size for name, of, _, size in parts if (name, of) == ("", role)))
+        for role in ("ram", "flash")
+        if (regions := target.by_speed(role))
+    }
+    taken: dict[Region, Parts] = {}
+    named = {region.name: region for region in target.regions}
+    parts += [(name, "", f"constants in {name}", size) for name, size in needs.constants_in.items()]
+    for name, role, says, size in parts:
+        region = named.get(name) or chosen.get(role)
+        if region is not None:
+            taken[region] = (*taken.get(region, ()), (says, size))
+    return tuple(Budget(region, its_parts) for region, its_parts in taken.items())
+
+
+def missing_ram_bytes(needs: MemoryNeeds, target: Target) -> int:
+    """Bytes of RAM by which a model is too large for a board."""
+    return sum(b.missing_bytes for b in budgets_of(needs, target) if b.region.role == "ram")
+
+
+def _arena_said(region: str, io_beside_arena: int | None) -> str:
+    if region:
+        return f"arena in {region}"
+    return "arena" if io_beside_arena is not None else "arena, inputs and outputs in it"
+
+
+def _stack_region(target: Target, arenas: Mapping[str, int]) -> str:
+    """Beside an arena that may lie anywhere, else in the fastest memory."""
+    return "" if "" in arenas or not target.by_speed("ram") else target.by_speed("ram")[0].name
+
+
+def _place(regions: Sequence[Region], needed_bytes: int) -> Region:
+    """The fastest region with room, as projects place things; where none has, the largest."""
+    with_room = [region for region in regions if region.bytes >= needed_bytes]
+    if with_room:
+        return min(with_room, key=lambda region: region.speed)
+    return max(regions, key=lambda region: region.bytes)

@@ -1,0 +1,54 @@
+"""Which memory the constants of a layer lie in: rules of the user, the first that names the layer counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from aot.errors import BoardError, InputError, did_you_mean
+from aot.target import Target
+from codegen.lower.stages import LoweredStage
+from codegen.options import ConstantRule
+
+WITH_THE_CODE = ""
+
+
+def constant_regions(
+    stages: Sequence[LoweredStage], rules: Sequence[ConstantRule], target: Target
+) -> tuple[str, ...]:
+    """Of each stage the region, or WITH_THE_CODE. Raises BoardError, InputError."""
+    for rule in rules:
+        _require_region(rule, target)
+        _require_layer(rule, stages)
+    return tuple(_region(number, stage, rules) for number, stage in enumerate(stages))
+
+
+def _region(number: int, stage: LoweredStage, rules: Sequence[ConstantRule]) -> str:
+    return next((rule.region for rule in rules if _names(rule, number, stage)), WITH_THE_CODE)
+
+
+def _names(rule: ConstantRule, number: int, stage: LoweredStage) -> bool:
+    return any(fnmatchcase(name, rule.pattern) for name in (stage.op, stage.name, f"layer{number}"))
+
+
+def _require_region(rule: ConstantRule, target: Target) -> None:
+    if target.constant_space:
+        raise BoardError("the constants of this board's core lie in its flash and nowhere else")
+    known = [region.name for region in target.regions]
+    if rule.region not in known:
+        raise BoardError(
+            f'"{rule.region}" is no memory of this board{did_you_mean(rule.region, known)}',
+            hint=f"--constants takes: {', '.join(known) or 'nothing, name a board'}",
+        )
+
+
+def _require_layer(rule: ConstantRule, stages: Sequence[LoweredStage]) -> None:
+    """Of those that have constants."""
+    there = [(number, stage) for number, stage in enumerate(stages) if stage.kernel.constants]
+    if not any(_names(rule, number, stage) for number, stage in there):
+        ops = ", ".join(sorted({stage.op for _, stage in there})) or "none"
+        raise InputError(
+            f'no layer with constants is called "{rule.pattern}"',
+            f"their kinds: {ops}",
+            "a kind, a layer's name or layer3, with * for any letters: deploy inspect MODEL --layers",
+        )

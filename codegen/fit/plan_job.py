@@ -1,0 +1,79 @@
+"""From a job to a plan: passes, a search, and where the board has too little RAM a search within it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from aot.errors import FitError
+from aot.ir.graph import Graph
+from aot.passes.pipeline import PassRun, run_passes
+from aot.passes.table import meaning_passes
+from aot.target import Optimize
+from codegen.c.constants import collect_constants
+from codegen.c.estimate import estimate_stack_bytes
+from codegen.fit.arenas import arenas_of
+from codegen.fit.budgets import MemoryNeeds, missing_ram_bytes
+from codegen.fit.constant_places import constant_regions
+from codegen.fit.placement_search import find_plan
+from codegen.fit.variant import CompiledPlan
+from codegen.job import Job
+
+_MOST_TRIES = 3  # other kernels may need more stack: what an arena leaves is known when it is planned
+
+
+def plan_job(job: Job) -> CompiledPlan:
+    """The only way from a model to its kernels and their memory; the plan's job says how it was made.
+
+    The RAM of the target's regions limits the arena as `ram_bytes` of the options does. Where nothing fits,
+    the plan is the one that needs least: the caller shows it or refuses it. Raises ModelError for what cannot
+    be compiled, FitError where the options allow the arena less than it needs.
+    """
+    meaning = run_passes(job.model.graph, meaning_passes(), job.options.disabled_passes)
+    plan = find_plan(meaning, job)
+    missing = _missing(plan)
+    return _within_board(meaning, plan, missing) or _least(meaning, job) if missing else plan
+
+
+def _within_board(meaning: PassRun, plan: CompiledPlan, missing: int) -> CompiledPlan | None:
+    """None where no arena is found that leaves room for the rest."""
+    for _ in range(_MOST_TRIES):
+        limit = max(plan.plan.arena_bytes - missing, 0)
+        try:
+            plan = find_plan(meaning, replace(plan.job, options=replace(plan.job.options, ram_bytes=limit)))
+        except FitError:
+            return None
+        missing = _missing(plan)
+        if not missing:
+            return plan
+    return None
+
+
+def _least(meaning: PassRun, job: Job) -> CompiledPlan:
+    return find_plan(
+        meaning, replace(job, options=replace(job.options, optimize=Optimize.RAM, ram_bytes=None))
+    )
+
+
+def _missing(plan: CompiledPlan) -> int:
+    """Bytes of the target's RAM that the plan is too large by."""
+    job, stages = plan.job, plan.lowered.stages
+    needs = MemoryNeeds(
+        arenas_of(plan.plan.pool_bytes),
+        _io_bytes(plan.graph) if job.options.io_apart else None,
+        estimate_stack_bytes(plan.library, len(stages), job.target.pointer_bytes),
+        constants=0,  # not in RAM, but for those that the options place there
+        constants_in=_constants_in(plan) if job.options.constants else {},
+        code=0,
+    )
+    return missing_ram_bytes(needs, job.target)
+
+
+def _io_bytes(graph: Graph) -> int:
+    return sum(graph.types[value].bytes for value in (*graph.inputs, *graph.outputs))
+
+
+def _constants_in(plan: CompiledPlan) -> Mapping[str, int]:
+    stages = plan.lowered.stages
+    regions = constant_regions(stages, plan.job.options.constants, plan.job.target)
+    return collect_constants(plan.job.model.name, stages, (), regions).bytes_in

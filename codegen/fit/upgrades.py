@@ -1,0 +1,90 @@
+"""Upgrades: widened rows, or padding, for layers that are faster with it and whose rows have room to grow.
+
+An upgrade is a layer's name. Whether memory has room is estimated from the rows that are live in the present
+plan; only a new plan proves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from aot.plan.room import Room
+from codegen.fit.variant import PlannedVariant, Variant, work_of
+from codegen.lower.stages import LoweredStage
+
+_MIN_WORK_SHARE = Fraction(1, 500)  # of all multiplications: lighter layers are not worth an upgrade
+_MACS_PER_COPIED_ELEMENT = 16  # at least, for an input that is copied into widened rows
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """By how much the rows that a layer reads would grow with its upgrade."""
+
+    layer: str
+    stage: str
+    tensor: str  # the one that grows, or the copy that is made of it
+    row_bytes: int  # by which each row grows
+    rows: int  # of a copy that are there at once
+    is_copy: bool
+    copying: int  # multiplications that take as long as copying
+
+    def take(self, room: Room, taken: int) -> bool:
+        """Takes room for it; `taken` bytes of each row were taken for layers that read the same rows."""
+        more = self.row_bytes - taken
+        if more <= 0:
+            return True
+        return room.add(self.stage, more * self.rows) if self.is_copy else room.lengthen(self.tensor, more)
+
+
+def with_upgrades(variant: Variant, layers: tuple[str, ...]) -> Variant:
+    """The variant with these layers upgraded. Whole tensors are not widened: rows are compared with them."""
+    widened = variant.widened | {*layers} if variant.options.rows else variant.widened
+    return replace(variant, widened=widened, unpadded=variant.unpadded - ({*layers} & _slower(variant)))
+
+
+def affordable_upgrades(planned: PlannedVariant, limit: int) -> tuple[str, ...]:
+    """Returns the layers that are worth an upgrade and seem to have room for it, most work first."""
+    work, room = work_of(planned.variant.graph), Room(planned.grouped.request, planned.plan, limit)
+    least = int(sum(work.values()) * _MIN_WORK_SHARE)
+    growths = [each for each in _growths(planned.variant) if work[each.layer] > max(least, each.copying)]
+    growths.sort(key=lambda growth: (-work[growth.layer], growth.layer))
+    taken: dict[str, int] = {}  # tensor that grows -> by how much
+    found = []
+    for growth in growths:
+        before = taken.get(growth.tensor, 0)
+        if growth.take(room, before):
+            taken[growth.tensor] = max(growth.row_bytes, before)
+            found.append(growth.layer)
+    return tuple(found)
+
+
+def _growths(variant: Variant) -> Iterator[_Growth]:
+    """Yields what grows between the variant as it is and with all upgrades."""
+    upgraded = with_upgrades(variant, tuple(name for name, work in work_of(variant.graph).items() if work))
+    before = {stage.node.name: stage for stage in variant.lowered.stages if stage.node is not None}
+    for stage in upgraded.lowered.stages:
+        if stage.node is not None and stage.reads and stage.node.name in before:
+            growth = _growth(variant, upgraded, before[stage.node.name], stage)
+            if growth is not None:
+                yield growth
+
+
+def _growth(variant: Variant, upgraded: Variant, before: LoweredStage, after: LoweredStage) -> _Growth | None:
+    """Returns how the rows of one layer grow; None if it reads the same rows."""
+    assert after.node is not None
+    reading = after.reads[0]
+    old, new = variant.lowered.tensors.get(reading.tensor), upgraded.lowered.tensors[reading.tensor]
+    row_bytes = new.format.row_bytes - (old.format.row_bytes if old is not None else 0)
+    if row_bytes <= 0:
+        return None
+    rows = min(reading.access.count, new.rows)
+    copying = _MACS_PER_COPIED_ELEMENT * row_bytes * new.rows // new.format.dtype_bytes if old is None else 0
+    return _Growth(after.node.name, before.name, reading.tensor, row_bytes, rows, old is None, copying)
+
+
+def _slower(variant: Variant) -> set[str]:
+    """Returns the layers that would be faster with padding."""
+    stages = variant.lowered.stages
+    return {s.node.name for s in stages if s.node is not None and s.kernel.slowed_by_edges}

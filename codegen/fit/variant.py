@@ -1,0 +1,147 @@
+"""Variants of a lowered graph: which layers read widened rows, which have no padding, and a plan for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from aot.errors import FitError, ModelError
+from aot.ir.graph import Graph
+from aot.passes.pipeline import Step
+from aot.plan.check import check_plan
+from aot.plan.groups import Grouped, group_firings, one_by_one
+from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
+from aot.plan.planner import find_plan_below, make_plan, plan_like
+from aot.target import Optimize, Target
+from codegen.c.kernel_library import KernelLibrary, kernel_library
+from codegen.fit.callers_io import without_io
+from codegen.job import Job
+from codegen.kernels.knobs import Point
+from codegen.lower.lower import KernelsMade, lower_graph
+from codegen.lower.stage_rows import plan_stages, plan_tensors
+from codegen.lower.stages import Lowered
+from codegen.options import CompileOptions
+
+MOST_ROWS = 1_000_000  # planned in a second and a quarter of a gigabyte
+MORE_ROOM = "a larger --pool, one more of them, or --optimize ram"
+
+
+@dataclass(frozen=True)
+class CompiledPlan:
+    """The result of a job before it is written as C: the graph that runs, its stages and a checked plan."""
+
+    job: Job  # with the options that were followed: the user's, and a budget that the board made necessary
+    steps: tuple[Step, ...]  # the passes on the way to the graph
+    graph: Graph  # after all passes
+    lowered: Lowered
+    request: PlanRequest
+    plan: Plan
+
+    @cached_property
+    def library(self) -> KernelLibrary:
+        """The C functions of its kernels."""
+        lifts = self.job.options.optimize is Optimize.SIZE
+        return kernel_library(self.lowered.stages, lifts)
+
+
+@dataclass(frozen=True)
+class PlannedVariant:
+    """A variant and a plan for it that has yet to be checked."""
+
+    variant: Variant
+    grouped: Grouped
+    plan: Plan
+
+    def checked(self, job: Job, steps: tuple[Step, ...]) -> CompiledPlan:
+        check_plan(self.grouped.request, self.plan)
+        request, plan = self.variant.request, self.plan
+        used = tuple(pool for pool in request.pools if plan.pool_bytes[pool.name]) or request.pools[:1]
+        sizes = {pool.name: plan.pool_bytes[pool.name] for pool in used}
+        plan = one_by_one(replace(plan, pool_bytes=sizes), self.grouped)
+        request, variant = replace(request, pools=used), self.variant
+        return CompiledPlan(job, steps, variant.graph, variant.lowered, request, plan)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to lower a graph: the layers that may read widened rows, and those without padding."""
+
+    graph: Graph
+    target: Target
+    options: CompileOptions
+    tuned: Mapping[str, Point]
+    pools: tuple[Pool, ...]
+    widened: frozenset[str] = frozenset()
+    unpadded: frozenset[str] = frozenset()
+    made: KernelsMade = field(default_factory=dict)  # kernels that variants share
+
+    @cached_property
+    def lowered(self) -> Lowered:
+        return lower_graph(
+            self.graph, self.target, self.options, self.widened, self.tuned, self.unpadded, self.made
+        )
+
+    @cached_property
+    def request(self) -> PlanRequest:
+        options = self.options
+        # Padding that is written once is worth some bytes, unless memory is short.
+        keeps_padding = options.optimize is not Optimize.RAM and options.ram_bytes is None
+        tensors = plan_tensors(self.lowered, keeps_padding)
+        _require_plannable(tensors)
+        stages = plan_stages(self.lowered, work_of(self.graph))
+        if options.io_apart:
+            tensors, stages = without_io(tensors, stages)
+        return PlanRequest(tensors, stages, self.pools, options.rows)
+
+    @property
+    def memory(self) -> object:
+        """Equal for variants that the planner cannot tell apart: same rows, read in the same way."""
+        formats = [(tensor.name, tensor.format) for tensor in self.lowered.tensors.values()]
+        stages = [(s.name, s.op, s.kernel.whole, s.reads, s.result) for s in self.lowered.stages]
+        return formats, stages
+
+    def least(self) -> PlannedVariant:
+        """The variant in as little memory as the planner finds. Raises FitError."""
+        grouped = group_firings(self.request)
+        try:
+            return PlannedVariant(self, grouped, make_plan(grouped.request, self.options.exact))
+        except FitError as error:
+            raise FitError(error.what, error.where, MORE_ROOM) from None
+
+    def below(self, limit: int) -> PlannedVariant | None:
+        """The variant in as little memory, or None if it needs `limit` bytes or more."""
+        grouped = group_firings(self.request)
+        plan = find_plan_below(grouped.request, limit, self.options.exact)
+        return None if plan is None else PlannedVariant(self, grouped, plan)
+
+    def like(self, other: PlannedVariant, limit: int, exact: bool = False) -> PlannedVariant | None:
+        """The variant planned in the order of another, or None if that needs more than `limit` bytes."""
+        grouped = group_firings(self.request)
+        plan = plan_like(grouped.request, other.grouped.request, other.plan, limit, exact)
+        return None if plan is None else PlannedVariant(self, grouped, plan)
+
+
+def limit_in(pools: Sequence[Pool], options: CompileOptions) -> int | None:
+    """Bytes that the arena may take: the limit of the options, or all pools together."""
+    sizes = [pool.bytes for pool in pools if pool.bytes is not None]
+    given = [options.ram_bytes] if options.ram_bytes is not None else []
+    offered = [sum(sizes)] if len(sizes) == len(pools) else []
+    return min((*given, *offered), default=None)
+
+
+def work_of(graph: Graph) -> Mapping[str, int]:
+    """Returns the number of multiplications of each node."""
+    return {n.name: n.op.cost(graph.input_types(n), graph.output_types(n)).macs for n in graph.nodes}
+
+
+def _require_plannable(tensors: Sequence[PlanTensor]) -> None:
+    """Raises ModelError before gigabytes are filled with the lifetimes of rows."""
+    rows = sum(tensor.rows for tensor in tensors)
+    if rows > MOST_ROWS:
+        most = max(tensors, key=lambda tensor: tensor.rows)
+        raise ModelError(
+            f"the tensors have {rows:,} rows in all, the limit is {MOST_ROWS:,}",
+            f'most of them are in "{most.name}": {most.rows:,} of {most.row_bytes:,} bytes',
+            "a model for microcontrollers has thousands: cut the input into parts",
+        )

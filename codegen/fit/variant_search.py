@@ -1,0 +1,156 @@
+"""Searches for the fastest variant of a graph that keeps to its limit of memory.
+
+Rows of 16 bits make dot products faster and take twice the memory; padding makes some kernels faster and
+rows longer. Without a limit `speed` gives both to all layers. If memory is short, the search first plans the
+variant that has neither. Then it upgrades layers, those with most work first, as long as the arena stays
+within the limit: rows that are not live at the peak can be widened for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from aot.errors import FitError
+from aot.ir.graph import Graph
+from aot.plan.model import Pool
+from aot.target import Optimize, Target
+from codegen.fit.arenas import ANY_REGION, chosen_pools, pools_for
+from codegen.fit.upgrades import affordable_upgrades, with_upgrades
+from codegen.fit.variant import MORE_ROOM, PlannedVariant, Variant, limit_in, work_of
+from codegen.kernels.knobs import Point
+from codegen.options import CompileOptions
+
+TRIED_ROWS = 10_000  # rows in all plans that are tried for upgrades of one graph
+SEARCHED_ROWS = 2_400  # a plan with more rows keeps its order in the variant without padding
+_SHOWN = 3  # buffers at the peak that an error names
+
+
+@dataclass
+class PlanCache:
+    """Remembers plans, so that only smaller ones are searched and none is made twice."""
+
+    bytes: int | None = None  # of the smallest arena so far
+    planned: list[object] = field(default_factory=list)
+
+    def smaller_plan(
+        self, variant: Variant, similar_to: PlannedVariant | None = None
+    ) -> PlannedVariant | None:
+        """Plans the variant; None if it needs no less than all before. Raises FitError of the first.
+
+        If the similar variant has very many rows, its order is kept and no other is searched.
+        """
+        memory = variant.memory
+        if memory in self.planned:
+            return None
+        self.planned.append(memory)
+        if self.bytes is None:
+            planned: PlannedVariant | None = variant.least()
+        elif similar_to is not None and len(similar_to.plan.order) > SEARCHED_ROWS:
+            planned = variant.like(similar_to, self.bytes - 1, variant.options.exact)
+        else:
+            planned = variant.below(self.bytes)
+        if planned is not None:
+            self.bytes = planned.plan.arena_bytes
+        return planned
+
+
+def find_variant(
+    graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Point], cache: PlanCache
+) -> PlannedVariant | None:
+    """Finds the variant to compile, or None if it needs no less than the cache knows. Raises FitError.
+
+    The arena is one piece if the fastest memory has room for it, else it is spread over the memories.
+    """
+    chosen = chosen_pools(target, options.pools)
+    variant = Variant(graph, target, options, tuned, chosen or (ANY_REGION,))
+    planned = _find(variant, cache)
+    pools = () if chosen or planned is None else pools_for(target, planned.plan.arena_bytes)
+    return _in_pools(variant, pools) or planned
+
+
+def limit_of(target: Target, options: CompileOptions) -> int | None:
+    """Bytes that the user allows the arena to take; None if there is no limit."""
+    return limit_in(chosen_pools(target, options.pools) or (ANY_REGION,), options)
+
+
+def _in_pools(variant: Variant, pools: tuple[Pool, ...]) -> PlannedVariant | None:
+    """Plans the variant in these pools. None if there are none, or if they have no room: the error is then
+    that of the arena in one piece."""
+    try:
+        return _find(replace(variant, pools=pools), PlanCache()) if pools else None
+    except FitError:
+        return None
+
+
+def _find(variant: Variant, cache: PlanCache) -> PlannedVariant | None:
+    limit = limit_in(variant.pools, variant.options)
+    if variant.options.optimize is Optimize.RAM:
+        least = _least(variant, cache)
+        if least is not None and limit is not None and least.plan.arena_bytes > limit:
+            raise _too_large(least, limit)
+        return least and _upgraded(least, least.plan.arena_bytes)
+    all_widened = replace(variant, widened=frozenset(work_of(variant.graph)))
+    if limit is None:
+        return cache.smaller_plan(all_widened)
+    return _within(all_widened, limit) or _upgraded(_least_within(variant, limit), limit)
+
+
+def _least(variant: Variant, cache: PlanCache) -> PlannedVariant | None:
+    """Plans the variant with padding and without, and returns the smaller one."""
+    padded = cache.smaller_plan(variant)
+    return cache.smaller_plan(_unpadded(variant), similar_to=padded) or padded
+
+
+def _within(variant: Variant, limit: int) -> PlannedVariant | None:
+    try:
+        planned = variant.least()
+    except FitError:
+        return None
+    return planned if planned.plan.arena_bytes <= limit else None
+
+
+def _least_within(variant: Variant, limit: int) -> PlannedVariant:
+    """Plans the variant without padding, or with padding if only that keeps to the limit. Raises FitError."""
+    planned = _within(_unpadded(variant), limit) or _within(variant, limit)
+    if planned is None:
+        raise _too_large(_unpadded(variant).least(), limit)
+    return planned
+
+
+def _unpadded(variant: Variant) -> Variant:
+    return replace(variant, unpadded=frozenset(node.name for node in variant.graph.nodes))
+
+
+def _upgraded(planned: PlannedVariant, limit: int) -> PlannedVariant:
+    """Upgrades as many layers as the arena has room for: all at once, else one, two, four at a time."""
+    best, left = planned, affordable_upgrades(planned, limit)
+    count = len(left)
+    for _ in range(TRIED_ROWS // len(planned.plan.order) if left else 0):
+        found = with_upgrades(best.variant, left[:count]).like(best, limit)
+        if found is not None:
+            best, left, count = found, left[count:], 2 * count
+        elif count == 1:
+            left = left[1:]
+        else:
+            count = 1
+        if not left:
+            break
+    is_exact = planned.variant.options.exact and best is not planned
+    return best.variant.like(best, limit, exact=True) or best if is_exact else best
+
+
+def _too_large(least: PlannedVariant, budget: int) -> FitError:
+    plan, lowered, graph = least.plan, least.variant.lowered, least.variant.graph
+    stage = lowered.stages[plan.order[plan.peak_firing]]
+    origin = stage.node.origin if stage.node is not None else ""
+    live = ", ".join(f"{name} {plan.buffers[name].bytes:,}" for name in plan.peak_buffers[:_SHOWN])
+    is_users = least.variant.options.ram_bytes == budget
+    inputs = sum(graph.types[value].bytes for value in graph.inputs)
+    return FitError(
+        f"the arena needs {plan.arena_bytes:,} bytes at least, {plan.arena_bytes - budget:,} more than "
+        + (f"--ram {budget} allows" if is_users else f"the {budget:,} of --pool"),
+        f"most is live at {stage.op} {origin}".rstrip() + f": {live} bytes",
+        (f"--ram {plan.arena_bytes} is enough\n" if is_users else f"{MORE_ROOM}\n")
+        + f"inputs take {inputs:,} of it; deploy inspect MODEL --memory shows the rest",
+    )

@@ -1,0 +1,14 @@
+"""The instruction sets, the most able first: each has a folder here. Why each stands where it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+ISAS: Mapping[str, str] = MappingProxyType(
+    {
+        "helium": "before dsp: a core with vectors has the DSP extension, too",
+        "dsp": "before fpu: integers are its own",
+        "fpu": "last: real numbers are no other's",
+    }
+)

@@ -1,0 +1,318 @@
+"""Cortex-M DSP extension, depthwise windows of any size: four channels of pixels that lie side by side.
+
+SMLABB, SMLABT, SMLATB and SMLATT multiply any half of one register by any half of another, so a channel
+meets its weight wherever SXTB16 has put the two. A word of weights is widened once for the pixels of a
+tile. Two pixels by four channels take every register; clang, which keeps some, gets a pixel at a time, and
+where there is no register to count taps in, they are written out for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from aot.ir.types import DType
+from codegen.isa.dsp.needs import needs_of
+from codegen.loops.affine import variable
+from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role, at, load
+
+CHANNELS = 4  # to a word of weights
+PIXELS = 2
+_WRITTEN_OUT, _WRITTEN_OUT_SMALL = 9, 3  # taps of a kernel row, or of a whole window
+_CLANG_REGISTERS = 13  # that one statement may have
+LDR_REACH, LDRD_REACH, _POST_REACH = 4092, 1020, 255  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelsTile:
+    """Sums of `pixels` by `channels` over a whole window."""
+
+    pixels: int  # 1 or 2
+    channels: int  # 1 to 4
+    rows: int
+    columns: int
+    tap_step: int  # elements from one tap of a kernel row to the next
+    pixel_step: int
+    x_dtype: DType  # I16: widened activations; I8: widened in registers
+    x_aligned: bool  # every four channels begin at a multiple of four bytes
+    is_small: bool = False  # loops even where taps are few
+    w_dtype: DType = DType.I8  # I16: weights that do not fit 8 bits
+
+    @property
+    def name(self) -> str:
+        weights = "_w16" if self.w_dtype is DType.I16 else ""
+        shape = f"{self.rows}x{self.columns}{weights}_of_{self.pixels}x{self.channels}"
+        taps = f"_step_{self.tap_step}" if self.columns > 1 else ""
+        pixels = f"_apart_{self.pixel_step}" if self.pixels > 1 else ""
+        aligned = "" if self.x_aligned or self.x_dtype is DType.I8 else "_unaligned"
+        return f"window_{shape}_{self.x_dtype.value}{taps}{pixels}{aligned}"
+
+    @property
+    def sums(self) -> tuple[str, ...]:
+        return tuple(f"s{i}{j}" for i in range(self.pixels) for j in range(self.channels))
+
+    @property
+    def written_out(self) -> int:
+        return _WRITTEN_OUT_SMALL if self.is_small else _WRITTEN_OUT
+
+    @property
+    def has_straight_rows(self) -> bool:
+        """Whether all rows of the window are written out."""
+        return self.rows * self.columns <= self.written_out
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether the one load of a row says itself where in the row it begins."""
+        only = self.pixels == 1 == self.columns and self.rows > 1
+        return only and (self.x_dtype is DType.I8 or self.channels <= 2)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether registers suffice: two pixels leave none to count taps in or for steps that are far."""
+        reach = LDR_REACH if self.x_dtype is DType.I8 else LDRD_REACH - 4
+        near = self.pixel_step * self.x_dtype.bytes <= reach and not _is_far(self)
+        return self.pixels == 1 or (near and self.columns <= self.written_out)
+
+
+def window(tile: ChannelsTile) -> Instruction:
+    """sums[i][j] += sum over r, t of x[r][i * pixel_step + t * tap_step + j] * w[r][t][j]."""
+    sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
+    x = Buffer("x", tile.x_dtype, 0, Role.ROWS, tile.rows)
+    w = Buffer("w", tile.w_dtype, 0, Role.CONSTANT)
+    i, j, r, t = (variable(v) for v in ("i", "j", "r", "t"))
+    element = load(x, i * tile.pixel_step + t * tile.tap_step + j, r)
+    product = Binary("*", element, load(w, (r * tile.columns + t) * CHANNELS + j))
+    inner = For("j", tile.channels, (Accumulate(at(sums, i * tile.channels + j), product),))
+    taps = For("t", tile.columns, (For("i", tile.pixels, (inner,)),))
+    every = ", ".join(f"&{{sums[{n}]}}" for n in range(sums.elements))
+    rows = "{x_array}, {x_offset}" if tile.rows > 1 else "{x[0]}, 0"
+    written = tile.rows if tile.has_straight_rows else 1
+    return Instruction(
+        name=tile.name,
+        params=(sums, x, w),
+        body=(For("r", tile.rows, (taps,)),),
+        call=f"{tile.name}({every},\n    {rows}, {{w}});",
+        definition=_definition(tile),
+        calls=tuple(window(part) for part in _parts(tile)),
+        needs=needs_of(tile.x_aligned),
+        machine_instructions=len(_tap(tile)) * min(tile.columns, tile.written_out) * written,
+    )
+
+
+def _parts(tile: ChannelsTile) -> tuple[ChannelsTile, ...]:
+    return (replace(tile, pixels=1),) if tile.pixels > 1 else ()
+
+
+def _definition(tile: ChannelsTile) -> str:
+    macro = f"{tile.name.upper()}_TAP"
+    *most, last = (f'    "{line}\\n\\t"' for line in _tap(tile))
+    row = "*const *x" if tile.rows > 1 else "*x"
+    lines = [
+        f"#define {macro} \\",
+        *(f"{line} \\" for line in most),
+        last,
+        f"/* Sums of {tile.pixels} x {tile.channels} pixels and channels over {tile.rows}x{tile.columns}. */",
+        f"static inline __attribute__((always_inline)) void {tile.name}(",
+        f"    {', '.join(f'int32_t *{s}' for s in tile.sums)},",
+        f"    const {tile.x_dtype.c_name} {row}, int32_t offset, const {tile.w_dtype.c_name} *w)",
+        "{",
+        *_body(tile, macro),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _body(tile: ChannelsTile, macro: str) -> list[str]:
+    counted = _in_asm(tile, macro, tile.written_out)
+    if not _parts(tile) and len(_kept(tile, macro, tile.written_out).in_registers) <= _CLANG_REGISTERS:
+        return counted
+    return [
+        "#ifdef __clang__ /* it keeps registers to itself, and this tile needs them */",
+        *(_by_pixels(tile) if _parts(tile) else _in_asm(tile, macro, tile.columns)),
+        "#else",
+        *counted,
+        "#endif",
+    ]
+
+
+def _by_pixels(tile: ChannelsTile) -> list[str]:
+    (part,) = _parts(tile)
+    pixels = [", ".join(tile.sums[i * tile.channels : (i + 1) * tile.channels]) for i in range(tile.pixels)]
+    return [f"    {part.name}({s}, x, offset + {i * tile.pixel_step}, w);" for i, s in enumerate(pixels)]
+
+
+def _kept(tile: ChannelsTile, macro: str, most: int) -> _Kept:
+    return _Kept(tile, " ".join([*_rows(tile, macro, most), *_tap(tile)]))
+
+
+def _in_asm(tile: ChannelsTile, macro: str, most: int) -> list[str]:
+    """One statement: between several, compilers move what is in all those registers."""
+    kept = _kept(tile, macro, most)
+    return [
+        f"    int32_t {', '.join(f'sum_{s} = *{s}' for s in tile.sums)};",
+        f"    int32_t {', '.join(kept.temporary)};",
+        *(f"    {text}" for text in kept.declared),
+        "    __asm__ volatile(",
+        *(f"        {line}" for line in _rows(tile, macro, most)),
+        f"        : {', '.join(f'[{s}] {chr(34)}+r{chr(34)}(sum_{s})' for s in tile.sums)},",
+        f"          {', '.join(kept.outputs)}",
+        f"        : {', '.join(kept.inputs)}".rstrip(),
+        '        : "memory", "cc");',
+        *(f"    *{s} = sum_{s};" for s in tile.sums),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What the statement needs beside the sums; what it needs once a row lies in memory beside two pixels."""
+
+    tile: ChannelsTile
+    text: str
+
+    def _has(self, name: str) -> bool:
+        return f"%[{name}]" in self.text
+
+    @property
+    def in_registers(self) -> list[str]:
+        """All of a pixel's, the sums too."""
+        once = [n for n in ("row", "begin", "end", "step") if self._has(n)]
+        return [*self.tile.sums, "x", "w", *self.temporary, *once]
+
+    @property
+    def temporary(self) -> list[str]:
+        return [n for n in ("a", "b", "p", "q", "count") if self._has(n)]
+
+    @property
+    def declared(self) -> list[str]:
+        x_type = self.tile.x_dtype.c_name
+        end = self.tile.rows * self.tile.columns * CHANNELS
+        lines = {
+            "begin": f"const int32_t begin = offset * {self.tile.x_dtype.bytes};",
+            "row": f"const {x_type} *const *row = x;",
+            "end": f"const {self.tile.w_dtype.c_name} *const end = w + {end};",
+        }
+        pixel = f"const {x_type} *pixel{' = x + offset' if self.tile.rows == 1 else ''};"
+        return [pixel, *(line for name, line in lines.items() if self._has(name))]
+
+    @property
+    def outputs(self) -> list[str]:
+        pixel = "+r" if self.tile.rows == 1 else "=&r"
+        operands = [f'[x] "{pixel}"(pixel)', '[w] "+r"(w)']
+        operands += [f'[{n}] "=&r"({n})' for n in self.temporary]
+        return [*operands, *([f'[row] "{self._moving}"(row)'] if self._has("row") else [])]
+
+    @property
+    def _moving(self) -> str:
+        return "+r" if self.tile.pixels == 1 else "+m"
+
+    @property
+    def inputs(self) -> list[str]:
+        kind = "r" if self.tile.pixels == 1 else "m"
+        operands = {
+            "begin": f'"{kind}"(begin)',
+            "end": f'"{kind}"(end)',
+            "step": f'"r"({_tap_bytes(self.tile)})',
+        }
+        return [f"[{name}] {operand}" for name, operand in operands.items() if self._has(name)]
+
+
+def _line(text: str) -> str:
+    return f'"{text}\\n\\t"'
+
+
+def _rows(tile: ChannelsTile, macro: str, most: int) -> list[str]:
+    """Of a kernel row at `most` so many taps are written out."""
+    if tile.rows == 1:
+        return _row(tile, macro, most)
+    row = [*(_line(text) for text in _begin_of_row(tile)), *_row(tile, macro, most)]
+    if tile.has_straight_rows:
+        return row * tile.rows
+    last = ["cmp %[w], %[end]"] if tile.pixels == 1 else ["ldr %[p], %[end]", "cmp %[w], %[p]"]
+    return [_line("1:"), *row, *(_line(text) for text in (*last, "bne 1b"))]
+
+
+def _begin_of_row(tile: ChannelsTile) -> list[str]:
+    if tile.pixels == 1:
+        moved = [] if tile.is_indexed else ["add %[x], %[x], %[begin]"]
+        return ["ldr %[x], [%[row]], #4", *moved]
+    return [
+        "ldr %[p], %[row]",
+        "ldr %[x], [%[p]], #4",
+        "str %[p], %[row]",
+        "ldr %[p], %[begin]",
+        "add %[x], %[x], %[p]",
+    ]
+
+
+def _row(tile: ChannelsTile, macro: str, most: int) -> list[str]:
+    """Taps of one kernel row: as many as may be written out in a loop, and the rest."""
+    turns, rest = divmod(tile.columns, most)
+    if turns == 0 or tile.columns == most:
+        return _taps(macro, tile.columns)
+    counted = [_line(f"mov %[count], #{turns}"), _line("2:")]
+    again = [_line("subs %[count], %[count], #1"), _line("bne 2b")]
+    return [*counted, *_taps(macro, most), *again, *_taps(macro, rest)]
+
+
+def _taps(macro: str, count: int) -> list[str]:
+    return [" ".join([macro] * min(3, count - n)) for n in range(0, count, 3)]
+
+
+def _tap_bytes(tile: ChannelsTile) -> int:
+    return tile.tap_step * tile.x_dtype.bytes if tile.columns > 1 else 0
+
+
+def _is_far(tile: ChannelsTile) -> bool:
+    """Whether the way to the next tap fits no instruction; a lone pixel has a register for it."""
+    return _tap_bytes(tile) > LDR_REACH
+
+
+def _tap(tile: ChannelsTile) -> list[str]:
+    if tile.w_dtype is DType.I16:
+        lines = ["ldrd %[a], %[b], [%[w]], #8"]
+    else:
+        lines = ["ldr %[a], [%[w]], #4", "sxtb16 %[b], %[a]", "sxtb16 %[a], %[a], ror #8"]
+    for i in reversed(range(tile.pixels)):
+        lines += [*(_load_bytes(tile, i) if tile.x_dtype is DType.I8 else _load_halves(tile, i))]
+        lines += _products(tile, i)
+    return lines
+
+
+# Where channels 0 to 3 and their weights are: a register, and b for its lower half or t for the upper one.
+_BYTES = ("pb", "qb", "pt", "qt")
+_HALVES = ("pb", "pt", "qb", "qt")
+_WEIGHTS_OF = {DType.I8: ("bb", "ab", "bt", "at"), DType.I16: ("ab", "at", "bb", "bt")}
+
+
+def _products(tile: ChannelsTile, i: int) -> list[str]:
+    pixels = _BYTES if tile.x_dtype is DType.I8 else _HALVES
+    places = zip(pixels[: tile.channels], _WEIGHTS_OF[tile.w_dtype], strict=False)
+    return [
+        f"smla{x[1]}{w[1]} %[s{i}{j}], %[{x[0]}], %[{w[0]}], %[s{i}{j}]" for j, (x, w) in enumerate(places)
+    ]
+
+
+def _load_bytes(tile: ChannelsTile, i: int) -> list[str]:
+    widened = ["sxtb16 %[p], %[q]", "sxtb16 %[q], %[q], ror #8"]
+    return [*_moved(tile, i, ["ldr %[q], "], _POST_REACH), *widened]
+
+
+def _load_halves(tile: ChannelsTile, i: int) -> list[str]:
+    if tile.channels <= 2:
+        return _moved(tile, i, ["ldr %[p], "], _POST_REACH)
+    if tile.x_aligned:
+        return _moved(tile, i, ["ldrd %[p], %[q], "], LDRD_REACH)
+    return _moved(tile, i, ["ldr %[q], ", "ldr %[p], "], _POST_REACH)
+
+
+def _moved(tile: ChannelsTile, i: int, loads: list[str], reach: int) -> list[str]:
+    """The loads of a pixel's words, the last of them of the first word; pixel 0 moves on to the next tap."""
+    begin, step = i * tile.pixel_step * tile.x_dtype.bytes, _tap_bytes(tile) if i == 0 else 0
+    places = [begin + 4 * word for word in reversed(range(len(loads)))]
+    lines = [
+        f"{name}[%[x]{f', #{place}' if place else ''}]" for name, place in zip(loads, places, strict=True)
+    ]
+    if step == 0:
+        return [lines[0].replace("[%[x]]", "[%[x], %[begin]]")] if tile.is_indexed else lines
+    if step <= reach:
+        return [*lines[:-1], f"{lines[-1]}, #{step}"]
+    return [*lines, "add %[x], %[step]" if _is_far(tile) else f"add %[x], %[x], #{step}"]

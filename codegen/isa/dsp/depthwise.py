@@ -1,0 +1,231 @@
+"""Cortex-M DSP extension, depthwise: a row of 3x3 windows over planes, requantised and stored at once.
+
+In planes the pixels of a channel are side by side. One word holds pixels 0..3; SXTB16 gives the
+pairs (0, 2) and (1, 3). With a kernel row's taps as (0, 2) and (1), output 0 is even.taps02 +
+odd.low * tap1 and output 1, one pixel on, is odd.taps02 + even.high * tap1: four multiplications
+for six products (`dsp_window.py`). The nine weights of a channel stay in five registers along the whole row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from aot.ir.types import DType
+from codegen.isa.dsp.depthwise_text import (
+    CONSTANTS_IN_MEMORY,
+    TAPS,
+    block_in_c,
+    block_in_registers,
+    in_c,
+    in_registers,
+    instructions_of,
+)
+from codegen.isa.dsp.needs import ANY_WORDS
+from codegen.isa.dsp.window import KERNEL, Block, Edges, blocks_of
+from codegen.isa.plain.requantise import ToInt8
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Declare,
+    For,
+    Instruction,
+    Role,
+    Store,
+    at,
+    load,
+)
+
+STRIDES = (1, 2)
+_SHORT = 5  # outputs of a row whose loop would cost more than its code
+_TAP_INSTRUCTIONS = 15  # loading and widening them
+READ_AHEAD = 1  # bytes past a window, and past a channel's weights, that are loaded and not used
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseRow:
+    outputs: int
+    stride: int
+    y_dtype: DType
+    y_step: int  # elements from one output to the next
+    turns: int = 1  # of the loop, written out; they divide the pairs of outputs
+    is_general: bool = False  # one function for any number of outputs and any way from one to the next
+    edges: Edges | None = None  # of planes without margins: such a row is neither general nor turned by more
+
+    @property
+    def name(self) -> str:
+        short = f"_of_{self.outputs}" if self.is_short else ""
+        turns = f"_by_{self.turns}" if self.turns > 1 else ""
+        step = "" if self.is_general else f"_step_{self.y_step}"
+        bare = self.edges.name if self.edges is not None else ""
+        return f"depthwise_3x3_stride_{self.stride}_{self.y_dtype.value}{step}{bare}{short}{turns}"
+
+    @property
+    def is_short(self) -> bool:
+        return self.outputs <= _SHORT and not self.is_general
+
+    @property
+    def numbers(self) -> tuple[tuple[str, int], ...]:
+        """What a call tells its function."""
+        if self.is_short:
+            return ()
+        return (("outputs", self.outputs), *((("y_step", self.y_step),) if self.is_general else ()))
+
+    def steps(self, outputs: int) -> str:
+        """C of the elements that so many outputs are apart."""
+        if not self.is_general:
+            return str(outputs * self.y_step)
+        return {0: "0", 1: "y_step"}.get(outputs, f"{outputs} * y_step")
+
+
+def depthwise_row(row: DepthwiseRow, to_int8: ToInt8) -> Instruction:
+    """y[i * y_step] = stored(start[0] + sum over r, t of x[r][i * stride + t] * w[3 * r + t])."""
+    y = Buffer("y", row.y_dtype, 0, Role.OUTPUT)
+    x = Buffer("x", DType.I8, 0, Role.ROWS, KERNEL)
+    w = Buffer("w", DType.I8, KERNEL * KERNEL, Role.CONSTANT)
+    text = _Text(row, to_int8)
+    start, *scales = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in text.constants)
+    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    i, r, t = variable("i"), variable("r"), variable("t")
+    pixel = i * row.stride + t
+    value = load(x, pixel, r) if row.edges is None else row.edges.value(x, 0, pixel, r)
+    product = Binary("*", value, load(w, r * KERNEL + t))
+    windows = For("r", KERNEL, (For("t", KERNEL, (Accumulate(at(total), product),)),))
+    stored = Apply(to_int8.store, (load(total), *(load(s) for s in scales)))
+    once = (Declare(total), Store(at(total), load(start)), windows, Store(at(y, i * row.y_step), stored))
+    given = ", ".join(f"{{{name}[0]}}" for name in text.constants)
+    numbers = "".join(f"{{{name}}}, " for name, _ in row.numbers)
+    return Instruction(
+        name=text.name,
+        params=(y, start, *scales, x, w),
+        body=(For("i", row.outputs, once),),
+        call=(f"{text.name}(\n    {{y}}, {numbers}{given},\n    {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});"),
+        definition=text.definition,
+        numbers=row.numbers,
+        includes=("string.h",),
+        calls=(to_int8.store, *(to_int8.parts.calls if to_int8.parts is not None else ()), *text.macros),
+        needs=ANY_WORDS,
+        machine_instructions=text.machine_instructions,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The C function of a row. With gcc two outputs stay in registers until they are stored."""
+
+    row: DepthwiseRow
+    to_int8: ToInt8
+
+    @property
+    def name(self) -> str:
+        return f"{self.row.name}_{self.to_int8.store.name}"
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        return ("start", "scale", "shift", *(("rounding",) if self.to_int8.prepare is not None else ()))
+
+    @property
+    def definition(self) -> str:
+        windows = f"3x3 windows along planes, stride {self.row.stride}"
+        lines = [
+            f"/* Outputs of {windows}; reads one byte past windows and weights. */",
+            f"static inline void {self.name}(",
+            f"    {', '.join([f'{self.row.y_dtype.c_name} *y', *_ints(n for n, _ in self.row.numbers)])},",
+            f"    {', '.join(_ints(self.constants))},",
+            "    const int8_t *x0, const int8_t *x1, const int8_t *x2, const int8_t *w)",
+            "{",
+            TAPS,
+            *([CONSTANTS_IN_MEMORY] if self.to_int8.parts is not None else []),
+            *self._margin(),
+            *(self._written_out() if self.row.is_short else self._looped()),
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _margin(self) -> list[str]:
+        edges = self.row.edges
+        return [] if edges is None else [f"    const int32_t zero = {edges.zero_point}; /* beside a plane */"]
+
+    def _looped(self) -> list[str]:
+        """Without margins the blocks at the edges stand before the loop and behind it."""
+        blocks = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
+        before = [block for block in blocks[:1] if block.left]
+        behind = [block for block in blocks[-1:] if block.right]
+        at_first = [line for block in before for line in ("    {", *self._block(block), "    }")]
+        moved = [f"    y += {self.row.steps(2)};"] if before else []
+        return [*at_first, *moved, *self._loop(len(before), len(behind)), *self._last(behind)]
+
+    def _loop(self, before: int, behind: int) -> list[str]:
+        """Over pairs of outputs; so many blocks have been or will be taken out of it."""
+        outputs, c_type = 2 * self.row.turns, self.row.y_dtype.c_name
+        step = self.row.steps(outputs)
+        pairs = [self._block(Block(first, 2, self.row.stride)) for first in range(0, outputs, 2)]
+        body = pairs[0] if len(pairs) == 1 else [line for pair in pairs for line in ("    {", *pair, "    }")]
+        taken = before + (behind if self.row.outputs % 2 == 0 else 0)
+        turns = f"outputs / {outputs}" if not taken else f"(outputs / {outputs} - {taken})"
+        return [
+            f"    {c_type} *const end = y + {turns} * {step};",
+            f"    for (; y != end; y += {step}) {{",
+            *body,
+            "    }",
+        ]
+
+    def _last(self, behind: list[Block]) -> list[str]:
+        if self.row.edges is None:
+            single = self._block(Block(0, 1, self.row.stride))
+            return ["    if (outputs % 2 != 0) {", *single, "    }"]
+        rest = [Block(0, 1, self.row.stride)] if self.row.outputs % 2 else []
+        blocks = [replace(block, first=0, left=False) for block in behind or rest]
+        return [line for block in blocks for line in ("    {", *self._block(block), "    }")]
+
+    def _written_out(self) -> list[str]:
+        """A short row without a loop."""
+        blocks = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
+        return [line for block in blocks for line in ("    {", *self._block(block), "    }")]
+
+    def _block(self, block: Block) -> list[str]:
+        """One or two outputs, the first of them at y[first * step]."""
+        parts, scales = self.to_int8.parts, ", ".join(self.constants[1:])
+        sums = [f"sum{n}" for n in range(block.together)]
+        in_c = [f"{self.to_int8.store.name}({total}, {scales})" for total in sums]
+        if parts is None:
+            return [*block_in_c(block), *self._stored(block.first, in_c)]
+        stored = [
+            f"STORED({called}, {parts.clamped.format(v=total)})"
+            for called, total in zip(in_c, sums, strict=True)
+        ]
+        return [*block_in_registers(block, parts.adds_sign), *self._stored(block.first, stored)]
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The kinds of blocks that the text has, each once."""
+        every = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
+        always = () if self.row.is_short else (Block(0, 2, self.row.stride),)
+        last = () if self.row.is_short or self.row.edges is not None else (Block(0, 1, self.row.stride),)
+        kinds = (*always, *every, *last)
+        return tuple(dict.fromkeys(replace(block, first=0) for block in kinds))
+
+    @property
+    def macros(self) -> tuple[Instruction, ...]:
+        parts = self.to_int8.parts
+        return in_c(self.blocks) if parts is None else in_registers(self.blocks, parts.adds_sign)
+
+    @property
+    def machine_instructions(self) -> int:
+        parts = self.to_int8.parts
+        adds_sign = parts is not None and parts.adds_sign
+        return sum(instructions_of(block, adds_sign) for block in self.blocks) + _TAP_INSTRUCTIONS
+
+    def _stored(self, first: int, values: list[str]) -> list[str]:
+        c_type = self.row.y_dtype.c_name
+        places = [self.row.steps(first + n) for n in range(len(values))]
+        return [
+            f"        y[{place}] = ({c_type}){value};" for place, value in zip(places, values, strict=True)
+        ]
+
+
+def _ints(names: Iterable[str]) -> list[str]:
+    return [f"int32_t {name}" for name in names]

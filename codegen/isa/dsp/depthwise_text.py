@@ -1,0 +1,209 @@
+"""The C of blocks of one or two outputs of 3x3 windows along planes, as macros that rows of them share.
+
+gcc keeps the sums of a block in registers until they are stored, in one statement that takes all registers
+there are. clang keeps two to itself: there a statement has one row of the windows, and sums are requantised
+in C. The macros know which of the two it is, so that a row is the same for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from codegen.isa.dsp.needs import NEEDS
+from codegen.isa.dsp.window import Block, window_row
+from codegen.loops.ir import Instruction
+
+# Rows 0 and 1 of the windows share a register for their middle taps.
+TAPS = """\
+    int32_t taps02[3], tap1[3], even, odd;
+    for (int32_t r = 0; r < 3; ++r) {
+        uint32_t taps;
+        memcpy(&taps, w + 3 * r, sizeof taps);
+        __asm__("sxtb16 %0, %1" : "=r"(taps02[r]) : "r"(taps));
+        __asm__("sxtb16 %0, %1, ror #8" : "=r"(tap1[r]) : "r"(taps));
+    }
+    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(tap1[0]) : "r"(tap1[0]), "r"(tap1[1]));"""
+CONSTANTS_IN_MEMORY = """\
+#ifndef __clang__ /* all registers are taken: the channel's constants stay in memory */
+    const int32_t start_twice = start * 2, scales[2] = {scale, rounding};
+    __asm__("sadd16 %0, %0, %0" : "+r"(taps02[0]));
+    __asm__("sadd16 %0, %0, %0" : "+r"(taps02[1]));
+    __asm__("sadd16 %0, %0, %0" : "+r"(taps02[2]));
+    __asm__("sadd16 %0, %0, %0" : "+r"(tap1[0]));
+    __asm__("sadd16 %0, %0, %0" : "+r"(tap1[2]));
+#endif"""
+_ZERO = ', [zero] "r"(zero)'
+
+
+def in_registers(blocks: Sequence[Block], adds_sign: bool) -> tuple[Instruction, ...]:
+    """The macros of blocks whose sums are requantised before they leave their registers."""
+    at_edge = (_sums_at_edge(),) if True in _edges(blocks) else ()
+    ends = (_requantised(together, adds_sign) for together in sorted({b.together for b in blocks}))
+    return (_sums_by_rows(is_edge=False), *in_c(blocks), _sums(), *at_edge, *ends)
+
+
+def in_c(blocks: Sequence[Block]) -> tuple[Instruction, ...]:
+    """The macros of blocks whose sums are requantised in C."""
+    return (*(_sums_by_rows(is_edge) for is_edge in _edges(blocks)), *(_windows(block) for block in blocks))
+
+
+def block_in_registers(block: Block, adds_sign: bool) -> list[str]:
+    """Declares sum0 and sum1, and has the results in them."""
+    names = [f"sum{n}" for n in range(block.together)]
+    given = [_windows_name(block), f"START_OF_{block.together}", _end_name(block.together, adds_sign)]
+    sums = [f"SUM({name})" for name in names]
+    return [
+        f"        int32_t {', '.join(f'{name} SUM_STARTS' for name in names)};",
+        f"        SUMS_OF_WINDOWS{_at_edge(_is_edge(block))}({', '.join([*given, *sums])});",
+    ]
+
+
+def block_in_c(block: Block) -> list[str]:
+    """Declares sum0 and sum1, which become sums of products."""
+    names = [f"sum{n}" for n in range(block.together)]
+    sums = [f'[{name}] "+r"({name})' for name in names]
+    given = ", ".join([_windows_name(block), *sums])
+    return [
+        f"        int32_t {', '.join(f'{name} = start' for name in names)};",
+        f"        SUMS_BY_ROWS{_at_edge(_is_edge(block))}({given});",
+    ]
+
+
+def instructions_of(block: Block, adds_sign: bool) -> int:
+    """That a block of this kind puts into the code."""
+    return 3 * len(window_row(block)) + len(_START[: block.together]) + len(_end(block.together, adds_sign))
+
+
+def _shared(name: str, definition: str) -> Instruction:
+    """Macros stand in no nest, so they need no meaning of their own."""
+    return Instruction(name, (), (), "", definition, needs=NEEDS)
+
+
+def _edges(blocks: Sequence[Block]) -> list[bool]:
+    return sorted({_is_edge(block) for block in blocks})
+
+
+def _is_edge(block: Block) -> bool:
+    return block.left or block.right
+
+
+def _at_edge(is_edge: bool) -> str:
+    return "_AT_EDGE" if is_edge else ""
+
+
+def _windows_name(block: Block) -> str:
+    edges = f"{'_LEFT' if block.left else ''}{'_RIGHT' if block.right else ''}"
+    return f"WINDOWS_OF_{block.together}_STRIDE_{block.stride}{edges}"
+
+
+@cache
+def _windows(block: Block) -> Instruction:
+    """The products of one row of the windows; its operands are told by their names."""
+    lines = [
+        f'    "{line}\\n\\t"'.format(x='" x "', outer='" outer "', middle='" middle "', half='" half "')
+        for line in window_row(block)
+    ]
+    name = _windows_name(block)
+    outputs = "One output" if block.together == 1 else "Two outputs"
+    says = (
+        f"/* {outputs}, one row of the windows: its pixels, its taps, and which half has the middle one. */\n"
+    )
+    return _shared(name, says + _macro(f"{name}(x, outer, middle, half)", lines))
+
+
+@cache
+def _sums_by_rows(is_edge: bool) -> Instruction:
+    edge, zero = _at_edge(is_edge), _ZERO if is_edge else ""
+    rows = [(0, 0, "b"), (1, 0, "t"), (2, 2, "b")]
+    calls = [f'    ROW_OF_WINDOWS{edge}(text, {n}, {tap}, "{half}", __VA_ARGS__);' for n, tap, half in rows]
+    calls[-1] = calls[-1].removesuffix(";")
+    row = [
+        '    __asm__ volatile(text("x", "outer", "middle", half)',
+        '        : __VA_ARGS__, [x] "+r"(x##n), [even] "=&r"(even), [odd] "=&r"(odd)',
+        f'        : [outer] "r"(taps02[n]), [middle] "r"(tap1[tap]){zero}',
+        '        : "memory")',
+    ]
+    text = _macro(f"ROW_OF_WINDOWS{edge}(text, n, tap, half, ...)", row)
+    return _shared(f"SUMS_BY_ROWS{edge}", text + _macro(f"SUMS_BY_ROWS{edge}(text, ...)", calls))
+
+
+def _sums_in_registers(is_edge: bool) -> tuple[str, str]:
+    """How sums begin and end in one statement: with clang, and with gcc."""
+    edge, zero = _at_edge(is_edge), _ZERO if is_edge else ""
+    head = f"SUMS_OF_WINDOWS{edge}(text, start_text, end_text, ...)"
+    lines = [
+        "    __asm__ volatile(start_text",
+        '        text("x0", "outer0", "middle0", "b") text("x1", "outer1", "middle0", "t")',
+        '        text("x2", "outer2", "middle1", "b") end_text',
+        '        : __VA_ARGS__, [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2),',
+        '          [even] "=&r"(even), [odd] "=&r"(odd)',
+        '        : [outer0] "r"(taps02[0]), [outer1] "r"(taps02[1]), [outer2] "r"(taps02[2]),',
+        f'          [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]){zero}, [start] "m"(start_twice),',
+        '          [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift)',
+        '        : "memory")',
+    ]
+    return f"#define {head} SUMS_BY_ROWS{edge}(text, __VA_ARGS__)\n", _macro(head, lines)
+
+
+@cache
+def _sums() -> Instruction:
+    """The macros that say which of the two it is."""
+    clang, gcc = _sums_in_registers(is_edge=False)
+    starts = "".join(f"#define START_OF_{n} {_quoted(_START[:n]).strip()}\n" for n in (1, 2))
+    return _shared(
+        "SUMS_OF_WINDOWS",
+        f"""\
+#ifdef __clang__ /* it keeps two registers to itself: a statement for each row of the windows */
+{clang}\
+#define SUM_STARTS = start
+#define SUM(sum) [sum] "+r"(sum)
+#define STORED(in_c, in_registers) in_c
+#else
+{gcc}\
+#define SUM_STARTS
+#define SUM(sum) [sum] "=&r"(sum)
+#define STORED(in_c, in_registers) in_registers
+#endif
+{starts}""",
+    )
+
+
+@cache
+def _sums_at_edge() -> Instruction:
+    clang, gcc = _sums_in_registers(is_edge=True)
+    return _shared("SUMS_OF_WINDOWS_AT_EDGE", f"#ifdef __clang__\n{clang}#else\n{gcc}#endif\n")
+
+
+def _end_name(together: int, adds_sign: bool) -> str:
+    return f"END_OF_{together}{'' if adds_sign else '_RELU'}"
+
+
+_START = ("ldr %[sum0], %[start]", "mov %[sum1], %[sum0]")
+
+
+def _end(together: int, adds_sign: bool) -> list[str]:
+    """Doubled sums times the scale plus the rounding term, shifted to the right."""
+    sums = [f"%[sum{n}]" for n in range(together)]
+    text = ["ldrd %[even], %[odd], %[scales]"]
+    for n, total in enumerate(sums):
+        if adds_sign:
+            text += [*(["ldr %[odd], %[rounding]"] if n else []), f"add %[odd], %[odd], {total}, asr #31"]
+        text.append(f"smmlar {total}, {total}, %[even], %[odd]")
+    return [*text, "ldr %[even], %[shift]", *(f"asr {total}, {total}, %[even]" for total in sums)]
+
+
+@cache
+def _requantised(together: int, adds_sign: bool) -> Instruction:
+    text = _end(together, adds_sign)
+    lines = [_quoted(text[first : first + 2]) for first in range(0, len(text), 2)]
+    name = _end_name(together, adds_sign)
+    return _shared(name, _macro(name, lines))
+
+
+def _quoted(lines: Sequence[str]) -> str:
+    return "    " + " ".join(f'"{line}\\n\\t"' for line in lines)
+
+
+def _macro(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"#define {head} \\", *(f"{line} \\" for line in lines[:-1]), lines[-1], ""])

@@ -1,0 +1,56 @@
+"""Cortex-M DSP extension: SMLAD adds two 16-bit products; SXTB16 widens two of four bytes.
+
+Weights stay 8 bits wide in flash and are widened in registers. SXTB16 takes bytes 0 and 2, with a
+rotation bytes 1 and 3; where only one of the factors is 16 bits wide in memory, the weights of four
+steps are therefore stored in the order 0 2 1 3, so that the pairs meet. The inner step is inline
+assembly because no compiler folds the rotation into SXTB16 or uses the post-incremented LDRD by itself.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from aot.ir.types import DType
+from codegen.isa.dsp.dot_tile import DotTile
+from codegen.isa.dsp.needs import needs_of
+from codegen.isa.dsp.text import dot_text, instructions_of, parts_of
+from codegen.loops.affine import variable
+from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role, Stmt, at, load
+
+
+@lru_cache(maxsize=256)  # layers ask for the same tiles, and tiles for their parts
+def dot(tile: DotTile) -> Instruction:
+    """sums[i][j] += sum over k of x[i * pixel_step + k] * w[k][j], four k at a time."""
+    sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
+    x = Buffer("x", tile.x_dtype, 0, Role.INPUT)
+    w = Buffer("w", tile.w_dtype, 0, Role.CONSTANT)
+    every = ", ".join(f"&{{sums[{i}]}}" for i in range(sums.elements))
+    numbers = "".join(f", {{{name}}}" for name, _ in tile.numbers)
+    return Instruction(
+        name=tile.name,
+        params=(sums, x, w),
+        body=_meaning(tile, sums, x, w),
+        call=f"{tile.name}({every}, {{x}}, {{w}}{numbers});",
+        definition=dot_text(tile),
+        numbers=tile.numbers,
+        calls=tuple(dot(part) for part in parts_of(tile)),
+        needs=needs_of(tile.x_aligned),
+        machine_instructions=instructions_of(tile),
+    )
+
+
+def _meaning(tile: DotTile, sums: Buffer, x: Buffer, w: Buffer) -> tuple[Stmt, ...]:
+    n, i, j = variable("n"), variable("i"), variable("j")
+    total = at(sums, i * tile.channels + j)
+    group = n * 4 * tile.channels + j * 4
+    if tile.pairs_cross:
+        high, low = variable("high"), variable("low")
+        product = Binary(
+            "*", load(x, i * tile.pixel_step + n * 4 + high * 2 + low), load(w, group + low * 2 + high)
+        )
+        inner: Stmt = For("high", 2, (For("low", 2, (Accumulate(total, product),)),))
+    else:
+        k = variable("k")
+        product = Binary("*", load(x, i * tile.pixel_step + n * 4 + k), load(w, group + k))
+        inner = For("k", 4, (Accumulate(total, product),))
+    return (For("n", tile.steps, (For("i", tile.pixels, (For("j", tile.channels, (inner,)),)),)),)

@@ -1,0 +1,13 @@
+"""What code of the DSP extension needs of a core."""
+
+from __future__ import annotations
+
+from aot.target import Feature
+
+NEEDS = frozenset({Feature.DSP})
+ANY_WORDS = NEEDS | {Feature.UNALIGNED}  # where it reads words that begin between their own addresses
+
+
+def needs_of(is_aligned: bool) -> frozenset[Feature]:
+    """Of a tile, all of whose words may begin at their own addresses."""
+    return NEEDS if is_aligned else ANY_WORDS

@@ -1,0 +1,116 @@
+"""depthwise_conv2d by SMLAD for windows of 3x3: rows of planes, nine weights in five registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from aot.ops.requant import quant_of
+from aot.target import Optimize
+from codegen.formats import Order, RowFormat, Want, storage_dtype
+from codegen.isa.dsp.depthwise import READ_AHEAD, STRIDES, DepthwiseRow, depthwise_row
+from codegen.isa.dsp.needs import ANY_WORDS
+from codegen.isa.dsp.window import KERNEL, Edges, read_past
+from codegen.kernels.conditions import BYTES
+from codegen.kernels.depthwise_blocks import op_of
+from codegen.kernels.depthwise_conv2d import (
+    DepthwiseRows,
+    Element,
+    depthwise_kernel,
+    depthwise_nest,
+    filters_of,
+    sums_of_32_bits,
+    tail_of,
+)
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.knobs import Knob, Point, Space
+from codegen.kernels.schedule import Condition, Schedule, Wants
+from codegen.loops.affine import variable
+from codegen.loops.ir import Buffer, Expr
+from codegen.loops.tensorize import tensorize
+
+KNOBS = (Knob("turns", (1, 2, 4)),)  # of the loop over pairs of outputs, written out
+
+
+def _is_square(site: Site) -> bool:
+    op, (rows, columns, _) = op_of(site), site.constants[1].shape
+    return rows == columns == KERNEL and op.dilation[1] == 1 and op.stride[1] in STRIDES
+
+
+def _wants(site: Site) -> Wants:
+    """With margins, but for a window that hangs over by one pixel of rows that shall have none."""
+    (top, bottom), (left, right) = op_of(site).padding
+    edges = _edges(site)
+    if edges is None:
+        return (Want(Order.PLANES, 1, left, right, top, bottom, slack=READ_AHEAD),)
+    past = read_past(site.outputs[0].shape[2], op_of(site).stride[1], edges)
+    return (Want(Order.PLANES, 1, 0, 0, top, bottom, slack=past),)
+
+
+def _edges(site: Site) -> Edges | None:
+    """Of planes without margins: a window may hang over by one pixel."""
+    op, x, y = op_of(site), site.input(0), site.outputs[0]
+    edges = Edges(x.shape[2], op.padding[1][0], quant_of(x).zero_point)
+    right = (y.shape[2] - 1) * op.stride[1] + KERNEL - edges.left - edges.width
+    return edges if site.bare and 0 < max(edges.left, right) <= 1 else None
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    tail, row = tail_of(site), _row(site, output)
+    proc = depthwise_nest(site, inputs[0], output, tail, _element(site, inputs[0], row.edges))
+    space = _space(f"{proc.name} planes", row)
+    point = space.chosen(site.tuned)
+    made = DepthwiseRows(
+        "smlad",
+        "3x3 windows along planes, nine weights in five registers",
+        tensorize(proc, "column", [depthwise_row(replace(row, turns=point["turns"]), tail.to_int8)]),
+        np.append(filters_of(site).reshape(-1), np.zeros(READ_AHEAD, np.int8)),
+        space,
+        point,
+        slowed_by_edges=row.edges is not None,
+    )
+    return depthwise_kernel(site, output, tail, made)
+
+
+def _element(site: Site, x: RowFormat, edges: Edges | None) -> Element | None:
+    if edges is None:
+        return None
+    c, column, row, tap = (variable(v) for v in ("c", "column", "r", "t"))
+
+    def element(xs: Buffer) -> Expr:
+        return edges.value(xs, c * x.c_step + x.left, column * op_of(site).stride[1] + tap, row)
+
+    return element
+
+
+def _row(site: Site, y: RowFormat) -> DepthwiseRow:
+    y_dtype = storage_dtype(site.outputs[0], y)
+    edges = _edges(site)
+    is_general = site.optimize is Optimize.SIZE and edges is None
+    return DepthwiseRow(y.width, op_of(site).stride[1], y_dtype, y.x_step, is_general=is_general, edges=edges)
+
+
+def _space(task: str, row: DepthwiseRow) -> Space:
+    """As many pairs to a turn as divide the row's."""
+
+    def is_possible(point: Point) -> bool:
+        straight = row.is_short or row.edges is not None
+        return not straight and row.outputs // 2 % point["turns"] == 0
+
+    return Space(task, KNOBS, {"turns": 1}, is_possible, {"turns": row.outputs // 2})
+
+
+PLANES = Schedule(
+    "smlad",
+    _wants,
+    _lower,
+    ANY_WORDS,
+    (
+        BYTES,
+        Condition("windows of 3x3 with a stride of 1 or 2", _is_square),
+        Condition("rows of several results", lambda site: site.outputs[0].shape[2] > 1),
+        Condition("sums of 32 bits", sums_of_32_bits),
+    ),
+)

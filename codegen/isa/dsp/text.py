@@ -1,0 +1,257 @@
+"""The C and assembly of SMLAD dot products, written out for one tile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from aot.counted import counted
+from aot.ir.types import DType
+from codegen.isa.dsp.dot_tile import DotTile
+
+
+def parts_of(tile: DotTile) -> tuple[DotTile, ...]:
+    """What the tile consists of where one asm statement cannot have all the registers it needs."""
+    if tile.pixels == 1 or (tile.pixels == 2 and tile.is_step_known):
+        return ()
+    first = 2 if tile.is_step_known else 1
+    return (replace(tile, pixels=first), replace(tile, pixels=tile.pixels - first))
+
+
+def dot_text(tile: DotTile) -> str:
+    """The C function: sums in registers, one asm statement per turn of the loop."""
+    parts = parts_of(tile)
+    if not parts:
+        return _function(tile, _loop(tile))
+    either = [
+        "#ifdef __clang__ /* it keeps two registers to itself, and this tile needs them */",
+        *_in_parts(tile, parts),
+        "#else",
+        *_loop_in_asm(tile),
+        "#endif",
+    ]
+    return _function(tile, either)
+
+
+def instructions_of(tile: DotTile) -> int:
+    """That one call puts into the code."""
+    return len(_asm_step(tile).lines) * tile.unroll
+
+
+def _step_macro(tile: DotTile) -> str:
+    return f"{tile.name.upper()}_STEP"
+
+
+def _step_definition(tile: DotTile) -> list[str]:
+    """The assembly of one group of four, to be written out `unroll` times."""
+    *most, last = (f'    "{line}\\n\\t"' for line in _asm_step(tile).lines)
+    return [f"#define {_step_macro(tile)} \\", *(f"{line} \\" for line in most), last]
+
+
+def _steps(tile: DotTile) -> list[str]:
+    """The macro as often as it is unrolled, a few to a line."""
+    names = [_step_macro(tile)] * tile.unroll
+    return [" ".join(names[first : first + 2]) for first in range(0, len(names), 2)]
+
+
+def _function(tile: DotTile, body: list[str]) -> str:
+    params = ", ".join(f"int32_t *sum{i}{j}" for i, j in _sums(tile))
+    numbers = "".join(f", int32_t {name}" for name, _ in tile.numbers)
+    lines = [
+        *(_step_definition(tile) if any(_step_macro(tile) in line for line in body) else []),
+        f"/* {_said(tile)}, four terms at a time; returns the end of the weights. */",
+        f"static inline __attribute__((always_inline)) const {tile.w_dtype.c_name} *{tile.name}(",
+        f"    {params},",
+        f"    const {tile.x_dtype.c_name} *x, const {tile.w_dtype.c_name} *w{numbers})",
+        "{",
+        *body,
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sums(tile: DotTile) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(tile.pixels) for j in range(tile.channels)]
+
+
+def _in_parts(tile: DotTile, parts: tuple[DotTile, ...]) -> list[str]:
+    first = 0
+    lines = []
+    groups = "" if tile.is_straight else ", groups"
+    for part in parts:
+        sums = ", ".join(f"sum{first + i}{j}" for i, j in _sums(part))
+        offset = f" + {_step_text(tile, first)}" if first else ""
+        lines.append(f"    {part.name}({sums}, x{offset}, w{groups});")
+        first += part.pixels
+    return [*lines[:-1], lines[-1].replace("    ", "    return ", 1)]
+
+
+def _step_text(tile: DotTile, pixels: int) -> str:
+    return str(pixels * tile.pixel_step) if tile.is_step_known else "pixel_step"
+
+
+def _locals(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
+    lines = [
+        f"    int32_t {', '.join(f's{i}{j} = *sum{i}{j}' for i, j in _sums(tile))};",
+        f"    int32_t {', '.join(temps)};",
+    ]
+    if _pointer(tile, 1) != "x":
+        lines.append(f"    const {tile.x_dtype.c_name} *{_pointer(tile, 1)} = x + pixel_step;")
+    return lines
+
+
+def _pointer(tile: DotTile, pixel: int) -> str:
+    """The register that a pixel is read by."""
+    return f"x{pixel}" if 0 < pixel < tile.pixels and not tile.is_step_known else "x"
+
+
+def _operands(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
+    sums = ", ".join(f'[s{i}{j}] "+r"(s{i}{j})' for i, j in _sums(tile))
+    pointers = [*dict.fromkeys(_pointer(tile, i) for i in range(tile.pixels)), "w"]
+    moved = ", ".join(f'[{name}] "+r"({name})' for name in pointers)
+    return [f"{sums},", f"{moved},", ", ".join(f'[{t}] "=&r"({t})' for t in temps)]
+
+
+def _results(tile: DotTile) -> list[str]:
+    """The sums, and where the weights of what follows begin."""
+    return [*(f"    *sum{i}{j} = s{i}{j};" for i, j in _sums(tile)), "    return w;"]
+
+
+def _loop(tile: DotTile) -> list[str]:
+    step = _asm_step(tile)
+    asm = _asm(tile, step, _steps(tile), "")
+    if tile.is_straight:
+        return [*_locals(tile, step.temps), *asm, *_results(tile)]
+    return [
+        *_locals(tile, step.temps),
+        f"    const {tile.w_dtype.c_name} *const end = w + groups * {4 * tile.channels};",
+        "    do {",
+        *(f"    {line}" for line in asm),
+        "    } while (w != end);",
+        *_results(tile),
+    ]
+
+
+def _loop_in_asm(tile: DotTile) -> list[str]:
+    """(Nearly) all registers are taken, so the end is compared from memory, in one that is free just then."""
+    step = _asm_step(tile)
+    if tile.is_straight:
+        return [*_locals(tile, step.temps), *_asm(tile, step, _steps(tile), ""), *_results(tile)]
+    again = ['"ldr %[p], %[end]\\n\\t"', '"cmp %[w], %[p]\\n\\t"', '"bne 1b\\n\\t"']
+    lines = ['"1:\\n\\t"', *_steps(tile), *again]
+    return [
+        *_locals(tile, step.temps),
+        f"    const {tile.w_dtype.c_name} *const end = w + groups * {4 * tile.channels};",
+        *_asm(tile, step, lines, '[end] "m"(end)'),
+        *_results(tile),
+    ]
+
+
+def _asm(tile: DotTile, step: _Step, lines: list[str], inputs: str) -> list[str]:
+    first, *rest = _operands(tile, step.temps)
+    return [
+        "    __asm__ volatile(",
+        *(f"        {line}" for line in lines),
+        f"        : {first}",
+        *(f"          {line}" for line in rest),
+        f"        : {inputs}".rstrip(),
+        f'        : "memory"{", " + chr(34) + "cc" + chr(34) if inputs else ""});',
+    ]
+
+
+def _said(tile: DotTile) -> str:
+    channels = counted(tile.channels, "channel")
+    if tile.pixels == 1:
+        return f"Sums of one pixel and {channels}"
+    return f"Sums of {tile.pixels} pixels, {_step_text(tile, 1)} elements apart, and {channels}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    lines: tuple[str, ...]
+    temps: tuple[str, ...]
+
+
+def _asm_step(tile: DotTile) -> _Step:
+    """Widened weights of two channels stay in registers while the pixels pass; a lone pixel stays itself."""
+    return _one_pixel_step(tile) if tile.pixels == 1 else _many_pixels_step(tile)
+
+
+def _one_pixel_step(tile: DotTile) -> _Step:
+    lines = _load_x(tile, 0, "p", "q", last=True)
+    if tile.w_dtype is DType.I16:
+        for j in range(tile.channels):
+            lines += [_LOAD_WIDE.format("a", "b"), *_products(0, j, "a", "b")]
+        return _Step(tuple(lines), ("a", "b", "p", "q"))
+    for j in range(0, tile.channels, 2):
+        pair = min(2, tile.channels - j)
+        lines += _load_w(pair)
+        for channel, word in list(zip(range(j, j + pair), "ab", strict=False)):
+            lines += [
+                f"sxtb16 %[e], %[{word}]",
+                f"sxtb16 %[{word}], %[{word}], ror #8",
+                f"smlad %[s0{channel}], %[p], %[e], %[s0{channel}]",
+                f"smlad %[s0{channel}], %[q], %[{word}], %[s0{channel}]",
+            ]
+    temps = ("a", "b", "e", "p", "q") if tile.channels > 1 else ("a", "e", "p", "q")
+    return _Step(tuple(lines), temps)
+
+
+def _many_pixels_step(tile: DotTile) -> _Step:
+    if tile.w_dtype is DType.I16:
+        return _wide_many_pixels_step(tile)
+    words = "ab"[: tile.channels]
+    even = dict(zip(words, "ef", strict=False))
+    lines = _load_w(tile.channels)
+    for word in words:
+        lines += [f"sxtb16 %[{even[word]}], %[{word}]", f"sxtb16 %[{word}], %[{word}], ror #8"]
+    for i in reversed(range(tile.pixels)):
+        lines += _load_x(tile, i, "p", "q", last=i == 0)
+        for j, word in enumerate(words):
+            lines.append(f"smlad %[s{i}{j}], %[p], %[{even[word]}], %[s{i}{j}]")
+        for j, word in enumerate(words):
+            lines.append(f"smlad %[s{i}{j}], %[q], %[{word}], %[s{i}{j}]")
+    temps = (*words, *even.values(), "p", "q")
+    return _Step(tuple(lines), temps)
+
+
+_LOAD_WIDE = "ldrd %[{}], %[{}], [%[w]], #8"
+
+
+def _products(pixel: int, channel: int, first: str, second: str) -> list[str]:
+    """Four of them: the pairs p and q of a pixel with a channel's."""
+    total = f"%[s{pixel}{channel}]"
+    return [f"smlad {total}, %[p], %[{first}], {total}", f"smlad {total}, %[q], %[{second}], {total}"]
+
+
+def _wide_many_pixels_step(tile: DotTile) -> _Step:
+    """Weights that need no widening: two registers of pairs for each channel."""
+    pairs = (("a", "b"), ("e", "f"))[: tile.channels]
+    lines = [_LOAD_WIDE.format(*pair) for pair in pairs]
+    for i in reversed(range(tile.pixels)):
+        lines += _load_x(tile, i, "p", "q", last=i == 0)
+        for j, pair in enumerate(pairs):
+            lines += _products(i, j, *pair)
+    return _Step(tuple(lines), (*(word for pair in pairs for word in pair), "p", "q"))
+
+
+def _load_w(channels: int) -> list[str]:
+    return ["ldrd %[a], %[b], [%[w]], #8"] if channels == 2 else ["ldr %[a], [%[w]], #4"]
+
+
+def _load_x(tile: DotTile, pixel: int, first: str, second: str, last: bool) -> list[str]:
+    """Four activations of a pixel as two registers of 16-bit pairs; the last load moves the pointer on."""
+    pointer = f"%[{_pointer(tile, pixel)}]"
+    last = last or pointer != "%[x]"  # nobody else reads by it
+    offset = pixel * tile.pixel_step * tile.x_dtype.bytes
+    if tile.x_dtype is DType.I8:
+        address = f"[{pointer}], #4" if last else f"[{pointer}, #{offset}]"
+        return [
+            f"ldr %[{second}], {address}",
+            f"sxtb16 %[{first}], %[{second}]",
+            f"sxtb16 %[{second}], %[{second}], ror #8",
+        ]
+    if tile.x_aligned:
+        return [f"ldrd %[{first}], %[{second}], " + (f"[{pointer}], #8" if last else f"[%[x], #{offset}]")]
+    if last:
+        return [f"ldr %[{second}], [{pointer}, #4]", f"ldr %[{first}], [{pointer}], #8"]
+    return [f"ldr %[{first}], [%[x], #{offset}]", f"ldr %[{second}], [%[x], #{offset + 4}]"]

@@ -1,0 +1,34 @@
+"""Sums of products of real numbers for an FPU: one instruction for product and sum.
+
+It comes after all scheduling, since schedules look for sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aot.ir.types import DType
+from codegen.isa.fpu.vfp import FUSED
+from codegen.kernels.kernel import Kernel
+from codegen.loops.ir import Accumulate, Apply, Binary, For, Load, Proc, Stmt, Store
+
+
+def with_fused_sums(kernel: Kernel) -> Kernel:
+    """The kernel with each sum of a product as one instruction."""
+    parts = kernel.accumulation
+    if parts is not None:
+        parts = replace(parts, start=_fused(parts.start), finish=_fused(parts.finish))
+    return replace(kernel, proc=_fused(kernel.proc), accumulation=parts)
+
+
+def _fused(proc: Proc) -> Proc:
+    return replace(proc, body=tuple(map(_fused_stmt, proc.body)))
+
+
+def _fused_stmt(stmt: Stmt) -> Stmt:
+    match stmt:
+        case For(_, _, body):
+            return replace(stmt, body=tuple(map(_fused_stmt, body)))
+        case Accumulate(place, Binary("*", left, right)) if place.buffer.dtype is DType.F32:
+            return Store(place, Apply(FUSED, (left, right, Load(place))))
+    return stmt

@@ -1,0 +1,36 @@
+"""Convolutions of real numbers in tiles of as many sums as an FPU has registers for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from aot.ops.conv2d import Conv2d
+from codegen.formats import RowFormat
+from codegen.isa.fpu.needs import NEEDS
+from codegen.isa.fpu.schedules.tiles import depthwise_tile, dot_tile
+from codegen.kernels.conditions import NOT_FOR_SIZE, REALS
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.real_sums import conv2d_rows, depthwise_rows, wants_padding
+from codegen.kernels.schedule import Schedule
+
+_FITS = (REALS, NOT_FOR_SIZE)
+
+
+def _conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    channels, _, columns, depth = site.constants[1].shape
+    kernel = conv2d_rows(site, inputs, y)
+    op = site.node.op
+    assert isinstance(op, Conv2d)
+    tile = dot_tile(y.width, channels, depth if op.dilation[1] > 1 else columns * depth)
+    return replace(kernel, sketch=tile, why=f"{tile['column']} pixels x {tile['o']} channels at a time")
+
+
+def _depthwise_conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    rows, columns, _ = site.constants[1].shape
+    kernel = depthwise_rows(site, inputs, y, ("c", "m", "column"))
+    return replace(kernel, sketch=depthwise_tile(y.width, rows, columns))
+
+
+CONV2D = Schedule("fpu", wants_padding, _conv2d, NEEDS, _FITS)
+DEPTHWISE_CONV2D = Schedule("fpu", wants_padding, _depthwise_conv2d, NEEDS, _FITS)

@@ -1,0 +1,45 @@
+"""What the FPU of a Cortex-M does in one instruction and C leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from aot.ir.types import DType
+from codegen.isa.fpu.needs import NEEDS
+from codegen.loops.ir import Function
+
+
+def _fused(a: float, b: float, total: float) -> float:
+    return float(np.float32(float(a) * float(b) + float(total)))
+
+
+FUSED = Function(
+    "real_fused",
+    DType.F32,
+    """\
+/* total + a * b, rounded once: VFMA. */
+static inline float real_fused(float a, float b, float total)
+{
+    return fmaf(a, b, total);
+}
+""",
+    _fused,
+    ("math.h",),
+)
+
+
+def truncation(name: str, compute: Callable[[Any], Any]) -> Function:
+    """f(a) -> an int32_t: VCVT saturates and makes 0 of what is no number, which saves comparing."""
+    definition = f"""\
+/* a without what is behind the point, the nearest that there is; 0 where a is no number. */
+static inline int32_t {name}(float a)
+{{
+    int32_t whole;
+    __asm__("vcvt.s32.f32 %0, %1" : "=t"(whole) : "t"(a));
+    return whole;
+}}
+"""
+    return Function(name, DType.I32, definition, compute, needs=NEEDS)

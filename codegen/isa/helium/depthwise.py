@@ -1,0 +1,276 @@
+"""Helium, depthwise: rows interleaved so that a window lies in sixteen bytes side by side.
+
+In planes the pixels of a channel are side by side, but a window's rows are not. VST4 interleaves up to
+four rows (zeros for those that lack), four bytes to a pixel; then sixteen bytes are four columns of
+the window, and one VMLADAV is one output. Where the window is narrower, the next output needs no load of its
+own: its weights are the same ones, four bytes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.ir.types import DType
+from codegen.isa.helium.dots import END_OF_ASM_LINE
+from codegen.isa.helium.needs import ANY_WORDS, INCLUDES, NEEDS
+from codegen.isa.helium.requantise import (
+    NARROW,
+    VECTOR_OF,
+    WORDS,
+    RequantTile,
+    exact_to_int8,
+    narrowed,
+    rounded,
+    stored,
+    suffix,
+)
+from codegen.isa.plain.requantise import Requant
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    For,
+    Instruction,
+    Role,
+    Store,
+    at,
+    load,
+)
+
+PIXEL = 4  # bytes of a pixel where rows are interleaved: as many rows as there may be
+COLUMNS = 4  # of a window, at most
+CHUNK = 16  # pixels interleaved at a time
+_STORE_REACH = 127  # bytes, of a store of bytes
+READ_AHEAD = PIXEL - 1  # bytes past a channel's weights that are loaded and not used
+_UNROLLED = 6  # outputs of a row so short that its loop would cost more than its code
+
+
+def interleaved_elements(pixels: int) -> int:
+    """Bytes for interleaved pixels: whole chunks are written, and a whole window is read at the last one."""
+    return (-(-pixels // CHUNK) * CHUNK + COLUMNS) * PIXEL
+
+
+def interleave(rows: int, pixels: int) -> Instruction:
+    """lines[4 * i + r] = x[r][i], zeros where there is no row; reads and writes up to a whole chunk."""
+    lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)
+    x = Buffer("x", DType.I8, 0, Role.ROWS, rows)
+    i, r = variable("i"), variable("r")
+    body: tuple[For, ...] = (For("r", rows, (Store(at(lines, i * PIXEL + r), load(x, i, r)),)),)
+    if rows < PIXEL:
+        body += (For("r", PIXEL - rows, (Store(at(lines, i * PIXEL + r + rows), Const(0)),)),)
+    name = f"interleave_{rows}_rows"
+    given = ", ".join(f"{{x[{r}]}}" for r in range(rows))
+    return Instruction(
+        name=f"{name}_of_{pixels}",
+        params=(lines, x),
+        body=(For("i", pixels, body),),
+        call=f"{name}({{lines}}, {given}, {-(-pixels // CHUNK)});",
+        definition=_interleave_definition(name, rows),
+        includes=INCLUDES,
+        needs=NEEDS,
+    )
+
+
+def _interleave_definition(name: str, rows: int) -> str:
+    xs = ", ".join(f"const int8_t *x{r}" for r in range(rows))
+    text = [f"vmov.i32 q{r}, #0" for r in range(rows, PIXEL)]
+    text += ["dls lr, %[chunks]", "1:"]
+    text += [f"vldrb.8 q{r}, [%[x{r}]], #{CHUNK}" for r in range(rows)]
+    text += [
+        f"vst4{part}.8 {{q0, q1, q2, q3}}, [%[lines]]{'!' if part == PIXEL - 1 else ''}"
+        for part in range(PIXEL)
+    ]
+    text += ["le lr, 1b"]
+    pointers = ", ".join(f'[x{r}] "+r"(x{r})' for r in range(rows))
+    lines = [
+        "/* Rows side by side, four bytes to a pixel, sixteen pixels at a time. */",
+        f"static inline void {name}(int8_t *lines, {xs}, int32_t chunks)",
+        "{",
+        "    __asm__ volatile(",
+        *(f'        "{line}\\n\\t"' for line in text),
+        f'        : [lines] "+r"(lines), {pointers}',
+        '        : [chunks] "r"(chunks)',
+        '        : "q0", "q1", "q2", "q3", "lr", "memory");',
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseRows:
+    """A row of outputs of up to four channels."""
+
+    channels: int
+    rows: int
+    columns: int
+    stride: int
+    outputs: int
+    pitch: int  # pixels from one channel to the next
+    y_step: int  # bytes from one output to the next
+    y_channel_step: int
+    is_general: bool = False  # one function for any number of outputs and any way from one to the next
+
+    @property
+    def name(self) -> str:
+        shape = f"{self.rows}x{self.columns}_stride_{self.stride}"
+        if self.is_general:
+            apart = f"_by_{self.y_channel_step}" if self.y_channel_step != 1 else ""
+            return f"depthwise_{shape}_{self.channels}{apart}"
+        by = f"{self.y_step}" if self.y_channel_step == 1 else f"{self.y_step}_and_{self.y_channel_step}"
+        planes = f"_of_planes_{self.pitch}" if self.channels > 1 else ""
+        return f"depthwise_{shape}_{self.channels}x{self.outputs}{planes}_by_{by}"
+
+    @property
+    def numbers(self) -> tuple[tuple[str, int], ...]:
+        """What a call tells its function."""
+        if not self.is_general:
+            return ()
+        pitch = (("pitch", self.pitch * PIXEL),) if self.channels > 1 else ()
+        return (("outputs", self.outputs), ("y_step", self.y_step), *pitch)
+
+    def plane(self, channel: int) -> str:
+        """C of where a channel begins."""
+        if channel == 0:
+            return "lines"
+        apart = f"{channel} * pitch" if self.is_general else str(channel * self.pitch * PIXEL)
+        return f"lines + {apart}"
+
+
+def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
+    """y[j][i] = to_int8(start[j] + sum over t, r of pixel(j * pitch + i * stride + t)[r] * w[j][t][r])."""
+    y = Buffer("y", DType.I8, 0, Role.OUTPUT)
+    lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)
+    w = Buffer("w", DType.I8, 0, Role.CONSTANT)
+    start, scale, right = (
+        Buffer(n, DType.I32, tile.channels, Role.VECTOR) for n in ("start", "scale", "right")
+    )
+    total = Buffer("total", DType.I32, 1, Role.LOCAL)
+    j, i, t, r = (variable(v) for v in ("j", "i", "t", "r"))
+    pixel = j * tile.pitch + i * tile.stride + t
+    weight = j * (tile.columns * tile.rows) + t * tile.rows + r
+    product = Binary("*", load(lines, pixel * PIXEL + r), load(w, weight))
+    stored = Apply(
+        exact_to_int8(requant).store,
+        (Binary("+", load(total), load(start, j)), load(scale, j), load(right, j)),
+    )
+    output = (
+        Declare(total),
+        Store(at(total), Const(0)),
+        For("t", tile.columns, (For("r", tile.rows, (Accumulate(at(total), product),)),)),
+        Store(at(y, i * tile.y_step + j * tile.y_channel_step), stored),
+    )
+    name = f"{tile.name}_{suffix(requant)}"
+    told = "".join(f", {{{number}}}" for number, _ in tile.numbers)
+    return Instruction(
+        name=name,
+        params=(y, lines, w, start, scale, right),
+        body=(For("j", tile.channels, (For("i", tile.outputs, output),)),),
+        call=f"{name}({{y}}, {{lines}}, {{w}}, {{start}}, {{scale}}, {{right}}{told});",
+        definition=_definition(name, tile, requant),
+        numbers=tile.numbers,
+        includes=INCLUDES,
+        needs=ANY_WORDS,
+        machine_instructions=_definition(name, tile, requant).count(END_OF_ASM_LINE) * 2,
+        calls=(VECTOR_OF, NARROW, rounded(requant)),
+    )
+
+
+def _definition(name: str, tile: DepthwiseRows, r: Requant) -> str:
+    unrolled = tile.outputs <= _UNROLLED and not tile.is_general
+    every = range(tile.channels)
+    numbers = "".join(f", int32_t {number}" for number, _ in tile.numbers)
+    count = "So many" if tile.is_general else tile.outputs
+    lines = [
+        f"/* {count} outputs of {tile.channels} channels, a lane for each channel. */",
+        # Inside another function's loops compilers spill its vectors, which take all registers.
+        f"static __attribute__((noinline)) void {name}(",
+        "    int8_t *y, const int8_t *lines, const int8_t *w,",
+        f"    int32x4_t start, int32x4_t scale, int32x4_t right{numbers})",
+        "{",
+        "    const int32x4_t shift = vnegq_s32(right);",
+        f"    int8x16_t {', '.join(f'taps{j}' for j in every)};",
+        *(f"    const int8_t *x{j} = {tile.plane(j)};" for j in every),
+        *_load_weights(tile),
+    ]
+    if unrolled:
+        lines += ["    {", *_output(tile, r), "    }"] * tile.outputs
+    else:
+        lines += [
+            f"    for (int32_t i = 0; i < {'outputs' if tile.is_general else tile.outputs}; ++i) {{",
+            *_output(tile, r),
+            "    }",
+        ]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _load_weights(tile: DepthwiseRows) -> list[str]:
+    """A column of weights in each lane; what a load has too much meets a zero."""
+    names = "abcd"[: tile.columns]
+    lanes = [f"%[{n}]" for n in names] + ["%[zero]"] * (COLUMNS - tile.columns)
+    text = []
+    for j in range(tile.channels):
+        begin = j * tile.columns * tile.rows
+        text += [f"ldr %[{n}], [%[w], #{begin + t * tile.rows}]" for t, n in enumerate(names)]
+        text += [f"vmov %q[taps{j}][2], %q[taps{j}][0], {lanes[0]}, {lanes[2]}"]
+        text += [f"vmov %q[taps{j}][3], %q[taps{j}][1], {lanes[1]}, {lanes[3]}"]
+    taps = ", ".join(f'[taps{j}] "=&w"(taps{j})' for j in range(tile.channels))
+    temporary = ", ".join(f'[{n}] "=&r"({n})' for n in names)
+    return [
+        "    {",
+        f"        int32_t {', '.join(names)};",
+        "        __asm__ volatile(",
+        *(f'            "{line}\\n\\t"' for line in text),
+        f"            : {taps}, {temporary}",
+        '            : [w] "r"(w), [zero] "r"(0)',
+        '            : "memory");',
+        "    }",
+    ]
+
+
+def _output(tile: DepthwiseRows, r: Requant) -> list[str]:
+    """One output of each channel."""
+    every = range(tile.channels)
+    text = []
+    for j in every:
+        text += [
+            f"vldrb.8 %q[x], [%[x{j}]], #{tile.stride * PIXEL}",
+            f"vmladav.s8 %[s{j}], %q[x], %q[taps{j}]",
+        ]
+    sums = ", ".join(f"s{min(j, tile.channels - 1)}" for j in range(WORDS))
+    one = RequantTile(1, tile.channels, tile.y_step, tile.y_channel_step)
+    y_step = "y_step" if tile.is_general else tile.y_step
+    moves_on = _moves_on(one) and not tile.is_general
+    lines = [
+        f"int32_t {', '.join(f's{j}' for j in every)};",
+        "int8x16_t x;",
+        "__asm__ volatile(",
+        *(f'    "{line}\\n\\t"' for line in text),
+        f"    : {', '.join(f'[s{j}] {chr(34)}=&Te{chr(34)}(s{j})' for j in every)},",
+        f'      {", ".join(f"[x{j}] {chr(34)}+r{chr(34)}(x{j})" for j in every)}, [x] "=&w"(x)',
+        f"    : {', '.join(f'[taps{j}] {chr(34)}w{chr(34)}(taps{j})' for j in every)}",
+        '    : "memory");',
+        f"const int32x4_t v0 = {rounded(r).name}(vaddq_s32(vector_of({sums}), start), scale, shift);",
+        *(
+            line.strip()
+            for line in (_stored_on(one, r) if moves_on else [*stored(one, r), f"y += {y_step};"])
+        ),
+    ]
+    return [f"        {line}" for line in lines]
+
+
+def _moves_on(one: RequantTile) -> bool:
+    """Whether one instruction stores four channels and moves the pointer to the next pixel."""
+    return one.channels == WORDS and one.channel_step == 1 and one.pixel_step <= _STORE_REACH
+
+
+def _stored_on(one: RequantTile, r: Requant) -> list[str]:
+    store = f'"vstrb.32 %q[bytes], [%[y]], #{one.pixel_step}"'
+    return [
+        "int16x8_t halves = narrow_words(v0);",
+        *narrowed(r, "halves"),
+        f'__asm__ volatile({store} : [y] "+l"(y) : [bytes] "w"(bytes) : "memory");',
+    ]

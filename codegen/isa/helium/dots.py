@@ -1,0 +1,275 @@
+"""Helium: VMLADAVA adds sixteen products of bytes to a sum in a core register.
+
+A tile of sums of some pixels and channels walks along the kernel's rows: the pixels' sixteen bytes stay
+in vector registers while the channels' weights stream by. Sums want even core registers, which compilers
+assign badly; the inner steps are therefore inline assembly. What is left of a row after whole
+sixteens is loaded with its lanes past the end as zeros, so neither weights nor activations are padded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.counted import counted
+from aot.ir.types import DType
+from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import Accumulate, Binary, Buffer, Const, For, Instruction, Role, Stmt, Store, at, load
+
+LANES = 16
+READ_AHEAD = LANES - 1  # bytes past the last weight that are loaded; in the pixels those lanes are zero
+END_OF_ASM_LINE = r'\n\t"'  # as it stands in a definition
+_WORD_REACH, _BYTE_REACH = 508, 127  # largest offsets of vector loads
+_UNROLLED = 4  # steps per turn of a loop
+_ODD_REGISTERS = 5  # that sums cannot take, one left to the compiler
+_STRAIGHT = 8  # steps of a row without a loop
+
+
+@dataclass(frozen=True, slots=True)
+class DotTile:
+    """Sums of `pixels` by `channels` over a whole window: kernel rows of taps of `length` bytes each."""
+
+    pixels: int  # 1 or 2
+    channels: int  # 1 to 4; up to 8 for a lone pixel
+    kernel_rows: int
+    taps: int
+    length: int
+    x_step: int  # bytes from one pixel's window to the next
+    tap_step: int
+    x_aligned: bool  # every window begins at a multiple of four bytes
+
+    @property
+    def steps(self) -> int:
+        return self.length // LANES
+
+    @property
+    def rest(self) -> int:
+        return self.length % LANES
+
+    @property
+    def name(self) -> str:
+        taps = f"_{self.taps}_taps_{self.tap_step}" if self.taps > 1 else ""
+        step = f"_step_{self.x_step}" if self.pixels > 1 else ""
+        rows = f"{self.kernel_rows}_rows_of_{self.length}"
+        return f"dot_{self.pixels}x{self.channels}_{rows}{taps}{step}{'' if self.x_aligned else '_unaligned'}"
+
+    @property
+    def sums(self) -> list[tuple[int, int]]:
+        return [(i, j) for i in range(self.pixels) for j in range(self.channels)]
+
+
+def dot(tile: DotTile) -> Instruction:
+    """sums[i][j] = sum over the window of x * w; `w` holds whole steps, `rest` what is left of each tap."""
+    sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
+    x = Buffer("x", DType.I8, 0, Role.ROWS, tile.kernel_rows)
+    w = Buffer("w", DType.I8, 0, Role.CONSTANT)
+    rest = Buffer("rest", DType.I8, 0, Role.CONSTANT)
+    weights = ((w,) if tile.steps else ()) + ((rest,) if tile.rest else ())
+    arguments = [f"&{{sums[{i}]}}" for i in range(sums.elements)]
+    arguments += [f"{{x[{r}]}}" for r in range(tile.kernel_rows)]
+    arguments += [f"{{{b.name}}}" for b in weights]
+    return Instruction(
+        name=tile.name,
+        params=(sums, x, *weights),
+        body=_meaning(tile, sums, x, w, rest),
+        call=f"{tile.name}({', '.join(arguments)});",
+        definition=_definition(tile),
+        includes=INCLUDES,
+        needs=NEEDS,
+        machine_instructions=_definition(tile).count(END_OF_ASM_LINE),
+    )
+
+
+def _meaning(tile: DotTile, sums: Buffer, x: Buffer, w: Buffer, rest: Buffer) -> tuple[Stmt, ...]:
+    i, j, r, t, n, lane = (variable(v) for v in ("i", "j", "r", "t", "n", "lane"))
+    total = at(sums, i * tile.channels + j)
+    tap = r * tile.taps + t
+    begin = i * tile.x_step + t * tile.tap_step
+
+    def product(k: Affine, weights: Buffer, place: Affine) -> Accumulate:
+        return Accumulate(total, Binary("*", load(x, begin + k, r), load(weights, place)))
+
+    whole = ((tap * tile.steps + n) * tile.channels + j) * LANES + lane
+    left = (tap * tile.channels + j) * tile.rest + lane
+    inner: tuple[Stmt, ...] = ()
+    if tile.steps:
+        inner += (For("n", tile.steps, (For("lane", LANES, (product(n * LANES + lane, w, whole),)),)),)
+    if tile.rest:
+        inner += (For("lane", tile.rest, (product(lane + tile.steps * LANES, rest, left),)),)
+    window = For("r", tile.kernel_rows, (For("t", tile.taps, inner),))
+    return (For("i", tile.pixels, (For("j", tile.channels, (Store(total, Const(0)), window)),)),)
+
+
+def _definition(tile: DotTile) -> str:
+    params = [f"int32_t *sum{i}{j}" for i, j in tile.sums]
+    rows = [f"const int8_t *x{r}" for r in range(tile.kernel_rows)]
+    weights = (["const int8_t *w"] if tile.steps else []) + (["const int8_t *rest"] if tile.rest else [])
+    lines = [
+        f"/* Sums of {_said(tile)}, sixteen products at a time. */",
+        f"static inline __attribute__((always_inline)) void {tile.name}(",
+        f"    {', '.join(params)},",
+        f"    {', '.join([*rows, *weights])})",
+        "{",
+        "#ifdef __clang__ /* assigns even registers well, and has no name for the predicate's */",
+        *_in_intrinsics(tile),
+        "#else",
+        f"    int32_t {', '.join(f's{i}{j}' for i, j in tile.sums)};",
+        *_window(tile),
+        "#endif",
+        *(f"    *sum{i}{j} = s{i}{j};" for i, j in tile.sums),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _in_intrinsics(tile: DotTile) -> list[str]:
+    lines = [f"    int32_t {', '.join(f's{i}{j} = 0' for i, j in tile.sums)};"]
+    for tap in _taps(tile):
+        lines += ["    {", f"        const int8_t *x = {tap};"]
+        if tile.steps:
+            lines += [f"        for (int32_t n = 0; n < {tile.steps}; ++n) {{"]
+            lines += _step_in_intrinsics(tile, "vldrbq_s8({})", "w", LANES)
+            lines += [f"            x += {LANES};", "        }"]
+        if tile.rest:
+            lines += [f"        const mve_pred16_t valid = vctp8q({tile.rest});"]
+            lines += _step_in_intrinsics(tile, "vldrbq_z_s8({}, valid)", "rest", tile.rest)
+        lines.append("    }")
+    return lines
+
+
+def _step_in_intrinsics(tile: DotTile, loaded: str, weights: str, length: int) -> list[str]:
+    pixels = [
+        f"const int8x16_t q{i} = {loaded.format(f'x + {i * tile.x_step}')};" for i in range(tile.pixels)
+    ]
+    sums = [
+        f"s{i}{j} = vmladavaq_s8(s{i}{j}, q{i}, vldrbq_s8({weights} + {j * length}));"
+        for j in range(tile.channels)
+        for i in range(tile.pixels)
+    ]
+    return [f"            {line}" for line in (*pixels, *sums, f"{weights} += {tile.channels * length};")]
+
+
+def _said(tile: DotTile) -> str:
+    channels = counted(tile.channels, "channel")
+    if tile.pixels == 1:
+        return f"one pixel and {channels}"
+    return f"{tile.pixels} pixels, {tile.x_step} bytes apart, and {channels}"
+
+
+def _window(tile: DotTile) -> list[str]:
+    """One asm statement for the whole window; pointers to its taps lie on the stack where they are many."""
+    pointers = [f"p{n}" for n in range(len(_taps(tile)))] if _in_registers(tile) else ["p"]
+    text = [line for n in range(len(_taps(tile))) for line in _tap(tile, n)]
+    if tile.rest:
+        count = "count" if _counts(tile) else "s00"  # which is not a sum yet
+        text = [f"mov %[{count}], #{tile.rest}", f"vctp.8 %[{count}]", *text]
+    moved = pointers if _in_registers(tile) else ["tap"]
+    moved = [*moved, *(["w"] if tile.steps else []), *(["rest"] if tile.rest else [])]
+    temporary = [*([] if _in_registers(tile) else ["p"]), *(["next"] if _is_far(tile) else [])]
+    temporary += ["count"] if _counts(tile) else []
+    sums = ", ".join(f'[s{i}{j}] "=&Te"(s{i}{j})' for i, j in tile.sums)
+    clobbered = ["q0", "q1", "q2", "q3", *(["p0"] if tile.rest else []), "memory", "cc"]
+    return [
+        *_declared(tile),
+        *(f"    int32_t {n};" for n in temporary),
+        "    __asm__ volatile(",
+        *(f'        "{line}\\n\\t"' for line in text),
+        f"        : {sums},",
+        "          "
+        + ", ".join([*(f'[{n}] "+r"({n})' for n in moved), *(f'[{n}] "=&r"({n})' for n in temporary)]),
+        "        :",
+        f"        : {', '.join(chr(34) + name + chr(34) for name in clobbered)});",
+    ]
+
+
+def _taps(tile: DotTile) -> list[str]:
+    """Where each tap of the first pixel's window begins."""
+    every = [(r, t * tile.tap_step) for r in range(tile.kernel_rows) for t in range(tile.taps)]
+    return [f"x{r} + {offset}" if offset else f"x{r}" for r, offset in every]
+
+
+def _declared(tile: DotTile) -> list[str]:
+    taps = _taps(tile)
+    if _in_registers(tile):
+        return [f"    const int8_t *p{n} = {tap};" for n, tap in enumerate(taps)]
+    return [
+        f"    const int8_t *const taps[{len(taps)}] = {{{', '.join(taps)}}};",
+        "    const int8_t *const *tap = taps;",
+    ]
+
+
+def _in_registers(tile: DotTile) -> bool:
+    """With a rest the compiler needs one more, for where its weights begin."""
+    others = (tile.steps > 0) + 2 * (tile.rest > 0) + _is_far(tile) + (_turns(tile) > 0)
+    return len(_taps(tile)) + others <= _ODD_REGISTERS
+
+
+def _counts(tile: DotTile) -> bool:
+    """Whether a register is there for counting only."""
+    return _turns(tile) > 0 or (tile.rest > 0 and len(_taps(tile)) == 1)
+
+
+def _tap(tile: DotTile, number: int) -> list[str]:
+    pointer = f"p{number}" if _in_registers(tile) else "p"
+    lines = [] if _in_registers(tile) else ["ldr %[p], [%[tap]], #4"]
+    if _is_far(tile):
+        lines.append(f"add %[next], %[{pointer}], #{tile.x_step}")
+    if tile.steps:
+        lines += _whole_steps(tile, pointer, sets=number == 0)
+    if tile.rest:
+        lines += _rest_step(tile, pointer, sets=number == 0 and not tile.steps)
+    return lines
+
+
+def _turns(tile: DotTile) -> int:
+    return 0 if tile.steps <= _STRAIGHT else (tile.steps - 1) // _UNROLLED
+
+
+def _whole_steps(tile: DotTile, pointer: str, sets: bool) -> list[str]:
+    """The first steps one by one, the others in a loop; the very first sets the sums."""
+    turns = _turns(tile)
+    lines = []
+    for n in range(tile.steps - turns * _UNROLLED):
+        lines += _step(tile, pointer, sets and n == 0)
+    if turns:
+        loop = _step(tile, pointer, sets=False) * _UNROLLED
+        lines += [f"mov %[count], #{turns}", "1:", *loop, "subs %[count], #1", "bne 1b"]
+    return lines
+
+
+def _step(tile: DotTile, pointer: str, sets: bool) -> list[str]:
+    lines = [_load_x(tile, pointer, i, LANES) for i in reversed(range(tile.pixels))]
+    for j in range(tile.channels):
+        lines += [f"vldrb.8 q{2 + j % 2}, [%[w]], #{LANES}", *_products(tile, j, sets)]
+    return lines
+
+
+def _rest_step(tile: DotTile, pointer: str, sets: bool) -> list[str]:
+    """What is past the tap's end counts as zero in the pixels, so it may be anything in the weights."""
+    then = "t" * (tile.pixels - 1)
+    lines = [f"vpst{then}"]
+    lines += [_load_x(tile, pointer, i, 0).replace("vldrb", "vldrbt") for i in reversed(range(tile.pixels))]
+    for j in range(tile.channels):
+        lines += [f"vldrb.8 q{2 + j % 2}, [%[rest]], #{tile.rest}", *_products(tile, j, sets)]
+    return lines
+
+
+def _products(tile: DotTile, j: int, sets: bool) -> list[str]:
+    name = "vmladav.s8" if sets else "vmladava.s8"
+    return [f"{name} %[s{i}{j}], q{i}, q{2 + j % 2}" for i in range(tile.pixels)]
+
+
+def _load_x(tile: DotTile, pointer: str, pixel: int, advance: int) -> str:
+    """Pixel 0 is loaded last and moves the pointer on; a neighbour out of reach has a pointer of its own."""
+    name = "vldrw.32" if tile.x_aligned and advance else "vldrb.8"
+    after = f", #{advance}" if advance else ""
+    if pixel == 0:
+        return f"{name} q0, [%[{pointer}]]{after}"
+    if _is_far(tile):
+        return f"{name} q{pixel}, [%[next]]{after}"
+    return f"{name} q{pixel}, [%[{pointer}], #{tile.x_step}]"
+
+
+def _is_far(tile: DotTile) -> bool:
+    words_only = tile.x_aligned and not tile.rest
+    return tile.pixels > 1 and tile.x_step > (_WORD_REACH if words_only else _BYTE_REACH)

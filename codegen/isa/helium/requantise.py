@@ -1,0 +1,216 @@
+"""Helium: requantisation of four or eight sums at once, a lane for each channel.
+
+VQRDMULH is exactly the reference's first rounding, round(sum * mult / 2**31) half up. VRSHL rounds half
+up as well where the reference rounds half away from zero: one is taken from negative values
+first, unless the clamp cuts off everything below the zero point anyway. Narrowing saturates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from aot.ir.types import DType
+from aot.ops.rounding import RequantRounding
+from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.isa.plain.requantise import Requant, ToInt8, to_int8
+from codegen.isa.plain.scalar_math import PORTABLE
+from codegen.loops.affine import variable
+from codegen.loops.ir import Apply, Binary, Buffer, For, Instruction, Role, Store, at, load
+
+WORDS = 4  # lanes of 32 bits
+
+
+def is_vectorised(requant: Requant) -> bool:
+    """Rounding once takes 64 bits, which lanes do not have."""
+    return requant.rounding is RequantRounding.DOUBLE
+
+
+def exact_to_int8(requant: Requant) -> ToInt8:
+    """The reference's arithmetic as one scalar function of (sum, mult, right)."""
+    return to_int8(replace(requant, sum_fits_30_bits=False, math=PORTABLE))
+
+
+def load_channels(count: int, dtype: DType) -> Instruction:
+    """lanes[i] = table[i]: a constant of `count` channels, one in each lane."""
+    lanes = Buffer("lanes", DType.I32, count, Role.VECTOR)
+    table = Buffer("table", dtype, 0, Role.CONSTANT)
+    name = {DType.I32: "vldrwq", DType.I8: "vldrbq"}[dtype]
+    call = f"{name}_s32({{table}})" if count == WORDS else f"{name}_z_s32({{table}}, vctp32q({count}))"
+    body = For("i", count, (Store(at(lanes, variable("i")), load(table, variable("i"))),))
+    return Instruction(
+        f"load_{count}_{dtype.value}",
+        (lanes, table),
+        (body,),
+        f"{{lanes}} = {call};",
+        "",
+        INCLUDES,
+        needs=NEEDS,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RequantTile:
+    pixels: int  # 1 or 2
+    channels: int  # up to 4
+    pixel_step: int  # bytes of the output
+    channel_step: int
+
+    @property
+    def name(self) -> str:
+        pixels = f"_step_{self.pixel_step}" if self.pixels > 1 else ""
+        channels = f"_by_{self.channel_step}" if self.channel_step > 1 and self.channels > 1 else ""
+        return f"requantise_{self.pixels}x{self.channels}{pixels}{channels}"
+
+
+def requantise_tile(tile: RequantTile, requant: Requant) -> Instruction:
+    """y[i][j] = to_int8(sums[i][j] + start[j], scale[j], right[j])."""
+    y = Buffer("y", DType.I8, 0, Role.OUTPUT)
+    sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
+    start, scale, right = (
+        Buffer(n, DType.I32, tile.channels, Role.VECTOR) for n in ("start", "scale", "right")
+    )
+    i, j = variable("i"), variable("j")
+    total = Binary("+", load(sums, i * tile.channels + j), load(start, j))
+    stored = Apply(exact_to_int8(requant).store, (total, load(scale, j), load(right, j)))
+    place = at(y, i * tile.pixel_step + j * tile.channel_step)
+    name = f"{tile.name}_{suffix(requant)}"
+    given = ", ".join(f"{{sums[{n}]}}" for n in range(sums.elements))
+    return Instruction(
+        name=name,
+        params=(y, sums, start, scale, right),
+        body=(For("i", tile.pixels, (For("j", tile.channels, (Store(place, stored),)),)),),
+        call=f"{name}({{y}}, {given}, {{start}}, {{scale}}, {{right}});",
+        definition=_tile_definition(name, tile, requant),
+        includes=INCLUDES,
+        needs=NEEDS,
+        calls=(VECTOR_OF, NARROW, rounded(requant)),
+    )
+
+
+def _shared(name: str, definition: str) -> Instruction:
+    """C that instructions share. It stands in no nest, so it needs no meaning of its own."""
+    return Instruction(name, (), (), "", definition, INCLUDES, needs=NEEDS)
+
+
+VECTOR_OF = _shared(
+    "vector_of",
+    """\
+static inline __attribute__((always_inline)) int32x4_t vector_of(int32_t a, int32_t b, int32_t c, int32_t d)
+{
+    int32x4_t v;
+    __asm__("vmov %q0[2], %q0[0], %1, %2" : "=w"(v) : "r"(a), "r"(c));
+    __asm__("vmov %q0[3], %q0[1], %1, %2" : "+w"(v) : "r"(b), "r"(d));
+    return v;
+}
+""",
+)
+NARROW = _shared(
+    "narrow",
+    """\
+/* Saturated to half the width, in even places; in place, for which compilers make a copy first. */
+static inline __attribute__((always_inline)) int16x8_t narrow_words(int32x4_t v)
+{
+    __asm__("vqmovnb.s32 %q0, %q0" : "+w"(v));
+    return vreinterpretq_s16_s32(v);
+}
+
+static inline __attribute__((always_inline)) int8x16_t narrow_halves(int16x8_t v)
+{
+    __asm__("vqmovnb.s16 %q0, %q0" : "+w"(v));
+    return vreinterpretq_s8_s16(v);
+}
+""",
+)
+
+
+def suffix(r: Requant) -> str:
+    clamp = "" if (r.low, r.high) == (-128, 127) else f"_{_word(r.low)}_{_word(r.high)}"
+    sign = "_signed" if _sign_matters(r) else ""
+    return f"zero_{_word(r.zero_point)}{clamp}{sign}{'' if r.rights[0] >= 1 else '_any_shift'}"
+
+
+def _word(value: int) -> str:
+    return f"m{-value}" if value < 0 else str(value)
+
+
+def _sign_matters(r: Requant) -> bool:
+    return r.low < r.zero_point
+
+
+def rounded(r: Requant) -> Instruction:
+    """v * scale / 2**31 / 2**-shift in every lane."""
+    any_shift, signed = r.rights[0] < 1, _sign_matters(r)
+    name = "rounded" + ("_signed" if signed else "") + ("_any_shift" if any_shift else "")
+    lines = [
+        "/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does. */",
+        f"static inline __attribute__((always_inline)) int32x4_t {name}(",
+        "    int32x4_t v, int32x4_t scale, int32x4_t shift)",
+        "{",
+    ]
+    if any_shift:
+        lines += [
+            "    const int32x4_t zero = vdupq_n_s32(0);",
+            "    v = vshlq_s32(v, vmaxq_s32(shift, zero));",
+            "    shift = vminq_s32(shift, zero);",
+        ]
+    lines.append("    v = vqrdmulhq_s32(v, scale);")
+    if signed:
+        negative = "vandq_s32(v, shift)" if any_shift else "v"
+        lines.append(f"    v = vaddq_s32(v, vshrq_n_s32({negative}, 31));")
+    lines += ["    return vrshlq_s32(v, shift);", "}"]
+    return _shared(name, "\n".join(lines) + "\n")
+
+
+def narrowed(r: Requant, halves: str) -> list[str]:
+    """C that adds the zero point to `halves`, an int16x8_t, and makes `bytes` of them, in even places."""
+    lines = [f"    {halves} = vqaddq_n_s16({halves}, {r.zero_point});"] if r.zero_point else []
+    if r.low > -128:
+        lines.append(f"    {halves} = vmaxq_s16({halves}, vdupq_n_s16({r.low}));")
+    if r.high < 127:
+        lines.append(f"    {halves} = vminq_s16({halves}, vdupq_n_s16({r.high}));")
+    lines.append(f"    const int8x16_t bytes = narrow_halves({halves});")
+    return lines
+
+
+def _tile_definition(name: str, tile: RequantTile, r: Requant) -> str:
+    sums = [f"s{i}{j}" for i in range(tile.pixels) for j in range(tile.channels)]
+    lines = [
+        f"/* Sums of {tile.pixels} x {tile.channels} pixels and channels as int8, a channel to a lane. */",
+        f"static inline __attribute__((always_inline)) void {name}(",
+        f"    int8_t *y, {', '.join(f'int32_t {s}' for s in sums)},",
+        "    int32x4_t start, int32x4_t scale, int32x4_t right)",
+        "{",
+        "    const int32x4_t shift = vnegq_s32(right);",
+    ]
+    for i in range(tile.pixels):
+        own = sums[i * tile.channels : (i + 1) * tile.channels]
+        four = ", ".join([*own, *([own[-1]] * (WORDS - tile.channels))])
+        v = f"vaddq_s32(vector_of({four}), start)"
+        lines.append(f"    const int32x4_t v{i} = {rounded(r).name}({v}, scale, shift);")
+    return "\n".join([*lines, *stored(tile, r), "}"]) + "\n"
+
+
+def stored(tile: RequantTile, r: Requant) -> list[str]:
+    """C that narrows v0, and v1 where there are two pixels, and stores them at y."""
+    lines = ["    int16x8_t halves = narrow_words(v0);"]
+    if tile.pixels == 2:
+        lines.append("    halves = vqmovntq_s32(halves, v1);")
+    return [*lines, *narrowed(r, "halves"), f"    {_store(tile)}"]
+
+
+def _store(tile: RequantTile) -> str:
+    if tile.pixels == 1 and (tile.channel_step == 1 or tile.channels == 1):
+        return _masked("vstrbq{p}_s32(y, vreinterpretq_s32_s8(bytes){mask});", tile, 32)
+    offsets = [i * tile.pixel_step + j * tile.channel_step for j in range(WORDS) for i in range(tile.pixels)]
+    lane = 32 // tile.pixels
+    name = f"vstrbq_scatter_offset{{p}}_s{lane}"
+    return f"const uint{lane}x{len(offsets)}_t places = {{{', '.join(map(str, offsets))}}};\n    " + _masked(
+        f"{name}(y, places, vreinterpretq_s{lane}_s8(bytes){{mask}});", tile, lane
+    )
+
+
+def _masked(text: str, tile: RequantTile, lane: int) -> str:
+    """Lanes past the last channel are not stored."""
+    if tile.channels == WORDS:
+        return text.replace("{p}", "").replace("{mask}", "")
+    return text.replace("{p}", "_p").replace("{mask}", f", vctp{lane}q({tile.channels * tile.pixels})")

@@ -1,0 +1,11 @@
+"""dense on Helium: a vector of bytes in place."""
+
+from __future__ import annotations
+
+from codegen.isa.helium.needs import NEEDS
+from codegen.isa.helium.schedules.dot_product import helium_dot
+from codegen.kernels.conditions import BYTES
+from codegen.kernels.dense import dense_schedule
+from codegen.kernels.dot_product import stored_bytes
+
+DENSE = dense_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES,))

@@ -1,0 +1,215 @@
+"""depthwise_conv2d on Helium: rows of planes interleaved, then every output one multiplication of vectors.
+
+for blocks of channels:
+    interleave their pixels of the kernel's rows
+    for channels: one row of outputs, requantised eight at a time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from aot.ops.op import given
+from aot.target import Optimize
+from codegen.formats import Order, RowFormat, Want
+from codegen.isa.helium.depthwise import (
+    CHUNK,
+    COLUMNS,
+    PIXEL,
+    READ_AHEAD,
+    depthwise_rows,
+    interleave,
+    interleaved_elements,
+)
+from codegen.isa.helium.depthwise import DepthwiseRows as RowsTile
+from codegen.isa.helium.needs import ANY_WORDS
+from codegen.isa.helium.requantise import exact_to_int8, is_vectorised, load_channels
+from codegen.kernels.conditions import BYTES
+from codegen.kernels.depthwise_blocks import op_of
+from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.requantised import ChannelConstants, Requantised, channel_constants
+from codegen.kernels.schedule import Condition, Schedule, Wants
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    For,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+from codegen.loops.schedule import privatize
+from codegen.loops.tensorize import tensorize
+
+_PIXELS = 256  # interleaved at a time, on the stack
+_QUAD = 4  # channels whose outputs are requantised together
+
+
+def _is_small(site: Site) -> bool:
+    rows, columns, _ = site.constants[1].shape
+    return rows <= PIXEL and columns <= COLUMNS and op_of(site).dilation[1] == 1
+
+
+def _wants(site: Site) -> Wants:
+    (top, bottom), (left, right) = op_of(site).padding
+    return (Want(Order.PLANES, 1, left, right, top, bottom, slack=CHUNK - 1),)
+
+
+def _packed_weights(w: Array) -> Array:
+    """[channel][column][row], so that a column of up to four is one word."""
+    return np.append(w.transpose(2, 1, 0).reshape(-1), np.zeros(READ_AHEAD, np.int8))
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Where the elements of one row lie."""
+
+    rows: int
+    columns: int
+    stride: int
+    channels: int
+    x: RowFormat
+    y: RowFormat
+    first: int  # pixel of a plane that output 0's window begins at
+
+    @property
+    def extent(self) -> int:
+        return (self.y.width - 1) * self.stride + self.columns
+
+    def pixels(self, channels: int) -> int:
+        """From the first channel's first window to the last one's end."""
+        return (channels - 1) * self.x.c_step + self.extent
+
+
+def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
+    op, (rows, columns, channels) = op_of(site), site.constants[1].shape
+    shape = _Shape(rows, columns, op.stride[1], channels, x, y, x.left - op.padding[1][0])
+    per_block = _channels_per_block(shape)
+    whole, rest = divmod(channels, per_block)
+    proc = _nest(shape, tail, per_block)
+    blocks = [n for n in (per_block if whole else 0, rest) if n]
+    proc = tensorize(proc, "pixel", [interleave(rows, shape.pixels(n)) for n in blocks])
+    if not is_vectorised(tail.requant):
+        return proc
+    proc = privatize(proc, ("start", "scale", "shift"), "j")
+    counts = sorted({min(_QUAD, channels), *(n % _QUAD for n in blocks)} - {0})
+    loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]
+    small = site.optimize is Optimize.SIZE
+    tiles = [
+        RowsTile(n, rows, columns, shape.stride, y.width, x.c_step, y.x_step, y.c_step, small) for n in counts
+    ]
+    return tensorize(proc, "j", [*loads, *(depthwise_rows(t, tail.requant) for t in tiles)])
+
+
+def _channels_per_block(shape: _Shape) -> int:
+    """As many fours as fit, so that few channels are left over."""
+    fitting = max(0, _PIXELS - shape.extent) // shape.x.c_step + 1
+    return min(shape.channels, max(_QUAD, fitting // _QUAD * _QUAD))
+
+
+def _nest(shape: _Shape, tail: Requantised, per_block: int) -> Proc:
+    whole, rest = divmod(shape.channels, per_block)
+    body: tuple[Stmt, ...] = ()
+    if whole:
+        body += (For("block", whole, _block(shape, tail, variable("block") * per_block, per_block)),)
+    if rest:
+        body += (For("last", 1, _block(shape, tail, variable("last") + whole * per_block, rest)),)
+    name = f"depthwise_conv2d_{shape.rows}x{shape.columns}_{shape.channels}_by_{shape.y.width}"
+    tables = _constants(shape, tail, variable("block")).tables
+    return Proc(name, (_input(shape), _output(shape), _weights(shape), *tables), body)
+
+
+def _input(shape: _Shape) -> Buffer:
+    return Buffer("x", DType.I8, shape.x.row_elements, Role.ROWS, shape.rows)
+
+
+def _output(shape: _Shape) -> Buffer:
+    return Buffer("y", DType.I8, shape.y.row_elements, Role.OUTPUT)
+
+
+def _weights(shape: _Shape) -> Buffer:
+    return Buffer("w", DType.I8, shape.channels * shape.rows * shape.columns + READ_AHEAD, Role.CONSTANT)
+
+
+def _constants(shape: _Shape, tail: Requantised, channel: Affine) -> ChannelConstants:
+    return channel_constants(exact_to_int8(tail.requant), shape.channels, channel)
+
+
+def _block(shape: _Shape, tail: Requantised, channel: Affine, count: int) -> tuple[Stmt, ...]:
+    """Some channels: their pixels interleaved, then their outputs in fours."""
+    pixels = shape.pixels(count)
+    lines = Buffer("lines", DType.I8, interleaved_elements(pixels), Role.LOCAL)
+    begin = channel * shape.x.c_step + shape.first
+    fours, rest = divmod(count, _QUAD)
+
+    def quad(first: Affine, size: int) -> tuple[Stmt, ...]:
+        within = first + variable("j")
+        return (For("j", size, _channel(shape, tail, channel + within, within, lines)),)
+
+    body: tuple[Stmt, ...] = (Declare(lines), _interleaved(lines, _input(shape), begin, pixels, shape.rows))
+    if fours:
+        body += (For("four", fours, quad(variable("four") * _QUAD, _QUAD)),)
+    if rest:
+        body += (For("left", 1, quad(variable("left") + fours * _QUAD, rest)),)
+    return body
+
+
+def _channel(
+    shape: _Shape, tail: Requantised, channel: Affine, within: Affine, lines: Buffer
+) -> tuple[Stmt, ...]:
+    constants = _constants(shape, tail, channel)
+    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    column, t, r = variable("column"), variable("t"), variable("r")
+    pixel = within * shape.x.c_step + column * shape.stride + t
+    weight = channel * (shape.rows * shape.columns) + t * shape.rows + r
+    product = Binary("*", load(lines, pixel * PIXEL + r), load(_weights(shape), weight))
+    place = (column + shape.y.left) * shape.y.x_step + channel * shape.y.c_step
+    body = (
+        Declare(total),
+        Store(at(total), Const(0)),
+        For("t", shape.columns, (For("r", shape.rows, (Accumulate(at(total), product),)),)),
+        Store(at(_output(shape), place), constants.stored(Binary("+", load(total), given(constants.start)))),
+    )
+    return (*constants.loads, For("column", shape.y.width, body))
+
+
+def _interleaved(lines: Buffer, x: Buffer, begin: Affine, pixels: int, rows: int) -> For:
+    i, r = variable("pixel"), variable("r")
+    body: tuple[Stmt, ...] = (For("r", rows, (Store(at(lines, i * PIXEL + r), load(x, begin + i, r)),)),)
+    if rows < PIXEL:
+        body += (For("r", PIXEL - rows, (Store(at(lines, i * PIXEL + r + rows), Const(0)),)),)
+    return For("pixel", pixels, body)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    tail = tail_of(site)
+    proc, weights = _proc(site, inputs[0], output, tail), _packed_weights(site.constants[1])
+    why = "rows of planes interleaved, a window in one vector"
+    return depthwise_kernel(site, output, tail, DepthwiseRows("helium", why, proc, weights))
+
+
+PLANES = Schedule(
+    "helium",
+    _wants,
+    _lower,
+    ANY_WORDS,
+    (
+        BYTES,
+        Condition("windows of up to 4x4 neighbours", _is_small),
+        # Interleaving rows of one result costs more than it saves.
+        Condition("rows of several results", lambda site: site.outputs[0].shape[2] > 1),
+        Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1),
+    ),
+)

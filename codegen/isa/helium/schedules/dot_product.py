@@ -1,0 +1,218 @@
+"""Dot products over rows on Helium: 2 pixels x 4 channels per tile, rows of bytes read in place.
+
+for blocks of four channels: their constants into vector registers
+    for pairs of pixels:
+        eight sums over the whole window, sixteen products at a time
+        eight sums requantised, a lane for each channel, and stored
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+
+from aot.ir.types import DType
+from aot.ops.op import given
+from aot.target import Optimize
+from codegen.isa.helium.dots import LANES, READ_AHEAD, DotTile, dot
+from codegen.isa.helium.requantise import (
+    RequantTile,
+    exact_to_int8,
+    is_vectorised,
+    load_channels,
+    requantise_tile,
+)
+from codegen.isa.helium.window import LONGEST, MOST_ROWS, copy_windows
+from codegen.isa.plain.requantise import Requant
+from codegen.kernels.dot_product import DotProblem, ScheduledDot
+from codegen.kernels.kernel import Site
+from codegen.kernels.requantised import channel_constants
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Load,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+from codegen.loops.pack import Packing, pack
+from codegen.loops.schedule import partition, privatize, reorder, split, unroll
+from codegen.loops.tensorize import tensorize
+
+CHANNELS, PIXELS = 4, 2
+_UNROLLED_PAIRS = 3  # of a row so short that its loop would cost more than its code
+_WINDOWS = 8  # of thin rows, copied to the stack at a time
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """What becomes of a channel's sums, which begin at zero: requantised, or added to sums in memory."""
+
+    result: Buffer
+    tables: tuple[Buffer, ...]
+    loads: tuple[Stmt, ...]
+    stored: Callable[[Load, Load], Expr]  # of the sum and of what the result held before
+
+
+def _ends(p: DotProblem, requant: Requant | None) -> _Ends:
+    if requant is None:
+        sums = Buffer("sums", DType.I32, p.y_elements, Role.STATE)
+        return _Ends(sums, (), (), lambda total, before: Binary("+", before, total))
+    c = channel_constants(exact_to_int8(requant), p.channels, variable("o"))
+    y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
+    return _Ends(y, c.tables, c.loads, lambda total, _: c.stored(Binary("+", total, given(c.start))))
+
+
+def nest(p: DotProblem, requant: Requant | None) -> Proc:
+    """Sums begin at zero; what they would have begun at is added to four of them at once."""
+    x = Buffer("x", p.x_dtype, p.x_elements, Role.ROWS, p.kernel_rows)
+    ends, column = _ends(p, requant), variable("column")
+    pixels = For("column", p.pixels, _pixel(p, ends, x, column * p.x_step + p.x_first, column))
+    params = (x, ends.result, _weights(p), *ends.tables)
+    return Proc(p.name, params, (For("o", p.channels, (*ends.loads, pixels)),))
+
+
+def _weights(p: DotProblem) -> Buffer:
+    return Buffer("w", DType.I8, p.channels * p.kernel_rows * p.taps * p.length, Role.CONSTANT)
+
+
+def _pixel(p: DotProblem, ends: _Ends, x: Buffer, window: Affine, column: Affine) -> tuple[Stmt, ...]:
+    """One output of channel o."""
+    total = Buffer("sum", DType.I32, 1, Role.LOCAL)
+    o, row, tap, k = (variable(v) for v in ("o", "r", "t", "k"))
+    depth = p.kernel_rows * p.taps * p.length
+    weight = o * depth + row * (p.taps * p.length) + tap * p.length + k
+    element = load(x, window + tap * p.tap_step + k, row)
+    products = Accumulate(at(total), Binary("*", element, load(_weights(p), weight)))
+    place = at(ends.result, column * p.y_pixel_step + o * p.y_channel_step + p.y_first)
+    return (
+        Declare(total),
+        Store(at(total), Const(0)),
+        For("r", p.kernel_rows, (For("t", p.taps, (For("k", p.length, (products,)),)),)),
+        Store(place, ends.stored(load(total), Load(place))),
+    )
+
+
+def is_thin(p: DotProblem) -> bool:
+    """Rows under the kernel so short that most lanes would be empty."""
+    depth = p.kernel_rows * p.length
+    side_by_side = -(-depth // LANES) < p.kernel_rows
+    return (
+        p.taps == 1 and p.length < LANES and side_by_side and depth <= LONGEST and p.kernel_rows <= MOST_ROWS
+    )
+
+
+def nest_of_thin_rows(p: DotProblem, requant: Requant | None) -> Proc:
+    """The same for thin rows: the windows of some pixels are copied side by side first."""
+    x = Buffer("x", p.x_dtype, p.x_elements, Role.ROWS, p.kernel_rows)
+    one_row, ends = _one_row(p), _ends(p, requant)
+
+    def block(first: Affine, count: int) -> tuple[Stmt, ...]:
+        windows = Buffer("windows", DType.I8, count * one_row.length, Role.LOCAL)
+        column = variable("column")
+        body = _pixel(one_row, ends, windows, column * one_row.length, first + column)
+        return (
+            Declare(windows),
+            _copied(p, x, windows, first, count),
+            For("o", p.channels, (*ends.loads, For("column", count, body))),
+        )
+
+    size = min(p.pixels, _WINDOWS)
+    whole, rest = divmod(p.pixels, size)
+    body: tuple[Stmt, ...] = (For("block", whole, block(variable("block") * size, size)),)
+    if rest:
+        body += (For("last", 1, block(variable("last") + whole * size, rest)),)
+    return Proc(p.name, (x, ends.result, _weights(p), *ends.tables), body)
+
+
+def _one_row(p: DotProblem) -> DotProblem:
+    depth = p.kernel_rows * p.length
+    return replace(p, kernel_rows=1, length=depth, x_first=0, x_step=depth, x_elements=1)
+
+
+def _copied(p: DotProblem, x: Buffer, windows: Buffer, first: Affine, count: int) -> For:
+    i, r, k = variable("i"), variable("r"), variable("k")
+    copy = Store(
+        at(windows, i * (p.kernel_rows * p.length) + r * p.length + k),
+        load(x, (first + i) * p.x_step + p.x_first + k, r),
+    )
+    return For("i", count, (For("r", p.kernel_rows, (For("k", p.length, (copy,)),)),))
+
+
+def helium_dot(site: Site, p: DotProblem) -> ScheduledDot:
+    """Bytes only."""
+    requant = None if p.tail is None else p.tail.requant
+    proc, packing = _scheduled_at(site, p, requant)
+    return ScheduledDot("helium", "2 x 4 sums per tile, 8-bit rows in place", proc, packing)
+
+
+def _scheduled_at(site: Site, p: DotProblem, requant: Requant | None) -> tuple[Proc, Packing]:
+    straight = 0 if site.optimize is Optimize.SIZE else _UNROLLED_PAIRS
+    if not is_thin(p):
+        return _scheduled(nest(p, requant), p, requant, p.x_aligned, straight)
+    size = min(p.pixels, _WINDOWS)
+    copies = [copy_windows(n, p.kernel_rows, p.length, p.x_step) for n in (size, p.pixels % size) if n]
+    proc = tensorize(nest_of_thin_rows(p, requant), "i", copies)
+    return _scheduled(proc, _one_row(p), requant, False, straight)
+
+
+def _scheduled(
+    proc: Proc, p: DotProblem, requant: Requant | None, aligned: bool, straight: int
+) -> tuple[Proc, Packing]:
+    """`straight`: up to so many pairs of pixels are written out."""
+    proc = _tiled(proc, p, requant)
+    order = ("ob", "ob_rest", "r", "t", "step", "oi", "lane", "k", "k_rest")
+    proc, packing = pack(proc, "w", order, valid=variable("lane"), limit=LANES)
+    packing = Packing(packing.source + (-1,) * (READ_AHEAD if p.length % LANES else 0))
+    counts = [n for n in (CHANNELS, p.channels % CHANNELS) if n]
+    shapes = list(product((PIXELS, 1), counts))
+    dots = [
+        dot(DotTile(i, j, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned)) for i, j in shapes
+    ]
+    if requant is None or not is_vectorised(requant) or p.y_dtype is not DType.I8:
+        return unroll(unroll(tensorize(proc, "xi", dots), "xi"), "oi"), packing
+    stores = [
+        requantise_tile(RequantTile(i, j, p.y_pixel_step, p.y_channel_step), requant) for i, j in shapes
+    ]
+    proc = tensorize(proc, "xi", [*dots, *stores])
+    loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]
+    proc = tensorize(proc, "oi", loads)
+    return unroll(proc, "xb") if 1 < p.pixels // PIXELS <= straight else proc, packing
+
+
+def _tiled(proc: Proc, p: DotProblem, requant: Requant | None) -> Proc:
+    """Blocks of channels, then pairs of pixels: first all sums of a tile, then all its results."""
+    proc = _split_channels(proc, p.channels)
+    if requant is not None:
+        proc = privatize(proc, ("start", "scale", "shift"), "oi")
+    proc = split(reorder(proc, "oi", "column"), "column", PIXELS, "xb", "xi")
+    proc = privatize(privatize(proc, ("sum",), "oi", together=2), ("sum",), "xi")
+    return _split_depth(proc, p.length)
+
+
+def _split_channels(proc: Proc, channels: int) -> Proc:
+    """Fours, and what is left as one smaller block."""
+    whole, rest = channels // CHANNELS * CHANNELS, channels % CHANNELS
+    if whole and rest:
+        proc = partition(proc, "o", whole, "o", "o_rest")
+    if rest:
+        proc = split(proc, "o_rest" if whole else "o", rest, "ob_rest", "oi")
+    return split(proc, "o", CHANNELS, "ob", "oi") if whole else proc
+
+
+def _split_depth(proc: Proc, length: int) -> Proc:
+    """Whole sixteens, and what is left of a tap."""
+    whole, rest = length // LANES * LANES, length % LANES
+    if whole and rest:
+        return split(partition(proc, "k", whole, "k", "k_rest"), "k", LANES, "step", "lane")
+    return split(proc, "k", LANES, "step", "lane") if whole else proc

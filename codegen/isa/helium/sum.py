@@ -1,0 +1,149 @@
+"""Helium: the sum or difference of two rows of bytes in different scales, eight at a time.
+
+Differences to the zero point fit sixteen bits with room for four more, and VSHLL widens them by the other
+sixteen. An operand whose multiplier is one half, the one of the larger scale, is only shifted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aot.ir.types import DType
+from aot.ops.pairs import AddParameters
+from aot.ops.rounding import RequantRounding
+from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.isa.helium.requantise import NARROW, narrowed
+from codegen.isa.plain.arithmetic import Multiplier, Result, line_of
+from codegen.isa.plain.linear_sum import Line
+from codegen.isa.plain.requantise import Requant
+from codegen.loops.affine import variable
+from codegen.loops.ir import Apply, Buffer, For, Function, Instruction, Role, Store, at, load
+
+LANES = 8
+_WIDENED = 16  # bits that VSHLL shifts
+_HALF = (1 << 30, 0)
+_OPERATION = {"+": "vaddq_s32", "-": "vsubq_s32"}
+
+
+def sum_row(
+    sign: str, count: int, p: AddParameters, zero_points: tuple[int, int], result: Result, scalar: Function
+) -> Instruction:
+    """y[i] = scalar(a[i], b[i]), which is a + b or a - b with these parameters."""
+    a, b = (Buffer(n, DType.I8, 0, Role.INPUT) for n in "ab")
+    y = Buffer("y", DType.I8, 0, Role.OUTPUT)
+    i = variable("i")
+    name = f"{scalar.name}_row_of_{count}"
+    return Instruction(
+        name=name,
+        params=(y, a, b),
+        body=(For("i", count, (Store(at(y, i), Apply(scalar, (load(a, i), load(b, i)))),)),),
+        call=f"{name}({{y}}, {{a}}, {{b}});",
+        definition=_definition(name, sign, count, p, zero_points, result),
+        includes=INCLUDES,
+        needs=NEEDS,
+        calls=(NARROW,),
+    )
+
+
+def _definition(
+    name: str, sign: str, count: int, p: AddParameters, zero_points: tuple[int, int], result: Result
+) -> str:
+    said = {"+": "sums", "-": "differences"}[sign]
+    whole, rest = divmod(count, LANES)
+    lines = [
+        f"/* The {said} of two rows of {count}, as the reference rounds them, eight at a time. */",
+        f"static inline void {name}(int8_t *y, const int8_t *a, const int8_t *b)",
+        "{",
+    ]
+    if whole:
+        lines += [
+            f"    for (int32_t i = 0; i < {whole}; ++i) {{",
+            *_eight(sign, p, zero_points, result, masked=False),
+            *(f"        {pointer} += {LANES};" for pointer in "aby"),
+            "    }",
+        ]
+    if rest:
+        valid = f"        const mve_pred16_t valid = vctp16q({rest});"
+        lines += ["    {", valid, *_eight(sign, p, zero_points, result, masked=True), "    }"]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _eight(
+    sign: str, p: AddParameters, zero_points: tuple[int, int], result: Result, masked: bool
+) -> list[str]:
+    clamp = Requant(
+        result.zero_point, result.low, result.high, RequantRounding.DOUBLE, (1, 1), sum_fits_30_bits=True
+    )
+    store = "vstrbq_p_s16(y, vreinterpretq_s16_s8(bytes), valid)"
+    line = line_of(sign, p, zero_points, result)
+    if line is None:
+        sums = _in_steps(sign, p, zero_points, masked)
+    else:
+        clamp = replace(clamp, zero_point=0)  # it is in the line
+        sums = _on_line(line, masked)
+    return [
+        *sums,
+        "        int16x8_t halves = narrow_words(even);",
+        "        halves = vqmovntq_s32(halves, odd);",
+        *(f"    {text}" for text in narrowed(clamp, "halves")),
+        f"        {store if masked else 'vstrbq_s16(y, vreinterpretq_s16_s8(bytes))'};",
+    ]
+
+
+def _stored_values(name: str, masked: bool) -> str:
+    return f"vldrbq_z_s16({name}, valid)" if masked else f"vldrbq_s16({name})"
+
+
+def _on_line(line: Line, masked: bool) -> list[str]:
+    """`even` and `odd` results."""
+    lines = [f"        const int16x8_t {name}_wide = {_stored_values(name, masked)};" for name in "ab"]
+    for half, letter in (("even", "b"), ("odd", "t")):
+        a, b = (f"vmovl{letter}q_s16({name}_wide)" for name in "ab")
+        lines += [
+            f"        int32x4_t {half} = vmlasq_n_s32({a}, vdupq_n_s32({line.first}), {line.start});",
+            f"        {half} = vshrq_n_s32(vmlaq_n_s32({half}, {b}, {line.second}), {line.shift});",
+        ]
+    return lines
+
+
+def _in_steps(sign: str, p: AddParameters, zero_points: tuple[int, int], masked: bool) -> list[str]:
+    """`even` and `odd` results, rounded as often as by the reference."""
+    return [
+        *_scaled("a", zero_points[0], p.first, p.left_shift, masked),
+        *_scaled("b", zero_points[1], p.second, p.left_shift, masked),
+        *_result("even", sign, p.out),
+        *_result("odd", sign, p.out),
+    ]
+
+
+def _scaled(name: str, zero_point: int, multiplier: Multiplier, left_shift: int, masked: bool) -> list[str]:
+    """`name`_even and `name`_odd: the operand's stored values at the scale of the sum."""
+    exact = multiplier == _HALF
+    shift = left_shift - (1 if exact else 0) - _WIDENED
+    factor, offset = 1 << shift, -zero_point * (1 << shift)
+    stored = _stored_values(name, masked)
+    lines = [
+        f"        const int16x8_t {name}_wide = vmlasq_n_s16({stored}, vdupq_n_s16({factor}), {offset});"
+    ]
+    for half, letter in (("even", "b"), ("odd", "t")):
+        lines.append(f"        int32x4_t {name}_{half} = vshll{letter}q_n_s16({name}_wide, {_WIDENED});")
+        if not exact:
+            lines += _times(f"{name}_{half}", multiplier)
+    return lines
+
+
+def _result(half: str, sign: str, multiplier: Multiplier) -> list[str]:
+    both = f"{_OPERATION[sign]}(a_{half}, b_{half})"
+    return [f"        int32x4_t {half} = {both};", *_times(half, multiplier)]
+
+
+def _times(value: str, multiplier: Multiplier) -> list[str]:
+    """Times the multiplier, each division rounded as the reference does."""
+    mult, shift = multiplier
+    lines = [f"        {value} = vqrdmulhq_n_s32({value}, {mult});"]
+    if shift:
+        lines += [
+            f"        {value} = vaddq_s32({value}, vshrq_n_s32({value}, 31));",
+            f"        {value} = vrshlq_n_s32({value}, {shift});",
+        ]
+    return lines

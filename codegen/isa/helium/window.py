@@ -1,0 +1,71 @@
+"""Helium: windows of thin rows copied side by side, so that sixteen products need no more than one load."""
+
+from __future__ import annotations
+
+from aot.ir.types import DType
+from codegen.isa.helium.dots import END_OF_ASM_LINE
+from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.loops.affine import variable
+from codegen.loops.ir import Buffer, For, Instruction, Role, Store, at, load
+
+MOST_ROWS = 10  # a register points to each
+LONGEST = 127  # bytes of a window: the largest offset of a byte store
+_BLOCK = 4  # instructions under one VPST
+
+
+def copy_windows(pixels: int, rows: int, length: int, x_step: int) -> Instruction:
+    """windows[i][r][k] = x[r][i * x_step + k] for the `length` bytes of each row, less than sixteen."""
+    windows = Buffer("windows", DType.I8, 0, Role.SCRATCH)
+    x = Buffer("x", DType.I8, 0, Role.ROWS, rows)
+    i, r, k = variable("i"), variable("r"), variable("k")
+    copy = Store(at(windows, i * (rows * length) + r * length + k), load(x, i * x_step + k, r))
+    name = f"copy_windows_{rows}x{length}_step_{x_step}"
+    given = ", ".join(f"{{x[{n}]}}" for n in range(rows))
+    return Instruction(
+        name=f"{name}_of_{pixels}",
+        params=(windows, x),
+        body=(For("i", pixels, (For("r", rows, (For("k", length, (copy,)),)),)),),
+        call=f"{name}({{windows}}, {given}, {pixels});",
+        definition=_definition(name, rows, length, x_step),
+        includes=INCLUDES,
+        needs=NEEDS,
+        machine_instructions=_definition(name, rows, length, x_step).count(END_OF_ASM_LINE),
+    )
+
+
+def _definition(name: str, rows: int, length: int, x_step: int) -> str:
+    xs = ", ".join(f"const int8_t *x{r}" for r in range(rows))
+    copies = [line for r in range(rows) for line in _copy(r, length, x_step)]
+    text = ["vctp.8 %[length]", "dls lr, %[pixels]", "1:"]
+    for first in range(0, len(copies), _BLOCK):
+        block = copies[first : first + _BLOCK]
+        text += [f"vps{'t' * len(block)}", *block]
+    text += [f"add %[windows], #{rows * length}", "le lr, 1b"]
+    pointers = ", ".join(f'[x{r}] "+r"(x{r})' for r in range(rows))
+    lines = [
+        f"/* Windows of {rows} rows of {length} bytes, one after another. */",
+        f"static inline void {name}(int8_t *windows, {xs}, int32_t pixels)",
+        "{",
+        "#ifdef __clang__ /* has no name for the predicate's register */",
+        f"    const mve_pred16_t valid = vctp8q({length});",
+        "    for (int32_t i = 0; i < pixels; ++i) {",
+        *(
+            f"        vstrbq_p_s8(windows + {n * length}, vldrbq_z_s8(x{n} + i * {x_step}, valid), valid);"
+            for n in range(rows)
+        ),
+        f"        windows += {rows * length};",
+        "    }",
+        "#else",
+        "    __asm__ volatile(",
+        *(f'        "{line}\\n\\t"' for line in text),
+        f'        : [windows] "+r"(windows), {pointers}',
+        f'        : [pixels] "r"(pixels), [length] "r"({length})',
+        '        : "q0", "p0", "lr", "memory");',
+        "#endif",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _copy(row: int, length: int, x_step: int) -> list[str]:
+    return [f"vldrbt.8 q0, [%[x{row}]], #{x_step}", f"vstrbt.8 q0, [%[windows], #{row * length}]"]

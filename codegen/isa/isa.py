@@ -1,0 +1,25 @@
+"""What an instruction set adds to the compiler, where a core has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from aot.target import Feature, Target
+from codegen.isa.plain.scalar_math import ScalarMath
+from codegen.kernels.kernel import Kernel
+from codegen.kernels.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Isa:
+    """One line of the table; everything but its name and needs may be left out."""
+
+    name: str
+    needs: frozenset[Feature]
+    schedules: Mapping[str, tuple[Schedule, ...]] = field(default_factory=dict)  # by op, best first
+    math: ScalarMath | None = None  # its versions of scalar functions
+    rewrite: Callable[[Kernel], Kernel] | None = None  # of every kernel, after its own schedule
+
+    def is_on(self, target: Target) -> bool:
+        return self.needs <= target.features

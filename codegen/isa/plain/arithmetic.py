@@ -1,0 +1,198 @@
+"""Sums, differences and products of int8 values in scales of their own: C text and exact meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.pairs import AddParameters
+from aot.ops.requant import multiply_by_quantized_multiplier
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.linear_sum import Line, line_of_sum
+from codegen.isa.plain.scalar import DIVIDE_BY_POT
+from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, Code, ScalarMath, parenthesised
+from codegen.loops.ir import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How the result is stored."""
+
+    zero_point: int
+    low: int
+    high: int
+    math: ScalarMath = field(default=PORTABLE, repr=False)  # what the code is made of
+
+    def of(self, value: int) -> int:
+        return min(max(value + self.zero_point, self.low), self.high)
+
+
+Multiplier = tuple[int, int]  # (mult, shift)
+# What is subtracted from an operand before it is used; None: it is a constant, brought to the sum's
+# scale (or, of a product, to its zero point) when the code was written.
+ZeroPoint = int | None
+
+
+def sum_int8(
+    sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: Result
+) -> Function:
+    """f(a, b) -> the stored a + b or a - b."""
+    name = numbered_name(f"{_SUMS[sign]}_int8", p, zero_points, result.zero_point, result.low, result.high)
+    terms = [
+        (operand, zero, multiplier)
+        for operand, zero, multiplier in zip("ab", zero_points, (p.first, p.second), strict=True)
+    ]
+    said = f" {sign} ".join(o if z is None else f"{o} * {_real(m)}" for o, z, m in terms)
+    line = line_of(sign, p, zero_points, result)
+    if line is None:
+        scaled = [_operand(o, z, m, p.left_shift, result.math) for o, z, m in terms if z is not None]
+        total = f" {sign} ".join(o if z is None else f"scaled_{o}" for o, z, _ in terms)
+        code = sum((*scaled, _stored(total, p.out, result)), Code(()))
+    else:
+        said += " as one line, found to be exact for every pair of bytes,"
+        code = result.math.line(line, result.low, result.high)
+    definition = f"""\
+/* {said} in the result's steps, as the reference rounds. */
+static inline int32_t {name}(int32_t a, int32_t b)
+{{
+{code.indented(4)}}}
+"""
+
+    def compute(*operands: int) -> int:
+        a, b = (
+            value if zero is None else _times((value - zero) << p.left_shift, multiplier)
+            for value, (_, zero, multiplier) in zip(operands, terms, strict=True)
+        )
+        return result.of(_times(a + b if sign == "+" else a - b, p.out))
+
+    return _function(name, definition, compute, code, result.math)
+
+
+def line_of(
+    sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: Result
+) -> Line | None:
+    """Of a sum of two bytes, where there is one."""
+    first, second = zero_points
+    if first is None or second is None:
+        return None
+    return line_of_sum(sign, p, (first, second), result.zero_point, (result.low, result.high))
+
+
+def product_int8(
+    multiplier: Multiplier, zero_points: tuple[ZeroPoint, ZeroPoint], result: Result
+) -> Function:
+    """f(a, b) -> the stored a * b."""
+    name = numbered_name("mul_int8", multiplier, zero_points, result.zero_point, result.low, result.high)
+    first, second = (
+        o if z is None else f"({o} - {parenthesised(z)})" for o, z in zip("ab", zero_points, strict=True)
+    )
+    code = _stored(f"{first} * {second}", multiplier, result)
+    definition = f"""\
+/* a * b * {_real(multiplier)} in the result's steps, as the reference rounds. */
+static inline int32_t {name}(int32_t a, int32_t b)
+{{
+{code.indented(4)}}}
+"""
+
+    def compute(a: int, b: int) -> int:
+        first, second = (v - (z or 0) for v, z in zip((a, b), zero_points, strict=True))
+        return result.of(_times(first * second, multiplier))
+
+    return _function(name, definition, compute, code, result.math)
+
+
+def prelu_int8(
+    branches: tuple[Multiplier, Multiplier], zero_points: tuple[int, int], result: Result
+) -> Function:
+    """f(a, b) -> the stored a, or a * b where a is negative; a multiplier for each."""
+    positive, negative = branches
+    name = numbered_name("prelu_int8", branches, zero_points, result)
+    x, slope = (f"{o} - {parenthesised(z)}" if z else o for o, z in zip("ab", zero_points, strict=True))
+    alone, product = _stored("x", positive, result), _stored(f"x * ({slope})", negative, result)
+    definition = f"""\
+/* a * {_real(positive)}, or a * b * {_real(negative)} where a is negative, as the reference rounds. */
+static inline int32_t {name}(int32_t a, int32_t b)
+{{
+    const int32_t x = {x};
+    if (x >= 0) {{
+{alone.indented(8)}    }}
+{product.indented(4)}}}
+"""
+
+    def compute(a: int, b: int) -> int:
+        x, slope = a - zero_points[0], b - zero_points[1]
+        return result.of(_times(x, positive) if x >= 0 else _times(x * slope, negative))
+
+    return _function(name, definition, compute, alone + product, result.math)
+
+
+_SUMS = {"+": "add", "-": "sub"}
+_HALF = 1 << 30  # the multiplier of an operand whose scale is the larger one
+_MOST_RIGHT = 22  # so far a zero point can be added before the shift
+
+
+def _operand(name: str, zero: int, multiplier: Multiplier, left: int, math: ScalarMath) -> Code:
+    """C that makes scaled_<name>: a shift where that is exact, else rounded as often as by the reference."""
+    mult, shift = multiplier
+    made = f"const int32_t scaled_{name} ="
+    centred = f"({name} - {parenthesised(zero)})"
+    if mult == _HALF and left - 1 + shift >= 0:
+        return Code((f"{made} {centred} * (INT32_C(1) << {left - 1 + shift});",))
+    steps = f"{centred} * (INT32_C(1) << {left})"
+    if shift == 0:
+        return Code((f"{made} {math.high_mul.name}({steps}, {mult});",), (math.high_mul,))
+    high = f"{math.high_mul_add.name}({steps}, {mult}, {1 << -shift >> 1})"
+    is_least = zero == DType.I8.limits[0]  # nothing is below it
+    rounded = high if is_least else f"({high} + ({centred} >> 31))"
+    return Code((f"{made} {rounded} >> {-shift};",), (math.high_mul_add,))
+
+
+def _stored(total: str, multiplier: Multiplier, result: Result) -> Code:
+    """C that returns the result: its zero point is added with half a step, before the shift."""
+    (mult, shift), math = multiplier, result.math
+    limits = result.low, result.high
+    if not 1 <= -shift <= _MOST_RIGHT:
+        moved = math.clamped(f"v + {parenthesised(result.zero_point)}", *limits)
+        return _scaled(total, multiplier, math) + Code((f"return {moved};",), (math.clamp(*limits),))
+    rounding = (1 + 2 * result.zero_point) * (1 << -shift) >> 1
+    sign_matters = result.low < result.zero_point  # else what is negative is clamped
+    rounded = f"{'(v + (total >> 31))' if sign_matters else 'v'} >> {-shift}"
+    lines = (
+        f"const int32_t total = {total};",
+        f"const int32_t v = {math.high_mul_add.name}(total, {mult}, {rounding});",
+        f"return {math.clamped(rounded, *limits)};",
+    )
+    return Code(lines, (math.high_mul_add, math.clamp(*limits)))
+
+
+def _function(
+    name: str, definition: str, compute: Callable[..., int], code: Code, math: ScalarMath
+) -> Function:
+    """The result is I32, so that storing it narrows it once."""
+    order = (math.high_mul, math.high_mul_add, DIVIDE_BY_POT, CLAMP, math.saturate)
+    calls = tuple(f for f in order if f is not None and f in code.calls)
+    return Function(name, DType.I32, definition, compute, (), calls, code.needs)
+
+
+def _times(value: int, multiplier: Multiplier) -> int:
+    return int(multiply_by_quantized_multiplier(np.int64(value), *multiplier))
+
+
+def _scaled(value: str, multiplier: Multiplier, math: ScalarMath) -> Code:
+    """C that makes v of the value."""
+    (mult, shift), made = multiplier, "const int32_t v ="
+    if mult == _HALF and shift > 0:
+        return Code((f"{made} ({value}) * {1 << shift - 1};",))
+    operand = f"({value}) * (INT32_C(1) << {shift})" if shift > 0 else value
+    high = f"{math.high_mul.name}({operand}, {mult})"
+    if shift >= 0:
+        return Code((f"{made} {high};",), (math.high_mul,))
+    return Code((f"{made} divide_by_pot({high}, {-shift});",), (math.high_mul, DIVIDE_BY_POT))
+
+
+def _real(multiplier: Multiplier) -> str:
+    mult, shift = multiplier
+    return f"{mult / 2**31 * 2.0**shift:.6g}"

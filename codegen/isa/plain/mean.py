@@ -1,0 +1,36 @@
+"""The end of an integer mean: from a sum to the stored result."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.reduce import MeanParameters
+from aot.ops.requant import multiply_by_quantized_multiplier
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.scalar import DIVIDE_BY_POT
+from codegen.isa.plain.scalar_math import CLAMP, parenthesised
+from codegen.loops.ir import Function
+
+
+def stored_mean(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType) -> Function:
+    """f(sum) -> the stored mean; `zero_sum` is what the sum of nothing but zero points would be."""
+    low, high = dtype.limits
+    name = numbered_name(f"mean_int{8 * dtype.bytes}", p, zero_sum, zero_point)
+    centred = f"sum - {parenthesised(zero_sum)}"
+    shifted = f"({centred}) * {1 << p.shift}" if p.shift > 0 else f"({centred})"
+    mean = f"divide_by_pot(v, {-p.shift})" if p.shift < 0 else "v"
+    definition = f"""\
+/* (sum - {zero_sum}) * {p.mult} / 2^31 * 2^({p.shift}), rounded after each division as the reference does. */
+static inline {dtype.c_name} {name}(int32_t sum)
+{{
+    const int32_t v = (int32_t)(((int64_t)({shifted}) * {p.mult} + (INT32_C(1) << 30)) >> 31);
+    return ({dtype.c_name})clamp({mean} + {parenthesised(zero_point)}, {low}, {high});
+}}
+"""
+
+    def compute(total: int) -> int:
+        mean = multiply_by_quantized_multiplier(np.int64(total - zero_sum), p.mult, p.shift)
+        return min(max(int(mean) + zero_point, low), high)
+
+    return Function(name, dtype, definition, compute, (), (DIVIDE_BY_POT, CLAMP))

@@ -1,0 +1,221 @@
+"""Two quantised values of scales of their own: sums, products, quotients, squares and comparisons in C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.pairs import AddParameters, Multiplier, quotients
+from aot.ops.requant import multiply_by_quantized_multiplier
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.arithmetic import Result
+from codegen.isa.plain.plain import TIMES
+from codegen.isa.plain.scalar_math import CLAMP, parenthesised
+from codegen.loops.ir import Function
+
+ZeroPoints = tuple[int, int]
+_SUMS: dict[str, tuple[str, Callable[[int, int], int]]] = {
+    "+": ("a + b", lambda a, b: a + b),
+    "-": ("a - b", lambda a, b: a - b),
+}
+
+
+def sum_function(
+    sign: str, p: AddParameters, zero_points: ZeroPoints, result: Result, dtype: DType
+) -> Function:
+    """f(a, b) -> the stored sum or difference, whatever the element type."""
+    text, combine = _SUMS[sign]
+
+    def compute(a: int, b: int) -> int:
+        return result.of(_times(combine(*_scaled_values(p, zero_points, a, b)), p.out))
+
+    final = f"times({text.replace('a', 'scaled_a').replace('b', 'scaled_b')}, {p.out[0]}, {p.out[1]})"
+    name = _name({"+": "add", "-": "sub"}[sign], dtype, p, zero_points, result)
+    return _stored(
+        name, f"{text} in the result's steps", _scaled_lines(p, zero_points), final, result, dtype, compute
+    )
+
+
+def square_function(p: AddParameters, zero_points: ZeroPoints, result: Result, dtype: DType) -> Function:
+    """f(a, b) -> the stored (a - b) squared."""
+
+    def compute(a: int, b: int) -> int:
+        first, second = _scaled_values(p, zero_points, a, b)
+        return result.of(_times((first - second) ** 2, p.out))
+
+    final = f"times((scaled_a - scaled_b) * (scaled_a - scaled_b), {p.out[0]}, {p.out[1]})"
+    name = _name("squared_difference", dtype, p, zero_points, result)
+    lines = _scaled_lines(p, zero_points)
+    return _stored(name, "(a - b)^2 in the result's steps", lines, final, result, dtype, compute)
+
+
+def product_function(m: Multiplier, zero_points: ZeroPoints, result: Result, dtype: DType) -> Function:
+    """f(a, b) -> the stored product."""
+    first, second = _centred_texts(zero_points)
+
+    def compute(a: int, b: int) -> int:
+        return result.of(_times((a - zero_points[0]) * (b - zero_points[1]), m))
+
+    name = _name("mul", dtype, m, zero_points, result)
+    final = f"times({first} * {second}, {m[0]}, {m[1]})"
+    return _stored(name, "a * b in the result's steps", "", final, result, dtype, compute)
+
+
+def prelu_function(
+    branches: tuple[Multiplier, Multiplier], zero_points: ZeroPoints, result: Result, dtype: DType
+) -> Function:
+    """f(a, b) -> the stored a, or a * b where a is negative; a multiplier for each."""
+    (first, second), (positive, negative) = _centred_texts(zero_points), branches
+
+    def compute(a: int, b: int) -> int:
+        x, slope = a - zero_points[0], b - zero_points[1]
+        return result.of(_times(x, positive) if x >= 0 else _times(x * slope, negative))
+
+    name = _name("prelu", dtype, branches, zero_points, result)
+    alone = f"times({first}, {positive[0]}, {positive[1]})"
+    product = f"times({first} * {second}, {negative[0]}, {negative[1]})"
+    final = f"{first} >= 0 ? {alone} : {product}"
+    says = "a, or a * b where a is negative, in the result's steps"
+    return _stored(name, says, "", final, result, dtype, compute)
+
+
+def quotient_function(m: Multiplier, zero_points: ZeroPoints, result: Result, dtype: DType) -> Function:
+    """f(a, b) -> the stored a / b."""
+    first, second = _centred_texts(zero_points)
+
+    def compute(a: int, b: int) -> int:
+        first, second = (np.asarray([v - z], np.int64) for v, z in zip((a, b), zero_points, strict=True))
+        return result.of(int(quotients(first, second, m)[0]))
+
+    name = _name("div", dtype, m, zero_points, result)
+    final = f"quotient({first}, {second}, {m[0]}, {m[1]})"
+    return _stored(name, "a / b in the result's steps", "", final, result, dtype, compute, (QUOTIENT,))
+
+
+def comparison_function(
+    sign: str, holds: Callable[[int, int], bool], p: AddParameters, zero_points: ZeroPoints
+) -> Function:
+    """f(a, b) -> whether the relation holds between the real numbers."""
+    name = numbered_name("compare", sign, p, zero_points)
+    definition = f"""\
+/* a {sign} b in real numbers. */
+static inline uint8_t {name}(int32_t a, int32_t b)
+{{
+{_scaled_lines(p, zero_points)}    return scaled_a {sign} scaled_b;
+}}
+"""
+
+    def compute(a: int, b: int) -> bool:
+        return holds(*_scaled_values(p, zero_points, a, b))
+
+    return Function(name, DType.BOOL, definition, compute, (), (TIMES,))
+
+
+_LEADING = """\
+/* 1 / (1 + x) for x in [0, 1), in 31 fractional bits: three Newton-Raphson steps. */
+static inline int32_t one_over_one_plus(int32_t x)
+{
+    const int32_t half = (int32_t)(((int64_t)x + INT32_MAX + 1) >> 1);
+    int64_t y = 1515870810 + (((int64_t)half * -1010580540 + (INT32_C(1) << 30)) >> 31);
+    for (int32_t step = 0; step < 3; ++step) {
+        const int64_t error = ((int64_t)1 << 29) - ((half * y + (1 << 30)) >> 31);
+        y += ((y * error + (INT32_C(1) << 30)) >> 31) * 4;
+    }
+    return y >= (INT32_C(1) << 30) ? INT32_MAX : (int32_t)(y * 2);
+}
+"""
+
+
+def _one_over_one_plus(raw: int) -> int:
+    from aot.ops.fixed_point import one_over_one_plus
+
+    return int(one_over_one_plus(np.asarray(raw, np.int64)))
+
+
+ONE_OVER_ONE_PLUS = Function("one_over_one_plus", DType.I32, _LEADING, _one_over_one_plus)
+
+QUOTIENT = Function(
+    "quotient",
+    DType.I32,
+    """\
+/* a / b * mult / 2^31 * 2^shift; 0 where b is 0. */
+static inline int32_t quotient(int32_t a, int32_t b, int32_t mult, int32_t shift)
+{
+    if (b == 0) {
+        return 0;
+    }
+    const int32_t numerator = b < 0 ? -a : a;
+    const uint32_t divisor = (uint32_t)(b < 0 ? -b : b);
+    const uint32_t magnitude = (uint32_t)(numerator < 0 ? ~numerator : numerator);
+    int32_t zeros = 0;
+    int32_t headroom = 0;
+    while ((divisor << zeros) < 0x80000000u) {
+        ++zeros;
+    }
+    while (headroom < 31 && (magnitude << headroom) < 0x40000000u) {
+        ++headroom;
+    }
+    const int32_t inverse = one_over_one_plus((int32_t)((divisor << zeros) - 0x80000000u));
+    const int64_t shifted = (int64_t)numerator * ((int64_t)1 << headroom);
+    const int32_t unscaled = (int32_t)((shifted * inverse + (INT32_C(1) << 30)) >> 31);
+    return times(unscaled, mult, shift + zeros + 1 - 32 - headroom);
+}
+""",
+    lambda a, b, mult, shift: int(quotients(np.asarray([a]), np.asarray([b]), (mult, shift))[0]),
+    (),
+    (TIMES, ONE_OVER_ONE_PLUS),
+)
+
+
+def _stored(
+    name: str,
+    says: str,
+    lines: str,
+    final: str,
+    result: Result,
+    dtype: DType,
+    compute: Callable[..., int],
+    calls: tuple[Function, ...] = (),
+) -> Function:
+    definition = f"""\
+/* {says}, as the reference rounds. */
+static inline {dtype.c_name} {name}(int32_t a, int32_t b)
+{{
+{lines}    const int32_t v = {final};
+    return ({dtype.c_name})clamp(v + {parenthesised(result.zero_point)}, {result.low}, {result.high});
+}}
+"""
+    return Function(name, dtype, definition, compute, (), (TIMES, CLAMP, *calls))
+
+
+def _name(kind: str, dtype: DType, *numbers: object) -> str:
+    return numbered_name(f"{kind}_{dtype.value}", *numbers)
+
+
+def _centred_texts(zero_points: ZeroPoints) -> tuple[str, str]:
+    first, second = (
+        f"({o} - {parenthesised(z)})" if z else o for o, z in zip("ab", zero_points, strict=True)
+    )
+    return first, second
+
+
+def _scaled_lines(p: AddParameters, zero_points: ZeroPoints) -> str:
+    texts = zip("ab", _centred_texts(zero_points), (p.first, p.second), strict=True)
+    return "".join(
+        f"    const int32_t scaled_{o} = times({text} * {1 << p.left_shift}, {m[0]}, {m[1]});\n"
+        for o, text, m in texts
+    )
+
+
+def _scaled_values(p: AddParameters, zero_points: ZeroPoints, a: int, b: int) -> tuple[int, int]:
+    first, second = (
+        _times((v - z) << p.left_shift, m)
+        for v, z, m in zip((a, b), zero_points, (p.first, p.second), strict=True)
+    )
+    return first, second
+
+
+def _times(value: int, multiplier: Multiplier) -> int:
+    return int(multiply_by_quantized_multiplier(np.int64(value), *multiplier))

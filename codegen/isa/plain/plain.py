@@ -1,0 +1,68 @@
+"""Scalar functions written as one C expression: of any number of operands, of any element types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.requant import multiply_by_quantized_multiplier
+from codegen.loops.ir import Function
+
+Multiplier = tuple[int, int]  # (mult, shift)
+_PARAMETERS = "abcdefgh"
+
+TIMES = Function(
+    "times",
+    DType.I32,
+    """\
+/* v * mult / 2^31 * 2^shift, rounded after each division as the reference does. */
+static inline int32_t times(int32_t v, int32_t mult, int32_t shift)
+{
+    const int32_t shifted = shift > 0 ? (int32_t)((uint32_t)v << shift) : v;
+    const int64_t high = ((int64_t)shifted * mult + (INT32_C(1) << 30)) >> 31;
+    if (shift >= 0) {
+        return (int32_t)high;
+    }
+    return (int32_t)((high + (((int64_t)1 << -shift) >> 1) + (high >> 63)) >> -shift);
+}
+""",
+    lambda v, mult, shift: int(multiply_by_quantized_multiplier(np.int64(v), mult, shift)),
+)
+
+
+def expression_function(
+    name: str,
+    result: DType,
+    parameters: Sequence[DType],
+    expression: str,
+    compute: Callable[..., Any],
+    says: str = "",
+    includes: tuple[str, ...] = (),
+    calls: tuple[Function, ...] = (),
+) -> Function:
+    """f(a, b, ...) -> the C expression, which has the result's type."""
+    listed = ", ".join(f"{d.c_name} {n}" for d, n in zip(parameters, _PARAMETERS, strict=False))
+    comment = f"/* {says} */\n" if says else ""
+    definition = f"""\
+{comment}static inline {result.c_name} {name}({listed})
+{{
+    return {expression};
+}}
+"""
+    return Function(name, result, definition, compute, includes, calls)
+
+
+def wrapped(value: int, dtype: DType) -> int:
+    """What is left of a number in as many bits as the type has."""
+    bits = dtype.bytes * 8
+    kept = value & ((1 << bits) - 1)
+    signed = dtype.limits[0] < 0
+    return kept - (1 << bits) if signed and kept >> (bits - 1) else kept
+
+
+def unsigned(dtype: DType) -> str:
+    """The C type in which integers of that type wrap around without harm."""
+    return "uint64_t" if dtype.bytes == 8 else "uint32_t"

@@ -1,0 +1,115 @@
+"""Functions of real numbers, and between real numbers and stored integers: C text and meaning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.types import DType, Quant
+from aot.ops.activation import Activation
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.scalar_math import parenthesised
+from codegen.loops.ir import Function
+
+
+def clamp_real(activation: Activation) -> Function:
+    """f(v) -> v within the activation's range."""
+    low, high = activation.real_limits
+    name = f"real_{activation.value}"
+    text = "v"
+    if math.isfinite(high):
+        text = f"v > {literal(high)} ? {literal(high)} : {text}"
+    if math.isfinite(low):
+        text = f"v < {literal(low)} ? {literal(low)} : {text}"
+    return real_function(name, text, lambda v: min(max(v, low), high))
+
+
+def real_function(
+    name: str, expression: str, compute: Callable[[float], float], includes: tuple[str, ...] = ()
+) -> Function:
+    """f(v) -> the C expression of v."""
+    definition = f"""\
+static inline float {name}(float v)
+{{
+    return {expression};
+}}
+"""
+    return Function(name, DType.F32, definition, compute, includes)
+
+
+def quantise_real(quant: Quant, dtype: DType, halves_to_even: bool = False) -> Function:
+    """f(v) -> v in steps of the scale, to the nearest whole number, as a stored integer."""
+    low, high = dtype.limits
+    first, last = low - quant.zero_point, high - quant.zero_point
+    scale = literal(quant.scale)
+    base = f"quantise_{dtype.value}{'_even' if halves_to_even else ''}"
+    name = numbered_name(base, quant.scale, quant.zero_point)
+    rounding = _HALVES_TO_EVEN if halves_to_even else _HALVES_AWAY
+    definition = f"""\
+/* v / {scale} {rounding.comment}, plus {quant.zero_point}, within {low} .. {high}. */
+static inline {dtype.c_name} {name}(float v)
+{{
+    const float steps = v / {scale};
+    const float above = steps > {literal(first)} ? steps : {literal(first)};
+    const float near = above < {literal(last)} ? above : {literal(last)};
+    const int32_t whole = (int32_t)near;
+    const float rest = near - (float)whole;
+    return ({dtype.c_name})({rounding.text} + {parenthesised(quant.zero_point)});
+}}
+"""
+
+    def compute(v: float) -> int:
+        steps = float(np.float32(v) / np.float32(quant.scale))
+        return rounding.compute(min(max(steps, first), last)) + quant.zero_point
+
+    return Function(name, dtype, definition, compute)
+
+
+@dataclass(frozen=True)
+class _Rounding:
+    """From `near` to an integer, by its `whole` part and the `rest`."""
+
+    comment: str
+    text: str
+    compute: Callable[[float], int]
+
+
+def _half_away(near: float) -> int:
+    whole = int(near)
+    return whole + (near - whole >= 0.5) - (near - whole <= -0.5)
+
+
+_HALVES_AWAY = _Rounding(
+    "rounded half away from zero", "whole + (rest >= 0.5f) - (rest <= -0.5f)", _half_away
+)
+_HALVES_TO_EVEN = _Rounding(
+    "rounded half to even",
+    "whole + (rest > 0.5f || (rest >= 0.5f && whole % 2)) - (rest < -0.5f || (rest <= -0.5f && whole % 2))",
+    round,
+)
+
+
+def real_of(quant: Quant) -> Function:
+    """f(stored) -> the real number it stands for."""
+    name = numbered_name("real_of", quant.scale, quant.zero_point)
+    definition = f"""\
+static inline float {name}(int32_t stored)
+{{
+    return (float)(stored - {parenthesised(quant.zero_point)}) * {literal(quant.scale)};
+}}
+"""
+    scale, zero_point = np.float32(quant.scale), quant.zero_point
+    return Function(
+        name, DType.F32, definition, lambda stored: float(np.float32(stored - zero_point) * scale)
+    )
+
+
+def literal(value: float) -> str:
+    """A float constant in C that reads back as the same single-precision number."""
+    if not math.isfinite(value):
+        return '__builtin_nanf("")' if math.isnan(value) else f"{'-' if value < 0 else ''}__builtin_inff()"
+    text = str(np.float32(value))
+    return f"{text}f" if any(c in text for c in ".e") else f"{text}.0f"

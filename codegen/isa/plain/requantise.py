@@ -1,0 +1,237 @@
+"""Requantisation as scalar functions: an accumulator becomes a stored int8, exactly, in few instructions.
+
+The reference rounds twice: v = round(sum * mult / 2**31), half up, then v / 2**right, half away from
+zero, then adds the zero point and clamps. Four facts make it cheap without changing a bit:
+- with |sum| < 2**30 the first rounding is one SMMULR of the doubled sum, and SMMLAR adds to it;
+- half away from zero is (v + half - (v < 0)) >> right for right >= 1, and where the clamp cuts off
+  everything below the zero point, the sign does not matter;
+- the sum's sign will do for that of v, which can differ only where v is 0: half - 1 is nothing, too;
+- the zero point can be added before the shift, as zero_point << right, in the same constant as half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.requant import multiply_by_quantized_multiplier
+from aot.ops.rounding import RequantRounding
+from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath
+from codegen.loops.ir import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Requant:
+    """What is known of a layer's requantisation when its code is written."""
+
+    zero_point: int
+    low: int
+    high: int
+    rounding: RequantRounding
+    rights: tuple[int, int]  # least and greatest right shift over the channels; negative: shifts left
+    sum_fits_30_bits: bool
+    dtype: DType = DType.I8  # of what is stored
+    sum_dtype: DType = DType.I32
+    math: ScalarMath = PORTABLE
+
+    @property
+    def is_plain(self) -> bool:
+        """Only right shifts, and the zero point still fits 32 bits before them."""
+        return self.rights[0] >= 1 and self.rights[1] <= 22 and self.sum_fits_30_bits
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedRight:
+    """What is left of a store for those who do the rest in registers: (SMMLAR [+ sign]) >> right, clamped."""
+
+    adds_sign: bool
+    clamped: str  # C of {v}
+    calls: tuple[Function, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToInt8:
+    """How sums become stored values: `prepare(right)` once per channel, `store` for every sum."""
+
+    prepare: Function | None
+    store: Function  # (sum, mult, right) -> int8, or (sum, mult, right, prepared) -> int8
+    sum_dtype: DType = DType.I32
+    parts: ShiftedRight | None = None  # of `store`, where it has nothing else
+
+
+def to_int8(requant: Requant) -> ToInt8:
+    if requant.rounding is RequantRounding.SINGLE:
+        return ToInt8(None, _rounding_once(requant), requant.sum_dtype)
+    if requant.rounding is RequantRounding.REDUCED:
+        return ToInt8(None, _reduced(requant), requant.sum_dtype)
+    if requant.is_plain:
+        return ToInt8(_rounding_term(requant), _right_shift_only(requant), parts=_parts(requant))
+    return ToInt8(None, _any_shift(requant))
+
+
+def _rounding_term(r: Requant) -> Function:
+    """Half a step plus the zero point in steps of 2^right, that is (1 + 2 * zero point) * 2^right / 2."""
+    twice = 1 + 2 * r.zero_point
+    name = f"rounding_zero_{_word(r.zero_point)}"
+    definition = f"""\
+/* Half a step and the zero point {r.zero_point}, at the scale before the last shift; right >= 1. */
+static inline int32_t {name}(int32_t right)
+{{
+    return {_number(twice)} * (INT32_C(1) << right) >> 1;
+}}
+"""
+    return Function(name, DType.I32, definition, lambda right: twice * (1 << right) >> 1)
+
+
+def _right_shift_only(r: Requant) -> Function:
+    parts = _parts(r)
+    name = f"to_{_stored(r)}{_clamp_suffix(r)}" + ("" if parts.adds_sign else "_relu")
+    rounded = "(v + (sum >> 31))" if parts.adds_sign else "v"
+    definition = f"""\
+/* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; {r.low} .. {r.high}. */
+static inline int32_t {name}(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
+{{
+    const int32_t v = doubling_high_mul_add(sum, mult, rounding);
+    return {parts.clamped.format(v=f"{rounded} >> right")};
+}}
+"""
+    return Function(
+        name, DType.I32, definition, _prepared_meaning(r), (), (r.math.high_mul_add, *parts.calls)
+    )
+
+
+def _parts(r: Requant) -> ShiftedRight:
+    adds_sign = r.low < r.zero_point
+    return ShiftedRight(adds_sign, r.math.clamped("{v}", r.low, r.high), (r.math.clamp(r.low, r.high),))
+
+
+def _any_shift(r: Requant) -> Function:
+    name = f"to_{_stored(r)}{_suffix(r)}_any_shift"
+    definition = f"""\
+/* sum * 2^left * mult / 2^31 / 2^right, each rounded as the reference does, {_said(r)};
+   left is -right where right < 0. */
+static inline {r.dtype.c_name} {name}(int32_t sum, int32_t mult, int32_t right)
+{{
+    const int32_t left = right < 0 ? -right : 0;
+    const int32_t shift = right < 0 ? 0 : right;
+    const int32_t v = doubling_high_mul_wide((int32_t)((uint32_t)sum << left), mult);
+    const uint32_t mask = (UINT32_C(1) << shift) - 1u;
+    const int32_t half = (int32_t)(mask >> 1) + (v < 0);
+    const int32_t rounded = (v >> shift) + ((int32_t)((uint32_t)v & mask) > half);
+    return ({r.dtype.c_name}){_clamp_any("rounded", r)};
+}}
+"""
+    return Function(name, r.dtype, definition, _meaning(r), (), (_WIDE, CLAMP))
+
+
+_WIDE = Function(
+    "doubling_high_mul_wide",
+    DType.I32,
+    """\
+/* round(a * b / 2^31), half up, for any a and b > 0. */
+static inline int32_t doubling_high_mul_wide(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
+}
+""",
+    lambda a, b: (a * b + (1 << 30)) >> 31,
+)
+
+
+_PRODUCT = "    const int64_t v = ((int64_t)sum * mult + ((int64_t)1 << (30 + right))) >> (31 + right);"
+# In two halves, so that a sum beyond 32 bits times 31 bits stays within 64.
+_PRODUCT_OF_WIDE = """\
+    const int64_t low = (sum & 0xFFFF) * mult + ((int64_t)1 << (30 + right));
+    const int64_t v = ((sum >> 16) * mult + (low >> 16)) >> (15 + right);"""
+
+
+def _rounding_once(r: Requant) -> Function:
+    is_wide = r.sum_dtype is DType.I64
+    name = f"to_{_stored(r)}{_suffix(r)}_once{'_wide' if is_wide else ''}"
+    far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
+    definition = f"""\
+/* sum * mult / 2^(31 + right), rounded once, half up, {_said(r)}. */
+static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, int32_t right)
+{{
+{_PRODUCT_OF_WIDE if is_wide else _PRODUCT}
+    const int32_t near = v < -{far} ? -{far} : v > {far} ? {far} : (int32_t)v;
+    return ({r.dtype.c_name}){_clamp_any("near", r)};
+}}
+"""
+    return Function(name, r.dtype, definition, _meaning(r), (), (CLAMP,))
+
+
+def _reduced(r: Requant) -> Function:
+    wide = "_wide" if r.sum_dtype is DType.I64 else ""
+    name = f"to_{_stored(r)}{_suffix(r)}_reduced{wide}"
+    far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
+    definition = f"""\
+/* sum * mult / 2^(15 + right), mult of 16 bits, rounded once, half up, {_said(r)}. */
+static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, int32_t right)
+{{
+    const int64_t v = ((int64_t)sum * mult + ((int64_t)1 << (14 + right))) >> (15 + right);
+    const int32_t near = v < -{far} ? -{far} : v > {far} ? {far} : (int32_t)v;
+    return ({r.dtype.c_name}){_clamp_any("near", r)};
+}}
+"""
+
+    def compute(total: int, mult: int, right: int) -> int:
+        scaled = (total * mult + (1 << (14 + right))) >> (15 + right)
+        return min(max(scaled + r.zero_point, r.low), r.high)
+
+    return Function(name, r.dtype, definition, compute, (), (CLAMP,))
+
+
+def _meaning(r: Requant) -> Callable[..., int]:
+    def compute(total: int, mult: int, right: int) -> int:
+        scaled = multiply_by_quantized_multiplier(np.int64(total), mult, -right, r.rounding)
+        return int(np.clip(scaled + r.zero_point, r.low, r.high))
+
+    return compute
+
+
+def _prepared_meaning(r: Requant) -> Callable[..., int]:
+    """As the C computes it, so that a wrong rounding term shows."""
+    sign = 1 if r.low < r.zero_point else 0
+
+    def compute(total: int, mult: int, right: int, rounding: int) -> int:
+        v = (total * mult + (1 << 30)) >> 31
+        return min(max((v + rounding - sign * (total < 0)) >> right, r.low), r.high)
+
+    return compute
+
+
+def _clamp_any(value: str, r: Requant) -> str:
+    """Clamped before the zero point is added: no 32-bit value overflows."""
+    return f"(clamp({value}, {r.low - r.zero_point}, {r.high - r.zero_point}) + {_number(r.zero_point)})"
+
+
+def _stored(r: Requant) -> str:
+    return f"int{8 * r.dtype.bytes}"
+
+
+def _is_full_range(r: Requant) -> bool:
+    return (r.low, r.high) == r.dtype.limits
+
+
+def _clamp_suffix(r: Requant) -> str:
+    return "" if _is_full_range(r) else f"_{_word(r.low)}_{_word(r.high)}"
+
+
+def _suffix(r: Requant) -> str:
+    return f"_zero_{_word(r.zero_point)}{_clamp_suffix(r)}"
+
+
+def _said(r: Requant) -> str:
+    return f"plus {r.zero_point}, within {r.low} .. {r.high}"
+
+
+def _word(value: int) -> str:
+    return f"m{-value}" if value < 0 else str(value)
+
+
+def _number(value: int) -> str:
+    return f"({value})" if value < 0 else str(value)

@@ -1,0 +1,105 @@
+"""What requantisation and sums of bytes are made of, and some cores have instructions for.
+
+Everything else is written in terms of these few functions, so that it need not know the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aot.ir.types import DType
+from aot.target import Feature
+from codegen.isa.plain.linear_sum import Line
+from codegen.isa.plain.shares import rounded_share
+from codegen.loops.ir import Function
+
+CLAMP = Function(
+    "clamp",
+    DType.I32,
+    """\
+static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+""",
+    lambda v, low, high: min(max(v, low), high),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines of a function's body, what they call, and what they need of a core themselves."""
+
+    lines: tuple[str, ...]
+    calls: tuple[Function, ...] = ()
+    needs: frozenset[Feature] = frozenset()
+
+    def __add__(self, other: Code) -> Code:
+        return Code(self.lines + other.lines, self.calls + other.calls, self.needs | other.needs)
+
+    def indented(self, spaces: int) -> str:
+        return "".join(f"{' ' * spaces}{line}\n" for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarMath:
+    """One core's versions of the same functions: names and meanings do not differ, C and cost do."""
+
+    high_mul: Function  # (a, b) -> round(a * b / 2**31), half up, for |a| < 2**30
+    high_mul_add: Function  # (a, b, c) -> the same plus c
+    rounded_share: Function  # a sum of shares of a resized image, rounded
+    line: Callable[[Line, int, int], Code]  # it returns a sum of bytes a and b, clamped from low to high
+    saturate: Function | None = None  # to the range of int8, by an instruction
+
+    def clamped(self, value: str, low: int, high: int) -> str:
+        """C of the value from low to high."""
+        if self.saturate is not None and (low, high) == DType.I8.limits:
+            return f"{self.saturate.name}({value})"
+        return f"{CLAMP.name}({value}, {low}, {high})"
+
+    def clamp(self, low: int, high: int) -> Function:
+        """What `clamped` calls."""
+        return self.saturate if self.saturate is not None and (low, high) == DType.I8.limits else CLAMP
+
+
+def parenthesised(value: int) -> str:
+    """A number as an operand in C."""
+    return f"({value})" if value < 0 else str(value)
+
+
+def _line(line: Line, low: int, high: int) -> Code:
+    start = f"{'-' if line.start < 0 else '+'} {abs(line.start)}"
+    value = f"const int32_t v = a * {line.first} + b * {parenthesised(line.second)} {start};"
+    return Code((value, f"return clamp(v >> {line.shift}, {low}, {high});"), (CLAMP,))
+
+
+PORTABLE = ScalarMath(
+    high_mul=Function(
+        "doubling_high_mul",
+        DType.I32,
+        """\
+/* round(a * b / 2^31), half up. */
+static inline int32_t doubling_high_mul(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
+}
+""",
+        lambda a, b: (a * b + (1 << 30)) >> 31,
+    ),
+    high_mul_add=Function(
+        "doubling_high_mul_add",
+        DType.I32,
+        """\
+/* round(a * b / 2^31) + c, half up; |a| < 2^30. */
+static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
+{
+    const int64_t rounding = c * (INT64_C(1) << 32) + (INT64_C(1) << 31);
+    return (int32_t)(((int64_t)(a * 2) * b + rounding) >> 32);
+}
+""",
+        lambda a, b, c: ((a * b + (1 << 30)) >> 31) + c,
+    ),
+    rounded_share=rounded_share(DType.I32),
+    line=_line,
+)

@@ -1,0 +1,197 @@
+"""Scalar functions of a front end for audio: bits of a number, roots and logarithms of unsigned integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from aot.ir.graph import Array
+from aot.ir.types import DType, TensorType
+from aot.ops.fixed_log import BITS, CORRECTIONS, LN_2, SEGMENT_BITS, fixed_log
+from aot.ops.op import Op
+from aot.ops.signal import NoiseEstimate, Window, WithoutNoise, free_bits, louder
+from aot.ops.whole_root import whole_root
+from codegen.isa.plain.plain import expression_function, wrapped
+from codegen.loops.ir import Function
+
+_NUMBERS_PER_LINE = 12
+
+LOUDER = Function(
+    "louder",
+    DType.I16,
+    """\
+/* The larger of a and |b|, in 16 bits, where -32768 is its own negative. */
+static inline int16_t louder(int16_t a, int16_t b)
+{
+    if (b > a) {
+        return b;
+    }
+    return -(int32_t)b > a ? (int16_t)-(int32_t)b : a;
+}
+""",
+    louder,
+)
+
+BIT_LENGTH = Function(
+    "bit_length",
+    DType.I32,
+    """\
+/* How many bits a number has from its first 1 on. */
+static inline int32_t bit_length(uint32_t a)
+{
+    int32_t bits = 0;
+    for (int32_t step = 16; step > 0; step >>= 1) {
+        if (a >> step) {
+            a >>= step;
+            bits += step;
+        }
+    }
+    return bits + (int32_t)a;
+}
+""",
+    lambda a: int(a).bit_length(),
+)
+
+FREE_BITS = expression_function(
+    "free_bits",
+    DType.I32,
+    (DType.I16,),
+    "a > 0 ? 15 - bit_length((uint32_t)a) : 0",
+    free_bits,
+    calls=(BIT_LENGTH,),
+)
+
+SHIFTED_UP = expression_function(
+    "shifted_up",
+    DType.I16,
+    (DType.I16, DType.I32),
+    "(int16_t)((uint32_t)a << (b & 15))",
+    lambda a, b: wrapped(int(a) << (int(b) & 15), DType.I16),
+)
+
+ROOT = Function(
+    "whole_root",
+    DType.U32,
+    """\
+/* The nearest square root; of 16 bits where the number has 32. */
+static inline uint32_t whole_root(uint64_t number)
+{
+    const uint32_t most = number >> 32 ? UINT32_MAX : UINT16_MAX;
+    uint64_t root = 0;
+    for (uint64_t bit = number >> 32 ? UINT64_C(1) << 62 : UINT64_C(1) << 30; bit > 0; bit >>= 2) {
+        if (number >= root + bit) {
+            number -= root + bit;
+            root = (root >> 1) + bit;
+        } else {
+            root >>= 1;
+        }
+    }
+    return (uint32_t)root + (number > root && root != most ? 1u : 0u);
+}
+""",
+    whole_root,
+)
+
+SHIFTED_ROOT = expression_function(
+    "shifted_root",
+    DType.U32,
+    (DType.U64, DType.I32),
+    "whole_root(a) >> (b & 31)",
+    lambda a, b: whole_root(a) >> (int(b) & 31),
+    calls=(ROOT,),
+)
+
+
+def windowed(shift: int) -> Function:
+    name, types = f"windowed_{shift}", (DType.I16, DType.I16)
+    definition = f"""\
+/* a * b / 2^{shift}, saturated. */
+static inline int16_t {name}(int16_t a, int16_t b)
+{{
+    const int32_t scaled = ((int32_t)a * b) >> {shift};
+    return (int16_t)(scaled < INT16_MIN ? INT16_MIN : scaled > INT16_MAX ? INT16_MAX : scaled);
+}}
+"""
+    return Function(name, DType.I16, definition, _meaning(Window(shift), types, DType.I16))
+
+
+def noise_estimate(up: int, down: int, limited: bool) -> Function:
+    """f(level, noise, share of the level, share of the noise)"""
+    name, types = f"noise_{up}_{down}{'_limited' if limited else ''}", (DType.U32,) * 4
+    result = "made < scaled ? made : scaled" if limited else "made"
+    definition = f"""\
+/* What is always there: a little of the level, much of what was there before. */
+static inline uint32_t {name}(uint32_t level, uint32_t noise, uint32_t a, uint32_t b)
+{{
+    const uint32_t scaled = level << {up};
+    const uint32_t made = (uint32_t)(((uint64_t)scaled * a + (uint64_t)noise * b) >> {down});
+    return {result};
+}}
+"""
+    return Function(name, DType.U32, definition, _meaning(NoiseEstimate(up, down, limited), types, DType.U32))
+
+
+def without_noise(up: int, down: int, least: int) -> Function:
+    """f(level, noise)"""
+    name, types = f"without_noise_{up}_{down}_{least}", (DType.U32, DType.U32)
+    definition = f"""\
+/* The level less the noise, but a share of it at least. */
+static inline uint32_t {name}(uint32_t level, uint32_t noise)
+{{
+    const uint32_t scaled = level << {up};
+    const uint32_t rest = noise < scaled ? (scaled - noise) >> {up} : 0;
+    const uint32_t least = (uint32_t)(((uint64_t)level * {least}u) >> {down});
+    return rest > least ? rest : least;
+}}
+"""
+    return Function(name, DType.U32, definition, _meaning(WithoutNoise(up, down, least), types, DType.U32))
+
+
+def fixed_log_function(up: int, scale: int) -> Function:
+    name, half = f"fixed_log_{up}_{scale}", 1 << (BITS - 1)
+    definition = f"""\
+/* log2(1 + f) - f at {len(CORRECTIONS)} places, in steps of 2^-{BITS}. */
+static const uint16_t log_corrections[{len(CORRECTIONS)}] = {{
+{_lines(CORRECTIONS)}
+}};
+
+/* ln(2^{up} * a) * {scale}, by lines between the corrections. */
+static inline int16_t {name}(uint32_t a)
+{{
+    const uint32_t number = a << {up};
+    if (number <= 1) {{
+        return 0;
+    }}
+    const int32_t whole = bit_length(number) - 1;
+    const uint32_t rest = number - (UINT32_C(1) << whole);
+    const uint32_t fraction = whole < {BITS} ? rest << ({BITS} - whole) : rest >> (whole - {BITS});
+    const uint32_t segment = fraction >> {BITS - SEGMENT_BITS};
+    const int32_t here = log_corrections[segment], there = log_corrections[segment + 1];
+    const int32_t beyond = (int32_t)(fraction & {(1 << (BITS - SEGMENT_BITS)) - 1}u);
+    const int32_t line = (int32_t)fraction + here + (((there - here) * beyond) >> {BITS});
+    const uint32_t log2 = ((uint32_t)whole << {BITS}) + (uint32_t)line;
+    const uint32_t natural = (uint32_t)(((uint64_t)log2 * {LN_2}u + {half}u) >> {BITS});
+    const uint32_t scaled = (natural * {scale}u + {half}u) >> {BITS};
+    return (int16_t)(scaled < INT16_MAX ? scaled : INT16_MAX);
+}}
+"""
+    return Function(
+        name, DType.I16, definition, lambda a: fixed_log(int(a) << up, scale), calls=(BIT_LENGTH,)
+    )
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    rows = [numbers[n : n + _NUMBERS_PER_LINE] for n in range(0, len(numbers), _NUMBERS_PER_LINE)]
+    return ",\n".join("    " + ", ".join(map(str, row)) for row in rows)
+
+
+def _meaning(op: Op, types: Sequence[DType], made: DType) -> Callable[..., int]:
+    """One element by the op's own reference."""
+    inputs, outputs = [TensorType(t, (1,)) for t in types], [TensorType(made, (1,))]
+
+    def compute(*values: int) -> int:
+        arrays: list[Array] = [np.array([v], t.numpy) for v, t in zip(values, types, strict=True)]
+        return int(op.reference(arrays, inputs, outputs)[0][0])
+
+    return compute

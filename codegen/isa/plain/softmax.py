@@ -1,0 +1,174 @@
+"""The fixed-point pieces of the int8 softmax, in C and in their exact meaning."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops import fixed_point
+from aot.ops.requant import rounding_divide_by_pot, saturating_rounding_doubling_high_mul
+from aot.ops.softmax import SUM_INTEGER_BITS, SoftmaxParameters
+from codegen.loops.ir import Function
+
+HIGH_MUL = Function(
+    "fixed_mul",
+    DType.I32,
+    """\
+/* a * b of two fractions of 2^31, half up; not both -2^31. */
+static inline int32_t fixed_mul(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b + (INT32_C(1) << 30)) >> 31);
+}
+""",
+    lambda a, b: int(saturating_rounding_doubling_high_mul(np.int64(a), np.int64(b))),
+)
+ROUND_SHIFT = Function(
+    "round_shift",
+    DType.I32,
+    """\
+/* v / 2^exponent, half away from zero; exponent >= 1. */
+static inline int32_t round_shift(int32_t v, int32_t exponent)
+{
+    const int32_t rest = (int32_t)((uint32_t)v & ((UINT32_C(1) << exponent) - 1u));
+    const int32_t half = (int32_t)(((UINT32_C(1) << exponent) - 1u) >> 1) + (v < 0);
+    return (v >> exponent) + (rest > half);
+}
+""",
+    lambda v, exponent: int(rounding_divide_by_pot(np.int64(v), exponent)),
+)
+_EXP = Function(
+    "exp_of_negative",
+    DType.I32,
+    """\
+/* exp(x) as a fraction of 2^31, for x <= 0 in units of 2^-26: a polynomial for the part below a
+   quarter, a factor exp(-2^n) for each other bit that is set. */
+static int32_t exp_of_negative(int32_t x)
+{
+    static const int32_t exp_of_power[7] = {
+        1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242,
+    };
+    const int32_t quarter = INT32_C(1) << 24;
+    const int32_t part = (int32_t)((uint32_t)x & (uint32_t)(quarter - 1)) - quarter;
+    const int32_t rest = part - x;
+    const int32_t t = (int32_t)((uint32_t)part << 5) + (INT32_C(1) << 28);
+    const int32_t t2 = fixed_mul(t, t);
+    const int32_t higher = round_shift(
+        fixed_mul(round_shift(fixed_mul(t2, t2), 2) + fixed_mul(t2, t), 715827883) + t2, 1);
+    int32_t result = 1895147668 + fixed_mul(t + higher, 1895147668);
+    int32_t n;
+    if (x == 0) {
+        return INT32_MAX;
+    }
+    for (n = 0; n < 7; ++n) {
+        if (rest & (INT32_C(1) << (24 + n))) {
+            result = fixed_mul(result, exp_of_power[n]);
+        }
+    }
+    return result;
+}
+""",
+    lambda x: int(fixed_point.exp_of_negative(np.asarray(x, np.int64))),
+    calls=(HIGH_MUL, ROUND_SHIFT),
+)
+
+
+def exp_of_difference(p: SoftmaxParameters) -> Function:
+    """f(x - max) -> exp(beta * scale * (x - max)) as a fraction of 2**31; zero where it is too small."""
+    name = f"exp_of_difference_{_suffix(p)}"
+    definition = f"""\
+/* exp of a difference to the maximum, as a fraction of 2^31; below {p.diff_min} it counts as zero. */
+static inline int32_t {name}(int32_t difference)
+{{
+    const int32_t scaled = (int32_t)((uint32_t)difference << {p.left_shift});
+    return difference < {p.diff_min} ? 0 : exp_of_negative(fixed_mul(scaled, {p.mult}));
+}}
+"""
+
+    def compute(difference: int) -> int:
+        if difference < p.diff_min:
+            return 0
+        scaled = saturating_rounding_doubling_high_mul(np.int64(difference << p.left_shift), p.mult)
+        return int(fixed_point.exp_of_negative(np.asarray(scaled, np.int64)))
+
+    return Function(name, DType.I32, definition, compute, (), (HIGH_MUL, _EXP))
+
+
+def exp_for_sum(p: SoftmaxParameters) -> Function:
+    """f(x - max) -> the exponential as it enters the sum, with 12 integer bits."""
+    exp, name = exp_of_difference(p), f"exp_for_sum_{_suffix(p)}"
+    definition = f"""\
+static inline int32_t {name}(int32_t difference)
+{{
+    return round_shift({exp.name}(difference), {SUM_INTEGER_BITS});
+}}
+"""
+
+    def compute(difference: int) -> int:
+        return int(rounding_divide_by_pot(np.int64(exp.meaning(difference)), SUM_INTEGER_BITS))
+
+    return Function(name, DType.I32, definition, compute, (), (ROUND_SHIFT, exp))
+
+
+RECIPROCAL_BITS = Function(
+    "reciprocal_bits",
+    DType.I32,
+    f"""\
+/* The shift that goes with reciprocal(sum). */
+static inline int32_t reciprocal_bits(int32_t sum)
+{{
+    uint32_t shifted = (uint32_t)sum;
+    int32_t bits = {SUM_INTEGER_BITS};
+    for (; (shifted & 0x80000000u) == 0; shifted <<= 1) {{
+        --bits;
+    }}
+    return bits;
+}}
+""",
+    lambda total: int(fixed_point.reciprocal(np.array([total], np.int64), SUM_INTEGER_BITS)[1][0]),
+)
+RECIPROCAL = Function(
+    "reciprocal",
+    DType.I32,
+    """\
+/* 1 / sum as a fraction of 2^31, to be shifted by reciprocal_bits(sum): three Newton-Raphson steps. */
+static int32_t reciprocal(int32_t sum)
+{
+    const int32_t above_one = (int32_t)(((uint32_t)sum << (12 - reciprocal_bits(sum))) - 0x80000000u);
+    const int32_t half = (int32_t)(((uint32_t)above_one + 0x80000000u) >> 1);
+    int32_t x = 1515870810 + fixed_mul(half, -1010580540);
+    int32_t step;
+    for (step = 0; step < 3; ++step) {
+        x += fixed_mul(x, (INT32_C(1) << 29) - fixed_mul(half, x)) * 4;
+    }
+    return x > INT32_MAX / 2 ? INT32_MAX : x * 2;
+}
+""",
+    lambda total: int(fixed_point.reciprocal(np.array([total], np.int64), SUM_INTEGER_BITS)[0][0]),
+    calls=(HIGH_MUL, RECIPROCAL_BITS),
+)
+
+
+def share(p: SoftmaxParameters, dtype: DType = DType.I8) -> Function:
+    """f(x - max, reciprocal, bits) -> the stored probability: all steps of the type from 0 to 1."""
+    wide = "" if dtype is DType.I8 else f"_{dtype.value}"
+    exp, name = exp_of_difference(p), f"share_{_suffix(p)}{wide}"
+    (low, high), shift = dtype.limits, 31 - 8 * dtype.bytes
+    definition = f"""\
+static inline {dtype.c_name} {name}(int32_t difference, int32_t reciprocal_of_sum, int32_t bits)
+{{
+    const int32_t product = fixed_mul(reciprocal_of_sum, {exp.name}(difference));
+    const int32_t v = bits + {shift} > 31 ? 0 : round_shift(product, bits + {shift}); /* nothing left */
+    return ({dtype.c_name})(v > {high - low} ? {high} : v - {-low});
+}}
+"""
+
+    def compute(difference: int, scale: int, bits: int) -> int:
+        product = saturating_rounding_doubling_high_mul(np.int64(scale), np.int64(exp.meaning(difference)))
+        return min(int(rounding_divide_by_pot(product, bits + shift)) + low, high)
+
+    return Function(name, dtype, definition, compute, (), (HIGH_MUL, ROUND_SHIFT, exp))
+
+
+def _suffix(p: SoftmaxParameters) -> str:
+    """Softmaxes of one scale share their functions, those of others have their own."""
+    return f"{p.mult}_{p.left_shift}"

@@ -1,0 +1,53 @@
+"""From the table of instruction sets to what they add for a target, or for an op."""
+
+from __future__ import annotations
+
+from functools import cache, reduce
+from importlib import import_module
+
+from aot.errors import ExtensionError
+from aot.extensions import ISAS as GROUP
+from aot.extensions import loaded
+from aot.target import Target
+from codegen.isa import ISAS
+from codegen.isa.isa import Isa
+from codegen.isa.plain.scalar_math import PORTABLE, ScalarMath
+from codegen.kernels.kernel import Kernel
+from codegen.kernels.schedule import Schedule
+from codegen.kernels.table import KERNELS
+
+
+def isas() -> tuple[Isa, ...]:
+    """All of them, the most able first: those of extensions are for cores that nothing of ours is for."""
+    added = loaded(GROUP)
+    wrong = next((name for name, isa in added.items() if not isinstance(isa, Isa)), None)
+    if wrong is not None:
+        raise ExtensionError(f'the extension "{wrong}" is no Isa of codegen.isa.isa')
+    return (*(isa for isa in added.values() if isinstance(isa, Isa)), *_ours())
+
+
+@cache
+def _ours() -> tuple[Isa, ...]:
+    return tuple(import_module(f"codegen.isa.{name}.isa").ISA for name in ISAS)
+
+
+def isas_of(target: Target) -> tuple[Isa, ...]:
+    """Those that the core has."""
+    return tuple(isa for isa in isas() if isa.is_on(target))
+
+
+def schedules_of(op_name: str) -> tuple[Schedule, ...]:
+    """All schedules of an op, best first: the instruction sets', then those that need nothing special."""
+    special = [schedule for isa in isas() for schedule in isa.schedules.get(op_name, ())]
+    return (*special, *KERNELS[op_name].schedules)
+
+
+def math_of(target: Target) -> ScalarMath:
+    """The scalar functions of the first instruction set that has its own."""
+    return next((isa.math for isa in isas_of(target) if isa.math is not None), PORTABLE)
+
+
+def rewritten(kernel: Kernel, target: Target) -> Kernel:
+    """The kernel in instructions that serve every kernel."""
+    rewrites = [isa.rewrite for isa in isas_of(target) if isa.rewrite is not None]
+    return reduce(lambda made, rewrite: rewrite(made), rewrites, kernel)

@@ -1,0 +1,60 @@
+"""A job: one model to be compiled for one target, with everything that decides what comes out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aot.frontend.load import parse_model, read_model
+from aot.ir.graph import Graph
+from aot.target import Target
+from codegen.c.names import model_identifier
+from codegen.kernels.knobs import NOT_TUNED, Point
+from codegen.options import CompileOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedModel:
+    """A graph as the importer made it, before any pass, and the file that it was read from."""
+
+    graph: Graph = field(repr=False)
+    source_name: str  # the file's name, without folders
+    hash: str  # SHA-256 of the file's bytes, in hex
+    name: str  # a C identifier in lower case
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One compile. The model was imported with the rounding and the shapes that the options name."""
+
+    model: ImportedModel
+    target: Target
+    options: CompileOptions
+    tuned: Mapping[str, Point] = field(default_factory=lambda: NOT_TUNED)  # task -> its point, if measured
+    board: str = ""  # its name, which the generated C mentions
+
+
+def read_job(
+    path: Path,
+    target: Target,
+    options: CompileOptions,
+    tuned: Mapping[str, Point] = NOT_TUNED,
+    board: str = "",
+) -> Job:
+    """Reads a model file for one compile. Raises ModelError."""
+    return Job(import_model(path, options), target, options, tuned, board)
+
+
+def import_model(path: Path, options: CompileOptions) -> ImportedModel:
+    """Reads a model file. Raises ModelError for what is not supported."""
+    data = read_model(path)
+    graph = parse_model(data, path.name, options.rounding.value, options.given)
+    return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), model_name(path))
+
+
+def model_name(path: Path) -> str:
+    """The name that generated C bears: the file's stem, or its folder's where the file is just model.*."""
+    stem = path.stem if path.stem != "model" else path.resolve().parent.name
+    return model_identifier(stem)

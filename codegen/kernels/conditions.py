@@ -1,0 +1,22 @@
+"""What many schedules ask of a site."""
+
+from __future__ import annotations
+
+from aot.ir.types import DType
+from aot.target import Optimize
+from codegen.kernels.kernel import Site
+from codegen.kernels.schedule import Condition
+
+
+def _are_bytes(site: Site) -> bool:
+    return {site.input(0).dtype, site.input(1).dtype, site.outputs[0].dtype} == {DType.I8}
+
+
+def _are_integers(site: Site) -> bool:
+    return site.input(0).dtype in (DType.I8, DType.I16)
+
+
+REALS = Condition[Site]("real numbers", lambda site: site.input(0).dtype is DType.F32)
+NOT_FOR_SIZE = Condition[Site]("code that need not be small", lambda site: site.optimize is not Optimize.SIZE)
+INTEGERS = Condition("integers", _are_integers)
+BYTES = Condition("data, weights and results of 8 bits", _are_bytes)

@@ -1,0 +1,127 @@
+"""Schedules: the ways to compute an op on some core, in the order of preference.
+
+A schedule says what it needs of a core, which sites it fits, which rows it wants there, and makes the kernel.
+It is chosen once for a site; what it wants and what it makes can therefore not differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from aot.ir.types import DType
+from aot.target import Feature
+from codegen.formats import RowFormat, Want
+from codegen.kernels.kernel import Kernel, PassedOver, Site
+
+T = TypeVar("T")
+Wants = tuple[Want | None, ...]  # one per activation; None: any format will do
+
+
+@dataclass(frozen=True)
+class Condition(Generic[T]):
+    """What must hold before a schedule can serve; `says` is read after "only for"."""
+
+    says: str
+    holds: Callable[[T], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The formats that a kernel meets, once they are known."""
+
+    inputs: tuple[RowFormat, ...]
+    output: RowFormat
+
+
+def never(_site: Site) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One way to compute an op."""
+
+    name: str
+    wants: Callable[[Site], Wants]
+    lower: Callable[[Site, Sequence[RowFormat], RowFormat], Kernel]
+    needs: frozenset[Feature] = frozenset()  # of the core
+    fits: tuple[Condition[Site], ...] = ()
+    takes: tuple[Condition[Rows], ...] = ()  # of rows beyond what it wants; else the next that fits is taken
+    reads_image_rows: Callable[[Site], bool] = never  # reads a flattened image by the rows of the image
+    adds_in_store: Callable[[Site], bool] = never  # makes a sum that its result goes into as it is stored
+
+    def misfit(self, site: Site) -> str:
+        """Why it cannot serve the site; empty where it can."""
+        missing = self.needs - site.target.features
+        if missing:
+            return f"the core has no {', '.join(sorted(missing))}"
+        return _first_broken(self.fits, site)
+
+
+def _first_broken(conditions: Sequence[Condition[T]], place: T) -> str:
+    return next((f"only for {c.says}" for c in conditions if not c.holds(place)), "")
+
+
+@dataclass(frozen=True)
+class OpKernel:
+    """The schedules of an op that need nothing special of a core; instruction sets put theirs before them."""
+
+    schedules: tuple[Schedule, ...]  # best first
+    dtypes: frozenset[DType] = frozenset({DType.I8})  # that inputs and outputs may have
+
+
+@dataclass(frozen=True)
+class ChosenSchedule:
+    """The schedule of a site, with those that may take its place when rows turn out to be others."""
+
+    site: Site
+    fitting: tuple[Schedule, ...]  # best first; the last takes any rows
+    passed_over: tuple[PassedOver, ...]  # those before the first that fits
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.fitting[0]
+
+    @property
+    def wants(self) -> Wants:
+        """Of unpadded rows none above and below the image, where these can be a constant."""
+        wants = self.schedule.wants(self.site)
+        if not self.site.bare or self.site.target.constant_space:
+            return wants
+        return tuple(None if want is None else replace(want, top=0, bottom=0) for want in wants)
+
+    @property
+    def reads_image_rows(self) -> bool:
+        return self.schedule.reads_image_rows(self.site)
+
+    @property
+    def adds_in_store(self) -> bool:
+        return self.schedule.adds_in_store(self.site)
+
+    def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+        """The kernel over these rows; `site` is the chosen one with points or an addition of its own."""
+        rows, passed = Rows(tuple(inputs), output), list(self.passed_over)
+        for schedule in self.fitting:
+            reason = _first_broken(schedule.takes, rows)
+            if not reason:
+                kernel = schedule.lower(site, inputs, output)
+                return replace(kernel, passed_over=tuple(passed))
+            passed.append(PassedOver(schedule.name, reason))
+        raise AssertionError(f"{site.node.op.name}: no schedule takes any rows")
+
+
+def choose_schedule(schedules: Sequence[Schedule], site: Site) -> ChosenSchedule:
+    """The first that fits; others behind it only as long as one may have to take its place."""
+    fitting: list[Schedule] = []
+    passed: list[PassedOver] = []
+    for schedule in schedules:
+        reason = schedule.misfit(site)
+        if not reason:
+            fitting.append(schedule)
+        elif not fitting:
+            passed.append(PassedOver(schedule.name, reason))
+        if fitting and not fitting[-1].takes:
+            return ChosenSchedule(site, tuple(fitting), tuple(passed))
+    raise AssertionError(f"{site.node.op.name}: the last schedule must fit everywhere and take any rows")

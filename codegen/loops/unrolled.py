@@ -1,0 +1,30 @@
+"""Loops that are marked unrolled, written out: what is left is what C shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from codegen.loops.affine import Affine, to_affine
+from codegen.loops.ir import Declare, For, Stmt, substitute
+
+
+def expand_unrolled(
+    body: tuple[Stmt, ...], values: Mapping[str, Affine] = MappingProxyType({})
+) -> tuple[Stmt, ...]:
+    """Loops marked unrolled written out, loops of one iteration dissolved; `values` of loops around it."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if not isinstance(stmt, For):
+            result.append(substitute(stmt, values))
+        elif stmt.unrolled or stmt.extent == 1:
+            for value in range(stmt.extent):
+                once = expand_unrolled(stmt.body, {**values, stmt.var: to_affine(value)})
+                declares = any(isinstance(s, Declare) for s in once)
+                result.extend((For(stmt.var, 1, once),) if declares else once)
+        else:
+            result.append(For(stmt.var, stmt.extent, expand_unrolled(stmt.body, values)))
+    match result:
+        case [For(_, 1, alone)]:  # alone in its block, it needs none of its own
+            return alone
+    return tuple(result)

@@ -1,0 +1,319 @@
+"""Graph to stages: a tensor for every value, a kernel for every node, copies where formats meet.
+
+A reshape makes no stage: its output is its input's memory, seen with other rows. What tensor a value
+becomes, `tensor_choice.py` says. A reader that cannot have its way gets a relayout stage before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from aot.errors import ModelError
+from aot.ir.graph import Graph, Node
+from aot.passes.names import fresh_name
+from aot.plan.model import Kind
+from aot.target import Optimize, Target
+from codegen.formats import RowFormat, Want, dense_format, serves, wanted_format
+from codegen.isa.table import math_of, rewritten, schedules_of
+from codegen.kernels.default_points import default_points, with_default
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.knobs import NOT_TUNED, Point
+from codegen.kernels.planned_scratch import with_planned_scratch
+from codegen.kernels.relayout import copy_constant, copy_constant_rows, relayout
+from codegen.kernels.residual import sums_in_stores
+from codegen.kernels.schedule import choose_schedule
+from codegen.kernels.searched import with_sketches
+from codegen.kernels.table import KERNELS
+from codegen.lower.parts import Part, begins_at_a_word, is_join, parts_of
+from codegen.lower.stages import PUSHED, Lowered, LoweredStage, Reading, Result, Tensor, whole_result
+from codegen.lower.streaming import streamed_input
+from codegen.lower.tensor_choice import TensorChoice
+from codegen.lower.views import is_view, view_format, view_roots
+from codegen.options import CompileOptions
+
+# By node, the sum made in its store, what both may do, and the formats of its rows: for one graph and goal.
+KernelsMade = dict[tuple[object, ...], Kernel]
+
+
+def lower_graph(
+    graph: Graph,
+    target: Target,
+    options: CompileOptions,
+    wide: frozenset[str] | None = None,
+    tuned: Mapping[str, Point] = NOT_TUNED,
+    bare: frozenset[str] = frozenset(),
+    made: KernelsMade | None = None,
+) -> Lowered:
+    """Kernels and formats for every node; wide rows for the nodes named, or as the goal says.
+
+    The nodes named as bare do without margins where their kernels can. Kernels made before serve again.
+
+    Raises ModelError naming all nodes that have no kernel.
+    """
+    _require_kernels(graph)
+    if wide is None:
+        wide = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
+    return _Lowering(graph, target, options, wide, tuned, bare, {} if made is None else made).run()
+
+
+def _require_kernels(graph: Graph) -> None:
+    """Every operation must have a kernel for its element type; all that have none are named at once."""
+    missing = []
+    for node in graph.nodes:
+        dtypes = {t.dtype for t in (*graph.output_types(node), *graph.input_types(node)[:1]) if t is not None}
+        if not is_view(node) and not dtypes <= KERNELS[node.op.name].dtypes:
+            names = ", ".join(sorted(d.value for d in dtypes))
+            missing.append(f"{node.op.name} on {names} ({node.origin or node.name})")
+    if missing:
+        raise ModelError(
+            f"{len(missing)} of {len(graph.nodes)} operations have no kernel",
+            "\n".join(missing),
+            "docs/ops.md lists the element types: int8 or float32, inputs and outputs included",
+        )
+
+
+class _Lowering:
+    """Holds what is found on the way; run() once."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        target: Target,
+        options: CompileOptions,
+        wide: frozenset[str],
+        tuned: Mapping[str, Point],
+        bare: frozenset[str],
+        made: KernelsMade,
+    ) -> None:
+        self.graph = graph
+        self.target = target
+        self.options = options
+        self.wide = wide
+        self.tuned = tuned
+        self.bare = bare
+        self.kernels_made = made
+        self.math = math_of(target)
+        self.defaults = default_points(target.core, options.optimize)
+        self.views = view_roots(graph)
+        self.sites = {node.name: self._site(node) for node in graph.nodes if not is_view(node)}
+        self.chosen = {
+            name: choose_schedule(schedules_of(site.node.op.name), site) for name, site in self.sites.items()
+        }
+        sums = sums_in_stores(graph).items()
+        self.sums = {name: node for name, node in sums if self.chosen[node.name].adds_in_store}
+        self.summing = {node.name for node in self.sums.values()}
+        self.choice = TensorChoice(graph, self.views, self.chosen)
+        self.tensors: dict[str, Tensor] = {}
+        self.stages: list[LoweredStage] = []
+        self.copies: dict[tuple[str, Want], str] = {}
+        self.delivered: dict[str, str] = {}
+        self.joins: dict[str, list[Part]] = {}  # node that joins rows -> its inputs
+        self.results: dict[str, Result] = {}  # value that is made where it is joined to others
+
+    def run(self) -> Lowered:
+        if self.options.stream:
+            self._receive(streamed_input(self.graph))
+        else:
+            self.tensors |= {value: self.choice.fixed(value, Kind.INPUT) for value in self.graph.inputs}
+        self.tensors |= {state.name: self.choice.fixed(state.name, Kind.STATE) for state in self.graph.states}
+        for node in self.graph.nodes:
+            if is_join(node, self.graph):
+                self._prepare_join(node)
+        for node in self.graph.nodes:
+            if node.name in self.joins:
+                self._copy_parts(node)
+            elif not is_view(node) and node.name not in self.summing:
+                self._add_node(node)
+        for value in self.graph.outputs:
+            self._deliver(value)
+        self._keep_states()
+        return Lowered(self.tensors, tuple(self.stages), self.delivered)
+
+    def _receive(self, value: str) -> None:
+        """The rows of the input are copied as they come, into the format that its readers want."""
+        tensor, value_type = self.choice.made(value), self.graph.types[value]
+        kernel = relayout(value_type, dense_format(value_type), tensor.format)
+        self.tensors[value] = tensor
+        reads = (Reading(PUSHED, kernel.access[0]),)
+        result = whole_result(tensor, value)
+        self.stages.append(LoweredStage(f"receive {value}", None, "receive", kernel, reads, result))
+
+    def _site(self, node: Node) -> Site:
+        graph = self.graph
+        constants = {
+            i: graph.constants[v] for i, v in enumerate(node.inputs) if v is not None and v in graph.constants
+        }
+        return Site(
+            node,
+            graph.input_types(node),
+            graph.output_types(node),
+            constants,
+            self.target,
+            self.math,
+            self.options.optimize,
+            node.name in self.wide,
+            self.tuned,
+            node.name in self.bare,
+        )
+
+    def _add_node(self, last: Node) -> None:
+        """A stage for the node; for a sum that a convolution's store makes, one for both."""
+        node = self.sums.get(last.name, last)
+        site, chosen = self.sites[node.name], self.chosen[node.name]
+        reads = self.choice.reads(node)
+        if node is not last:
+            site = replace(site, addition=self.sites[last.name])
+            reads += [(v, None) for v in last.reads if v not in node.outputs]
+        sources = [self._source(v, want, chosen.reads_image_rows) for v, want in reads]
+        (made,) = last.outputs
+        in_one_piece = self.choice.goes_in_one_piece(node)
+        result = self._result(made, in_one_piece)
+        formats = [view or self.tensors[name].format for name, view in sources]
+
+        def lower(tuned: Mapping[str, Point]) -> Kernel:
+            wanted = {**self.defaults, **tuned}
+            made = chosen.lower(replace(site, tuned=wanted), formats, result.format)
+            made = with_planned_scratch(rewritten(with_sketches(made, wanted), self.target))
+            return with_default(made, self.defaults)
+
+        flags = tuple((name in self.wide, name in self.bare) for name in (node.name, last.name))
+        key = node.name, last.name, flags, tuple(formats), result.format
+        kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
+        fills = [0 if want is None else want.fill_of(self.graph.types[value]) for value, want in reads]
+        readings = tuple(
+            Reading(n, a, v, fill) for (n, v), a, fill in zip(sources, kernel.access, fills, strict=True)
+        )
+        op = "+".join(dict.fromkeys((node.op.name, last.op.name)))
+        values = tuple(value for value, _ in reads)
+        self.stages.append(
+            LoweredStage(self._stage_name(node), node, op, kernel, readings, result, lower, values)
+        )
+
+    def _result(self, value: str, in_one_piece: bool) -> Result:
+        """What a node's stage writes: a tensor of its own, or its part of one that joins several."""
+        if value in self.results:
+            return self.results[value]
+        tensor = (
+            self.choice.fixed(value, self.choice.kind(value), True)
+            if in_one_piece
+            else self.choice.made(value)
+        )
+        self.tensors[value] = tensor
+        return whole_result(tensor, value)
+
+    def _prepare_join(self, node: Node) -> None:
+        """The tensor, and which stages write their part of it."""
+        (made,) = node.outputs
+        tensor = self.choice.made(made)
+        parts = parts_of(node, self.graph, self.views, tensor)
+        if any(part.result.rows_each > 1 for part in parts):
+            tensor = self.choice.fixed(made, self.choice.kind(made), in_one_piece=True)
+            parts = parts_of(node, self.graph, self.views, tensor)
+        self.tensors[made] = tensor
+        for part in parts:
+            if self._can_write(part, tensor):
+                self.results[part.result.value] = part.result
+        self.joins[node.name] = parts
+
+    def _can_write(self, part: Part, tensor: Tensor) -> bool:
+        """Whether the maker's kernel can: what has one row, or is in one piece, may be taken for words."""
+        if part.maker is None:
+            return False
+        in_one_piece = self.choice.goes_in_one_piece(part.maker)
+        is_single = in_one_piece or part.result.image_rows == 1
+        return (tensor.whole or not in_one_piece) and (begins_at_a_word(part.result, tensor) or not is_single)
+
+    def _copy_parts(self, node: Node) -> None:
+        """Those that are not written where they belong as they are made."""
+        for number, part in enumerate(self.joins[node.name]):
+            if part.result.value not in self.results:
+                self._copy_part(node, f"{self._stage_name(node)}[{number}]", part)
+
+    def _copy_part(self, node: Node, name: str, part: Part) -> None:
+        result, unit = part.result, part.result.value
+        if unit in self.graph.constants:
+            kernel = copy_constant_rows(result.type, self.graph.constants[unit], result.format)
+            self.stages.append(LoweredStage(name, node, node.op.name, kernel, (), result))
+            return
+        root, view = self._source(unit, None, reads_image_rows=False)
+        kernel = relayout(result.type, view or self.tensors[root].format, result.format)
+        kernel = replace(kernel, why="others join its rows")
+        reads = (Reading(root, kernel.access[0], view),)
+        self.stages.append(LoweredStage(name, node, node.op.name, kernel, reads, result, values=(unit,)))
+
+    def _stage_name(self, node: Node) -> str:
+        """The node's name, unless its sums would then have the name of a tensor."""
+        taken = {name.removesuffix(".state") for name in self.graph.types if name.endswith(".state")}
+        return fresh_name(node.name, taken)
+
+    def _source(self, value: str, want: Want | None, reads_image_rows: bool) -> tuple[str, RowFormat | None]:
+        """The tensor to read a value from, and its row format where that is not the tensor's own."""
+        root = self.views.get(value, value)
+        tensor, value_type = self.tensors[root], self.graph.types[value]
+        if reads_image_rows and self.choice.is_flattened(value) and self.choice.takes_image_rows(value):
+            return root, None
+        view = view_format(value_type, tensor.type, tensor.format)
+        if want is None or serves(view or tensor.format, want, value_type):
+            return root, view
+        return self._copy(root, value, view, want), None
+
+    def _copy(self, root: str, value: str, view: RowFormat | None, want: Want) -> str:
+        """A relayout of the value as wanted; readers that want the same share it."""
+        known = self.copies.get((value, want))
+        if known is not None:
+            return known
+        value_type = self.graph.types[value]
+        wish = f"{value}.{want.order.value}{want.dtype_bytes * 8}"
+        name = fresh_name(wish, self.graph.types, self.tensors)
+        copy = Tensor(name, value_type, wanted_format(value_type, want), Kind.INNER, want.whole)
+        kernel = relayout(value_type, view or self.tensors[root].format, copy.format)
+        self.tensors[name] = copy
+        self.copies[value, want] = name
+        reads = (Reading(root, kernel.access[0], view),)
+        result = whole_result(copy, value)
+        self.stages.append(LoweredStage(f"relayout {value}", None, "relayout", kernel, reads, result))
+        return name
+
+    def _deliver(self, value: str) -> None:
+        """An output that is a view, or an input passed through, is copied to where the caller wants it."""
+        if value in self.tensors and self.tensors[value].kind is Kind.OUTPUT:
+            return
+        value_type = self.graph.types[value]
+        if value in self.graph.constants:
+            self.tensors[value] = self.choice.fixed(value, Kind.OUTPUT, in_one_piece=True)
+            kernel = copy_constant(value_type, self.graph.constants[value])
+            result = whole_result(self.tensors[value], value)
+            self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, (), result))
+            return
+        root = self.views.get(value, value)
+        view = view_format(value_type, self.tensors[root].type, self.tensors[root].format)
+        kernel = relayout(value_type, view or self.tensors[root].format, dense_format(value_type))
+        name = value
+        if value in self.tensors:
+            name = self.delivered[value] = fresh_name(f"{value}.out", self.graph.types, self.tensors)
+        self.tensors[name] = Tensor(name, value_type, dense_format(value_type), Kind.OUTPUT)
+        reads = (Reading(root, kernel.access[0], view),)
+        result = whole_result(self.tensors[name], value)
+        self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, result))
+
+    def _keep_states(self) -> None:
+        """Last of all each state takes what it is to hold in the next run."""
+        memory = {state.name: self._apart_from_states(state.next) for state in self.graph.states}
+        for number, state in enumerate(self.graph.states):
+            root, view = memory[state.name]
+            source, kept = self.tensors[root], self.tensors[state.name]
+            kernel = relayout(kept.type, view or source.format, kept.format)
+            reads = (Reading(root, kernel.access[0], view),)
+            name = f"keep[{number}] {state.next}"
+            result = whole_result(kept, state.next)
+            self.stages.append(LoweredStage(name, None, "relayout", kernel, reads, result))
+
+    def _apart_from_states(self, value: str) -> tuple[str, RowFormat | None]:
+        """Where a value can be read after states have been written: what is a state itself is copied."""
+        root = self.views.get(value, value)
+        tensor, value_type = self.tensors[root], self.graph.types[value]
+        view = view_format(value_type, tensor.type, tensor.format)
+        if tensor.kind is not Kind.STATE:
+            return root, view
+        return self._copy(root, value, view, Want(dtype_bytes=value_type.dtype.bytes)), None

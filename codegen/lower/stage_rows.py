@@ -1,0 +1,144 @@
+"""Lowered stages as the planner sees them: which rows each firing reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from aot.plan.model import NO_ROWS, Firing, PlanTensor, Rows, Stage
+from codegen.formats import RowFormat, has_margins
+from codegen.kernels.kernel import Accumulation
+from codegen.loops.ir import Role
+from codegen.lower.outside_rows import rows_had
+from codegen.lower.stages import PUSHED, Lowered, LoweredStage, Reading, Tensor
+
+_ROW_ALIGN = 4
+
+
+def plan_tensors(lowered: Lowered, steady: bool) -> tuple[PlanTensor, ...]:
+    return tuple(
+        PlanTensor(
+            t.name,
+            t.rows,
+            t.format.row_bytes,
+            t.kind,
+            max(_ROW_ALIGN, t.format.dtype_bytes),
+            t.whole,
+            steady and has_margins(t.format),
+        )
+        for t in lowered.tensors.values()
+    )
+
+
+def plan_stages(lowered: Lowered, work: Mapping[str, int]) -> tuple[Stage, ...]:
+    """`work` is the multiplications of each node."""
+    return tuple(
+        replace(_plan_stage(stage, lowered.tensors), work=work[stage.node.name] if stage.node else 0)
+        for stage in lowered.stages
+    )
+
+
+def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
+    if stage.kernel.accumulation is not None:
+        return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
+    out, image_rows = stage.result, stage.result.image_rows
+    names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
+    if stage.kernel.whole:
+        every = Firing(tuple(Rows(0, tensors[n].rows) for n in names), (out.rows_of(0, out.rows),))
+        return Stage(
+            stage.name,
+            names,
+            (stage.writes,),
+            (every,),
+            scratch_bytes=stage.kernel.scratch_bytes,
+            in_place=_in_place(stage, names),
+        )
+    firings, sources = [], [_sources(stage, tensors[name]) for name in names]
+    for row in range(image_rows):
+        reads = tuple(_merged(each, row) for each in sources)
+        first = 0 if row == 0 else out.format.top + row
+        firings.append(Firing(reads, (out.rows_of(first, out.format.top + row + 1),)))
+    if out.format.bottom:
+        last = out.format.top + out.image_rows
+        firings.append(Firing((NO_ROWS,) * len(names), (out.rows_of(last, last + out.format.bottom),)))
+    return Stage(
+        stage.name,
+        names,
+        (stage.writes,),
+        tuple(firings),
+        scratch_bytes=stage.kernel.scratch_bytes,
+        in_place=_in_place(stage, names),
+    )
+
+
+def _in_place(stage: LoweredStage, names: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """The tensors that the kernel may write its result over, however often it reads them."""
+    params = [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
+    readings = list(zip(params, stage.reads, strict=True))
+    kept = {r.tensor for p, r in readings if not p.overlaid or r.view is not None}
+    return tuple((n, 0) for n, name in enumerate(names) if name not in kept)
+
+
+def _accumulating_stage(
+    stage: LoweredStage, accumulation: Accumulation, tensors: Mapping[str, Tensor]
+) -> Stage:
+    """A firing for each row of the input; the last one writes the result."""
+    (reading,), out = stage.reads, stage.result
+    tensor = tensors[reading.tensor]
+    firings = [Firing((_row_added(reading, row, tensor),), (NO_ROWS,)) for row in range(accumulation.rows)]
+    firings[-1] = Firing(firings[-1].reads, (out.rows_of(0, out.rows),))
+    return Stage(
+        stage.name,
+        (reading.tensor,),
+        (stage.writes,),
+        tuple(firings),
+        state_bytes=accumulation.bytes,
+        scratch_bytes=stage.kernel.scratch_bytes,
+    )
+
+
+def _row_added(reading: Reading, row: int, tensor: Tensor) -> Rows:
+    """The rows of the tensor that hold a row of the input as the stage sees it."""
+    if reading.view is None:
+        return Rows(tensor.format.top + row, tensor.format.top + row + 1)
+    first = reading.view.top + row
+    return _own_rows(first, first + 1, reading.view, tensor.format)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A reading of a tensor, and which rows the tensor has for it: what lies beyond is a constant."""
+
+    reading: Reading
+    tensor: Tensor
+    begin: int
+    end: int
+
+    def rows(self, row: int) -> Rows:
+        """That a firing reads."""
+        view, fmt = self.reading.view, self.tensor.format
+        numbers = self.reading.access.rows_inside(row, self.begin, self.end)
+        if not numbers:
+            return NO_ROWS
+        first, stop = min(numbers), max(numbers) + 1
+        if view is None:
+            return Rows(first + fmt.top, stop + fmt.top)
+        return _own_rows(first + view.top, stop + view.top, view, fmt)
+
+
+def _sources(stage: LoweredStage, tensor: Tensor) -> list[_Source]:
+    its = (reading for reading in stage.reads if reading.tensor == tensor.name)
+    return [_Source(reading, tensor, *rows_had(reading, tensor)) for reading in its]
+
+
+def _merged(sources: Sequence[_Source], row: int) -> Rows:
+    """The rows of a tensor that a firing reads, through whichever of its inputs."""
+    ranges = [rows for rows in (source.rows(row) for source in sources) if rows]
+    if len(ranges) < 2:
+        return ranges[0] if ranges else NO_ROWS
+    return Rows(min(r.first for r in ranges), max(r.stop for r in ranges))
+
+
+def _own_rows(first: int, stop: int, view: RowFormat, own: RowFormat) -> Rows:
+    """The rows of the tensor in which rows of a view lie."""
+    return Rows(first * view.row_bytes // own.row_bytes, -(-stop * view.row_bytes // own.row_bytes))

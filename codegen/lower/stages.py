@@ -1,0 +1,104 @@
+"""Lowered stages: kernels with the tensors that they read and write, in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from aot.ir.graph import Node
+from aot.ir.types import TensorType
+from aot.plan.model import Kind, Rows
+from codegen.formats import RowFormat, geometry
+from codegen.kernels.kernel import Kernel, RowAccess
+from codegen.kernels.knobs import Point
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A value in memory: one per value that is not a view of another."""
+
+    name: str
+    type: TensorType
+    format: RowFormat
+    kind: Kind
+    whole: bool = False
+
+    @property
+    def image_rows(self) -> int:
+        return geometry(self.type).rows
+
+    @property
+    def rows(self) -> int:
+        return self.format.top + self.image_rows + self.format.bottom
+
+
+PUSHED = ""  # stands for the row that the caller has just pushed, where a tensor is named
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a stage reads a tensor: through row pointers, in the rows of `view` where that is given."""
+
+    tensor: str  # or PUSHED
+    access: RowAccess
+    view: RowFormat | None = None  # rows other than the tensor's own, in the same dense bytes
+    fill: int = 0  # what rows hold that are neither the image's nor the tensor's
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a stage writes: the rows of a tensor, or of its part of a tensor that several stages write."""
+
+    tensor: str
+    value: str
+    type: TensorType
+    format: RowFormat  # with the rows above and below that it fills
+    first: int = 0  # row of the tensor with which it begins
+    rows_each: int = 1  # of the tensor: what one row of it is there
+
+    @property
+    def image_rows(self) -> int:
+        return geometry(self.type).rows
+
+    @property
+    def rows(self) -> int:
+        return self.format.top + self.image_rows + self.format.bottom
+
+    def rows_of(self, first: int, stop: int) -> Rows:
+        """Of the tensor: those that its own are."""
+        return Rows(self.first + first * self.rows_each, self.first + stop * self.rows_each)
+
+
+def whole_result(tensor: Tensor, value: str) -> Result:
+    return Result(tensor.name, value, tensor.type, tensor.format)
+
+
+@dataclass(frozen=True)
+class LoweredStage:
+    """A kernel with its tensors."""
+
+    name: str
+    node: Node | None  # None: a relayout
+    op: str
+    kernel: Kernel
+    reads: tuple[Reading, ...]
+    result: Result
+    again: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
+    values: tuple[str, ...] = ()  # that a node's stage reads, whichever tensor holds them
+
+    @property
+    def writes(self) -> str:
+        return self.result.tensor
+
+
+@dataclass(frozen=True)
+class Lowered:
+    tensors: Mapping[str, Tensor]
+    stages: tuple[LoweredStage, ...]
+    delivered: Mapping[str, str]  # output -> its tensor, where another tensor has the output's name
+
+    @property
+    def receiver(self) -> int | None:
+        """The stage that takes pushed rows, where the input is streamed."""
+        numbers = [i for i, s in enumerate(self.stages) if any(r.tensor == PUSHED for r in s.reads)]
+        return numbers[0] if numbers else None

@@ -1,0 +1,69 @@
+"""Views: values seen with rows other than those of the tensor whose memory they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from aot.ir.graph import Graph, Node
+from aot.ir.types import TensorType
+from aot.ops.reshape import Reshape
+from codegen.formats import Order, RowFormat, Want, dense_format, geometry
+
+_WORD_BYTES = 4
+
+
+def is_view(node: Node) -> bool:
+    """Whether the node makes no stage: its result is the memory of what it reads."""
+    return isinstance(node.op, Reshape)
+
+
+def view_roots(graph: Graph) -> dict[str, str]:
+    """value -> the value whose memory it is, for every chain of reshapes."""
+    roots: dict[str, str] = {}
+    for node in graph.nodes:
+        if is_view(node):
+            source = node.reads[0]
+            roots[node.outputs[0]] = roots.get(source, source)
+    return roots
+
+
+def parts_of_a_row(view: TensorType, own: TensorType) -> int:
+    """How many rows of the view make one of the tensor's; 0 where they lie across its rows."""
+    seen, held = geometry(view), geometry(own)
+    parts, rest = divmod(held.width * held.channels, seen.width * seen.channels)
+    return 0 if rest else parts
+
+
+def with_rows_around(fmt: RowFormat, wants: Iterable[tuple[Want, int]], fill: int) -> RowFormat:
+    """The format with the zero points above and below that readers of parts of its rows want."""
+    fitting = [(want, parts) for want, parts in wants if _fits_dense_rows(want, fmt)]
+    top = max((-(-want.top // parts) for want, parts in fitting), default=0)
+    bottom = max((-(-want.bottom // parts) for want, parts in fitting), default=0)
+    return replace(fmt, top=top, bottom=bottom, fill=fill) if top or bottom else fmt
+
+
+def _fits_dense_rows(want: Want, fmt: RowFormat) -> bool:
+    sides = want.left or want.right or want.slack or want.order is not Order.PIXELS
+    return not sides and want.fill is None and want.dtype_bytes == fmt.dtype_bytes
+
+
+def ending_at_words(fmt: RowFormat) -> RowFormat:
+    """With a gap behind each row where it needs one: groups of four narrow elements may be read."""
+    if fmt.dtype_bytes >= _WORD_BYTES:
+        return fmt
+    return replace(fmt, row_elements=-(-fmt.row_elements // 4) * 4)
+
+
+def view_format(view: TensorType, own: TensorType, fmt: RowFormat) -> RowFormat | None:
+    """The rows of a view in a tensor of this format; None where they are the tensor's own."""
+    if geometry(view) == geometry(own):
+        return None
+    parts = parts_of_a_row(view, own)
+    return replace(
+        dense_format(view),
+        dtype_bytes=fmt.dtype_bytes,
+        top=fmt.top * parts,
+        bottom=fmt.bottom * parts,
+        fill=fmt.fill,
+    )

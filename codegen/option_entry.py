@@ -1,0 +1,77 @@
+"""What an option says of itself, in the dataclass field that holds its value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, dataclass, field, fields
+from enum import Enum
+from functools import cache, partial
+from typing import Any, TypeVar, cast
+
+from codegen.option_kinds import OptionKind
+
+T = TypeVar("T")
+_ENTRY = "option"
+
+
+class When(Enum):
+    """Whether an option is written down: in the head of generated files, in an archive."""
+
+    NEVER = "never"
+    IF_SET = "if it is not the default"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: all that the command line, Python, generated heads, archives and the docs need of it."""
+
+    field: str
+    default: Any
+    kind: OptionKind[Any]
+    flag: str  # "--ram"; empty where no user can set it
+    help: str
+    in_head: When = When.IF_SET
+    in_archive: When = When.IF_SET  # ALWAYS for those that the first archives had
+    archive_key: str = ""  # in the options of an archive, "a.b" for b in a; empty: the field's name
+    reads_model: bool = False  # whether it decides what the model file means, before anything is compiled
+
+    @property
+    def name(self) -> str:
+        """The keyword in Python: tuning_records for --tuning-records."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+    @property
+    def archive_path(self) -> tuple[str, ...]:
+        """The keys from the archive's options to the value."""
+        return tuple((self.archive_key or self.field).split("."))
+
+    def head_words(self, value: Any) -> Iterator[str]:
+        """The option as the head of a generated file has it: "--pool DTCM=65536"."""
+        if self.in_head is When.ALWAYS or (self.in_head is When.IF_SET and value != self.default):
+            for word in self.kind.words(value):
+                yield f"{self.flag} {word}".strip()
+
+
+def option(default: T, kind: OptionKind[T], flag: str, help: str, **more: Any) -> T:
+    """A field of a frozen dataclass that is an option; `more` are further fields of Option."""
+    entry = partial(Option, kind=kind, flag=flag, help=help, **more)
+    metadata = {_ENTRY: entry}
+    if isinstance(default, dict):
+        return cast(T, field(default_factory=partial(dict, default), metadata=metadata))
+    return field(default=default, metadata=metadata)
+
+
+@cache
+def options_of(kind: type) -> tuple[Option, ...]:
+    """The options that are fields of a dataclass, in their order."""
+    return tuple(
+        each.metadata[_ENTRY](field=each.name, default=default_of(each))
+        for each in fields(kind)
+        if _ENTRY in each.metadata
+    )
+
+
+def default_of(each: Field[Any]) -> Any:
+    """The default of a dataclass field; MISSING if it has none."""
+    return each.default if each.default_factory is MISSING else each.default_factory()

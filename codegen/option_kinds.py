@@ -1,0 +1,349 @@
+"""Kinds of option values: each reads words or Python values, writes words again, and says what it refuses."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from aot.errors import did_you_mean
+
+T = TypeVar("T")
+V = TypeVar("V")
+_SIZE = re.compile(r"((?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?) ?(?:([KMG])I?)?B?", re.IGNORECASE)
+_UNIT_BYTES = {None: 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+class WrongValueError(ValueError):
+    """A value is not of its option's kind. `what` is a sentence that begins with the option's name."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+
+class OptionKind(ABC, Generic[T]):
+    """What an option's values are. A word is what stands behind the flag on a command line."""
+
+    is_repeated = False  # whether the flag may be written several times
+
+    @property
+    @abstractmethod
+    def metavar(self) -> str:
+        """What help calls the word; empty where the flag alone says everything."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> Mapping[str, object]:
+        """The JSON schema of a value in an archive."""
+
+    @abstractmethod
+    def read(self, given: object) -> T:
+        """The value that a word, or a Python value, means. Raises WrongValueError."""
+
+    @abstractmethod
+    def words(self, value: T) -> tuple[str, ...]:
+        """The words that mean the value, one for each time that the flag is written."""
+
+
+@dataclass(frozen=True)
+class Choice(OptionKind[T]):
+    """One of a few values, each with its word."""
+
+    values: Mapping[str, T]
+
+    @property
+    def metavar(self) -> str:
+        return f"{{{','.join(self.values)}}}"
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"enum": [value.value if isinstance(value, Enum) else value for value in self.values.values()]}
+
+    def read(self, given: object) -> T:
+        word = given.value if isinstance(given, Enum) else given
+        if isinstance(word, str) and word in self.values:
+            return self.values[word]
+        near = did_you_mean(str(word), self.values)
+        raise WrongValueError(f"{_shown(given)} is not known{near}", f"known: {', '.join(self.values)}")
+
+    def words(self, value: T) -> tuple[str, ...]:
+        return tuple(word for word, meant in self.values.items() if meant == value)
+
+
+@dataclass(frozen=True)
+class Switch(OptionKind[bool]):
+    """Something that is done, or not; it has a flag and no word."""
+
+    @property
+    def metavar(self) -> str:
+        return ""
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"type": "boolean"}
+
+    def read(self, given: object) -> bool:
+        if isinstance(given, bool):
+            return given
+        raise WrongValueError(f"{_shown(given)} is neither True nor False")
+
+    def words(self, value: bool) -> tuple[str, ...]:
+        return ("",) if value else ()
+
+
+@dataclass(frozen=True)
+class Size(OptionKind[int | None]):
+    """A number of bytes; None is no limit."""
+
+    @property
+    def metavar(self) -> str:
+        return "BYTES"
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"type": ["integer", "null"], "minimum": 0}
+
+    def read(self, given: object) -> int:
+        return read_size(given)
+
+    def words(self, value: int | None) -> tuple[str, ...]:
+        return () if value is None else (str(value),)
+
+
+def read_size(given: object) -> int:
+    """Bytes as people and boards write them: 65536, 65,536, 64K, 64KB, 64 KiB. Raises WrongValueError."""
+    if isinstance(given, int | np.integer) and not isinstance(given, bool) and given >= 0:
+        return int(given)
+    found = _SIZE.fullmatch(given) if isinstance(given, str) else None
+    if found:
+        unit = found[2].upper() if found[2] else None
+        size = Fraction(found[1].replace(",", "")) * _UNIT_BYTES[unit]
+        if size.denominator == 1:
+            return int(size)
+    raise WrongValueError(f"{_shown(given)} is not a size such as 65536, 64KB or 1MB")
+
+
+@dataclass(frozen=True)
+class FilePath(OptionKind[Path | None]):
+    """The path of a file on this machine."""
+
+    @property
+    def metavar(self) -> str:
+        return "FILE"
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"type": "string"}
+
+    def read(self, given: object) -> Path:
+        if isinstance(given, str | os.PathLike):
+            return Path(given)
+        raise WrongValueError(f"{_shown(given)} is not the path of a file")
+
+    def words(self, value: Path | None) -> tuple[str, ...]:
+        return () if value is None else (str(value),)
+
+
+@dataclass(frozen=True)
+class Text(OptionKind[str | None]):
+    """A name, or another word that is taken as it is."""
+
+    form: str  # what help calls it
+
+    @property
+    def metavar(self) -> str:
+        return self.form
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"type": ["string", "null"]}
+
+    def read(self, given: object) -> str:
+        if isinstance(given, str) and given:
+            return given
+        raise WrongValueError(f"{_shown(given)} is not a {self.form.lower()}")
+
+    def words(self, value: str | None) -> tuple[str, ...]:
+        return () if value is None else (value,)
+
+
+@dataclass(frozen=True)
+class Seconds(OptionKind[float]):
+    """A positive, finite number of seconds."""
+
+    @property
+    def metavar(self) -> str:
+        return "SECONDS"
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"type": "number", "exclusiveMinimum": 0}
+
+    def read(self, given: object) -> float:
+        try:
+            found = float(given)  # type: ignore[arg-type]  # what it does not take is refused below
+        except (TypeError, ValueError):
+            found = math.nan
+        if not 0 < found < math.inf:
+            raise WrongValueError(f"{_shown(given)} is not a number of seconds, such as 120 or 0.5")
+        return found
+
+    def words(self, value: float) -> tuple[str, ...]:
+        return (f"{value:g}",)
+
+
+@dataclass(frozen=True)
+class Pairs(OptionKind[T], Generic[V, T]):
+    """Names with something each, as in x=1,3,32,32. In Python a mapping, or one or several such words."""
+
+    form: str  # what help calls one of them
+    meant: str  # what one of them is, with an example; it goes on behind "is not"
+    read_second: Callable[[Any], V]  # of a text or a Python value; None: nothing is said. Raises ValueError
+    second_word: Callable[[V], str | None]
+    gather: Callable[[Sequence[tuple[str, V]]], T]
+    pairs: Callable[[T], Iterable[tuple[str, V]]]
+    in_archive: Mapping[str, object]
+
+    is_repeated = True
+
+    @property
+    def metavar(self) -> str:
+        return self.form
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return self.in_archive
+
+    def read(self, given: object) -> T:
+        return self.gather([self._read_pair(each) for each in self._each(given)])
+
+    def words(self, value: T) -> tuple[str, ...]:
+        found = ((name, self.second_word(second)) for name, second in self.pairs(value))
+        return tuple(name if word is None else f"{name}={word}" for name, word in found)
+
+    def _each(self, given: object) -> Iterable[object]:
+        if isinstance(given, str):
+            return (given,)
+        if isinstance(given, Mapping):
+            return given.items()
+        if isinstance(given, Sequence):
+            return given
+        raise self._wrong(given)
+
+    def _read_pair(self, given: object) -> tuple[str, V]:
+        name, second = _parted(given) if isinstance(given, str) else self._two(given)
+        try:
+            if isinstance(name, str) and name:
+                return name, self.read_second(second)
+        except WrongValueError:
+            raise
+        except (ValueError, TypeError):
+            pass
+        raise self._wrong(given)
+
+    def _two(self, given: object) -> tuple[object, object]:
+        if isinstance(given, Sequence) and len(given) == 2:
+            return given[0], given[1]
+        raise self._wrong(given)
+
+    def _wrong(self, given: object) -> WrongValueError:
+        return WrongValueError(f"{_shown(given)} is not {self.meant}")
+
+
+@dataclass(frozen=True)
+class Names(OptionKind[tuple[str, ...]]):
+    """Names out of a table. In Python one, or several in a list."""
+
+    form: str  # what help calls one of them
+    thing: str  # what they are names of
+    known: Callable[[], Collection[str]]
+    refused: Mapping[
+        str, str
+    ]  # those of them that may not be given -> why, behind "cannot be disabled, since"
+    in_archive: Mapping[str, object]
+
+    is_repeated = True
+
+    @property
+    def metavar(self) -> str:
+        return self.form
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return self.in_archive
+
+    def read(self, given: object) -> tuple[str, ...]:
+        each = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+        return tuple(dict.fromkeys(self._read_name(name) for name in each))
+
+    def words(self, value: tuple[str, ...]) -> tuple[str, ...]:
+        return value
+
+    def _read_name(self, given: object) -> str:
+        known = self.known()
+        if not isinstance(given, str) or given not in known:
+            near = did_you_mean(str(given), known)
+            raise WrongValueError(f"{_shown(given)} is no {self.thing}{near}", f"known: {', '.join(known)}")
+        if given in self.refused:
+            raise WrongValueError(f'"{given}" cannot be disabled, since {self.refused[given]}')
+        return given
+
+
+def _parted(word: str) -> tuple[str, str | None]:
+    """The name in front of the last "=", and what stands behind it; None where there is no "="."""
+    name, parts, second = word.rpartition("=")
+    return (name, second) if parts else (word, None)
+
+
+def read_limit(given: object) -> int | None:
+    """A size, or nothing."""
+    return None if given is None else read_size(given)
+
+
+def read_name(given: object) -> str:
+    if isinstance(given, str) and given:
+        return given
+    raise ValueError
+
+
+def read_sizes(given: object) -> tuple[int, ...]:
+    """Sizes of an input's axes, each 1 or more: "1,3,32,32", or a sequence."""
+    sizes = tuple(operator.index(size) if not isinstance(size, str) else int(size) for size in _listed(given))
+    if not sizes or min(sizes) < 1:
+        raise ValueError
+    return sizes
+
+
+def read_numbers(given: object) -> tuple[float, ...]:
+    """Numbers in order: "0,1", one number, or an array."""
+    numbers = tuple(float(number) for number in _listed(given))
+    if not numbers:
+        raise ValueError
+    return numbers
+
+
+def _listed(given: Any) -> Sequence[Any]:
+    if given is None:
+        raise ValueError
+    return given.split(",") if isinstance(given, str) else np.ravel(given).tolist()
+
+
+def numbers_word(numbers: Sequence[float]) -> str:
+    """Such that reading gives the same numbers again."""
+    return ",".join(str(int(n)) if float(n).is_integer() else repr(float(n)) for n in numbers)
+
+
+def _shown(given: object) -> str:
+    return f'"{given}"' if isinstance(given, str) else repr(given)

@@ -1,0 +1,246 @@
+"""The table of the compiler's options: each field says all of its option, and all else reads it there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from aot.frontend.given import Given
+from aot.passes import REQUIRED
+from aot.passes.table import pass_names
+from aot.plan.model import Pool
+from aot.target import Optimize
+from codegen.option_entry import Option, When, option, options_of
+from codegen.option_kinds import (
+    Choice,
+    FilePath,
+    Names,
+    Pairs,
+    Size,
+    Switch,
+    numbers_word,
+    read_limit,
+    read_name,
+    read_numbers,
+    read_sizes,
+)
+from codegen.option_reading import read_given
+
+
+class Rounding(Enum):
+    """Which reference the integer kernels equal bit for bit."""
+
+    TFLM = "tflm"
+    LITERT_REF = "litert-ref"
+    ONNX = "onnx"
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantRule:
+    """Constants of the layers that a pattern names lie in a region of the board."""
+
+    pattern: str  # of a kind of layer, a layer's name, or layer3; * stands for any letters
+    region: str
+
+
+_POOLS = Pairs[int | None, tuple[Pool, ...]](
+    form="REGION[=BYTES]",
+    meant="a memory with its limit, such as DTCM=64K",
+    read_second=read_limit,
+    second_word=lambda limit: None if limit is None else str(limit),
+    gather=lambda pairs: tuple(Pool(name, limit) for name, limit in pairs),
+    pairs=lambda pools: [(pool.name, pool.bytes) for pool in pools],
+    in_archive={
+        "type": "array",
+        "description": "the regions that the arena may be spread over, fastest first",
+        "items": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["name", "bytes"],
+            "properties": {
+                "name": {"type": "string"},
+                "bytes": {"type": ["integer", "null"], "minimum": 0},
+            },
+        },
+    },
+)
+_CONSTANTS = Pairs[str, tuple[ConstantRule, ...]](
+    form="LAYERS=REGION",
+    meant="layers with a memory, such as dense=QSPI",
+    read_second=read_name,
+    second_word=str,
+    gather=lambda pairs: tuple(ConstantRule(layers, region) for layers, region in pairs),
+    pairs=lambda rules: [(rule.pattern, rule.region) for rule in rules],
+    in_archive={
+        "type": "array",
+        "description": "which layers' constants lie in which region",
+        "items": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["pattern", "region"],
+            "properties": {"pattern": {"type": "string"}, "region": {"type": "string"}},
+        },
+    },
+)
+_SHAPES = Pairs[tuple[int, ...], Mapping[str, tuple[int, ...]]](
+    form="INPUT=SIZES",
+    meant="an input with its sizes, such as x=1,3,32,32",
+    read_second=read_sizes,
+    second_word=numbers_word,
+    gather=dict,
+    pairs=lambda shapes: shapes.items(),
+    in_archive={
+        "type": "object",
+        "description": "sizes of inputs that the model file leaves open",
+        "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+    },
+)
+_VALUES = Pairs[tuple[float, ...], Mapping[str, tuple[float, ...]]](
+    form="INPUT=NUMBERS",
+    meant="an input with its value, such as axes=0,1",
+    read_second=read_numbers,
+    second_word=numbers_word,
+    gather=dict,
+    pairs=lambda values: values.items(),
+    in_archive={
+        "type": "object",
+        "description": "fixed values of inputs",
+        "additionalProperties": {"type": "array", "items": {"type": "number"}},
+    },
+)
+
+_PASSES = Names(
+    form="PASS",
+    thing="pass",
+    known=pass_names,
+    refused=REQUIRED,
+    in_archive={
+        "type": "array",
+        "description": "rewritings of the graph that were left out",
+        "items": {"type": "string"},
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """What a user may ask of the compiler, beside the target."""
+
+    optimize: Optimize = option(
+        Optimize.SPEED,
+        Choice({goal.value: goal for goal in Optimize}),
+        "--optimize",
+        "what the model shall need least of: time (speed, the default), flash (size) or RAM (ram)",
+        in_head=When.ALWAYS,
+        in_archive=When.ALWAYS,
+    )
+    rounding: Rounding = option(
+        Rounding.TFLM,
+        Choice({rounding.value: rounding for rounding in Rounding}),
+        "--rounding",
+        "whose rounding to follow: TFLite Micro's (the default), that of LiteRT's reference kernels, or for "
+        "ONNX models ONNX Runtime's, which takes longer",
+        in_head=When.ALWAYS,
+        in_archive=When.ALWAYS,
+        reads_model=True,
+    )
+    ram_bytes: int | None = option(
+        None, Size(), "--ram", "the arena's limit: 65536, 64KB, 1MB", in_archive=When.ALWAYS
+    )
+    rows: bool = option(
+        True,
+        Choice({"with rows": True, "without rows": False}),
+        "",
+        "whether tensors may be held row by row; without, only to compare with",
+        in_archive=When.ALWAYS,
+    )
+    exact: bool = option(
+        False,
+        Switch(),
+        "--exact",
+        "let a solver improve the placement in the arena, or prove that none is smaller",
+        in_archive=When.ALWAYS,
+    )
+    pools: tuple[Pool, ...] = option(
+        (),
+        _POOLS,
+        "--pool",
+        "spread the arena over these memories of the board, what is used most in the fastest; "
+        "without it that is done where the fastest is too small",
+        in_archive=When.ALWAYS,
+    )
+    constants: tuple[ConstantRule, ...] = option(
+        (),
+        _CONSTANTS,
+        "--constants",
+        "put the constants of some layers into a memory of the board: conv2d=ITCM, layer3=QSPI, *=DTCM",
+        in_archive=When.ALWAYS,
+    )
+    stream: bool = option(
+        False,
+        Switch(),
+        "--stream",
+        "take the input row by row, so that it need not exist as a whole",
+        in_archive=When.ALWAYS,
+    )
+    io_apart: bool = option(
+        False,
+        Choice({"arena": False, "caller": True}),
+        "--io",
+        "whether inputs and outputs lie in the arena, where a run may overwrite the inputs, or in memory of "
+        "the caller's, such as a camera's",
+        in_archive=When.ALWAYS,
+    )
+    shapes: Mapping[str, tuple[int, ...]] = option(
+        {},
+        _SHAPES,
+        "--shape",
+        "an input's sizes, where an ONNX file leaves them open: x=1,3,32,32",
+        in_archive=When.ALWAYS,
+        archive_key="given.shapes",
+        reads_model=True,
+    )
+    values: Mapping[str, tuple[float, ...]] = option(
+        {},
+        _VALUES,
+        "--value",
+        "a fixed value for an input of an ONNX file that other shapes depend on: axes=0,1",
+        in_archive=When.ALWAYS,
+        archive_key="given.values",
+        reads_model=True,
+    )
+    tuning_records: Path | None = option(
+        None,
+        FilePath(),
+        "--tuning-records",
+        "what deploy tune wrote: the fastest knobs are used",
+        in_head=When.NEVER,  # it says "with tuning records" where a kernel follows one
+        in_archive=When.NEVER,
+    )
+
+    disabled_passes: tuple[str, ...] = option(
+        (),
+        _PASSES,
+        "--disable",
+        "leave out a rewriting of the graph, such as merge-tables; inspect --explain all shows them",
+    )
+
+    @property
+    def given(self) -> Given:
+        """What the user says of the model's inputs."""
+        return Given(self.shapes, self.values)
+
+
+ALL_OPTIONS = options_of(CompileOptions)
+OPTIONS: Mapping[str, Option] = {each.name: each for each in ALL_OPTIONS if each.flag}  # by keyword
+
+
+def read_options(
+    given: Mapping[str, object],
+    start: CompileOptions = CompileOptions(),
+    names: Collection[str] = OPTIONS,
+) -> CompileOptions:
+    """`start` with what is given of the options with these names. Raises InputError, TypeError."""
+    return read_given(start, {name: OPTIONS[name] for name in names}, given)

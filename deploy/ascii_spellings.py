@@ -1,0 +1,31 @@
+"""What is printed where the output cannot show a character: a spelling of the same width, or its escape."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+
+HANDLER = "solder.spelled"
+# One character each, so that columns keep their width.
+SPELLINGS = {
+    **dict(zip("▁▂▃▄▅▆▇█", ".:-=+*%#", strict=True)),  # the bars of `inspect --memory`
+    "▲": "^",
+    "…": "~",
+    "→": ">",
+}
+
+
+def spell_out_what_cannot_be_shown() -> None:
+    """Printing never fails because of the terminal's encoding, such as ASCII, cp1252 or a file's."""
+    codecs.register_error(HANDLER, _spelled)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # else somebody has put another object there
+            stream.reconfigure(errors=HANDLER)
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lost = error.object[error.start : error.end]
+    text = (SPELLINGS.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in lost)
+    return "".join(text), error.end

@@ -1,0 +1,41 @@
+"""A folder with every stage of one compile: the graph after each pass that changed it, layers, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from aot.errors import OutputError
+from artifact.memory_text import draw_memory
+from deploy.compiling import Compiled
+from deploy.inspect_page import layers_table
+from deploy.pass_page import dumped
+
+
+def dump_stages(compiled: Compiled, folder: Path) -> None:
+    """Raises OutputError where the folder is in use already."""
+    facts = compiled.report.facts
+    _write(
+        folder,
+        {
+            **dumped(compiled.job.model.graph, compiled.steps),
+            "layers.txt": layers_table(compiled.report) + "\n",
+            "memory.txt": draw_memory(facts.memory),
+        },
+    )
+
+
+def require_free(folder: Path) -> None:
+    """Asked before anything is compiled. An earlier dump has other numbers: the two would mix."""
+    if folder.is_dir() and any(folder.iterdir()):
+        raise OutputError(
+            "the folder for the dump is not empty", str(folder), "name a new folder, or empty this one"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise OutputError("the dump should be a folder, this is a file", str(folder), "name a new folder")
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,58 @@
+"""Jobs as users ask for them: a model with options for a target, and what would make it fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from aot.errors import DeployError, FitError
+from aot.target import Optimize, Target
+from artifact.facts import facts_of
+from artifact.report import make_report
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.kernels.knobs import NOT_TUNED
+from codegen.kernels.tuning_records import Selection
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
+from deploy.selecting import select_records
+
+# What a user may overlook, by what is short. That of RAM is not --optimize ram: each job falls back to it.
+_OTHER_OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "ram": {"--stream": {"stream": True}},
+    "flash": {"--optimize size": {"optimize": Optimize.SIZE}},
+}
+
+
+def job_for(
+    model: ImportedModel, target: Target, options: CompileOptions, board: str = ""
+) -> tuple[Job, Selection | None]:
+    """The job, and what was selected of the tuning records that the options name."""
+    selection = select_records(options, target)
+    return Job(model, target, options, selection.points if selection else NOT_TUNED, board), selection
+
+
+def compile_or_explain(job: Job) -> CompiledModel:
+    """The compiled model. Raises ModelError; FitError with the options that would do."""
+    try:
+        return compile_job(job)
+    except FitError as error:
+        hints = [*ways_out(job, "ram"), error.hint]
+        raise FitError(error.what, error.where, "\n".join(hint for hint in hints if hint)) from None
+
+
+def ways_out(job: Job, role: str) -> list[str]:
+    """Options that make the model fit where memory of a role is short; each was tried."""
+    return [
+        f"{flags} makes it fit"
+        for flags, values in _OTHER_OPTIONS[role].items()
+        if _fits(replace(job, options=replace(job.options, **values)))
+    ]
+
+
+def _fits(job: Job) -> bool:
+    try:
+        return make_report(facts_of(compile_job(job))).fits
+    except DeployError:  # such as an input that cannot be streamed
+        return False

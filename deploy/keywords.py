@@ -1,0 +1,42 @@
+"""Shows options as keywords of the Python functions that take them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection
+from typing import Any, ParamSpec, TypeVar
+
+from codegen.option_entry import Option
+from codegen.options import OPTIONS
+from deploy.line import LINE
+
+P = ParamSpec("P")
+R = TypeVar("R")
+READING = tuple(name for name, option in OPTIONS.items() if option.reads_model)
+TUNING = tuple(name for name in OPTIONS if name != "tuning_records")  # tuning makes them
+
+
+def takes_options(names: Collection[str] = OPTIONS) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """The function has `**options`: help() and editors then show which there are."""
+    options = [{**OPTIONS, **LINE}[name] for name in names]
+
+    def show(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        shown: Any = function
+        shown.__signature__ = signature.replace(parameters=[*own, *map(_parameter, options)])
+        lines = "\n".join(map(_line, options))
+        shown.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, in the words of the command line:\n{lines}"
+        return function
+
+    return show
+
+
+def _line(option: Option) -> str:
+    form = option.kind.metavar or "True"
+    return f"    {option.name}: {form}{', or several' if option.kind.is_repeated else ''}: {option.help}"
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    """None is not given: the default, or what the loaded model has."""
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None)

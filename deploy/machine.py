@@ -1,0 +1,130 @@
+"""What this computer has for building, writing and running firmware, and how to get what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from aot.errors import DeployError, ToolError
+from boards.board import Board
+from deploy.cache import cache_folder
+from deploy.supported import platform_for
+from platforms.arduino_tools import WAY_OUT, found_tools
+from platforms.runners import RUNNERS
+from platforms.runners.runner import choose_runner, runner_named
+from platforms.toolchains import all_found
+from platforms.transport.ports import boards_at, usb_ports
+from platforms.zephyr_tools import find_west
+
+# What `pip install 'solder[NAME]'` adds, and the module by which it is known.
+PACKAGES = {
+    "zig": "ziglang",
+    "unicorn": "unicorn",
+    "pyocd": "pyocd",
+    "exact": "ortools",
+    "oracle": "ai_edge_litert",
+    "quantize": "onnxruntime",
+    "train": "sklearn",
+    "tune": "lightgbm",
+    "farm": "distributed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiler or runner, on this machine or missing."""
+
+    kind: str  # "compiler", "builder" or "runner"
+    name: str
+    found: bool
+    says: str  # its version, or how to get it
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """What this machine can do for one board."""
+
+    board: str
+    compiler: str | None  # that would be used; None: there is none
+    runner: str | None
+    lacks: tuple[str, ...]  # ways to get what is missing
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A serial port behind a USB device, and the boards that it may be."""
+
+    device: str
+    usb: str  # "2341:0043"
+    serial: str
+    boards: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The folder of firmware that was built before."""
+
+    folder: str
+    builds: int
+    bytes: int
+
+
+def programs() -> tuple[Program, ...]:
+    return (*_compilers(), *_runners())
+
+
+def _compilers() -> Iterable[Program]:
+    for name, chain in all_found():
+        yield Program("compiler", name, chain is not None, chain.version if chain else "not found")
+    for name, version in found_tools().items():
+        yield Program("builder", name, bool(version), version or f"not found: {WAY_OUT.splitlines()[0]}")
+    yield _west()
+
+
+def _west() -> Program:
+    """Zephyr's builder, of use only with a tree."""
+    try:
+        return Program("builder", "west", True, find_west().version)
+    except ToolError as error:
+        return Program("builder", "west", False, f"{error.where or error.what}: {error.hint.splitlines()[0]}")
+
+
+def _runners() -> Iterable[Program]:
+    for name in RUNNERS:
+        lack = runner_named(name).missing()
+        yield Program("runner", name, not lack, lack or "ready")
+
+
+def ability(board: Board) -> Ability:
+    compiler, no_compiler = _tried(lambda: platform_for(board).toolchain(board).name)
+    runner, no_runner = _tried(lambda: choose_runner(board))
+    return Ability(board.name, compiler, runner, tuple(filter(None, (no_compiler, no_runner))))
+
+
+def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
+    """What was found, or how to get what is lacking."""
+    try:
+        return find(), ""
+    except DeployError as error:
+        return None, error.hint.partition("\n")[0] or error.where.replace("\n", ", ") or error.what
+
+
+def ports(boards: Iterable[Board]) -> tuple[Port, ...]:
+    known = tuple(boards)
+    return tuple(
+        Port(port.device, f"{port.vid:04x}:{port.pid:04x}", port.serial, boards_at(port, known))
+        for port in usb_ports()
+    )
+
+
+def packages() -> dict[str, bool]:
+    """Which of the optional packages are installed, by the name that pip takes in brackets."""
+    return {name: find_spec(module) is not None for name, module in PACKAGES.items()}
+
+
+def cache() -> Cache:
+    folder = cache_folder()
+    builds = [path for path in folder.glob("*") if path.is_dir()] if folder.is_dir() else []
+    files = (path for build in builds for path in build.rglob("*") if path.is_file())
+    return Cache(str(folder), len(builds), sum(path.stat().st_size for path in files))

@@ -1,0 +1,80 @@
+"""Reads a command's words; what is wrong with them is told in one line, with what was probably meant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from aot.errors import DeployError, did_you_mean
+
+# What argparse says, and what is said instead; \1 and so on are groups of the pattern.
+_SENTENCES = (
+    (r"argument (.+): expected (one|at least one) argument", r"\1 needs a value"),
+    (r"argument (.+): ignored explicit argument (.+)", r"\1 takes no value, not \2"),
+    (r"argument (.+): not allowed with argument (.+)", r"\1 and \2 exclude each other"),
+    (r"argument (.+): ((?:.|\n)+)", r"\1 \2"),
+    (r"the following arguments are required: ([^,]+)", r"\1 is missing"),
+    (r"the following arguments are required: (.+)", r"\1 are missing"),
+)
+
+
+class UsageError(DeployError):
+    """The words behind a command are not what it takes; exit status 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's parser, with errors that say what is wrong and nothing else."""
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """The words as values. Raises UsageError."""
+        self._require_known_options(words)
+        found, extra = self.parse_known_args(words)
+        if extra and extra[0].startswith("-"):
+            raise UsageError(f'option "{extra[0]}" is not known', hint=self._way_out())
+        if extra:
+            raise UsageError(f'"{extra[0]}" is one argument too many', hint=self._way_out())
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        what, _, hint = _sentence(message).partition("\n")
+        raise UsageError(what, hint=hint or self._way_out())
+
+    def _require_known_options(self, words: Sequence[str]) -> None:
+        """argparse would first complain of what is missing, which is often what was mistyped."""
+        known = set(self._flags())
+        for word in words:
+            flag = word.partition("=")[0]
+            if word == "--":
+                return
+            if flag.startswith("--") and flag not in known:
+                raise UsageError(
+                    f'option "{flag}" is not known{did_you_mean(flag, known)}', hint=self._way_out()
+                )
+
+    def _flags(self) -> Iterator[str]:
+        """All options, those behind a second word such as "list" among them."""
+        yield from self._option_string_actions
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    yield from inner._flags()
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        wrong = f'"{value}" is not known{did_you_mean(str(value), known)}\nknown: {", ".join(known)}'
+        raise argparse.ArgumentError(action if action.option_strings else None, wrong)
+
+    def _way_out(self) -> str:
+        return f"{self.prog} --help says what it takes"
+
+
+def _sentence(message: str) -> str:
+    for pattern, sentence in _SENTENCES:
+        found = re.fullmatch(pattern, message)
+        if found:
+            return found.expand(sentence)
+    return message

@@ -1,0 +1,26 @@
+"""Which boards this version can build firmware for; of many others only the data is known."""
+
+from __future__ import annotations
+
+from aot.errors import BoardError
+from boards.board import Board
+from platforms import PLATFORMS
+from platforms.base import Platform, platform_of
+from platforms.runners import RUNNERS
+
+
+def is_supported(board: Board) -> bool:
+    """Whether this version has a platform that builds for the board and a runner that starts it."""
+    return any(name in PLATFORMS for name in board.platforms) and set(board.runners) <= set(RUNNERS)
+
+
+def platform_for(board: Board, name: str | None = None) -> Platform:
+    """The named platform of the board, or its first that this version has."""
+    here = [known for known in board.platforms if known in PLATFORMS]
+    if not here or (name in board.platforms and name not in here):
+        raise BoardError(
+            f"this version builds no firmware for {name or board.name}",
+            f"{board.name}, platforms: {', '.join(board.platforms) or 'none'}",
+            "every board can be compiled for and inspected; deploy doctor lists those it builds for",
+        )
+    return platform_of(board, name or here[0])

@@ -1,0 +1,45 @@
+"""Finds boards by name, with the tables that platforms and runners read in their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
+from boards import load
+from boards.board import Board
+from boards.board_keys import Section, Sections
+from platforms import PLATFORMS
+from platforms.runners import RUNNERS
+
+
+def load_board(name: str) -> Board:
+    """The board of that name, or described by that TOML file."""
+    return load.load_board(name, SECTIONS)
+
+
+def all_boards() -> tuple[Board, ...]:
+    """Every board that load_board finds by name, sorted by name."""
+    return load.all_boards(SECTIONS)
+
+
+class _Declared(Mapping[str, Section]):
+    """The SECTION of each module in a table, which is imported when it is asked for."""
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self._modules = modules
+
+    def __getitem__(self, name: str) -> Section:
+        section: Section = import_module(self._modules[name]).SECTION
+        return section
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+SECTIONS = Sections(platforms=_Declared(PLATFORMS), runners=_Declared(RUNNERS))

@@ -1,0 +1,162 @@
+"""Passes can be seen, asked and left out: --print-after, --explain, --disable, --dump."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_models import TINY
+
+import deploy
+from aot.errors import InputError
+from aot.passes import MEANING, PLACEMENT, REQUIRED
+
+Run = Callable[..., Any]
+NAMES = (*MEANING, *PLACEMENT)
+KNOWN = ", ".join(NAMES)
+CONVERSION = "convert-depthwise-to-conv2d"  # the one pass that rewrites this model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.tflite"
+    path.write_bytes(TINY["depth_multiplier"]())
+    return path
+
+
+def test_inspect_explains_what_a_pass_rewrote(model: Path, run_deploy: Run) -> None:
+    out = run_deploy("inspect", model, "--explain", CONVERSION).out
+    assert "\n\nconvert-depthwise-to-conv2d: A depthwise convolution of one channel becomes" in out
+    assert "  place      in MEANING, before dead channels: a convolution can lose single filters\n" in out
+    assert "  rewritten  2 lines of the graph into 2 lines\n    - constant" in out
+
+
+def test_inspect_explains_why_a_pass_left_the_graph_alone(model: Path, run_deploy: Run) -> None:
+    out = run_deploy("inspect", model, "--explain", "merge-pads").out
+    assert out.endswith("  unchanged  nothing is padded by a node of its own\n")
+
+
+def test_all_passes_are_explained_in_their_order(model: Path, run_deploy: Run) -> None:
+    lines = run_deploy("inspect", model, "--explain", "all").out.splitlines()
+    heads = [line.partition(":")[0] for line in lines]
+    assert [head for head in heads if head in NAMES] == [*NAMES]
+
+
+def test_a_pass_that_was_disabled_says_so(model: Path, run_deploy: Run) -> None:
+    words = ("inspect", model, "--explain", "remove-identity", "--disable", "remove-identity")
+    assert run_deploy(*words).out.endswith("  unchanged  it was disabled\n")
+
+
+def test_the_graph_is_printed_after_a_pass_on_stderr(model: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("inspect", model, "--json", "--print-after", CONVERSION)
+    head, text = outcome.err.split("\n", 1)
+    assert head == f"# after {CONVERSION}"
+    assert text.startswith('graph "tiny"\n')
+    assert " = conv2d(" in text
+    assert json.loads(outcome.out)["macs"] > 0
+
+
+@pytest.mark.parametrize("command", ["inspect", "compile"])
+def test_the_graph_of_a_model_that_is_refused_is_printed_too(
+    command: str, tmp_path: Path, run_deploy: Run
+) -> None:
+    path = tmp_path / "tiny.tflite"
+    path.write_bytes(TINY["dense"]())
+    more = ("--board", "host", "-o", tmp_path / "tiny.tar") if command == "compile" else ()
+    outcome = run_deploy(command, path, *more, "--stream", "--print-after", "remove-dead-code")
+    graph, error = outcome.err.split("error: ")
+    assert graph.startswith("# after remove-dead-code: unchanged\n")
+    assert error.startswith("the input cannot be streamed")
+
+
+def test_of_a_file_that_is_no_model_nothing_but_the_error_is_printed(tmp_path: Path, run_deploy: Run) -> None:
+    (tmp_path / "no.tflite").write_bytes(b"nothing")
+    outcome = run_deploy("inspect", tmp_path / "no.tflite", "--print-after", "all")
+    assert outcome.status == 1
+    assert outcome.err.startswith("error: ")
+
+
+def test_machines_are_told_the_same(model: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("inspect", model, "--json", "--explain", "merge-pads", "--explain", CONVERSION)
+    pads, conversion = json.loads(outcome.out)["passes"]
+    assert (conversion["name"], conversion["table"], conversion["changed"]) == (CONVERSION, "MEANING", True)
+    assert " = depthwise_conv2d(" in conversion["removed"][1]
+    assert " = conv2d(" in conversion["added"][1]
+    assert pads == {
+        "name": "merge-pads",
+        "table": "MEANING",
+        "changed": False,
+        "because": "nothing is padded by a node of its own",
+    }
+
+
+@pytest.mark.parametrize("flag", ["--explain", "--print-after", "--disable"])
+def test_an_unknown_pass_is_told_with_the_nearest(flag: str, model: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("inspect", model, flag, "merge-pad")
+    what = "is no pass" if flag == "--disable" else "is not known"
+    known = KNOWN if flag == "--disable" else f"all, {KNOWN}"
+    assert outcome.status == 2
+    assert (
+        outcome.err
+        == f'error: {flag} "merge-pad" {what} - did you mean "merge-pads"?\n  hint: known: {known}\n'
+    )
+
+
+def test_a_pass_that_correctness_needs_cannot_be_disabled(model: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("inspect", model, "--disable", "fold-constants")
+    assert outcome.status == 2
+    assert outcome.err.startswith(
+        'error: --disable "fold-constants" cannot be disabled, since kernels take weights'
+    )
+
+
+def test_an_archive_has_no_passes(archive: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("inspect", archive, "--explain", "all")
+    assert outcome.err == (
+        "error: an archive does not say what the passes did\n  tiny.tflite\n  hint: give the model file\n"
+    )
+
+
+def test_a_dump_has_each_graph_that_differs_and_what_came_of_it(
+    model: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    folder = tmp_path / "stages"
+    words = ("compile", model, "--board", "host", "-o", tmp_path / "tiny.tar", "--dump", folder)
+    assert run_deploy(*words).status == 0
+    graphs = ("00-imported.graph", f"01-{CONVERSION}.graph")
+    assert {path.name for path in folder.iterdir()} == {*graphs, "layers.txt", "memory.txt", "passes.txt"}
+    before, after = ((folder / name).read_text() for name in graphs)
+    assert " = depthwise_conv2d(" in before
+    assert " = depthwise_conv2d(" not in after
+    assert f"\n\n{CONVERSION}: " in (folder / "passes.txt").read_text()
+    assert (folder / "layers.txt").read_text().split()[0] == "op"
+    again = run_deploy(*words)
+    assert again.status == 1
+    assert again.err == (
+        f"error: the folder for the dump is not empty\n  {folder}\n"
+        "  hint: name a new folder, or empty this one\n"
+    )
+
+
+def test_python_explains_and_disables_too(model: Path) -> None:
+    found = deploy.inspect(model, disable="remove-identity")
+    assert found.explain("remove-identity").endswith("it was disabled")
+    with pytest.raises(InputError, match='"merge-pad" is no pass - did you mean "merge-pads"'):
+        found.explain("merge-pad")
+
+
+@pytest.mark.cc
+def test_without_any_pass_that_can_be_left_out_the_results_are_the_same(
+    model: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    loaded = deploy.load(model)
+    ((name, kind),) = loaded.inputs.items()
+    x = np.random.default_rng(0).integers(-128, 128, kind.shape).astype(np.int8)
+    bare = deploy.in_process(model, disable=[each for each in NAMES if each not in REQUIRED])
+    (got,), (wanted,) = bare.run({name: x}).values(), loaded.run({name: x}).values()
+    assert np.array_equal(got, wanted)

@@ -1,0 +1,57 @@
+"""Code and stack are told before there is a compiler: near what a build of the bundled model takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deploy.demo
+
+DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
+# board -> (stack, code), by `deploy bench` with arm-none-eabi-gcc 12.2.
+MEASURED = {"mps2-an386": (291, 5481), "mps2-an385": (283, 3806)}
+SPARE_STACK_BYTES = 100  # a stack that is too small is a crash, so the estimate is above the need
+PART_OF_CODE = 0.15
+
+
+@pytest.mark.parametrize("board", MEASURED)
+def test_inspect_tells_what_a_build_takes(board: str, run_deploy: Callable[..., Any]) -> None:
+    outcome = run_deploy("inspect", DIGITS, "--board", board, "--json")
+    facts = json.loads(outcome.out)
+    stack, code = MEASURED[board]
+    assert stack <= facts["stack_bytes_estimate"] <= stack + SPARE_STACK_BYTES
+    assert facts["code_bytes_estimate"] == pytest.approx(code, rel=PART_OF_CODE)
+
+
+KEYWORDS = "tiny_kws_dscnn_int8"
+
+
+@pytest.fixture
+def keywords(repo_root: Path, shared_dir: Path, run_deploy: Callable[..., Any]) -> Callable[[str], Any]:
+    """Board -> what inspect says of keyword spotting, and what was measured (benchmarks/results.json)."""
+    costs = json.loads((repo_root / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    (model,) = (shared_dir / "models" / KEYWORDS).glob("*.tflite")
+
+    def facts_of(board: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        case = (KEYWORDS, board, "speed")
+        (seen,) = (cost for cost in costs if (cost["model"], cost["board"], cost["optimize"]) == case)
+        return json.loads(run_deploy("inspect", model, "--board", board, "--json").out), seen
+
+    return facts_of
+
+
+@pytest.mark.parametrize("board", ["mps2-an385", "mps2-an386"])
+def test_it_is_near_for_keyword_spotting_too(board: str, keywords: Callable[[str], Any]) -> None:
+    facts, seen = keywords(board)
+    assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= seen["stack_bytes"] + SPARE_STACK_BYTES
+    assert facts["code_bytes_estimate"] == pytest.approx(seen["code_bytes"], rel=0.05)
+
+
+def test_vector_registers_that_helium_saves_are_counted(keywords: Callable[[str], Any]) -> None:
+    """What its kernels work in lies in the arena."""
+    facts, seen = keywords("mps3-an547")
+    assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= seen["stack_bytes"] + SPARE_STACK_BYTES

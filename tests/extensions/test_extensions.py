@@ -1,0 +1,154 @@
+"""Tables hold what packages and programs add, and say who added what cannot be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from types import SimpleNamespace
+
+import pytest
+
+from aot import extensions
+from aot.errors import ExtensionError
+from aot.extensions import ISAS, PASSES, OpenTable, entries_of, entry_of, register, unregister
+from aot.extensions import OPS as GROUP
+from aot.passes.table import meaning_passes
+from codegen.isa.table import isas
+
+Add = Callable[[str, object], None]
+
+
+@pytest.fixture
+def add() -> Iterator[Add]:
+    """Registers for the time of a test."""
+    added = []
+
+    def register_for_now(name: str, value: object) -> None:
+        register(GROUP, name, value)
+        added.append(name)
+
+    yield register_for_now
+    for name in added:
+        unregister(GROUP, name)
+
+
+@dataclass
+class Installed:
+    """What an environment has as entry points."""
+
+    points: list[EntryPoint]
+
+    def __call__(self, group: str) -> list[EntryPoint]:
+        return [point for point in self.points if point.group == group]
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    def points(**values: str) -> None:
+        found = [EntryPoint(name.rstrip("_"), value, GROUP) for name, value in values.items()]
+        monkeypatch.setattr(extensions, "entry_points", Installed(found))
+        extensions.forget_loaded()
+
+    yield points
+    monkeypatch.undo()
+    extensions.forget_loaded()
+
+
+def table() -> OpenTable[int]:
+    return OpenTable({"ours": 1}, GROUP, entries_of("NUMBERS"))
+
+
+def test_a_table_holds_the_tree_s_entries_and_those_that_are_added(add: Add) -> None:
+    numbers = table()
+    assert dict(numbers) == {"ours": 1}
+    add("one", SimpleNamespace(NUMBERS={"theirs": 2}))
+    add("none", SimpleNamespace())
+    assert dict(numbers) == {"ours": 1, "theirs": 2}
+    assert (numbers["theirs"], "theirs" in numbers, len(numbers)) == (2, True, 2)
+
+
+def test_what_a_program_takes_back_is_gone() -> None:
+    numbers = table()
+    register(GROUP, "one", SimpleNamespace(NUMBERS={"theirs": 2}))
+    assert "theirs" in numbers
+    unregister(GROUP, "one")
+    assert "theirs" not in numbers
+
+
+def test_an_extension_does_not_replace_what_is_there(add: Add) -> None:
+    add("one", SimpleNamespace(NUMBERS={"ours": 2}))
+    with pytest.raises(ExtensionError) as raised:
+        dict(table())
+    assert str(raised.value) == (
+        'error: "ours" of solder.ops is declared twice\n'
+        '  by Solder itself and by the extension "one"\n'
+        "  hint: uninstall one of the two"
+    )
+
+
+def test_two_extensions_of_one_name_are_told_apart_by_their_packages(install: Callable[..., None]) -> None:
+    install(median="json:dumps", median_="json:loads")
+    with pytest.raises(ExtensionError) as raised:
+        dict(table())
+    assert str(raised.value) == (
+        'error: "median" of solder.ops is declared twice\n'
+        "  by json:dumps and by json:loads\n"
+        "  hint: uninstall one of the two"
+    )
+
+
+def test_an_extension_that_cannot_be_imported_is_named_with_its_package(install: Callable[..., None]) -> None:
+    install(median="no_such_package.median")
+    with pytest.raises(ExtensionError) as raised:
+        dict(table())
+    assert str(raised.value) == (
+        'error: "median" of solder.ops cannot be loaded: '
+        "ModuleNotFoundError: No module named 'no_such_package'\n"
+        "  it is declared by no_such_package.median\n"
+        "  hint: mend or uninstall that package"
+    )
+
+
+def test_an_extension_without_what_its_group_asks_for_is_refused(add: Add) -> None:
+    add("median", SimpleNamespace(OP="median"))
+    with pytest.raises(ExtensionError, match='the extension "median" has no OP, a type'):
+        dict(OpenTable[type]({}, GROUP, entry_of("OP", type)))
+
+
+def test_a_group_that_is_none_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ExtensionError) as raised:
+        register("solder.op", "median", 1)
+    assert str(raised.value).startswith(
+        'error: "solder.op" is no group of extensions\n  hint: there are solder.ops'
+    )
+
+
+def test_a_pass_that_says_no_place_is_refused() -> None:
+    register(PASSES, "lost", SimpleNamespace(TABLE="MEANING", BEFORE="nothing"))
+    try:
+        with pytest.raises(ExtensionError) as raised:
+            meaning_passes()
+    finally:
+        unregister(PASSES, "lost")
+    what, hint = str(raised.value).splitlines()
+    assert what == (
+        'error: the pass "lost" of an extension has no place: TABLE is "MEANING", BEFORE is "nothing"'
+    )
+    assert hint.startswith("  hint: TABLE is MEANING or PLACEMENT, BEFORE one of its passes: fold-constants,")
+
+
+def test_an_instruction_set_that_is_none_is_refused() -> None:
+    register(ISAS, "quad", "four maxima")
+    try:
+        with pytest.raises(ExtensionError) as raised:
+            isas()
+    finally:
+        unregister(ISAS, "quad")
+    assert str(raised.value) == 'error: the extension "quad" is no Isa of codegen.isa.isa'
+
+
+def test_ours_are_found_without_looking_for_extensions(install: Callable[..., None]) -> None:
+    """Looking costs time, and a broken package does not matter where nobody asks for it."""
+    install(median="no_such_package.median")
+    assert table()["ours"] == 1

@@ -1,0 +1,66 @@
+"""What both readers build graphs with: names given once, and numbers that two kinds of names may share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot.frontend.builder import GraphBuilder, Names
+from aot.ir.types import DType, TensorType
+from aot.ops.activation import Activation
+from aot.ops.binary import Add
+from aot.ops.unary import Clamp
+
+REAL = TensorType(DType.F32, (2,))
+
+
+def builder() -> GraphBuilder:
+    return GraphBuilder(
+        rounding="tflm",
+        types={"x": REAL, "one": REAL, "y": REAL},
+        constants={"one": np.ones(2, np.float32)},
+    )
+
+
+def test_a_name_is_given_once_and_wishes_are_numbered() -> None:
+    names = Names()
+    assert [names.unique(wish) for wish in ("a", "a", "b", "a", "a#2")] == ["a", "a#2", "b", "a#3", "a#2#2"]
+
+
+def test_numbers_are_of_their_own_unless_they_are_shared() -> None:
+    shared: dict[str, int] = {}
+    values, nodes = Names(shared), Names(shared)
+    assert [values.unique("a"), nodes.unique("a"), values.unique("a"), nodes.unique("a")] == [
+        *("a", "a", "a#2", "a#3")
+    ]
+
+
+def test_a_name_that_is_freed_can_be_given_again() -> None:
+    names = Names()
+    names.take("a")
+    assert names.unique("a") == "a#2"
+    names.free("a")
+    assert names.unique("a") == "a"
+
+
+def test_operands_are_known_where_all_that_are_there_are_constants() -> None:
+    build = builder()
+    assert build.are_known(("one", None))
+    assert not build.are_known(("one", "x"))
+    (made,) = build.computed(Add(), ("one", "one"), (REAL,))
+    assert made.tolist() == [2, 2]
+
+
+def test_a_rule_that_is_broken_is_told() -> None:
+    build = builder()
+    assert build.violation(Add(), ("x", "one"), REAL) is None
+    assert build.violation(Add(), ("x",), REAL) == "there must be 2 inputs and one output: it has 1"
+
+
+def test_nodes_of_one_label_have_names_of_their_own() -> None:
+    build = builder()
+    for _ in range(2):
+        build.append("relu", Clamp(Activation.RELU), ("x",), "y", 'RELU #0 "y"')
+    assert [(node.name, node.origin) for node in build.nodes] == [
+        ("relu", 'RELU #0 "y"'),
+        ("relu#2", 'RELU #0 "y"'),
+    ]

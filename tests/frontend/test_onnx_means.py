@@ -1,0 +1,85 @@
+"""Means of quantised ONNX models: with `--rounding onnx` a half goes to the even one, as in ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from aot.frontend.load import parse_model
+from aot.interpret import run_graph
+from aot.ir.graph import Array
+from aot.passes.pipeline import run_pipeline
+
+SCALE = 0.0625  # a power of two: real numbers make no error of their own
+SHAPE = (1, 3, 8, 8)
+
+
+def pooled(op: str, zero_point: int, dtype: type[np.generic], **window: list[int]) -> bytes:
+    """QuantizeLinear, DequantizeLinear, the pool, and the same two in the same steps."""
+    constants = [
+        numpy_helper.from_array(np.array(SCALE, np.float32), "s"),
+        numpy_helper.from_array(np.array(zero_point, dtype), "z"),
+    ]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["x_q"]),
+        helper.make_node("DequantizeLinear", ["x_q", "s", "z"], ["x_d"]),
+        helper.make_node(op, ["x_d"], ["p"], **window),
+        helper.make_node("QuantizeLinear", ["p", "s", "z"], ["p_q"]),
+        helper.make_node("DequantizeLinear", ["p_q", "s", "z"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "pooled", [x], [y], constants)
+    opset = [helper.make_opsetid("", 13)]
+    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
+
+
+def run(data: bytes, x: Array, rounding: str) -> Array:
+    graph = run_pipeline(parse_model(data, "model.onnx", rounding))
+    assert "average_pool2d" in [node.op.name for node in graph.nodes]
+    return next(iter(run_graph(graph, {"x": x}).values())).reshape(SHAPE[1], -1)
+
+
+def stored(low: int, high: int, window: tuple[int, int]) -> Array:
+    """Random integers, and in one channel only two neighbours: half of their means are halves."""
+    rng = np.random.default_rng(3)
+    image = rng.integers(low, high, SHAPE)
+    image[0, 0] = 11 + (
+        np.arange(64).reshape(8, 8) // 4 % 2 if window == (8, 8) else rng.integers(0, 2, (8, 8))
+    )
+    return np.asarray(image)
+
+
+@pytest.mark.parametrize(("dtype", "zero_point"), [(np.int8, 5), (np.int8, 0), (np.uint8, 131)])
+@pytest.mark.parametrize("window", [(2, 2), (8, 8), (4, 1)])
+def test_a_half_goes_to_the_even_integer(
+    dtype: type[np.generic], zero_point: int, window: tuple[int, int], require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
+    from onnxruntime import InferenceSession  # an optional package
+
+    if window == SHAPE[2:]:
+        data = pooled("GlobalAveragePool", zero_point, dtype)
+    else:
+        data = pooled("AveragePool", zero_point, dtype, kernel_shape=[*window], strides=[*window])
+    low, high = (0, 256) if dtype is np.uint8 else (-128, 128)
+    integers = stored(low, high, window)
+    x = ((integers - zero_point) * SCALE).astype(np.float32)  # type: ignore[operator]
+    made = run(data, x, "onnx")
+    (wanted,) = InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    np.testing.assert_array_equal(made, wanted.reshape(made.shape))
+    blocks = integers.reshape(3, 8 // window[0], window[0], 8 // window[1], window[1])
+    counted_from = zero_point if window == SHAPE[2:] else 0  # global pools begin at the zero point
+    even = np.rint(blocks.mean((2, 4)) - counted_from).reshape(made.shape) + counted_from
+    np.testing.assert_array_equal(made / SCALE + zero_point, even)  # type: ignore[operator]
+
+
+def test_elsewhere_a_half_goes_away_from_zero() -> None:
+    data = pooled("AveragePool", 0, np.int8, kernel_shape=[2, 2], strides=[2, 2])
+    x = np.full(SHAPE, 12 * SCALE, np.float32)
+    x[..., ::2] += SCALE
+    assert set(np.unique(run(data, x, "tflm")) / SCALE) == {13.0}  # type: ignore[operator]
+    assert set(np.unique(run(data, x, "onnx")) / SCALE) == {12.0}  # type: ignore[operator]

@@ -1,0 +1,88 @@
+"""Unsigned layers under litert-ref: where LiteRT multiplies scales in single precision, so do we."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tflite_builder import ModelBuilder
+
+from aot.frontend.load import parse_model
+from aot.frontend.tflite.write_file import TensorSpec
+from aot.interpret import run_graph
+from aot.ir.graph import Array
+
+CONV = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
+# code, version, shape of the weights, shape of the result, options, their fields
+LAYERS = {
+    "CONV_2D": (3, (16, 1, 1, 4), (1, 8, 8, 16), "Conv2DOptions", CONV),
+    "DEPTHWISE_CONV_2D": (
+        3,
+        (1, 1, 1, 4),
+        (1, 8, 8, 4),
+        "DepthwiseConv2DOptions",
+        {**CONV, "DepthMultiplier": 1},
+    ),
+    "FULLY_CONNECTED": (4, (16, 4), (64, 16), "FullyConnectedOptions", {}),
+    "TRANSPOSE_CONV": (3, (16, 1, 1, 4), (1, 8, 8, 16), "TransposeConvOptions", {"StrideH": 1, "StrideW": 1}),
+}
+
+
+def layer(code: str, rng: np.random.Generator) -> bytes:
+    """A result has twice the step of the product in single precision: odd sums lie between two steps, and the
+    last bits of the product say to which they go."""
+    version, shape, result, options, fields = LAYERS[code]
+    x_scale, w_scale = (np.float32(s) for s in rng.uniform(0.01, 0.1, 2))
+    build = ModelBuilder()
+    x = build.input("x", (1, 8, 8, 4), float(x_scale), 7, "uint8")
+    w = build.constant(
+        "w", rng.integers(122, 135, shape).astype(np.uint8), [float(w_scale)], zero_points=[130]
+    )
+    bias = build.constant("b", rng.integers(-50, 50, result[-1]).astype(np.int32), [float(x_scale * w_scale)])
+    reads = [build.constant("s", np.array(result, np.int32)), w, x, bias]
+    out = TensorSpec("y", result, "uint8", (float(2 * (x_scale * w_scale)),), (128,))
+    operands = reads if code == "TRANSPOSE_CONV" else [x, w, bias]
+    return build.finish(build.operator(code, version, operands, [out], options, **fields))
+
+
+def litert(data: bytes, x: Array) -> Array:
+    # An optional package, imported only where a test asks for it.
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("code", LAYERS)
+def test_sums_between_two_steps_go_where_litert_takes_them(
+    code: str, require_package: Callable[..., None]
+) -> None:
+    require_package("ai_edge_litert")
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        data = layer(code, rng)
+        x = rng.integers(0, 30, (1, 8, 8, 4)).astype(np.uint8)
+        graph = parse_model(data, "model.tflite", "litert-ref")
+        made = next(iter(run_graph(graph, {"x": x}).values()))
+        np.testing.assert_array_equal(made, litert(data, x))
+
+
+def test_unsigned_vectors_are_brought_to_length_1_as_litert_does(
+    require_package: Callable[..., None],
+) -> None:
+    require_package("ai_edge_litert")
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        shape = (50, int(rng.integers(1, 40)))
+        build = ModelBuilder()
+        x = build.input("x", shape, 0.05, int(rng.integers(0, 256)), "uint8")
+        out = TensorSpec("y", shape, "uint8", (1 / 128,), (128,))
+        data = build.finish(build.operator("L2_NORMALIZATION", 1, [x], [out], "L2NormOptions"))
+        array = rng.integers(0, 256, shape).astype(np.uint8)
+        graph = parse_model(data, "model.tflite", "litert-ref")
+        made = next(iter(run_graph(graph, {"x": array}).values()))
+        np.testing.assert_array_equal(made, litert(data, array))

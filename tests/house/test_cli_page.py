@@ -1,0 +1,116 @@
+"""docs/cli.md says what the commands take: written from the tables of commands and of options."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import Path
+
+from codegen.option_entry import Option, When
+from codegen.options import OPTIONS
+from deploy.command import command_parser, load_command
+from deploy.commands import COMMANDS
+from deploy.line import LINE
+
+INTRODUCTION = """\
+# The command line
+
+Written by `make golden` from the tables that the program itself reads. `deploy COMMAND --help` says all of
+a command.
+
+| command | what it does |
+|---|---|
+"""
+OPTIONS_HEAD = """
+## Options of the compiler
+
+Commands that compile take them, and so do functions of the Python package `deploy`, by the name in the second
+column: `deploy.compile(model, board="host", ram="64KB", io="caller")`. A size is 65536, 65,536, 64K, 64KB or
+64 KiB; K is 1024. For an option that may be given several times Python takes one word, a list of words or a
+mapping: `shape={"x": (1, 3, 32, 32)}`. The head of each generated file has the options that were given.
+
+| option | in Python | what it says | default | in archives |
+|---|---|---|---|---|
+"""
+VERBS_HEAD = """
+## Which command takes which
+
+| command | options of the compiler |
+|---|---|
+"""
+FUNCTIONS = """
+In Python `load` takes those that decide what a model file means: %s. The functions `compile`,
+`run`, `verify`, `inspect` and `in_process` take all, `tune` takes all except `tuning_records`. A loaded model
+keeps the options that it was loaded with; other functions use them unless they are given others.
+"""
+
+
+LINE_HEAD = """
+## Options that say how a board is reached
+
+`run`, `verify` and `bench` take them, and the Python functions `run` and `verify`. `tune`, `flash` and
+`monitor` take `--runner`, `--serial` and `--port`. A runner may be `attach` where the firmware runs already.
+
+| option | in Python | what it says |
+|---|---|---|
+"""
+
+
+def cli_page() -> str:
+    reading = ", ".join(f"`{name}`" for name, option in OPTIONS.items() if option.reads_model)
+    parts = (
+        INTRODUCTION,
+        *(f"| `{name}` | {summary} |\n" for name, summary in COMMANDS.items()),
+        OPTIONS_HEAD,
+        *(option_row(option) for option in OPTIONS.values()),
+        VERBS_HEAD,
+        *verb_rows(),
+        FUNCTIONS % reading,
+        LINE_HEAD,
+        *(f"| {_flag(option)} | `{option.name}` | {option.help} |\n" for option in LINE.values()),
+    )
+    return "".join(parts)
+
+
+def option_row(option: Option) -> str:
+    cells = (
+        _flag(option),
+        f"`{option.name}`",
+        option.help,
+        default_text(option),
+        "no" if option.in_archive is When.NEVER else f"`{'.'.join(option.archive_path)}`",
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _flag(option: Option) -> str:
+    times = ", several times" if option.kind.is_repeated else ""
+    return f"`{f'{option.flag} {option.kind.metavar}'.rstrip()}`{times}"
+
+
+def default_text(option: Option) -> str:
+    if isinstance(option.default, Enum) or (option.default is False and option.kind.metavar):
+        return " ".join(option.kind.words(option.default))
+    return "off" if option.default is False else "none"
+
+
+def verb_rows() -> Iterator[str]:
+    every = {option.flag for option in OPTIONS.values()}
+    for name in COMMANDS:
+        flags = compile_flags(command_parser(name, load_command(name)))
+        without = sorted(every - flags)
+        if flags and len(without) <= 1:
+            yield f"| `{name}` | all{''.join(f' except `{flag}`' for flag in without)} |\n"
+        elif flags:
+            yield f"| `{name}` | {', '.join(f'`{flag}`' for flag in sorted(flags))} |\n"
+
+
+def compile_flags(parser: argparse.ArgumentParser) -> set[str]:
+    """The flags of a command that are options of the compiler, and not its own of the same name."""
+    names = {f"option_{name}": option.flag for name, option in OPTIONS.items()}
+    return {names[action.dest] for action in parser._actions if action.dest in names}
+
+
+def test_the_page_is_what_the_tables_say(repo_root: Path, generated: Callable[[Path, str], None]) -> None:
+    generated(repo_root / "docs" / "cli.md", cli_page())

@@ -1,0 +1,280 @@
+"""A core, a board, a runner, a platform, a pass, an instruction set: a file or folder and at most a line."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from boards.cores import MACHINES, core_names
+
+CORE = """\
+# A Cortex-M33 by another name.
+machine = "arm"
+has = ["unaligned"]
+can_have = ["dsp"]
+pointer_bytes = 4
+
+[options]
+gcc = ["-mthumb", "-mcpu=cortex-m33{no dsp:+nodsp}", "-mfloat-abi=soft"]
+zig = ["-target", "thumb-freestanding-eabi", "-mcpu=cortex_m33{dsp:+dsp}"]
+"""
+BOARD = """\
+# A board with the core of the test.
+title = "New"
+mcu = "N1"
+core = "CORE"
+features = ["dsp"]
+soc = "mps2-cm"
+status = "data-only"
+reason = "it is made up"
+sources = ["this test alone"]
+
+[platforms.baremetal]
+
+[runners.qemu]
+machine = "mps2-an505"
+"""
+
+
+@dataclass(frozen=True)
+class Change:
+    """New files, and lines that existing files get behind a line of theirs."""
+
+    files: Mapping[str, str]
+    lines: Mapping[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  # file -> (the line before, the new one)
+
+
+@pytest.fixture
+def tree(repo_root: Path, package_names: tuple[str, ...], tmp_path: Path) -> Path:
+    """A copy of the packages."""
+    for package in package_names:
+        shutil.copytree(repo_root / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def make(change: Change, tree: Path) -> None:
+    for name, text in change.files.items():
+        assert not (tree / name).exists()
+        (tree / name).write_text(text, encoding="utf-8")
+    for name, (before, line) in change.lines.items():
+        text = (tree / name).read_text(encoding="utf-8")
+        assert text.count(f"{before}\n") == 1
+        (tree / name).write_text(text.replace(f"{before}\n", f"{before}\n{line}\n"), encoding="utf-8")
+
+
+def deploy(tree: Path, *words: str) -> str:
+    """What the copy's own `deploy` prints."""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "XDG_CONFIG_HOME": str(tree / "config")}
+    argv = (sys.executable, "-m", "deploy", *words)
+    done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+PASS = '''\
+"""Nothing is ever rewritten."""
+
+from __future__ import annotations
+
+from aot.ir.graph import Graph
+from aot.passes.outcome import Outcome, Unchanged
+
+
+def do_nothing(graph: Graph) -> Outcome:
+    return Unchanged("it does nothing")
+'''
+
+
+def test_a_pass_is_one_file_and_one_line(tree: Path) -> None:
+    last = '        "fold-constants": "first: later passes look for constants",'
+    table = {"aot/passes/__init__.py": (last, '        "do-nothing": "anywhere",')}
+    make(Change({"aot/passes/meaning/do_nothing.py": PASS}, table), tree)
+    code = "from aot.passes.table import meaning_passes as m; print(m()[1].name, m()[1].run(None).because)"
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    argv = (sys.executable, "-c", code)
+    done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "do-nothing it does nothing\n"
+
+
+ISA = '''\
+"""Cores that make a dot product by magic."""
+
+from __future__ import annotations
+
+from aot.ir.types import DType
+from aot.target import Feature
+from codegen.isa.isa import Isa
+from codegen.kernels.conditions import BYTES
+from codegen.kernels.dense import dense_schedule
+from codegen.kernels.dot_product import DotProblem, ScheduledDot, nest, stored_bytes
+from codegen.kernels.kernel import Site
+from codegen.loops.affine import variable
+from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role, at, load
+from codegen.loops.tensorize import tensorize
+
+MAGIC = Feature("magic", "the magic that multiplies", "__MAGIC__")
+
+
+def magic(length: int) -> Instruction:
+    total, x = Buffer("total", DType.I32, 1, Role.LOCAL), Buffer("x", DType.I8, 0, Role.INPUT)
+    w, k = Buffer("w", DType.I8, 0, Role.CONSTANT), variable("k")
+    product = Accumulate(at(total), Binary("*", load(x, k), load(w, k)))
+    text = f"static inline void magic_{length}(int32_t *total, const int8_t *x, const int8_t *w);"
+    return Instruction(
+        f"magic_{length}",
+        (total, x, w),
+        (For("k", length, (product,)),),
+        f"magic_{length}(&{{total[0]}}, {{x}}, {{w}});",
+        text,
+        needs=frozenset({MAGIC}),
+    )
+
+
+def magic_dot(site: Site, p: DotProblem) -> ScheduledDot:
+    return ScheduledDot("magic", "by magic", tensorize(nest(p, p.w_dtype), "k", [magic(p.length)]))
+
+
+DENSE = dense_schedule("magic", magic_dot, stored_bytes, needs=frozenset({MAGIC}), fits=(BYTES,))
+ISA = Isa("magic", frozenset({MAGIC}), {"dense": (DENSE,)})
+'''
+COMPILE = """
+from pathlib import Path
+from aot.target import Feature, Target
+from codegen.compile import compile_job
+from codegen.job import read_job
+from codegen.options import CompileOptions
+target = Target("cortex-m3", frozenset({Feature("magic")}))
+job = read_job(Path("deploy/demo/digits.tflite"), target, CompileOptions())
+print(*compile_job(job).sources.values())
+"""
+
+
+def test_an_instruction_set_is_one_folder_and_one_line(tree: Path) -> None:
+    (tree / "codegen/isa/magic").mkdir()
+    line = '        "helium": "before dsp: a core with vectors has the DSP extension, too",'
+    table = {"codegen/isa/__init__.py": (line, '        "magic": "anywhere",')}
+    make(Change({"codegen/isa/magic/__init__.py": "", "codegen/isa/magic/isa.py": ISA}, table), tree)
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    argv = (sys.executable, "-c", COMPILE)
+    done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "    magic_" in done.stdout
+    assert "#ifndef __MAGIC__" in done.stdout
+
+
+@pytest.mark.arm
+def test_a_core_is_one_file_and_a_board_another(tree: Path, require_tool: Callable[..., None]) -> None:
+    require_tool("arm-none-eabi-gcc")
+    files = {"boards/core/new-core.toml": CORE, "boards/new.toml": BOARD.replace("CORE", "new-core")}
+    make(Change(files), tree)
+    deploy(tree, "compile", "deploy/demo/digits.tflite", "--board", "new", "-o", "model.tar")
+    deploy(tree, "new", "model.tar", "project", "--board", "new")
+    deploy(tree, "build", "project", "--toolchain", "arm-none-eabi-gcc")
+    assert (tree / "project/flags/gcc/cpu").read_text().split()[1] == "-mcpu=cortex-m33"
+    (object_file,) = (tree / "project/build/model").glob("digits.o")
+    attributes = subprocess.run(
+        ("arm-none-eabi-readelf", "-A", str(object_file)), capture_output=True, text=True, check=True
+    ).stdout
+    assert "v8-M.mainline" in attributes
+    assert "Tag_DSP_extension: Allowed" in attributes
+
+
+RUNNER = '''\
+"""Writes nothing anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from boards.board import Board
+from boards.board_keys import Section
+from boards.schema import Key, at_least
+from platforms.runners.runner import Argv, BoardSelector
+
+SECTION = Section({"channel": Key(at_least(1))})
+
+
+def missing() -> str:
+    return ""
+
+
+def flash_commands(elf: Path, board: Board, _selector: BoardSelector) -> tuple[Argv, ...]:
+    return (("nothing", str(board.runners["nothing"]["channel"]), elf.name),)
+'''
+PLATFORM = '''\
+"""Bare metal under another name."""
+
+from __future__ import annotations
+
+from boards.board_keys import Section
+from boards.schema import Key, text
+from platforms.baremetal import Baremetal
+
+SECTION = Section({"colour": Key(text)})
+
+
+class Other(Baremetal):
+    name = "other"
+
+
+PLATFORM = Other()
+'''
+TABLES = """
+[platforms.other]
+colour = "blue"
+
+[runners.nothing]
+channel = 3
+"""
+
+
+def test_a_runner_and_a_platform_are_a_file_and_a_line_each(tree: Path) -> None:
+    board = BOARD.replace("CORE", "cortex-m33").partition("[platforms.baremetal]")[0]
+    make(
+        Change(
+            {
+                "platforms/other.py": PLATFORM,
+                "platforms/runners/nothing.py": RUNNER,
+                "boards/new.toml": board + TABLES,
+            },
+            {
+                "platforms/__init__.py": (
+                    '    "baremetal": "platforms.baremetal",',
+                    '    "other": "platforms.other",',
+                ),
+                "platforms/runners/__init__.py": (
+                    '    "uf2": "platforms.runners.uf2",',
+                    '    "nothing": "platforms.runners.nothing",',
+                ),
+            },
+        ),
+        tree,
+    )
+    assert "other" in deploy(tree, "boards", "show", "new")
+    deploy(tree, "compile", "deploy/demo/digits.tflite", "--board", "new", "-o", "model.tar")
+    deploy(tree, "new", "model.tar", "project", "--board", "new")
+    assert json.loads((tree / "project/project.json").read_text())["platform"] == "other"
+    assert "nothing 3 firmware.elf" in deploy(tree, "flash", "project", "--dry-run")
+
+
+def test_no_module_knows_a_core_by_name(package_modules: tuple[Path, ...], repo_root: Path) -> None:
+    """One exception: the core that `inspect` takes when no board is named. "host" and "avr" are machines."""
+    names = set(core_names()) - set(MACHINES)
+    said = {path.relative_to(repo_root).as_posix(): names & constants(path) for path in package_modules}
+    assert {path: found for path, found in said.items() if found} == {"deploy/inspecting.py": {"cortex-m4"}}
+
+
+def constants(module: Path) -> set[object]:
+    nodes = ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+    return {node.value for node in nodes if isinstance(node, ast.Constant)}

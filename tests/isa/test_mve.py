@@ -1,0 +1,276 @@
+"""Every Helium instruction's C, by gcc and by clang, does what its loop nest says on a Cortex-M55 in QEMU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_checks import Check, failures_on_board
+from proc_checks import proc_check
+
+from aot.ir.graph import Array
+from aot.ir.types import DType
+from aot.ops.pairs import AddParameters
+from aot.ops.rounding import RequantRounding
+from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
+from codegen.isa.helium.depthwise import CHUNK, PIXEL, DepthwiseRows, depthwise_rows, interleave
+from codegen.isa.helium.dots import READ_AHEAD, DotTile, dot
+from codegen.isa.helium.pool import add_pixels
+from codegen.isa.helium.requantise import RequantTile, load_channels, requantise_tile
+from codegen.isa.helium.sum import sum_row
+from codegen.isa.helium.window import copy_windows
+from codegen.isa.plain.arithmetic import Result, sum_int8
+from codegen.isa.plain.requantise import Requant
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Buffer,
+    Declare,
+    For,
+    Instruction,
+    Invoke,
+    Place,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+from codegen.loops.schedule import unroll
+
+BOARD = "mps3-an547"
+SOURCE = 300  # bytes of a row: more than any of these reads
+I = variable("i")  # noqa: E741 - the loop variable of this name
+RNG = np.random.default_rng(11)
+
+
+def copied(to: Buffer, source: Buffer, count: int) -> For:
+    return For("i", count, (Store(at(to, I), load(source, I)),))
+
+
+def giving_sums(tile: DotTile, first: int) -> Proc:
+    """The sums that the instruction makes in registers, of pixels from element `first` of their rows on."""
+    instruction = dot(tile)
+    sums, _, *weights = instruction.params
+    reach = (tile.pixels - 1) * tile.x_step + (tile.taps - 1) * tile.tap_step + tile.length
+    rows = Buffer("x", DType.I8, first + reach + READ_AHEAD, Role.ROWS, tile.kernel_rows)
+    size = tile.channels * tile.kernel_rows * tile.taps * tile.length + READ_AHEAD
+    operands = [Buffer(w.name, DType.I8, size, Role.CONSTANT) for w in weights]
+    y = Buffer("y", DType.I32, sums.elements, Role.OUTPUT)
+    places = (at(sums), at(rows, first), *(at(w) for w in operands))
+    body = (Declare(sums), Invoke(instruction, places), copied(y, sums, sums.elements))
+    return unroll(Proc("calling", (rows, *operands, y), body), "i")
+
+
+# Kernel rows, taps, length: with and without a rest or a loop, of few pointers and of many.
+WINDOWS = (
+    (1, 1, 1),
+    (1, 1, 9),
+    (1, 1, 16),
+    (3, 1, 48),
+    (1, 1, 153),
+    (3, 1, 200),
+    (4, 1, 21),
+    (2, 3, 5),
+    (10, 1, 4),
+)
+PIXEL_STEPS = ((16, True), (7, False), (300, True), (600, True))  # bytes, aligned: near and far neighbours
+
+
+def dots(channels: int) -> Iterator[Check]:
+    for pixels, (rows, taps, length), (x_step, aligned) in product((1, 2), WINDOWS, PIXEL_STEPS):
+        tile = DotTile(pixels, channels, rows, taps, length, x_step, 24, aligned)
+        yield proc_check(f"{tile.name}_{x_step}", giving_sums(tile, first=0 if aligned else 3))
+
+
+KINDS = {
+    "relu": Requant(-128, -128, 127, RequantRounding.DOUBLE, (1, 31), True),
+    "signed": Requant(5, -128, 127, RequantRounding.DOUBLE, (1, 31), True),
+    "clamped": Requant(-9, -9, 90, RequantRounding.DOUBLE, (1, 22), True),
+    "any_shift": Requant(3, -100, 127, RequantRounding.DOUBLE, (-30, 31), False),
+}
+
+
+def tables(requant: Requant, channels: int, sums: int) -> dict[str, Array]:
+    """Constants as layers have them; sums that give every kind of result, many half way between two."""
+    mult = RNG.integers(1 << 30, 1 << 31, channels)
+    right = RNG.integers(requant.rights[0], requant.rights[1], channels, endpoint=True)
+    scale = np.ldexp(mult, -31 - right)[np.arange(sums) % channels]
+    wanted = RNG.integers(-520, 520, sums) / 2.0
+    near = np.clip(np.rint(wanted / scale), -(2**29), 2**29).astype(np.int32)
+    bias = RNG.integers(-1000, 1000, channels)
+    given = near - bias[np.arange(sums) % channels]
+    constants = {"bias": bias, "mult": mult, "given": given}
+    return {**{n: a.astype(np.int32) for n, a in constants.items()}, "right": right.astype(np.int8)}
+
+
+def in_vectors(channels: int) -> tuple[list[Buffer], list[Stmt], list[Place]]:
+    """The channels' tables, the loads of them into vector registers, and those."""
+    params = [Buffer(n, DType.I32, channels, Role.CONSTANT) for n in ("bias", "mult")]
+    params.append(Buffer("right", DType.I8, channels, Role.CONSTANT))
+    lanes = [Buffer(f"{p.name}_lanes", DType.I32, channels, Role.LOCAL) for p in params]
+    loads: list[Stmt] = [Declare(lane) for lane in lanes]
+    for table, lane in zip(params, lanes, strict=True):
+        loads.append(Invoke(load_channels(channels, table.dtype), (at(lane), at(table))))
+    return params, loads, [at(lane) for lane in lanes]
+
+
+def requantised() -> Iterator[Check]:
+    for (kind, requant), pixels, channels, steps in product(
+        KINDS.items(), (1, 2), (1, 2, 3, 4), ((64, 1), (1, 50), (5, 1))
+    ):
+        tile = RequantTile(pixels, channels, *steps)
+        instruction = requantise_tile(tile, requant)
+        params, loads, lanes = in_vectors(channels)
+        sums = Buffer("sums", DType.I32, pixels * channels, Role.LOCAL)
+        given = Buffer("given", DType.I32, sums.elements, Role.INPUT)
+        y = Buffer("y", DType.I8, 400, Role.OUTPUT)
+        body = (Declare(sums), copied(sums, given, sums.elements), *loads)
+        body += (Invoke(instruction, (at(y, 3), at(sums), *lanes)),)
+        proc = unroll(Proc("calling", (given, *params, y), body), "i")
+        constants = {**tables(requant, channels, sums.elements), "y": np.zeros(400, np.int8)}
+        yield proc_check(f"{instruction.name}_{kind}_{steps[0]}_{steps[1]}", proc, constants)
+
+
+def filling(instruction: Instruction, elements: int, room: int, first: int) -> Proc:
+    """An array on the stack that the instruction fills, and what is in it then."""
+    _, x = instruction.params
+    source = Buffer(x.name, DType.I8, SOURCE, Role.ROWS, x.rows)
+    array = Buffer("array", DType.I8, room, Role.LOCAL)
+    y = Buffer("y", DType.I8, elements, Role.OUTPUT)
+    call = Invoke(instruction, (at(array), at(source, first)))
+    return Proc("calling", (source, y), (Declare(array), call, copied(y, array, elements)))
+
+
+def windows() -> Iterator[Check]:
+    for (rows, length), pixels, x_step in product(
+        ((3, 9), (10, 4), (2, 15), (1, 1), (5, 7)), (1, 3, 8), (1, 6, 30)
+    ):
+        instruction = copy_windows(pixels, rows, length, x_step)
+        size = pixels * rows * length
+        yield proc_check(instruction.name, filling(instruction, size, size, first=1))
+
+
+def interleaved() -> Iterator[Check]:
+    for rows, pixels in product((1, 2, 3, 4), (1, 15, 16, 17, 100)):
+        instruction = interleave(rows, pixels)
+        yield proc_check(
+            instruction.name, filling(instruction, pixels * PIXEL, (pixels + 16) * PIXEL, first=1)
+        )
+
+
+DEPTHWISE_KERNELS = ((3, 3), (1, 4), (4, 1), (2, 2))
+PLACES = ((1, (4, 1)), (2, (1, 20)), (1, (200, 1)))  # stride, steps of the output along pixels and channels
+
+
+def depthwise() -> Iterator[Check]:
+    every = product(KINDS.items(), (1, 2, 3, 4), (1, 2, 6, 7, 12))
+    for n, ((kind, requant), channels, outputs) in enumerate(every):
+        rows, columns = DEPTHWISE_KERNELS[n % len(DEPTHWISE_KERNELS)]
+        stride, steps = PLACES[n % len(PLACES)]
+        tile = DepthwiseRows(channels, rows, columns, stride, outputs, 30, *steps, is_general=stride == 2)
+        yield depthwise_check(f"depthwise_{n}_{kind}", tile, requant)
+
+
+def depthwise_check(name: str, tile: DepthwiseRows, requant: Requant) -> Check:
+    params, loads, lanes = in_vectors(tile.channels)
+    pixels = (tile.channels - 1) * tile.pitch + tile.outputs * tile.stride + CHUNK
+    lines = Buffer("lines", DType.I8, pixels * PIXEL, Role.INPUT)
+    w = Buffer("w", DType.I8, 70, Role.CONSTANT)
+    size = (tile.outputs - 1) * tile.y_step + (tile.channels - 1) * tile.y_channel_step + 1
+    y = Buffer("y", DType.I8, size, Role.OUTPUT)
+    body = (*loads, Invoke(depthwise_rows(tile, requant), (at(y), at(lines), at(w), *lanes)))
+    interleaved_rows = RNG.integers(-128, 128, (pixels, PIXEL)).astype(np.int8)
+    interleaved_rows[:, tile.rows :] = 0
+    constants = {"lines": interleaved_rows.reshape(-1), "y": np.zeros(size, np.int8)}
+    constants |= {n: a for n, a in tables(requant, tile.channels, 1).items() if n != "given"}  # type: ignore[misc]
+    return proc_check(name, Proc("calling", (lines, w, *params, y), body), constants)
+
+
+# Rows, columns: loops over both, over either, over none.
+CHANNEL_KERNELS = ((1, 1), (9, 1), (12, 1), (1, 11), (3, 12), (5, 5))
+CHANNEL_STEPS = ((20, (16, 1)), (130, (1, 9)))  # of taps, of the output along pixels and channels
+
+
+def depthwise_side_by_side() -> Iterator[Check]:
+    every = product(CHANNEL_KERNELS, (1, 2, 8, 9, 15, 16), (1, 3))
+    for n, ((rows, columns), channels, outputs) in enumerate(every):
+        kind, requant = list(KINDS.items())[n % len(KINDS)]
+        step, places = CHANNEL_STEPS[n % 5 % 2]
+        tile = DepthwiseChannels(channels, rows, columns, step, outputs, 21, *places, is_small=n % 3 == 0)
+        yield side_by_side_check(f"{tile.name}_{kind}_{n}", tile, requant)
+
+
+def side_by_side_check(name: str, tile: DepthwiseChannels, requant: Requant) -> Check:
+    length = 1 + (tile.columns - 1) * tile.tap_step + (tile.outputs - 1) * tile.x_step + tile.packed
+    x = Buffer("x", DType.I8, length, Role.ROWS, tile.rows)
+    w = Buffer("w", DType.I8, tile.rows * tile.columns * tile.packed, Role.CONSTANT)
+    bias, mult = (Buffer(n, DType.I32, tile.channels, Role.CONSTANT) for n in ("bias", "mult"))
+    right = Buffer("right", DType.I8, tile.channels, Role.CONSTANT)
+    size = (tile.outputs - 1) * tile.y_step + (tile.channels - 1) * tile.y_channel_step + 1
+    y = Buffer("y", DType.I8, size, Role.OUTPUT)
+    places = (at(y), at(x, 1), at(w), at(bias), at(mult), at(right))
+    body = (Invoke(depthwise_channels(tile, requant), places),)
+    constants = {n: a for n, a in tables(requant, tile.channels, 1).items() if n != "given"}
+    constants["y"] = np.zeros(size, np.int8)
+    return proc_check(name, Proc("calling", (x, w, bias, mult, right, y), body), constants)
+
+
+def pools() -> Iterator[Check]:
+    for channels, pixels in product((1, 3, 4), (1, 2, 9)):
+        instruction = add_pixels(channels, pixels, 30)
+        x = Buffer("x", DType.I8, SOURCE, Role.INPUT)
+        given = Buffer("given", DType.I32, channels, Role.INPUT)
+        y = Buffer("y", DType.I32, channels, Role.OUTPUT)
+        body = (copied(y, given, channels), Invoke(instruction, (at(y), at(x, 1))))
+        yield proc_check(instruction.name, Proc("calling", (x, given, y), body))
+
+
+HALF = (1 << 30, 0)
+SUMS = {
+    "equal_scales": AddParameters(20, HALF, HALF, (1 << 30, -18)),
+    "first_smaller": AddParameters(20, (1518500250, -2), HALF, (1098017566, -17)),
+    "second_smaller": AddParameters(20, HALF, (1623821475, -1), (2147483647, -19)),
+    "tiny": AddParameters(20, (1234567890, -13), HALF, (1500000000, -11)),
+    "unshifted": AddParameters(20, (2000000000, -1), HALF, (1100000000, 0)),
+}
+
+
+def sums_of_rows() -> Iterator[Check]:
+    for (name, p), sign, count in product(SUMS.items(), "+-", (1, 7, 8, 9, 64)):
+        zeros, result = (-128, 127), Result(4, -100, 127) if count == 9 else Result(-17, -128, 127)
+        instruction = sum_row(sign, count, p, zeros, result, sum_int8(sign, p, zeros, result))
+        a, b = (Buffer(n, DType.I8, count, Role.INPUT) for n in "ab")
+        y = Buffer("y", DType.I8, count, Role.OUTPUT)
+        proc = Proc("calling", (a, b, y), (Invoke(instruction, (at(y), at(a), at(b))),))
+        yield proc_check(f"{name}_{instruction.name}", proc)
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "instructions",
+    [
+        *(partial(dots, channels) for channels in (1, 2, 3, 4)),
+        requantised,
+        windows,
+        interleaved,
+        depthwise,
+        depthwise_side_by_side,
+        pools,
+        sums_of_rows,
+    ],
+)
+def test_instructions_do_what_their_nests_say(
+    instructions: Callable[[], Iterator[Check]],
+    compiler: tuple[str, int],
+    tmp_path: Path,
+) -> None:
+    name, every = compiler
+    checks = list(islice(instructions(), 0, None, every))
+    assert failures_on_board(checks, tmp_path / "checks", BOARD, name) == {}

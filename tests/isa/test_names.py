@@ -1,0 +1,63 @@
+"""Instructions of one name are one function: what changes the C changes the name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from aot.ir.types import DType
+from aot.ops.rounding import RequantRounding
+from codegen.isa.dsp import depthwise as dsp_depthwise
+from codegen.isa.dsp.channels import ChannelsTile, window
+from codegen.isa.dsp.dot_tile import DotTile
+from codegen.isa.dsp.dots import dot
+from codegen.isa.dsp.scalar_math import MATH
+from codegen.isa.helium import depthwise as mve_depthwise
+from codegen.isa.helium import dots as mve
+from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
+from codegen.isa.helium.requantise import RequantTile, requantise_tile
+from codegen.isa.plain.requantise import Requant, to_int8
+from codegen.loops.ir import Instruction
+
+REQUANT = Requant(-3, -128, 127, RequantRounding.DOUBLE, (1, 22), sum_fits_30_bits=True)
+OF_A_MODEL = ("is_small", "most_unrolled")  # the same for all its layers, or for all of one unrolling
+TILES: dict[str, tuple[Any, Any]] = {
+    "dsp dot": (DotTile(2, 2, 5, 8, DType.I8, True, 4), dot),
+    "dsp window": (ChannelsTile(2, 4, 5, 5, 8, 8, DType.I16, True), window),
+    "dsp depthwise": (
+        dsp_depthwise.DepthwiseRow(9, 1, DType.I8, 4),
+        lambda tile: dsp_depthwise.depthwise_row(tile, to_int8(replace(REQUANT, math=MATH))),
+    ),
+    "mve dot": (mve.DotTile(2, 4, 3, 1, 40, 16, 24, True), mve.dot),
+    "mve depthwise": (
+        mve_depthwise.DepthwiseRows(4, 3, 3, 1, 8, 10, 4, 1),
+        lambda tile: mve_depthwise.depthwise_rows(tile, REQUANT),
+    ),
+    "mve channels": (
+        DepthwiseChannels(16, 5, 5, 20, 8, 20, 20, 1),
+        lambda tile: depthwise_channels(tile, REQUANT),
+    ),
+    "mve requantise": (RequantTile(2, 4, 16, 1), lambda tile: requantise_tile(tile, REQUANT)),
+}
+
+
+def variations(tile: Any) -> Iterator[tuple[str, Any]]:
+    """The tile with one of its numbers different."""
+    for field in fields(tile):
+        value = getattr(tile, field.name)
+        if type(value) is int and field.name not in OF_A_MODEL:
+            for other in (value - 1, value + 1):
+                if other >= 1:
+                    yield field.name, replace(tile, **{field.name: other})
+
+
+@pytest.mark.parametrize("name", TILES)
+def test_what_changes_the_c_changes_the_name(name: str) -> None:
+    tile, made = TILES[name]
+    first: Instruction = made(tile)
+    for field, other in variations(tile):
+        second: Instruction = made(other)
+        assert second.name != first.name or second.definition == first.definition, field

@@ -1,0 +1,97 @@
+"""The first schedule that fits a site is chosen for it, once, and why those before it were not is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from model_checks import DSP, MVE, OPTIONS, PLAIN
+from op_case import int8, op_case
+from tiny_models import TINY
+
+from aot.frontend.tflite.read import read_tflite
+from aot.ops.binary import Add
+from aot.passes.pipeline import run_pipeline
+from aot.target import Feature, Optimize, Target
+from codegen.formats import RowFormat, dense_format
+from codegen.isa.plain.scalar_math import PORTABLE
+from codegen.isa.table import isas, schedules_of
+from codegen.kernels.kernel import Kernel, PassedOver, Site
+from codegen.kernels.schedule import ChosenSchedule, Condition, Rows, Schedule, choose_schedule
+from codegen.kernels.table import KERNELS
+from codegen.lower.lower import lower_graph
+
+
+def kernel_of(op_name: str, model: str, target: Target) -> Kernel:
+    graph = run_pipeline(read_tflite(TINY[model](), f"{model}.tflite", "tflm"))
+    stages = lower_graph(graph, target, OPTIONS["speed"]).stages
+    return next(stage.kernel for stage in stages if stage.op == op_name)
+
+
+def test_why_better_schedules_were_passed_over_is_kept() -> None:
+    kernel = kernel_of("conv2d", "conv", PLAIN)
+    assert kernel.schedule == "plain"
+    assert kernel.passed_over == (
+        PassedOver("helium", "the core has no mve"),
+        PassedOver("smlad", "the core has no dsp"),
+        PassedOver("fpu", "the core has no fpu"),
+        PassedOver("f32", "only for real numbers"),
+    )
+    assert kernel_of("conv2d", "conv", DSP).passed_over == (PassedOver("helium", "the core has no mve"),)
+    assert kernel_of("conv2d", "conv", MVE).passed_over == ()
+
+
+def test_the_last_schedule_of_every_op_needs_nothing_special() -> None:
+    for op_name in KERNELS:
+        last = schedules_of(op_name)[-1]
+        assert (last.needs, last.fits, last.takes) == (frozenset(), (), ()), op_name
+
+
+def test_instruction_sets_have_schedules_for_ops_that_there_are() -> None:
+    for isa in isas():
+        assert set(isa.schedules) <= set(KERNELS)
+        assert all(isa.needs <= schedule.needs for mine in isa.schedules.values() for schedule in mine)
+
+
+CASE = op_case("sum", Add(), [int8(1, 3, 5, 4)] * 2, int8())
+ROWS = dense_format(int8(1, 3, 5, 4))
+GAPLESS = Condition[Rows]("rows without gaps", lambda rows: rows.output.left == 0)
+
+
+def made_up(name: str, **rules: Any) -> Schedule:
+    (plain,) = KERNELS["add"].schedules
+
+    def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+        return replace(plain.lower(site, inputs, output), schedule=name)
+
+    return Schedule(name, plain.wants, lower, **rules)
+
+
+def chosen(*schedules: Schedule) -> ChosenSchedule:
+    node, graph = CASE.node, CASE.graph
+    goal = Optimize.SPEED
+    types = graph.input_types(node), graph.output_types(node)
+    site = Site(node, *types, {}, DSP, PORTABLE, goal, True, {})
+    return choose_schedule(schedules, site)
+
+
+def test_rows_that_a_schedule_does_not_take_go_to_the_next_that_fits() -> None:
+    odd = made_up("odd", fits=(Condition[Site]("odd sites", lambda site: False),))
+    pair = chosen(made_up("gapless", takes=(GAPLESS,)), odd, made_up("any"), made_up("never seen"))
+    assert [schedule.name for schedule in pair.fitting] == ["gapless", "any"]
+    assert pair.lower(pair.site, [ROWS, ROWS], ROWS).schedule == "gapless"
+    kernel = pair.lower(pair.site, [ROWS, ROWS], replace(ROWS, left=1))
+    assert kernel.schedule == "any"
+    assert kernel.passed_over == (PassedOver("gapless", "only for rows without gaps"),)
+
+
+def test_a_core_that_lacks_a_need_is_passed_over() -> None:
+    needy = made_up("needy", needs=frozenset({Feature.DSP, Feature("magic"), Feature.MVE}))
+    assert chosen(needy, made_up("any")).passed_over == (PassedOver("needy", "the core has no magic, mve"),)
+
+
+def test_a_list_whose_last_schedule_may_refuse_is_an_error() -> None:
+    with pytest.raises(AssertionError, match="add: the last schedule must fit everywhere"):
+        chosen(made_up("gapless", takes=(GAPLESS,)))

@@ -1,0 +1,75 @@
+"""Which code is changed, how many changes of it are tried, and which tests should see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from code_changes import Change, changes_in
+
+FAST = "not cc and not arm and not qemu and not slow"
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Room:
+    """`fast` are the tests of `make check` that are tried first, `all` those that what survives must face."""
+
+    code: tuple[str, ...]
+    number: int  # of changes, besides those of all named constants
+    fast: tuple[str, ...]
+    all: tuple[str, ...]
+
+
+ROOMS: Mapping[str, Room] = {
+    "plan": Room(
+        code=("aot/plan/*.py",),
+        number=60,
+        fast=("tests/plan", "tests/codegen/test_margins.py", "tests/codegen/test_graphs.py"),
+        all=("tests/plan", "tests/codegen", "tests/bench"),
+    ),
+    "lowering": Room(
+        code=("codegen/lower/*.py",),
+        number=40,
+        fast=("tests/codegen", "tests/kernels/test_edges.py"),
+        all=("tests/codegen", "tests/kernels/test_edges.py", "tests/whole"),
+    ),
+    "variants": Room(
+        code=("codegen/fit/*.py",),
+        number=25,
+        fast=("tests/codegen", "tests/cli/test_board_budget.py", "tests/archive"),
+        all=("tests/codegen", "tests/bench"),
+    ),
+    "estimates": Room(
+        code=("codegen/c/estimate.py",),
+        number=15,
+        fast=("tests/codegen/test_estimates.py", "tests/cli/test_board_budget.py", "tests/archive"),
+        all=("tests/codegen/test_estimates.py",),
+    ),
+    "line": Room(
+        code=("platforms/rpc/*.py",),
+        number=40,
+        fast=("tests/rpc", "tests/errors/test_tools_and_devices.py"),
+        all=(
+            "tests/rpc",
+            "tests/cli/test_attach.py",
+            "tests/cli/test_measure.py",
+            "tests/cli/test_on_boards.py",
+        ),
+    ),
+}
+
+
+def possible(room: Room) -> list[Change]:
+    """All small changes of the room's code, of which `selected` are tried."""
+    paths = (path for pattern in room.code for path in sorted(ROOT.glob(pattern)))
+    return [change for path in paths for change in changes_in(path)]
+
+
+def selected(room: Room) -> list[Change]:
+    """Those of the named constants, and of the others the first by rank: the same on every machine."""
+    changes = possible(room)
+    constants = [change for change in changes if change.is_named_constant]
+    others = sorted((c for c in changes if not c.is_named_constant), key=lambda change: change.rank)
+    return [*constants, *others[: room.number]]

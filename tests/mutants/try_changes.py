@@ -1,0 +1,122 @@
+"""Changes the code in small ways, one at a time, and prints the changes that no test sees.
+
+    python tests/mutants/try_changes.py [ROOM ...] [--list]
+
+Each change is tried on the room's fast tests first, and what survives those on all tests that should see it.
+No file is touched. Exits with 1 where a change survives for which equal_changes.py gives no reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from changed_process import Changed, Children, Trial, read_foreign_modules
+from code_changes import Change
+from equal_changes import REASONS
+from mutants_table import FAST, ROOMS, ROOT, Room, selected
+
+PARALLEL = 2
+
+
+@dataclass(frozen=True)
+class Verdict:
+    room: str
+    change: Change
+    seen_by: str  # the first test that failed; "" where none did
+
+    @property
+    def reason(self) -> str:
+        """Why nobody could notice the change; "" where none is known."""
+        return REASONS.get(self.change.text, "")
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def trials(room: Room, change: Change | None) -> list[Trial]:
+    """On the fast tests, then on the others."""
+    changed = Changed(ROOT, change) if change else None
+    return [Trial(changed, room.fast, FAST), Trial(changed, room.all, f"not ({FAST})")]
+
+
+def verdicts(work: Sequence[tuple[str, Change | None]]) -> Iterator[tuple[str, Change | None, str]]:
+    """Room, change and the first test that failed, as they end; what passes one trial faces the next."""
+    children = Children(ROOT)
+    waiting = [(room, change, trials(ROOMS[room], change)) for room, change in reversed(work)]
+    running: dict[int, tuple[str, Change | None, list[Trial]]] = {}
+    while waiting or running:
+        while waiting and len(children) < PARALLEL:
+            room, change, left = waiting.pop()
+            running[children.start(left[0])] = (room, change, left[1:])
+        number, failed = children.wait()
+        room, change, left = running.pop(number)
+        if left and not failed:
+            waiting.append((room, change, left))
+        else:
+            yield room, change, failed
+
+
+def refuse_failing_tests(rooms: Sequence[str]) -> None:
+    """Tests that fail without a change would see every change."""
+    for room, _, failed in verdicts([(room, None) for room in rooms]):
+        if failed:
+            raise SystemExit(f"error: without any change {failed} fails already (room {room})")
+
+
+def try_all(rooms: Sequence[str]) -> Iterator[Verdict]:
+    work = [(room, change) for room in rooms for change in selected(ROOMS[room])]
+    for number, (room, change, failed) in enumerate(verdicts(work), start=1):
+        assert change is not None
+        verdict = Verdict(room, change, failed)
+        say(f"[{number}/{len(work)}] {told(verdict)}\n    {failed or verdict.reason or 'NOBODY SEES IT'}")
+        yield verdict
+
+
+def told(verdict: Verdict) -> str:
+    return f"{verdict.room}: {verdict.change.where}: {verdict.change.text}"
+
+
+def table(found: Sequence[Verdict]) -> Iterator[str]:
+    yield "| room | changes | seen | survive, with a reason | survive |"
+    yield "|---|---:|---:|---:|---:|"
+    for room in dict.fromkeys(verdict.room for verdict in found):
+        of_room = [verdict for verdict in found if verdict.room == room]
+        seen = sum(bool(verdict.seen_by) for verdict in of_room)
+        known = sum(not verdict.seen_by and bool(verdict.reason) for verdict in of_room)
+        yield f"| {room} | {len(of_room)} | {seen} | {known} | {len(of_room) - seen - known} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Prints the small changes of the code that no test sees.")
+    parser.add_argument(
+        "rooms", nargs="*", metavar="ROOM", help=f"of {', '.join(ROOMS)}; all where none is named"
+    )
+    parser.add_argument("--list", action="store_true", help="only print which changes are tried")
+    arguments = parser.parse_args()
+    rooms = arguments.rooms or list(ROOMS)
+    if arguments.list:
+        for verdict in (Verdict(room, change, "") for room in rooms for change in selected(ROOMS[room])):
+            say(told(verdict))
+        return 0
+    os.environ["CI"] = "true"  # the same cases of hypothesis each time
+    read_foreign_modules()
+    began = time.monotonic()
+    refuse_failing_tests(rooms)
+    found = list(try_all(rooms))
+    survivors = [verdict for verdict in found if not verdict.seen_by]
+    say("\n".join(["", *table(found), ""]))
+    for verdict in survivors:
+        say(f"{told(verdict)}\n    {verdict.reason or 'NOBODY SEES IT'}")
+    say(f"\n{len(found)} changes in {(time.monotonic() - began) / 60:.0f} minutes")
+    return int(any(not verdict.reason for verdict in survivors))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The folder of the board and of its core."""

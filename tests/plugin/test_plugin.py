@@ -1,0 +1,101 @@
+"""A package in a folder of its own, installed by pip, adds one of each thing, and the tree stays as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+pytestmark = [pytest.mark.slow, pytest.mark.cc]
+PACKAGE = Path(__file__).parent / "package"
+SHAPE = (1, 11)  # two fours, and three over
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, require_package: Callable[..., None]) -> Path:
+    """The folder into which pip has put the package."""
+    require_package("pip", "hatchling")
+    folder = tmp_path_factory.mktemp("site")
+    words = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(folder), str(PACKAGE)]
+    subprocess.run([sys.executable, "-m", "pip", *words, "--disable-pip-version-check"], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Medians and a maximum; one median reads a tensor twice."""
+    names = ("a", "b", "c")
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT8, SHAPE) for name in names]
+    output = helper.make_tensor_value_info("y", TensorProto.INT8, SHAPE)
+    nodes = [
+        helper.make_node("Median", names, ["middle"], "three", domain="com.example"),
+        helper.make_node("Median", ("middle", "a", "middle"), ["same"], "twice", domain="com.example"),
+        helper.make_node("Max", ("same", "b"), ["y"], "largest"),
+    ]
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
+    graph = helper.make_graph(nodes, "medians", inputs, [output])
+    path = tmp_path_factory.mktemp("model") / "medians.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=8), path)
+    return path
+
+
+@pytest.fixture
+def deploy(site: Path, repo_root: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The command in an environment that has the package."""
+
+    def run(*words: object, has_package: bool = True) -> subprocess.CompletedProcess[str]:
+        paths = [str(repo_root), *([str(site)] if has_package else [])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "XDG_CACHE_HOME": str(tmp_path)}
+        command = [sys.executable, "-m", "deploy", *map(str, words)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_without_the_package_nothing_of_it_is_known(
+    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path
+) -> None:
+    done = deploy("inspect", model, has_package=False)
+    assert (done.returncode, "com.example.Median is not supported" in done.stderr) == (1, True)
+
+
+def test_op_pass_schedule_board_and_platform_serve_one_compile(
+    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path, tmp_path: Path
+) -> None:
+    archive = tmp_path / "medians.tar"
+    done = deploy("compile", model, "--board", "quad-board", "-o", archive)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(deploy("inspect", archive, "--json").stdout)
+    kernels = [(layer["op"], layer["kernel"]) for layer in facts["layers"]]
+    assert kernels == [("median", "plain"), ("combine", "quad")], "one of two medians is of equals"
+    explained = deploy("inspect", model, "--board", "quad-board", "--explain", "median-of-equals")
+    assert explained.returncode == 0, explained.stderr
+
+
+def test_firmware_of_the_package_s_platform_gives_the_reference_s_bits(
+    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    done = deploy("verify", model, "--board", "quad-board")
+    assert "outputs equal to the reference in every bit" in done.stdout, done.stdout + done.stderr
+
+
+def test_outputs_are_medians_and_maxima(
+    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path, tmp_path: Path
+) -> None:
+    chance = np.random.default_rng(4)
+    a, b, c = (chance.integers(-128, 128, SHAPE).astype(np.int8) for _ in range(3))
+    np.savez(tmp_path / "in.npz", a=a, b=b, c=c)
+    outputs = tmp_path / "out.npz"
+    done = deploy("run", model, "--board", "quad-board", "--inputs", tmp_path / "in.npz", "--output", outputs)
+    assert done.returncode == 0, done.stderr
+    (made,) = np.load(outputs).values()
+    assert np.array_equal(made.reshape(SHAPE), np.maximum(np.median([a, b, c], axis=0).astype(np.int8), b))

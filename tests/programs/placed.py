@@ -1,0 +1,14 @@
+"""Graphs as the passes of PLACEMENT leave them on a Cortex-M4."""
+
+from __future__ import annotations
+
+from aot.ir.graph import Graph
+from aot.passes.pipeline import run_passes
+from aot.passes.placement_goal import PlacementGoal
+from aot.passes.table import placement_passes
+from codegen.row_costs import MEASURED_COSTS
+
+
+def placed(graph: Graph, max_slowdown: float = 0.0, is_streamed: bool = False) -> Graph:
+    goal = PlacementGoal(MEASURED_COSTS, max_slowdown, is_streamed)
+    return run_passes(graph, placement_passes(goal)).graph

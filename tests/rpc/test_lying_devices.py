@@ -1,0 +1,203 @@
+"""A device is not trusted: what it announces is limited, and what it says gives no terminal commands."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import pytest
+from fake_line import FakeTransport
+from test_failure_texts import DEADLINES, NONCE, TOKEN, greeted, hello_payload, reply_to, text_of
+
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import DType, TensorType
+from deploy.commands.monitor import harmless
+from platforms.rpc.exchange import LOG_LINES
+from platforms.rpc.frame import Decoder, encode_frame
+from platforms.rpc.messages import RemoteModel
+from platforms.rpc.packet import Packet
+from platforms.rpc.protocol import PROTOCOL_VERSION, Message, Notice, Tensors
+from platforms.rpc.session import Session
+
+ROW = TensorSpec("row", TensorType(DType.I8, (40,)))
+MODEL = RemoteModel(0, "m", b"\1" * 8, 100, 1, (ROW,), (ROW,))
+RAM_BYTES = 10_000
+MALFORMED_HINT = "\n  fake line\n  hint: build and flash the firmware again with this version of deploy"
+CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4=\x07\x9b31m"
+
+
+class Rambling(FakeTransport):
+    """Says the same again at each read, and a read takes a second."""
+
+    def __init__(self, answer: Callable[[bytes], bytes]) -> None:
+        super().__init__(answer)
+        self.says: Callable[[], bytes] = lambda: b""
+
+    def read(self, max_bytes: int, deadline_s: float) -> bytes:
+        self.say(self.says())
+        self.now_s += 1.0
+        return super().read(max_bytes, deadline_s)
+
+
+def session_with(
+    answer: Callable[[Packet], list[Packet]], logged: list[str] | None = None
+) -> tuple[Session, Rambling]:
+    decoder = Decoder()
+
+    def frames(data: bytes) -> bytes:
+        requests = [Packet.unpack(item) for item in decoder.feed(data) if isinstance(item, bytes)]
+        return b"".join(encode_frame(packet.pack()) for request in requests for packet in answer(request))
+
+    line = Rambling(frames)
+    log = [] if logged is None else logged
+    session = Session(
+        line, DEADLINES, line.clock, log.append, new_token=lambda: TOKEN, memory_bytes=RAM_BYTES
+    )
+    return session, line
+
+
+def rambling(notice: int, payload: bytes, runs: int) -> tuple[Session, Rambling, list[str]]:
+    """A device that after its greeting says this notice for ever, of the request under way."""
+    asked: list[Packet] = []
+    logged: list[str] = []
+
+    def answer(request: Packet) -> list[Packet]:
+        asked.append(request)
+        return greeted(request)
+
+    session, line = session_with(answer, logged)
+    session.hello()
+    line.says = lambda: encode_frame(Packet(notice, asked[-1].sequence, asked[-1].session, payload).pack())
+    return session, line, logged
+
+
+@pytest.mark.parametrize("repeat", [1, 3])
+def test_a_device_that_says_for_ever_that_it_computes_is_given_up(repeat: int) -> None:
+    session, line, _ = rambling(Notice.WORKING, b"", repeat)
+    before_s = line.now_s
+    assert text_of(lambda: session.time(MODEL, 1, repeat)).splitlines()[0] == (
+        'error: device does not answer within 120 s (timing of "m")'
+    )
+    # All runs begin in the first seconds here, and the last of them has its whole time.
+    assert line.now_s - before_s < DEADLINES.run_s + repeat + 3
+
+
+def test_an_endless_log_is_cut_and_ends_with_the_request() -> None:
+    session, line, logged = rambling(Notice.LOG, b"again", 1)
+    line.says = lambda: encode_frame(Packet(Notice.LOG, 0, 0, b"again").pack()) * 100
+    assert text_of(session.stats).splitlines()[0] == "error: device does not answer within 5 s (stats)"
+    assert logged[:LOG_LINES] == ["again"] * LOG_LINES
+    assert logged[LOG_LINES:] == [f"(more than {LOG_LINES} lines during stats: the rest is not shown)"]
+
+
+def describing(answers: dict[int, bytes]) -> Session:
+    """A device whose descriptions are these, by what is asked for."""
+    session, _ = session_with(
+        lambda request: greeted(request) or [reply_to(request, answers[Tensors(request.payload[1])])]
+    )
+    session.hello()
+    return session
+
+
+def tensor(number: int, shape: tuple[int, ...], size: int, name: bytes = b"t") -> bytes:
+    return struct.pack(f"<BBII{len(shape)}I", number, len(shape), 0, size, *shape) + name
+
+
+def head(inputs: int, outputs: int, name: bytes = b"m") -> bytes:
+    return b"\1" * 8 + struct.pack("<IHHH", 100, inputs, outputs, 1) + name
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        (
+            {Tensors.MODEL: head(1, 0), Tensors.INPUT: tensor(1, (0xFFFF_FFFF,), 0xFFFF_FFFF)},
+            '"t", 4,294,967,295 bytes announced, 10,000 of RAM on the board',
+        ),
+        (
+            {Tensors.MODEL: head(0, 1), Tensors.OUTPUT: tensor(1, (2501, 4), 10_004)},
+            '"t", 10,004 bytes announced, 10,000 of RAM on the board',
+        ),
+        (
+            {Tensors.MODEL: head(1, 0), Tensors.INPUT: tensor(77, (4,), 4)},
+            "77 is no element type's number",
+        ),
+        ({Tensors.MODEL: head(257, 0)}, "at most 256 inputs expected, 257 are announced"),
+        ({Tensors.MODEL: head(0, 60_000)}, "at most 256 outputs expected, 60000 are announced"),
+    ],
+)
+def test_a_description_of_what_cannot_be_is_refused(answers: dict[int, bytes], reason: str) -> None:
+    assert text_of(describing(answers).describe) == (
+        f"error: device's reply to describe does not have the expected shape: {reason}{MALFORMED_HINT}"
+    )
+
+
+def test_more_models_than_have_numbers_are_refused() -> None:
+    payload = hello_payload()[: -2 - 8] + struct.pack("<H", 300) + b"\1" * 64
+    session, _ = session_with(lambda request: [reply_to(request, payload)])
+    assert text_of(session.hello) == (
+        "error: device's reply to hello does not have the expected shape: "
+        f"at most 256 models expected, 300 are announced{MALFORMED_HINT}"
+    )
+
+
+def timing(hz: int, bits: int, *ticks: int) -> bytes:
+    return struct.pack(f"<iIBQ{len(ticks)}Q", 0, hz, bits, 0, *ticks)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (timing(1000, 32), "1 times expected, 0 came"),
+        (timing(1000, 32, 1, 2), "1 times expected, 2 came"),
+        (timing(0, 32, 1), "a counter of 32 bits at 0 Hz measures nothing"),
+        (timing(1000, 0, 1), "a counter of 0 bits at 1000 Hz measures nothing"),
+        (timing(1000, 65, 1), "a counter of 65 bits at 1000 Hz measures nothing"),
+    ],
+)
+def test_a_measurement_that_measures_nothing_is_refused(reply: bytes, reason: str) -> None:
+    session, _ = session_with(lambda request: greeted(request) or [reply_to(request, reply)])
+    session.hello()
+    assert text_of(lambda: session.run(MODEL)) == (
+        f"error: device's reply to run does not have the expected shape: {reason}{MALFORMED_HINT}"
+    )
+
+
+def test_a_piece_of_another_size_than_was_asked_for_is_refused() -> None:
+    session, _ = session_with(lambda request: greeted(request) or [reply_to(request, b"x" * 41)])
+    session.hello()
+    assert text_of(lambda: session.read_output(MODEL, 0)) == (
+        'error: device\'s reply to read of "row" does not have the expected shape: '
+        f"40 bytes expected, 41 came{MALFORMED_HINT}"
+    )
+
+
+def test_names_and_builds_and_logs_are_shown_without_commands_to_the_terminal() -> None:
+    said = CLIPBOARD.encode()
+    hello = (
+        struct.pack("<HB", PROTOCOL_VERSION, len(said))
+        + said
+        + struct.pack("<IIHHI", NONCE, 1, 1030, 0, 100)
+        + struct.pack("<9IH", *(0,) * 9, 1)
+        + b"\1" * 8
+    )
+    answers = {
+        Tensors.MODEL: head(1, 0, said),
+        Tensors.INPUT: tensor(1, (4,), 4, said),
+    }
+    logged: list[str] = []
+
+    def answer(request: Packet) -> list[Packet]:
+        if request.kind == Message.HELLO:
+            return [Packet(Notice.LOG, 0, 0, said), reply_to(request, hello)]
+        return [reply_to(request, answers[Tensors(request.payload[1])])]
+
+    session, _ = session_with(answer, logged)
+    shown = r"\x1b]52;c;cm0gLXJmIH4=\x07\x9b31m"
+    assert session.hello().build_id == shown
+    (model,) = session.describe()
+    assert (model.name, model.inputs[0].name, logged) == (shown, shown, [shown])
+
+
+def test_on_a_terminal_a_monitored_program_gives_no_commands() -> None:
+    assert harmless("größe\t1\r\n\x1b[2J\x9b31m") == "größe\t1\r\n\\x1b[2J\\x9b31m"
