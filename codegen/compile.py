@@ -134,9 +134,15 @@ def _layers(graph: Graph, lowered: Lowered, maker: RunMaker) -> tuple[LayerInfo,
                 value=out.value,
                 format=out.format,
                 rows=out.image_rows,
+                passed_over=_passed_over(stage.kernel),
             )
         )
     return tuple(layers)
+
+
+def _passed_over(kernel: Kernel) -> tuple[str, ...]:
+    """One line for each reason: an instruction set may have several schedules that lack the same."""
+    return tuple(dict.fromkeys(f"{each.schedule}: {each.why}" for each in kernel.passed_over))
 
 
 def _is_tuned(kernel: Kernel) -> bool:

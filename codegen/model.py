@@ -48,6 +48,7 @@ class LayerInfo:
     value: str  # whose rows these are
     format: RowFormat
     rows: int  # of that value, padding rows not counted
+    passed_over: tuple[str, ...] = ()  # "schedule: why it does not fit", of those tried before the kernel's
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,7 @@ def _layer_facts(row: LayerRow) -> dict[str, Any]:
         "shapes": layer.shapes,
         "kernel": layer.kernel,
         "why": layer.why,
+        "passed_over": list(layer.passed_over),
         "macs": layer.macs,
         "weight_bytes": layer.weight_bytes,
         "rows": row.output.rows,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from aot.ir.types import TensorType
 from artifact.facts import ModelFacts
 from artifact.memory_text import rows_said, shortened
@@ -85,7 +87,20 @@ def _peak(report: Report) -> str:
 
 def layers_table(report: Report) -> str:
     heads = ("", "op", "shapes", "kernel", "MACs", "weights", "live", "output held", "origin")
-    return table(heads, [_layer(row) for row in report.layers]) + "\n* most memory is needed here"
+    shown = table(heads, [_layer(row) for row in report.layers])
+    return "\n".join([shown, "* most memory is needed here", *_passed_over(report)])
+
+
+def _passed_over(report: Report) -> Iterator[str]:
+    """A line for each schedule and reason, with the layers."""
+    layers: dict[str, list[str]] = {}
+    for row in report.layers:
+        for schedule_and_why in row.layer.passed_over:
+            layers.setdefault(schedule_and_why, []).append(str(row.layer.index))
+    if layers:
+        yield "\nschedules that are tried first but do not fit, and in which layers"
+    for schedule_and_why, numbers in layers.items():
+        yield f"  {schedule_and_why} ({', '.join(numbers)})"
 
 
 def _layer(row: LayerRow) -> tuple[str, ...]:

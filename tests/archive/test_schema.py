@@ -22,7 +22,7 @@ BESIDE = {  # what the document says besides the fields
     "solder": {"format", "metadata_sha256", "files", "arena_bytes"},
     "tensor": {"bytes", "layout"},
 }
-LATER = {"solder": {"removed_macs"}}  # keys that earlier archives do not have
+LATER = {"solder": {"removed_macs"}, "layer": {"passed_over"}}  # keys that earlier archives do not have
 OBJECTS: dict[str, type] = {
     "solder": ModelFacts,
     "target": Target,

@@ -38,6 +38,16 @@ def test_inspect_says_what_is_in_a_model_and_that_it_fits(model: Path, run_deplo
         assert said in out
 
 
+def test_inspect_says_which_schedules_do_not_fit_and_why(model: Path, run_deploy: Run) -> None:
+    on_m4 = run_deploy("inspect", model, "--board", "mps2-an386", "--layers").out
+    assert "\nschedules that are tried first but do not fit, and in which layers\n" in on_m4
+    assert re.search(r"^  helium: the core has no mve \(\d+(, \d+)*\)$", on_m4, re.MULTILINE)
+    assert "helium:" not in run_deploy("inspect", model, "--board", "mps3-an547", "--layers").out
+    facts = json.loads(run_deploy("inspect", model, "--board", "mps2-an386", "--json").out)
+    (conv,) = [layer for layer in facts["layers"] if layer["op"] == "conv2d"]
+    assert conv["passed_over"] == ["helium: the core has no mve"]
+
+
 def test_inspect_as_json_has_the_same_numbers_for_model_and_archive(
     model: Path, archive: Path, run_deploy: Run
 ) -> None:
