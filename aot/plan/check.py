@@ -183,7 +183,7 @@ class _Replay:
         self.rings = {name: self._ring(plan.buffers[name], rows) for name, rows in _rows(request)}
         self.versions = _no_versions(request)
         self.expected = _expected_reads(request)
-        self.steady = {t.name for t in request.tensors if t.steady}
+        self.keeps_padding = {t.name for t in request.tensors if t.keeps_padding}
         self.position = 0
 
     def _ring(self, buffer: Buffer, rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -243,7 +243,7 @@ class _Replay:
     def _write(self, stage: Stage, firing: Firing, number: int) -> None:
         for name, rows in zip(stage.writes, firing.writes, strict=True):
             self._touch(name, len(rows))
-            self._check_steady(name, rows)
+            self._check_kept_padding(name, rows)
             for row in (
                 np.flatnonzero(self.versions[name][rows.first : rows.stop] >= 0) + rows.first
             ).tolist():
@@ -251,9 +251,9 @@ class _Replay:
             self._take(name, rows)
             self.versions[name][rows.first : rows.stop] = number
 
-    def _check_steady(self, name: str, rows: Rows) -> None:
-        """What lies beside the pixels of a steady tensor is written once for each place of its ring."""
-        if name in self.steady:
+    def _check_kept_padding(self, name: str, rows: Rows) -> None:
+        """Checks kept padding: what lies beside the pixels is written once for each place of a ring."""
+        if name in self.keeps_padding:
             held = self.plan.buffers[name].rows_held
             before = Rows(max(rows.first - held, 0), max(rows.stop - held, 0))
             self._demand(name, before, lambda: f"kept for row {rows.first}")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aot.plan.firings import Ints
-from aot.plan.rings import Block, Excuses
+from aot.plan.rings import AllowedOverlaps, Block
 
 # Beyond these sizes neighbouring slots, and neighbouring moments, count as one: coarser, never wrong.
 MOST_SLOTS = 2500
@@ -37,17 +37,19 @@ class _Uses:
         return int(self.first.min(initial=1 << 40)), int(self.last.max(initial=-1))
 
 
-def forbidden_distances(blocks: Sequence[Block], excuses: Excuses, after: int) -> list[dict[int, Spans]]:
+def forbidden_distances(
+    blocks: Sequence[Block], overlaps: AllowedOverlaps, after: int
+) -> list[dict[int, Spans]]:
     """[a][b] -> the distances `offset of b - offset of a` that are wrong. Neighbours only."""
     step = after // MOST_TIMES + 1
     groups = _groups(blocks)
     uses = [_uses(block, group, step, after) for block, group in zip(blocks, groups, strict=True)]
-    excused = _excused(excuses) if step == 1 and max(groups) == 1 else {}
+    allowed = _allowed_slots(overlaps) if step == 1 and max(groups) == 1 else {}
     found: list[dict[int, Spans]] = [{} for _ in blocks]
     for a, b in _contemporaries(uses):
         clash = _clash(uses[a], uses[b])
         if clash.any():
-            point = _points(uses[a], uses[b], excused[a, b]) if (a, b) in excused else None
+            point = _points(uses[a], uses[b], allowed[a, b]) if (a, b) in allowed else None
             sizes = blocks[a].slot_bytes * groups[a], blocks[b].slot_bytes * groups[b]
             found[a][b] = spans = _spans(clash, point, sizes)
             found[b][a] = tuple((-last, -first) for first, last in reversed(spans))
@@ -89,10 +91,10 @@ def _clash(one: _Uses, other: _Uses) -> Bools:
     return clash
 
 
-def _excused(excuses: Excuses) -> dict[tuple[int, int], Ints]:
-    """Of two blocks, the first of lower number, the pairs of slots that are excused, one for each moment."""
-    under = np.stack((excuses.under_block, excuses.under), axis=1)
-    over = np.stack((excuses.over_block, excuses.over), axis=1)
+def _allowed_slots(overlaps: AllowedOverlaps) -> dict[tuple[int, int], Ints]:
+    """Maps two blocks, the lower number first, to the pairs of slots that may overlap, one per moment."""
+    under = np.stack((overlaps.under_block, overlaps.under), axis=1)
+    over = np.stack((overlaps.over_block, overlaps.over), axis=1)
     is_turned = (under[:, 0] > over[:, 0])[:, np.newaxis]
     pairs = np.concatenate((np.where(is_turned, over, under), np.where(is_turned, under, over)), axis=1)
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -101,15 +103,15 @@ def _excused(excuses: Excuses) -> dict[tuple[int, int], Ints]:
     return {them: np.asarray(slots) for them, slots in found.items()}
 
 
-def _points(one: _Uses, other: _Uses, excused: Ints) -> Bools:
-    """Where all clashes of two slots are excused: there one distance is right."""
+def _points(one: _Uses, other: _Uses, allowed: Ints) -> Bools:
+    """Marks pairs of slots whose clashes are all allowed: there one distance is right."""
     first = np.maximum(one.first[:, np.newaxis], other.first)
     i, j = np.nonzero(first <= np.minimum(one.last[:, np.newaxis], other.last))
     moments = np.minimum(one.last[i], other.last[j]) - first[i, j] + 1
-    clashes, excuses = np.zeros((2, one.slots, other.slots), np.int64)
+    clashes, permitted = np.zeros((2, one.slots, other.slots), np.int64)
     np.add.at(clashes, (one.slot[i], other.slot[j]), moments)
-    np.add.at(excuses, (excused[:, 0], excused[:, 1]), 1)
-    return np.asarray((excuses > 0) & (excuses == clashes))
+    np.add.at(permitted, (allowed[:, 0], allowed[:, 1]), 1)
+    return np.asarray((permitted > 0) & (permitted == clashes))
 
 
 def _spans(clash: Bools, point: Bools | None, sizes: tuple[int, int]) -> Spans:

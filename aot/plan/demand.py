@@ -1,6 +1,6 @@
 """Orders of firings by demand: nothing fires before somebody needs its rows.
 
-A recipe bends the demand. A *cut* stage makes all its rows before the stages behind it are asked
+Hints change the order of demand. A *cut* stage makes all its rows before the stages behind it are asked
 for theirs: right where it shrinks what a dying input holds. An *eager* stage fires as soon as its
 rows are there: right where a tensor has several readers and this one writes less than it frees.
 A *flipped* stage asks for its inputs in reverse.
@@ -19,20 +19,20 @@ NONE: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class OrderHints:
     cuts: frozenset[int] = NONE
     eager: frozenset[int] = NONE
     flipped: frozenset[int] = NONE
     in_step: bool = False  # the last stages, if several, advance together
 
 
-def order_by_demand(firings: Firings, recipe: Recipe) -> list[int]:
+def order_by_demand(firings: Firings, hints: OrderHints) -> list[int]:
     """All firings, driven from the cuts and then from the last stages."""
-    walk = _Walk(firings, recipe)
+    walk = _Walk(firings, hints)
     last, rest = _goals(firings)
-    for stage in sorted(recipe.cuts):
+    for stage in sorted(hints.cuts):
         walk.demand(stage, firings.counts[stage])
-    for stage, count in (*(_in_step(last) if recipe.in_step else last), *rest):
+    for stage, count in (*(_in_step(last) if hints.in_step else last), *rest):
         walk.demand(stage, count)
     return walk.order
 
@@ -41,7 +41,7 @@ def order_like(firings: Firings, stages: Sequence[Stage], order: Sequence[int]) 
     """All firings, as far as can be in an order of other stages, known by name; the rest on demand."""
     numbers = {name: number for number, name in enumerate(_names(firings.request.stages))}
     known = [numbers.get(name) for name in _names(stages)]
-    walk, asked = _Walk(firings, Recipe()), [0] * len(numbers)
+    walk, asked = _Walk(firings, OrderHints()), [0] * len(numbers)
     walk.reads_on = tuple(on and n not in known for n, on in enumerate(firings.reads_on))
     for number in (known[stage] for stage in order):
         if number is not None:
@@ -75,14 +75,14 @@ def _in_step(goals: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
 
 
 class _Walk:
-    def __init__(self, firings: Firings, recipe: Recipe) -> None:
+    def __init__(self, firings: Firings, hints: OrderHints) -> None:
         self.order: list[int] = []
         self.tails: list[int] = []
         self.fired = [0] * len(firings.counts)
         self.counts, self.wanted, self.reads_on = firings.counts, firings.wanted, firings.reads_on
-        self.waits = [_flip(waits) if n in recipe.flipped else waits for n, waits in enumerate(firings.waits)]
+        self.waits = [_flip(waits) if n in hints.flipped else waits for n, waits in enumerate(firings.waits)]
         self.next_waiting = firings.next_waiting
-        self.followers = _followers(firings, recipe.eager)
+        self.followers = _followers(firings, hints.eager)
         # Whether anything may be due when the stage has fired.
         self.draws = [bool(f) or on for f, on in zip(self.followers, firings.reads_on, strict=True)]
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from aot.errors import ToolError
 from aot.plan.conflicts import Spans
-from aot.plan.place import Board, Placement
+from aot.plan.place import BlockPacking, Placement
 
 MOST_EFFORT = 15.0  # of the solver's own steady measure: a limit of time would give other plans on other days
 
 
-def solve_placement(board: Board, best: Placement, bound: int) -> tuple[Placement, bool]:
+def solve_placement(packing: BlockPacking, best: Placement, bound: int) -> tuple[Placement, bool]:
     """The best placement in the only pool, and whether none is smaller for sure. Raises ToolError."""
     try:
         from ortools.sat.python import cp_model
@@ -32,7 +32,7 @@ def solve_placement(board: Board, best: Placement, bound: int) -> tuple[Placemen
     solver.parameters.num_workers = 1  # several would race one another
     solver.parameters.max_deterministic_time = MOST_EFFORT
     model = cp_model.CpModel()
-    offsets = _state(model, cp_model.Domain, board, best, bound)
+    offsets = _state(model, cp_model.Domain, packing, best, bound)
     status = solver.solve(model)
     is_proven = status in (
         cp_model.OPTIMAL,
@@ -40,27 +40,27 @@ def solve_placement(board: Board, best: Placement, bound: int) -> tuple[Placemen
     )  # infeasible: nothing is smaller than `best`
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return best, is_proven
-    found = tuple(solver.value(offset) * _unit(board) for offset in offsets)
-    end = max(offset + size for offset, size in zip(found, board.sizes, strict=True))
+    found = tuple(solver.value(offset) * _unit(packing) for offset in offsets)
+    end = max(offset + size for offset, size in zip(found, packing.sizes, strict=True))
     return replace(best, offsets=found, ends=(end,), missing=0), is_proven
 
 
-def _unit(board: Board) -> int:
-    return gcd(*(block.align for block in board.blocks))
+def _unit(packing: BlockPacking) -> int:
+    return gcd(*(block.align for block in packing.blocks))
 
 
-def _state(model: Any, domain: Any, board: Board, best: Placement, bound: int) -> list[Any]:
+def _state(model: Any, domain: Any, packing: BlockPacking, best: Placement, bound: int) -> list[Any]:
     """The least end below that of `best` is wanted; the variables of the offsets, in units."""
-    unit, most = _unit(board), best.ends[0] - 1
+    unit, most = _unit(packing), best.ends[0] - 1
     end = model.new_int_var(bound, most, "end")
     offsets = [
         model.new_int_var_from_domain(_places(domain, most - size, unit, block.align), block.name)
-        for block, size in zip(board.blocks, board.sizes, strict=True)
+        for block, size in zip(packing.blocks, packing.sizes, strict=True)
     ]
-    for offset, size in zip(offsets, board.sizes, strict=True):
+    for offset, size in zip(offsets, packing.sizes, strict=True):
         model.add(unit * offset + size <= end)
     for one, other in combinations(range(len(offsets)), 2):
-        spans = dict(board.neighbours[other]).get(one, ())
+        spans = dict(packing.neighbours[other]).get(one, ())
         if spans:
             right = domain.from_intervals(_gaps(spans, most, unit))
             model.add_linear_expression_in_domain(offsets[other] - offsets[one], right)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aot.plan.place import Board
+from aot.plan.place import BlockPacking
 
 MOST_CORED = 12  # the largest blocks, of which only the core may count
 MOST_NODES = 2_000  # of the search tree: fewer give a lower floor, never a wrong one
@@ -42,9 +42,9 @@ class _Exclusions:
         }
 
 
-def placement_floor(board: Board) -> int:
+def placement_floor(packing: BlockPacking) -> int:
     """No placement of these blocks takes less."""
-    them = _exclusions(board)
+    them = _exclusions(packing)
     everything = tuple(range(len(them.sizes)))
     best, cored = _heaviest(them, frozenset(), everything), frozenset[int]()
     for block in sorted(everything, key=lambda n: (-them.sizes[n], n))[:MOST_CORED]:
@@ -54,9 +54,9 @@ def placement_floor(board: Board) -> int:
     return best
 
 
-def _exclusions(board: Board) -> _Exclusions:
-    sizes, ends = tuple(board.sizes), [dict[int, Ends]() for _ in board.sizes]
-    for block, neighbours in enumerate(board.neighbours):
+def _exclusions(packing: BlockPacking) -> _Exclusions:
+    sizes, ends = tuple(packing.sizes), [dict[int, Ends]() for _ in packing.sizes]
+    for block, neighbours in enumerate(packing.neighbours):
         for other, spans in neighbours:
             if len(spans) == 1:  # wrong values of `offset of block - offset of other`
                 first, last = spans[0]

@@ -56,7 +56,7 @@ class PlanTensor:
     kind: Kind
     align: int = 4
     whole: bool = False  # its rows must lie one after another: it may not be a ring
-    steady: bool = False  # a place of its ring holds nothing else from its first row to its last
+    keeps_padding: bool = False  # a place of its ring holds nothing else from its first row to its last
     pools: frozenset[str] = ANY_POOL  # names of those it may lie in
 
     @property

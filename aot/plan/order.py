@@ -1,4 +1,4 @@
-"""The search for an order of firings: hill climbing over recipes, within a budget of work.
+"""The search for an order of firings: hill climbing over hints, within a budget of work.
 
 An order is judged by the bytes its rings need over time, which is quick to tell and close to what
 the placement will reach.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from aot.plan.demand import Recipe, order_by_demand
+from aot.plan.demand import OrderHints, order_by_demand
 from aot.plan.firings import Firings, Ints
 from aot.plan.lives import Lives, bytes_over_time, live, ring_bytes_over_time, ring_lengths
 from aot.plan.wholes import WholeOrder
@@ -84,31 +84,31 @@ def _in_turn(firings: Firings, stages: Sequence[int]) -> list[int]:
 
 
 class _Drafts:
-    """Of recipes: many are one order, and several climbs come by the same ones."""
+    """Keeps the drafts of hints: many hints give one order, and several climbs meet the same hints."""
 
     def __init__(self, firings: Firings) -> None:
         self.firings = firings
-        self._orders: dict[Recipe, tuple[int, ...]] = {}
+        self._orders: dict[OrderHints, tuple[int, ...]] = {}
         self._drafts: dict[tuple[int, ...], Draft] = {}
 
-    def of(self, recipe: Recipe) -> Draft:
-        if recipe not in self._orders:
-            self._orders[recipe] = tuple(order_by_demand(self.firings, recipe))
-        order = self._orders[recipe]
+    def of(self, hints: OrderHints) -> Draft:
+        if hints not in self._orders:
+            self._orders[hints] = tuple(order_by_demand(self.firings, hints))
+        order = self._orders[hints]
         return self._drafts.get(order) or self._drafts.setdefault(order, draft(self.firings, order))
 
 
-def _climb(drafts: _Drafts, plain: Sequence[Recipe]) -> list[Draft]:
-    """From the best plain recipe to the best neighbour, until none is better or the work is spent."""
+def _climb(drafts: _Drafts, plain: Sequence[OrderHints]) -> list[Draft]:
+    """Climbs from the best plain hints to the best neighbour until none is better or the work is spent."""
     firings = drafts.firings
-    trials = {recipe: drafts.of(recipe) for recipe in plain}
-    best = min(trials, key=lambda recipe: trials[recipe].rank)
+    trials = {each: drafts.of(each) for each in plain}
+    best = min(trials, key=lambda each: trials[each].rank)
     budget = _trials(firings) - len(trials)
     while True:
-        round_ = [recipe for recipe in _neighbours(firings, best) if recipe not in trials][: max(budget, 0)]
+        round_ = [each for each in _neighbours(firings, best) if each not in trials][: max(budget, 0)]
         budget -= len(round_)
-        trials |= {recipe: drafts.of(recipe) for recipe in round_}
-        following = min(trials, key=lambda recipe: trials[recipe].rank)
+        trials |= {each: drafts.of(each) for each in round_}
+        following = min(trials, key=lambda each: trials[each].rank)
         if trials[following].rank >= trials[best].rank:
             break
         best = following
@@ -119,13 +119,13 @@ def _trials(firings: Firings) -> int:
     return min(SEARCH_FIRINGS // max(sum(firings.counts), 1), SEARCH_ROWS // max(firings.row_starts[-1], 1))
 
 
-def _plain(firings: Firings) -> Iterator[Recipe]:
+def _plain(firings: Firings) -> Iterator[OrderHints]:
     for eager in dict.fromkeys((frozenset(), frozenset(_branches(firings)))):
         for in_step in (False, True):
-            yield Recipe(eager=eager, in_step=in_step)
+            yield OrderHints(eager=eager, in_step=in_step)
 
 
-def _starts(firings: Firings) -> list[list[Recipe]]:
+def _starts(firings: Firings) -> list[list[OrderHints]]:
     """Of each the best is where a climb begins.
 
     Several where stages write parts of one tensor: nobody asks for those in any order, and whether none, some
@@ -135,21 +135,21 @@ def _starts(firings: Firings) -> list[list[Recipe]]:
     written = [name for stage in firings.request.stages for name in stage.writes]
     if len(set(written)) == len(written):
         return [plain]
-    everything = Recipe(eager=frozenset(range(len(firings.counts))))
-    return [*([recipe for recipe in plain if recipe.eager == eager] for eager in _kinds(plain)), [everything]]
+    everything = OrderHints(eager=frozenset(range(len(firings.counts))))
+    return [*([each for each in plain if each.eager == eager] for eager in _kinds(plain)), [everything]]
 
 
-def _kinds(recipes: Sequence[Recipe]) -> Iterable[frozenset[int]]:
-    return dict.fromkeys(recipe.eager for recipe in recipes)
+def _kinds(plain: Sequence[OrderHints]) -> Iterable[frozenset[int]]:
+    return dict.fromkeys(hints.eager for hints in plain)
 
 
-def _neighbours(firings: Firings, recipe: Recipe) -> Iterator[Recipe]:
+def _neighbours(firings: Firings, hints: OrderHints) -> Iterator[OrderHints]:
     for stage in _joins(firings):
-        yield replace(recipe, flipped=recipe.flipped ^ {stage})
+        yield replace(hints, flipped=hints.flipped ^ {stage})
     for stage in _branches(firings):
-        yield replace(recipe, eager=recipe.eager ^ {stage})
+        yield replace(hints, eager=hints.eager ^ {stage})
     for stage in range(len(firings.counts)):
-        yield replace(recipe, cuts=recipe.cuts ^ {stage})
+        yield replace(hints, cuts=hints.cuts ^ {stage})
 
 
 def _joins(firings: Firings) -> list[int]:

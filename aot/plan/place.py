@@ -31,17 +31,17 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """From a placement to the sequence to be tried next: one block has another turn."""
+class Move:
+    """Leads from a placement to the sequence to try next, in which one block has another position."""
 
     before: Placement
     sequence: tuple[int, ...]
     block: int
-    first: int  # the turn from which on the sequences differ
+    first: int  # the position from which on the sequences differ
 
 
-class Board:
-    """Where blocks are put down one after the other."""
+class BlockPacking:
+    """Blocks to place in pools, and the distances between them that are forbidden."""
 
     def __init__(
         self, blocks: Sequence[Block], forbidden: Sequence[dict[int, Spans]], pools: Sequence[Pool]
@@ -56,46 +56,47 @@ class Board:
         # [block] -> (other block, wrong values of `offset of block - offset of other`)
         self.neighbours = [[(b, forbidden[b][a]) for b in others] for a, others in enumerate(forbidden)]
         self._wrong = [[(b, *span) for b, spans in others for span in spans] for others in self.neighbours]
-        # [block] -> bits of the blocks on whose turns and places its own depends, itself among them
+        # [block] -> bits of the blocks on whose positions and places its own place depends, itself among them
         self._near = [sum(1 << b for b, _ in others) | 1 << a for a, others in enumerate(self.neighbours)]
 
-    def fill(self, sequence: Sequence[int]) -> Placement:
-        filling = _Filling(self)
+    def place_all(self, sequence: Sequence[int]) -> Placement:
+        """Puts every block, in this sequence, into the lowest gap that it may use."""
+        partial = _Partial(self)
         for block in sequence:
-            filling.put(block, *self._spot(block, filling))
-        return filling.placement(sequence)
+            partial.put(block, *self._spot(block, partial))
+        return partial.placement(sequence)
 
-    def refill(self, step: Step) -> Placement | None:
-        """What `fill` answers, or None where that costs more than before. What is not pushed stays."""
-        before, filling, pushed = step.before, _Filling(self), 1 << step.block
-        for turn, block in enumerate(step.sequence):
+    def place_moved(self, move: Move) -> Placement | None:
+        """Answers as `place_all` does, or None if that costs more than before; blocks not pushed stay."""
+        before, partial, pushed = move.before, _Partial(self), 1 << move.block
+        for position, block in enumerate(move.sequence):
             spot = before.pools[block], before.offsets[block]
-            if turn < step.first or not self._near[block] & pushed:
-                filling.put(block, *spot)
+            if position < move.first or not self._near[block] & pushed:
+                partial.put(block, *spot)
                 continue
-            found = self._spot(block, filling)
-            filling.put(block, *found)
+            found = self._spot(block, partial)
+            partial.put(block, *found)
             if found != spot:
                 pushed |= 1 << block
-                if filling.cost > before.cost:
+                if partial.cost > before.cost:
                     return None
-        return filling.placement(step.sequence) if filling.cost <= before.cost else None
+        return partial.placement(move.sequence) if partial.cost <= before.cost else None
 
-    def over(self, block: int, pool: int, offset: int) -> int:
-        """Bytes of the block that the pool has no room for."""
+    def overflow(self, block: int, pool: int, offset: int) -> int:
+        """Counts the bytes of the block for which the pool has no room."""
         size = self.pools[pool].bytes
         return 0 if size is None else max(offset + self.sizes[block] - size, 0)
 
-    def _spot(self, block: int, filling: _Filling) -> tuple[int, int]:
-        """The first pool allowed that has room; where none has, the one that lacks least."""
+    def _spot(self, block: int, partial: _Partial) -> tuple[int, int]:
+        """Finds the first allowed pool with room; if none has room, the one that lacks least."""
         best, least = (0, 0), -1
         for pool in self._allowed[block]:
-            offset = self._lowest(block, pool, filling.offsets, filling.where)
-            over = self.over(block, pool, offset)
-            if over == 0:
+            offset = self._lowest(block, pool, partial.offsets, partial.where)
+            overflow = self.overflow(block, pool, offset)
+            if overflow == 0:
                 return pool, offset
-            if least < 0 or over < least:
-                best, least = (pool, offset), over
+            if least < 0 or overflow < least:
+                best, least = (pool, offset), overflow
         return best
 
     def _lowest(self, block: int, pool: int, offsets: list[int], where: list[int]) -> int:
@@ -115,21 +116,21 @@ class Board:
         return offset
 
 
-class _Filling:
-    """Blocks being put down."""
+class _Partial:
+    """Holds the places of the blocks placed so far."""
 
-    def __init__(self, board: Board) -> None:
-        self.board = board
-        self.offsets, self.where = [-1] * len(board.sizes), [-1] * len(board.sizes)
-        self.ends, self.missing, self.slow_uses = [0] * len(board.pools), 0, 0
+    def __init__(self, packing: BlockPacking) -> None:
+        self.packing = packing
+        self.offsets, self.where = [-1] * len(packing.sizes), [-1] * len(packing.sizes)
+        self.ends, self.missing, self.slow_uses = [0] * len(packing.pools), 0, 0
 
     def put(self, block: int, pool: int, offset: int) -> None:
         self.offsets[block], self.where[block] = offset, pool
-        end = offset + self.board.sizes[block]
+        end = offset + self.packing.sizes[block]
         if end > self.ends[pool]:
             self.ends[pool] = end
-            self.missing = max(self.missing, self.board.over(block, pool, offset))
-        self.slow_uses += pool * self.board.blocks[block].uses
+            self.missing = max(self.missing, self.packing.overflow(block, pool, offset))
+        self.slow_uses += pool * self.packing.blocks[block].uses
 
     @property
     def cost(self) -> Cost:
@@ -140,39 +141,45 @@ class _Filling:
         return Placement(tuple(sequence), *its, self.missing, self.slow_uses)
 
 
-def place_in_sequences(board: Board) -> Placement:
-    """The best of several sequences."""
-    keys = _KEYS if len(board.pools) == 1 else (_by_use, *_KEYS)
-    return min((board.fill(_sequence(board.blocks, key)) for key in keys), key=lambda each: each.cost)
+def place_in_sequences(packing: BlockPacking) -> Placement:
+    """Places all blocks in several sequences and keeps the best placement."""
+    keys = _KEYS if len(packing.pools) == 1 else (_by_use, *_KEYS)
+    return min(
+        (packing.place_all(_sequence(packing.blocks, key)) for key in keys), key=lambda each: each.cost
+    )
 
 
-def place_again(board: Board, offsets: Mapping[str, int]) -> Placement:
-    """About where these blocks were; those that were not there come last."""
-    return board.fill(_sequence(board.blocks, lambda block: (offsets.get(block.name, 1 << 40), -block.bytes)))
+def place_again(packing: BlockPacking, offsets: Mapping[str, int]) -> Placement:
+    """Places blocks in the sequence of their earlier offsets; blocks without one come last."""
+    return packing.place_all(
+        _sequence(packing.blocks, lambda block: (offsets.get(block.name, 1 << 40), -block.bytes))
+    )
 
 
-def improve(board: Board, best: Placement, bound: int, trials: int) -> Placement:
-    """Tries other sequences, each a step from the last good one; stops at `bound`."""
+def improve(packing: BlockPacking, best: Placement, bound: int, trials: int) -> Placement:
+    """Tries other sequences, each one move from the last good one; stops at `bound`."""
     chance = random.Random(SEED)
     for _ in range(trials if len(best.sequence) > 1 else 0):
         if best.cost <= (0, 0, bound):
             break
-        best = board.refill(_step(board, best, chance)) or best
+        best = packing.place_moved(_draw_move(packing, best, chance)) or best
     return best
 
 
-def _step(board: Board, best: Placement, chance: random.Random) -> Step:
-    """One block changes its turn: every other time the one that ends highest, mostly to an earlier one."""
+def _draw_move(packing: BlockPacking, best: Placement, chance: random.Random) -> Move:
+    """Gives one block another, mostly earlier position: every other time the block that ends highest."""
     sequence = list(best.sequence)
     if chance.random() < 0.5:
-        taken = max(range(len(sequence)), key=lambda n: best.offsets[sequence[n]] + board.sizes[sequence[n]])
+        taken = max(
+            range(len(sequence)), key=lambda n: best.offsets[sequence[n]] + packing.sizes[sequence[n]]
+        )
     else:
         taken = chance.randrange(len(sequence))
     block = sequence.pop(taken)
-    turns = taken + 1 if chance.random() < 0.7 else len(sequence) + 1
-    turn = chance.randrange(turns)
-    sequence.insert(turn, block)
-    return Step(best, tuple(sequence), block, min(taken, turn))
+    positions = taken + 1 if chance.random() < 0.7 else len(sequence) + 1
+    position = chance.randrange(positions)
+    sequence.insert(position, block)
+    return Move(best, tuple(sequence), block, min(taken, position))
 
 
 def _sequence(blocks: Sequence[Block], key: Callable[[Block], tuple[int, ...]]) -> list[int]:

@@ -15,8 +15,8 @@ from aot.plan.firings import Firings, number_firings
 from aot.plan.floor import placement_floor
 from aot.plan.model import Buffer, Plan, PlanRequest
 from aot.plan.order import Draft, draft, draft_given, search_orders
-from aot.plan.place import Board, Cost, Placement, improve, place_again, place_in_sequences
-from aot.plan.rings import Block, find_excuses, make_blocks
+from aot.plan.place import BlockPacking, Cost, Placement, improve, place_again, place_in_sequences
+from aot.plan.rings import Block, find_in_place_overlaps, make_blocks
 from aot.plan.wholes import order_whole_stages
 
 PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with
@@ -29,7 +29,7 @@ CAREFUL = (4_000_000, 1500)
 @dataclass(frozen=True, slots=True)
 class _Placed:
     draft: Draft
-    board: Board
+    packing: BlockPacking
     placement: Placement
     floor: int  # no placement of these rings in this order is smaller
     is_proven: bool = False
@@ -73,7 +73,7 @@ def plan_like(
     if placed.floor > limit:
         return None
     offsets = {name: buffer.offset for name, buffer in its.buffers.items()}
-    again = place_again(placed.board, offsets)
+    again = place_again(placed.packing, offsets)
     placed = _refine(replace(placed, placement=min(placed.placement, again, key=_cost)), CAREFUL, limit)
     missing, _, taken = placed.cost
     if (missing, taken) > (0, limit):
@@ -113,31 +113,33 @@ def _worth_care(firings: Firings, drafts: Sequence[Draft], limit: int | None) ->
 
 
 def _exact(placed: _Placed) -> _Placed:
-    return _solve(placed) if len(placed.board.pools) == 1 and not placed.is_least else placed
+    return _solve(placed) if len(placed.packing.pools) == 1 and not placed.is_least else placed
 
 
 def _place(firings: Firings, draft: Draft) -> _Placed:
     blocks = make_blocks(firings, draft.lives, draft.rings)
-    excuses = find_excuses(firings, draft.lives, draft.rings)
-    board = Board(blocks, forbidden_distances(blocks, excuses, draft.lives.after), firings.request.pools)
-    return _Placed(draft, board, place_in_sequences(board), max(draft.bound, placement_floor(board)))
+    allowed = find_in_place_overlaps(firings, draft.lives, draft.rings)
+    packing = BlockPacking(
+        blocks, forbidden_distances(blocks, allowed, draft.lives.after), firings.request.pools
+    )
+    return _Placed(draft, packing, place_in_sequences(packing), max(draft.bound, placement_floor(packing)))
 
 
 def _refine(placed: _Placed, effort: tuple[int, int], enough: int = 0) -> _Placed:
     """Within the effort: until nothing smaller is possible or the placement is small enough."""
     work, most = effort
-    trials = min(work // len(placed.board.blocks) ** 2, most)
-    placement = improve(placed.board, placed.placement, max(placed.floor, enough), trials)
+    trials = min(work // len(placed.packing.blocks) ** 2, most)
+    placement = improve(placed.packing, placed.placement, max(placed.floor, enough), trials)
     return replace(placed, placement=placement)
 
 
 def _solve(placed: _Placed) -> _Placed:
-    placement, is_proven = solve_placement(placed.board, placed.placement, placed.floor)
+    placement, is_proven = solve_placement(placed.packing, placed.placement, placed.floor)
     return replace(placed, placement=placement, is_proven=is_proven)
 
 
 def _plan(firings: Firings, placed: _Placed) -> Plan:
-    draft, blocks, placement = placed.draft, placed.board.blocks, placed.placement
+    draft, blocks, placement = placed.draft, placed.packing.blocks, placed.placement
     pools = firings.request.pools
     peak = int(np.argmax(draft.live_bytes))
     if placement.missing:
@@ -180,7 +182,7 @@ def _bytes_at(block: Block, time: int) -> int:
 
 
 def _too_small(firings: Firings, placed: _Placed, peak: int) -> FitError:
-    draft, blocks, placement = placed.draft, placed.board.blocks, placed.placement
+    draft, blocks, placement = placed.draft, placed.packing.blocks, placed.placement
     pools = firings.request.pools
     offered = ", ".join(f"pool '{pool.name}' has {pool.bytes:,}" for pool in pools if pool.bytes is not None)
     stage = firings.request.stages[draft.order[_firing(peak, len(draft.order))]].name

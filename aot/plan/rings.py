@@ -32,8 +32,8 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Excuses:
-    """Moments at which slot `over` of one block may begin exactly where slot `under` of another does."""
+class AllowedOverlaps:
+    """Lists moments at which slot `over` of a block may begin exactly where slot `under` of another does."""
 
     under_block: Ints
     under: Ints
@@ -52,7 +52,7 @@ def _ring(firings: Firings, lives: Lives, number: int, held: int) -> Block:
     rows = slice(firings.row_starts[number], firings.row_starts[number + 1])
     born, dies = lives.born[rows], lives.dies[rows]
     there = np.flatnonzero(born <= dies)
-    if tensor.steady:
+    if tensor.keeps_padding:
         places = np.arange(min(held, len(born)))
         first = np.array([born[place::held].min() for place in places])
         last = np.array([dies[place::held].max() for place in places])
@@ -77,11 +77,13 @@ def _single(kind: str, stage: Stage, size: int, first: Ints, last: Ints) -> Bloc
     return Block(f"{stage.name}.{kind}", 1, size, STATE_ALIGN, slot, first, last, uses, stage.pools)
 
 
-def find_excuses(firings: Firings, lives: Lives, rings: Ints) -> Excuses:
-    """Rows that die in the very firing which writes a row allowed to lie on them."""
+def find_in_place_overlaps(firings: Firings, lives: Lives, rings: Ints) -> AllowedOverlaps:
+    """Finds rows that die in the very firing that writes a row which may lie on them."""
     met = firings.meetings
     meets = lives.dies[met.under] == lives.born[met.over]
-    return Excuses(*_slots(firings, rings, met.under[meets]), *_slots(firings, rings, met.over[meets]))
+    return AllowedOverlaps(
+        *_slots(firings, rings, met.under[meets]), *_slots(firings, rings, met.over[meets])
+    )
 
 
 def _slots(firings: Firings, rings: Ints, rows: Ints) -> tuple[Ints, Ints]:

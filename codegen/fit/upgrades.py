@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from aot.plan.room import Room
+from aot.plan.headroom import PlanHeadroom
 from codegen.fit.variant import PlannedVariant, Variant, work_of
 from codegen.lower.stages import LoweredStage
 
@@ -30,12 +30,19 @@ class _Growth:
     is_copy: bool
     copying: int  # multiplications that take as long as copying
 
-    def take(self, room: Room, taken: int) -> bool:
-        """Takes room for it; `taken` bytes of each row were taken for layers that read the same rows."""
+    def take(self, headroom: PlanHeadroom, taken: int) -> bool:
+        """Takes headroom for it, if there is enough.
+
+        Layers that read the same rows took `taken` bytes of each row already.
+        """
         more = self.row_bytes - taken
         if more <= 0:
             return True
-        return room.add(self.stage, more * self.rows) if self.is_copy else room.lengthen(self.tensor, more)
+        return (
+            headroom.reserve(self.stage, more * self.rows)
+            if self.is_copy
+            else headroom.grow_rows(self.tensor, more)
+        )
 
 
 def with_upgrades(variant: Variant, layers: tuple[str, ...]) -> Variant:
@@ -46,7 +53,10 @@ def with_upgrades(variant: Variant, layers: tuple[str, ...]) -> Variant:
 
 def affordable_upgrades(planned: PlannedVariant, limit: int) -> tuple[str, ...]:
     """Returns the layers that are worth an upgrade and seem to have room for it, most work first."""
-    work, room = work_of(planned.variant.graph), Room(planned.grouped.request, planned.plan, limit)
+    work, headroom = (
+        work_of(planned.variant.graph),
+        PlanHeadroom(planned.grouped.request, planned.plan, limit),
+    )
     least = int(sum(work.values()) * _MIN_WORK_SHARE)
     growths = [each for each in _growths(planned.variant) if work[each.layer] > max(least, each.copying)]
     growths.sort(key=lambda growth: (-work[growth.layer], growth.layer))
@@ -54,7 +64,7 @@ def affordable_upgrades(planned: PlannedVariant, limit: int) -> tuple[str, ...]:
     found = []
     for growth in growths:
         before = taken.get(growth.tensor, 0)
-        if growth.take(room, before):
+        if growth.take(headroom, before):
             taken[growth.tensor] = max(growth.row_bytes, before)
             found.append(growth.layer)
     return tuple(found)

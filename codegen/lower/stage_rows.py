@@ -15,7 +15,7 @@ from codegen.lower.stages import PUSHED, Lowered, LoweredStage, Reading, Tensor
 _ROW_ALIGN = 4
 
 
-def plan_tensors(lowered: Lowered, steady: bool) -> tuple[PlanTensor, ...]:
+def plan_tensors(lowered: Lowered, keeps_padding: bool) -> tuple[PlanTensor, ...]:
     return tuple(
         PlanTensor(
             t.name,
@@ -24,7 +24,7 @@ def plan_tensors(lowered: Lowered, steady: bool) -> tuple[PlanTensor, ...]:
             t.kind,
             max(_ROW_ALIGN, t.format.dtype_bytes),
             t.whole,
-            steady and has_margins(t.format),
+            keeps_padding and has_margins(t.format),
         )
         for t in lowered.tensors.values()
     )

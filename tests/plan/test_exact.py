@@ -10,20 +10,22 @@ import pytest
 from hypothesis import given, settings
 from plan_requests import Net, autoencoder
 from random_nets import requests
-from test_place import NO_EXCUSES, TIMES, bound_of, make_intervals
+from test_place import NO_OVERLAPS, TIMES, bound_of, make_intervals
 
 from aot.errors import ToolError
 from aot.plan.check import check_plan
 from aot.plan.conflicts import forbidden_distances
 from aot.plan.exact import solve_placement
 from aot.plan.model import Kind, PlanRequest, Pool
-from aot.plan.place import Board, improve
+from aot.plan.place import BlockPacking, improve
 from aot.plan.planner import make_plan
 
 
-def board_of(seed: int) -> tuple[Board, int]:
+def packing_of(seed: int) -> tuple[BlockPacking, int]:
     blocks = make_intervals(seed)[:14]
-    return Board(blocks, forbidden_distances(blocks, NO_EXCUSES, TIMES), (Pool("arena"),)), bound_of(blocks)
+    return BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), (Pool("arena"),)), bound_of(
+        blocks
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -31,11 +33,11 @@ def test_the_search_finds_what_the_solver_proves_to_be_least(
     seed: int, require_package: Callable[..., None]
 ) -> None:
     require_package("ortools")
-    board, bound = board_of(seed)
-    careless = board.fill(range(len(board.blocks)))
+    packing, bound = packing_of(seed)
+    careless = packing.place_all(range(len(packing.blocks)))
     assert careless is not None
-    searched = improve(board, careless, bound, trials=400)
-    solved, is_proven = solve_placement(board, replace(careless, ends=(careless.ends[0] + 4,)), bound)
+    searched = improve(packing, careless, bound, trials=400)
+    solved, is_proven = solve_placement(packing, replace(careless, ends=(careless.ends[0] + 4,)), bound)
     assert is_proven
     assert bound <= solved.cost[-1] == searched.cost[-1]
 

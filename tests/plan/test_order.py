@@ -13,18 +13,18 @@ from random_nets import requests
 
 from aot.plan import wholes
 from aot.plan.check import PlanError, check_plan
-from aot.plan.demand import Recipe, order_by_demand
+from aot.plan.demand import OrderHints, order_by_demand
 from aot.plan.firings import number_firings
 from aot.plan.model import NO_ROWS, Firing, Kind, PlanRequest, PlanTensor, Rows, Stage
 from aot.plan.planner import make_plan
 from aot.plan.wholes import BOUND_LOOKS, MOST_BOUND_LOOKS, order_whole_stages, whole_peak_at_least
 
-PLAIN = Recipe()
+PLAIN = OrderHints()
 
 
-def names_by_demand(net: Net, recipe: Recipe = PLAIN) -> list[str]:
+def names_by_demand(net: Net, hints: OrderHints = PLAIN) -> list[str]:
     request = net.request()
-    order = order_by_demand(number_firings(request), recipe)
+    order = order_by_demand(number_firings(request), hints)
     assert sorted(order) == [n for n, stage in enumerate(request.stages) for _ in stage.firings]
     return [request.stages[number].name for number in order]
 
@@ -84,15 +84,15 @@ def two_outputs() -> Net:
 
 
 def test_two_outputs_can_advance_in_step() -> None:
-    assert names_by_demand(two_outputs(), Recipe(in_step=True)) == ["y", "left", "right"] * 4
+    assert names_by_demand(two_outputs(), OrderHints(in_step=True)) == ["y", "left", "right"] * 4
 
 
 def test_an_eager_stage_fires_as_soon_as_its_rows_are_there() -> None:
-    assert names_by_demand(two_outputs(), Recipe(eager=frozenset({2}))) == ["y", "right", "left"] * 4
+    assert names_by_demand(two_outputs(), OrderHints(eager=frozenset({2}))) == ["y", "right", "left"] * 4
 
 
 def test_a_cut_stage_makes_all_its_rows_first() -> None:
-    assert names_by_demand(chain(4, 1, 1, 1), Recipe(cuts=frozenset({1}))) == list("abababab" + "cccc")
+    assert names_by_demand(chain(4, 1, 1, 1), OrderHints(cuts=frozenset({1}))) == list("abababab" + "cccc")
 
 
 def test_rows_that_nobody_reads_are_made_right_after_the_last_wanted_one_is_read() -> None:

@@ -13,12 +13,12 @@ from aot.errors import FitError
 from aot.plan.check import PlanError, check_plan
 from aot.plan.conflicts import forbidden_distances
 from aot.plan.model import Kind, PlanRequest, Pool
-from aot.plan.place import Board, improve, place_in_sequences
+from aot.plan.place import BlockPacking, improve, place_in_sequences
 from aot.plan.planner import make_plan
-from aot.plan.rings import Block, Excuses
+from aot.plan.rings import AllowedOverlaps, Block
 
 TIMES = 40
-NO_EXCUSES = Excuses(*[np.zeros(0, np.int64)] * 4)
+NO_OVERLAPS = AllowedOverlaps(*[np.zeros(0, np.int64)] * 4)
 
 
 def make_intervals(seed: int) -> list[Block]:
@@ -40,9 +40,9 @@ def test_what_a_search_keeps_is_where_putting_everything_down_again_puts_it() ->
     for seed in range(20):
         blocks = make_intervals(seed)
         for pools in ((Pool("arena"),), tuple(Pool(name, 600) for name in "abc")):
-            board = Board(blocks, forbidden_distances(blocks, NO_EXCUSES, TIMES), pools)
-            found = improve(board, place_in_sequences(board), 0, trials=200)
-            assert board.fill(found.sequence) == found
+            packing = BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), pools)
+            found = improve(packing, place_in_sequences(packing), 0, trials=200)
+            assert packing.place_all(found.sequence) == found
 
 
 def test_a_buffer_goes_to_a_pool_that_its_users_reach_though_a_faster_one_has_room() -> None:
@@ -94,8 +94,8 @@ def test_random_intervals_are_placed_within_one_percent_of_the_bound() -> None:
     excess = []
     for seed in range(300):
         blocks = make_intervals(seed)
-        board = Board(blocks, forbidden_distances(blocks, NO_EXCUSES, TIMES), (Pool("arena"),))
-        found = improve(board, place_in_sequences(board), bound_of(blocks), trials=400)
+        packing = BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), (Pool("arena"),))
+        found = improve(packing, place_in_sequences(packing), bound_of(blocks), trials=400)
         excess.append(found.cost[-1] / bound_of(blocks) - 1)
         assert_disjoint(blocks, found.offsets)
     assert sum(excess) / len(excess) < 0.01

@@ -13,18 +13,18 @@ from aot.plan.conflicts import forbidden_distances
 from aot.plan.firings import number_firings
 from aot.plan.model import PlanRequest
 from aot.plan.order import draft_given
-from aot.plan.place import Board, place_in_sequences
+from aot.plan.place import BlockPacking, place_in_sequences
 from aot.plan.planner import find_plan_below, make_plan, plan_like
-from aot.plan.rings import find_excuses, make_blocks
+from aot.plan.rings import find_in_place_overlaps, make_blocks
 
 
 def bytes_of_stages_in_turn(request: PlanRequest) -> int:
     draft = draft_given(number_firings(request))
     firings = number_firings(request)
     blocks = make_blocks(firings, draft.lives, draft.rings)
-    excuses = find_excuses(firings, draft.lives, draft.rings)
-    board = Board(blocks, forbidden_distances(blocks, excuses, draft.lives.after), request.pools)
-    return sum(place_in_sequences(board).ends)
+    allowed = find_in_place_overlaps(firings, draft.lives, draft.rings)
+    packing = BlockPacking(blocks, forbidden_distances(blocks, allowed, draft.lives.after), request.pools)
+    return sum(place_in_sequences(packing).ends)
 
 
 @settings(max_examples=60)

@@ -16,7 +16,7 @@ from aot.plan.firings import number_firings
 from aot.plan.model import Plan, PlanRequest
 from aot.plan.order import draft
 from aot.plan.planner import make_plan
-from aot.plan.rings import find_excuses, make_blocks
+from aot.plan.rings import find_in_place_overlaps, make_blocks
 
 ALIGN = 4
 
@@ -36,7 +36,7 @@ def is_free(request: PlanRequest, plan: Plan, moved: str) -> bool:
     rings = np.array([plan.buffers[tensor.name].rows_held for tensor in request.tensors])
     blocks = make_blocks(firings, lives, rings)
     names = [block.name for block in blocks]
-    wrong = forbidden_distances(blocks, find_excuses(firings, lives, rings), lives.after)
+    wrong = forbidden_distances(blocks, find_in_place_overlaps(firings, lives, rings), lives.after)
     offset = plan.buffers[moved].offset
     return not any(
         first <= plan.buffers[names[other]].offset - offset <= last

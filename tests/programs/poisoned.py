@@ -32,8 +32,8 @@ class Poisoned:
         self.host: HostModel = build({**sources, "hook.c": _HOOK_C}, directory)
         self.memory = map_memory(model.request, model.plan, 0)
         self.reports = _reporting_positions(model, self.memory)
-        steady = {tensor.name for tensor in model.request.tensors if tensor.steady}
-        self.in_use = [_in_use(self.memory, buffer, steady, hasty) for buffer in self.memory.buffers]
+        keeps_padding = {tensor.name for tensor in model.request.tensors if tensor.keeps_padding}
+        self.in_use = [_in_use(self.memory, buffer, keeps_padding, hasty) for buffer in self.memory.buffers]
         self.poisoned_bytes = 0
         self._callback = _HOOK(self._on_row)
         library = ctypes.CDLL(str(next(directory.glob("*.so"))))
@@ -74,7 +74,7 @@ def _reporting_positions(model: CompiledModel, memory: MemoryMap) -> list[list[i
 
 
 def _in_use(
-    memory: MemoryMap, buffer: BufferLife, steady: set[str], hasty: bool
+    memory: MemoryMap, buffer: BufferLife, keeps_padding: set[str], hasty: bool
 ) -> tuple[Array, Array, Array, int]:
     """Addresses of a buffer's rows, and from which firing to which each is needed."""
     rows, firsts, lasts = (
@@ -82,7 +82,7 @@ def _in_use(
     )
     if buffer.kind in _KEPT_AFTER:
         lasts = np.full_like(lasts, len(memory.order) + 1)
-    elif buffer.kind not in _KEPT_BEFORE and (buffer.name in steady or _is_alone(memory, buffer)):
+    elif buffer.kind not in _KEPT_BEFORE and (buffer.name in keeps_padding or _is_alone(memory, buffer)):
         # Margins are written once: between its first row and its last nothing else lies in such a ring.
         firsts, lasts = np.full_like(firsts, buffer.first_firing), np.full_like(lasts, buffer.last_firing)
     addresses = buffer.offset + rows % buffer.rows_held * buffer.row_bytes

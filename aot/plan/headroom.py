@@ -1,6 +1,6 @@
-"""What more could be live under a limit beside the rows of a plan: a first look, without making another.
+"""Headroom of a plan: bytes that could be live under a limit beside its rows, told without another plan.
 
-Rings and their places need more than what is live: whoever takes room here makes a plan to be sure.
+Rings and their places need more than what is live, so a plan must be made before headroom counts as sure.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from aot.plan.lives import bytes_over_time, live
 from aot.plan.model import Plan, PlanRequest
 
 
-class Room:
-    """Bytes free over time; they become fewer as they are taken."""
+class PlanHeadroom:
+    """Counts the bytes that are free at each time; bytes that are taken are free no longer."""
 
     def __init__(self, request: PlanRequest, plan: Plan, limit: int) -> None:
         firings = number_firings(request)
@@ -24,13 +24,13 @@ class Room:
         stages = zip(request.stages, firings.starts[:-1], firings.starts[1:], strict=True)
         self._fired = {stage.name: slice(first, stop) for stage, first, stop in stages}
 
-    def lengthen(self, tensor: str, row_bytes: int) -> bool:
-        """Whether each row of the tensor may be so much longer: taken if so."""
+    def grow_rows(self, tensor: str, row_bytes: int) -> bool:
+        """Takes so many bytes for each row of the tensor, and says whether they were free."""
         rows = self._rows[tensor]
         return self._take(row_bytes * self._there(self._lives.born[rows], self._lives.dies[rows]))
 
-    def add(self, stage: str, size: int) -> bool:
-        """Whether so many bytes more may be there from a stage's first firing to its last: taken if so."""
+    def reserve(self, stage: str, size: int) -> bool:
+        """Takes bytes from a stage's first firing to its last, and says whether they were free."""
         times = self._lives.times[self._fired[stage]]
         return self._take(size * self._there(times[:1], times[-1:]))
 
@@ -41,7 +41,7 @@ class Room:
         return True
 
     def _there(self, born: Ints, dies: Ints) -> Ints:
-        """How many of these are there, over time."""
+        """Counts how many of these exist at each time."""
         there, times = born <= dies, len(self._free) + 1
         change = np.bincount(born[there], minlength=times) - np.bincount(dies[there] + 1, minlength=times)
         return np.cumsum(change)[: len(self._free)]
