@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aot.errors import DeployError
+from benchmarks.faulty_frames import FaultyFramesTransport, FrameFaults
+from benchmarks.faulty_line import Faults, FaultyTransport
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.protocol import PROTOCOL_VERSION, Reset
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport
-from platforms.transport.faulty import Faults, FaultyTransport
-from platforms.transport.faulty_frames import FaultyFramesTransport, FrameFaults
 from platforms.transport.pipe import PipeTransport
 
 ROOT = Path(__file__).parent.parent

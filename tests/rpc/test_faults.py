@@ -11,12 +11,12 @@ import pytest
 
 from benchmarks import fault_table
 from benchmarks.fault_table import Row, build_devices, sums, text_of, try_out
+from benchmarks.faulty_frames import FaultyFramesTransport, FrameFaults
+from benchmarks.faulty_line import Faults, FaultyTransport
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceResetError, DeviceSilentError
 from platforms.rpc.session import Session
 from platforms.transport.base import LineClosedError, Transport
-from platforms.transport.faulty import Faults, FaultyTransport
-from platforms.transport.faulty_frames import FaultyFramesTransport, FrameFaults
 from platforms.transport.pipe import PipeTransport
 
 pytestmark = pytest.mark.cc

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from fake_line import FakeTransport
 
+from benchmarks.faulty_line import Faults, damage
 from platforms.rpc.frame import encode_frame
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, Message, Status
 from platforms.transport.base import LineBusyError, LineClosedError, LineStuckError
-from platforms.transport.faulty import Faults, damage
 from platforms.transport.pipe import PipeTransport, ending
 from platforms.transport.pty import PtyTransport
 from platforms.transport.serial_port import SerialTransport
