@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from aot.errors import InputError
-from aot.ir.graph import Array, Graph
-from aot.ir.types import TensorType
+from aot.ir.graph import Graph
+from aot.ir.types import Array, TensorType
 
 
 def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _ARRAY_MAGIC = 0xDD5E40F096B4A13F

@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from codegen.formats import RowFormat
 from codegen.model import LayerInfo
 

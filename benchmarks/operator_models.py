@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from aot.frontend.tflite.write_file import Array, ModelSpec, OperatorSpec, TensorSpec, write_tflite
+from aot.frontend.tflite.write_file import ModelSpec, OperatorSpec, TensorSpec, write_tflite
+from aot.ir.types import Array
 
 Shape = tuple[int, ...]
 SAME = 0  # Padding.SAME

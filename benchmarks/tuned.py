@@ -13,7 +13,7 @@ import numpy as np
 
 import codegen.kernels.tuned
 import deploy
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from benchmarks.cases import SHARED
 from benchmarks.tuning_cases import BOARD
 from codegen.kernels.tuning_records import TuningRecord, read_records

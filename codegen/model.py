@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
 from aot.passes.pipeline import Step
 from aot.plan.model import Plan, PlanRequest
 from aot.plan.whole_bound import whole_tensor_bound

@@ -13,9 +13,9 @@ import numpy as np
 
 from aot.errors import BoardError
 from aot.interpret import run_graph
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec, graph_specs
-from aot.ir.types import TensorType
+from aot.ir.types import Array, TensorType
 from boards.cores import load_core
 from codegen.job import ImportedModel, Job, import_model
 from codegen.option_reading import read_given, require_known

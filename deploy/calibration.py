@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from aot.errors import InputError
-from aot.ir.graph import Array
 from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
 from deploy.samples import make_samples, read_arrays
 
 LABELS = "labels"  # the key beside those of the inputs

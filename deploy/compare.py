@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.interpret import run_all, run_series
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from artifact.row_packing import rows_crc32
 from codegen.model import LayerInfo
 from deploy.samples import Samples

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from aot.ir.graph import Array
 from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
 from boards.board import Board
 from deploy.device import Device
 from deploy.samples import Samples

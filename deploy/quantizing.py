@@ -24,9 +24,8 @@ from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.float_model import float_model, require_float
 from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
 from aot.frontend.onnx.vector_biases import with_vector_biases
-from aot.ir.graph import Array
 from aot.ir.tensor_spec import TensorSpec
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from deploy.calibration import Calibration
 
 Shapes = Mapping[str, tuple[int, ...]]  # of inputs by name

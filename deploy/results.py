@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from artifact.whole_file import write_whole
 from deploy.files import require_place
 

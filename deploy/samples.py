@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from aot.errors import InputError, did_you_mean
-from aot.ir.graph import Array
 from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
 
 RANDOM_SAMPLES = 3  # the number that verify runs when no inputs are given
 _SEED = 20_260_000  # any number; the same on every machine

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from aot.errors import InputError, ToolError
-from aot.ir.graph import Array
-from aot.ir.types import TensorType
+from aot.ir.types import Array, TensorType
 from boards.cores import load_core
 from codegen.model import PlacedTensor
 from platforms.rpc.protocol import ELEMENT_TYPES

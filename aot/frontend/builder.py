@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from aot.ir.graph import Array, Node
-from aot.ir.types import TensorType
+from aot.ir.graph import Node
+from aot.ir.types import Array, TensorType
 from aot.ops.constraints import violations
 from aot.ops.op import Op, Types
 

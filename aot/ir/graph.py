@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from aot.ir.types import Array as Array  # with the graph for those who take both
-from aot.ir.types import TensorType
+from aot.ir.types import Array, TensorType
 from aot.ops.op import Op
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.ir.graph import Array, Graph
-from aot.ir.types import TensorType
+from aot.ir.graph import Graph
+from aot.ir.types import Array, TensorType
 
 _Bytes = bytes  # which in the class is the number of them
 

@@ -22,9 +22,9 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from aot.ir.graph import Array, Graph, Node, State
+from aot.ir.graph import Graph, Node, State
 from aot.ir.line import Line
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops import OPS
 from aot.ops.op import Op
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from aot.ir.graph import Array
-from aot.ir.types import TensorType
+from aot.ir.types import Array, TensorType
 from aot.ops.activation import Activation, clamp_integers, clamp_reals
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from aot.ops.rounding import RequantRounding

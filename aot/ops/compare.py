@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_type
 from aot.ops.op import Constraint, Op, Types, given

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import centred, finish_integers, finish_reals, with_bias
 from aot.ops.activation import Activation

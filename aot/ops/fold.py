@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
 from aot.ops.elementwise import one_quantisation

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, given
 from aot.ops.signal import numbers_within, types_are

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from aot.ops.requant import Ints
 
 _STEPS, _STEP_BITS = 512, 7

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import Multipliers, Reals
 from aot.ops.op import Constraint, Cost, Op, Types, given

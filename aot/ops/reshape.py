@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from aot.ir.graph import Array
-from aot.ir.types import TensorType
+from aot.ir.types import Array, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, given
 

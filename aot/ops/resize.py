@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, given
 from aot.ops.spatial import Pair

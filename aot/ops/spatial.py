@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 
 Pair = tuple[int, int]
 Padding = tuple[Pair, Pair]  # (top, bottom), (left, right)

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.op import Op, Types, given
 
 

@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers, clamp_reals, integer_clamp
 from aot.ops.fixed_point import logistic, tanh

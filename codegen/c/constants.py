@@ -9,8 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from codegen.c.dialect import Dialect
 from codegen.c.states import StateInfo
 from codegen.isa.plain.real import literal

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aot.ir.graph import Array, State
+from aot.ir.graph import State
+from aot.ir.types import Array
 from aot.plan.model import Plan
 from codegen.c.dialect import Dialect
 from codegen.c.names import comment_text

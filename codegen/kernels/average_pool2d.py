@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.activation import integer_clamp
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.spatial import NO_PADDING, pad, patches

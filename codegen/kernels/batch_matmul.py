@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.activation import Activation, integer_clamp
 from aot.ops.batch_matmul import BatchMatmul, product_requant
 from aot.ops.requant import quant_of, reduced_multiplier

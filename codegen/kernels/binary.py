@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.activation import Activation, integer_clamp, plain_clamp
 from aot.ops.binary import Binary, Mul, Prelu
 from aot.ops.pairs import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.concat import Concat
 from codegen.formats import Geometry, RowFormat, Want, geometry, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site

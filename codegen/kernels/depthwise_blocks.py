@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import given
 from codegen.formats import RowFormat, Want, storage_dtype

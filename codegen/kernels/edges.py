@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 
 
 @dataclass(frozen=True, slots=True)

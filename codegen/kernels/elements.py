@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from codegen.formats import RowFormat, Want, geometry, storage_dtype, whole
 from codegen.kernels.in_place import piece_fits, row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site, Turns, turns_of

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result

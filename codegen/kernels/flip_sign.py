@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.target import Feature
 from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.plain.flip_sign import flipped_byte, flipped_bytes

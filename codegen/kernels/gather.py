@@ -8,8 +8,7 @@ from math import prod
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.gather import Gather
 from codegen.formats import RowFormat, Want, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result, within

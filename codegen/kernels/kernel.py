@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from aot.ir.graph import Array, Node
-from aot.ir.types import DType, TensorType
+from aot.ir.graph import Node
+from aot.ir.types import Array, DType, TensorType
 from aot.target import Optimize, Target
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.kernels.knobs import Point, Space

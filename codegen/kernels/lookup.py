@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.table import table_of
 from codegen.formats import RowFormat, Want, storage_dtype
 from codegen.kernels.flip_sign import flip_sign_kernel, flips_sign

@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.lstm import GATES, Lstm, LstmParameters
 from aot.ops.requant import quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding

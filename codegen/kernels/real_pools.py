@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING, pad, patches

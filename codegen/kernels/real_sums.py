@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense, steps_of

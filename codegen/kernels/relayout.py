@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from aot.ir.graph import Array
-from aot.ir.types import TensorType
+from aot.ir.types import Array, TensorType
 from codegen.formats import RowFormat, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.loops.affine import Affine, variable

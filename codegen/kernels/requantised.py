@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.activation import Activation, integer_clamp
 from aot.ops.requant import INT32_MAX, quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.resize import FRACTION_BITS, Resize
 from aot.target import Optimize
 from codegen.formats import RowFormat, Want, storage_dtype

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from aot.ops.requant import Ints
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Place, Proc, Stmt, map_places

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from aot.errors import DeployError
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions

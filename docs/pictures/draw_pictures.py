@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
 from aot.target import Optimize, Target

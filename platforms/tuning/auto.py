@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import TensorType
+from aot.ir.types import Array, TensorType
 from codegen.formats import dense_format
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.kernels.knobs import NOT_TUNED, Point, point_text

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from codegen.kernels.knobs import Point, Space
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aot.interpret import run_all
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 from artifact.row_packing import pack_rows
 from codegen.fit.variant import CompiledPlan
 from codegen.formats import RowFormat, storage_dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from artifact.parameters import ParametersError, pack_parameters, unpack_parameters
 
 ONE_ARRAY = bytes.fromhex(

@@ -12,7 +12,7 @@ from model_checks import DSP, OPTIONS, PLAIN, check_of, state_check
 from model_run import HYBRID
 
 from aot.frontend.load import load_model
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job

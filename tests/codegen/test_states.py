@@ -13,7 +13,8 @@ from op_case import int8
 from row_machine import run_lowered
 
 from aot.interpret import run_series
-from aot.ir.graph import Array, Graph, Node, State
+from aot.ir.graph import Graph, Node, State
+from aot.ir.types import Array
 from aot.ir.verify import verify
 from aot.ops.activation import Activation
 from aot.ops.binary import Add

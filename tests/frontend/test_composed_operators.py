@@ -12,7 +12,7 @@ from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph
-from aot.ir.graph import Array
+from aot.ir.types import Array
 
 X = np.random.default_rng(5).standard_normal((1, 3, 4, 2)).astype(np.float32)
 

@@ -8,7 +8,8 @@ from frame_models import Shape, delay, frame_model, framer, overlap_add, stacker
 
 from aot.errors import ModelError
 from aot.interpret import run_series
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 
 RUNS = 9
 

@@ -12,8 +12,8 @@ from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph, run_series
-from aot.ir.graph import Array, Graph
-from aot.ir.types import DType
+from aot.ir.graph import Graph
+from aot.ir.types import Array, DType
 from aot.ir.verify import verify
 from aot.ops.requant import multiply_by_quantized_multiplier, quantize_multiplier
 

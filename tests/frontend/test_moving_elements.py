@@ -14,7 +14,8 @@ from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 from aot.ir.verify import verify
 
 IMAGE = (1, 3, 4, 2)

@@ -16,7 +16,8 @@ from aot.frontend.given import Given
 from aot.frontend.load import load_model
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 from aot.passes.pipeline import run_pipeline
 
 

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from aot.frontend.load import parse_model
 from aot.interpret import run_graph
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from aot.passes.pipeline import run_pipeline
 
 SCALE = 0.0625  # a power of two: real numbers make no error of their own

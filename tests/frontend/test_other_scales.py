@@ -13,8 +13,7 @@ from aot.frontend.load import parse_model
 from aot.frontend.tflite.importers.other_scales import rescaling_table
 from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph
-from aot.ir.graph import Array
-from aot.ir.types import Quant
+from aot.ir.types import Array, Quant
 
 FROM, TO = (0.05, 3), (0.1, 10)
 RANGE = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}

@@ -14,10 +14,9 @@ from twins import network, onnx_twin, tflite_twin
 
 from aot.frontend.onnx.read import read_onnx
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import Array
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.op import Op
 from aot.ops.reshape import Reshape
 from aot.passes.pipeline import run_pipeline

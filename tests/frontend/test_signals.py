@@ -8,9 +8,10 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import Array, TensorSpec
+from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_series
 from aot.ir.graph import Graph
+from aot.ir.types import Array
 
 Tensor = tuple[str, tuple[int, ...]]
 TFLM_SAMPLES = [-776, -7010, -4877, 3125, 17652, 7516, -11011, -2619]  # by the tflite-micro package

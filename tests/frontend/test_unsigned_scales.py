@@ -11,7 +11,7 @@ from tflite_builder import ModelBuilder
 from aot.frontend.load import parse_model
 from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph
-from aot.ir.graph import Array
+from aot.ir.types import Array
 
 CONV = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
 # code, version, shape of the weights, shape of the result, options, their fields

@@ -15,7 +15,8 @@ from aot.frontend.load import parse_model
 from aot.frontend.tflite.model_file import short_name
 from aot.frontend.tflite.tensors import tensor_name
 from aot.interpret import run_all
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 
 # Left out are those that LiteRT does not read, and an LSTM of integers: its kernel in LiteRT is a step away,
 # as the documentation of the op says.

@@ -14,7 +14,7 @@ from tiny_models import TINY
 
 from aot.frontend.load import parse_model
 from aot.interpret import run_graph
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from aot.passes.pipeline import run_pipeline
 
 READABLE = sorted(TINY.keys() - {"padded"})  # PAD is not supported

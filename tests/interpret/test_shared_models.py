@@ -12,7 +12,8 @@ import pytest
 
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 from aot.passes.pipeline import run_pipeline
 
 INT8 = (

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from c_checks import Check, c_array, failures_on_board, failures_on_host
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.average_pool2d import Halves
 from aot.ops.pairs import add_parameters
 from aot.ops.requant import multiply_by_quantized_multiplier

@@ -12,8 +12,7 @@ import pytest
 from c_checks import failures_on_board
 from proc_checks import proc_check
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.rounding import RequantRounding
 from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.depthwise import STRIDES, DepthwiseRow, depthwise_row

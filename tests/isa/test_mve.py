@@ -12,8 +12,7 @@ import pytest
 from c_checks import Check, failures_on_board
 from proc_checks import proc_check
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.pairs import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels

@@ -13,8 +13,7 @@ from op_case import OpCase, float32, float32_weights, op_case
 from row_machine import run_lowered
 
 from aot.interpret import run_graph
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops import OPS
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d

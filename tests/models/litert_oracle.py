@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot.frontend.tflite.write_file import Array
+from aot.ir.types import Array
 
 
 def random_inputs(data: bytes, samples: int, seed: int) -> Array:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tflite_builder import ModelBuilder
 from training import Conv, Dense, Floats, Layer, MaxPool, activations, train
 
-from aot.frontend.tflite.write_file import Array
+from aot.ir.types import Array
 
 DEMO = Path(__file__).resolve().parents[2] / "deploy" / "demo"
 SEED = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aot.frontend.tflite.write_file import Array
+from aot.ir.types import Array
 
 
 def run_onnx(data: bytes, inputs: Mapping[str, Array]) -> list[Array]:

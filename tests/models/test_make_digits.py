@@ -11,7 +11,7 @@ import pytest
 import tflite
 from litert_oracle import run_litert
 
-from aot.frontend.tflite.write_file import Array
+from aot.ir.types import Array
 
 LEAST_ACCURACY = 0.96
 

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.write_file import Array, ModelSpec, OperatorSpec, TensorSpec, write_tflite
+from aot.frontend.tflite.write_file import ModelSpec, OperatorSpec, TensorSpec, write_tflite
+from aot.ir.types import Array
 
 Pair = tuple[int, int]
 

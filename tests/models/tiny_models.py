@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from tflite_builder import ModelBuilder
 
-from aot.frontend.tflite.write_file import Array
+from aot.ir.types import Array
 
 Quantised = tuple[Array, Array, list[float]]
 

@@ -8,7 +8,7 @@ import numpy as np
 from qdq_builder import QdqBuilder
 from tflite_builder import ModelBuilder
 
-from aot.frontend.tflite.write_file import Array
+from aot.ir.types import Array
 
 _SIZE, _CHANNELS, _CLASSES = 12, 8, 5
 _IN, _FIRST, _NEXT, _SUM, _LAST = 0.02, 0.05, 0.04, 0.06, 0.1  # scales

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from aot.frontend.tflite.write_file import Array
+from aot.ir.types import Array
 
 
 class Choices:

@@ -10,7 +10,8 @@ import numpy as np
 import tflite
 from tflite_builder import ModelBuilder
 
-from aot.frontend.tflite.write_file import Array, TensorSpec
+from aot.frontend.tflite.write_file import TensorSpec
+from aot.ir.types import Array
 
 Shape = tuple[int, ...]
 

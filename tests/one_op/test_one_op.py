@@ -16,7 +16,8 @@ from suite_cases import is_right
 from aot.errors import DeployError
 from aot.frontend.load import parse_model
 from aot.interpret import run_graph
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job

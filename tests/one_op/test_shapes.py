@@ -22,7 +22,8 @@ from tflite_builder import ModelBuilder
 from aot.errors import DeployError
 from aot.frontend.load import parse_model
 from aot.interpret import run_graph
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 from aot.ops import OPS
 from aot.ops.constraints import violations
 from aot.passes.pipeline import run_pipeline

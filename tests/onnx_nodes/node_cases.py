@@ -10,7 +10,8 @@ import numpy as np
 
 from aot.frontend.onnx.errors import NeedsValueError
 from aot.frontend.onnx.read import read_onnx
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.op import Op
 
 

@@ -7,8 +7,7 @@ import pytest
 from op_case import float32, op_case, plain
 
 from aot.interpret import run_graph
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.fft import Fft, RealSpectrum, factors
 from aot.ops.op import Op
 

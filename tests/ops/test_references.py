@@ -10,8 +10,7 @@ import pytest
 from op_case import OpCase
 
 from aot.interpret import run_graph
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ir.verify import verify
 from aot.ops import OPS
 from aot.ops.activation import integer_clamp

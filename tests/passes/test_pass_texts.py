@@ -17,8 +17,9 @@ import pytest
 from op_case import random_values
 
 from aot.interpret import run_graph
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
 from aot.ir.text import parse_graph, print_graph
+from aot.ir.types import Array
 from aot.ir.verify import verify
 from aot.passes import MEANING, PLACEMENT
 from aot.passes.outcome import Outcome, Rewritten, Unchanged, reason_lines

@@ -7,8 +7,8 @@ import pytest
 from op_case import random_values
 
 from aot.interpret import run_graph
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.binary import Add

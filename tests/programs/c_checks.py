@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from codegen.fit.arenas import Arena
 from codegen.isa.plain.real import literal
 from platforms.baremetal import PLATFORM

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from op_case import OpCase, Weights, int8, int8_weights, int32_bias, wide_weights
 
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.batch_matmul import BatchMatmul

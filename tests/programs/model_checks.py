@@ -9,7 +9,8 @@ from c_checks import Check, c_array
 from op_case import OpCase
 
 from aot.interpret import run_graph
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 from aot.target import Feature, Optimize, Target
 from codegen.compile import compile_job
 from codegen.fit.arenas import arenas_of

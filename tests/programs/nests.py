@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from codegen.loops.affine import variable
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import (

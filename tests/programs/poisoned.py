@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from artifact.memory_map import BufferLife, MemoryMap, map_memory
 from codegen.model import CompiledModel
 from platforms.shared_library import HostModel, build

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from c_checks import Check, c_array
 from nests import random_rows, result
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from codegen.c.helper_library import Helpers, collect_helpers
 from codegen.c.kernel_function import kernel_function
 from codegen.c.printer import Printer

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from aot.plan.model import Kind
 from aot.plan.model import Rows as PlanRows
 from codegen.formats import RowFormat, storage_dtype

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from platforms.shared_library import HostModel
 
 SUITES = ("tflm_kernels", "seanet_16x8", "mlperf_layers_int8", "small_graphs", "litert_ops")

@@ -21,7 +21,8 @@ from stored_outputs import furthest
 from aot.errors import DeployError
 from aot.frontend.given import Given
 from aot.frontend.load import load_model
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from platforms.shared_library import HostModel
 
 

@@ -10,8 +10,8 @@ import pytest
 from model_run import NEAR, read_model
 
 import deploy
-from aot.ir.graph import Array, Graph
-from aot.ir.types import DType
+from aot.ir.graph import Graph
+from aot.ir.types import Array, DType
 from aot.passes.pipeline import run_pipeline
 from aot.target import Target
 from codegen.compile import compile_job

@@ -12,8 +12,8 @@ from aot.errors import ModelError
 from aot.frontend.builder import SEE_OPS, GraphBuilder, Names
 from aot.frontend.onnx.stored import Stored
 from aot.frontend.onnx.strides import dense_strides, rearrangement
-from aot.ir.graph import Array, Graph
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.graph import Graph
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape

@@ -10,8 +10,7 @@ import onnx
 from onnx import TensorProto
 
 from aot.errors import ModelError
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.narrow import Beyond, Narrow
 
 MAX_ELEMENTS = 1 << 26  # of one constant: what no microcontroller has

@@ -13,8 +13,7 @@ from aot.frontend.onnx import open_sizes
 from aot.frontend.onnx.elements import stored_type
 from aot.frontend.onnx.errors import LeftOpenError
 from aot.frontend.onnx.refused import Refused
-from aot.ir.graph import Array
-from aot.ir.types import TensorType
+from aot.ir.types import Array, TensorType
 
 Shapes = Mapping[str, tuple[int, ...]]
 Tensor = onnx.TypeProto.Tensor

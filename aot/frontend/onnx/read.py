@@ -21,7 +21,8 @@ from aot.frontend.onnx.operation import Operator
 from aot.frontend.onnx.order import in_order, reads
 from aot.frontend.onnx.refused import Refused
 from aot.frontend.onnx.supported import STANDARD, label_of, name_of, unsupported_within, versions_of
-from aot.ir.graph import Array, Graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
 
 MAX_DEPTH = 24  # of functions and bodies in each other
 _AGAIN = "get or export the file again"

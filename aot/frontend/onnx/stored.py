@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.types import Array, DType, Quant, TensorType
 
 
 @dataclass(frozen=True)

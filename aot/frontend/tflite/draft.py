@@ -12,8 +12,8 @@ import tflite
 from aot.errors import ModelError
 from aot.frontend.builder import SEE_OPS, GraphBuilder
 from aot.frontend.tflite.model_file import operator_options
-from aot.ir.graph import Array, Graph, State
-from aot.ir.types import DType, TensorType
+from aot.ir.graph import Graph, State
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.op import Op
 from aot.ops.quantize import Quantize
 from aot.ops.reshape import Reshape

@@ -9,8 +9,8 @@ import tflite
 
 from aot.frontend.tflite.picks import PICKS
 from aot.frontend.tflite.sheet import Fields, Sheet, Writer, input_of, view
-from aot.ir.graph import Array, Node
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.graph import Node
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.batch_matmul import BatchMatmul

@@ -9,8 +9,8 @@ import numpy as np
 import tflite
 
 from aot.frontend.tflite.sheet import Sheet, Writer, input_of, view
-from aot.ir.graph import Array, Node
-from aot.ir.types import DType, TensorType
+from aot.ir.graph import Node
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.constraints import violations
 from aot.ops.gather import Gather
 from aot.ops.op import Op

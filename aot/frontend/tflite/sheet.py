@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aot.frontend.tflite.write_file import OperatorSpec, TensorSpec
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, Quant, TensorType
 
 Fields = float | str
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import tflite
 
 from aot.errors import ModelError
-from aot.ir.graph import Array
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.printable import printable
 
 DTYPES = {

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from aot.frontend.tflite.tensors import Tensor
-from aot.ir.graph import Array
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.types import Array, DType, Quant, TensorType
 
 _OFFSET = 128
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import flatbuffers
 import numpy as np
-import numpy.typing as npt
 import tflite
 from flatbuffers import flexbuffers
 
-Array = npt.NDArray[np.generic]
+from aot.ir.types import Array
 
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import Quant, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, Quant, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import given

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from aot.ir.graph import Array, Graph, Node
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array
 from aot.passes.outcome import Outcome, outcome
 
 

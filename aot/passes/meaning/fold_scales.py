@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, Mul, Sub
 from aot.ops.concat import Concat

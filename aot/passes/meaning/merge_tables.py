@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, TensorType
 from aot.ops.lookup import Lookup
 from aot.ops.table import table_of
 from aot.passes.names import fresh_name

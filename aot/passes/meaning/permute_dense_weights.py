@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.ir.graph import Array, Graph, Node
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array
 from aot.ops.dense import Dense
 from aot.ops.op import given
 from aot.ops.reshape import Reshape

@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from aot.counted import counted
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d

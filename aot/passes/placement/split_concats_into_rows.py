@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import gcd, prod
 
 from aot.counted import counted
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, TensorType
 from aot.ops.concat import Concat, behind
 from aot.ops.reshape import Reshape
 from aot.passes.cost_model import CostModel

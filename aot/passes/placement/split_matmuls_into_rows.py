@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.gather import Gather
 from aot.ops.log_softmax import LogSoftmax

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.fixed_log import BITS, CORRECTIONS, LN_2, SEGMENT_BITS, fixed_log
 from aot.ops.op import Op
 from aot.ops.signal import NoiseEstimate, Window, WithoutNoise, free_bits, louder

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from aot.errors import ToolError
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from codegen.kernels.knobs import Space
 from platforms.tuning.loop_features import features
 from platforms.tuning.tuners.tuner import Key, Tuner

@@ -10,7 +10,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.ir.graph import Array
+from aot.ir.types import Array
 
 
 def features(node: Operator) -> Value:

@@ -12,7 +12,7 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.quantised import attributes
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.ir.graph import Array
+from aot.ir.types import Array
 
 Reals = npt.NDArray[np.float32]
 _ROOT_OF_HALF = 0.5**0.5

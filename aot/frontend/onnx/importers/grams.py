@@ -12,7 +12,7 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.ir.graph import Array
+from aot.ir.types import Array
 
 
 def _vectorized(node: Operator) -> Value:

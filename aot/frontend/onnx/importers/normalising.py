@@ -8,7 +8,7 @@ import numpy as np
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.ir.graph import Array
+from aot.ir.types import Array
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.op import Op
 from aot.ops.softmax import Softmax

@@ -13,7 +13,7 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.classical import ended, features
 from aot.frontend.onnx.importers.moving import concatenated
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.ir.graph import Array
+from aot.ir.types import Array
 
 _MOST_DEEP = 64
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aot.frontend.onnx.integers.match import Island, Layer
-from aot.ir.graph import Array, Node
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.graph import Node
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.conv2d import Conv2d

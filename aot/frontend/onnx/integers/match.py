@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aot.frontend.onnx.stored import Stored
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.activation import Activation, integer_clamp
 from aot.ops.combine import Combination, Combine
 from aot.ops.constraints import violations

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from aot.frontend.onnx.integers.match import Island
-from aot.ir.graph import Array, Graph, Node
-from aot.ir.types import DType, TensorType
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.lookup import Lookup
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize

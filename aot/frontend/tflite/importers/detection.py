@@ -12,8 +12,7 @@ from aot.frontend.tflite.custom_options import custom_options
 from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.binary import Add, Mul, Sub
 from aot.ops.curve import Curve, Function
 from aot.ops.detect import Detect

@@ -8,8 +8,7 @@ import tflite
 from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.other_scales import require_movable
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.gather import Gather, GatherNd
 from aot.ops.resize import Resize
 from aot.ops.update_slice import UpdateSlice

@@ -7,7 +7,7 @@ import numpy as np
 from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange, repeated
-from aot.ir.graph import Array
+from aot.ir.types import Array
 
 
 def _known(draft: Draft, operator: Operator, array: Array) -> None:

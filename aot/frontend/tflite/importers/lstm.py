@@ -9,8 +9,7 @@ import tflite
 
 from aot.frontend.tflite.draft import Draft, Operator
 from aot.frontend.tflite.importers import attributes as read
-from aot.ir.graph import Array
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.concat import Concat
 from aot.ops.convert import Convert
 from aot.ops.lstm import GATES, Lstm

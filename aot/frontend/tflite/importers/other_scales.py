@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from aot.frontend.tflite.draft import Draft, Operator
-from aot.ir.graph import Array
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.lookup import Lookup
 
 _UNSIGNED_OFFSET = 128  # unsigned bytes are read as signed ones, which are that much less

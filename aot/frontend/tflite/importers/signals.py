@@ -9,8 +9,7 @@ import numpy as np
 from aot.frontend.tflite.custom_options import custom_options, whole_options
 from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops.binary import Mul
 from aot.ops.energy import Energy
 from aot.ops.fft import Fft, RealSamples, RealSpectrum

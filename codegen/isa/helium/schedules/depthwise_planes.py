@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.ir.graph import Array
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.op import given
 from aot.target import Optimize
 from codegen.formats import Order, RowFormat, Want

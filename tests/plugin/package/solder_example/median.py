@@ -10,8 +10,7 @@ import numpy as np
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.ir.graph import Array
-from aot.ir.types import DType, TensorType
+from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, given
 from codegen.formats import RowFormat, Want, storage_dtype
