@@ -22,8 +22,8 @@ TASKS = (  # model and task
     ("tiny_kws_dscnn_int8", "conv2d_1x1_64_to_64_by_5 step 64 i16"),
     ("tiny_vww_mbv1_int8", "conv2d_1x1_32_to_32_by_24 step 32 i16"),
     ("tiny_vww_mbv1_int8", "conv2d_1x1_64_to_60_by_12 step 64 i16"),
-    ("tiny_ic_resnet8_int8", "conv2d_3x3_16_to_16_by_32 step 16 i16"),
-    ("tiny_ic_resnet8_int8", "conv2d_3x3_32_to_32_by_16 step 32 i16"),
+    ("tiny_ic_resnet8_int8", "conv2d_3x3_16_to_32_by_16 step 32 i16"),
+    ("tiny_ic_resnet8_int8", "conv2d_3x3_32_to_64_by_8 step 64 i16"),
     ("tiny_kws_dscnn_int8", "conv2d_10x4_1_to_64_by_5 step 2 i16"),
 )
 

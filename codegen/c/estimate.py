@@ -24,11 +24,15 @@ _STACK_BYTES_OF_VECTORS = 64  # the registers d8 to d15, which whoever uses vect
 
 
 def estimate_code_bytes(library: KernelLibrary, run: RunCode) -> int:
+    tables = sum(len(order.table.numbers) for order in run.order.tables)
+    kernels = estimate_kernel_bytes(library)
+    return kernels + run.row_pointers * _BYTES_PER_ROW_POINTER + tables + _BYTES_OF_START
+
+
+def estimate_kernel_bytes(library: KernelLibrary) -> int:
     statements = [stmt for kernel in library.kernels for stmt in statements_of(kernel.function)]
     instructions = sum(stmt.helper.machine_instructions for stmt in statements if isinstance(stmt, Use))
-    tables = sum(len(order.table.numbers) for order in run.order.tables)
-    code = instructions * _BYTES_PER_INSTRUCTION + len(statements) * _BYTES_PER_STATEMENT
-    return round(code) + run.row_pointers * _BYTES_PER_ROW_POINTER + tables + _BYTES_OF_START
+    return round(instructions * _BYTES_PER_INSTRUCTION + len(statements) * _BYTES_PER_STATEMENT)
 
 
 def estimate_stack_bytes(library: KernelLibrary, stages: int, pointer_bytes: int) -> int:

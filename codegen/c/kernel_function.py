@@ -51,6 +51,8 @@ def _parameter(buffer: Buffer) -> tree.Variable:
             return tree.Variable(f"const {c_type} *const", name, buffer.rows)
         case Role.ROWS if buffer.overlaid:
             return tree.Variable(f"const {c_type} *", name)
+        case Role.OUTPUT if buffer.rows > 1:
+            return tree.Variable(f"{c_type} *const", name, buffer.rows)
         case Role.OUTPUT if buffer.overlaid:
             return tree.Variable(f"{c_type} *", name)
         case Role.ROWS | Role.INPUT:
@@ -199,7 +201,7 @@ def _register(buffer: Buffer, index: int) -> str:
 def _row(place: Place) -> Expr:
     """The buffer, or one of its rows."""
     base = Name(place.buffer.name)
-    has_rows = place.buffer.is_rows and place.buffer.rows > 1
+    has_rows = place.buffer.rows > 1
     return Subscript(base, _linear(place.row, f"{place.buffer.name}_row")) if has_rows else base
 
 

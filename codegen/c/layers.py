@@ -22,6 +22,7 @@ from codegen.c.tree import (
     Call,
     CastTo,
     Define,
+    DefinePointers,
     Do,
     Expr,
     Function,
@@ -30,6 +31,7 @@ from codegen.c.tree import (
     Number,
     Return,
     Stmt,
+    Subscript,
     Variable,
     plus,
     times,
@@ -42,6 +44,8 @@ from codegen.loops.ir import Buffer as LoopBuffer
 from codegen.loops.ir import Role
 from codegen.lower.outside_rows import windows
 from codegen.lower.stages import PUSHED, Lowered, LoweredStage, Result
+
+_Y = Name("y")  # what a layer writes
 
 
 @dataclass(frozen=True)
@@ -128,10 +132,11 @@ class RunMaker:
         )
 
     def _row_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
-        out = stage.result
+        out, together = stage.result, stage.kernel.rows_per_step
         (kernel,) = self.calls[index]
         rows = out.image_rows if stage.kernel.whole else 1
-        return (*self._output(out), *self._call(index, stage, kernel), self._wrote(index, out, rows))
+        wrote = (self._wrote(index, out, rows, y) for y in _written(together))
+        return (*self._output(out, together), *self._call(index, stage, kernel), *wrote)
 
     def _growing_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
         """The sums begin with the first row of the input and become the result after the last."""
@@ -156,8 +161,8 @@ class RunMaker:
             If(is_last, last, (not_last,)),
         )
 
-    def _wrote(self, index: int, out: Result, rows: int = 1) -> Stmt:
-        return Do(Call("LAYER_WROTE", (Number(index), Name("y"), Number(out.format.row_bytes * rows))))
+    def _wrote(self, index: int, out: Result, rows: int = 1, y: Expr = _Y) -> Stmt:
+        return Do(Call("LAYER_WROTE", (Number(index), y, Number(out.format.row_bytes * rows))))
 
     def _c_type(self, out: Result) -> str:
         return storage_dtype(out.type, out.format).c_name
@@ -207,19 +212,23 @@ class RunMaker:
         source = self.lowered.tensors[stage.reads[0].tensor]
         return f"{_shape(source.type)} -> {_shape(stage.result.type)}"
 
-    def _output(self, out: Result) -> list[Stmt]:
-        """The pointer to the row that is written, and the zero points around it."""
-        fmt = out.format
-        y = Variable(f"{self._c_type(out)} *const", "y")
-        body: list[Stmt] = [Define(y, self.rows.written(out, ROW, fmt.top))]
+    def _output(self, out: Result, together: int) -> list[Stmt]:
+        """The pointer to the row that is written, or to each of those, and the zero points around it."""
+        fmt, c_type, first = out.format, f"{self._c_type(out)} *const", _first_row(together)
+        rows = tuple(self.rows.written(out, first, fmt.top + row) for row in range(together))
+        body: list[Stmt] = [
+            Define(Variable(c_type, _Y.name), rows[0])
+            if together == 1
+            else DefinePointers(Variable(c_type, _Y.name, together), rows)
+        ]
         if fmt.top:
             above = self._filled(out, None, range(fmt.top))
             body.append(If(Binary("==", ROW, Number(0)), above, comment="the rows above the image"))
         if fmt.bottom:
-            below = self._filled(out, ROW, range(fmt.top, fmt.top + fmt.bottom))
-            is_below = Binary("==", ROW, unsigned(out.image_rows))
+            below = self._filled(out, first, range(fmt.top, fmt.top + fmt.bottom))
+            is_below = Binary("==", ROW, unsigned(out.image_rows // together))
             body.append(If(is_below, (*below, Return()), comment="the rows below the image"))
-        return [*body, *self._margins_in_time(out)]
+        return [*body, *self._margins_in_time(out, together)]
 
     def _filled(self, out: Result, base: Expr | None, rows: Iterable[int]) -> tuple[Stmt, ...]:
         return tuple(filled_row(out.format, self.rows.written(out, base, row)) for row in rows)
@@ -229,24 +238,35 @@ class RunMaker:
         others = [r for r in range(out.rows) if r != out.format.top]
         return (*self._filled(out, None, others), *self._margins(out))
 
-    def _margins(self, out: Result) -> tuple[Stmt, ...]:
+    def _margins(self, out: Result, y: Expr = _Y) -> tuple[Stmt, ...]:
         """Statements that fill the margins; beside 32-bit integers there is only slack, never used."""
         is_filled = out.type.dtype in (DType.I8, DType.I16, DType.U8, DType.F32)
-        return filled_margins(out.format) if is_filled else ()
+        return filled_margins(out.format, y) if is_filled else ()
 
-    def _margins_in_time(self, out: Result) -> tuple[Stmt, ...]:
+    def _margins_in_time(self, out: Result, together: int) -> tuple[Stmt, ...]:
         """The margins at their memory's first use, or with every row where others use it."""
-        fills, fmt = self._margins(out), out.format
+        fills = tuple(fill for y in _written(together) for fill in self._margins(out, y))
         held = self.plan.buffers[out.tensor].rows_held
         if not fills or held >= self.lowered.tensors[out.tensor].rows or self._is_disturbed(out.tensor):
             return fills
-        is_first = Binary("<", plus(ROW, out.first + fmt.top), unsigned(held))
+        last = plus(_first_row(together), out.first + out.format.top + together - 1)
+        is_first = Binary("<", last, unsigned(held))
         return (If(is_first, fills, comment="the first use of this memory"),)
 
     def _is_disturbed(self, tensor: str) -> bool:
         """True where another buffer uses the same bytes between the tensor's first row and its last."""
         mine = self.plan.buffers[tensor]
         return any(_meet(mine, other) for name, other in self.plan.buffers.items() if name != tensor)
+
+
+def _first_row(together: int) -> Expr:
+    """The first row of the result that a step writes, of so many."""
+    return ROW if together == 1 else times(ROW, together)
+
+
+def _written(together: int) -> tuple[Expr, ...]:
+    """The pointers to the rows that a step writes."""
+    return (_Y,) if together == 1 else tuple(Subscript(_Y, Number(row)) for row in range(together))
 
 
 def _meet(one: Buffer, other: Buffer) -> bool:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from codegen.c.fills import FILLS, FILLS_BETWEEN
-from codegen.c.tree import Binary, Call, Do, Expr, Helper, Literal, Name, Number, Stmt
+from codegen.c.tree import Binary, Call, Do, Expr, Helper, Literal, Number, Stmt
 from codegen.formats import RowFormat, has_margins
-
-_Y = Name("y")  # the row that a layer writes
 
 
 def filled_row(fmt: RowFormat, row: Expr) -> Stmt:
@@ -14,36 +12,36 @@ def filled_row(fmt: RowFormat, row: Expr) -> Stmt:
     return _call(_fill(fmt), row, Number(fmt.row_elements), _value(fmt))
 
 
-def filled_margins(fmt: RowFormat) -> tuple[Stmt, ...]:
-    """Statements that fill what lies beside the pixels of the row y."""
+def filled_margins(fmt: RowFormat, y: Expr) -> tuple[Stmt, ...]:
+    """Statements that fill what lies beside the pixels of the row that y points to."""
     if not has_margins(fmt):
         return ()
-    return _beside_pixels(fmt) if fmt.c_step == 1 else _beside_planes(fmt)
+    return _beside_pixels(fmt, y) if fmt.c_step == 1 else _beside_planes(fmt, y)
 
 
-def _beside_pixels(fmt: RowFormat) -> tuple[Stmt, ...]:
+def _beside_pixels(fmt: RowFormat, y: Expr) -> tuple[Stmt, ...]:
     first, end = fmt.left * fmt.x_step, (fmt.left + fmt.width) * fmt.x_step
-    return (*_filled(fmt, 0, first), *_filled(fmt, end, fmt.row_elements))
+    return (*_filled(fmt, y, 0, first), *_filled(fmt, y, end, fmt.row_elements))
 
 
-def _beside_planes(fmt: RowFormat) -> tuple[Stmt, ...]:
+def _beside_planes(fmt: RowFormat, y: Expr) -> tuple[Stmt, ...]:
     end, gap = fmt.left + fmt.channels * fmt.c_step, fmt.c_step - fmt.width
     between = _call(
         FILLS_BETWEEN[8 * fmt.dtype_bytes],
-        Binary("+", _Y, Number(fmt.left + fmt.width)),
+        Binary("+", y, Number(fmt.left + fmt.width)),
         *(Number(n) for n in (fmt.channels, fmt.c_step, gap)),
         _value(fmt),
     )
     return (
-        *_filled(fmt, 0, fmt.left),
+        *_filled(fmt, y, 0, fmt.left),
         *((between,) if gap else ()),
-        *_filled(fmt, end, fmt.row_elements),
+        *_filled(fmt, y, end, fmt.row_elements),
     )
 
 
-def _filled(fmt: RowFormat, first: int, end: int) -> tuple[Stmt, ...]:
+def _filled(fmt: RowFormat, y: Expr, first: int, end: int) -> tuple[Stmt, ...]:
     """The elements of y from `first` to before `end`, where there are any."""
-    place = Binary("+", _Y, Number(first)) if first else _Y
+    place = Binary("+", y, Number(first)) if first else y
     return (_call(_fill(fmt), place, Number(end - first), _value(fmt)),) if end > first else ()
 
 

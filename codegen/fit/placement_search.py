@@ -31,10 +31,11 @@ _ANY_SLOWDOWN = _SLOWDOWN_STEPS[-1]
 Candidate = tuple[PassRun, CompileOptions]  # the passes of PLACEMENT, and the goal of the kernels
 
 
-def find_plan(meaning: PassRun, job: Job) -> CompiledPlan:
+def find_plan(meaning: PassRun, job: Job, compact: frozenset[str] = frozenset()) -> CompiledPlan:
     """Finds the best plan for the job's model after the passes of MEANING.
 
-    Raises ModelError for what cannot be compiled, FitError of the placement that needs least.
+    The layers named as compact store their weights as they are. Raises ModelError for what cannot be
+    compiled, FitError of the placement that needs least.
     """
     target, options = job.target, job.options
     has_limit = limit_of(target, options) is not None
@@ -44,7 +45,7 @@ def find_plan(meaning: PassRun, job: Job) -> CompiledPlan:
     for placement, its_options in _candidates(meaning.graph, options, has_limit):
         its_cache = PlanCache() if has_limit else cache
         try:
-            planned = find_variant(placement.graph, target, its_options, job.tuned, its_cache)
+            planned = find_variant(placement.graph, target, its_options, job.tuned, its_cache, compact)
         except FitError as error:
             failed.append(error)
             continue

@@ -16,6 +16,7 @@ from codegen.fit.arenas import arenas_of
 from codegen.fit.budgets import MemoryNeeds, missing_ram_bytes
 from codegen.fit.constant_places import constant_regions
 from codegen.fit.placement_search import find_plan
+from codegen.fit.transformed_weights import layers_to_compact
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
 
@@ -27,20 +28,30 @@ def plan_job(job: Job) -> CompiledPlan:
 
     The RAM of the target's regions limits the arena as `ram_bytes` of the options does. Where nothing fits,
     the plan is the one that needs least: the caller shows it or refuses it. Raises ModelError for what cannot
-    be compiled, FitError where the options allow the arena less than it needs.
+    be compiled, FitError where the options allow the arena less than it needs. Kernels that store weights
+    transformed, in more bytes, have them as long as the flash has room.
     """
     meaning = run_passes(job.model.graph, meaning_passes(), job.options.disabled_passes)
-    plan = find_plan(meaning, job)
+    plan = _within_ram(meaning, job, frozenset())
+    compact = layers_to_compact(plan)
+    return _within_ram(meaning, job, compact) if compact else plan
+
+
+def _within_ram(meaning: PassRun, job: Job, compact: frozenset[str]) -> CompiledPlan:
+    plan = find_plan(meaning, job, compact)
     missing = _missing(plan)
-    return _within_board(meaning, plan, missing) or _least(meaning, job) if missing else plan
+    return _with_less(meaning, plan, missing, compact) or _least(meaning, job) if missing else plan
 
 
-def _within_board(meaning: PassRun, plan: CompiledPlan, missing: int) -> CompiledPlan | None:
-    """None where no arena is found that leaves room for the rest."""
+def _with_less(
+    meaning: PassRun, plan: CompiledPlan, missing: int, compact: frozenset[str]
+) -> CompiledPlan | None:
+    """Plans again with less for the arena; None where no arena is found that leaves room for the rest."""
     for _ in range(_MOST_TRIES):
         limit = max(plan.plan.arena_bytes - missing, 0)
+        less = replace(plan.job, options=replace(plan.job.options, ram_bytes=limit))
         try:
-            plan = find_plan(meaning, replace(plan.job, options=replace(plan.job.options, ram_bytes=limit)))
+            plan = find_plan(meaning, less, compact)
         except FitError:
             return None
         missing = _missing(plan)

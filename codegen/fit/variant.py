@@ -74,12 +74,20 @@ class Variant:
     pools: tuple[Pool, ...]
     widened: frozenset[str] = frozenset()
     unpadded: frozenset[str] = frozenset()
+    compact: frozenset[str] = frozenset()  # layers whose weights are stored as they are
     made: KernelsMade = field(default_factory=dict)  # kernels that variants share
 
     @cached_property
     def lowered(self) -> Lowered:
         return lower_graph(
-            self.graph, self.target, self.options, self.widened, self.tuned, self.unpadded, self.made
+            self.graph,
+            self.target,
+            self.options,
+            self.widened,
+            self.tuned,
+            self.unpadded,
+            self.made,
+            self.compact,
         )
 
     @cached_property

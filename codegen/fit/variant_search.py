@@ -56,14 +56,19 @@ class PlanCache:
 
 
 def find_variant(
-    graph: Graph, target: Target, options: CompileOptions, tuned: Mapping[str, Point], cache: PlanCache
+    graph: Graph,
+    target: Target,
+    options: CompileOptions,
+    tuned: Mapping[str, Point],
+    cache: PlanCache,
+    compact: frozenset[str] = frozenset(),
 ) -> PlannedVariant | None:
     """Finds the variant to compile, or None if it needs no less than the cache knows. Raises FitError.
 
     The arena is one piece if the fastest memory has room for it, else it is spread over the memories.
     """
     chosen = chosen_pools(target, options.pools)
-    variant = Variant(graph, target, options, tuned, chosen or (ANY_REGION,))
+    variant = Variant(graph, target, options, tuned, chosen or (ANY_REGION,), compact=compact)
     planned = _find(variant, cache)
     pools = () if chosen or planned is None else pools_for(target, planned.plan.arena_bytes)
     return _in_pools(variant, pools) or planned
@@ -93,7 +98,12 @@ def _find(variant: Variant, cache: PlanCache) -> PlannedVariant | None:
     all_widened = replace(variant, widened=frozenset(work_of(variant.graph)))
     if limit is None:
         return cache.smaller_plan(all_widened)
-    return _within(all_widened, limit) or _upgraded(_least_within(variant, limit), limit)
+    all_compact = frozenset(node.name for node in variant.graph.nodes)
+    return (
+        _within(all_widened, limit)
+        or _within(replace(all_widened, compact=all_compact), limit)
+        or _upgraded(_least_within(replace(variant, compact=all_compact), limit), limit)
+    )
 
 
 def _least(variant: Variant, cache: PlanCache) -> PlannedVariant | None:

@@ -18,7 +18,7 @@ from codegen.kernels.residual import Addend, addend
 from codegen.kernels.schedule import Condition, OpKernel, Schedule, Wants, never
 
 
-def _op(site: Site) -> Conv2d:
+def conv_op(site: Site) -> Conv2d:
     assert isinstance(site.node.op, Conv2d)
     return site.node.op
 
@@ -39,7 +39,7 @@ def conv2d_schedule(
     """
 
     def wants(site: Site) -> Wants:
-        op = _op(site)
+        op = conv_op(site)
         (top, bottom), (left, right) = op.padding
         if _columns(site, leaves_out_taps):
             left = right = 0
@@ -53,7 +53,7 @@ def conv2d_schedule(
 
 
 def sums_of_32_bits(site: Site) -> bool:
-    return _requantised(site).to_int8.sum_dtype is DType.I32
+    return conv_tail(site).to_int8.sum_dtype is DType.I32
 
 
 def depth_of(site: Site) -> int:
@@ -63,7 +63,7 @@ def depth_of(site: Site) -> int:
 
 def _columns(site: Site, leaves_out_taps: Callable[[Site], bool]) -> tuple[Columns, ...]:
     """For rows without margins: those with the whole window first."""
-    op, taps = _op(site), site.constants[1].shape[2]
+    op, taps = conv_op(site), site.constants[1].shape[2]
     (left, right), x, y = op.padding[1], site.input(0), site.outputs[0]
     if not (site.bare and (left or right) and leaves_out_taps(site)):
         return ()
@@ -84,8 +84,8 @@ def _lower(
     dot: DotScheduler,
     columns: tuple[Columns, ...],
 ) -> Kernel:
-    op, x, w = _op(site), site.input(0), site.constants[1]
-    tail = _requantised(site)
+    op, x, w = conv_op(site), site.input(0), site.constants[1]
+    tail = conv_tail(site)
     problem = _problem(site, inputs, output, tail, columns)
     scheduled = dot(site, problem)
     window = RowAccess(op.stride[0], -op.padding[0][0], w.shape[1], op.dilation[0])
@@ -108,8 +108,8 @@ def _edge_tables(site: Site, bias: Array, columns: tuple[Columns, ...]) -> Mappi
     return {f"bias_{n}": bias_inside(bias, w, each.taps, zero_point) for n, each in enumerate(columns[1:])}
 
 
-def _requantised(site: Site) -> Requantised:
-    op, x, out, w = _op(site), site.input(0), site.outputs[0], site.constants[1]
+def conv_tail(site: Site) -> Requantised:
+    op, x, out, w = conv_op(site), site.input(0), site.outputs[0], site.constants[1]
     multipliers = conv_requant(x, site.input(1), out, w.shape[0], op.scales_in_single)
     bias = site.constants.get(2)
     return requantised(w, bias, multipliers, x, out, op.activation, op.rounding, site.math)
@@ -118,7 +118,7 @@ def _requantised(site: Site) -> Requantised:
 def _problem(
     site: Site, inputs: Sequence[RowFormat], y: RowFormat, tail: Requantised, columns: tuple[Columns, ...]
 ) -> DotProblem:
-    op, w, x = _op(site), site.constants[1], inputs[0]
+    op, w, x = conv_op(site), site.constants[1], inputs[0]
     columns = columns or (Columns(0, y.width, range(w.shape[2])),)
     begin = columns[0].first
     row = _addend(site, inputs, begin)

@@ -30,6 +30,7 @@ class Site:
     wide: bool  # rows may be wider than the values where that is faster
     tuned: Mapping[str, Point]  # by task
     bare: bool = False  # rows have no margins where the kernel can do without
+    compact: bool = False  # weights are stored in no more bytes than they have
     addition: Site | None = None  # the sum that its result goes into as it is stored
 
     def input(self, position: int) -> TensorType:
@@ -132,6 +133,8 @@ class Kernel:
     slowed_by_edges: bool = False  # rows with margins would be read faster
     passed_over: tuple[PassedOver, ...] = ()
     whole: bool = False  # then `proc` runs once, over tensors in one piece
+    rows_per_step: int = 1  # of the result, that one run of `proc` makes
+    extra_bytes: int = 0  # by which transformed weights are larger than weights as they are
 
     @property
     def procs(self) -> tuple[Proc, ...]:

@@ -43,7 +43,7 @@ class Buffer:
     dtype: DType
     elements: int  # of one row, for ROWS
     role: Role
-    rows: int = 1  # pointers in a ROWS buffer
+    rows: int = 1  # pointers in a buffer of rows: those read, or several that are written together
     overlaid: bool = False  # the result may lie where an operand lies: neither is alone there
 
     @property

@@ -44,17 +44,19 @@ def lower_graph(
     tuned: Mapping[str, Point] = NOT_TUNED,
     bare: frozenset[str] = frozenset(),
     made: KernelsMade | None = None,
+    compact: frozenset[str] = frozenset(),
 ) -> Lowered:
     """Kernels and formats for every node; wide rows for the nodes named, or as the goal says.
 
-    The nodes named as bare do without margins where their kernels can. Kernels made before serve again.
+    The nodes named as bare do without margins where their kernels can, those named as compact store weights
+    as they are. Kernels made before serve again.
 
     Raises ModelError naming all nodes that have no kernel.
     """
     _require_kernels(graph)
     if wide is None:
         wide = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
-    return _Lowering(graph, target, options, wide, tuned, bare, {} if made is None else made).run()
+    return _Lowering(graph, target, options, wide, tuned, bare, compact, {} if made is None else made).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -84,6 +86,7 @@ class _Lowering:
         wide: frozenset[str],
         tuned: Mapping[str, Point],
         bare: frozenset[str],
+        compact: frozenset[str],
         made: KernelsMade,
     ) -> None:
         self.graph = graph
@@ -92,6 +95,7 @@ class _Lowering:
         self.wide = wide
         self.tuned = tuned
         self.bare = bare
+        self.compact = compact
         self.kernels_made = made
         self.math = math_of(target)
         self.defaults = default_points(target.core, options.optimize)
@@ -155,6 +159,7 @@ class _Lowering:
             node.name in self.wide,
             self.tuned,
             node.name in self.bare,
+            node.name in self.compact,
         )
 
     def _add_node(self, last: Node) -> None:
@@ -177,7 +182,7 @@ class _Lowering:
             made = with_planned_scratch(rewritten(with_sketches(made, wanted), self.target))
             return with_default(made, self.defaults)
 
-        flags = tuple((name in self.wide, name in self.bare) for name in (node.name, last.name))
+        flags = tuple((n in self.wide, n in self.bare, n in self.compact) for n in (node.name, last.name))
         key = node.name, last.name, flags, tuple(formats), result.format
         kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
         fills = [0 if want is None else want.fill_of(self.graph.types[value]) for value, want in reads]

@@ -55,6 +55,6 @@ def rows_outside(lowered: Lowered) -> Mapping[tuple[DType, int], int]:
 
 
 def windows(stage: LoweredStage, reading: Reading) -> int:
-    """How many rows of a result are made from windows of rows: only these may hang over."""
+    """The number of steps that read a window of rows each: only these may hang over."""
     is_other = stage.kernel.accumulation is not None or stage.kernel.whole or bool(reading.access.given)
-    return 0 if is_other or reading.tensor == PUSHED else stage.result.image_rows
+    return 0 if is_other or reading.tensor == PUSHED else stage.steps

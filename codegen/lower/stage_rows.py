@@ -41,7 +41,7 @@ def plan_stages(lowered: Lowered, work: Mapping[str, int]) -> tuple[Stage, ...]:
 def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
     if stage.kernel.accumulation is not None:
         return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
-    out, image_rows = stage.result, stage.result.image_rows
+    out, each = stage.result, stage.kernel.rows_per_step
     names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
     if stage.kernel.whole:
         every = Firing(tuple(Rows(0, tensors[n].rows) for n in names), (out.rows_of(0, out.rows),))
@@ -54,10 +54,10 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
             in_place=_in_place(stage, names),
         )
     firings, sources = [], [_sources(stage, tensors[name]) for name in names]
-    for row in range(image_rows):
-        reads = tuple(_merged(each, row) for each in sources)
-        first = 0 if row == 0 else out.format.top + row
-        firings.append(Firing(reads, (out.rows_of(first, out.format.top + row + 1),)))
+    for step in range(stage.steps):
+        reads = tuple(_merged(source, step) for source in sources)
+        first = 0 if step == 0 else out.format.top + step * each
+        firings.append(Firing(reads, (out.rows_of(first, out.format.top + (step + 1) * each),)))
     if out.format.bottom:
         last = out.format.top + out.image_rows
         firings.append(Firing((NO_ROWS,) * len(names), (out.rows_of(last, last + out.format.bottom),)))

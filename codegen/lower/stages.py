@@ -90,6 +90,11 @@ class LoweredStage:
     def writes(self) -> str:
         return self.result.tensor
 
+    @property
+    def steps(self) -> int:
+        """How often the kernel runs for the rows of an image, where it runs for each or for some of them."""
+        return self.result.image_rows // self.kernel.rows_per_step
+
 
 @dataclass(frozen=True)
 class Lowered:

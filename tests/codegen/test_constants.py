@@ -9,6 +9,7 @@ from model_checks import DSP, OPTIONS
 
 from aot.ir.graph import Graph, Node
 from codegen.compile import compile_job
+from codegen.fit.plan_job import plan_job
 from codegen.job import read_job
 
 MODELS = ("tiny_ad_fc_int8", "tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8")
@@ -28,8 +29,11 @@ def _needed_by(graph: Graph, node: Node) -> int:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_constants_are_little_more_than_the_live_weights_and_tables(name: str, shared_dir: Path) -> None:
-    model = compile_job(read_job(shared_dir / "models" / name / "model.tflite", DSP, OPTIONS["speed"]))
-    assert model.constants_bytes <= needed_bytes(model.graph) * MOST  # less where tables are equal
+    job = read_job(shared_dir / "models" / name / "model.tflite", DSP, OPTIONS["speed"])
+    transformed = sum(stage.kernel.extra_bytes for stage in plan_job(job).lowered.stages)
+    model = compile_job(job)
+    most = needed_bytes(model.graph) * MOST + transformed
+    assert model.constants_bytes <= most  # less where tables are equal
 
 
 def test_dead_weights_are_not_counted_as_needed(shared_dir: Path) -> None:

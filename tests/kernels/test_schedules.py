@@ -35,11 +35,15 @@ def test_why_better_schedules_were_passed_over_is_kept() -> None:
     assert kernel.schedule == "plain"
     assert kernel.passed_over == (
         PassedOver("helium", "the core has no mve"),
+        PassedOver("winograd", "the core has no dsp"),
         PassedOver("smlad", "the core has no dsp"),
         PassedOver("fpu", "the core has no fpu"),
         PassedOver("f32", "only for real numbers"),
     )
-    assert kernel_of("conv2d", "conv", DSP).passed_over == (PassedOver("helium", "the core has no mve"),)
+    assert kernel_of("conv2d", "conv", DSP).passed_over == (
+        PassedOver("helium", "the core has no mve"),
+        PassedOver("winograd", "only for rows in pairs and columns in eights"),
+    )
     assert kernel_of("conv2d", "conv", MVE).passed_over == ()
 
 

@@ -48,8 +48,8 @@ def _run_stage(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]
         _run_whole(stage, memory)
         return
     if growing is None:
-        for row in range(stage.result.image_rows):
-            _run_proc(lowered, stage, stage.kernel.proc, row, memory, {})
+        for step in range(stage.steps):
+            _run_proc(lowered, stage, stage.kernel.proc, step, memory, {})
         return
     sums = {"sums": [np.full(growing.elements, 0x55555555, growing.dtype.numpy)]}
     for row in range(growing.rows):
@@ -72,13 +72,16 @@ def _run_proc(
     memory: Mapping[str, Rows],
     sums: Mapping[str, Rows],
 ) -> None:
-    """A row of the result may be several rows of the tensor."""
+    """A row of the result may be several rows of the tensor, and a step may make several rows."""
     top, is_adding = stage.result.format.top, all(p.role is not Role.OUTPUT for p in proc.params)
-    written = _own(memory[stage.writes], stage.result.rows_of(top + row, top + row + 1))
-    made = np.zeros(0) if is_adding else np.concatenate(written)
+    each = stage.kernel.rows_per_step
+    places = [top + row * each + n for n in range(each)]
+    written = [_own(memory[stage.writes], stage.result.rows_of(place, place + 1)) for place in places]
+    made = [np.zeros(0) if is_adding else np.concatenate(rows) for rows in written]
     run_proc(proc, {**_buffers(lowered, stage, proc, row, made, memory), **sums})
     if not is_adding:
-        _put_back(made, written)
+        for mine, rows in zip(made, written, strict=True):
+            _put_back(mine, rows)
 
 
 def _own(rows: Rows, which: PlanRows) -> Rows:
@@ -106,7 +109,7 @@ def _run_whole(stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
 
 
 def _buffers(
-    lowered: Lowered, stage: LoweredStage, proc: Proc, row: int, made: Array, memory: Mapping[str, Rows]
+    lowered: Lowered, stage: LoweredStage, proc: Proc, row: int, made: Rows, memory: Mapping[str, Rows]
 ) -> dict[str, Rows]:
     """Pointers to the rows that a firing touches, as the generated layer makes them."""
     readings = iter(stage.reads)
@@ -115,7 +118,7 @@ def _buffers(
         if param.role is Role.ROWS:
             buffers[param.name] = _rows_read(lowered, next(readings), row, memory)
         elif param.role is Role.OUTPUT:
-            buffers[param.name] = [made]
+            buffers[param.name] = made
         elif param.role is Role.SCRATCH:
             buffers[param.name] = [np.full(param.elements, 0x55, param.dtype.numpy)]
         elif param.role is Role.CONSTANT:

@@ -1,0 +1,56 @@
+"""Which layers may store their weights transformed: faster, and in more flash, of which there must be enough.
+
+An application has its own code. Where the model would take more than its share of the flash, layers give
+their transformed weights up, those first that save least work for each byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from codegen.c.constants import collect_constants
+from codegen.c.estimate import estimate_kernel_bytes
+from codegen.fit.constant_places import WITH_THE_CODE, constant_regions
+from codegen.fit.variant import CompiledPlan, work_of
+
+_MODELS_SHARE = Fraction(3, 4)  # of the largest flash, for the constants and the code of a model
+
+
+def layers_to_compact(plan: CompiledPlan) -> frozenset[str]:
+    """Returns the layers whose transformed weights have no room, or whose memory was chosen by name."""
+    if not any(stage.kernel.extra_bytes for stage in plan.lowered.stages):
+        return frozenset()
+    found, missing = set(_placed_by_name(plan)), _missing(plan)
+    for name, extra in _least_saving_first(plan):
+        if missing <= 0:
+            break
+        if name not in found:
+            found.add(name)
+            missing -= extra
+    return frozenset(found)
+
+
+def _missing(plan: CompiledPlan) -> int:
+    """Returns the bytes by which the model exceeds its share of the flash, where its size is known."""
+    flash = [region.bytes for region in plan.job.target.by_speed("flash")]
+    if not flash:
+        return 0
+    constants = collect_constants(plan.job.model.name, plan.lowered.stages).bytes
+    return constants + estimate_kernel_bytes(plan.library) - int(max(flash) * _MODELS_SHARE)
+
+
+def _placed_by_name(plan: CompiledPlan) -> Iterator[str]:
+    """Yields the layers with transformed weights whose memory the user has chosen."""
+    stages = plan.lowered.stages
+    regions = constant_regions(stages, plan.job.options.constants, plan.job.target)
+    for stage, region in zip(stages, regions, strict=True):
+        if stage.kernel.extra_bytes and stage.node is not None and region != WITH_THE_CODE:
+            yield stage.node.name
+
+
+def _least_saving_first(plan: CompiledPlan) -> list[tuple[str, int]]:
+    """Layers with transformed weights, and their extra bytes."""
+    work, stages = work_of(plan.graph), plan.lowered.stages
+    extra = {s.node.name: s.kernel.extra_bytes for s in stages if s.node is not None and s.kernel.extra_bytes}
+    return sorted(extra.items(), key=lambda each: (Fraction(work[each[0]], each[1]), each[0]))

@@ -1,0 +1,114 @@
+"""conv2d by Winograd's minimal filters over SMLAD: two rows of the result at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.ir.types import DType
+from aot.target import Optimize
+from codegen.formats import Order, RowFormat, Want, storage_dtype
+from codegen.isa.dsp.needs import NEEDS
+from codegen.isa.dsp.winograd import input_of_pair, products_of_pair
+from codegen.kernels.conditions import INTEGERS
+from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.schedule import Condition, Schedule, Wants
+from codegen.kernels.winograd import (
+    COLUMNS,
+    KERNEL,
+    PAIR,
+    RESULTS,
+    WINDOW,
+    WinogradProblem,
+    scheduled,
+    sums_fit,
+    transformed,
+)
+
+_LEAST_CHANNELS = (
+    8  # fewer products do not make up for the transformations: 8 -> 8 saves a fifth, 4 -> 4 nothing
+)
+
+
+def _is_3x3(site: Site) -> bool:
+    op, window = conv_op(site), site.constants[1].shape[1:3]
+    return window == (KERNEL, KERNEL) and op.stride == op.dilation == (1, 1)
+
+
+def _has_blocks(site: Site) -> bool:
+    _, rows, columns, _ = site.outputs[0].shape
+    return rows % RESULTS == 0 and columns % COLUMNS == 0
+
+
+def _has_pairs(site: Site) -> bool:
+    channels, _, _, depth = site.constants[1].shape
+    return bool(channels % PAIR == 0 == depth % PAIR and min(channels, depth) >= _LEAST_CHANNELS)
+
+
+def _has_byte_pixels(site: Site) -> bool:
+    return site.input(0).dtype is site.outputs[0].dtype is site.input(1).dtype is DType.I8
+
+
+def _is_for_speed(site: Site) -> bool:
+    return site.wide and site.optimize is Optimize.SPEED
+
+
+def _may_grow(site: Site) -> bool:
+    return not site.compact
+
+
+def _wants(site: Site) -> Wants:
+    (top, bottom), (left, right) = conv_op(site).padding
+    return (Want(Order.PIXELS, 2, left, right, top, bottom),)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, (x,), w, tail = conv_op(site), inputs, site.constants[1], conv_tail(site)
+    channels, _, _, depth = w.shape
+    problem = WinogradProblem(
+        name=f"winograd_{depth}_to_{channels}_by_{output.width}",
+        width=output.width,
+        depth=depth,
+        channels=channels,
+        x_dtype=storage_dtype(site.input(0), x),
+        x_elements=x.row_elements,
+        x_first=(x.left - op.padding[1][0]) * x.x_step,
+        x_step=x.x_step,
+        y_dtype=storage_dtype(site.outputs[0], output),
+        y_elements=output.row_elements,
+        y_first=output.left * output.x_step,
+        y_pixel_step=output.x_step,
+        y_channel_step=output.c_step,
+        to_int8=tail.to_int8,
+    )
+    u = transformed(w)
+    extra = u.nbytes - w.nbytes
+    return Kernel(
+        schedule="winograd",
+        why=f"16 products for each 36, exact; transformed weights take {extra:,} bytes more",
+        proc=scheduled(problem, input_of_pair(x.x_step), products_of_pair(problem.pairs)),
+        summary=f"Two rows of a convolution: 3x3, {depth} -> {channels} channels, {output.width} pixels.",
+        access=(RowAccess(RESULTS, -op.padding[0][0], WINDOW),),
+        constants={"w": u, **tail.tables},
+        rows_per_step=RESULTS,
+        extra_bytes=extra,
+    )
+
+
+WINOGRAD = Schedule(
+    "winograd",
+    _wants,
+    _lower,
+    NEEDS,
+    (
+        INTEGERS,
+        Condition("windows of 3x3, one by one", _is_3x3),
+        Condition("rows in pairs and columns in eights", _has_blocks),
+        Condition(f"channels in pairs, {_LEAST_CHANNELS} or more", _has_pairs),
+        Condition("pixels and weights of bytes", _has_byte_pixels),
+        Condition("speed, where rows may be widened", _is_for_speed),
+        Condition("flash with room for transformed weights", _may_grow),
+        Condition("sums of 32 bits", sums_of_32_bits),
+        Condition("weights whose transformed sums fit 32 bits", lambda site: sums_fit(site.constants[1])),
+    ),
+)

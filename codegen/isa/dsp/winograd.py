@@ -1,0 +1,246 @@
+"""Cortex-M DSP extension: Winograd's transformation of pixels, and its products, two channels at a time.
+
+A word holds two channels of a pixel, so that SADD16 and SSUB16 transform both. The products have eight sums
+in registers, of four tiles and two output channels, which with two pointers and four factors are all that
+there are. Single loads in a row take a cycle each and pairs of loads three, so both are used where they cost
+least: twelve instructions and sixteen cycles of Cortex-M4 for sixteen products.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from aot.ir.types import DType
+from codegen.isa.dsp.needs import NEEDS
+from codegen.kernels.winograd import PAIR, POSITIONS, RECORD, TILES, V_OF_PAIR, input_nest, products_nest
+from codegen.loops.ir import Buffer, Function, Instruction, Role
+
+MOST_STRAIGHT = 16  # pairs of channels that are written out
+_TURN = 16  # of more, to a turn of the loop
+
+
+TWO_HALVES = Function(
+    "two_halves",
+    DType.I32,
+    """\
+/* A word of two values. */
+static inline int32_t two_halves(const int16_t *x)
+{
+    int32_t both;
+    __builtin_memcpy(&both, __builtin_assume_aligned(x, 4), 4);
+    return both;
+}
+""",
+    lambda *_: 0,
+)
+
+COLUMN = Function(
+    "winograd_column",
+    DType.I32,
+    """\
+struct winograd_column {
+    int32_t row0, row1, row2, row3;
+};
+
+/* Four pixels one below the other, two channels of each, combined: p0 - p2, p1 + p2, p2 - p1, p1 - p3. */
+static inline struct winograd_column winograd_column(
+    const int16_t *x0, const int16_t *x1, const int16_t *x2, const int16_t *x3)
+{
+    const int32_t p0 = two_halves(x0), p1 = two_halves(x1), p2 = two_halves(x2), p3 = two_halves(x3);
+    const int32_t row0 = __ssub16(p0, p2), row1 = __sadd16(p1, p2);
+    const int32_t row2 = __ssub16(p2, p1), row3 = __ssub16(p1, p3);
+    return (struct winograd_column){row0, row1, row2, row3};
+}
+""",
+    lambda *_: 0,
+    includes=("arm_acle.h",),
+    calls=(TWO_HALVES,),
+    needs=NEEDS,
+)
+
+TILE = Function(
+    "winograd_tile",
+    DType.I32,
+    """\
+static inline void winograd_row(int16_t *v, int32_t a, int32_t b, int32_t c, int32_t d)
+{
+    const int32_t position[4] = {__ssub16(a, c), __sadd16(b, c), __ssub16(c, b), __ssub16(b, d)};
+    for (int32_t n = 0; n < 4; ++n) {
+        __builtin_memcpy(__builtin_assume_aligned(v + n * 8, 4), &position[n], 4);
+    }
+}
+
+/* The transformed pixels of a tile, from its four columns. */
+static inline void winograd_tile(
+    int16_t *v, const struct winograd_column *a, const struct winograd_column *b,
+    const struct winograd_column *c, const struct winograd_column *d)
+{
+    winograd_row(v, a->row0, b->row0, c->row0, d->row0);
+    winograd_row(v + 32, a->row1, b->row1, c->row1, d->row1);
+    winograd_row(v + 64, a->row2, b->row2, c->row2, d->row2);
+    winograd_row(v + 96, a->row3, b->row3, c->row3, d->row3);
+}
+""",
+    lambda *_: 0,
+    calls=(COLUMN,),
+    needs=NEEDS,
+)
+
+
+@lru_cache(maxsize=64)
+def input_of_pair(x_step: int) -> Instruction:
+    """V of two channels of four tiles, whose pixels are `x_step` elements apart."""
+    x = Buffer("x", DType.I16, 0, Role.ROWS, 4)
+    v = Buffer("v", DType.I16, 0, Role.SCRATCH)
+    name = f"winograd_input_step{x_step}"
+    return Instruction(
+        name=name,
+        params=(v, x),
+        body=(input_nest(v, x, x_step, 0, 0),),
+        call=f"{name}({{v}}, {{x_array}}, {{x_offset}});",
+        definition=_INPUT.replace("NAME", name).replace("STEP", str(x_step)),
+        includes=("arm_acle.h",),
+        calls=(TILE,),
+        needs=NEEDS,
+        machine_instructions=130,
+    )
+
+
+_INPUT = """\
+/* Two channels of four tiles, pixels STEP elements apart: a tile takes two columns over from the last. */
+static inline void NAME(int16_t *v, const int16_t *const *x, int32_t offset)
+{
+    const int16_t *x0 = x[0] + offset, *x1 = x[1] + offset, *x2 = x[2] + offset, *x3 = x[3] + offset;
+    struct winograd_column a = winograd_column(x0, x1, x2, x3);
+    struct winograd_column b = winograd_column(x0 + STEP, x1 + STEP, x2 + STEP, x3 + STEP);
+    for (int32_t pair = 0; pair < 2; ++pair) {
+        x0 += 2 * STEP, x1 += 2 * STEP, x2 += 2 * STEP, x3 += 2 * STEP;
+        const struct winograd_column c = winograd_column(x0, x1, x2, x3);
+        const struct winograd_column d = winograd_column(x0 + STEP, x1 + STEP, x2 + STEP, x3 + STEP);
+        winograd_tile(v, &a, &b, &c, &d);
+        x0 += 2 * STEP, x1 += 2 * STEP, x2 += 2 * STEP, x3 += 2 * STEP;
+        a = winograd_column(x0, x1, x2, x3);
+        b = winograd_column(x0 + STEP, x1 + STEP, x2 + STEP, x3 + STEP);
+        winograd_tile(v + 2, &c, &d, &a, &b);
+        v += 4;
+    }
+}
+"""
+
+
+@lru_cache(maxsize=64)
+def products_of_pair(pairs: int) -> Instruction:
+    """All sixteen products of four tiles and two output channels, over so many pairs of input channels."""
+    m = Buffer("m", DType.I32, 0, Role.SCRATCH)
+    v = Buffer("v", DType.I16, 0, Role.SCRATCH)
+    w = Buffer("w", DType.I16, 0, Role.CONSTANT)
+    name = f"winograd_products_{pairs * PAIR}"
+    return Instruction(
+        name=name,
+        params=(m, v, w),
+        body=(products_nest(m, v, w, pairs, 0),),
+        call=f"{name}({{m}}, {{v}}, {{w}});",
+        definition=_products(name, pairs),
+        includes=("arm_acle.h",),
+        calls=(TWO_HALVES,),
+        needs=NEEDS,
+        machine_instructions=12 * min(pairs, MOST_STRAIGHT) + 30,
+    )
+
+
+_SUMS = tuple(f"s{tile}{channel}" for tile in range(TILES) for channel in range(PAIR))
+
+
+def _step(multiply: str) -> list[str]:
+    """Sixteen products: the weights of two channels, two tiles at a time."""
+    lines = ["ldrd %[a], %[b], [%[w]], #8", "ldr %[p], [%[v], #8]", "ldr %[q], [%[v], #12]"]
+    lines += _four(multiply, 2)
+    lines += [f"ldrd %[p], %[q], [%[v]], #{2 * V_OF_PAIR}"]
+    return lines + _four(multiply, 0)
+
+
+def _four(multiply: str, first: int) -> list[str]:
+    """The products of two tiles, the first one's pixels in p."""
+    return [
+        multiply.format(s=f"%[s{first + tile}{channel}]", x=f"%[{x}]", w=f"%[{w}]")
+        for channel, w in enumerate("ab")
+        for tile, x in enumerate("pq")
+    ]
+
+
+def _macro(name: str, lines: list[str]) -> list[str]:
+    *most, last = (f'    "{line}\\n\\t"' for line in lines)
+    return [f"#define {name} \\", *(f"{line} \\" for line in most), last]
+
+
+def _products(name: str, pairs: int) -> str:
+    is_straight = pairs <= MOST_STRAIGHT
+    first, step = f"{name.upper()}_FIRST", f"{name.upper()}_STEP"
+    lines = [
+        *(_macro(first, _step("smuad {s}, {x}, {w}")) if is_straight else []),
+        *_macro(step, _step("smlad {s}, {x}, {w}, {s}")),
+        f"/* Sixteen products of four tiles for two channels, over {pairs * PAIR} channels. */",
+        f"static inline void {name}(int32_t *m, const int16_t *v, const int16_t *w)",
+        "{",
+        f"    for (int32_t position = 0; position < {POSITIONS}; ++position) {{",
+        "#ifdef __clang__ /* it keeps two registers to itself, and the other way needs them */",
+        *_in_c(pairs),
+        "#else",
+        *(_straight(first, step, pairs) if is_straight else _in_turns(step, pairs)),
+        "#endif",
+        *(f"        m[{n}] = {s};" for n, s in enumerate(_SUMS)),
+        f"        m += {RECORD};",
+        f"        v += {RECORD};",
+        "    }",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _in_c(pairs: int) -> list[str]:
+    """The same by intrinsics, for a compiler to find registers for."""
+    tiles = range(TILES)
+    return [
+        f"        int32_t {', '.join(f'{s} = 0' for s in _SUMS)};",
+        f"        for (int32_t pair = 0; pair < {pairs}; ++pair) {{",
+        "            const int32_t a = two_halves(w), b = two_halves(w + 2);",
+        f"            const int16_t *x = v + pair * {V_OF_PAIR};",
+        *(f"            const int32_t x{n} = two_halves(x + {n * PAIR});" for n in tiles),
+        *(f"            s{n}0 = __smlad(x{n}, a, s{n}0), s{n}1 = __smlad(x{n}, b, s{n}1);" for n in tiles),
+        f"            w += {PAIR * PAIR};",
+        "        }",
+    ]
+
+
+def _straight(first: str, step: str, pairs: int) -> list[str]:
+    """All pairs written out; the first sets the sums."""
+    return [
+        f"        int32_t {', '.join(_SUMS)};",
+        *_asm([first, *([step] * (pairs - 1))], "=&r", ""),
+    ]
+
+
+def _in_turns(step: str, pairs: int) -> list[str]:
+    """Some pairs to a turn; the end is compared from memory, in a register that is free just then."""
+    turn = next(count for count in range(_TURN, 0, -1) if pairs % count == 0)
+    again = ['"ldr %[p], %[end]\\n\\t"', '"cmp %[w], %[p]\\n\\t"', '"bne 1b\\n\\t"']
+    return [
+        f"        int32_t {', '.join(f'{s} = 0' for s in _SUMS)};",
+        f"        const int16_t *const end = w + {pairs * PAIR * PAIR};",
+        *_asm(['"1:\\n\\t"', *([step] * turn), *again], "+r", '[end] "m"(end)'),
+    ]
+
+
+def _asm(lines: list[str], sums: str, inputs: str) -> list[str]:
+    """The statement; four lines of it to one of C."""
+    return [
+        "        int32_t a, b, p, q;",
+        "        const int16_t *pixels = v;",
+        "        __asm__ volatile(",
+        *(f"            {' '.join(lines[n : n + 3])}" for n in range(0, len(lines), 3)),
+        f"            : {', '.join(f'[{s}] {chr(34)}{sums}{chr(34)}({s})' for s in _SUMS)},",
+        '              [v] "+r"(pixels), [w] "+r"(w),',
+        '              [a] "=&r"(a), [b] "=&r"(b), [p] "=&r"(p), [q] "=&r"(q)',
+        f"            : {inputs}".rstrip(),
+        f'            : "memory"{", " + chr(34) + "cc" + chr(34) if inputs else ""});',
+    ]

@@ -1,0 +1,220 @@
+"""Convolutions 3x3 with 16 products for each 36: Winograd's F(2x2, 3x3), exact in integers.
+
+A tile is four results, 2 x 2, of the 4 x 4 pixels x around them. With B, G and A of Winograd's filters
+
+    results = A' (U * V) A        V = B' x B        U = G w G'
+
+where * multiplies element by element and sums over the channels. G has halves in it; taken twice, its
+elements are integers and the results four times too large, which a shift mends without a remainder. V is x
+with at most three sums, so ten bits hold what eight held; the elements of U need twelve.
+
+    for blocks of four tiles along two rows of the result:
+        V of all channels, two channels to a word                          (scratch v)
+        for pairs of output channels:
+            sixteen products for each tile and channel, over all channels  (scratch m)
+            results of both rows, requantised
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from aot.ir.types import Array, DType
+from aot.ops.requant import INT32_MAX
+from codegen.isa.plain.requantise import ToInt8
+from codegen.kernels.requantised import ChannelConstants, channel_constants
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Function,
+    Instruction,
+    Place,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+from codegen.loops.tensorize import tensorize
+
+KERNEL, RESULTS, WINDOW = 3, 2, 4  # rows and columns of the kernel, of the results of a tile, of its pixels
+TILES = 4  # whose products share each word of weights
+COLUMNS = TILES * RESULTS  # of the result to a block
+PAIR = 2  # channels to a word
+POSITIONS = WINDOW * WINDOW
+RECORD = TILES * PAIR  # sums of a position, of all tiles and of two output channels
+V_OF_PAIR = POSITIONS * RECORD  # elements of V for two channels
+
+_B = np.array([[1, 0, 0, 0], [0, 1, -1, 1], [-1, 1, 1, 0], [0, 0, 0, -1]])
+_G_TWICE = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])
+_A = np.array([[1, 0], [1, 1], [1, -1], [0, -1]])
+_LARGEST_V = 4 * 128  # each of the two transformations adds two
+
+QUARTER = Function(
+    "quarter",
+    DType.I32,
+    """\
+/* Of a multiple of four. */
+static inline int32_t quarter(int32_t sum)
+{
+    return sum >> 2;
+}
+""",
+    lambda total: total >> 2,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WinogradProblem:
+    """The shape of a layer, and where the elements of its rows lie."""
+
+    name: str
+    width: int  # of the result
+    depth: int
+    channels: int
+    x_dtype: DType
+    x_elements: int
+    x_first: int  # element of the row that the window of column 0 begins at
+    x_step: int  # from one pixel to the next
+    y_dtype: DType
+    y_elements: int
+    y_first: int
+    y_pixel_step: int
+    y_channel_step: int
+    to_int8: ToInt8
+
+    @property
+    def pairs(self) -> int:
+        return self.depth // PAIR
+
+
+def transformed(weights: Array) -> Array:
+    """U of weights [channel][row][column][depth], in the order in which the products read it.
+
+    That is [pair of channels][position][pair of depths][channel][depth].
+    """
+    u = np.einsum("ir,orcd,jc->oijd", _G_TWICE, weights.astype(np.int64), _G_TWICE)
+    channels, depth = weights.shape[0], weights.shape[3]
+    parts = u.reshape(channels // PAIR, PAIR, POSITIONS, depth // PAIR, PAIR)
+    return np.ascontiguousarray(parts.transpose(0, 2, 3, 1, 4)).reshape(-1).astype(np.int16)
+
+
+def sums_fit(weights: Array) -> bool:
+    """True where no sum on the way to four times the result can leave 32 bits."""
+    u = np.einsum("ir,orcd,jc->oijd", _G_TWICE, weights.astype(np.int64), _G_TWICE)
+    products = np.abs(u).sum(axis=3) * _LARGEST_V
+    return bool(np.einsum("ip,oij,jq->opq", np.abs(_A), products, np.abs(_A)).max() <= INT32_MAX)
+
+
+def nest(p: WinogradProblem) -> Proc:
+    """The loops before instructions take their places."""
+    x = Buffer("x", p.x_dtype, p.x_elements, Role.ROWS, WINDOW)
+    w = Buffer("w", DType.I16, p.channels * POSITIONS * p.depth, Role.CONSTANT)
+    y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT, RESULTS)
+    v = Buffer("v", DType.I16, p.pairs * V_OF_PAIR, Role.LOCAL)
+    m = Buffer("m", DType.I32, POSITIONS * RECORD, Role.LOCAL)
+    block, pair, both, o = (variable(name) for name in ("block", "pair", "ob", "oi"))
+    channel = channel_constants(p.to_int8, p.channels, both * PAIR + o)
+    first = block * (COLUMNS * p.x_step) + pair * PAIR + p.x_first
+    stored = For("oi", PAIR, (*channel.loads, _results(p, channel, m, y)))
+    products = products_nest(m, v, w, p.pairs, both * (POSITIONS * p.depth * PAIR))
+    body = (
+        Declare(v),
+        For("pair", p.pairs, (input_nest(v, x, p.x_step, pair * V_OF_PAIR, first),)),
+        For("ob", p.channels // PAIR, (Declare(m), products, stored)),
+    )
+    return Proc(p.name, (x, y, w, *channel.tables), (For("block", p.width // COLUMNS, body),))
+
+
+def scheduled(p: WinogradProblem, inputs: Instruction, products: Instruction) -> Proc:
+    """The loops with an instruction for V of two channels, and one for all products of two channels."""
+    return tensorize(tensorize(nest(p), "tile", [inputs]), "position", [products])
+
+
+def input_nest(v: Buffer, x: Buffer, x_step: int, v_first: Affine | int, x_first: Affine | int) -> Stmt:
+    """V of two channels of four tiles."""
+    tile, k = variable("tile"), variable("k")
+
+    def pixel(row: int, column: int) -> Expr:
+        return load(x, tile * (RESULTS * x_step) + k + column * x_step + x_first, row)
+
+    def element(row: int, column: int) -> Expr:
+        return _combined(_B[:, row], lambda r: _combined(_B[:, column], lambda c: pixel(r, c)))
+
+    stores = tuple(
+        Store(at(v, tile * PAIR + k + (row * WINDOW + column) * RECORD + v_first), element(row, column))
+        for row in range(WINDOW)
+        for column in range(WINDOW)
+    )
+    return For("tile", TILES, (For("k", PAIR, stores),))
+
+
+def products_nest(m: Buffer, v: Buffer, w: Buffer, pairs: int, w_first: Affine | int) -> Stmt:
+    """m[position][tile][channel] = the sum over all depths of V and U there."""
+    position, i, j, pair, k = (variable(name) for name in ("position", "i", "j", "depths", "k"))
+    total = at(m, position * RECORD + i * PAIR + j)
+    element = load(v, pair * V_OF_PAIR + position * RECORD + i * PAIR + k)
+    weight = load(w, (position * pairs + pair) * (PAIR * PAIR) + j * PAIR + k + w_first)
+    adds = Accumulate(total, Binary("*", element, weight))
+    tiles = For("i", TILES, (For("j", PAIR, (For("k", PAIR, (adds,)),)),))
+    zeros = For("i", TILES, (For("j", PAIR, (Store(total, Const(0)),)),))
+    return For("position", POSITIONS, (zeros, For("depths", pairs, (tiles,))))
+
+
+def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer) -> Stmt:
+    """The four results of each tile, for one channel: columns first, then rows."""
+    i, o, block, both = (variable(name) for name in ("i", "oi", "block", "ob"))
+    half = Buffer("half", DType.I32, RESULTS * WINDOW, Role.LOCAL)
+    total = Buffer("sum", DType.I32, RESULTS * RESULTS, Role.LOCAL)
+    corners = [(row, column) for row in range(RESULTS) for column in range(RESULTS)]
+    assert channel.start is not None
+
+    def product(row: int, column: int) -> Expr:
+        return load(m, i * PAIR + o + (row * WINDOW + column) * RECORD)
+
+    halves = tuple(
+        Store(at(half, row * WINDOW + column), _combined(_A[:, row], partial(_swapped, product, column)))
+        for row in range(RESULTS)
+        for column in range(WINDOW)
+    )
+
+    def four_sums(row: int, column: int) -> Expr:
+        return _combined(_A[:, column], lambda c: load(half, row * WINDOW + c))
+
+    sums = tuple(
+        Store(at(total, n), Binary("+", channel.start, Apply(QUARTER, (four_sums(*corner),))))
+        for n, corner in enumerate(corners)
+    )
+
+    def place(row: int, column: int) -> Place:
+        pixel = block * COLUMNS + i * RESULTS + column
+        return at(y, pixel * p.y_pixel_step + (both * PAIR + o) * p.y_channel_step + p.y_first, row)
+
+    stores = tuple(Store(place(*c), channel.stored(load(total, n))) for n, c in enumerate(corners))
+    return For("i", TILES, (Declare(half), *halves, Declare(total), *sums, *stores))
+
+
+def _swapped(of: Callable[[int, int], Expr], column: int, row: int) -> Expr:
+    return of(row, column)
+
+
+def _combined(factors: Array, term: Callable[[int], Expr]) -> Expr:
+    """The sum of terms with factors 1, 0 and -1, beginning with one that is added."""
+    signed = sorted((-int(f), n) for n, f in enumerate(factors) if f)
+    (_, first), *rest = signed
+    total = term(first)
+    for minus, number in rest:
+        total = Binary("-" if minus > 0 else "+", total, term(number))
+    return total
