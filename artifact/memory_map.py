@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from aot.plan.model import Buffer, Firing, Kind, Plan, PlanRequest, Rows, Stage
+from aot.plan.model import Buffer, Kind, Plan, PlanRequest, Rows, Stage, Step
 
 _KEPT_BEFORE = (Kind.INPUT, Kind.STATE)
-# What a stage keeps from firing to firing, and what it uses only while it fires.
+# What a stage keeps from step to step, and what it uses only while a step runs.
 _WORKSPACES = {"state": "sums", "scratch": "scratch"}
 _KEPT_AFTER = (Kind.OUTPUT, Kind.STATE)
 
-Spans = list[tuple[int, int, int]]  # row, first and last firing that needs it
+Spans = list[tuple[int, int, int]]  # row, first and last step that needs it
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A row at its address, from the first to the last firing that needs it, both included."""
+    """A row at its address, from the first to the last step that needs it, both included."""
 
     row: int
     address: int
@@ -43,7 +43,7 @@ class BufferLife:
     first_firing: int
     last_firing: int
     span_rows: tuple[int, ...]  # one entry per stay in memory: which row, ...
-    span_firsts: tuple[int, ...]  # ... from which firing ...
+    span_firsts: tuple[int, ...]  # ... from which step ...
     span_lasts: tuple[int, ...]  # ... to which
 
     @property
@@ -60,9 +60,9 @@ class BufferLife:
             address = self.offset + row % self.rows_held * self.row_bytes
             yield Span(row, address, self.row_bytes, first, last)
 
-    def live_rows(self, firings: int) -> tuple[int, ...]:
-        """The number of rows that are needed at each firing."""
-        change = [0] * (firings + 1)
+    def live_rows(self, steps: int) -> tuple[int, ...]:
+        """The number of rows that are needed at each step."""
+        change = [0] * (steps + 1)
         for first, last in zip(self.span_firsts, self.span_lasts, strict=True):
             change[first] += 1
             change[last + 1] -= 1
@@ -77,7 +77,7 @@ class BufferLife:
 class MemoryMap:
     """The plan as reports and pictures show it. A time is a position in `order`."""
 
-    order: tuple[int, ...]  # the layer that fires at each position
+    order: tuple[int, ...]  # the layer that takes the step at each position
     pool_bytes: Mapping[str, int]
     bound_bytes: int  # no placement of these rings in this order can need less
     whole_tensor_bound_bytes: int  # no planner of whole tensors can need less; it may need more
@@ -95,7 +95,7 @@ class MemoryMap:
 
     @cached_property
     def live_bytes(self) -> tuple[int, ...]:
-        """The bytes that are needed at each firing; a row that is written over its operand counts once."""
+        """The bytes that are needed at each step; a row that is written over its operand counts once."""
         change = [0] * (len(self.order) + 1)
         for span in (span for buffer in self.buffers for span in buffer.spans):
             change[span.first] += span.bytes
@@ -106,15 +106,15 @@ class MemoryMap:
         return tuple(accumulate(change[:-1]))
 
     @property
-    def peak_firing(self) -> int:
+    def peak_step(self) -> int:
         return max(range(len(self.order)), key=self.live_bytes.__getitem__)
 
     @property
     def peak_bytes(self) -> int:
-        return self.live_bytes[self.peak_firing]
+        return self.live_bytes[self.peak_step]
 
     def live_at(self, time: int) -> tuple[tuple[str, int], ...]:
-        """The buffers in use at a firing, by name with the bytes needed of each, largest first."""
+        """The buffers in use at a step, by name with the bytes needed of each, largest first."""
         sizes = ((buffer.name, buffer.live_bytes_at(time)) for buffer in self.buffers)
         return tuple(sorted((s for s in sizes if s[1]), key=lambda s: (-s[1], s[0])))
 
@@ -135,7 +135,7 @@ class MemoryMap:
 
 
 def _written_in_place(buffers: Iterable[BufferLife]) -> Iterator[tuple[int, int]]:
-    """The firings that write a row over the row it is computed from, and the bytes that both share."""
+    """The steps that write a row over the row it is computed from, and the bytes that both share."""
     slots: dict[tuple[str, int, int], list[Span]] = defaultdict(list)
     for buffer in buffers:
         for span in buffer.spans:
@@ -177,8 +177,8 @@ def _buffer_life(buffer: Buffer, kind: str, rows: int, spans: Spans) -> BufferLi
         row_bytes=buffer.row_bytes,
         rows=rows,
         rows_held=buffer.rows_held,
-        first_firing=buffer.first_firing,
-        last_firing=buffer.last_firing,
+        first_firing=buffer.first_step,
+        last_firing=buffer.last_step,
         span_rows=columns[0],
         span_firsts=columns[1],
         span_lasts=columns[2],
@@ -188,8 +188,8 @@ def _buffer_life(buffer: Buffer, kind: str, rows: int, spans: Spans) -> BufferLi
 def _tensor_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
     """Each row lives from its first use to its last; inputs from the start, outputs to the end."""
     touched: dict[str, dict[int, tuple[int, int]]] = {tensor.name: {} for tensor in request.tensors}
-    for time, stage, firing in _firings(request, plan.order):
-        for name, rows in _touches(stage, firing):
+    for time, stage, step in _steps(request, plan.order):
+        for name, rows in _touches(stage, step):
             for row in range(rows.first, rows.stop):
                 first, _ = touched[name].get(row, (time, time))
                 touched[name][row] = first, time
@@ -203,23 +203,23 @@ def _tensor_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
     }
 
 
-def _firings(request: PlanRequest, order: Iterable[int]) -> Iterator[tuple[int, Stage, Firing]]:
-    fired: Counter[int] = Counter()
+def _steps(request: PlanRequest, order: Iterable[int]) -> Iterator[tuple[int, Stage, Step]]:
+    taken: Counter[int] = Counter()
     for time, number in enumerate(order):
         stage = request.stages[number]
-        yield time, stage, stage.firings[fired[number]]
-        fired[number] += 1
+        yield time, stage, stage.steps[taken[number]]
+        taken[number] += 1
 
 
-def _touches(stage: Stage, firing: Firing) -> Iterator[tuple[str, Rows]]:
-    yield from zip(stage.reads, firing.reads, strict=True)
-    yield from zip(stage.writes, firing.writes, strict=True)
+def _touches(stage: Stage, step: Step) -> Iterator[tuple[str, Rows]]:
+    yield from zip(stage.reads, step.reads, strict=True)
+    yield from zip(stage.writes, step.writes, strict=True)
 
 
 def _workspace_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
-    """The state of a stage lives from its first firing to its last, its scratch at each of them."""
+    """The state of a stage lives from its first step to its last, its scratch at each of them."""
     times: dict[str, list[int]] = defaultdict(list)
-    for time, stage, _ in _firings(request, plan.order):
+    for time, stage, _ in _steps(request, plan.order):
         times[stage.name].append(time)
     states = {f"{name}.state": [(0, at[0], at[-1])] for name, at in times.items()}
     return states | {f"{name}.scratch": [(0, time, time) for time in at] for name, at in times.items()}

@@ -35,17 +35,17 @@ class _Panel:
 
     top: float
     height: float
-    firings: int
+    steps: int
     most: int
 
     def x(self, time: float) -> float:
-        return _LEFT + time * _PLOT / self.firings
+        return _LEFT + time * _PLOT / self.steps
 
     def y(self, value: float) -> float:
         return self.top + self.height * (1 - value / self.most)
 
     def box(self, first: int, last: int, low: int, size: int) -> str:
-        """Path data of a rectangle over whole firings."""
+        """Path data of a rectangle over whole steps."""
         x, y = self.x(first), self.y(low + size)
         width, height = self.x(last + 1) - x, self.y(low) - y
         return f"M{_n(x)} {_n(y)}h{_n(width)}v{_n(height)}h{_n(-width)}z"
@@ -54,12 +54,12 @@ class _Panel:
 def draw_memory_svg(facts: ModelFacts) -> str:
     """A stand-alone SVG; the same text for the same model."""
     memory = facts.memory
-    firings = len(memory.order)
+    steps = len(memory.order)
     map_height = max(_LEAST_MAP, _LINE * len(memory.buffers))
-    where = _Panel(_TOP, map_height, firings, memory.arena_bytes)
+    where = _Panel(_TOP, map_height, steps, memory.arena_bytes)
     most = max(memory.arena_bytes, memory.whole_tensor_bound_bytes)
-    live = _Panel(where.top + where.height + 60, _LIVE, firings, most)
-    layers = _Panel(live.top + live.height + 40, _LINE * len(facts.layers), firings, len(facts.layers))
+    live = _Panel(where.top + where.height + 60, _LIVE, steps, most)
+    layers = _Panel(live.top + live.height + 40, _LINE * len(facts.layers), steps, len(facts.layers))
     colours = {buffer.name: _COLOURS[n % len(_COLOURS)] for n, buffer in enumerate(memory.buffers)}
     height = layers.top + layers.height + 40
     return "\n".join(
@@ -72,7 +72,7 @@ def draw_memory_svg(facts: ModelFacts) -> str:
             *_map(memory, where, colours),
             *_legend(memory, colours),
             *_live_bytes(memory, live),
-            *_firing_order(facts, layers, colours),
+            *_step_order(facts, layers, colours),
             *_peak(memory, where, live, layers),
             "</svg>\n",
         ]
@@ -213,7 +213,7 @@ def _level(panel: _Panel, size: int, says: str) -> Iterator[str]:
     yield _text(_TEXT_AT, y + 4, f"{size:,}  {says}")
 
 
-def _firing_order(facts: ModelFacts, panel: _Panel, colours: Mapping[str, str]) -> Iterator[str]:
+def _step_order(facts: ModelFacts, panel: _Panel, colours: Mapping[str, str]) -> Iterator[str]:
     """One line for each layer, marked where it computes rows."""
     yield from _ground(panel)
     yield _text(_LEFT, panel.top - 8, "layer", anchor="end", dx=-8, fill=_FAINT)
@@ -228,18 +228,18 @@ def _firing_order(facts: ModelFacts, panel: _Panel, colours: Mapping[str, str]) 
 
 
 def _marks(order: Sequence[int]) -> Mapping[int, list[tuple[int, int]]]:
-    """Layer -> the stretches of time in which it fires without a break."""
+    """Layer -> the stretches of time in which it runs without a break."""
     marks: dict[int, list[tuple[int, int]]] = {}
     time = 0
-    for layer, firings in groupby(order):
-        end = time + sum(1 for _ in firings)
+    for layer, steps in groupby(order):
+        end = time + sum(1 for _ in steps)
         marks.setdefault(layer, []).append((time, end - 1))
         time = end
     return marks
 
 
 def _peak(memory: MemoryMap, where: _Panel, live: _Panel, layers: _Panel) -> Iterator[str]:
-    x = where.x(memory.peak_firing + 0.5)
+    x = where.x(memory.peak_step + 0.5)
     yield _line(x, where.top - 4, x, layers.top + layers.height, _PEAK, "5 3")
     near_end = x > _LEFT + _PLOT / 2
     label = f"peak: {memory.peak_bytes:,} bytes"
@@ -262,7 +262,7 @@ def _address_axis(panel: _Panel) -> Iterator[str]:
 
 def _time_axis(panel: _Panel) -> Iterator[str]:
     y = panel.top + panel.height
-    for value in (*_ticks(panel.firings), panel.firings):
+    for value in (*_ticks(panel.steps), panel.steps):
         yield _line(panel.x(value), y, panel.x(value), y + 4, _FAINT)
         yield _text(panel.x(value), y + 16, f"{value:,}", anchor="middle", fill=_FAINT)
     yield _text(_TEXT_AT, y + 16, "rows computed so far", fill=_FAINT)

@@ -15,13 +15,11 @@ _CALLERS = (Kind.INPUT.value, Kind.OUTPUT.value)
 
 def draw_memory(memory: MemoryMap, columns: int = 60) -> str:
     """The map as lines of at most about `columns` + 75 characters, without colour."""
-    firings = len(memory.order)
-    columns = min(columns, firings)
+    steps = len(memory.order)
+    columns = min(columns, steps)
     names = [shortened(buffer.name, _WIDEST_NAME) for buffer in memory.buffers]
     width = max(len(name) for name in (*names, _TOTAL))
-    lines = [
-        f"{firings} rows are computed, from left to right. A bar is the share of a buffer that is needed."
-    ]
+    lines = [f"{steps} rows are computed, from left to right. A bar is the share of a buffer that is needed."]
     for pool in memory.by_pool():
         lines += _pool(pool, columns, width, is_only=len(memory.pool_bytes) == 1)
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -29,7 +27,7 @@ def draw_memory(memory: MemoryMap, columns: int = 60) -> str:
 
 def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[str]:
     """The buffers of one memory, all together, and its peak."""
-    firings = len(memory.order)
+    steps = len(memory.order)
     (pool,) = memory.pool_bytes
     title = "" if is_only else f"in {pool}"
     digits = max(9, len(f"{memory.arena_bytes:,}") + 2)
@@ -37,13 +35,13 @@ def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[st
     lines = [*([] if is_only else [""]), head]
     for buffer in memory.buffers:
         name = shortened(buffer.name, _WIDEST_NAME)
-        cells = _cells(buffer.live_rows(firings), buffer.rows_held, columns)
+        cells = _cells(buffer.live_rows(steps), buffer.rows_held, columns)
         lines.append(
             f"{name:{width}} |{cells}|{buffer.bytes:{digits},}{buffer.offset:{digits},}  {rows_said(buffer)}"
         )
     total = _cells(memory.live_bytes, memory.arena_bytes, columns)
     lines.append(f"{_TOTAL:{width}} |{total}|{memory.arena_bytes:{digits},}{'':{digits}}  arena")
-    mark = width + 2 + _column(memory.peak_firing, firings, columns)
+    mark = width + 2 + _column(memory.peak_step, steps, columns)
     says = f"peak: {memory.peak_bytes:,} bytes"
     lines.append(f"{f'{says} ▲':>{mark + 1}}" if len(says) < mark else f"{'':{mark}}▲ {says}")
     return lines
@@ -76,5 +74,5 @@ def _cells(values: Sequence[int], full: int, columns: int) -> str:
     return "".join(_HEIGHTS[-(-value * 8 // full)] for value in most)
 
 
-def _column(time: int, firings: int, columns: int) -> int:
-    return time * columns // firings
+def _column(time: int, steps: int, columns: int) -> int:
+    return time * columns // steps

@@ -19,18 +19,18 @@ class LayerRow:
 
     layer: LayerInfo
     output: BufferLife  # the rows it writes
-    firings: int
-    first_firing: int
-    last_firing: int
-    live_bytes: int  # most that anything needs while this layer fires
-    is_peak: bool  # the arena's peak is in one of its firings
+    steps: int
+    first_step: int
+    last_step: int
+    live_bytes: int  # most that anything needs while this layer runs
+    is_peak: bool  # the arena's peak is in one of its steps
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
     """The moment at which most bytes are needed."""
 
-    firing: int
+    step: int
     layer: LayerInfo
     bytes: int
     buffers: tuple[tuple[str, int], ...]  # what is there, largest first
@@ -55,7 +55,7 @@ class Report:
 def make_report(facts: ModelFacts, target: Target | None = None) -> Report:
     """The report on fitting into `target`; without one, into the target that was compiled for."""
     memory = facts.memory
-    peak = memory.peak_firing
+    peak = memory.peak_step
     return Report(
         facts=facts,
         layers=_layer_rows(facts),
@@ -65,7 +65,7 @@ def make_report(facts: ModelFacts, target: Target | None = None) -> Report:
 
 
 def _layer_rows(facts: ModelFacts) -> tuple[LayerRow, ...]:
-    memory, peak = facts.memory, facts.memory.peak_firing
+    memory, peak = facts.memory, facts.memory.peak_step
     times: Mapping[int, list[int]] = defaultdict(list)
     for time, layer in enumerate(memory.order):
         times[layer].append(time)
@@ -76,9 +76,9 @@ def _layer_row(facts: ModelFacts, layer: LayerInfo, times: Sequence[int], peak: 
     return LayerRow(
         layer=layer,
         output=facts.memory.by_name[layer.output],
-        firings=len(times),
-        first_firing=times[0],
-        last_firing=times[-1],
+        steps=len(times),
+        first_step=times[0],
+        last_step=times[-1],
         live_bytes=max(facts.memory.live_bytes[time] for time in times),
         is_peak=peak in times,
     )

@@ -6,14 +6,14 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from aot.plan.model import Firing, Kind, PlanRequest, PlanTensor, Rows, Stage
+from aot.plan.model import Kind, PlanRequest, PlanTensor, Rows, Stage, Step
 
 _WHOLE = Rows(0, 1)
 
 
 @dataclass
 class _Graph:
-    """Stages that fire once, tensors of one row: what an order of whole stages is about."""
+    """Stages of one step, tensors of one row: what an order of whole stages is about."""
 
     tensors: list[PlanTensor] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
@@ -26,8 +26,8 @@ class _Graph:
     def layer(self, sources: tuple[str, ...], size: int, kind: Kind = Kind.INNER) -> str:
         made = self.tensor(size, kind)
         sources = tuple(dict.fromkeys(sources))
-        firing = Firing((_WHOLE,) * len(sources), (_WHOLE,))
-        self.stages.append(Stage(made, sources, (made,), (firing,)))
+        step = Step((_WHOLE,) * len(sources), (_WHOLE,))
+        self.stages.append(Stage(made, sources, (made,), (step,)))
         return made
 
     def request(self) -> PlanRequest:

@@ -27,7 +27,7 @@ HEAD = (
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
 )
 PLANNERS = ("make_plan", "find_plan_below", "plan_like")
-BESIDE = ("group_firings", "check_plan", "one_by_one")
+BESIDE = ("group_steps", "check_plan", "one_by_one")
 
 
 @dataclass

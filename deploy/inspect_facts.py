@@ -47,16 +47,16 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
 
 
 def arena_facts(memory: MemoryMap) -> dict[str, Any]:
-    """The buffers of each pool: where each lies, and from which firing to which it is needed."""
+    """The buffers of each pool: where each lies, and from which step to which it is needed."""
     return {
         "firings": len(memory.order),
-        "order": list(memory.order),  # the layer that computes a row at each firing
+        "order": list(memory.order),  # the layer that computes a row at each step
         "pools": [
             {
                 "name": pool,
                 "bytes": part.arena_bytes,
                 "peak_bytes": part.peak_bytes,
-                "peak_firing": part.peak_firing,
+                "peak_firing": part.peak_step,
                 "buffers": [_buffer_facts(buffer) for buffer in part.buffers],
             }
             for pool, part in zip(memory.pool_bytes, memory.by_pool(), strict=True)

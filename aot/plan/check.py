@@ -1,6 +1,6 @@
-"""Proof of a plan by replay: every byte of memory carries its owner's name while all firings happen.
+"""Proof of a plan by replay: every byte of memory carries its owner's name while all steps are taken.
 
-Knows nothing of the planners. Each firing must find in memory every row it reads, written by
+Knows nothing of the planners. Each step must find in memory every row it reads, written by
 whoever writes it when the stages run one after another; what it writes and its stage's state
 and scratch must not lie on each other nor on what it reads.
 """
@@ -16,7 +16,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from aot.plan.model import STATE_ALIGN, Buffer, Firing, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage
+from aot.plan.model import STATE_ALIGN, Buffer, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage, Step
 
 Ints = NDArray[np.int64]
 NOBODY = 0
@@ -35,15 +35,15 @@ def check_plan(request: PlanRequest, plan: Plan) -> None:
 
 
 def _check_order(request: PlanRequest, plan: Plan) -> None:
-    fired = [0] * len(request.stages)
+    taken = [0] * len(request.stages)
     for number in plan.order:
-        if not 0 <= number < len(fired):
-            raise PlanError(f"the order names stage {number} of {len(fired)}")
-        fired[number] += 1
-    for stage, count in zip(request.stages, fired, strict=True):
-        if count != len(stage.firings):
-            wanted = len(stage.firings)
-            raise PlanError(f"stage '{stage.name}' fires {count} times in the order, not {wanted}")
+        if not 0 <= number < len(taken):
+            raise PlanError(f"the order names stage {number} of {len(taken)}")
+        taken[number] += 1
+    for stage, count in zip(request.stages, taken, strict=True):
+        if count != len(stage.steps):
+            wanted = len(stage.steps)
+            raise PlanError(f"stage '{stage.name}' runs {count} times in the order, not {wanted}")
 
 
 def _check_buffers(request: PlanRequest, plan: Plan) -> None:
@@ -130,7 +130,7 @@ def _tags(request: PlanRequest) -> _Tags:
     return _Tags(first, tuple(texts))
 
 
-# Per row of a tensor the number of the firing that wrote it last, counted stage by stage.
+# Per row of a tensor the number of the step that wrote it last, counted stage by stage.
 Versions = dict[str, Ints]
 CALLER, NOBODY_YET = -1, -2
 
@@ -141,19 +141,19 @@ def _no_versions(request: PlanRequest) -> Versions:
 
 
 def _numbers(request: PlanRequest) -> list[int]:
-    """Of each stage's first firing."""
-    counts = [len(stage.firings) for stage in request.stages]
+    """Of each stage's first step."""
+    counts = [len(stage.steps) for stage in request.stages]
     return [sum(counts[:n]) for n in range(len(counts))]
 
 
 def _expected_reads(request: PlanRequest) -> dict[tuple[int, int], Ints]:
-    """What each (firing, input) reads when the stages run one after another."""
+    """What each (step, input) reads when the stages run one after another."""
     versions, expected, number = _no_versions(request), {}, 0
     for stage in request.stages:
-        for firing in stage.firings:
-            for n, (name, rows) in enumerate(zip(stage.reads, firing.reads, strict=True)):
+        for step in stage.steps:
+            for n, (name, rows) in enumerate(zip(stage.reads, step.reads, strict=True)):
                 expected[number, n] = versions[name][rows.first : rows.stop].copy()
-            for name, rows in zip(stage.writes, firing.writes, strict=True):
+            for name, rows in zip(stage.writes, step.writes, strict=True):
                 versions[name][rows.first : rows.stop] = number
             number += 1
     return expected
@@ -195,11 +195,11 @@ class _Replay:
 
     def run(self) -> None:
         self._bring_in()
-        numbers, fired = _numbers(self.request), [0] * len(self.request.stages)
+        numbers, taken = _numbers(self.request), [0] * len(self.request.stages)
         for position, which in enumerate(self.plan.order):
             self.position = position
-            self._fire(self.request.stages[which], fired[which], numbers[which] + fired[which])
-            fired[which] += 1
+            self._take_step(self.request.stages[which], taken[which], numbers[which] + taken[which])
+            taken[which] += 1
         self._check_what_stays()
 
     def _bring_in(self) -> None:
@@ -209,24 +209,24 @@ class _Replay:
         for tensor in before:
             self._demand(tensor.name, Rows(0, tensor.rows), lambda: "there before the run")
 
-    def _fire(self, stage: Stage, nth: int, number: int) -> None:
-        firing = stage.firings[nth]
-        self._check_reads(stage, firing, number)
+    def _take_step(self, stage: Stage, nth: int, number: int) -> None:
+        step = stage.steps[nth]
+        self._check_reads(stage, step, number)
         self._claim_state(stage, nth)
         self._claim_scratch(stage)
-        self._write(stage, firing, number)
+        self._write(stage, step, number)
         self._check_workspaces(stage)
-        self._check_writes(stage, firing)
-        self._check_reads_survive(stage, firing)
+        self._check_writes(stage, step)
+        self._check_reads_survive(stage, step)
 
-    def _check_reads(self, stage: Stage, firing: Firing, number: int) -> None:
-        for n, (name, rows) in enumerate(zip(stage.reads, firing.reads, strict=True)):
+    def _check_reads(self, stage: Stage, step: Step, number: int) -> None:
+        for n, (name, rows) in enumerate(zip(stage.reads, step.reads, strict=True)):
             self._touch(name, len(rows))
             wrong = self.versions[name][rows.first : rows.stop] != self.expected[number, n]
             if wrong.any():
                 row = rows.first + int(np.argmax(wrong))
                 raise PlanError(
-                    f"row {row} of tensor '{name}' read by {self._firing(stage)} was written by"
+                    f"row {row} of tensor '{name}' read by {self._step(stage)} was written by"
                     f" {self._writer(self.versions[name][row])}, not by"
                     f" {self._writer(self.expected[number, n][row - rows.first])}"
                 )
@@ -238,16 +238,16 @@ class _Replay:
             self._touch(state)
             if nth == 0:
                 self._take(state, ONLY)
-            self._demand(state, ONLY, lambda: f"kept for {self._firing(stage)}")
+            self._demand(state, ONLY, lambda: f"kept for {self._step(stage)}")
 
-    def _write(self, stage: Stage, firing: Firing, number: int) -> None:
-        for name, rows in zip(stage.writes, firing.writes, strict=True):
+    def _write(self, stage: Stage, step: Step, number: int) -> None:
+        for name, rows in zip(stage.writes, step.writes, strict=True):
             self._touch(name, len(rows))
             self._check_kept_padding(name, rows)
             for row in (
                 np.flatnonzero(self.versions[name][rows.first : rows.stop] >= 0) + rows.first
             ).tolist():
-                self._demand(name, Rows(row, row + 1), lambda: f"written on by {self._firing(stage)}")
+                self._demand(name, Rows(row, row + 1), lambda: f"written on by {self._step(stage)}")
             self._take(name, rows)
             self.versions[name][rows.first : rows.stop] = number
 
@@ -266,24 +266,24 @@ class _Replay:
     def _check_workspaces(self, stage: Stage) -> None:
         for kind, size in (("state", stage.state_bytes), ("scratch", stage.scratch_bytes)):
             if size:
-                self._demand(f"{stage.name}.{kind}", ONLY, lambda: f"used by {self._firing(stage)}")
+                self._demand(f"{stage.name}.{kind}", ONLY, lambda: f"used by {self._step(stage)}")
 
-    def _check_writes(self, stage: Stage, firing: Firing) -> None:
-        for name, rows in zip(stage.writes, firing.writes, strict=True):
-            self._demand(name, rows, lambda: f"written by {self._firing(stage)}")
+    def _check_writes(self, stage: Stage, step: Step) -> None:
+        for name, rows in zip(stage.writes, step.writes, strict=True):
+            self._demand(name, rows, lambda: f"written by {self._step(stage)}")
 
-    def _check_reads_survive(self, stage: Stage, firing: Firing) -> None:
-        for n, (name, rows) in enumerate(zip(stage.reads, firing.reads, strict=True)):
+    def _check_reads_survive(self, stage: Stage, step: Step) -> None:
+        for n, (name, rows) in enumerate(zip(stage.reads, step.reads, strict=True)):
             if self._is_intact(name, rows):
                 continue
             for nth, row in enumerate(range(rows.first, rows.stop)):
-                if not self._is_written_in_place(stage, firing, n, nth):
+                if not self._is_written_in_place(stage, step, n, nth):
                     self._demand(name, Rows(row, row + 1), partial(self._read_by, stage))
 
-    def _is_written_in_place(self, stage: Stage, firing: Firing, read: int, nth: int) -> bool:
+    def _is_written_in_place(self, stage: Stage, step: Step, read: int, nth: int) -> bool:
         """Whether the nth row read has become, byte for byte, the nth row of a write allowed to lie on it."""
         for source, target in stage.in_place:
-            rows_read, rows_written = firing.reads[read], firing.writes[target]
+            rows_read, rows_written = step.reads[read], step.writes[target]
             if source != read or len(rows_read) != len(rows_written):
                 continue
             old = self._place(stage.reads[read], rows_read.first + nth)
@@ -330,17 +330,17 @@ class _Replay:
 
     def _touch(self, name: str, rows: int = 1) -> None:
         buffer = self.plan.buffers[name]
-        if rows and not buffer.first_firing <= self.position <= buffer.last_firing:
+        if rows and not buffer.first_step <= self.position <= buffer.last_step:
             raise PlanError(
-                f"buffer '{name}' is touched at firing {self.position},"
-                f" outside {buffer.first_firing}..{buffer.last_firing}"
+                f"buffer '{name}' is touched at step {self.position},"
+                f" outside {buffer.first_step}..{buffer.last_step}"
             )
 
     def _read_by(self, stage: Stage) -> str:
-        return f"read by {self._firing(stage)}"
+        return f"read by {self._step(stage)}"
 
-    def _firing(self, stage: Stage) -> str:
-        return f"stage '{stage.name}' (firing {self.position})"
+    def _step(self, stage: Stage) -> str:
+        return f"stage '{stage.name}' (step {self.position})"
 
     def _writer(self, version: int) -> str:
         if version < 0:

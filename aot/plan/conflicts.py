@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from aot.plan.firings import Ints
 from aot.plan.rings import AllowedOverlaps, Block
+from aot.plan.steps import Ints
 
 # Beyond these sizes neighbouring slots, and neighbouring moments, count as one: coarser, never wrong.
 MOST_SLOTS = 2500

@@ -1,7 +1,7 @@
-"""Orders of firings by demand: nothing fires before somebody needs its rows.
+"""Orders of steps by demand: no step is taken before somebody needs its rows.
 
 Hints change the order of demand. A *cut* stage makes all its rows before the stages behind it are asked
-for theirs: right where it shrinks what a dying input holds. An *eager* stage fires as soon as its
+for theirs: right where it shrinks what a dying input holds. An *eager* stage runs as soon as its
 rows are there: right where a tensor has several readers and this one writes less than it frees.
 A *flipped* stage asks for its inputs in reverse.
 """
@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from aot.plan.firings import Firings, Wait
 from aot.plan.model import Stage
+from aot.plan.steps import Steps, Wait
 
 NONE: frozenset[int] = frozenset()
 
@@ -26,28 +26,28 @@ class OrderHints:
     in_step: bool = False  # the last stages, if several, advance together
 
 
-def order_by_demand(firings: Firings, hints: OrderHints) -> list[int]:
-    """All firings, driven from the cuts and then from the last stages."""
-    walk = _Walk(firings, hints)
-    last, rest = _goals(firings)
+def order_by_demand(steps: Steps, hints: OrderHints) -> list[int]:
+    """All steps, driven from the cuts and then from the last stages."""
+    walk = _Walk(steps, hints)
+    last, rest = _goals(steps)
     for stage in sorted(hints.cuts):
-        walk.demand(stage, firings.counts[stage])
+        walk.demand(stage, steps.counts[stage])
     for stage, count in (*(_in_step(last) if hints.in_step else last), *rest):
         walk.demand(stage, count)
     return walk.order
 
 
-def order_like(firings: Firings, stages: Sequence[Stage], order: Sequence[int]) -> list[int]:
-    """All firings, as far as can be in an order of other stages, known by name; the rest on demand."""
-    numbers = {name: number for number, name in enumerate(_names(firings.request.stages))}
+def order_like(steps: Steps, stages: Sequence[Stage], order: Sequence[int]) -> list[int]:
+    """All steps, as far as can be in an order of other stages, known by name; the rest on demand."""
+    numbers = {name: number for number, name in enumerate(_names(steps.request.stages))}
     known = [numbers.get(name) for name in _names(stages)]
-    walk, asked = _Walk(firings, OrderHints()), [0] * len(numbers)
-    walk.reads_on = tuple(on and n not in known for n, on in enumerate(firings.reads_on))
+    walk, asked = _Walk(steps, OrderHints()), [0] * len(numbers)
+    walk.reads_on = tuple(on and n not in known for n, on in enumerate(steps.reads_on))
     for number in (known[stage] for stage in order):
         if number is not None:
             asked[number] += 1
-            walk.demand(number, min(asked[number], firings.counts[number]))
-    for number, count in enumerate(firings.counts):
+            walk.demand(number, min(asked[number], steps.counts[number]))
+    for number, count in enumerate(steps.counts):
         walk.demand(number, count)
     return walk.order
 
@@ -62,9 +62,9 @@ def _names(stages: Sequence[Stage]) -> list[tuple[str, int]]:
     return found
 
 
-def _goals(firings: Firings) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """With their firings: stages not only other stages want rows of; stages with rows nobody wants."""
-    counts, asked, wanted = firings.counts, firings.asked, firings.wanted
+def _goals(steps: Steps) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """With their steps: stages not only other stages want rows of; stages with rows nobody wants."""
+    counts, asked, wanted = steps.counts, steps.asked, steps.wanted
     last = [(s, n) for s, n in enumerate(counts) if n and asked[s] < max(wanted[s], 1)]
     return last, [(s, n) for s, n in enumerate(counts) if n > wanted[s]]
 
@@ -75,32 +75,32 @@ def _in_step(goals: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
 
 
 class _Walk:
-    def __init__(self, firings: Firings, hints: OrderHints) -> None:
+    def __init__(self, steps: Steps, hints: OrderHints) -> None:
         self.order: list[int] = []
         self.tails: list[int] = []
-        self.fired = [0] * len(firings.counts)
-        self.counts, self.wanted, self.reads_on = firings.counts, firings.wanted, firings.reads_on
-        self.waits = [_flip(waits) if n in hints.flipped else waits for n, waits in enumerate(firings.waits)]
-        self.next_waiting = firings.next_waiting
-        self.followers = _followers(firings, hints.eager)
-        # Whether anything may be due when the stage has fired.
-        self.draws = [bool(f) or on for f, on in zip(self.followers, firings.reads_on, strict=True)]
+        self.taken = [0] * len(steps.counts)
+        self.counts, self.wanted, self.reads_on = steps.counts, steps.wanted, steps.reads_on
+        self.waits = [_flip(waits) if n in hints.flipped else waits for n, waits in enumerate(steps.waits)]
+        self.next_waiting = steps.next_waiting
+        self.followers = _followers(steps, hints.eager)
+        # Whether anything may be due when the stage has taken a step.
+        self.draws = [bool(f) or on for f, on in zip(self.followers, steps.reads_on, strict=True)]
 
     def demand(self, stage: int, count: int) -> None:
-        """Until so many firings of the stage are over. There are very many steps: few call anything."""
-        order, fired, waits, next_waiting = self.order, self.fired, self.waits, self.next_waiting
+        """Until so many steps of the stage are over. There are very many steps: few call anything."""
+        order, taken, waits, next_waiting = self.order, self.taken, self.waits, self.next_waiting
         stack = [(stage, count, False)]
         while stack:
             stage, count, only_if_ready = stack[-1]
-            done = fired[stage]
+            done = taken[stage]
             if done >= count:
                 stack.pop()
                 continue
-            # Firings that wait for nothing can be as late as the next that waits.
-            firing = next_waiting[stage][done]
-            waiting = waits[stage][firing if firing < count else done]
+            # Steps that wait for nothing can be as late as the next that waits.
+            step = next_waiting[stage][done]
+            waiting = waits[stage][step if step < count else done]
             for other, least in waiting:
-                if fired[other] < least:
+                if taken[other] < least:
                     missing = other, least, False
                     break
             else:
@@ -110,32 +110,32 @@ class _Walk:
             elif missing is not None:
                 stack.append(missing)
             elif self.tails or self.draws[stage]:
-                self._fire(stage, stack)
+                self._take_step(stage, stack)
             else:
                 order.append(stage)
-                fired[stage] = done + 1
+                taken[stage] = done + 1
 
-    def _fire(self, stage: int, stack: list[tuple[int, int, bool]]) -> None:
-        """Fires it, then those that follow; stages now left with firings that nobody asks for are tails.
+    def _take_step(self, stage: int, stack: list[tuple[int, int, bool]]) -> None:
+        """Takes one, then those of its followers; stages now left with steps that nobody asks for are tails.
 
         Those would keep the rows they read alive; but they come after the reader of the last wanted row.
         """
         self.order.append(stage)
-        self.fired[stage] += 1
+        self.taken[stage] += 1
         due, self.tails = self.tails, []
-        if self.reads_on[stage] and self.fired[stage] == self.wanted[stage]:
+        if self.reads_on[stage] and self.taken[stage] == self.wanted[stage]:
             self.tails.append(stage)
         stack.extend((tail, self.counts[tail], False) for tail in due)
         stack.extend((follower, self.counts[follower], True) for follower in self.followers[stage])
 
 
 def _flip(waits: tuple[tuple[Wait, ...], ...]) -> tuple[tuple[Wait, ...], ...]:
-    return tuple(firing[::-1] for firing in waits)
+    return tuple(step[::-1] for step in waits)
 
 
-def _followers(firings: Firings, eager: frozenset[int]) -> list[list[int]]:
-    followers: list[list[int]] = [[] for _ in firings.counts]
+def _followers(steps: Steps, eager: frozenset[int]) -> list[list[int]]:
+    followers: list[list[int]] = [[] for _ in steps.counts]
     for stage in sorted(eager):
-        for other in sorted({other for waits in firings.waits[stage] for other, _ in waits}):
+        for other in sorted({other for waits in steps.waits[stage] for other, _ in waits}):
             followers[other].append(stage)
     return followers

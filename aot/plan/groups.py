@@ -1,7 +1,7 @@
-"""Very many firings are planned in groups: neighbours of one stage fire as one.
+"""Very many steps are planned in groups: neighbours of one stage are taken as one.
 
 What holds where a group reads all its rows, then writes all its rows, and loses none of either, holds
-also where its firings go one by one: the checker may look at the groups.
+also where its steps go one by one: the checker may look at the groups.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
-from aot.plan.model import NO_ROWS, Firing, Plan, PlanRequest, Rows, Stage
+from aot.plan.model import NO_ROWS, Plan, PlanRequest, Rows, Stage, Step
 
-MOST_FIRINGS = 20_000  # planned one by one
+MOST_STEPS = 20_000  # planned one by one
 MOST_GROUPS = 2_500  # of more than that
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    request: PlanRequest  # its firings are groups
-    sizes: tuple[tuple[int, ...], ...]  # [stage][group]: firings
+    request: PlanRequest  # its steps are groups
+    sizes: tuple[tuple[int, ...], ...]  # [stage][group]: steps
 
 
-def group_firings(request: PlanRequest, most: int = MOST_FIRINGS, groups: int = MOST_GROUPS) -> Grouped:
+def group_steps(request: PlanRequest, most: int = MOST_STEPS, groups: int = MOST_GROUPS) -> Grouped:
     """More than `most` in the smallest groups that are no more than `groups`, if that can be."""
-    counts = [len(stage.firings) for stage in request.stages]
+    counts = [len(stage.steps) for stage in request.stages]
     size = 1
     if sum(counts) > most:
         while sum(-(-count // size) for count in counts) > max(groups, len(counts)):
@@ -35,21 +35,21 @@ def group_firings(request: PlanRequest, most: int = MOST_FIRINGS, groups: int = 
 
 
 def one_by_one(plan: Plan, grouped: Grouped) -> Plan:
-    """The plan of the groups as one of their firings."""
+    """The plan of the groups as one of their steps."""
     left = [iter(sizes) for sizes in grouped.sizes]
-    fired = [next(left[stage]) for stage in plan.order]
-    starts = (0, *accumulate(fired))
-    order = (stage for stage, count in zip(plan.order, fired, strict=True) for _ in range(count))
+    taken = [next(left[stage]) for stage in plan.order]
+    starts = (0, *accumulate(taken))
+    order = (stage for stage, count in zip(plan.order, taken, strict=True) for _ in range(count))
     buffers = {
-        name: replace(b, first_firing=starts[b.first_firing], last_firing=starts[b.last_firing + 1] - 1)
+        name: replace(b, first_step=starts[b.first_step], last_step=starts[b.last_step + 1] - 1)
         for name, b in plan.buffers.items()
     }
-    return replace(plan, order=tuple(order), buffers=buffers, peak_firing=starts[plan.peak_firing])
+    return replace(plan, order=tuple(order), buffers=buffers, peak_step=starts[plan.peak_step])
 
 
 def _sizes(stage: Stage, size: int) -> tuple[int, ...]:
     """A stage whose rows do not follow one another stays as it is."""
-    count = len(stage.firings)
+    count = len(stage.steps)
     if not _writes_on(stage):
         return (1,) * count
     return tuple(min(size, count - first) for first in range(0, count, size))
@@ -57,24 +57,24 @@ def _sizes(stage: Stage, size: int) -> tuple[int, ...]:
 
 def _writes_on(stage: Stage) -> bool:
     for n in range(len(stage.writes)):
-        written = [firing.writes[n] for firing in stage.firings if len(firing.writes[n])]
+        written = [step.writes[n] for step in stage.steps if len(step.writes[n])]
         if any(one.stop != other.first for one, other in pairwise(written)):
             return False
     return True
 
 
 def _group(stage: Stage, sizes: Sequence[int]) -> Stage:
-    return replace(stage, firings=tuple(_groups(stage.firings, sizes)))
+    return replace(stage, steps=tuple(_groups(stage.steps, sizes)))
 
 
-def _groups(firings: Sequence[Firing], sizes: Sequence[int]) -> Iterator[Firing]:
+def _groups(steps: Sequence[Step], sizes: Sequence[int]) -> Iterator[Step]:
     first = 0
     for size in sizes:
-        together = firings[first : first + size]
+        together = steps[first : first + size]
         first += size
-        yield Firing(
-            tuple(_hull(rows) for rows in zip(*(firing.reads for firing in together), strict=True)),
-            tuple(_hull(rows) for rows in zip(*(firing.writes for firing in together), strict=True)),
+        yield Step(
+            tuple(_hull(rows) for rows in zip(*(step.reads for step in together), strict=True)),
+            tuple(_hull(rows) for rows in zip(*(step.writes for step in together), strict=True)),
         )
 
 

@@ -1,6 +1,6 @@
 """From an order to the life of every row, to ring lengths, and to live bytes over time.
 
-Time 0 is before the run, firing n of the order happens at time n + 1, the last time is after the run.
+Time 0 is before the run, step n of the order happens at time n + 1, the last time is after the run.
 Rows of all tensors are numbered through, one array for all.
 """
 
@@ -11,29 +11,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.plan.firings import Firings, Ints
 from aot.plan.model import Kind, PlanTensor
+from aot.plan.steps import Ints, Steps
 
 
 @dataclass(frozen=True, slots=True)
 class Lives:
     """When each row is there: from `born` to `dies`, both included; born > dies: never."""
 
-    times: Ints  # of each firing, by number
+    times: Ints  # of each step, by number
     born: Ints
     dies: Ints
     after: int  # the time after the run
 
 
-def live(firings: Firings, order: Sequence[int]) -> Lives:
+def live(steps: Steps, order: Sequence[int]) -> Lives:
     stages = np.asarray(order, np.int64)
-    times = np.argsort(stages, kind="stable") + 1  # firings of a stage are in order: so they are by number
-    after, touches = len(stages) + 1, firings.touches
-    born = np.full(firings.row_starts[-1], after, np.int64)
-    dies = np.zeros(firings.row_starts[-1], np.int64)
+    times = np.argsort(stages, kind="stable") + 1  # steps of a stage are in order: so they are by number
+    after, touches = len(stages) + 1, steps.touches
+    born = np.full(steps.row_starts[-1], after, np.int64)
+    dies = np.zeros(steps.row_starts[-1], np.int64)
     np.minimum.at(born, touches.row[touches.is_write], times[touches.first[touches.is_write]])
     np.maximum.at(dies, touches.row, times[touches.last])
-    for tensor, first, stop in _spans(firings):
+    for tensor, first, stop in _spans(steps):
         if tensor.kind in (Kind.INPUT, Kind.STATE):
             born[first:stop] = 0
         if tensor.kind in (Kind.OUTPUT, Kind.STATE):
@@ -41,64 +41,64 @@ def live(firings: Firings, order: Sequence[int]) -> Lives:
     return Lives(times, born, dies, after)
 
 
-def _spans(firings: Firings) -> list[tuple[PlanTensor, int, int]]:
-    starts = firings.row_starts
-    return list(zip(firings.request.tensors, starts[:-1], starts[1:], strict=True))
+def _spans(steps: Steps) -> list[tuple[PlanTensor, int, int]]:
+    starts = steps.row_starts
+    return list(zip(steps.request.tensors, starts[:-1], starts[1:], strict=True))
 
 
-def ring_lengths(firings: Firings, lives: Lives) -> Ints:
+def ring_lengths(steps: Steps, lives: Lives) -> Ints:
     """Of each tensor the shortest: when a row is born, all rows that far before it are dead."""
-    rows = _rows(firings)
+    rows = _rows(steps)
     base = np.repeat(np.arange(len(rows)), rows) * (lives.after + 1)  # keeps the tensors apart
     dead_by = np.maximum.accumulate(lives.dies + base)
     oldest = np.searchsorted(dead_by, lives.born + base, side="left")
-    starts = np.asarray(firings.row_starts[:-1])
+    starts = np.asarray(steps.row_starts[:-1])
     held = np.maximum.reduceat(np.arange(len(oldest)) - oldest, starts) + 1
-    request = firings.request
+    request = steps.request
     is_ring = np.asarray([request.rows and t.kind is Kind.INNER and not t.whole for t in request.tensors])
     backwards = np.diff(lives.born + base, prepend=0) < 0  # rows that several stages write
     is_ring &= ~np.logical_or.reduceat(backwards, starts)
     return np.where(is_ring, np.clip(held, 1, rows), rows)
 
 
-def _rows(firings: Firings) -> Ints:
-    return np.diff(np.asarray(firings.row_starts))
+def _rows(steps: Steps) -> Ints:
+    return np.diff(np.asarray(steps.row_starts))
 
 
-def bytes_over_time(firings: Firings, lives: Lives) -> Ints:
+def bytes_over_time(steps: Steps, lives: Lives) -> Ints:
     """Bytes of all live rows and states; a row written in place and the row under it count once."""
-    return _bytes(firings, lives, lives.dies)
+    return _bytes(steps, lives, lives.dies)
 
 
-def ring_bytes_over_time(firings: Firings, lives: Lives, rings: Ints, patience: int) -> Ints:
-    """As bytes_over_time, but ring slots that idle for at most `patience` firings count as in use."""
-    rows = _rows(firings)
+def ring_bytes_over_time(steps: Steps, lives: Lives, rings: Ints, patience: int) -> Ints:
+    """As bytes_over_time, but ring slots that idle for at most `patience` steps count as in use."""
+    rows = _rows(steps)
     held = np.repeat(rings, rows)
     following = np.arange(len(held)) + held
-    has_following = following < np.repeat(np.asarray(firings.row_starts[1:]), rows)
+    has_following = following < np.repeat(np.asarray(steps.row_starts[1:]), rows)
     refilled = lives.born[np.where(has_following, following, 0)]
     idles_briefly = has_following & (refilled - lives.dies <= patience)
-    return _bytes(firings, lives, np.where(idles_briefly, refilled - 1, lives.dies))
+    return _bytes(steps, lives, np.where(idles_briefly, refilled - 1, lives.dies))
 
 
-def _bytes(firings: Firings, lives: Lives, dies: Ints) -> Ints:
-    each = np.repeat([tensor.row_bytes for tensor in firings.request.tensors], _rows(firings))
+def _bytes(steps: Steps, lives: Lives, dies: Ints) -> Ints:
+    each = np.repeat([tensor.row_bytes for tensor in steps.request.tensors], _rows(steps))
     each = np.where(lives.born <= lives.dies, each, 0)
     change = _sum_at(lives.born, each, lives) - _sum_at(dies + 1, each, lives)
-    met = firings.meetings
+    met = steps.meetings
     meets = np.flatnonzero(lives.dies[met.under] == lives.born[met.over])[::-1]
     first = np.zeros(len(each), np.int64)  # meeting of a row: it lies on one other at most
     first[met.over[meets]] = meets
     meets = meets[first[met.over[meets]] == meets]
     once = _sum_at(lives.born[met.over[meets]], met.bytes[meets], lives)
-    return (np.cumsum(change) + _states(firings, lives) - once)[:-1].astype(np.int64)
+    return (np.cumsum(change) + _states(steps, lives) - once)[:-1].astype(np.int64)
 
 
-def _states(firings: Firings, lives: Lives) -> Ints:
-    """State from the first firing of its stage to the last, scratch at each of them."""
+def _states(steps: Steps, lives: Lives) -> Ints:
+    """State from the first step of its stage to the last, scratch at each of them."""
     found = np.zeros(lives.after + 2, np.int64)
-    for stage, start in zip(firings.request.stages, firings.starts, strict=False):
-        times = lives.times[start : start + len(stage.firings)]
+    for stage, start in zip(steps.request.stages, steps.starts, strict=False):
+        times = lives.times[start : start + len(stage.steps)]
         if len(times):
             found[times[0] : times[-1] + 1] += stage.state_bytes
             found[times] += stage.scratch_bytes

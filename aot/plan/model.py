@@ -1,10 +1,10 @@
-"""What the planner is asked and what it answers: stages that fire, tensors made of rows, a plan.
+"""What the planner is asked and what it answers: stages with steps, tensors made of rows, a plan.
 
-A *stage* is a kernel with its place in the model. It *fires* several times, typically once for
-each output row; each firing reads some rows of its inputs and writes some rows of its outputs.
+A *stage* is a kernel with its place in the model. It runs in *steps*, typically one for each
+output row; each step reads some rows of its inputs and writes some rows of its outputs.
 A *tensor* is a sequence of equal rows. In memory it is a ring of `rows_held` rows: row r lives at
 `offset + (r % rows_held) * row_bytes`. A ring as long as the tensor is the tensor itself.
-A *plan* is the order of all firings, the length of every ring and the place of every buffer.
+A *plan* is the order of all steps, the length of every ring and the place of every buffer.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ ANY_POOL: frozenset[str] = frozenset()
 
 
 class Kind(Enum):
-    INPUT = "input"  # there before the first firing; read where the caller put it
-    OUTPUT = "output"  # still there after the last firing, whole
+    INPUT = "input"  # there before the first step; read where the caller put it
+    OUTPUT = "output"  # still there after the last step, whole
     INNER = "inner"  # made and used up during a run; may be a ring
     STATE = "state"  # keeps its bytes from run to run
 
@@ -39,7 +39,7 @@ NO_ROWS = Rows(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Firing:
+class Step:
     """One call of a stage: the rows it reads and writes, one range per tensor of the stage."""
 
     reads: tuple[Rows, ...]
@@ -66,14 +66,14 @@ class PlanTensor:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A kernel in its place. Firings happen in their order; rows of an output are written in order."""
+    """A kernel in its place. Steps are taken in their order; rows of an output are written in order."""
 
     name: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-    firings: tuple[Firing, ...]
-    state_bytes: int = 0  # kept from the first firing to the last: accumulators
-    scratch_bytes: int = 0  # in use while the stage fires, anybody's between its firings
+    steps: tuple[Step, ...]
+    state_bytes: int = 0  # kept from the first step to the last: accumulators
+    scratch_bytes: int = 0  # in use while a step runs, anybody's between the steps
     pools: frozenset[str] = ANY_POOL  # names of those that its state and scratch may lie in
     work: int = 0  # multiplications in a run: about as often it loads what it reads
     in_place: tuple[tuple[int, int], ...] = ()  # (read, write): the row written may lie on the row read
@@ -90,9 +90,9 @@ class Pool:
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
     tensors: tuple[PlanTensor, ...]
-    stages: tuple[Stage, ...]  # in an order that is legal when every stage runs all its firings at once
+    stages: tuple[Stage, ...]  # in an order that is legal when every stage runs all its steps at once
     pools: tuple[Pool, ...] = (Pool("arena"),)
-    rows: bool = True  # False: whole tensors only, each stage runs all its firings at once
+    rows: bool = True  # False: whole tensors only, each stage runs all its steps at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class Buffer:
     offset: int
     rows_held: int
     row_bytes: int
-    first_firing: int  # position in the order at which it is first touched
-    last_firing: int  # position in the order at which it is last touched
+    first_step: int  # position in the order at which it is first touched
+    last_step: int  # position in the order at which it is last touched
 
     @property
     def bytes(self) -> int:
@@ -114,11 +114,11 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    order: tuple[int, ...]  # indices into PlanRequest.stages; the n-th mention of a stage is its n-th firing
+    order: tuple[int, ...]  # indices into PlanRequest.stages; the n-th mention of a stage is its n-th step
     buffers: Mapping[str, Buffer]
     pool_bytes: Mapping[str, int]
     bound_bytes: int  # no placement of these rings in this order can need less
-    peak_firing: int  # position in the order where most bytes are live
+    peak_step: int  # position in the order where most bytes are live
     peak_buffers: tuple[str, ...] = field(default=())  # what lives there, largest first
     is_least: bool = False  # proven: no placement of these rings in this order needs less
 

@@ -1,4 +1,4 @@
-"""The search for an order of firings: hill climbing over hints, within a budget of work.
+"""The search for an order of steps: hill climbing over hints, within a budget of work.
 
 An order is judged by the bytes its rings need over time, which is quick to tell and close to what
 the placement will reach.
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aot.plan.demand import OrderHints, order_by_demand
-from aot.plan.firings import Firings, Ints
 from aot.plan.lives import Lives, bytes_over_time, live, ring_bytes_over_time, ring_lengths
+from aot.plan.steps import Ints, Steps
 from aot.plan.wholes import WholeOrder
 
-SEARCH_FIRINGS = 120_000  # put in order, all trials of a climb together
+SEARCH_STEPS = 120_000  # put in order, all trials of a climb together
 SEARCH_ROWS = 1_200_000  # whose lives are told, all trials of a climb together
 ALIKE = 4  # of the best that are placed though they may rank alike, where several climbs found them
 PATIENCE = 1  # a slot idling for more rounds of all stages than that can hold something else
@@ -39,21 +39,21 @@ class Draft:
         return self.estimate, self.bound
 
 
-def draft(firings: Firings, order: Sequence[int]) -> Draft:
-    lives = live(firings, order)
-    rings = ring_lengths(firings, lives)
-    patience = PATIENCE * len(firings.counts)
-    estimate = int(ring_bytes_over_time(firings, lives, rings, patience).max())
-    return Draft(tuple(order), lives, rings, bytes_over_time(firings, lives), estimate)
+def draft(steps: Steps, order: Sequence[int]) -> Draft:
+    lives = live(steps, order)
+    rings = ring_lengths(steps, lives)
+    patience = PATIENCE * len(steps.counts)
+    estimate = int(ring_bytes_over_time(steps, lives, rings, patience).max())
+    return Draft(tuple(order), lives, rings, bytes_over_time(steps, lives), estimate)
 
 
-def search_orders(firings: Firings, wholes: WholeOrder) -> list[Draft]:
+def search_orders(steps: Steps, wholes: WholeOrder) -> list[Draft]:
     """The drafts worth placing, best first; the stages one after the other are always among them.
 
     Of several climbs the best of each come first, and of drafts that rank alike there are few.
     """
-    drafts = [draft(firings, _in_turn(firings, wholes.stages)), draft_given(firings)]
-    starts, drafted = _starts(firings) if firings.request.rows else [], _Drafts(firings)
+    drafts = [draft(steps, _in_turn(steps, wholes.stages)), draft_given(steps)]
+    starts, drafted = _starts(steps) if steps.request.rows else [], _Drafts(steps)
     climbs = [_climb(drafted, start) for start in starts]
     ranked = sorted([*drafts, *(d for climb in climbs for d in climb)], key=_by_rank)
     if len(climbs) > 1:
@@ -74,38 +74,38 @@ def _by_rank(draft: Draft) -> tuple[tuple[int, int], tuple[int, ...]]:
     return draft.rank, draft.order
 
 
-def draft_given(firings: Firings) -> Draft:
+def draft_given(steps: Steps) -> Draft:
     """What needs no planner: the stages one after the other, as they were given."""
-    return draft(firings, _in_turn(firings, range(len(firings.counts))))
+    return draft(steps, _in_turn(steps, range(len(steps.counts))))
 
 
-def _in_turn(firings: Firings, stages: Sequence[int]) -> list[int]:
-    return [stage for stage in stages for _ in range(firings.counts[stage])]
+def _in_turn(steps: Steps, stages: Sequence[int]) -> list[int]:
+    return [stage for stage in stages for _ in range(steps.counts[stage])]
 
 
 class _Drafts:
     """Keeps the drafts of hints: many hints give one order, and several climbs meet the same hints."""
 
-    def __init__(self, firings: Firings) -> None:
-        self.firings = firings
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
         self._orders: dict[OrderHints, tuple[int, ...]] = {}
         self._drafts: dict[tuple[int, ...], Draft] = {}
 
     def of(self, hints: OrderHints) -> Draft:
         if hints not in self._orders:
-            self._orders[hints] = tuple(order_by_demand(self.firings, hints))
+            self._orders[hints] = tuple(order_by_demand(self.steps, hints))
         order = self._orders[hints]
-        return self._drafts.get(order) or self._drafts.setdefault(order, draft(self.firings, order))
+        return self._drafts.get(order) or self._drafts.setdefault(order, draft(self.steps, order))
 
 
 def _climb(drafts: _Drafts, plain: Sequence[OrderHints]) -> list[Draft]:
     """Climbs from the best plain hints to the best neighbour until none is better or the work is spent."""
-    firings = drafts.firings
+    steps = drafts.steps
     trials = {each: drafts.of(each) for each in plain}
     best = min(trials, key=lambda each: trials[each].rank)
-    budget = _trials(firings) - len(trials)
+    budget = _trials(steps) - len(trials)
     while True:
-        round_ = [each for each in _neighbours(firings, best) if each not in trials][: max(budget, 0)]
+        round_ = [each for each in _neighbours(steps, best) if each not in trials][: max(budget, 0)]
         budget -= len(round_)
         trials |= {each: drafts.of(each) for each in round_}
         following = min(trials, key=lambda each: trials[each].rank)
@@ -115,27 +115,27 @@ def _climb(drafts: _Drafts, plain: Sequence[OrderHints]) -> list[Draft]:
     return list({each.order: each for each in trials.values()}.values())
 
 
-def _trials(firings: Firings) -> int:
-    return min(SEARCH_FIRINGS // max(sum(firings.counts), 1), SEARCH_ROWS // max(firings.row_starts[-1], 1))
+def _trials(steps: Steps) -> int:
+    return min(SEARCH_STEPS // max(sum(steps.counts), 1), SEARCH_ROWS // max(steps.row_starts[-1], 1))
 
 
-def _plain(firings: Firings) -> Iterator[OrderHints]:
-    for eager in dict.fromkeys((frozenset(), frozenset(_branches(firings)))):
+def _plain(steps: Steps) -> Iterator[OrderHints]:
+    for eager in dict.fromkeys((frozenset(), frozenset(_branches(steps)))):
         for in_step in (False, True):
             yield OrderHints(eager=eager, in_step=in_step)
 
 
-def _starts(firings: Firings) -> list[list[OrderHints]]:
+def _starts(steps: Steps) -> list[list[OrderHints]]:
     """Of each the best is where a climb begins.
 
     Several where stages write parts of one tensor: nobody asks for those in any order, and whether none, some
     or all of them should come as soon as they can is not found in small steps.
     """
-    plain = list(_plain(firings))
-    written = [name for stage in firings.request.stages for name in stage.writes]
+    plain = list(_plain(steps))
+    written = [name for stage in steps.request.stages for name in stage.writes]
     if len(set(written)) == len(written):
         return [plain]
-    everything = OrderHints(eager=frozenset(range(len(firings.counts))))
+    everything = OrderHints(eager=frozenset(range(len(steps.counts))))
     return [*([each for each in plain if each.eager == eager] for eager in _kinds(plain)), [everything]]
 
 
@@ -143,22 +143,22 @@ def _kinds(plain: Sequence[OrderHints]) -> Iterable[frozenset[int]]:
     return dict.fromkeys(hints.eager for hints in plain)
 
 
-def _neighbours(firings: Firings, hints: OrderHints) -> Iterator[OrderHints]:
-    for stage in _joins(firings):
+def _neighbours(steps: Steps, hints: OrderHints) -> Iterator[OrderHints]:
+    for stage in _joins(steps):
         yield replace(hints, flipped=hints.flipped ^ {stage})
-    for stage in _branches(firings):
+    for stage in _branches(steps):
         yield replace(hints, eager=hints.eager ^ {stage})
-    for stage in range(len(firings.counts)):
+    for stage in range(len(steps.counts)):
         yield replace(hints, cuts=hints.cuts ^ {stage})
 
 
-def _joins(firings: Firings) -> list[int]:
-    return [n for n, waits in enumerate(firings.waits) if any(len(firing) > 1 for firing in waits)]
+def _joins(steps: Steps) -> list[int]:
+    return [n for n, waits in enumerate(steps.waits) if any(len(step) > 1 for step in waits)]
 
 
-def _branches(firings: Firings) -> list[int]:
+def _branches(steps: Steps) -> list[int]:
     """Stages that share a tensor they read with another."""
-    stages = firings.request.stages
+    stages = steps.request.stages
     readers: dict[str, list[int]] = {}
     for number, stage in enumerate(stages):
         for name in dict.fromkeys(stage.reads):

@@ -1,4 +1,4 @@
-"""The memory planner: order of firings, then rings, then offsets; the best of a few orders."""
+"""The memory planner: order of steps, then rings, then offsets; the best of a few orders."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from aot.errors import FitError
 from aot.plan.conflicts import forbidden_distances
 from aot.plan.demand import order_like
 from aot.plan.exact import solve_placement
-from aot.plan.firings import Firings, number_firings
 from aot.plan.floor import placement_floor
 from aot.plan.model import Buffer, Plan, PlanRequest
 from aot.plan.order import Draft, draft, draft_given, search_orders
 from aot.plan.place import BlockPacking, Cost, Placement, improve, place_again, place_in_sequences
 from aot.plan.rings import Block, find_in_place_overlaps, make_blocks
+from aot.plan.steps import Steps, number_steps
 from aot.plan.wholes import order_whole_stages
 
 PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with
@@ -65,11 +65,11 @@ def plan_like(
     request: PlanRequest, other: PlanRequest, its: Plan, limit: int, exact: bool = False
 ) -> Plan | None:
     """In the order of a plan for another request, much like this, where `limit` bytes are enough for that."""
-    firings = number_firings(request)
-    order = draft(firings, order_like(firings, other.stages, its.order))
+    steps = number_steps(request)
+    order = draft(steps, order_like(steps, other.stages, its.order))
     if order.bound > limit:
         return None
-    placed = _place(firings, order)
+    placed = _place(steps, order)
     if placed.floor > limit:
         return None
     offsets = {name: buffer.offset for name, buffer in its.buffers.items()}
@@ -78,7 +78,7 @@ def plan_like(
     missing, _, taken = placed.cost
     if (missing, taken) > (0, limit):
         return None
-    return _plan(firings, _exact(placed) if exact else placed)
+    return _plan(steps, _exact(placed) if exact else placed)
 
 
 def _cost(placement: Placement) -> Cost:
@@ -86,26 +86,26 @@ def _cost(placement: Placement) -> Cost:
 
 
 def _find(request: PlanRequest, exact: bool, limit: int | None) -> Plan | None:
-    firings, wholes = number_firings(request), order_whole_stages(request)
-    most = max(min(PLACED_ORDERS, PLACED_ROWS // max(firings.row_starts[-1], 1)), REFINED_ORDERS)
-    drafts = [draft_given(firings), *search_orders(firings, wholes)[:most]]
+    steps, wholes = number_steps(request), order_whole_stages(request)
+    most = max(min(PLACED_ORDERS, PLACED_ROWS // max(steps.row_starts[-1], 1)), REFINED_ORDERS)
+    drafts = [draft_given(steps), *search_orders(steps, wholes)[:most]]
     if limit is not None and all(each.bound >= limit for each in drafts):
         return None
-    careful = [_refine(placed, CAREFUL) for placed in _worth_care(firings, drafts, limit)]
+    careful = [_refine(placed, CAREFUL) for placed in _worth_care(steps, drafts, limit)]
     if not careful:
         return None
     best = min(careful, key=lambda placed: placed.cost)
     if exact:
         best = _exact(best)
-    return _plan(firings, best) if limit is None or best.cost < (0, 0, limit) else None
+    return _plan(steps, best) if limit is None or best.cost < (0, 0, limit) else None
 
 
-def _worth_care(firings: Firings, drafts: Sequence[Draft], limit: int | None) -> list[_Placed]:
+def _worth_care(steps: Steps, drafts: Sequence[Draft], limit: int | None) -> list[_Placed]:
     """The best of them, placed without much care, and the one that could become best."""
-    quick = [_place(firings, drafts[0])]
+    quick = [_place(steps, drafts[0])]
     for its in drafts[1:]:
         if all((0, 0, its.bound) < placed.cost for placed in quick):
-            quick.append(_refine(_place(firings, its), QUICK))
+            quick.append(_refine(_place(steps, its), QUICK))
     quick.sort(key=lambda placed: placed.cost)
     lowest = min(quick, key=lambda placed: placed.floor)
     wanted = [placed for n, placed in enumerate(quick) if n < REFINED_ORDERS or placed is lowest]
@@ -116,11 +116,11 @@ def _exact(placed: _Placed) -> _Placed:
     return _solve(placed) if len(placed.packing.pools) == 1 and not placed.is_least else placed
 
 
-def _place(firings: Firings, draft: Draft) -> _Placed:
-    blocks = make_blocks(firings, draft.lives, draft.rings)
-    allowed = find_in_place_overlaps(firings, draft.lives, draft.rings)
+def _place(steps: Steps, draft: Draft) -> _Placed:
+    blocks = make_blocks(steps, draft.lives, draft.rings)
+    allowed = find_in_place_overlaps(steps, draft.lives, draft.rings)
     packing = BlockPacking(
-        blocks, forbidden_distances(blocks, allowed, draft.lives.after), firings.request.pools
+        blocks, forbidden_distances(blocks, allowed, draft.lives.after), steps.request.pools
     )
     return _Placed(draft, packing, place_in_sequences(packing), max(draft.bound, placement_floor(packing)))
 
@@ -138,12 +138,12 @@ def _solve(placed: _Placed) -> _Placed:
     return replace(placed, placement=placement, is_proven=is_proven)
 
 
-def _plan(firings: Firings, placed: _Placed) -> Plan:
+def _plan(steps: Steps, placed: _Placed) -> Plan:
     draft, blocks, placement = placed.draft, placed.packing.blocks, placed.placement
-    pools = firings.request.pools
+    pools = steps.request.pools
     peak = int(np.argmax(draft.live_bytes))
     if placement.missing:
-        raise _too_small(firings, placed, peak)
+        raise _too_small(steps, placed, peak)
     buffers = {
         block.name: _buffer(block, pools[pool].name, offset, len(draft.order))
         for block, pool, offset in zip(blocks, placement.pools, placement.offsets, strict=True)
@@ -154,22 +154,22 @@ def _plan(firings: Firings, placed: _Placed) -> Plan:
         pool_bytes={pool.name: end for pool, end in zip(pools, placement.ends, strict=True)},
         bound_bytes=placed.floor,
         is_least=placed.is_least,
-        peak_firing=_firing(peak, len(draft.order)),
+        peak_step=_step(peak, len(draft.order)),
         peak_buffers=_at(blocks, peak),
     )
 
 
-def _buffer(block: Block, pool: str, offset: int, firings: int) -> Buffer:
-    first, last = int(block.first.min(initial=firings + 1)), int(block.last.max(initial=0))
+def _buffer(block: Block, pool: str, offset: int, steps: int) -> Buffer:
+    first, last = int(block.first.min(initial=steps + 1)), int(block.last.max(initial=0))
     if first > last:
         first, last = 1, 1  # nobody touches it
-    span = _firing(first, firings), _firing(last, firings)
+    span = _step(first, steps), _step(last, steps)
     return Buffer(block.name, pool, offset, block.slots, block.slot_bytes, *span)
 
 
-def _firing(time: int, firings: int) -> int:
-    """Times before and after the run count as its first and last firing."""
-    return max(0, min(time - 1, firings - 1))
+def _step(time: int, steps: int) -> int:
+    """Times before and after the run count as its first and last step."""
+    return max(0, min(time - 1, steps - 1))
 
 
 def _at(blocks: Sequence[Block], time: int) -> tuple[str, ...]:
@@ -181,11 +181,11 @@ def _bytes_at(block: Block, time: int) -> int:
     return int(np.sum((block.first <= time) & (time <= block.last))) * block.slot_bytes
 
 
-def _too_small(firings: Firings, placed: _Placed, peak: int) -> FitError:
+def _too_small(steps: Steps, placed: _Placed, peak: int) -> FitError:
     draft, blocks, placement = placed.draft, placed.packing.blocks, placed.placement
-    pools = firings.request.pools
+    pools = steps.request.pools
     offered = ", ".join(f"pool '{pool.name}' has {pool.bytes:,}" for pool in pools if pool.bytes is not None)
-    stage = firings.request.stages[draft.order[_firing(peak, len(draft.order))]].name
+    stage = steps.request.stages[draft.order[_step(peak, len(draft.order))]].name
     largest = ", ".join(f"'{name}'" for name in _at(blocks, peak)[:3])
     return FitError(
         f"the arena does not fit: {placement.missing:,} bytes are missing, {offered}",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.plan.firings import Firings, Ints
 from aot.plan.lives import Lives
 from aot.plan.model import ANY_POOL, STATE_ALIGN, Stage
+from aot.plan.steps import Ints, Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ class AllowedOverlaps:
     over: Ints
 
 
-def make_blocks(firings: Firings, lives: Lives, rings: Ints) -> tuple[Block, ...]:
+def make_blocks(steps: Steps, lives: Lives, rings: Ints) -> tuple[Block, ...]:
     """First the tensors in their order, then state and scratch of the stages."""
-    tensors = (_ring(firings, lives, n, held) for n, held in enumerate(rings.tolist()))
-    return (*tensors, *_states(firings, lives))
+    tensors = (_ring(steps, lives, n, held) for n, held in enumerate(rings.tolist()))
+    return (*tensors, *_states(steps, lives))
 
 
-def _ring(firings: Firings, lives: Lives, number: int, held: int) -> Block:
-    tensor, used = firings.request.tensors[number], firings.bytes_used[number]
-    rows = slice(firings.row_starts[number], firings.row_starts[number + 1])
+def _ring(steps: Steps, lives: Lives, number: int, held: int) -> Block:
+    tensor, used = steps.request.tensors[number], steps.bytes_used[number]
+    rows = slice(steps.row_starts[number], steps.row_starts[number + 1])
     born, dies = lives.born[rows], lives.dies[rows]
     there = np.flatnonzero(born <= dies)
     if tensor.keeps_padding:
@@ -63,9 +63,9 @@ def _ring(firings: Firings, lives: Lives, number: int, held: int) -> Block:
     return Block(tensor.name, held, tensor.row_bytes, tensor.align, slots, first, last, used, tensor.pools)
 
 
-def _states(firings: Firings, lives: Lives) -> Iterator[Block]:
-    for stage, start in zip(firings.request.stages, firings.starts, strict=False):
-        times = lives.times[start : start + len(stage.firings)]
+def _states(steps: Steps, lives: Lives) -> Iterator[Block]:
+    for stage, start in zip(steps.request.stages, steps.starts, strict=False):
+        times = lives.times[start : start + len(stage.steps)]
         if stage.state_bytes and len(times):
             yield _single("state", stage, stage.state_bytes, times[:1], times[-1:])
         if stage.scratch_bytes and len(times):
@@ -77,17 +77,15 @@ def _single(kind: str, stage: Stage, size: int, first: Ints, last: Ints) -> Bloc
     return Block(f"{stage.name}.{kind}", 1, size, STATE_ALIGN, slot, first, last, uses, stage.pools)
 
 
-def find_in_place_overlaps(firings: Firings, lives: Lives, rings: Ints) -> AllowedOverlaps:
-    """Finds rows that die in the very firing that writes a row which may lie on them."""
-    met = firings.meetings
+def find_in_place_overlaps(steps: Steps, lives: Lives, rings: Ints) -> AllowedOverlaps:
+    """Finds rows that die in the very step that writes a row which may lie on them."""
+    met = steps.meetings
     meets = lives.dies[met.under] == lives.born[met.over]
-    return AllowedOverlaps(
-        *_slots(firings, rings, met.under[meets]), *_slots(firings, rings, met.over[meets])
-    )
+    return AllowedOverlaps(*_slots(steps, rings, met.under[meets]), *_slots(steps, rings, met.over[meets]))
 
 
-def _slots(firings: Firings, rings: Ints, rows: Ints) -> tuple[Ints, Ints]:
+def _slots(steps: Steps, rings: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Of each row its block, and the slot there."""
-    starts = np.asarray(firings.row_starts)
+    starts = np.asarray(steps.row_starts)
     blocks = np.searchsorted(starts, rows, side="right") - 1
     return blocks, (rows - starts[blocks]) % rings[blocks]

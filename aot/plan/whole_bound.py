@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aot.ir.graph import Graph
-from aot.plan.model import Firing, Kind, PlanRequest, PlanTensor, Rows, Stage
+from aot.plan.model import Kind, PlanRequest, PlanTensor, Rows, Stage, Step
 from aot.plan.wholes import whole_peak_at_least
 
 _VIEW = "reshape"  # its output is its input's memory
@@ -40,8 +40,8 @@ def _whole_request(graph: Graph) -> PlanRequest:
         if node.op.name == _VIEW:
             roots[node.outputs[0]] = reads[0]
             continue
-        firing = Firing((_ONCE,) * len(reads), (_ONCE,) * len(node.outputs))
-        stages.append(Stage(node.name, reads, node.outputs, (firing,)))
+        step = Step((_ONCE,) * len(reads), (_ONCE,) * len(node.outputs))
+        stages.append(Stage(node.name, reads, node.outputs, (step,)))
     outputs = {roots.get(v, v) for v in graph.outputs}
     states = {state.name for state in graph.states}
     made = [v for stage in stages for v in stage.writes]

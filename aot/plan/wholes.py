@@ -1,6 +1,6 @@
 """Orders of whole stages: the exact optimum for small graphs, a beam above.
 
-Every stage runs once, all its firings at once, and a tensor lives whole from its first writer to
+Every stage runs once, all its steps at once, and a tensor lives whole from its first writer to
 its last user. What is live then depends only on the set of stages that have run, so the lowest
 peak is a shortest path over such sets on which only the worst step counts.
 """

@@ -271,7 +271,7 @@ def _written(together: int) -> tuple[Expr, ...]:
 
 def _meet(one: Buffer, other: Buffer) -> bool:
     apart = one.offset + one.bytes <= other.offset or other.offset + other.bytes <= one.offset
-    before = one.last_firing < other.first_firing or other.last_firing < one.first_firing
+    before = one.last_step < other.first_step or other.last_step < one.first_step
     return one.pool == other.pool and not apart and not before
 
 

@@ -10,7 +10,7 @@ from aot.errors import FitError, ModelError
 from aot.ir.graph import Graph
 from aot.passes.pipeline import Step
 from aot.plan.check import check_plan
-from aot.plan.groups import Grouped, group_firings, one_by_one
+from aot.plan.groups import Grouped, group_steps, one_by_one
 from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
 from aot.plan.planner import find_plan_below, make_plan, plan_like
 from aot.target import Optimize, Target
@@ -111,7 +111,7 @@ class Variant:
 
     def least(self) -> PlannedVariant:
         """The variant in as little memory as the planner finds. Raises FitError."""
-        grouped = group_firings(self.request)
+        grouped = group_steps(self.request)
         try:
             return PlannedVariant(self, grouped, make_plan(grouped.request, self.options.exact))
         except FitError as error:
@@ -119,13 +119,13 @@ class Variant:
 
     def below(self, limit: int) -> PlannedVariant | None:
         """The variant in as little memory, or None if it needs `limit` bytes or more."""
-        grouped = group_firings(self.request)
+        grouped = group_steps(self.request)
         plan = find_plan_below(grouped.request, limit, self.options.exact)
         return None if plan is None else PlannedVariant(self, grouped, plan)
 
     def like(self, other: PlannedVariant, limit: int, exact: bool = False) -> PlannedVariant | None:
         """The variant planned in the order of another, or None if that needs more than `limit` bytes."""
-        grouped = group_firings(self.request)
+        grouped = group_steps(self.request)
         plan = plan_like(grouped.request, other.grouped.request, other.plan, limit, exact)
         return None if plan is None else PlannedVariant(self, grouped, plan)
 

@@ -152,7 +152,7 @@ def _upgraded(planned: PlannedVariant, limit: int) -> PlannedVariant:
 
 def _too_large(least: PlannedVariant, budget: int) -> FitError:
     plan, lowered, graph = least.plan, least.variant.lowered, least.variant.graph
-    stage = lowered.stages[plan.order[plan.peak_firing]]
+    stage = lowered.stages[plan.order[plan.peak_step]]
     origin = stage.node.origin if stage.node is not None else ""
     live = ", ".join(f"{name} {plan.buffers[name].bytes:,}" for name in plan.peak_buffers[:_SHOWN])
     is_users = least.variant.options.ram_bytes == budget

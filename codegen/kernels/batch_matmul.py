@@ -45,7 +45,7 @@ class _Operand:
     zero_point: int
     access: RowAccess | None = None
     data: Array | None = None
-    per_row: int = 0  # elements of a matrix, where each firing has its own
+    per_row: int = 0  # elements of a matrix, where each step has its own
 
 
 def _op(site: Site) -> BatchMatmul:

@@ -45,21 +45,21 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Rows one after the other, each for some firings, and again from the first on."""
+    """Rows one after the other, each for some steps, and again from the first on."""
 
     each: int
     rows: int
 
-    def of(self, firing: int) -> int:
-        return firing // self.each % self.rows
+    def of(self, step: int) -> int:
+        return step // self.each % self.rows
 
 
 def turns_of(numbers: Sequence[int]) -> Turns | None:
-    """Of the row for each firing; None where they follow no such rule."""
+    """Of the row for each step; None where they follow no such rule."""
     if numbers[0]:
         return None
     found = Turns(next((at for at, row in enumerate(numbers) if row), 1), max(numbers) + 1)
-    return found if all(found.of(firing) == row for firing, row in enumerate(numbers)) else None
+    return found if all(found.of(step) == row for step, row in enumerate(numbers)) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class RowAccess:
 
 @dataclass(frozen=True)
 class Accumulation:
-    """A result that grows row by row: sums of 32 bits in the arena, one firing for each row of the input."""
+    """A result that grows row by row: sums of 32 bits in the arena, one step for each row of the input."""
 
     start: Proc  # before the first row: sums to where they begin
     finish: Proc  # after the last: sums to results
@@ -123,7 +123,7 @@ class Kernel:
     summary: str  # one line of C comment, true for every layer that shares the function
     access: tuple[RowAccess, ...]  # one per activation input
     constants: Mapping[str, Array] = field(default_factory=dict)
-    # Constants with that many elements per firing, where each firing has its own part.
+    # Constants with that many elements per step, where each step has its own part.
     row_tables: Mapping[str, int] = field(default_factory=dict)
     row_turns: Mapping[str, Turns] = field(default_factory=dict)  # which part of those, where they recur
     space: Space | None = None  # None: there is nothing to choose

@@ -65,7 +65,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         "right": columns.second * x.x_step,
         "across": columns.share,
     }
-    # The share of the row below has a place of its own for each firing.
+    # The share of the row below has a place of its own for each step.
     stored = {name: Buffer(name, _dtype(array), array.size, Role.CONSTANT) for name, array in tables.items()}
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, 2)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)

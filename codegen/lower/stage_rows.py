@@ -1,11 +1,11 @@
-"""Lowered stages as the planner sees them: which rows each firing reads and writes."""
+"""Lowered stages as the planner sees them: which rows each step reads and writes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from aot.plan.model import NO_ROWS, Firing, PlanTensor, Rows, Stage
+from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
 from codegen.formats import RowFormat, has_margins
 from codegen.kernels.kernel import Accumulation
 from codegen.loops.ir import Role
@@ -44,7 +44,7 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
     out, each = stage.result, stage.kernel.rows_per_step
     names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
     if stage.kernel.whole:
-        every = Firing(tuple(Rows(0, tensors[n].rows) for n in names), (out.rows_of(0, out.rows),))
+        every = Step(tuple(Rows(0, tensors[n].rows) for n in names), (out.rows_of(0, out.rows),))
         return Stage(
             stage.name,
             names,
@@ -53,19 +53,19 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
             scratch_bytes=stage.kernel.scratch_bytes,
             in_place=_in_place(stage, names),
         )
-    firings, sources = [], [_sources(stage, tensors[name]) for name in names]
+    steps, sources = [], [_sources(stage, tensors[name]) for name in names]
     for step in range(stage.steps):
         reads = tuple(_merged(source, step) for source in sources)
         first = 0 if step == 0 else out.format.top + step * each
-        firings.append(Firing(reads, (out.rows_of(first, out.format.top + (step + 1) * each),)))
+        steps.append(Step(reads, (out.rows_of(first, out.format.top + (step + 1) * each),)))
     if out.format.bottom:
         last = out.format.top + out.image_rows
-        firings.append(Firing((NO_ROWS,) * len(names), (out.rows_of(last, last + out.format.bottom),)))
+        steps.append(Step((NO_ROWS,) * len(names), (out.rows_of(last, last + out.format.bottom),)))
     return Stage(
         stage.name,
         names,
         (stage.writes,),
-        tuple(firings),
+        tuple(steps),
         scratch_bytes=stage.kernel.scratch_bytes,
         in_place=_in_place(stage, names),
     )
@@ -82,16 +82,16 @@ def _in_place(stage: LoweredStage, names: Sequence[str]) -> tuple[tuple[int, int
 def _accumulating_stage(
     stage: LoweredStage, accumulation: Accumulation, tensors: Mapping[str, Tensor]
 ) -> Stage:
-    """A firing for each row of the input; the last one writes the result."""
+    """A step for each row of the input; the last one writes the result."""
     (reading,), out = stage.reads, stage.result
     tensor = tensors[reading.tensor]
-    firings = [Firing((_row_added(reading, row, tensor),), (NO_ROWS,)) for row in range(accumulation.rows)]
-    firings[-1] = Firing(firings[-1].reads, (out.rows_of(0, out.rows),))
+    steps = [Step((_row_added(reading, row, tensor),), (NO_ROWS,)) for row in range(accumulation.rows)]
+    steps[-1] = Step(steps[-1].reads, (out.rows_of(0, out.rows),))
     return Stage(
         stage.name,
         (reading.tensor,),
         (stage.writes,),
-        tuple(firings),
+        tuple(steps),
         state_bytes=accumulation.bytes,
         scratch_bytes=stage.kernel.scratch_bytes,
     )
@@ -115,7 +115,7 @@ class _Source:
     end: int
 
     def rows(self, row: int) -> Rows:
-        """That a firing reads."""
+        """That a step reads."""
         view, fmt = self.reading.view, self.tensor.format
         numbers = self.reading.access.rows_inside(row, self.begin, self.end)
         if not numbers:
@@ -132,7 +132,7 @@ def _sources(stage: LoweredStage, tensor: Tensor) -> list[_Source]:
 
 
 def _merged(sources: Sequence[_Source], row: int) -> Rows:
-    """The rows of a tensor that a firing reads, through whichever of its inputs."""
+    """The rows of a tensor that a step reads, through whichever of its inputs."""
     ranges = [rows for rows in (source.rows(row) for source in sources) if rows]
     if len(ranges) < 2:
         return ranges[0] if ranges else NO_ROWS

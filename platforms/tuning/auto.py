@@ -40,7 +40,7 @@ def auto_task(proc: Proc, seed: int = 0) -> AutoTask:
     kernel = scheduled(NOT_TUNED)
     assert kernel.space is not None, f"{proc.name} is no plain nest"
     stage = LoweredStage(proc.name, None, proc.name, kernel, (), _result(proc), scheduled)
-    task = Task(kernel.space.task, proc.name, kernel.space, stage, layers=1, firings=1, work=0.0)
+    task = Task(kernel.space.task, proc.name, kernel.space, stage, layers=1, steps=1, work=0.0)
     return AutoTask(task, _experiment(proc, memory))
 
 
@@ -82,8 +82,8 @@ def _experiment(proc: Proc, memory: dict[str, list[Array]]) -> Experiment:
             if p.role is Role.ROWS
         ),
         expected=made[out.name][0].tobytes(),
-        firings=1,
-        first_firing=0,
+        steps=1,
+        first_step=0,
         c_type=out.dtype.c_name,
         row_elements=out.elements,
         fill=bytes(out.elements * out.dtype.bytes),

@@ -181,7 +181,7 @@ class _Candidate:
     constants: Mapping[str, str]  # parameter -> C name
 
     def body(self, calls: Sequence[SharedKernel]) -> list[Stmt]:
-        steps = unsigned(self.experiment.firings)
+        steps = unsigned(self.experiment.steps)
         if self.kernel.accumulation is None:
             (kernel,) = calls
             y = Binary("+", self._result, times(ROW, self.experiment.row_elements))
@@ -191,7 +191,7 @@ class _Candidate:
         step = (
             If(Binary("==", ROW, Number(0)), self._call(start)),
             *self._call(add),
-            If(Binary("==", ROW, unsigned(self.experiment.firings - 1)), self._call(finish)),
+            If(Binary("==", ROW, unsigned(self.experiment.steps - 1)), self._call(finish)),
         )
         place = pointer_to(sums, plus(_ARENA, self.places.state))
         return [
@@ -226,7 +226,7 @@ class _Candidate:
         array, per_row = Name(self.constants[param]), self.kernel.row_tables.get(param)
         if per_row is None:
             return array
-        return Binary("+", array, times(plus(ROW, self.experiment.first_firing), per_row))
+        return Binary("+", array, times(plus(ROW, self.experiment.first_step), per_row))
 
     def _row(self, param: Buffer, number: int) -> Expr:
         index = [p.name for p in self.kernel.proc.params if p.role is Role.ROWS].index(param.name)

@@ -55,14 +55,14 @@ class Progress:
     @property
     def cost_in_model(self) -> float:
         """The cost of the best point over one run of the model; estimated until it is measured."""
-        return self.task.work if self.best_cost is None else self._per_firing(self.best_cost)
+        return self.task.work if self.best_cost is None else self._of_all_steps(self.best_cost)
 
     @property
     def default_in_model(self) -> float:
-        return self.task.work if self.default_cost is None else self._per_firing(self.default_cost)
+        return self.task.work if self.default_cost is None else self._of_all_steps(self.default_cost)
 
-    def _per_firing(self, cost: int) -> float:
-        return cost * self.task.firings / self.experiment().firings
+    def _of_all_steps(self, cost: int) -> float:
+        return cost * self.task.steps / self.experiment().steps
 
     def take(self, record: TuningRecord) -> None:
         """Counts one more trial, of this run or an earlier one."""

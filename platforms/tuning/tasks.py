@@ -30,12 +30,12 @@ class Operand:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a trial computes: `firings` calls of the kernel on real rows, and the bytes of the result."""
+    """What a trial computes: `steps` calls of the kernel on real rows, and the bytes of the result."""
 
     operands: tuple[Operand, ...]  # one per activation, in the kernel's order
     expected: bytes
-    firings: int
-    first_firing: int  # row of the image, for tables with a part for each row
+    steps: int
+    first_step: int  # row of the image, for tables with a part for each row
     c_type: str
     row_elements: int  # of the result
     fill: bytes  # what one row of the result holds before
@@ -50,7 +50,7 @@ class Task:
     space: Space
     stage: LoweredStage  # the first that has it
     layers: int
-    firings: int  # in one run of the model, over all its layers
+    steps: int  # in one run of the model, over all its layers
     work: float  # estimated instructions in one run of the model
 
     def kernel(self, point: Point) -> Kernel:
@@ -78,14 +78,14 @@ def _task(stages: Sequence[LoweredStage], graph: Graph) -> Task:
         space=first.kernel.space,
         stage=first,
         layers=len(stages),
-        firings=sum(firings_of(stage) for stage in stages),
+        steps=sum(steps_of(stage) for stage in stages),
         work=sum(_work(stage, graph) for stage in stages),
     )
 
 
-def firings_of(stage: LoweredStage) -> int:
+def steps_of(stage: LoweredStage) -> int:
     accumulation = stage.kernel.accumulation
-    return accumulation.rows if accumulation is not None else stage.result.image_rows
+    return accumulation.rows if accumulation is not None else stage.steps
 
 
 def _work(stage: LoweredStage, graph: Graph) -> float:
@@ -102,26 +102,26 @@ def experiment_of(task: Task, planned: CompiledPlan, inputs: Mapping[str, Array]
     stage, out = task.stage, task.stage.result
     whole = pack_rows(values[out.value], out.format, out.image_rows)
     all_rows = stage.kernel.accumulation is not None
-    firings = firings_of(stage) if all_rows else min(_ROWS, out.image_rows)
-    first = 0 if all_rows else (out.image_rows - firings) // 2
+    steps = steps_of(stage) if all_rows else min(_ROWS, out.image_rows)
+    first = 0 if all_rows else (out.image_rows - steps) // 2
     row = out.format.row_bytes
-    made = whole if all_rows else whole[first * row : (first + firings) * row]
+    made = whole if all_rows else whole[first * row : (first + steps) * row]
     return Experiment(
         operands=tuple(
-            _operand(reading, values[value], lowered, first, firings)
+            _operand(reading, values[value], lowered, first, steps)
             for reading, value in zip(stage.reads, stage.values, strict=True)
         ),
         expected=made,
-        firings=firings,
-        first_firing=first,
+        steps=steps,
+        first_step=first,
         c_type=storage_dtype(out.type, out.format).c_name,
         row_elements=out.format.row_elements,
         fill=_fill(out.format),
     )
 
 
-def _operand(reading: Reading, value: Array, lowered: Lowered, first: int, firings: int) -> Operand:
-    """Packs the rows from the first that the first firing reads to the last that the last firing reads."""
+def _operand(reading: Reading, value: Array, lowered: Lowered, first: int, steps: int) -> Operand:
+    """Packs the rows from the first that the first step reads to the last that the last step reads."""
     tensor, access = lowered.tensors[reading.tensor], reading.access
     fmt = reading.view or tensor.format
     rows = value.size // (fmt.width * fmt.channels)
@@ -130,7 +130,7 @@ def _operand(reading: Reading, value: Array, lowered: Lowered, first: int, firin
     fill = _fill(replace(fmt, fill=reading.fill))
     packed = fill * above + pack_rows(value, fmt, rows) + fill * below
     begin = first * access.stride + access.first + above
-    end = begin + (firings - 1) * access.stride + (access.count - 1) * access.step + 1
+    end = begin + (steps - 1) * access.stride + (access.count - 1) * access.step + 1
     data = packed[begin * fmt.row_bytes : end * fmt.row_bytes]
     return Operand(data, storage_dtype(tensor.type, fmt).c_name, fmt.row_elements)
 

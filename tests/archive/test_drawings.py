@@ -78,7 +78,7 @@ def test_columns_are_as_wide_as_megabytes_need() -> None:
     assert total.endswith("|  12,345,678              arena")
 
 
-def test_many_firings_share_a_column_which_shows_the_most_of_them() -> None:
+def test_many_steps_share_a_column_which_shows_the_most_of_them() -> None:
     lines = draw_memory(MEMORY, columns=4).splitlines()
     assert lines[2].startswith("image        |█▄▂ |")
     assert lines[4].startswith("pool/Max     | ▃▆█|")
@@ -87,7 +87,7 @@ def test_many_firings_share_a_column_which_shows_the_most_of_them() -> None:
 def test_the_peak_is_marked_under_its_column(compiled: CompiledModel) -> None:
     memory = facts_of(compiled).memory
     *_, total, peak = draw_memory(memory, columns=len(memory.order)).splitlines()
-    assert peak.index("▲") - total.index("|") - 1 == memory.peak_firing
+    assert peak.index("▲") - total.index("|") - 1 == memory.peak_step
     assert f"peak: {memory.peak_bytes:,} bytes" in peak
 
 

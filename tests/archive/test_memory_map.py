@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aot.plan.check import check_plan
-from aot.plan.model import NO_ROWS, Buffer, Firing, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage
+from aot.plan.model import NO_ROWS, Buffer, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage, Step
 from artifact.facts import facts_of
 from artifact.memory_map import BufferLife, MemoryMap, Span, map_memory
 from codegen.model import CompiledModel
@@ -24,19 +24,19 @@ REQUEST = PlanRequest(
         PlanTensor("out", 1, 4, Kind.OUTPUT),
     ),
     stages=(
-        Stage("copy", ("in",), ("ring",), tuple(Firing(row(n), row(n)) for n in range(4))),
+        Stage("copy", ("in",), ("ring",), tuple(Step(row(n), row(n)) for n in range(4))),
         Stage(
             "pair",
             ("ring",),
             ("pairs",),
-            tuple(Firing((Rows(n, n + 2),), row(n)) for n in range(3)),
+            tuple(Step((Rows(n, n + 2),), row(n)) for n in range(3)),
             state_bytes=4,
         ),
         Stage(
             "sum",
             ("pairs",),
             ("out",),
-            (*(Firing(row(n), (NO_ROWS,)) for n in range(2)), Firing(row(2), row(0))),
+            (*(Step(row(n), (NO_ROWS,)) for n in range(2)), Step(row(2), row(0))),
             state_bytes=4,
         ),
     ),
@@ -54,7 +54,7 @@ PLAN = Plan(
     pool_bytes={"arena": 64},
     bound_bytes=48,
     is_least=True,
-    peak_firing=2,
+    peak_step=2,
 )
 
 
@@ -75,7 +75,7 @@ def test_rows_live_from_their_first_to_their_last_use(memory: MemoryMap) -> None
     assert lives(memory.by_name["out"]) == [(0, 9, 9)]
 
 
-def test_state_lives_from_the_first_firing_of_its_stage_to_the_last(memory: MemoryMap) -> None:
+def test_state_lives_from_the_first_step_of_its_stage_to_the_last(memory: MemoryMap) -> None:
     assert lives(memory.by_name["pair.state"]) == [(0, 2, 8)]
     assert lives(memory.by_name["sum.state"]) == [(0, 3, 9)]
     assert [b.kind for b in memory.buffers] == ["input", "inner", "inner", "output", "sums", "sums"]
@@ -94,7 +94,7 @@ def test_a_tensor_that_is_held_whole_is_no_ring(memory: MemoryMap) -> None:
 
 
 def test_live_bytes_are_those_of_the_rows_that_are_needed(memory: MemoryMap) -> None:
-    # in + ring + pairs + states + out, by firing
+    # in + ring + pairs + states + out, by step
     assert memory.live_bytes == (
         32 + 8,
         24 + 16,
@@ -107,7 +107,7 @@ def test_live_bytes_are_those_of_the_rows_that_are_needed(memory: MemoryMap) -> 
         16 + 8 + 4 + 4,
         8 + 4 + 4,
     )
-    assert (memory.peak_firing, memory.peak_bytes) == (2, 44)
+    assert (memory.peak_step, memory.peak_bytes) == (2, 44)
 
 
 def test_what_is_there_at_the_peak_is_named_largest_first(memory: MemoryMap) -> None:
@@ -122,7 +122,7 @@ def test_a_row_written_in_place_counts_once() -> None:
                 "negate",
                 ("in",),
                 ("out",),
-                tuple(Firing(row(n), row(n)) for n in range(2)),
+                tuple(Step(row(n), row(n)) for n in range(2)),
                 in_place=((0, 0),),
             ),
         ),
@@ -136,7 +136,7 @@ def test_a_row_written_in_place_counts_once() -> None:
 def test_rows_that_nobody_reads_take_no_place() -> None:
     request = PlanRequest(
         tensors=(PlanTensor("in", 3, 8, Kind.INPUT), PlanTensor("out", 1, 8, Kind.OUTPUT)),
-        stages=(Stage("crop", ("in",), ("out",), (Firing(row(1), row(0)),)),),
+        stages=(Stage("crop", ("in",), ("out",), (Step(row(1), row(0)),)),),
     )
     buffers = {"in": Buffer("in", "arena", 0, 3, 8, 0, 0), "out": Buffer("out", "arena", 0, 1, 8, 0, 0)}
     memory = map_memory(request, Plan((0,), buffers, {"arena": 24}, 24, 0), 32)

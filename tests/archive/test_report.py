@@ -24,9 +24,9 @@ def report(compiled: CompiledModel) -> Report:
 
 def test_there_is_a_row_for_each_layer(report: Report, compiled: CompiledModel) -> None:
     assert tuple(row.layer for row in report.layers) == compiled.layers
-    assert sum(row.firings for row in report.layers) == len(compiled.plan.order)
+    assert sum(row.steps for row in report.layers) == len(compiled.plan.order)
     assert all(row.output.name == row.layer.output for row in report.layers)
-    assert all(row.first_firing <= row.last_firing for row in report.layers)
+    assert all(row.first_step <= row.last_step for row in report.layers)
 
 
 def test_the_peak_is_in_one_layer_and_names_it(report: Report) -> None:

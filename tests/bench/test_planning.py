@@ -11,8 +11,8 @@ import pytest
 
 from aot.plan import order as order_search
 from aot.plan import planner
-from aot.plan.firings import Firings
-from aot.plan.order import SEARCH_FIRINGS, Draft, draft
+from aot.plan.order import SEARCH_STEPS, Draft, draft
+from aot.plan.steps import Steps
 from aot.target import Optimize
 from benchmarks.planning import plan_model
 from codegen.fit.variant_search import TRIED_ROWS
@@ -44,9 +44,9 @@ def test_a_compile_orders_a_bounded_number_of_rows(
     """Seconds are a machine's; what is tried is ours. The least memory is where most is tried."""
     ordered: list[int] = []
 
-    def counted(firings: Firings, order: Sequence[int]) -> Draft:
+    def counted(steps: Steps, order: Sequence[int]) -> Draft:
         ordered.append(len(order))
-        return draft(firings, order)
+        return draft(steps, order)
 
     monkeypatch.setattr(order_search, "draft", counted)
     monkeypatch.setattr(planner, "draft", counted)
@@ -54,7 +54,7 @@ def test_a_compile_orders_a_bounded_number_of_rows(
     rows = len(model.plan.order)
     searches = 3  # with margins, without, and as for speed
     assert watch.plans <= searches + TRIED_ROWS // rows
-    assert sum(ordered) <= searches * (3 * SEARCH_FIRINGS + 3 * rows) + TRIED_ROWS
+    assert sum(ordered) <= searches * (3 * SEARCH_STEPS + 3 * rows) + TRIED_ROWS
 
 
 @pytest.mark.slow

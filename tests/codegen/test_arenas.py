@@ -104,7 +104,7 @@ def test_what_is_used_most_for_its_size_lies_in_the_fast_memory(residual: Graph)
     assert 0 < model.plan.pool_bytes["DTCM"] <= 200 < sum(model.plan.pool_bytes.values())
     used = {"DTCM": 0, "SRAM": 0}
     for stage in model.request.stages:
-        for name, rows in zip(stage.reads, zip(*(f.reads for f in stage.firings), strict=True), strict=True):
+        for name, rows in zip(stage.reads, zip(*(f.reads for f in stage.steps), strict=True), strict=True):
             buffer = model.plan.buffers[name]
             used[buffer.pool] += max(stage.work, sum(map(len, rows)) * buffer.row_bytes)
     size = model.plan.pool_bytes

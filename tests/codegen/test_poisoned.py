@@ -70,7 +70,7 @@ def test_garbage_in_free_memory_changes_nothing(
 
 
 @pytest.mark.cc
-def test_garbage_one_firing_too_early_is_noticed(
+def test_garbage_one_step_too_early_is_noticed(
     tiny: Path, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("gcc")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from aot.plan.model import NO_ROWS, Firing, Kind, PlanRequest, PlanTensor, Pool, Rows, Stage
+from aot.plan.model import NO_ROWS, Kind, PlanRequest, PlanTensor, Pool, Rows, Stage, Step
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class Net:
         image = self.tensor(Image(name, sum(s.height for s in sources), sources[0].row_bytes), kind)
         base = 0
         for number, source in enumerate(sources):
-            firings = [
-                Firing((Rows(source.pad + y, source.pad + y + 1),), (Rows(base + y, base + y + 1),))
+            steps = [
+                Step((Rows(source.pad + y, source.pad + y + 1),), (Rows(base + y, base + y + 1),))
                 for y in range(source.height)
             ]
-            self.stages.append(Stage(f"{name}[{number}]", (source.name,), (name,), tuple(firings)))
+            self.stages.append(Stage(f"{name}[{number}]", (source.name,), (name,), tuple(steps)))
             base += source.height
         return image
 
@@ -90,14 +90,14 @@ class Net:
         return image
 
     def pool(self, source: Image, name: str, row_bytes: int, state: int) -> Image:
-        """Reads a row per firing and writes at the last."""
+        """Reads a row per step and writes at the last."""
         image = self.tensor(Image(name, 1, row_bytes))
         last = source.height - 1
-        firings = [
-            Firing((Rows(y + source.pad, y + source.pad + 1),), (Rows(0, 1) if y == last else NO_ROWS,))
+        steps = [
+            Step((Rows(y + source.pad, y + source.pad + 1),), (Rows(0, 1) if y == last else NO_ROWS,))
             for y in range(source.height)
         ]
-        self.stages.append(Stage(name, (source.name,), (name,), tuple(firings), state_bytes=state))
+        self.stages.append(Stage(name, (source.name,), (name,), tuple(steps), state_bytes=state))
         return image
 
     def split(self, source: Image, names: tuple[str, str], row_bytes: tuple[int, int]) -> list[Image]:
@@ -105,28 +105,28 @@ class Net:
         images = [
             self.tensor(Image(n, source.height, size)) for n, size in zip(names, row_bytes, strict=True)
         ]
-        firings = [
-            Firing((Rows(y + source.pad, y + source.pad + 1),), (Rows(y, y + 1),) * 2)
+        steps = [
+            Step((Rows(y + source.pad, y + source.pad + 1),), (Rows(y, y + 1),) * 2)
             for y in range(source.height)
         ]
-        self.stages.append(Stage("+".join(names), (source.name,), names, tuple(firings)))
+        self.stages.append(Stage("+".join(names), (source.name,), names, tuple(steps)))
         return images
 
     def in_pairs(self, source: Image, name: str, row_bytes: int) -> Image:
         """A window of three rows that makes two rows at a time of four; the last may be single."""
         image = self.tensor(Image(name, source.rows - 2, row_bytes))
-        firings = []
+        steps = []
         for y in range(0, image.height, 2):
             count = min(2, image.height - y)
-            firings.append(Firing((Rows(y, y + count + 2),), (Rows(y, y + count),)))
-        self.stages.append(Stage(name, (source.name,), (name,), tuple(firings)))
+            steps.append(Step((Rows(y, y + count + 2),), (Rows(y, y + count),)))
+        self.stages.append(Stage(name, (source.name,), (name,), tuple(steps)))
         return image
 
     def dense(self, source: Image, name: str, row_bytes: int, kind: Kind = Kind.INNER) -> Image:
-        """One firing that reads everything."""
+        """One step that reads everything."""
         image = self.tensor(Image(name, 1, row_bytes), kind)
-        firing = Firing((Rows(0, source.rows),), (Rows(0, 1),))
-        self.stages.append(Stage(name, (source.name,), (name,), (firing,)))
+        step = Step((Rows(0, source.rows),), (Rows(0, 1),))
+        self.stages.append(Stage(name, (source.name,), (name,), (step,)))
         return image
 
     def scaled(self, source: Image, scale: Image, name: str, pad: int = 0) -> Image:
@@ -142,8 +142,8 @@ class Net:
         state = self.tensor(Image(f"{name}_before", source.height, source.row_bytes), Kind.STATE)
         image = self.pointwise([source, state], name)
         rows = [Rows(y, y + 1) for y in range(source.height)]
-        firings = [Firing((Rows(y.first + source.pad, y.stop + source.pad),), (y,)) for y in rows]
-        self.stages.append(Stage(f"{name}_keep", (source.name,), (state.name,), tuple(firings)))
+        steps = [Step((Rows(y.first + source.pad, y.stop + source.pad),), (y,)) for y in rows]
+        self.stages.append(Stage(f"{name}_keep", (source.name,), (state.name,), tuple(steps)))
         return image
 
     def _rows(
@@ -154,11 +154,11 @@ class Net:
         in_place: tuple[tuple[int, int], ...] = (),
     ) -> None:
         nothing = tuple(NO_ROWS for _ in names)
-        firings = [Firing(nothing, (Rows(y, y + 1),)) for y in range(image.pad)]
+        steps = [Step(nothing, (Rows(y, y + 1),)) for y in range(image.pad)]
         shifted = range(image.pad, image.pad + image.height)
-        firings += [Firing(reads(y - image.pad), (Rows(y, y + 1),)) for y in shifted]
-        firings += [Firing(nothing, (Rows(y, y + 1),)) for y in range(image.pad + image.height, image.rows)]
-        stage = Stage(image.name, names, (image.name,), tuple(firings), in_place=in_place)
+        steps += [Step(reads(y - image.pad), (Rows(y, y + 1),)) for y in shifted]
+        steps += [Step(nothing, (Rows(y, y + 1),)) for y in range(image.pad + image.height, image.rows)]
+        stage = Stage(image.name, names, (image.name,), tuple(steps), in_place=in_place)
         self.stages.append(stage)
 
     def request(self, rows: bool = True, pools: tuple[Pool, ...] = (Pool("arena"),)) -> PlanRequest:

@@ -53,7 +53,7 @@ def test_a_row_overwritten_before_it_is_read_is_named_with_what_overwrote_it() -
 def test_a_ring_one_row_too_short_is_caught() -> None:
     request, plan = chain()
     with pytest.raises(
-        PlanError, match=r"row 0 of tensor 'y' read by stage 'z' \(firing 3\) was overwritten by row 2 of"
+        PlanError, match=r"row 0 of tensor 'y' read by stage 'z' \(step 3\) was overwritten by row 2 of"
     ):
         check_plan(request, moved(plan, "y", rows_held=2))
 
@@ -123,28 +123,28 @@ def test_the_part_of_another_stage_written_over_is_caught() -> None:
     request, plan = joining()
     *others, second, reader = request.stages
     shifted = tuple(
-        replace(f, writes=tuple(Rows(r.first - 1, r.stop - 1) for r in f.writes)) for f in second.firings
+        replace(f, writes=tuple(Rows(r.first - 1, r.stop - 1) for r in f.writes)) for f in second.steps
     )
-    stages = (*others, replace(second, firings=shifted), reader)
+    stages = (*others, replace(second, steps=shifted), reader)
     with pytest.raises(PlanError, match=r"row 1 of tensor 'z' .* by stage 'z\[0\]', not by stage 'z\[1\]'"):
         check_plan(replace(request, stages=stages), plan)
 
 
 def test_state_on_a_row_that_its_own_stage_reads_is_caught() -> None:
     request, plan = summing()
-    wrong = r"row 0 of tensor 'y' read by stage 'z' \(firing 1\) was overwritten by the state of stage 'z'"
+    wrong = r"row 0 of tensor 'y' read by stage 'z' \(step 1\) was overwritten by the state of stage 'z'"
     with pytest.raises(PlanError, match=wrong):
         check_plan(request, moved(plan, "z.state", offset=plan.buffers["y"].offset))
 
 
 def test_state_on_the_row_its_own_stage_writes_is_caught() -> None:
     request, plan = summing()
-    wrong = r"the state of stage 'z' used by stage 'z' \(firing 10\) was overwritten by row 0 of tensor 'z'"
+    wrong = r"the state of stage 'z' used by stage 'z' \(step 10\) was overwritten by row 0 of tensor 'z'"
     with pytest.raises(PlanError, match=wrong):
         check_plan(request, moved(plan, "z", offset=plan.buffers["z.state"].offset))
 
 
-def test_state_written_over_between_two_firings_is_caught() -> None:
+def test_state_written_over_between_two_steps_is_caught() -> None:
     request, plan = summing()
     wrong = r"the state of stage 'z' kept for stage 'z' .* was overwritten by row 0 of tensor 'v'"
     with pytest.raises(PlanError, match=wrong):
@@ -152,7 +152,7 @@ def test_state_written_over_between_two_firings_is_caught() -> None:
 
 
 def working() -> tuple[PlanRequest, Plan]:
-    """Two windows, each of which works in the same bytes while it fires."""
+    """Two windows, each of which works in the same bytes while it runs."""
     request, plan = chain()
     stages = tuple(replace(stage, scratch_bytes=16) for stage in request.stages)
     scratch = [Buffer(f"{name}.scratch", "arena", 88, 1, 16, 0, 5) for name in ("y", "z")]
@@ -166,21 +166,21 @@ def test_scratch_that_two_stages_use_by_turns_is_accepted() -> None:
 
 def test_scratch_on_a_row_that_its_own_stage_reads_is_caught() -> None:
     request, plan = working()
-    wrong = r"row 0 of tensor 'x' read by stage 'y' \(firing 0\) was overwritten by the scratch of stage 'y'"
+    wrong = r"row 0 of tensor 'x' read by stage 'y' \(step 0\) was overwritten by the scratch of stage 'y'"
     with pytest.raises(PlanError, match=wrong):
         check_plan(request, moved(plan, "y.scratch", offset=plan.buffers["x"].offset))
 
 
 def test_scratch_on_a_row_that_its_own_stage_writes_is_caught() -> None:
     request, plan = working()
-    wrong = r"the scratch of stage 'z' used by stage 'z' \(firing 3\) was overwritten by row 0 of tensor 'z'"
+    wrong = r"the scratch of stage 'z' used by stage 'z' \(step 3\) was overwritten by row 0 of tensor 'z'"
     with pytest.raises(PlanError, match=wrong):
         check_plan(request, moved(plan, "z.scratch", offset=plan.buffers["z"].offset))
 
 
 def test_scratch_on_a_row_that_is_read_later_is_caught() -> None:
     request, plan = working()
-    wrong = r"row 4 of tensor 'x' read by stage 'y' \(firing 2\) was overwritten by the scratch of stage 'y'"
+    wrong = r"row 4 of tensor 'x' read by stage 'y' \(step 2\) was overwritten by the scratch of stage 'y'"
     with pytest.raises(PlanError, match=wrong):
         check_plan(request, moved(plan, "y.scratch", offset=plan.buffers["x"].offset + 32))
 
@@ -213,9 +213,9 @@ def test_two_inputs_in_one_place_are_caught() -> None:
         check_plan(request, moved(plan, "b", offset=plan.buffers["a"].offset))
 
 
-def test_a_dropped_firing_is_caught() -> None:
+def test_a_dropped_step_is_caught() -> None:
     request, plan = chain()
-    with pytest.raises(PlanError, match="stage 'z' fires 1 times in the order, not 2"):
+    with pytest.raises(PlanError, match="stage 'z' runs 1 times in the order, not 2"):
         check_plan(request, replace(plan, order=plan.order[:-1]))
 
 
@@ -249,7 +249,7 @@ BREAKS: dict[str, tuple[Callable[[Buffer], Buffer], str]] = {
     "has rows of another size": (lambda b: replace(b, row_bytes=12), "rows of tensor 'y' have 8 bytes"),
     "has no rows": (lambda b: replace(b, rows_held=0), "of 4 rows is held as 0"),
     "has too many rows": (lambda b: replace(b, rows_held=5), "of 4 rows is held as 5"),
-    "says it lives shorter": (lambda b: replace(b, last_firing=b.last_firing - 1), "is touched at firing"),
+    "says it lives shorter": (lambda b: replace(b, last_step=b.last_step - 1), "is touched at step"),
 }
 
 
@@ -309,7 +309,7 @@ def test_two_buffers_in_one_place_are_caught_whenever_both_are_live_at_once(
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(requests(most_steps=5), st.data())
-def test_firings_swapped_against_a_wait_are_caught(request: PlanRequest, data: st.DataObject) -> None:
+def test_steps_swapped_against_a_wait_are_caught(request: PlanRequest, data: st.DataObject) -> None:
     """Neighbours of which the second reads what the first writes."""
     plan = make_plan(request)
     bound = list(needing_neighbours(request, plan))
@@ -321,12 +321,12 @@ def test_firings_swapped_against_a_wait_are_caught(request: PlanRequest, data: s
 
 
 def needing_neighbours(request: PlanRequest, plan: Plan) -> list[int]:
-    fired, firings = [0] * len(request.stages), []
+    taken, steps = [0] * len(request.stages), []
     for number in plan.order:
-        firings.append((request.stages[number], request.stages[number].firings[fired[number]]))
-        fired[number] += 1
+        steps.append((request.stages[number], request.stages[number].steps[taken[number]]))
+        taken[number] += 1
     found = []
-    for at, ((writer, first), (reader, second)) in enumerate(pairwise(firings)):
+    for at, ((writer, first), (reader, second)) in enumerate(pairwise(steps)):
         written = dict(zip(writer.writes, first.writes, strict=True))
         for name, rows in zip(reader.reads, second.reads, strict=True):
             there = written.get(name)

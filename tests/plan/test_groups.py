@@ -1,4 +1,4 @@
-"""Groups of firings: what is planned and checked for them holds for their firings one by one."""
+"""Groups of steps: what is planned and checked for them holds for their steps one by one."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from plan_requests import Net, dscnn
 from random_nets import requests
 
 from aot.plan.check import check_plan
-from aot.plan.groups import group_firings, one_by_one
+from aot.plan.groups import group_steps, one_by_one
 from aot.plan.model import Kind, PlanRequest, Rows
 from aot.plan.planner import make_plan
 
 
 @settings(max_examples=60)
 @given(requests(most_steps=5))
-def test_a_plan_of_groups_is_right_for_their_firings(request: PlanRequest) -> None:
-    firings = sum(len(stage.firings) for stage in request.stages)
-    grouped = group_firings(request, 0, firings // 3)
+def test_a_plan_of_groups_is_right_for_their_steps(request: PlanRequest) -> None:
+    steps = sum(len(stage.steps) for stage in request.stages)
+    grouped = group_steps(request, 0, steps // 3)
     plan = make_plan(grouped.request)
     check_plan(grouped.request, plan)
     check_plan(request, one_by_one(plan, grouped))
 
 
-def test_few_firings_are_left_alone() -> None:
+def test_few_steps_are_left_alone() -> None:
     request = dscnn()
-    grouped = group_firings(request)
+    grouped = group_steps(request)
     assert grouped.request is request
     plan = make_plan(request)
     assert one_by_one(plan, grouped) == plan
@@ -35,9 +35,9 @@ def test_few_firings_are_left_alone() -> None:
 def test_groups_are_the_smallest_that_are_few_enough() -> None:
     net = Net()
     net.window(net.window(net.input("x", 12, 4), "y", 4, 3), "z", 4, 3, kind=Kind.OUTPUT)
-    grouped = group_firings(net.request(), 17, 10)
+    grouped = group_steps(net.request(), 17, 10)
     assert grouped.sizes == ((2, 2, 2, 2, 2), (2, 2, 2, 2))
-    first, *_ = grouped.request.stages[0].firings
+    first, *_ = grouped.request.stages[0].steps
     assert (first.reads, first.writes) == ((Rows(0, 4),), (Rows(0, 2),))
 
 
@@ -45,5 +45,5 @@ def test_a_stage_that_does_not_write_row_after_row_is_not_grouped() -> None:
     net = Net()
     net.pointwise([net.input("x", 8, 4)], "y", kind=Kind.OUTPUT)
     (stage,) = net.request().stages
-    backwards = replace(net.request(), stages=(replace(stage, firings=stage.firings[::-1]),))
-    assert group_firings(backwards, 4, 4).sizes == ((1,) * 8,)
+    backwards = replace(net.request(), stages=(replace(stage, steps=stage.steps[::-1]),))
+    assert group_steps(backwards, 4, 4).sizes == ((1,) * 8,)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from plan_requests import Net
 
 from aot.plan.check import check_plan
-from aot.plan.model import Firing, Kind, PlanRequest, PlanTensor, Pool, Rows, Stage
+from aot.plan.model import Kind, PlanRequest, PlanTensor, Pool, Rows, Stage, Step
 from aot.plan.planner import make_plan
 
 THIN, ROW, SCRATCH = 8, 160, 1024
@@ -35,7 +35,7 @@ def test_tiles_of_two_rows_need_rings_of_four_rows_and_scratch_beside_them() -> 
 def test_an_odd_height_ends_with_a_step_of_one_row() -> None:
     request = two_rows_at_a_time(9)
     stage = next(stage for stage in request.stages if stage.name == "tiles")
-    assert stage.firings[-1].writes == (Rows(8, 9),)
+    assert stage.steps[-1].writes == (Rows(8, 9),)
     check_plan(request, make_plan(request))
 
 
@@ -48,9 +48,9 @@ def behind_a_device(pools: tuple[Pool, ...]) -> PlanRequest:
     before = net.window(net.input("image", 16, ROW), "before", ROW)
     net.tensors.append(PlanTensor("boxes", 1, 64, Kind.OUTPUT))
     net.tensors.append(PlanTensor("features", 4, ROW, Kind.INNER))
-    call = Firing((Rows(0, before.rows),), (Rows(0, 4), Rows(0, 1)))
+    call = Step((Rows(0, before.rows),), (Rows(0, 4), Rows(0, 1)))
     net.stages.append(Stage("device", ("before",), ("features", "boxes"), (call,), scratch_bytes=SCRATCH))
-    net.stages.append(Stage("after", ("features",), ("result",), (Firing((Rows(0, 4),), (Rows(0, 1),)),)))
+    net.stages.append(Stage("after", ("features",), ("result",), (Step((Rows(0, 4),), (Rows(0, 1),)),)))
     net.tensors.append(PlanTensor("result", 1, 40, Kind.OUTPUT))
     reached = {"before", "features", "boxes"}
     request = net.request(pools=pools)

@@ -66,5 +66,5 @@ def test_a_dying_input_is_overlapped() -> None:
 def test_the_peak_is_named_with_what_lives_there_largest_first() -> None:
     request = MODELS["dscnn"]()
     plan = make_plan(request)
-    assert request.stages[plan.order[plan.peak_firing]].name == "dw0"
+    assert request.stages[plan.order[plan.peak_step]].name == "dw0"
     assert plan.peak_buffers[:3] == ("conv", "pw0", "pw1")

@@ -14,9 +14,9 @@ from random_nets import requests
 from aot.plan import wholes
 from aot.plan.check import PlanError, check_plan
 from aot.plan.demand import OrderHints, order_by_demand
-from aot.plan.firings import number_firings
-from aot.plan.model import NO_ROWS, Firing, Kind, PlanRequest, PlanTensor, Rows, Stage
+from aot.plan.model import NO_ROWS, Kind, PlanRequest, PlanTensor, Rows, Stage, Step
 from aot.plan.planner import make_plan
+from aot.plan.steps import number_steps
 from aot.plan.wholes import BOUND_LOOKS, MOST_BOUND_LOOKS, order_whole_stages, whole_peak_at_least
 
 PLAIN = OrderHints()
@@ -24,8 +24,8 @@ PLAIN = OrderHints()
 
 def names_by_demand(net: Net, hints: OrderHints = PLAIN) -> list[str]:
     request = net.request()
-    order = order_by_demand(number_firings(request), hints)
-    assert sorted(order) == [n for n, stage in enumerate(request.stages) for _ in stage.firings]
+    order = order_by_demand(number_steps(request), hints)
+    assert sorted(order) == [n for n, stage in enumerate(request.stages) for _ in stage.steps]
     return [request.stages[number].name for number in order]
 
 
@@ -189,7 +189,7 @@ def test_a_graph_of_the_size_promised_is_exact() -> None:
 
 def test_a_row_that_nobody_writes_is_named() -> None:
     tensors = (PlanTensor("x", 2, 4, Kind.INNER), PlanTensor("y", 1, 4, Kind.OUTPUT))
-    stage = Stage("copy", ("x",), ("y",), (Firing((Rows(0, 2),), (Rows(0, 1),)),))
+    stage = Stage("copy", ("x",), ("y",), (Step((Rows(0, 2),), (Rows(0, 1),)),))
     with pytest.raises(
         PlanError, match="stage 'copy' reads row 0 of tensor 'x', which no stage before it writes"
     ):
@@ -202,8 +202,8 @@ def test_rows_that_two_stages_write_together_wait_for_both() -> None:
     x = net.input("x", 4, 8)
     y = net.tensor(Image("y", 4, 8))
     for half in ("left", "right"):
-        firings = tuple(Firing((Rows(n, n + 1),), (Rows(n, n + 1),)) for n in range(4))
-        net.stages.append(Stage(half, (x.name,), (y.name,), firings))
+        steps = tuple(Step((Rows(n, n + 1),), (Rows(n, n + 1),)) for n in range(4))
+        net.stages.append(Stage(half, (x.name,), (y.name,), steps))
     net.window(y, "z", 8, 3, kind=Kind.OUTPUT)
     request = net.request()
     plan = make_plan(request)
@@ -217,9 +217,9 @@ def test_rows_that_two_stages_write_together_wait_for_both() -> None:
 
 def test_padding_only_stages_and_stages_that_read_nothing_are_planned() -> None:
     tensors = (PlanTensor("zeros", 3, 4, Kind.INNER), PlanTensor("y", 1, 4, Kind.OUTPUT))
-    fill = Stage("fill", (), ("zeros",), tuple(Firing((), (Rows(n, n + 1),)) for n in range(3)))
+    fill = Stage("fill", (), ("zeros",), tuple(Step((), (Rows(n, n + 1),)) for n in range(3)))
     read = Stage(
-        "read", ("zeros",), ("y",), (Firing((NO_ROWS,), (NO_ROWS,)), Firing((Rows(0, 3),), (Rows(0, 1),)))
+        "read", ("zeros",), ("y",), (Step((NO_ROWS,), (NO_ROWS,)), Step((Rows(0, 3),), (Rows(0, 1),)))
     )
     request = PlanRequest(tensors, (fill, read))
     check_plan(request, make_plan(request))

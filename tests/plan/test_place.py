@@ -128,7 +128,7 @@ def test_elementwise_layers_work_in_place_where_they_may(rows: bool) -> None:
     assert plan.buffers["x"].offset == plan.buffers["y2"].offset == 0
 
 
-def test_without_leave_no_row_is_written_on_a_row_read_in_the_same_firing() -> None:
+def test_without_leave_no_row_is_written_on_a_row_read_in_the_same_step() -> None:
     request = line(16, 16, 16).request()
     plan = make_plan(request)
     check_plan(request, plan)
@@ -138,7 +138,7 @@ def test_without_leave_no_row_is_written_on_a_row_read_in_the_same_firing() -> N
 def test_the_checker_accepts_in_place_only_where_it_is_declared() -> None:
     plan = make_plan(line(16, 16, in_place=True).request())
     with pytest.raises(
-        PlanError, match=r"row 0 of tensor 'x' read by stage 'y1' .firing 0. was overwritten by row 0 of"
+        PlanError, match=r"row 0 of tensor 'x' read by stage 'y1' .step 0. was overwritten by row 0 of"
     ):
         check_plan(line(16, 16).request(), plan)
 

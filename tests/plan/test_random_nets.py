@@ -10,19 +10,19 @@ from random_nets import requests
 
 from aot.plan.check import check_plan
 from aot.plan.conflicts import forbidden_distances
-from aot.plan.firings import number_firings
 from aot.plan.model import PlanRequest
 from aot.plan.order import draft_given
 from aot.plan.place import BlockPacking, place_in_sequences
 from aot.plan.planner import find_plan_below, make_plan, plan_like
 from aot.plan.rings import find_in_place_overlaps, make_blocks
+from aot.plan.steps import number_steps
 
 
 def bytes_of_stages_in_turn(request: PlanRequest) -> int:
-    draft = draft_given(number_firings(request))
-    firings = number_firings(request)
-    blocks = make_blocks(firings, draft.lives, draft.rings)
-    allowed = find_in_place_overlaps(firings, draft.lives, draft.rings)
+    draft = draft_given(number_steps(request))
+    steps = number_steps(request)
+    blocks = make_blocks(steps, draft.lives, draft.rings)
+    allowed = find_in_place_overlaps(steps, draft.lives, draft.rings)
     packing = BlockPacking(blocks, forbidden_distances(blocks, allowed, draft.lives.after), request.pools)
     return sum(place_in_sequences(packing).ends)
 
@@ -44,7 +44,7 @@ def test_the_checker_accepts_plans_of_whole_tensors(request: PlanRequest) -> Non
     check_plan(request, plan)
     assert all(plan.buffers[tensor.name].rows_held == tensor.rows for tensor in request.tensors)
     stages = [stage for stage, after in zip(plan.order, (*plan.order[1:], -1), strict=True) if stage != after]
-    assert len(stages) == len(set(stages)), "each stage runs all its firings at once"
+    assert len(stages) == len(set(stages)), "each stage runs all its steps at once"
 
 
 @settings(max_examples=10)

@@ -12,11 +12,11 @@ from random_nets import requests
 
 from aot.plan.check import PlanError, check_plan
 from aot.plan.conflicts import forbidden_distances
-from aot.plan.firings import number_firings
 from aot.plan.model import Plan, PlanRequest
 from aot.plan.order import draft
 from aot.plan.planner import make_plan
 from aot.plan.rings import find_in_place_overlaps, make_blocks
+from aot.plan.steps import number_steps
 
 ALIGN = 4
 
@@ -31,12 +31,12 @@ def is_accepted(request: PlanRequest, plan: Plan) -> bool:
 
 def is_free(request: PlanRequest, plan: Plan, moved: str) -> bool:
     """Whether no distance from the moved buffer to another would put a live row on a live row."""
-    firings = number_firings(request)
-    lives = draft(firings, plan.order).lives
+    steps = number_steps(request)
+    lives = draft(steps, plan.order).lives
     rings = np.array([plan.buffers[tensor.name].rows_held for tensor in request.tensors])
-    blocks = make_blocks(firings, lives, rings)
+    blocks = make_blocks(steps, lives, rings)
     names = [block.name for block in blocks]
-    wrong = forbidden_distances(blocks, find_in_place_overlaps(firings, lives, rings), lives.after)
+    wrong = forbidden_distances(blocks, find_in_place_overlaps(steps, lives, rings), lives.after)
     offset = plan.buffers[moved].offset
     return not any(
         first <= plan.buffers[names[other]].offset - offset <= last

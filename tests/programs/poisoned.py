@@ -24,7 +24,7 @@ _KEPT_BEFORE, _KEPT_AFTER = ("input", "state"), ("output", "state")
 
 
 class Poisoned:
-    """A model whose free memory is poisoned; `hasty` takes each row's memory one firing too early."""
+    """A model whose free memory is poisoned; `hasty` takes each row's memory one step too early."""
 
     def __init__(self, model: CompiledModel, directory: Path, hasty: bool = False) -> None:
         sources = dict(model.sources)
@@ -67,16 +67,16 @@ def _reporting_positions(model: CompiledModel, memory: MemoryMap) -> list[list[i
     for position, layer in enumerate(memory.order):
         positions[layer].append(position)
     reports = []
-    for layer, fired in zip(model.layers, positions, strict=True):  # type: ignore[assignment]
+    for layer, steps in zip(model.layers, positions, strict=True):  # type: ignore[assignment]
         grows = bool(model.request.stages[layer.index].state_bytes)  # type: ignore[attr-defined]
-        reports.append(fired if grows else fired[: layer.rows])  # type: ignore[attr-defined]
+        reports.append(steps if grows else steps[: layer.rows])  # type: ignore[attr-defined]
     return reports
 
 
 def _in_use(
     memory: MemoryMap, buffer: BufferLife, keeps_padding: set[str], hasty: bool
 ) -> tuple[Array, Array, Array, int]:
-    """Addresses of a buffer's rows, and from which firing to which each is needed."""
+    """Addresses of a buffer's rows, and from which step to which each is needed."""
     rows, firsts, lasts = (
         np.asarray(column, np.int64) for column in (buffer.span_rows, buffer.span_firsts, buffer.span_lasts)
     )

@@ -42,7 +42,7 @@ def _empty(tensor: Tensor) -> Rows:
 
 
 def _run_stage(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
-    """Every firing: one row of the result each, or one row of the input each where sums grow."""
+    """Every step: one row of the result each, or one row of the input each where sums grow."""
     growing = stage.kernel.accumulation
     if stage.kernel.whole:
         _run_whole(stage, memory)
@@ -94,7 +94,7 @@ def _put_back(made: Array, rows: Rows) -> None:
 
 
 def _run_whole(stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
-    """The only firing of a kernel that takes tensors in one piece."""
+    """The only step of a kernel that takes tensors in one piece."""
     readings = iter(stage.reads)
     written = _own(memory[stage.writes], stage.result.rows_of(0, stage.result.rows))
     made = np.concatenate(written)
@@ -111,7 +111,7 @@ def _run_whole(stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
 def _buffers(
     lowered: Lowered, stage: LoweredStage, proc: Proc, row: int, made: Rows, memory: Mapping[str, Rows]
 ) -> dict[str, Rows]:
-    """Pointers to the rows that a firing touches, as the generated layer makes them."""
+    """Pointers to the rows that a step touches, as the generated layer makes them."""
     readings = iter(stage.reads)
     buffers: dict[str, Rows] = {}
     for param in proc.params:

@@ -1,4 +1,4 @@
-"""The request by numbers: what each firing waits for, and which firings touch each row."""
+"""The request by numbers: what each step waits for, and which steps touch each row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from aot.plan.check import PlanError
 from aot.plan.model import Kind, PlanRequest, PlanTensor, Rows, Stage
 
 Ints = NDArray[np.int64]
-Wait = tuple[int, int]  # a stage, and how many of its firings must be over
+Wait = tuple[int, int]  # a stage, and how many of its steps must be over
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What one stage does with one tensor: per row its first and last firing that touches it, or -1."""
+    """What one stage does with one tensor: per row its first and last step that touches it, or -1."""
 
     stage: int
     is_write: bool
@@ -28,7 +28,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Touches:
-    """All uses, one entry per row used: rows of all tensors are numbered through, and so are all firings."""
+    """All uses, one entry per row used: rows of all tensors are numbered through, and so are all steps."""
 
     row: Ints
     first: Ints
@@ -46,39 +46,39 @@ class Meetings:
 
 
 @dataclass(frozen=True, slots=True)
-class Firings:
+class Steps:
     request: PlanRequest
-    counts: tuple[int, ...]  # firings of each stage
-    starts: tuple[int, ...]  # the number of each stage's first firing
-    waits: tuple[tuple[tuple[Wait, ...], ...], ...]  # [stage][firing]
-    next_waiting: tuple[tuple[int, ...], ...]  # [stage][firing] -> the first from here that waits, or the end
-    asked: tuple[int, ...]  # firings of each stage that others wait for
-    wanted: tuple[int, ...]  # firings of each stage up to the last whose rows anybody wants
-    reads_on: tuple[bool, ...]  # whether a stage reads anything after its wanted firings
+    counts: tuple[int, ...]  # steps of each stage
+    starts: tuple[int, ...]  # the number of each stage's first step
+    waits: tuple[tuple[tuple[Wait, ...], ...], ...]  # [stage][step]
+    next_waiting: tuple[tuple[int, ...], ...]  # [stage][step] -> the first from here that waits, or the end
+    asked: tuple[int, ...]  # steps of each stage that others wait for
+    wanted: tuple[int, ...]  # steps of each stage up to the last whose rows anybody wants
+    reads_on: tuple[bool, ...]  # whether a stage reads anything after its wanted steps
     row_starts: tuple[int, ...]  # the number of each tensor's first row, and of all rows
     touches: Touches
     meetings: Meetings
     bytes_used: tuple[int, ...]  # of each tensor, about as many as kernels load and store in a run
 
 
-def number_firings(request: PlanRequest) -> Firings:
-    """Raises PlanError where a firing reads a row that no earlier stage writes."""
+def number_steps(request: PlanRequest) -> Steps:
+    """Raises PlanError where a step reads a row that no earlier stage writes."""
     index = {tensor.name: n for n, tensor in enumerate(request.tensors)}
     columns = [tuple(_columns(stage)) for stage in request.stages]
     uses = _uses(request, index, columns)
     for tensor, its_uses in zip(request.tensors, uses, strict=True):
         _forbid_unwritten_reads(request, tensor, its_uses)
-    counts = [len(stage.firings) for stage in request.stages]
+    counts = [len(stage.steps) for stage in request.stages]
     starts = _starts(counts)
     row_starts = _starts([tensor.rows for tensor in request.tensors])
     waits = tuple(_waits(number, its, index, uses) for number, its in enumerate(columns))
     wanted = tuple(_wanted(number, request, index, uses) for number in range(len(request.stages)))
-    return Firings(
+    return Steps(
         request=request,
         counts=tuple(counts),
         starts=starts,
         waits=waits,
-        next_waiting=tuple(_next_waiting(firings) for firings in waits),
+        next_waiting=tuple(_next_waiting(steps) for steps in waits),
         asked=_asked(waits),
         wanted=wanted,
         reads_on=tuple(_reads_on(stage, count) for stage, count in zip(request.stages, wanted, strict=True)),
@@ -116,9 +116,9 @@ def _meetings(request: PlanRequest, index: dict[str, int], row_starts: tuple[int
         for source, target in stage.in_place
         for under, over in [(index[stage.reads[source]], index[stage.writes[target]])]
         if under != over and request.tensors[under].row_bytes == request.tensors[over].row_bytes
-        for firing in stage.firings
-        if len(firing.reads[source]) == len(firing.writes[target])
-        for r, w in zip(_numbers(firing.reads[source]), _numbers(firing.writes[target]), strict=True)
+        for step in stage.steps
+        if len(step.reads[source]) == len(step.writes[target])
+        for r, w in zip(_numbers(step.reads[source]), _numbers(step.writes[target]), strict=True)
     ]
     columns = np.asarray(found, np.int64).reshape(-1, 3).T
     return Meetings(columns[0], columns[1], columns[2])
@@ -130,7 +130,7 @@ def _numbers(rows: Rows) -> range:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """What all firings of a stage do with one tensor: rows from `first` to before `stop`."""
+    """What all steps of a stage do with one tensor: rows from `first` to before `stop`."""
 
     name: str
     is_write: bool
@@ -143,9 +143,9 @@ Columns = Sequence[Sequence[_Column]]  # of each stage
 
 def _columns(stage: Stage) -> Iterator[_Column]:
     for n, name in enumerate(stage.reads):
-        yield _column(name, False, [firing.reads[n] for firing in stage.firings])
+        yield _column(name, False, [step.reads[n] for step in stage.steps])
     for n, name in enumerate(stage.writes):
-        yield _column(name, True, [firing.writes[n] for firing in stage.firings])
+        yield _column(name, True, [step.writes[n] for step in stage.steps])
 
 
 def _column(name: str, is_write: bool, rows: Sequence[Rows]) -> _Column:
@@ -166,10 +166,10 @@ def _uses(request: PlanRequest, index: dict[str, int], columns: Columns) -> tupl
 
 def _use(number: int, column: _Column, size: int) -> Use:
     counts = column.stop - column.first
-    firings = np.repeat(np.arange(len(counts)), counts)
-    rows = np.arange(len(firings)) + np.repeat(column.first - np.cumsum(counts) + counts, counts)
+    steps = np.repeat(np.arange(len(counts)), counts)
+    rows = np.arange(len(steps)) + np.repeat(column.first - np.cumsum(counts) + counts, counts)
     first, last = np.full((2, size), -1)
-    first[rows[::-1]], last[rows] = firings[::-1], firings  # of several firings the last assigned stays
+    first[rows[::-1]], last[rows] = steps[::-1], steps  # of several steps the last assigned stays
     return Use(number, column.is_write, first, last)
 
 
@@ -192,17 +192,17 @@ def _forbid_unwritten_reads(request: PlanRequest, tensor: PlanTensor, uses: tupl
 def _waits(
     number: int, columns: Sequence[_Column], index: dict[str, int], uses: tuple[tuple[Use, ...], ...]
 ) -> tuple[tuple[Wait, ...], ...]:
-    """A firing waits for what earlier stages do to its rows: their writes, and, if it writes, their reads."""
-    found: list[tuple[int, list[int]]] = []  # stage, of each firing how many of its firings
+    """A step waits for what earlier stages do to its rows: their writes, and, if it writes, their reads."""
+    found: list[tuple[int, list[int]]] = []  # stage, of each step how many of its steps
     for column in columns:
         earlier = (use for use in uses[index[column.name]] if use.stage < number)
-        found += [(u.stage, _firings_over(column, u)) for u in earlier if u.is_write or column.is_write]
-    firings = range(len(columns[0].first) if columns else 0)
-    return tuple(_longest_waits((stage, counts[n]) for stage, counts in found) for n in firings)
+        found += [(u.stage, _steps_over(column, u)) for u in earlier if u.is_write or column.is_write]
+    steps = range(len(columns[0].first) if columns else 0)
+    return tuple(_longest_waits((stage, counts[n]) for stage, counts in found) for n in steps)
 
 
-def _firings_over(column: _Column, use: Use) -> list[int]:
-    """For each firing: of the use, those up to the last that touches its rows."""
+def _steps_over(column: _Column, use: Use) -> list[int]:
+    """For each step: of the use, those up to the last that touches its rows."""
     last = np.append(use.last, -1)
     most = np.maximum.reduceat(last, np.stack((column.first, column.stop), axis=1).ravel())[::2]
     counts: list[int] = np.where(column.first < column.stop, most + 1, 0).tolist()
@@ -218,19 +218,19 @@ def _longest_waits(waits: Iterable[Wait]) -> tuple[Wait, ...]:
 
 
 def _reads_on(stage: Stage, wanted: int) -> bool:
-    return any(len(rows) for firing in stage.firings[wanted:] for rows in firing.reads)
+    return any(len(rows) for step in stage.steps[wanted:] for rows in step.reads)
 
 
 def _next_waiting(waits: tuple[tuple[Wait, ...], ...]) -> tuple[int, ...]:
     found = [len(waits)]
-    for firing in range(len(waits) - 1, -1, -1):
-        found.append(firing if waits[firing] else found[-1])
+    for step in range(len(waits) - 1, -1, -1):
+        found.append(step if waits[step] else found[-1])
     return tuple(reversed(found))
 
 
 def _asked(waits: tuple[tuple[tuple[Wait, ...], ...], ...]) -> tuple[int, ...]:
     asked = [0] * len(waits)
-    for stage, count in (wait for firings in waits for firing in firings for wait in firing):
+    for stage, count in (wait for steps in waits for step in steps for wait in step):
         asked[stage] = max(asked[stage], count)
     return tuple(asked)
 
@@ -256,9 +256,9 @@ def _bytes_used(request: PlanRequest, index: dict[str, int]) -> tuple[int, ...]:
     found = [0] * len(request.tensors)
     for stage in request.stages:
         for n, number in enumerate(index[name] for name in stage.reads):
-            rows = sum(len(firing.reads[n]) for firing in stage.firings)
+            rows = sum(len(step.reads[n]) for step in stage.steps)
             found[number] += max(rows * request.tensors[number].row_bytes, stage.work)
         for n, number in enumerate(index[name] for name in stage.writes):
-            rows = sum(len(firing.writes[n]) for firing in stage.firings)
+            rows = sum(len(step.writes[n]) for step in stage.steps)
             found[number] += rows * request.tensors[number].row_bytes
     return tuple(found)
