@@ -40,8 +40,8 @@ class BufferLife:
     row_bytes: int
     rows: int  # of the tensor, its padding rows counted
     rows_held: int
-    first_firing: int
-    last_firing: int
+    first_step: int
+    last_step: int
     span_rows: tuple[int, ...]  # one entry per stay in memory: which row, ...
     span_firsts: tuple[int, ...]  # ... from which step ...
     span_lasts: tuple[int, ...]  # ... to which
@@ -177,8 +177,8 @@ def _buffer_life(buffer: Buffer, kind: str, rows: int, spans: Spans) -> BufferLi
         row_bytes=buffer.row_bytes,
         rows=rows,
         rows_held=buffer.rows_held,
-        first_firing=buffer.first_step,
-        last_firing=buffer.last_step,
+        first_step=buffer.first_step,
+        last_step=buffer.last_step,
         span_rows=columns[0],
         span_firsts=columns[1],
         span_lasts=columns[2],

@@ -97,7 +97,7 @@ def _map(memory: MemoryMap, panel: _Panel, colours: Mapping[str, str]) -> Iterat
         yield from _rows(buffer, base, panel, colour)
     for buffer, base, colour in buffers:
         if buffer.is_ring:
-            outline = panel.box(buffer.first_firing, buffer.last_firing, base + buffer.offset, buffer.bytes)
+            outline = panel.box(buffer.first_step, buffer.last_step, base + buffer.offset, buffer.bytes)
             yield f'<path d="{outline}" fill="none" stroke="{colour}" stroke-dasharray="4 2"/>'
     yield from _labels(memory.buffers, bases, panel)
     if len(bases) > 1:
@@ -163,7 +163,7 @@ def _middle(buffer: BufferLife) -> tuple[float, float]:
 
 
 def _has_room(buffer: BufferLife, panel: _Panel, width: float) -> bool:
-    wide = panel.x(buffer.last_firing + 1) - panel.x(buffer.first_firing) >= width
+    wide = panel.x(buffer.last_step + 1) - panel.x(buffer.first_step) >= width
     return wide and panel.height * buffer.bytes / panel.most >= _LINE - 4
 
 

@@ -18,7 +18,7 @@ from artifact.schema import archive_schema
 from codegen.model import TensorInfo
 
 MLF_VERSION = 7
-FORMAT = 1  # version of our part; it grows when an older reader would misread it
+FORMAT = 2  # version of our part; it grows when a reader of another version would misread it
 OURS = "solder"
 _SELF = "metadata_sha256"  # the hash of the whole document without this key
 _CPU = 1  # DLDeviceType
@@ -163,11 +163,13 @@ def _require_known_versions(document: Mapping[str, Any], where: str) -> None:
             where,
             COMPILE_AGAIN,
         )
-    if ours.get("format") != FORMAT:
+    its, writer = ours.get("format"), ours.get("tool_version", "(unknown)")
+    if its != FORMAT:
+        is_newer = isinstance(its, int) and its > FORMAT
         raise ModelError(
-            f"the archive has format {ours.get('format')}, this version of Solder reads {FORMAT}",
+            f"the archive has format {its}, in which Solder {writer} wrote it; this version reads {FORMAT}",
             where,
-            f"Solder {ours.get('tool_version', '(unknown)')} wrote it: use that, or {COMPILE_AGAIN}",
+            f"use Solder {writer}, or {COMPILE_AGAIN}" if is_newer else COMPILE_AGAIN,
         )
 
 

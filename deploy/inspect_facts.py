@@ -49,14 +49,14 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
 def arena_facts(memory: MemoryMap) -> dict[str, Any]:
     """The buffers of each pool: where each lies, and from which step to which it is needed."""
     return {
-        "firings": len(memory.order),
+        "steps": len(memory.order),
         "order": list(memory.order),  # the layer that computes a row at each step
         "pools": [
             {
                 "name": pool,
                 "bytes": part.arena_bytes,
                 "peak_bytes": part.peak_bytes,
-                "peak_firing": part.peak_step,
+                "peak_step": part.peak_step,
                 "buffers": [_buffer_facts(buffer) for buffer in part.buffers],
             }
             for pool, part in zip(memory.pool_bytes, memory.by_pool(), strict=True)
@@ -73,8 +73,8 @@ def _buffer_facts(buffer: BufferLife) -> dict[str, Any]:
         "row_bytes": buffer.row_bytes,
         "rows": buffer.rows,
         "rows_held": buffer.rows_held,
-        "first_firing": buffer.first_firing,
-        "last_firing": buffer.last_firing,
+        "first_step": buffer.first_step,
+        "last_step": buffer.last_step,
     }
 
 

@@ -9,6 +9,7 @@ import random
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -105,11 +106,39 @@ def test_a_version_of_the_library_format_that_is_not_known(archive_path: Path) -
     )
 
 
-def test_a_format_of_ours_that_is_not_known(archive_path: Path) -> None:
-    with_metadata(archive_path, lambda document: document["solder"].update(format=2, tool_version="9.1"))
+def test_an_archive_of_an_older_format(archive_path: Path, repo_root: Path) -> None:
+    with_metadata(archive_path, as_format_1_had_it)
+    message = refusal(archive_path)
+    assert message == (
+        "error: the archive has format 1, in which Solder 0.1.0 wrote it; this version reads 2\n"
+        f"  residual.tar\n  hint: {AGAIN}"
+    )
+    page = (repo_root / "docs" / "archives.md").read_text(encoding="utf-8")
+    assert indent(message, "    ").replace("residual", "kws") in page
+
+
+def as_format_1_had_it(document: Any) -> None:
+    """Steps had another name in the keys of buffers."""
+    document["solder"].update(format=1, tool_version="0.1.0")
+    for buffer in document["solder"]["memory"]["buffers"]:
+        for end in ("first", "last"):
+            buffer[f"{end}_firing"] = buffer.pop(f"{end}_step")
+
+
+def test_an_archive_of_a_newer_format(archive_path: Path) -> None:
+    with_metadata(archive_path, lambda document: document["solder"].update(format=3, tool_version="9.1"))
     assert refusal(archive_path) == (
-        "error: the archive has format 2, this version of Solder reads 1\n"
-        f"  residual.tar\n  hint: Solder 9.1 wrote it: use that, or {AGAIN}"
+        "error: the archive has format 3, in which Solder 9.1 wrote it; this version reads 2\n"
+        f"  residual.tar\n  hint: use Solder 9.1, or {AGAIN}"
+    )
+
+
+@pytest.mark.parametrize("stated", ["1", None, [2]])
+def test_a_format_that_is_no_number(stated: object, archive_path: Path) -> None:
+    with_metadata(archive_path, lambda document: document["solder"].update(format=stated, tool_version="0.9"))
+    assert refusal(archive_path) == (
+        f"error: the archive has format {stated}, in which Solder 0.9 wrote it; this version reads 2\n"
+        f"  residual.tar\n  hint: {AGAIN}"
     )
 
 

@@ -108,7 +108,7 @@ def test_what_the_format_lacks_is_under_our_own_key(archive_path: Path) -> None:
     assert tensor["type"]["quant"]["zero_points"] == [0]
     assert ours["target"]["features"] == ["dsp", "fpu", "unaligned"]
     assert len(ours["files"]) == 8
-    assert {"offset", "row_bytes", "rows", "rows_held", "first_firing", "last_firing"} <= ours["memory"][
+    assert {"offset", "row_bytes", "rows", "rows_held", "first_step", "last_step"} <= ours["memory"][
         "buffers"
     ][0].keys()
 

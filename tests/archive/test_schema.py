@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from aot.plan.model import Kind
 from aot.target import FEATURES, Region, Target
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife, MemoryMap
+from artifact.metadata import FORMAT
 from artifact.schema import archive_schema
 from codegen.formats import RowFormat
 from codegen.model import LayerInfo, TensorInfo
@@ -42,6 +44,14 @@ def test_an_object_has_the_fields_of_its_dataclass(name: str) -> None:
     assert set(DEFS[name]["properties"]) == expected
     assert set(DEFS[name]["required"]) == expected - LATER.get(name, set())
     assert DEFS[name]["additionalProperties"] is False
+
+
+def test_the_page_of_archives_names_each_key_and_the_format(repo_root: Path) -> None:
+    page = (repo_root / "docs" / "archives.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert set(DEFS["solder"]["properties"]) <= {key for row in rows for key in re.findall(r"`(\w+)`", row)}
+    assert f"the version of this part: {FORMAT} |" in page
+    assert DEFS["solder"]["properties"]["format"] == {"const": FORMAT}
 
 
 def test_regions_have_the_fields_of_their_dataclass() -> None:

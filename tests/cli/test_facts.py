@@ -67,7 +67,7 @@ def test_inspect_as_json_says_what_lives_where_if_asked(model: Path, run_deploy:
     (pool,) = facts["arena"]["pools"]
     assert (pool["name"], pool["bytes"]) == ("arena", facts["arena_bytes"])
     assert max(b["offset"] + b["bytes"] for b in pool["buffers"]) == pool["bytes"]
-    assert pool["peak_firing"] < facts["arena"]["firings"] == len(facts["arena"]["order"])
+    assert pool["peak_step"] < facts["arena"]["steps"] == len(facts["arena"]["order"])
 
 
 def test_inspect_without_a_board_says_nothing_of_fitting(model: Path, run_deploy: Run) -> None:

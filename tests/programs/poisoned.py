@@ -84,7 +84,7 @@ def _in_use(
         lasts = np.full_like(lasts, len(memory.order) + 1)
     elif buffer.kind not in _KEPT_BEFORE and (buffer.name in keeps_padding or _is_alone(memory, buffer)):
         # Margins are written once: between its first row and its last nothing else lies in such a ring.
-        firsts, lasts = np.full_like(firsts, buffer.first_firing), np.full_like(lasts, buffer.last_firing)
+        firsts, lasts = np.full_like(firsts, buffer.first_step), np.full_like(lasts, buffer.last_step)
     addresses = buffer.offset + rows % buffer.rows_held * buffer.row_bytes
     return addresses, firsts, lasts - hasty, buffer.row_bytes
 
@@ -96,8 +96,8 @@ def _is_alone(memory: MemoryMap, mine: BufferLife) -> bool:
         other.pool == mine.pool
         and other.offset < end
         and mine.offset < other.offset + other.rows_held * other.row_bytes
-        and other.first_firing <= mine.last_firing
-        and mine.first_firing <= other.last_firing
+        and other.first_step <= mine.last_step
+        and mine.first_step <= other.last_step
         for other in memory.buffers
         if other.name != mine.name
     )
