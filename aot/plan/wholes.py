@@ -2,7 +2,7 @@
 
 Every stage runs once, all its steps at once, and a tensor lives whole from its first writer to
 its last user. What is live then depends only on the set of stages that have run, so the lowest
-peak is a shortest path over such sets on which only the worst step counts.
+peak is a shortest path over such sets on which only the worst place counts.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from math import inf
 from aot.plan.model import Kind, PlanRequest
 
 EXACT_SETS = 10_000  # sets of stages visited before the search gives up: enough for all graphs of 13 stages
-EXACT_STEPS = 400_000  # a step looks at one stage: of graphs of more than 40 stages fewer sets are visited
-BOUND_LOOKS = 250  # steps looked at for each stage, where only a bound is wanted,
+EXACT_LOOKS = 400_000  # each at one stage: of graphs of more than 40 stages fewer sets are visited
+BOUND_LOOKS = 250  # for each stage, where only a bound is wanted,
 MOST_BOUND_LOOKS = 20_000  # and in all
 BEAM = 24  # sets of equal size kept where it has given up
 
@@ -65,7 +65,7 @@ class _Path:
 
 def order_whole_stages(request: PlanRequest, most_sets: int = EXACT_SETS) -> WholeOrder:
     graph = _graph(request)
-    path, is_exact = _search(graph, min(most_sets, EXACT_STEPS // max(len(graph.before), 1)))
+    path, is_exact = _search(graph, min(most_sets, EXACT_LOOKS // max(len(graph.before), 1)))
     if not is_exact:
         path = _beam(graph)
     return WholeOrder(path.stages(), path.peak, is_exact)
@@ -140,15 +140,15 @@ def _members(stages: int) -> Iterator[int]:
         stages ^= lowest
 
 
-def _steps(graph: _Graph, path: _Path) -> Iterator[_Path]:
-    """All next steps; only one where it is free: it neither raises the peak nor leaves more behind."""
+def _longer_by_one(graph: _Graph, path: _Path) -> Iterator[_Path]:
+    """All with a stage more; only one where it is free: it neither raises the peak nor leaves more behind."""
     found = []
     for stage in _members(path.ready):
-        step = _run(graph, path, stage)
-        if step.peak == path.peak and step.live <= path.live:
-            yield step
+        longer = _run(graph, path, stage)
+        if longer.peak == path.peak and longer.live <= path.live:
+            yield longer
             return
-        found.append(step)
+        found.append(longer)
     yield from found
 
 
@@ -168,18 +168,18 @@ def _search(graph: _Graph, most_sets: int, most_looks: float = inf) -> tuple[_Pa
             continue
         seen.add(path.done)
         looks += path.ready.bit_count()
-        for step in _steps(graph, path):
-            if step.rank < queued.get(step.done, (step.peak + 1,)):
-                queued[step.done] = step.rank
-                heapq.heappush(queue, (step.rank, step))
+        for longer in _longer_by_one(graph, path):
+            if longer.rank < queued.get(longer.done, (longer.peak + 1,)):
+                queued[longer.done] = longer.rank
+                heapq.heappush(queue, (longer.rank, longer))
 
 
 def _beam(graph: _Graph) -> _Path:
     paths = [_start(graph)]
     for _ in graph.before:
         best: dict[int, _Path] = {}
-        for step in (step for path in paths for step in _steps(graph, path)):
-            if step.done not in best or step.rank < best[step.done].rank:
-                best[step.done] = step
+        for longer in (longer for path in paths for longer in _longer_by_one(graph, path)):
+            if longer.done not in best or longer.rank < best[longer.done].rank:
+                best[longer.done] = longer
         paths = sorted(best.values(), key=lambda path: path.rank)[:BEAM]
     return paths[0]
