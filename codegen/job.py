@@ -11,6 +11,7 @@ from aot.frontend.load import parse_model, read_model
 from aot.ir.graph import Graph
 from aot.target import Target
 from codegen.c.names import model_identifier
+from codegen.isa.table import headers
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.options import CompileOptions
 
@@ -57,4 +58,4 @@ def import_model(path: Path, options: CompileOptions) -> ImportedModel:
 def model_name(path: Path) -> str:
     """The name that generated C bears: the file's stem, or its folder's where the file is just model.*."""
     stem = path.stem if path.stem != "model" else path.resolve().parent.name
-    return model_identifier(stem)
+    return model_identifier(stem, headers())

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aot.target import Feature
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
 from codegen.c.tree import Declare, DeclareArray, Function, Use
 from codegen.c.tree_walk import statements_of
+from codegen.isa.table import isas
 from codegen.loops.ir import Buffer, Role
 
 _BYTES_PER_INSTRUCTION = 3.9
@@ -20,7 +20,6 @@ _BYTES_PER_STATEMENT = 12
 _BYTES_PER_ROW_POINTER = 40  # a place in a ring, by multiplication
 _BYTES_OF_START = 1800  # startup, C library, entry
 _STACK_BYTES_OF_CALLS = 280  # run, order, layer and kernel with all registers saved
-_STACK_BYTES_OF_VECTORS = 64  # the registers d8 to d15, which whoever uses vectors saves
 
 
 def estimate_code_bytes(library: KernelLibrary, run: RunCode) -> int:
@@ -38,13 +37,14 @@ def estimate_kernel_bytes(library: KernelLibrary) -> int:
 def estimate_stack_bytes(library: KernelLibrary, stages: int, pointer_bytes: int) -> int:
     """The calls, the row counters, and the hungriest kernel's row pointers and arrays."""
     kernels = [_row_pointers(k.buffers) * pointer_bytes + _local_bytes(k.function) for k in library.kernels]
-    vectors = _STACK_BYTES_OF_VECTORS if any(_has_vectors(k.function) for k in library.kernels) else 0
-    return _STACK_BYTES_OF_CALLS + vectors + stages + max(kernels, default=0)
+    return _STACK_BYTES_OF_CALLS + _saved_bytes(library) + stages + max(kernels, default=0)
 
 
-def _has_vectors(function: Function) -> bool:
-    uses = (stmt.helper for stmt in statements_of(function) if isinstance(stmt, Use))
-    return any(Feature.MVE in helper.needs for helper in uses)
+def _saved_bytes(library: KernelLibrary) -> int:
+    """The registers that functions save because they use the instructions of an instruction set."""
+    statements = (stmt for kernel in library.kernels for stmt in statements_of(kernel.function))
+    needs = {need for stmt in statements if isinstance(stmt, Use) for need in stmt.helper.needs}
+    return max((isa.saved_bytes for isa in isas() if isa.needs <= needs), default=0)
 
 
 def _row_pointers(buffers: Sequence[Buffer]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import Formatter
 
@@ -17,9 +17,6 @@ from codegen.loops.unrolled import expand_unrolled
 
 _KERNEL = "static KERNEL void"
 _WORD = 4  # bytes: where arrays begin, whatever they hold, for instructions that take words of them
-_VECTOR = frozenset({Role.VECTOR})
-_MEMORY = frozenset(Role) - {Role.LOCAL, Role.VECTOR}
-_VECTOR_TYPES = {DType.I32: "int32x4_t", DType.I8: "int8x16_t"}
 _EXTREMES = {"min": "<", "max": ">"}
 
 
@@ -34,7 +31,7 @@ class KernelFunction:
 def kernel_function(proc: Proc, comment: str) -> KernelFunction:
     """The function that computes what a proc says."""
     body = expand_unrolled(proc.body)
-    maker = _Maker(_register_buffers(body), _windows_with(body, _VECTOR))
+    maker = _Maker(_register_buffers(body), _vector_types(body))
     used = {p.buffer.name for p in _places(body)}
     buffers = tuple(p for p in proc.params if p.name in used)
     params = tuple(_parameter(p) for p in buffers)
@@ -65,18 +62,21 @@ def _register_buffers(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     """Local buffers that are single variables in C, since every index into them is known."""
     local = {s.buffer.name for s in walk(body) if isinstance(s, Declare)}
     indexed = {p.buffer.name for p in _places(body) if not p.index.is_constant}
-    return frozenset(local - indexed - _windows_with(body, _MEMORY))
+    in_memory = {buffer.name for buffer, param in _windows(body) if param.role is not Role.LOCAL}
+    return frozenset(local - indexed - in_memory)
 
 
-def _windows_with(body: tuple[ir.Stmt, ...], roles: frozenset[Role]) -> frozenset[str]:
-    """Buffers that instructions take as parameters of these roles."""
-    return frozenset(
-        window.buffer.name
-        for stmt in walk(body)
-        if isinstance(stmt, Invoke)
-        for window, param in zip(stmt.windows, stmt.instruction.params, strict=True)
-        if param.role in roles
-    )
+def _vector_types(body: tuple[ir.Stmt, ...]) -> Mapping[str, str]:
+    """The C types of the buffers that instructions hold in a vector register."""
+    return {buffer.name: param.vector_type for buffer, param in _windows(body) if param.vector_type}
+
+
+def _windows(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[Buffer, Buffer]]:
+    """The buffers that instructions are applied to, each with the instruction's own parameter."""
+    for stmt in walk(body):
+        if isinstance(stmt, Invoke):
+            for window, param in zip(stmt.windows, stmt.instruction.params, strict=True):
+                yield window.buffer, param
 
 
 def _places(body: tuple[ir.Stmt, ...]) -> list[Place]:
@@ -95,7 +95,7 @@ class _Maker:
     """Makes C of the statements of one proc."""
 
     registers: frozenset[str]  # buffers that are single variables
-    vectors: frozenset[str]  # buffers that instructions hold in a vector register
+    vector_types: Mapping[str, str]  # of buffers that instructions hold in a vector register
 
     # ---- statements ----
 
@@ -119,8 +119,8 @@ class _Maker:
 
     def declaration(self, buffer: Buffer) -> tree.Stmt:
         c_type, size = buffer.dtype.c_name, buffer.dtype.bytes
-        if buffer.name in self.vectors:
-            return tree.Declare(_VECTOR_TYPES[buffer.dtype], (buffer.name,), buffer.elements * size)
+        if buffer.name in self.vector_types:
+            return tree.Declare(self.vector_types[buffer.name], (buffer.name,), buffer.elements * size)
         if buffer.name not in self.registers:
             return tree.DeclareArray(c_type, buffer.name, Room(buffer.elements), size, size < _WORD)
         return tree.Declare(c_type, tuple(_register(buffer, i) for i in range(buffer.elements)), size)
@@ -156,7 +156,7 @@ class _Maker:
 
     def window(self, place: Place, param: Buffer) -> Expr | tuple[Expr, ...]:
         """The argument of an instruction's call for a parameter: a pointer, one per row, or registers."""
-        if param.role is Role.VECTOR:
+        if param.vector_type:
             return Name(place.buffer.name)
         if place.buffer.name in self.registers:
             first = place.index.constant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 _KEYWORDS = frozenset(
     re.findall(
@@ -23,7 +23,7 @@ _KEYWORDS = frozenset(
 _FILES = frozenset(
     re.findall(
         r"\w+",
-        "arm_acle arm_mve assert board complex ctype errno fault fenv float inttypes iso646 "
+        "arm_acle assert board complex ctype errno fault fenv float inttypes iso646 "
         "limits locale main math models port run setjmp signal standalone startup stdalign stdarg "
         "stdatomic stdbool stddef stdint stdio stdlib string tgmath threads time uart wchar "
         "wctype",
@@ -45,10 +45,11 @@ def c_identifier(name: str, fallback: str = "model") -> str:
     return word
 
 
-def model_identifier(name: str) -> str:
-    """An identifier that can be a header's name and the beginning of global names."""
+def model_identifier(name: str, headers: Collection[str]) -> str:
+    """An identifier that global names can begin with, and that is the name of no header of others."""
     word = c_identifier(name)
-    return f"model_{word}" if word in _FILES or word.startswith(_RUNTIME) else word
+    is_taken = word in _FILES or f"{word}.h" in headers or word.startswith(_RUNTIME)
+    return f"model_{word}" if is_taken else word
 
 
 def comment_text(text: str) -> str:

@@ -20,6 +20,8 @@ class Isa:
     schedules: Mapping[str, tuple[Schedule, ...]] = field(default_factory=dict)  # by op, best first
     math: ScalarMath | None = None  # its versions of scalar functions
     rewrite: Callable[[Kernel], Kernel] | None = None  # of every kernel, after its own schedule
+    headers: tuple[str, ...] = ()  # of the compiler, which its code includes: no model's header is called so
+    saved_bytes: int = 0  # of stack, for registers that functions save which use its instructions
 
     def is_on(self, target: Target) -> bool:
         return self.needs <= target.features

@@ -31,6 +31,11 @@ def _ours() -> tuple[Isa, ...]:
     return tuple(import_module(f"codegen.isa.{name}.isa").ISA for name in ISAS)
 
 
+def headers() -> frozenset[str]:
+    """The headers of compilers that some instruction set's code includes."""
+    return frozenset(header for isa in isas() for header in isa.headers)
+
+
 def isas_of(target: Target) -> tuple[Isa, ...]:
     """Those that the core has."""
     return tuple(isa for isa in isas() if isa.is_on(target))

@@ -34,7 +34,6 @@ class Role(Enum):
     STATE = "state"  # arena bytes that live from one step of a stage to the next
     SCRATCH = "scratch"  # an array that the caller holds: of a proc, arena bytes that are free between steps
     LOCAL = "local"  # registers or stack, declared in the body
-    VECTOR = "vector"  # of an instruction's parameter: a local that lives in a vector register
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,7 @@ class Buffer:
     role: Role
     rows: int = 1  # pointers in a buffer of rows: those read, or several that are written together
     overlaid: bool = False  # the result may lie where an operand lies: neither is alone there
+    vector_type: str = ""  # of an instruction's LOCAL: the C type of the vector register that holds it
 
     @property
     def is_rows(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,22 @@ def test_a_local_whose_index_varies_stays_an_array() -> None:
     text = print_proc(proc_of(*body, params=(X, Y)), "An array.")
     assert "    int32_t a[4];\n" in text
     assert "    y[3] = (int8_t)(a[2]);\n" in text
+
+
+def test_a_local_that_an_instruction_holds_in_a_vector_has_the_type_of_its_parameter() -> None:
+    lanes, local = replace(TOTAL, name="lanes", elements=4, vector_type="quad_t"), replace(TOTAL, elements=4)
+    store_lanes = Instruction(
+        "store_lanes",
+        (Y, lanes),
+        (For("n", 4, (Store(at(Y, N), Cast(DType.I8, load(lanes, N))),)),),
+        "store_lanes({y}, {lanes});",
+        "",
+    )
+    store = Store(at(Y, K), Cast(DType.I8, load(local, K)))
+    proc = tensorize(proc_of(Declare(local), For("k", 4, (store,)), params=(Y,)), "k", [store_lanes])
+    text = print_proc(proc, "Lanes.")
+    assert "    quad_t total;\n" in text
+    assert "    store_lanes(y, total);\n" in text
 
 
 @pytest.mark.cc

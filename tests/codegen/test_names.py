@@ -16,7 +16,8 @@ from op_case import OpCase
 
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
-from codegen.c.names import c_identifier, unique_identifiers
+from codegen.c.names import c_identifier, model_identifier, unique_identifiers
+from codegen.isa.table import headers
 from platforms.shared_library import build
 
 IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
@@ -40,6 +41,13 @@ IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
 )
 def test_names_become_identifiers(name: str, identifier: str) -> None:
     assert c_identifier(name) == identifier
+
+
+@pytest.mark.parametrize("name", ["string", "board", "solder_2", "arm_mve"])
+def test_a_header_of_others_is_no_model_s(name: str) -> None:
+    """An instruction set brings the headers that its code includes."""
+    assert model_identifier(name, headers()) == f"model_{name}"
+    assert model_identifier(f"my_{name}", headers()) == f"my_{name}"
 
 
 @given(st.text(max_size=60))

@@ -19,6 +19,7 @@ from codegen.isa.helium.requantise import (
     WORDS,
     RequantTile,
     exact_to_int8,
+    in_vector,
     narrowed,
     rounded,
     stored,
@@ -145,9 +146,7 @@ def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
     y = Buffer("y", DType.I8, 0, Role.OUTPUT)
     lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)
     w = Buffer("w", DType.I8, 0, Role.CONSTANT)
-    start, scale, right = (
-        Buffer(n, DType.I32, tile.channels, Role.VECTOR) for n in ("start", "scale", "right")
-    )
+    start, scale, right = (in_vector(name, tile.channels) for name in ("start", "scale", "right"))
     total = Buffer("total", DType.I32, 1, Role.LOCAL)
     j, i, t, r = (variable(v) for v in ("j", "i", "t", "r"))
     pixel = j * tile.pitch + i * tile.stride + t

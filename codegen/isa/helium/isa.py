@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.isa.helium.needs import NEEDS
+from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.schedules.average_pool2d import ADDED_ROWS
 from codegen.isa.helium.schedules.conv2d import CONV2D
 from codegen.isa.helium.schedules.dense import DENSE
@@ -10,6 +10,8 @@ from codegen.isa.helium.schedules.depthwise_channels import CHANNELS
 from codegen.isa.helium.schedules.depthwise_planes import PLANES
 from codegen.isa.helium.schedules.sum import SUM
 from codegen.isa.isa import Isa
+
+_SAVED_BYTES = 64  # d8 to d15, which a function that uses vectors saves
 
 ISA = Isa(
     "helium",
@@ -22,4 +24,6 @@ ISA = Isa(
         "depthwise_conv2d": (PLANES, CHANNELS),
         "sub": (SUM,),
     },
+    headers=INCLUDES,
+    saved_bytes=_SAVED_BYTES,
 )

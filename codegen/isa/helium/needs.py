@@ -1,4 +1,4 @@
-"""What all Helium code needs: the core's vectors, the compiler's header."""
+"""What all Helium code needs: the core's vectors, and the compiler's header, which has their C types."""
 
 from __future__ import annotations
 
@@ -7,3 +7,4 @@ from aot.target import Feature
 NEEDS = frozenset({Feature.MVE})
 ANY_WORDS = NEEDS | {Feature.UNALIGNED}  # where it reads words that begin between their own addresses
 INCLUDES = ("arm_mve.h",)
+INT32X4 = "int32x4_t"  # a vector of four lanes

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
 from aot.ops.rounding import RequantRounding
-from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.isa.helium.needs import INCLUDES, INT32X4, NEEDS
 from codegen.isa.plain.requantise import Requant, ToInt8, to_int8
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.loops.affine import variable
@@ -30,9 +30,14 @@ def exact_to_int8(requant: Requant) -> ToInt8:
     return to_int8(replace(requant, sum_fits_30_bits=False, math=PORTABLE))
 
 
+def in_vector(name: str, count: int) -> Buffer:
+    """The parameter of an instruction that takes a number for each channel, one in each lane."""
+    return Buffer(name, DType.I32, count, Role.LOCAL, vector_type=INT32X4)
+
+
 def load_channels(count: int, dtype: DType) -> Instruction:
     """lanes[i] = table[i]: a constant of `count` channels, one in each lane."""
-    lanes = Buffer("lanes", DType.I32, count, Role.VECTOR)
+    lanes = in_vector("lanes", count)
     table = Buffer("table", dtype, 0, Role.CONSTANT)
     name = {DType.I32: "vldrwq", DType.I8: "vldrbq"}[dtype]
     call = f"{name}_s32({{table}})" if count == WORDS else f"{name}_z_s32({{table}}, vctp32q({count}))"
@@ -66,9 +71,7 @@ def requantise_tile(tile: RequantTile, requant: Requant) -> Instruction:
     """y[i][j] = to_int8(sums[i][j] + start[j], scale[j], right[j])."""
     y = Buffer("y", DType.I8, 0, Role.OUTPUT)
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
-    start, scale, right = (
-        Buffer(n, DType.I32, tile.channels, Role.VECTOR) for n in ("start", "scale", "right")
-    )
+    start, scale, right = (in_vector(name, tile.channels) for name in ("start", "scale", "right"))
     i, j = variable("i"), variable("j")
     total = Binary("+", load(sums, i * tile.channels + j), load(start, j))
     stored = Apply(exact_to_int8(requant).store, (total, load(scale, j), load(right, j)))
