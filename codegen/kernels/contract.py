@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.contract import Contract
 from codegen.formats import RowFormat, Want, whole
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import Nest, dense_strides
+from codegen.kernels.nest import Nest
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import (
     Accumulate,

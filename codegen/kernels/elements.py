@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, TensorType
 from codegen.formats import RowFormat, Want, geometry, storage_dtype, whole
 from codegen.kernels.in_place import piece_fits, row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site, Turns, turns_of
-from codegen.kernels.nest import Nest, dense_strides, repeated_strides
+from codegen.kernels.nest import Nest, repeated_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Expr, Load, Proc, Role, Stmt, Store, at, load

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.fold import Fold, Folding, PlaceOf, sum_multiplier
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
@@ -15,7 +16,7 @@ from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrappe
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import Nest, dense_strides
+from codegen.kernels.nest import Nest
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

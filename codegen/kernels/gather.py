@@ -8,12 +8,13 @@ from math import prod
 
 import numpy as np
 
+from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType
 from aot.ops.gather import Gather
 from codegen.formats import RowFormat, Want, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result, within
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import Nest, dense_strides
+from codegen.kernels.nest import Nest
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable

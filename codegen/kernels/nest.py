@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from aot.ir.strides import dense_strides
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import For, Stmt
 
@@ -41,15 +42,6 @@ class Nest:
         for axis, size in reversed(list(enumerate(self.sizes))):
             body = (For(f"{prefix}{axis}", size, body),)
         return body
-
-
-def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """How far apart neighbours along each dimension lie in a flat tensor."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
 
 
 def repeated_strides(shape: Sequence[int], whole: Sequence[int]) -> tuple[int, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.pad import Pad
 from codegen.formats import RowFormat, Want, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import Nest, dense_strides
+from codegen.kernels.nest import Nest
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from codegen.formats import RowFormat
 from codegen.kernels.flat import flat_kernel, flat_wants, operand, result, within
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import Nest, dense_strides
+from codegen.kernels.nest import Nest
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (

@@ -11,8 +11,9 @@ import numpy as np
 from aot.errors import ModelError
 from aot.frontend.builder import SEE_OPS, GraphBuilder, Names
 from aot.frontend.onnx.stored import Stored
-from aot.frontend.onnx.strides import dense_strides, rearrangement
+from aot.frontend.onnx.strides import rearrangement
 from aot.ir.graph import Graph
+from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange

@@ -14,7 +14,7 @@ from aot.errors import ModelError
 from aot.frontend.onnx.draft import Draft, Item, Order, Place, Tensors, Value
 from aot.frontend.onnx.elements import array_of, element_name, stored_type
 from aot.frontend.onnx.errors import NeedsValueError
-from aot.frontend.onnx.strides import dense_strides
+from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops

@@ -9,15 +9,6 @@ from aot.ir.types import TensorType
 from aot.ops.rearrange import Loops, Rearrange, row_steps
 
 
-def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How far apart neighbours along each dimension lie in a flat tensor."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
-
-
 @dataclass(frozen=True)
 class Step:
     """A rearrangement, of a tensor seen in a shape."""

@@ -12,7 +12,7 @@ from aot.frontend.onnx.importers.padding import dilated, padded
 from aot.frontend.onnx.importers.products import centred
 from aot.frontend.onnx.importers.windows import Windows, read_windows
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.frontend.onnx.strides import dense_strides
+from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType
 from aot.ops.contract import Contract
 from aot.ops.conv2d import Conv2d

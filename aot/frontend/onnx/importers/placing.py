@@ -9,7 +9,7 @@ import numpy as np
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.operation import Operator
-from aot.frontend.onnx.strides import dense_strides
+from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 
 REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}

@@ -14,7 +14,7 @@ from aot.frontend.onnx.importers.padding import padded
 from aot.frontend.onnx.importers.scattering import put
 from aot.frontend.onnx.importers.windows import Windows, read_windows
 from aot.frontend.onnx.operation import Importer, Operator, Results
-from aot.frontend.onnx.strides import dense_strides
+from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.max_pool2d import MaxPool2d

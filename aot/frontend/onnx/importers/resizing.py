@@ -12,7 +12,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.frontend.onnx.strides import dense_strides
+from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.gather import Gather
 from aot.ops.rearrange import Loops

@@ -15,7 +15,7 @@ from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import sliced
 from aot.frontend.onnx.importers.real import Real
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.frontend.onnx.strides import dense_strides
+from aot.ir.strides import dense_strides
 from aot.ops.gather import Gather
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}  # before set 20

@@ -12,7 +12,7 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers import placing
 from aot.frontend.onnx.importers.moving import concatenated
 from aot.frontend.onnx.operation import Importer, Operator
-from aot.frontend.onnx.strides import dense_strides
+from aot.ir.strides import dense_strides
 from aot.ops.gather import Gather
 
 Places = npt.NDArray[np.int64]

@@ -9,7 +9,8 @@ import numpy as np
 from aot.frontend.tflite.draft import Draft, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
-from aot.frontend.tflite.importers.rearranging import dense_strides, rearrange
+from aot.frontend.tflite.importers.rearranging import rearrange
+from aot.ir.strides import dense_strides
 from aot.ir.types import Quant, TensorType
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d

@@ -6,18 +6,10 @@ from math import prod
 
 from aot.frontend.tflite.draft import Draft, Operator
 from aot.frontend.tflite.importers import attributes as read
+from aot.ir.strides import dense_strides
 from aot.ir.types import TensorType
 from aot.ops.rearrange import Loops, Rearrange, row_steps
 from aot.ops.reshape import Reshape
-
-
-def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How far apart neighbours along each dimension lie in a flat tensor."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
 
 
 def rearrange(draft: Draft, operator: Operator, x: str, loops: Loops, output: str) -> None:

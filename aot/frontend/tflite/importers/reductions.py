@@ -9,7 +9,8 @@ import tflite
 
 from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
-from aot.frontend.tflite.importers.rearranging import dense_strides, rearrange
+from aot.frontend.tflite.importers.rearranging import rearrange
+from aot.ir.strides import dense_strides
 from aot.ops.cumulate import Cumulate
 from aot.ops.fold import Fold, Folding, PlaceOf
 from aot.ops.quantize import Quantize

@@ -9,7 +9,8 @@ import tflite
 from aot.frontend.tflite.draft import Draft, Importer, Operator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.other_scales import require_movable, rescaled
-from aot.frontend.tflite.importers.rearranging import dense_strides, rearrange, repeated
+from aot.frontend.tflite.importers.rearranging import rearrange, repeated
+from aot.ir.strides import dense_strides
 from aot.ir.types import TensorType
 from aot.ops.concat import Concat
 from aot.ops.pad import Pad
