@@ -9,6 +9,7 @@ ISAS: Mapping[str, str] = MappingProxyType(
     {
         "helium": "before dsp: a core with vectors has the DSP extension, too",
         "dsp": "before fpu: integers are its own",
-        "fpu": "last: real numbers are no other's",
+        "fpu": "behind them: real numbers are no other's",
+        "unaligned": "last: any of the others may read words at any address, too",
     }
 )

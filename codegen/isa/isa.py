@@ -18,7 +18,7 @@ class Isa:
     name: str
     needs: frozenset[Feature]
     schedules: Mapping[str, tuple[Schedule, ...]] = field(default_factory=dict)  # by op, best first
-    math: ScalarMath | None = None  # its versions of scalar functions
+    math: Callable[[ScalarMath], ScalarMath] | None = None  # puts its functions in place of others
     rewrite: Callable[[Kernel], Kernel] | None = None  # of every kernel, after its own schedule
     headers: tuple[str, ...] = ()  # of the compiler, which its code includes: no model's header is called so
     saved_bytes: int = 0  # of stack, for registers that functions save which use its instructions

@@ -48,8 +48,9 @@ def schedules_of(op_name: str) -> tuple[Schedule, ...]:
 
 
 def math_of(target: Target) -> ScalarMath:
-    """The scalar functions of the first instruction set that has its own."""
-    return next((isa.math for isa in isas_of(target) if isa.math is not None), PORTABLE)
+    """The functions of plain C, with those of the core's instruction sets in place: the most able's last."""
+    changes = [isa.math for isa in reversed(isas_of(target)) if isa.math is not None]
+    return reduce(lambda math, change: change(math), changes, PORTABLE)
 
 
 def rewritten(kernel: Kernel, target: Target) -> Kernel:

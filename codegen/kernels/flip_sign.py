@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.target import Feature
 from codegen.formats import RowFormat, storage_dtype
-from codegen.isa.plain.flip_sign import flipped_byte, flipped_bytes
+from codegen.isa.plain.flip_sign import flipped_byte
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, For, Proc, Role, Store, at, load
@@ -38,11 +37,11 @@ def flip_sign_kernel(site: Site, position: int, x: RowFormat, y: RowFormat) -> K
     from_, into = (i + skipped for skipped in first)
     store = Store(at(ys, into), Apply(flipped_byte(to.dtype), (load(xs, from_),)))
     proc = Proc(f"flip_sign_{y.channels}_by_{y.width}", (xs, ys), (For("i", count, (store,)),))
-    by_words = site.target.has(Feature.UNALIGNED)
+    by_words = site.math.flipped_bytes
     return Kernel(
-        schedule="words" if by_words else "plain",
-        why="four bytes at a time" if by_words else "words are read at their own addresses only",
-        proc=tensorize(proc, "i", [flipped_bytes(to.dtype, count)]) if by_words else proc,
+        schedule="plain" if by_words is None else "words",
+        why="words are read at their own addresses only" if by_words is None else "four bytes at a time",
+        proc=proc if by_words is None else tensorize(proc, "i", [by_words(to.dtype, count)]),
         summary=f"One row of bytes to {to.dtype.value}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )

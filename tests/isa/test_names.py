@@ -14,12 +14,13 @@ from codegen.isa.dsp import depthwise as dsp_depthwise
 from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.dot_tile import DotTile
 from codegen.isa.dsp.dots import dot
-from codegen.isa.dsp.scalar_math import MATH
+from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.helium import depthwise as mve_depthwise
 from codegen.isa.helium import dots as mve
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.requantise import RequantTile, requantise_tile
 from codegen.isa.plain.requantise import Requant, to_int8
+from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.loops.ir import Instruction
 
 REQUANT = Requant(-3, -128, 127, RequantRounding.DOUBLE, (1, 22), sum_fits_30_bits=True)
@@ -29,7 +30,7 @@ TILES: dict[str, tuple[Any, Any]] = {
     "dsp window": (ChannelsTile(2, 4, 5, 5, 8, 8, DType.I16, True), window),
     "dsp depthwise": (
         dsp_depthwise.DepthwiseRow(9, 1, DType.I8, 4),
-        lambda tile: dsp_depthwise.depthwise_row(tile, to_int8(replace(REQUANT, math=MATH))),
+        lambda tile: dsp_depthwise.depthwise_row(tile, to_int8(replace(REQUANT, math=with_dsp(PORTABLE)))),
     ),
     "mve dot": (mve.DotTile(2, 4, 3, 1, 40, 16, 24, True), mve.dot),
     "mve depthwise": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codegen.isa.dsp.needs import NEEDS
-from codegen.isa.dsp.scalar_math import MATH
+from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.schedules.conv2d import CONV2D
 from codegen.isa.dsp.schedules.dense import DENSE
 from codegen.isa.dsp.schedules.depthwise_channels import CHANNELS_TILES
@@ -15,5 +15,5 @@ ISA = Isa(
     "dsp",
     NEEDS,
     {"conv2d": (WINOGRAD, CONV2D), "dense": (DENSE,), "depthwise_conv2d": (PLANES, CHANNELS_TILES)},
-    math=MATH,
+    math=with_dsp,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from aot.ir.types import DType
 from aot.ops.resize import FRACTION_BITS
 from codegen.isa.dsp.needs import NEEDS
@@ -39,11 +41,10 @@ def _line(line: Line, low: int, high: int) -> Code:
     return Code((*lines, saturated, "return v;"), (), NEEDS)
 
 
-MATH = ScalarMath(
-    high_mul=Function(
-        PORTABLE.high_mul.name,
-        DType.I32,
-        """\
+_HIGH_MUL = Function(
+    PORTABLE.high_mul.name,
+    DType.I32,
+    """\
 /* round(a * b / 2^31), half up; |a| < 2^30. */
 static inline int32_t doubling_high_mul(int32_t a, int32_t b)
 {
@@ -52,13 +53,13 @@ static inline int32_t doubling_high_mul(int32_t a, int32_t b)
     return result;
 }
 """,
-        PORTABLE.high_mul.compute,
-        needs=NEEDS,
-    ),
-    high_mul_add=Function(
-        PORTABLE.high_mul_add.name,
-        DType.I32,
-        """\
+    PORTABLE.high_mul.compute,
+    needs=NEEDS,
+)
+_HIGH_MUL_ADD = Function(
+    PORTABLE.high_mul_add.name,
+    DType.I32,
+    """\
 /* round(a * b / 2^31) + c, half up; |a| < 2^30. */
 static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
 {
@@ -67,13 +68,13 @@ static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
     return result;
 }
 """,
-        PORTABLE.high_mul_add.compute,
-        needs=NEEDS,
-    ),
-    rounded_share=Function(
-        PORTABLE.rounded_share.name,
-        DType.I32,
-        f"""\
+    PORTABLE.high_mul_add.compute,
+    needs=NEEDS,
+)
+_ROUNDED_SHARE = Function(
+    PORTABLE.rounded_share.name,
+    DType.I32,
+    f"""\
 /* a / {1 << 2 * FRACTION_BITS}, half away from zero: SMMULR rounds up, a sign is -1. */
 static inline int32_t rounded_share_i32(int32_t a)
 {{
@@ -82,9 +83,18 @@ static inline int32_t rounded_share_i32(int32_t a)
     return share;
 }}
 """,
-        rounded,
-        needs=NEEDS,
-    ),
-    line=_line,
-    saturate=SATURATE,
+    rounded,
+    needs=NEEDS,
 )
+
+
+def with_dsp(math: ScalarMath) -> ScalarMath:
+    """Returns the functions with those that the extension has instructions for in place of others."""
+    return replace(
+        math,
+        high_mul=_HIGH_MUL,
+        high_mul_add=_HIGH_MUL_ADD,
+        rounded_share=_ROUNDED_SHARE,
+        line=_line,
+        saturate=SATURATE,
+    )

@@ -1,13 +1,11 @@
-"""Bytes of the other signedness: a value moved by 128 is its highest bit turned, four to a word."""
+"""A byte of the other signedness: a value moved by 128."""
 
 from __future__ import annotations
 
 from aot.ir.types import DType
 from codegen.isa.plain.plain import expression_function
-from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Buffer, For, Function, Instruction, Role, Store, at, load
+from codegen.loops.ir import Function
 
-_OTHER = {DType.I8: DType.U8, DType.U8: DType.I8}
 _BYTES = {
     DType.I8: expression_function(
         "signed_byte", DType.I8, (DType.U8,), "(int8_t)(a - 128)", lambda a: int(a) - 128
@@ -20,41 +18,3 @@ _BYTES = {
 
 def flipped_byte(to: DType) -> Function:
     return _BYTES[to]
-
-
-def flipped_bytes(to: DType, count: int) -> Instruction:
-    """y[i] = flipped_byte(x[i]); for cores that read words at any address."""
-    byte, source = _BYTES[to], _OTHER[to]
-    x, y = Buffer("x", source, 0, Role.INPUT), Buffer("y", to, 0, Role.OUTPUT)
-    i = variable("i")
-    name = f"{byte.name}s"
-    return Instruction(
-        name=name,
-        params=(y, x),
-        body=(For("i", count, (Store(at(y, i), Apply(byte, (load(x, i),))),)),),
-        call=f"{name}({{y}}, {{x}}, {{count}});",
-        definition=_definition(name, byte, source),
-        includes=("string.h",),
-        calls=(byte,),
-        numbers=(("count", count),),
-    )
-
-
-def _definition(name: str, byte: Function, source: DType) -> str:
-    return f"""\
-/* A byte's highest bit is turned: two words at a time, then one by one. */
-static inline void {name}({byte.result.c_name} *restrict y, const {source.c_name} *restrict x, int32_t count)
-{{
-    int32_t i = 0;
-    for (; i + 8 <= count; i += 8) {{
-        uint32_t words[2];
-        memcpy(words, x + i, sizeof words);
-        words[0] ^= UINT32_C(0x80808080);
-        words[1] ^= UINT32_C(0x80808080);
-        memcpy(y + i, words, sizeof words);
-    }}
-    for (; i < count; ++i) {{
-        y[i] = {byte.name}(x[i]);
-    }}
-}}
-"""

@@ -12,7 +12,7 @@ from aot.ir.types import DType
 from aot.target import Feature
 from codegen.isa.plain.linear_sum import Line
 from codegen.isa.plain.shares import rounded_share
-from codegen.loops.ir import Function
+from codegen.loops.ir import Function, Instruction
 
 CLAMP = Function(
     "clamp",
@@ -51,6 +51,8 @@ class ScalarMath:
     rounded_share: Function  # a sum of shares of a resized image, rounded
     line: Callable[[Line, int, int], Code]  # it returns a sum of bytes a and b, clamped from low to high
     saturate: Function | None = None  # to the range of int8, by an instruction
+    # (result, count) -> bytes of the other signedness, several at a time.
+    flipped_bytes: Callable[[DType, int], Instruction] | None = None
 
     def clamped(self, value: str, low: int, high: int) -> str:
         """C of the value from low to high."""
