@@ -46,11 +46,11 @@ def _parameter(buffer: Buffer) -> tree.Variable:
             return tree.Variable(f"{c_type} *restrict", name, is_constant=True)
         case Role.ROWS if buffer.rows > 1:
             return tree.Variable(f"const {c_type} *const", name, buffer.rows)
-        case Role.ROWS if buffer.overlaid:
+        case Role.ROWS if buffer.may_alias:
             return tree.Variable(f"const {c_type} *", name)
         case Role.OUTPUT if buffer.rows > 1:
             return tree.Variable(f"{c_type} *const", name, buffer.rows)
-        case Role.OUTPUT if buffer.overlaid:
+        case Role.OUTPUT if buffer.may_alias:
             return tree.Variable(f"{c_type} *", name)
         case Role.ROWS | Role.INPUT:
             return tree.Variable(f"const {c_type} *restrict", name)

@@ -80,9 +80,9 @@ def element_kernel(
     if not goes_by_rows(site):
         return _flat(site, result, what, prepared)
     operands = _row_operands(site, inputs, output, prepared)
-    overlaid = any(operand.buffer.overlaid for operand in operands)
+    may_alias = any(operand.buffer.may_alias for operand in operands)
     dtype = storage_dtype(site.outputs[0], output)
-    y = Buffer("y", dtype, output.row_elements, Role.OUTPUT, overlaid=overlaid)
+    y = Buffer("y", dtype, output.row_elements, Role.OUTPUT, may_alias=may_alias)
     body = every_pixel(output, Store(at(y, pixel_element(output)), result([o.value for o in operands])))
     return _kernel(
         site,
@@ -122,8 +122,8 @@ def _flat(site: Site, result: Result, what: str, prepared: Prepared) -> Kernel:
     nest = Nest(out.shape, (*(repeated_strides(s, out.shape) for s in shapes), dense_strides(out.shape)))
     nest = nest.merged()
     operands = [_flat_operand(site, i, nest, prepared) for i in range(len(shapes))]
-    overlaid = any(operand.buffer.overlaid for operand in operands)
-    y = Buffer("y", out.dtype, out.elements, Role.OUTPUT, overlaid=overlaid)
+    may_alias = any(operand.buffer.may_alias for operand in operands)
+    y = Buffer("y", out.dtype, out.elements, Role.OUTPUT, may_alias=may_alias)
     store = Store(at(y, nest.element(len(shapes))), result([o.value for o in operands]))
     sizes = "x".join(map(str, out.shape)) or "1"
     summary = f"All of {what}: {sizes} elements."
@@ -136,8 +136,8 @@ def _flat_operand(site: Site, position: int, nest: Nest, prepared: Prepared) -> 
         data = prepared(site, position).reshape(-1)
         buffer = Buffer(name, _dtype_of(data), data.size, Role.CONSTANT)
         return _Operand(buffer, load(buffer, nest.element(position)), data=data)
-    overlaid = piece_fits(site, position)
-    buffer = Buffer(name, tensor.dtype, tensor.elements, Role.ROWS, overlaid=overlaid)
+    may_alias = piece_fits(site, position)
+    buffer = Buffer(name, tensor.dtype, tensor.elements, Role.ROWS, may_alias=may_alias)
     access = RowAccess(stride=1, first=0, count=1)
     return _Operand(buffer, load(buffer, nest.element(position)), access)
 
@@ -155,8 +155,8 @@ def _row_operands(
 
 
 def _rows(name: str, site: Site, position: int, x: RowFormat, y: RowFormat) -> _Operand:
-    dtype, overlaid = storage_dtype(site.input(position), x), row_fits(site, position, x, y)
-    buffer = Buffer(name, dtype, x.row_elements, Role.ROWS, overlaid=overlaid)
+    dtype, may_alias = storage_dtype(site.input(position), x), row_fits(site, position, x, y)
+    buffer = Buffer(name, dtype, x.row_elements, Role.ROWS, may_alias=may_alias)
     column = variable("column") * int(x.width == y.width) + x.left
     channel = variable("c") * int(x.channels == y.channels)
     same_rows = geometry(site.input(position)).rows == geometry(site.outputs[0]).rows

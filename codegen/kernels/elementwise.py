@@ -15,9 +15,9 @@ def wants_anything(site: Site) -> tuple[Want | None, ...]:
 
 def applied(site: Site, function: Function, x: RowFormat, y: RowFormat, what: str) -> Kernel:
     """y = function(x)"""
-    overlaid = row_fits(site, 0, x, y)
-    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, overlaid=overlaid)
-    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT, overlaid=overlaid)
+    may_alias = row_fits(site, 0, x, y)
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, may_alias=may_alias)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT, may_alias=may_alias)
     are_dense = is_dense(x) and is_dense(y)  # then one loop: what a pixel costs beside its channels is saved
     element = dense_element if are_dense else pixel_element
     store = Store(at(ys, element(y)), Apply(function, (load(xs, element(x)),)))

@@ -26,9 +26,9 @@ def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kerne
     source = site.input(position)
     if flips_sign(table, source.dtype, x, y):
         return flip_sign_kernel(site, position, x, y)
-    overlaid = row_fits(site, position, x, y)
-    xs = Buffer("x", storage_dtype(source, x), x.row_elements, Role.ROWS, overlaid=overlaid)
-    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT, overlaid=overlaid)
+    may_alias = row_fits(site, position, x, y)
+    xs = Buffer("x", storage_dtype(source, x), x.row_elements, Role.ROWS, may_alias=may_alias)
+    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT, may_alias=may_alias)
     entries = Buffer("table", site.outputs[0].dtype, table.size, Role.CONSTANT)
     least, _ = source.dtype.limits
     value = load(xs, pixel_element(x))

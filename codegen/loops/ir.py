@@ -43,7 +43,7 @@ class Buffer:
     elements: int  # of one row, for ROWS
     role: Role
     rows: int = 1  # pointers in a buffer of rows: those read, or several that are written together
-    overlaid: bool = False  # the result may lie where an operand lies: neither is alone there
+    may_alias: bool = False  # the result may lie where an operand lies: neither is alone there
     vector_type: str = ""  # of an instruction's LOCAL: the C type of the vector register that holds it
 
     @property

@@ -75,7 +75,7 @@ def _in_place(stage: LoweredStage, names: Sequence[str]) -> tuple[tuple[int, int
     """The tensors that the kernel may write its result over, however often it reads them."""
     params = [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
     readings = list(zip(params, stage.reads, strict=True))
-    kept = {r.tensor for p, r in readings if not p.overlaid or r.view is not None}
+    kept = {r.tensor for p, r in readings if not p.may_alias or r.view is not None}
     return tuple((n, 0) for n, name in enumerate(names) if name not in kept)
 
 
