@@ -65,7 +65,7 @@ def _columns(site: Site, leaves_out_taps: Callable[[Site], bool]) -> tuple[Colum
     """For rows without margins: those with the whole window first."""
     op, taps = conv_op(site), site.constants[1].shape[2]
     (left, right), x, y = op.padding[1], site.input(0), site.outputs[0]
-    if not (site.bare and (left or right) and leaves_out_taps(site)):
+    if not (site.unpadded and (left or right) and leaves_out_taps(site)):
         return ()
     columns = columns_of(x.shape[2], y.shape[2], taps, op.stride[1], op.dilation[1], left)
     return whole_first(columns, taps)

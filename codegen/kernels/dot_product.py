@@ -236,8 +236,8 @@ def plain_dot(default: Tile) -> DotScheduler:
 def task_of(p: DotProblem) -> str:
     """What tuning records call the kernel."""
     step = f" step {p.x_step}" if p.pixels > 1 else ""
-    bare = " bare" if p.edges else ""
-    return f"{p.name}{step} {p.x_dtype.value}{bare}"
+    edges = " bare" if p.edges else ""
+    return f"{p.name}{step} {p.x_dtype.value}{edges}"
 
 
 def plain_space(p: DotProblem, default: Tile) -> Space:

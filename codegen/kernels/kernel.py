@@ -27,9 +27,9 @@ class Site:
     target: Target
     math: ScalarMath  # what its core does in instructions of their own
     optimize: Optimize
-    wide: bool  # rows may be wider than the values where that is faster
+    allow_widened_rows: bool  # where they are faster than rows as wide as the values
     tuned: Mapping[str, Point]  # by task
-    bare: bool = False  # rows have no margins where the kernel can do without
+    unpadded: bool = False  # rows have no padding where the kernel can do without
     compact: bool = False  # weights are stored in no more bytes than they have
     addition: Site | None = None  # the sum that its result goes into as it is stored
 

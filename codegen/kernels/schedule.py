@@ -88,7 +88,7 @@ class ChosenSchedule:
     def wants(self) -> Wants:
         """Of unpadded rows none above and below the image, where these can be a constant."""
         wants = self.schedule.wants(self.site)
-        if not self.site.bare or self.site.target.constant_space:
+        if not self.site.unpadded or self.site.target.constant_space:
             return wants
         return tuple(None if want is None else replace(want, top=0, bottom=0) for want in wants)
 

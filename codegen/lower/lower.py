@@ -40,23 +40,26 @@ def lower_graph(
     graph: Graph,
     target: Target,
     options: CompileOptions,
-    wide: frozenset[str] | None = None,
+    widened: frozenset[str] | None = None,
     tuned: Mapping[str, Point] = NOT_TUNED,
-    bare: frozenset[str] = frozenset(),
+    unpadded: frozenset[str] = frozenset(),
     made: KernelsMade | None = None,
     compact: frozenset[str] = frozenset(),
 ) -> Lowered:
-    """Kernels and formats for every node; wide rows for the nodes named, or as the goal says.
+    """Chooses kernels and formats for every node; the nodes named in `widened` may have widened rows.
 
-    The nodes named as bare do without margins where their kernels can, those named as compact store weights
-    as they are. Kernels made before serve again.
+    Without such names the goal decides. The nodes named in `unpadded` get rows without padding where their
+    kernels can do without, those named in `compact` store their weights as they are. Kernels in `made` are
+    used again.
 
     Raises ModelError naming all nodes that have no kernel.
     """
     _require_kernels(graph)
-    if wide is None:
-        wide = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
-    return _Lowering(graph, target, options, wide, tuned, bare, compact, {} if made is None else made).run()
+    if widened is None:
+        widened = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
+    return _Lowering(
+        graph, target, options, widened, tuned, unpadded, compact, {} if made is None else made
+    ).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -83,18 +86,18 @@ class _Lowering:
         graph: Graph,
         target: Target,
         options: CompileOptions,
-        wide: frozenset[str],
+        widened: frozenset[str],
         tuned: Mapping[str, Point],
-        bare: frozenset[str],
+        unpadded: frozenset[str],
         compact: frozenset[str],
         made: KernelsMade,
     ) -> None:
         self.graph = graph
         self.target = target
         self.options = options
-        self.wide = wide
+        self.widened = widened
         self.tuned = tuned
-        self.bare = bare
+        self.unpadded = unpadded
         self.compact = compact
         self.kernels_made = made
         self.math = math_of(target)
@@ -156,9 +159,9 @@ class _Lowering:
             self.target,
             self.math,
             self.options.optimize,
-            node.name in self.wide,
+            node.name in self.widened,
             self.tuned,
-            node.name in self.bare,
+            node.name in self.unpadded,
             node.name in self.compact,
         )
 
@@ -182,7 +185,9 @@ class _Lowering:
             made = with_planned_scratch(rewritten(with_sketches(made, wanted), self.target))
             return with_default(made, self.defaults)
 
-        flags = tuple((n in self.wide, n in self.bare, n in self.compact) for n in (node.name, last.name))
+        flags = tuple(
+            (n in self.widened, n in self.unpadded, n in self.compact) for n in (node.name, last.name)
+        )
         key = node.name, last.name, flags, tuple(formats), result.format
         kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
         fills = [0 if want is None else want.fill_of(self.graph.types[value]) for value, want in reads]

@@ -79,8 +79,8 @@ def cases(kind: str) -> Iterator[OpCase]:
         yield KINDS[kind](number, channels, window, padding)
 
 
-def bare(case: OpCase, target: Target) -> Lowered:
-    return lower_graph(case.graph, target, OPTIONS["ram"], frozenset(), bare=frozenset({case.node.name}))
+def unpadded(case: OpCase, target: Target) -> Lowered:
+    return lower_graph(case.graph, target, OPTIONS["ram"], frozenset(), unpadded=frozenset({case.node.name}))
 
 
 def has_margins(lowered: Lowered) -> bool:
@@ -95,7 +95,7 @@ def test_loops_without_margins_equal_the_reference(kind: tuple[str, str], target
     some = list(cases(kind[0]))[::STEP]
     without = 0
     for case in some:
-        lowered = bare(case, target)
+        lowered = unpadded(case, target)
         without += not has_margins(lowered)
         for inputs in samples_of(case):
             made = run_lowered(lowered, inputs)["y"]
@@ -105,7 +105,7 @@ def test_loops_without_margins_equal_the_reference(kind: tuple[str, str], target
 
 def test_no_row_beyond_the_image_is_in_memory() -> None:
     for case in [*cases("conv2d")][::STEP]:
-        formats = [tensor.format for tensor in bare(case, PLAIN).tensors.values()]
+        formats = [tensor.format for tensor in unpadded(case, PLAIN).tensors.values()]
         assert not any(fmt.top or fmt.bottom for fmt in formats)
 
 

@@ -60,8 +60,8 @@ class DepthwiseRow:
         short = f"_of_{self.outputs}" if self.is_short else ""
         turns = f"_by_{self.turns}" if self.turns > 1 else ""
         step = "" if self.is_general else f"_step_{self.y_step}"
-        bare = self.edges.name if self.edges is not None else ""
-        return f"depthwise_3x3_stride_{self.stride}_{self.y_dtype.value}{step}{bare}{short}{turns}"
+        edges = self.edges.name if self.edges is not None else ""
+        return f"depthwise_3x3_stride_{self.stride}_{self.y_dtype.value}{step}{edges}{short}{turns}"
 
     @property
     def is_short(self) -> bool:

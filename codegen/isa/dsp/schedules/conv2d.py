@@ -15,12 +15,12 @@ from codegen.kernels.schedule import Condition
 
 def _row_bytes(site: Site) -> int:
     """16 bits wide where memory allows: SMLAD reads them without widening."""
-    return 2 if site.wide or site.input(0).dtype is DType.I16 else 1
+    return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
 
 
 def _adds_faster(site: Site) -> bool:
     """Where memory allows the row that is added to be there with those that are read."""
-    return site.wide and site.optimize is not Optimize.SIZE
+    return site.allow_widened_rows and site.optimize is not Optimize.SIZE
 
 
 CONV2D = conv2d_schedule(

@@ -13,7 +13,7 @@ from codegen.kernels.schedule import Condition
 
 
 def _row_bytes(site: Site) -> int:
-    return 2 if site.wide or site.input(0).dtype is DType.I16 else 1
+    return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
 
 
 DENSE = dense_schedule(

@@ -37,7 +37,7 @@ def blocks_of(site: Site) -> Blocks:
 
 def _wants(site: Site) -> Wants:
     """Wide rows where pixels are many: the rows of a tall window are few bytes, widened as fast as loaded."""
-    is_wide = site.wide and site.outputs[0].shape[2] > 1
+    is_wide = site.allow_widened_rows and site.outputs[0].shape[2] > 1
     return (depthwise_blocks.wants(site, blocks_of(site), 2 if is_wide else 1),)
 
 

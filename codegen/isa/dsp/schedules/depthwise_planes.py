@@ -54,7 +54,7 @@ def _edges(site: Site) -> Edges | None:
     op, x, y = op_of(site), site.input(0), site.outputs[0]
     edges = Edges(x.shape[2], op.padding[1][0], quant_of(x).zero_point)
     right = (y.shape[2] - 1) * op.stride[1] + KERNEL - edges.left - edges.width
-    return edges if site.bare and 0 < max(edges.left, right) <= 1 else None
+    return edges if site.unpadded and 0 < max(edges.left, right) <= 1 else None
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:

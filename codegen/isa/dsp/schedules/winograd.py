@@ -50,7 +50,7 @@ def _has_byte_pixels(site: Site) -> bool:
 
 
 def _is_for_speed(site: Site) -> bool:
-    return site.wide and site.optimize is Optimize.SPEED
+    return site.allow_widened_rows and site.optimize is Optimize.SPEED
 
 
 def _may_grow(site: Site) -> bool:
