@@ -13,7 +13,7 @@ from aot.ops.batch_matmul import BatchMatmul, product_requant
 from aot.ops.requant import quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
 from codegen.formats import RowFormat, Want, storage_dtype
-from codegen.isa.plain.requantise import Requant, to_int8
+from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
@@ -176,7 +176,7 @@ def _stored(site: Site, total: Expr) -> Expr:
     )
     if requant.rounding is RequantRounding.REDUCED:
         mult = int(reduced_multiplier(np.int64(mult)))
-    return Apply(to_int8(requant).store, (total, Const(mult), Const(-shift)))
+    return Apply(store_quantised(requant).store, (total, Const(mult), Const(-shift)))
 
 
 KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))

@@ -53,7 +53,7 @@ def conv2d_schedule(
 
 
 def sums_of_32_bits(site: Site) -> bool:
-    return conv_tail(site).to_int8.sum_dtype is DType.I32
+    return conv_tail(site).storing.sum_dtype is DType.I32
 
 
 def depth_of(site: Site) -> int:

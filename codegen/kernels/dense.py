@@ -49,7 +49,7 @@ def dense_schedule(
 
 def sums_of_32_bits(site: Site) -> bool:
     """The arena is aligned for sums of 32 bits."""
-    return _tail(site).to_int8.sum_dtype is DType.I32
+    return _tail(site).storing.sum_dtype is DType.I32
 
 
 def _at_once(site: Site, x: RowFormat, y: RowFormat, dot: DotScheduler) -> Kernel:
@@ -129,7 +129,7 @@ def _finish(site: Site, y: RowFormat, tail: Requantised) -> Proc:
     sums = Buffer("sums", DType.I32, channels, Role.STATE)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     o = variable("o")
-    channel = scale_constants(tail.to_int8, channels, o)
+    channel = scale_constants(tail.storing, channels, o)
     place = at(ys, o * y.c_step + y.left * y.x_step)
     body = (*channel.loads, Store(place, channel.stored(load(sums, o))))
     return Proc(f"dense_finish_{channels}", (sums, ys, *channel.tables), (For("o", channels, body),))

@@ -17,7 +17,7 @@ from aot.ir.types import Array
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import given
 from codegen.formats import RowFormat, Want, storage_dtype
-from codegen.isa.plain.requantise import ToInt8
+from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import channel_constants, scale_constants
 from codegen.loops.affine import Affine, variable
@@ -66,20 +66,20 @@ def wants(site: Site, blocks: Blocks, dtype_bytes: int) -> Want:
 
 
 def nest(
-    site: Site, blocks: Blocks, x: RowFormat, y: RowFormat, to_int8: ToInt8, is_late: bool = False
+    site: Site, blocks: Blocks, x: RowFormat, y: RowFormat, storing: StoreQuantised, is_late: bool = False
 ) -> Proc:
     """Loops `c` over a block's channels, `column`, `r` and `t`; late: constants are loaded behind a sum."""
     rows, columns, channels = site.constants[1].shape
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, rows)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     w = Buffer("w", site.input(1).dtype, rows * columns * (channels + blocks.past), Role.CONSTANT)
-    tables = channel_constants(to_int8, channels, Affine()).tables
+    tables = channel_constants(storing, channels, Affine()).tables
     body: tuple[Stmt, ...] = ()
     for first, count, size in blocks.ranges:
         name = "block" if first == 0 else "last"
         begin = variable(name) * size + first
         packed = -(-size // blocks.lanes) * blocks.lanes
-        channel = _channel(site, (x, y), (xs, ys, w), to_int8, begin, packed, is_late)
+        channel = _channel(site, (x, y), (xs, ys, w), storing, begin, packed, is_late)
         body += (For(name, count, (For("c", size, channel),)),)
     return Proc(f"depthwise_conv2d_{rows}x{columns}_{channels}_by_{y.width}", (xs, ys, w, *tables), body)
 
@@ -88,7 +88,7 @@ def _channel(
     site: Site,
     formats: tuple[RowFormat, RowFormat],
     buffers: tuple[Buffer, Buffer, Buffer],
-    to_int8: ToInt8,
+    storing: StoreQuantised,
     first: Affine,
     packed: int,
     is_late: bool,
@@ -97,15 +97,15 @@ def _channel(
     op, (rows, columns, channels) = op_of(site), site.constants[1].shape
     (x, y), (xs, ys, w) = formats, buffers
     c, column, r, t = (variable(v) for v in ("c", "column", "r", "t"))
-    constants = channel_constants(to_int8, channels, first + c)
-    total = Buffer("sum", to_int8.sum_dtype, 1, Role.LOCAL)
+    constants = channel_constants(storing, channels, first + c)
+    total = Buffer("sum", storing.sum_dtype, 1, Role.LOCAL)
     pixel = column * op.stride[1] + t * op.dilation[1] + (x.left - op.padding[1][0])
     weight = first * (rows * columns) + (r * columns + t) * packed + c
     product = Binary("*", load(xs, pixel * x.x_step + first + c, r), load(w, weight))
     place = (column + y.left) * y.x_step + (first + c) * y.c_step
     window = For("r", rows, (For("t", columns, (Accumulate(at(total), product),)),))
     if is_late:
-        scales = scale_constants(to_int8, channels, first + c)
+        scales = scale_constants(storing, channels, first + c)
         begun = (Declare(total), Store(at(total), load(constants.tables[0], first + c)))
         stored = Store(at(ys, place), scales.stored(load(total)))
         return (For("column", y.width, (*begun, window, *scales.loads, stored)),)

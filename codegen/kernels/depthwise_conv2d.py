@@ -74,7 +74,7 @@ def tail_of(site: Site) -> Requantised:
 
 
 def sums_of_32_bits(site: Site) -> bool:
-    return tail_of(site).to_int8.sum_dtype is DType.I32
+    return tail_of(site).storing.sum_dtype is DType.I32
 
 
 def depthwise_kernel(site: Site, y: RowFormat, tail: Requantised, made: DepthwiseRows) -> Kernel:
@@ -118,10 +118,10 @@ def depthwise_nest(
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, kernel_rows)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     w = Buffer("w", site.input(1).dtype, channels * kernel_rows * kernel_columns, Role.CONSTANT)
-    total = Buffer("sum", tail.to_int8.sum_dtype, 1, Role.LOCAL)
+    total = Buffer("sum", tail.storing.sum_dtype, 1, Role.LOCAL)
     c, m, column, row, tap = (variable(v) for v in ("c", "m", "column", "r", "t"))
     out_channel = c * op.multiplier + m
-    channel = channel_constants(tail.to_int8, channels, out_channel)
+    channel = channel_constants(tail.storing, channels, out_channel)
     pixel = column * op.stride[1] + tap * op.dilation[1] + (x.left - op.padding[1][0])
     weight = out_channel * (kernel_rows * kernel_columns) + row * kernel_columns + tap
     value = load(xs, pixel * x.x_step + c * x.c_step, row) if element is None else element(xs)

@@ -82,7 +82,7 @@ class DotProblem:
 
     @property
     def sum_dtype(self) -> DType:
-        return DType.I32 if self.tail is None else self.tail.to_int8.sum_dtype
+        return DType.I32 if self.tail is None else self.tail.storing.sum_dtype
 
     @property
     def rows_read(self) -> tuple[Buffer, ...]:
@@ -207,7 +207,7 @@ def _ends(p: DotProblem) -> _Ends:
     if p.tail is None:
         sums = Buffer("sums", DType.I32, p.y_elements, Role.STATE)
         return _Ends(sums, (), (), (), None, lambda total: total)
-    channel = channel_constants(p.tail.to_int8, p.channels, variable("o"))
+    channel = channel_constants(p.tail.storing, p.channels, variable("o"))
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
     return _Ends(y, channel.tables, channel.loads, channel.names, channel.start, channel.stored)
 

@@ -18,7 +18,7 @@ from aot.ops.lstm import GATES, Lstm, LstmParameters
 from aot.ops.requant import quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
 from codegen.formats import RowFormat, Want, storage_dtype
-from codegen.isa.plain.requantise import Requant, to_int8
+from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import CLAMP
 from codegen.isa.plain.sigmoid_16 import sigmoid_of, tanh_of
 from codegen.kernels.kernel import Kernel, RowAccess, Site
@@ -249,7 +249,7 @@ def _requantised(
         sum_dtype=DType.I64 if wide else DType.I32,
     )
     mult = int(reduced_multiplier(np.int64(mult))) if wide else mult
-    return Apply(to_int8(requant).store, (value, Const(mult), Const(-shift)))
+    return Apply(store_quantised(requant).store, (value, Const(mult), Const(-shift)))
 
 
 KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))

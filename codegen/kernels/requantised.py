@@ -11,7 +11,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops.activation import Activation, integer_clamp
 from aot.ops.requant import INT32_MAX, quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
-from codegen.isa.plain.requantise import Requant, ToInt8, to_int8
+from codegen.isa.plain.requantise import Requant, StoreQuantised, store_quantised
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Apply, Buffer, Declare, Expr, Load, Role, Stmt, Store, at, load
@@ -19,13 +19,13 @@ from codegen.loops.ir import Apply, Buffer, Declare, Expr, Load, Role, Stmt, Sto
 
 @dataclass(frozen=True, slots=True)
 class Requantised:
-    """The tail of a layer: sums start at `bias`; `to_int8` stores them with their channel's constants."""
+    """The tail of a layer: sums start at `bias`; `storing` stores them with their channel's constants."""
 
     bias: Array
     mult: Array
     right: Array
     requant: Requant
-    to_int8: ToInt8
+    storing: StoreQuantised
     sums_wrap: bool  # whether sums may leave 32 bits, which the reference keeps them in
 
     @property
@@ -42,41 +42,41 @@ class ChannelConstants:
     loads: tuple[Stmt, ...]
     start: Load | None  # where its sums begin
     _scales: tuple[Load, ...]
-    _to_int8: ToInt8
+    _storing: StoreQuantised
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(b.name for b in self.locals)
 
     def stored(self, total: Expr) -> Apply:
-        return Apply(self._to_int8.store, (total, *self._scales))
+        return Apply(self._storing.store, (total, *self._scales))
 
 
-def channel_constants(to_int8: ToInt8, channels: int, channel: Affine) -> ChannelConstants:
+def channel_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
     """For a nest that makes a channel's sums and stores them."""
-    bias = Buffer("bias", to_int8.sum_dtype, channels, Role.CONSTANT)
-    start = Buffer("start", to_int8.sum_dtype, 1, Role.LOCAL)
+    bias = Buffer("bias", storing.sum_dtype, channels, Role.CONSTANT)
+    start = Buffer("start", storing.sum_dtype, 1, Role.LOCAL)
     begin = (Declare(start), Store(at(start), load(bias, channel)))
-    c = scale_constants(to_int8, channels, channel)
+    c = scale_constants(storing, channels, channel)
     return replace(
         c, tables=(bias, *c.tables), locals=(start, *c.locals), loads=(*begin, *c.loads), start=load(start)
     )
 
 
-def scale_constants(to_int8: ToInt8, channels: int, channel: Affine) -> ChannelConstants:
+def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
     """For a nest that stores sums made before."""
     mult = Buffer("mult", DType.I32, channels, Role.CONSTANT)
     right = Buffer("right", DType.I8, channels, Role.CONSTANT)
     values: list[tuple[str, Expr]] = [("scale", load(mult, channel)), ("shift", load(right, channel))]
     shift = Buffer("shift", DType.I32, 1, Role.LOCAL)
-    if to_int8.prepare is not None:
-        values.append(("rounding", Apply(to_int8.prepare, (load(shift),))))
+    if storing.prepare is not None:
+        values.append(("rounding", Apply(storing.prepare, (load(shift),))))
     locals_ = tuple(Buffer(name, DType.I32, 1, Role.LOCAL) for name, _ in values)
     loads = [
         s for b, (_, value) in zip(locals_, values, strict=True) for s in (Declare(b), Store(at(b), value))
     ]
     scales = tuple(load(b) for b in locals_)
-    return ChannelConstants((mult, right), locals_, tuple(loads), None, scales, to_int8)
+    return ChannelConstants((mult, right), locals_, tuple(loads), None, scales, storing)
 
 
 def requantised(
@@ -112,7 +112,7 @@ def requantised(
     start = start.astype(requant.sum_dtype.numpy)
     sums_wrap = requant.sum_dtype is DType.I32 and largest > INT32_MAX
     scales = mult.astype(np.int32), right.astype(np.int8)
-    return Requantised(start, *scales, requant, to_int8(requant), sums_wrap)
+    return Requantised(start, *scales, requant, store_quantised(requant), sums_wrap)
 
 
 def folded_bias(weights: Array, bias: Array | None, zero_point: int) -> Array:

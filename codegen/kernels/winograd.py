@@ -25,7 +25,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.requant import INT32_MAX
-from codegen.isa.plain.requantise import ToInt8
+from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.requantised import ChannelConstants, channel_constants
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
@@ -93,7 +93,7 @@ class WinogradProblem:
     y_first: int
     y_pixel_step: int
     y_channel_step: int
-    to_int8: ToInt8
+    storing: StoreQuantised
 
     @property
     def pairs(self) -> int:
@@ -126,7 +126,7 @@ def nest(p: WinogradProblem) -> Proc:
     v = Buffer("v", DType.I16, p.pairs * V_OF_PAIR, Role.LOCAL)
     m = Buffer("m", DType.I32, POSITIONS * RECORD, Role.LOCAL)
     block, pair, both, o = (variable(name) for name in ("block", "pair", "ob", "oi"))
-    channel = channel_constants(p.to_int8, p.channels, both * PAIR + o)
+    channel = channel_constants(p.storing, p.channels, both * PAIR + o)
     first = block * (COLUMNS * p.x_step) + pair * PAIR + p.x_first
     stored = For("oi", PAIR, (*channel.loads, _results(p, channel, m, y)))
     products = products_nest(m, v, w, p.pairs, both * (POSITIONS * p.depth * PAIR))

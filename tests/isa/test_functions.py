@@ -22,7 +22,7 @@ from codegen.c.printer import Printer
 from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.plain import arithmetic, scalar, softmax
 from codegen.isa.plain.real import quantise_real
-from codegen.isa.plain.requantise import Requant, to_int8
+from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath
 from codegen.loops.ir import Function
 
@@ -121,7 +121,7 @@ KINDS = {
 def requant_trial(name: str, zero: int, low: int, high: int, kind: str, math: ScalarMath) -> Trial:
     """Storing a sum, with what is prepared for it, against the op's reference."""
     rounding, rights, small = KINDS[kind]
-    to_stored = to_int8(Requant(zero, low, high, rounding, rights, small, math=math))
+    to_stored = store_quantised(Requant(zero, low, high, rounding, rights, small, math=math))
     sums, mults, right = requant_arguments(kind)
     wanted = multiply_by_quantized_multiplier(sums, mults, -right, rounding) + zero  # type: ignore[arg-type, misc]
     functions = (to_stored.store,) if to_stored.prepare is None else (to_stored.prepare, to_stored.store)

@@ -18,7 +18,7 @@ from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.depthwise import STRIDES, DepthwiseRow, depthwise_row
 from codegen.isa.dsp.dots import DotTile, dot  # type: ignore[attr-defined]
 from codegen.isa.dsp.scalar_math import with_dsp
-from codegen.isa.plain.requantise import Requant, to_int8
+from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Declare, For, Instruction, Invoke, Proc, Role, Stmt, Store, at, load
@@ -105,7 +105,7 @@ def depthwise_rows() -> Iterator[Trial]:
     widths = product((1, 2, 3, 4, 5, 6, 9, 16, 17), STRIDES, STORED)
     for number, (outputs, stride, kind) in enumerate(widths):
         requant, right = STORED[kind]
-        to_stored = to_int8(replace(requant, math=with_dsp(PORTABLE)))
+        to_stored = store_quantised(replace(requant, math=with_dsp(PORTABLE)))
         values = {"start": -1000 * number, "scale": 2**30 + 12345678 * number, "shift": right}
         if to_stored.prepare is not None:
             values["rounding"] = to_stored.prepare.meaning(right)

@@ -19,7 +19,7 @@ from codegen.isa.helium import depthwise as mve_depthwise
 from codegen.isa.helium import dots as mve
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.requantise import RequantTile, requantise_tile
-from codegen.isa.plain.requantise import Requant, to_int8
+from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.loops.ir import Instruction
 
@@ -30,7 +30,9 @@ TILES: dict[str, tuple[Any, Any]] = {
     "dsp window": (ChannelsTile(2, 4, 5, 5, 8, 8, DType.I16, True), window),
     "dsp depthwise": (
         dsp_depthwise.DepthwiseRow(9, 1, DType.I8, 4),
-        lambda tile: dsp_depthwise.depthwise_row(tile, to_int8(replace(REQUANT, math=with_dsp(PORTABLE)))),
+        lambda tile: dsp_depthwise.depthwise_row(
+            tile, store_quantised(replace(REQUANT, math=with_dsp(PORTABLE)))
+        ),
     ),
     "mve dot": (mve.DotTile(2, 4, 3, 1, 40, 16, 24, True), mve.dot),
     "mve depthwise": (

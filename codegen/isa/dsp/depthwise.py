@@ -23,7 +23,7 @@ from codegen.isa.dsp.depthwise_text import (
 )
 from codegen.isa.dsp.needs import ANY_WORDS
 from codegen.isa.dsp.window import KERNEL, Block, Edges, blocks_of
-from codegen.isa.plain.requantise import ToInt8
+from codegen.isa.plain.requantise import StoreQuantised
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -81,12 +81,12 @@ class DepthwiseRow:
         return {0: "0", 1: "y_step"}.get(outputs, f"{outputs} * y_step")
 
 
-def depthwise_row(row: DepthwiseRow, to_int8: ToInt8) -> Instruction:
+def depthwise_row(row: DepthwiseRow, storing: StoreQuantised) -> Instruction:
     """y[i * y_step] = stored(start[0] + sum over r, t of x[r][i * stride + t] * w[3 * r + t])."""
     y = Buffer("y", row.y_dtype, 0, Role.OUTPUT)
     x = Buffer("x", DType.I8, 0, Role.ROWS, KERNEL)
     w = Buffer("w", DType.I8, KERNEL * KERNEL, Role.CONSTANT)
-    text = _Text(row, to_int8)
+    text = _Text(row, storing)
     start, *scales = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in text.constants)
     total = Buffer("sum", DType.I32, 1, Role.LOCAL)
     i, r, t = variable("i"), variable("r"), variable("t")
@@ -94,7 +94,7 @@ def depthwise_row(row: DepthwiseRow, to_int8: ToInt8) -> Instruction:
     value = load(x, pixel, r) if row.edges is None else row.edges.value(x, 0, pixel, r)
     product = Binary("*", value, load(w, r * KERNEL + t))
     windows = For("r", KERNEL, (For("t", KERNEL, (Accumulate(at(total), product),)),))
-    stored = Apply(to_int8.store, (load(total), *(load(s) for s in scales)))
+    stored = Apply(storing.store, (load(total), *(load(s) for s in scales)))
     once = (Declare(total), Store(at(total), load(start)), windows, Store(at(y, i * row.y_step), stored))
     given = ", ".join(f"{{{name}[0]}}" for name in text.constants)
     numbers = "".join(f"{{{name}}}, " for name, _ in row.numbers)
@@ -106,7 +106,7 @@ def depthwise_row(row: DepthwiseRow, to_int8: ToInt8) -> Instruction:
         definition=text.definition,
         numbers=row.numbers,
         includes=("string.h",),
-        calls=(to_int8.store, *(to_int8.parts.calls if to_int8.parts is not None else ()), *text.macros),
+        calls=(storing.store, *(storing.parts.calls if storing.parts is not None else ()), *text.macros),
         needs=ANY_WORDS,
         machine_instructions=text.machine_instructions,
     )
@@ -117,15 +117,15 @@ class _Text:
     """The C function of a row. With gcc two outputs stay in registers until they are stored."""
 
     row: DepthwiseRow
-    to_int8: ToInt8
+    storing: StoreQuantised
 
     @property
     def name(self) -> str:
-        return f"{self.row.name}_{self.to_int8.store.name}"
+        return f"{self.row.name}_{self.storing.store.name}"
 
     @property
     def constants(self) -> tuple[str, ...]:
-        return ("start", "scale", "shift", *(("rounding",) if self.to_int8.prepare is not None else ()))
+        return ("start", "scale", "shift", *(("rounding",) if self.storing.prepare is not None else ()))
 
     @property
     def definition(self) -> str:
@@ -138,7 +138,7 @@ class _Text:
             "    const int8_t *x0, const int8_t *x1, const int8_t *x2, const int8_t *w)",
             "{",
             TAPS,
-            *([CONSTANTS_IN_MEMORY] if self.to_int8.parts is not None else []),
+            *([CONSTANTS_IN_MEMORY] if self.storing.parts is not None else []),
             *self._margin(),
             *(self._written_out() if self.row.is_short else self._looped()),
             "}",
@@ -188,9 +188,9 @@ class _Text:
 
     def _block(self, block: Block) -> list[str]:
         """One or two outputs, the first of them at y[first * step]."""
-        parts, scales = self.to_int8.parts, ", ".join(self.constants[1:])
+        parts, scales = self.storing.parts, ", ".join(self.constants[1:])
         sums = [f"sum{n}" for n in range(block.together)]
-        in_c = [f"{self.to_int8.store.name}({total}, {scales})" for total in sums]
+        in_c = [f"{self.storing.store.name}({total}, {scales})" for total in sums]
         if parts is None:
             return [*block_in_c(block), *self._stored(block.first, in_c)]
         stored = [
@@ -210,12 +210,12 @@ class _Text:
 
     @property
     def macros(self) -> tuple[Instruction, ...]:
-        parts = self.to_int8.parts
+        parts = self.storing.parts
         return in_c(self.blocks) if parts is None else in_registers(self.blocks, parts.adds_sign)
 
     @property
     def machine_instructions(self) -> int:
-        parts = self.to_int8.parts
+        parts = self.storing.parts
         adds_sign = parts is not None and parts.adds_sign
         return sum(instructions_of(block, adds_sign) for block in self.blocks) + _TAP_INSTRUCTIONS
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from aot.ir.types import DType
 from codegen.isa.helium.dots import END_OF_ASM_LINE
 from codegen.isa.helium.needs import INCLUDES, NEEDS
-from codegen.isa.helium.requantise import NARROW, exact_to_int8, narrowed, rounded, suffix
+from codegen.isa.helium.requantise import NARROW, exact_store, narrowed, rounded, suffix
 from codegen.isa.plain.requantise import Requant
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -75,7 +75,7 @@ class DepthwiseChannels:
 
 
 def depthwise_channels(tile: DepthwiseChannels, requant: Requant) -> Instruction:
-    """y[i][j] = to_int8(bias[j] + sum over r, t of x[r][i * x_step + t * tap_step + j] * w[r][t][j])."""
+    """y[i][j] = stored(bias[j] + sum over r, t of x[r][i * x_step + t * tap_step + j] * w[r][t][j])."""
     y = Buffer("y", DType.I8, 0, Role.OUTPUT)
     x = Buffer("x", DType.I8, 0, Role.ROWS, tile.rows)
     w, right = (Buffer(n, DType.I8, 0, Role.CONSTANT) for n in ("w", "right"))
@@ -90,7 +90,7 @@ def depthwise_channels(tile: DepthwiseChannels, requant: Requant) -> Instruction
         For("r", tile.rows, (For("t", tile.columns, (Accumulate(at(total), product),)),)),
         Store(
             at(y, i * tile.y_step + j * tile.y_channel_step),
-            Apply(exact_to_int8(requant).store, (load(total), load(scale), load(shift))),
+            Apply(exact_store(requant).store, (load(total), load(scale), load(shift))),
         ),
     )
     loads = [

@@ -18,7 +18,7 @@ from codegen.isa.helium.requantise import (
     VECTOR_OF,
     WORDS,
     RequantTile,
-    exact_to_int8,
+    exact_store,
     in_vector,
     narrowed,
     rounded,
@@ -142,7 +142,7 @@ class DepthwiseRows:
 
 
 def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
-    """y[j][i] = to_int8(start[j] + sum over t, r of pixel(j * pitch + i * stride + t)[r] * w[j][t][r])."""
+    """y[j][i] = stored(start[j] + sum over t, r of pixel(j * pitch + i * stride + t)[r] * w[j][t][r])."""
     y = Buffer("y", DType.I8, 0, Role.OUTPUT)
     lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)
     w = Buffer("w", DType.I8, 0, Role.CONSTANT)
@@ -153,7 +153,7 @@ def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
     weight = j * (tile.columns * tile.rows) + t * tile.rows + r
     product = Binary("*", load(lines, pixel * PIXEL + r), load(w, weight))
     stored = Apply(
-        exact_to_int8(requant).store,
+        exact_store(requant).store,
         (Binary("+", load(total), load(start, j)), load(scale, j), load(right, j)),
     )
     output = (

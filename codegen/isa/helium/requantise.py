@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from aot.ir.types import DType
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.needs import INCLUDES, INT32X4, NEEDS
-from codegen.isa.plain.requantise import Requant, ToInt8, to_int8
+from codegen.isa.plain.requantise import Requant, StoreQuantised, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, For, Instruction, Role, Store, at, load
@@ -25,9 +25,9 @@ def is_vectorised(requant: Requant) -> bool:
     return requant.rounding is RequantRounding.DOUBLE
 
 
-def exact_to_int8(requant: Requant) -> ToInt8:
+def exact_store(requant: Requant) -> StoreQuantised:
     """The reference's arithmetic as one scalar function of (sum, mult, right)."""
-    return to_int8(replace(requant, sum_fits_30_bits=False, math=PORTABLE))
+    return store_quantised(replace(requant, sum_fits_30_bits=False, math=PORTABLE))
 
 
 def in_vector(name: str, count: int) -> Buffer:
@@ -68,13 +68,13 @@ class RequantTile:
 
 
 def requantise_tile(tile: RequantTile, requant: Requant) -> Instruction:
-    """y[i][j] = to_int8(sums[i][j] + start[j], scale[j], right[j])."""
+    """y[i][j] = stored(sums[i][j] + start[j], scale[j], right[j])."""
     y = Buffer("y", DType.I8, 0, Role.OUTPUT)
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
     start, scale, right = (in_vector(name, tile.channels) for name in ("start", "scale", "right"))
     i, j = variable("i"), variable("j")
     total = Binary("+", load(sums, i * tile.channels + j), load(start, j))
-    stored = Apply(exact_to_int8(requant).store, (total, load(scale, j), load(right, j)))
+    stored = Apply(exact_store(requant).store, (total, load(scale, j), load(right, j)))
     place = at(y, i * tile.pixel_step + j * tile.channel_step)
     name = f"{tile.name}_{suffix(requant)}"
     given = ", ".join(f"{{sums[{n}]}}" for n in range(sums.elements))

@@ -1,4 +1,4 @@
-"""Requantisation as scalar functions: an accumulator becomes a stored int8, exactly, in few instructions.
+"""Requantisation as scalar functions: an accumulator becomes a stored integer, exactly, in few instructions.
 
 The reference rounds twice: v = round(sum * mult / 2**31), half up, then v / 2**right, half away from
 zero, then adds the zero point and clamps. Four facts make it cheap without changing a bit:
@@ -53,23 +53,24 @@ class ShiftedRight:
 
 
 @dataclass(frozen=True, slots=True)
-class ToInt8:
-    """How sums become stored values: `prepare(right)` once per channel, `store` for every sum."""
+class StoreQuantised:
+    """Says how sums become stored integers: `prepare(right)` once per channel, `store` for every sum."""
 
     prepare: Function | None
-    store: Function  # (sum, mult, right) -> int8, or (sum, mult, right, prepared) -> int8
+    store: Function  # (sum, mult, right) -> what is stored, or (sum, mult, right, prepared) -> it
     sum_dtype: DType = DType.I32
     parts: ShiftedRight | None = None  # of `store`, where it has nothing else
 
 
-def to_int8(requant: Requant) -> ToInt8:
+def store_quantised(requant: Requant) -> StoreQuantised:
+    """Chooses the shortest functions that are exact for what is known."""
     if requant.rounding is RequantRounding.SINGLE:
-        return ToInt8(None, _rounding_once(requant), requant.sum_dtype)
+        return StoreQuantised(None, _rounding_once(requant), requant.sum_dtype)
     if requant.rounding is RequantRounding.REDUCED:
-        return ToInt8(None, _reduced(requant), requant.sum_dtype)
+        return StoreQuantised(None, _reduced(requant), requant.sum_dtype)
     if requant.is_plain:
-        return ToInt8(_rounding_term(requant), _right_shift_only(requant), parts=_parts(requant))
-    return ToInt8(None, _any_shift(requant))
+        return StoreQuantised(_rounding_term(requant), _right_shift_only(requant), parts=_parts(requant))
+    return StoreQuantised(None, _any_shift(requant))
 
 
 def _rounding_term(r: Requant) -> Function:

@@ -55,8 +55,8 @@ def _space(task: str, site: Site, x: RowFormat, y: RowFormat) -> Space:
 def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised, point: Point) -> Proc:
     """A lone pixel's constants are loaded when its sums are made; else they would wait on the stack."""
     is_alone = y.width == 1
-    proc = nest(site, blocks_of(site), x, y, tail.to_int8, is_late=is_alone)
-    constants = channel_constants(tail.to_int8, tail.bias.size, Affine()).names
+    proc = nest(site, blocks_of(site), x, y, tail.storing, is_late=is_alone)
+    constants = channel_constants(tail.storing, tail.bias.size, Affine()).names
     proc = reorder(proc if is_alone else privatize(proc, constants, "c"), "c", "column")
     proc = split(proc, "column", point["pixels"], "xb", "xi")
     for var in ("c", "xi"):

@@ -65,7 +65,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     made = DepthwiseRows(
         "smlad",
         "3x3 windows along planes, nine weights in five registers",
-        tensorize(proc, "column", [depthwise_row(replace(row, turns=point["turns"]), tail.to_int8)]),
+        tensorize(proc, "column", [depthwise_row(replace(row, turns=point["turns"]), tail.storing)]),
         np.append(filters_of(site).reshape(-1), np.zeros(READ_AHEAD, np.int8)),
         space,
         point,

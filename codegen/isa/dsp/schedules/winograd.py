@@ -79,7 +79,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         y_first=output.left * output.x_step,
         y_pixel_step=output.x_step,
         y_channel_step=output.c_step,
-        to_int8=tail.to_int8,
+        storing=tail.storing,
     )
     u = transformed(w)
     extra = u.nbytes - w.nbytes

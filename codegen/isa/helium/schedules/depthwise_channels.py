@@ -9,7 +9,7 @@ from aot.target import Optimize
 from codegen.formats import RowFormat
 from codegen.isa.helium.channels import LANES, MOST, DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.needs import NEEDS
-from codegen.isa.helium.requantise import exact_to_int8
+from codegen.isa.helium.requantise import exact_store
 from codegen.kernels import depthwise_blocks
 from codegen.kernels.conditions import BYTES
 from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
@@ -29,7 +29,7 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     rows, columns, _ = site.constants[1].shape
     stride, dilation = op_of(site).stride[1], op_of(site).dilation[1]
     small = site.optimize is Optimize.SIZE
-    proc = nest(site, blocks_of(site), x, y, exact_to_int8(tail.requant))
+    proc = nest(site, blocks_of(site), x, y, exact_store(tail.requant))
     tiles = [
         DepthwiseChannels(
             size, rows, columns, dilation * x.x_step, y.width, stride * x.x_step, y.x_step, y.c_step, small

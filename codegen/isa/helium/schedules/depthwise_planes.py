@@ -27,7 +27,7 @@ from codegen.isa.helium.depthwise import (
 )
 from codegen.isa.helium.depthwise import DepthwiseRows as RowsTile
 from codegen.isa.helium.needs import ANY_WORDS
-from codegen.isa.helium.requantise import exact_to_int8, is_vectorised, load_channels
+from codegen.isa.helium.requantise import exact_store, is_vectorised, load_channels
 from codegen.kernels.conditions import BYTES
 from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
@@ -143,7 +143,7 @@ def _weights(shape: _Shape) -> Buffer:
 
 
 def _constants(shape: _Shape, tail: Requantised, channel: Affine) -> ChannelConstants:
-    return channel_constants(exact_to_int8(tail.requant), shape.channels, channel)
+    return channel_constants(exact_store(tail.requant), shape.channels, channel)
 
 
 def _block(shape: _Shape, tail: Requantised, channel: Affine, count: int) -> tuple[Stmt, ...]:

@@ -18,7 +18,7 @@ from aot.target import Optimize
 from codegen.isa.helium.dots import LANES, READ_AHEAD, DotTile, dot
 from codegen.isa.helium.requantise import (
     RequantTile,
-    exact_to_int8,
+    exact_store,
     is_vectorised,
     load_channels,
     requantise_tile,
@@ -68,7 +68,7 @@ def _ends(p: DotProblem, requant: Requant | None) -> _Ends:
     if requant is None:
         sums = Buffer("sums", DType.I32, p.y_elements, Role.STATE)
         return _Ends(sums, (), (), lambda total, before: Binary("+", before, total))
-    c = channel_constants(exact_to_int8(requant), p.channels, variable("o"))
+    c = channel_constants(exact_store(requant), p.channels, variable("o"))
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
     return _Ends(y, c.tables, c.loads, lambda total, _: c.stored(Binary("+", total, given(c.start))))
 
