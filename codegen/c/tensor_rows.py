@@ -29,7 +29,7 @@ from codegen.c.tree import (
 )
 from codegen.fit.arenas import Arena
 from codegen.formats import storage_dtype
-from codegen.lower.outside_rows import Beyond, beyond
+from codegen.lower.outside_rows import OutOfImage, out_of_image
 from codegen.lower.stages import PUSHED, Reading, Result, Tensor
 
 RUN = Variable("const struct run *", "run")
@@ -114,16 +114,16 @@ class TensorRows:
         return (DefineTable("uint16_t", f"{param}_rows", numbers),)
 
     def pointer(self, param: str, reading: Reading, number: int, results: int) -> Expr:
-        """The pointer to a row of the tensor, or to the constant row beyond it, for so many results."""
+        """The pointer to a row of the tensor, or to the constant row outside it, for so many results."""
         row = self._row_pointer(param, reading, number)
         if not results:
             return row
         tensor = self.tensors[reading.tensor]
-        out = beyond(reading, number, tensor, results)
+        out = out_of_image(reading, number, tensor, results)
         if not out.is_any:
             return row
         outside = Name(self.outside[storage_dtype(tensor.type, tensor.format).c_name, reading.fill])
-        return outside if out.is_all else Ternary(_is_beyond(out), outside, row)
+        return outside if out.is_all else Ternary(_is_out_of_image(out), outside, row)
 
     def _row_pointer(self, param: str, reading: Reading, number: int) -> Expr:
         if reading.tensor == PUSHED:
@@ -135,7 +135,7 @@ class TensorRows:
         return ruled_row(reading.access, number, reading.view, tensor, row_of)
 
 
-def _is_beyond(out: Beyond) -> Expr:
+def _is_out_of_image(out: OutOfImage) -> Expr:
     above = Binary("<", ROW, unsigned(out.above))
     below = Binary(">", ROW, unsigned(out.results - out.below - 1))
     if out.above and out.below:

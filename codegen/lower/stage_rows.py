@@ -9,7 +9,7 @@ from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
 from codegen.formats import RowFormat, has_margins
 from codegen.kernels.kernel import Accumulation
 from codegen.loops.ir import Role
-from codegen.lower.outside_rows import rows_had
+from codegen.lower.outside_rows import stored_rows
 from codegen.lower.stages import PUSHED, Lowered, LoweredStage, Reading, Tensor
 
 _ROW_ALIGN = 4
@@ -107,7 +107,7 @@ def _row_added(reading: Reading, row: int, tensor: Tensor) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A reading of a tensor, and which rows the tensor has for it: what lies beyond is a constant."""
+    """A reading of a tensor, and which rows the tensor has for it: what lies outside is a constant."""
 
     reading: Reading
     tensor: Tensor
@@ -128,7 +128,7 @@ class _Source:
 
 def _sources(stage: LoweredStage, tensor: Tensor) -> list[_Source]:
     its = (reading for reading in stage.reads if reading.tensor == tensor.name)
-    return [_Source(reading, tensor, *rows_had(reading, tensor)) for reading in its]
+    return [_Source(reading, tensor, *stored_rows(reading, tensor)) for reading in its]
 
 
 def _merged(sources: Sequence[_Source], row: int) -> Rows:

@@ -12,7 +12,7 @@ from aot.plan.model import Rows as PlanRows
 from codegen.formats import RowFormat, storage_dtype
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Proc, Role
-from codegen.lower.outside_rows import rows_had
+from codegen.lower.outside_rows import stored_rows
 from codegen.lower.stages import Lowered, LoweredStage, Reading, Tensor
 
 Rows = list[Array]
@@ -133,7 +133,7 @@ def _rows_read(lowered: Lowered, reading: Reading, row: int, memory: Mapping[str
     tensor = lowered.tensors[reading.tensor]
     fmt = reading.view or tensor.format
     flat, size = np.concatenate(memory[reading.tensor]), fmt.row_elements
-    begin, end = rows_had(reading, tensor)
+    begin, end = stored_rows(reading, tensor)
     return [
         flat[(n + fmt.top) * size :][:size] if begin <= n < end else _outside(reading, fmt, flat)
         for n in reading.access.rows(row)
