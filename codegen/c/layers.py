@@ -43,7 +43,7 @@ from codegen.formats import geometry, storage_dtype
 from codegen.loops.ir import Buffer as LoopBuffer
 from codegen.loops.ir import Role
 from codegen.lower.outside_rows import windows
-from codegen.lower.stages import PUSHED, Lowered, LoweredStage, Result
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Result
 
 _Y = Name("y")  # what a layer writes
 
@@ -207,7 +207,7 @@ class RunMaker:
         return comment_text(f"{stage.kernel.schedule}: {stage.kernel.why}.")
 
     def shapes(self, stage: LoweredStage) -> str:
-        if not stage.reads or stage.reads[0].tensor == PUSHED:
+        if not stage.reads or stage.reads[0].tensor == STREAMED_ROW:
             return _shape(stage.result.type)
         source = self.lowered.tensors[stage.reads[0].tensor]
         return f"{_shape(source.type)} -> {_shape(stage.result.type)}"

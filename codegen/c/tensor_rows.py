@@ -30,7 +30,7 @@ from codegen.c.tree import (
 from codegen.fit.arenas import Arena
 from codegen.formats import storage_dtype
 from codegen.lower.outside_rows import OutOfImage, out_of_image
-from codegen.lower.stages import PUSHED, Reading, Result, Tensor
+from codegen.lower.stages import STREAMED_ROW, Reading, Result, Tensor
 
 RUN = Variable("const struct run *", "run")
 ROW_PARAMETER = Variable("uint32_t", "row")
@@ -107,7 +107,7 @@ class TensorRows:
         if reading.access.turns is not None:
             return ()
         numbers = tuple(number for rows in reading.access.given for number in rows)
-        if not numbers or reading.tensor == PUSHED:
+        if not numbers or reading.tensor == STREAMED_ROW:
             return ()
         if reading.view is None and self.has_one_place(self.tensors[reading.tensor]):
             return ()
@@ -126,7 +126,7 @@ class TensorRows:
         return outside if out.is_all else Ternary(_is_out_of_image(out), outside, row)
 
     def _row_pointer(self, param: str, reading: Reading, number: int) -> Expr:
-        if reading.tensor == PUSHED:
+        if reading.tensor == STREAMED_ROW:
             return Name("run->pushed")
         tensor = self.tensors[reading.tensor]
         row_of = partial(self.row_of, tensor)

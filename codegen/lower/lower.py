@@ -26,7 +26,7 @@ from codegen.kernels.schedule import choose_schedule
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.lower.parts import Part, begins_at_a_word, is_join, parts_of
-from codegen.lower.stages import PUSHED, Lowered, LoweredStage, Reading, Result, Tensor, whole_result
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Reading, Result, Tensor, whole_result
 from codegen.lower.streaming import streamed_input
 from codegen.lower.tensor_choice import TensorChoice
 from codegen.lower.views import is_view, view_format, view_roots
@@ -142,7 +142,7 @@ class _Lowering:
         tensor, value_type = self.choice.made(value), self.graph.types[value]
         kernel = relayout(value_type, dense_format(value_type), tensor.format)
         self.tensors[value] = tensor
-        reads = (Reading(PUSHED, kernel.access[0]),)
+        reads = (Reading(STREAMED_ROW, kernel.access[0]),)
         result = whole_result(tensor, value)
         self.stages.append(LoweredStage(f"receive {value}", None, "receive", kernel, reads, result))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from codegen.formats import storage_dtype
-from codegen.lower.stages import PUSHED, Lowered, LoweredStage, Reading, Tensor
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Reading, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def out_of_image(reading: Reading, number: int, tensor: Tensor, results: int) ->
 def rows_outside(lowered: Lowered) -> Mapping[tuple[DType, int], int]:
     """Finds what layers read out of images: type and value of the elements -> how many a row has at most."""
     longest: dict[tuple[DType, int], int] = {}
-    for stage, reading in ((s, r) for s in lowered.stages for r in s.reads if r.tensor != PUSHED):
+    for stage, reading in ((s, r) for s in lowered.stages for r in s.reads if r.tensor != STREAMED_ROW):
         tensor, results = lowered.tensors[reading.tensor], windows(stage, reading)
         fmt = reading.view or tensor.format
         if any(out_of_image(reading, n, tensor, results).is_any for n in range(reading.access.count)):
@@ -57,4 +57,4 @@ def rows_outside(lowered: Lowered) -> Mapping[tuple[DType, int], int]:
 def windows(stage: LoweredStage, reading: Reading) -> int:
     """The number of steps that read a window of rows each: only these may hang over."""
     is_other = stage.kernel.accumulation is not None or stage.kernel.whole or bool(reading.access.given)
-    return 0 if is_other or reading.tensor == PUSHED else stage.steps
+    return 0 if is_other or reading.tensor == STREAMED_ROW else stage.steps

@@ -10,7 +10,7 @@ from codegen.formats import RowFormat, has_margins
 from codegen.kernels.kernel import Accumulation
 from codegen.loops.ir import Role
 from codegen.lower.outside_rows import stored_rows
-from codegen.lower.stages import PUSHED, Lowered, LoweredStage, Reading, Tensor
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Reading, Tensor
 
 _ROW_ALIGN = 4
 
@@ -42,7 +42,7 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
     if stage.kernel.accumulation is not None:
         return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
     out, each = stage.result, stage.kernel.rows_per_step
-    names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != PUSHED))
+    names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != STREAMED_ROW))
     if stage.kernel.whole:
         every = Step(tuple(Rows(0, tensors[n].rows) for n in names), (out.rows_of(0, out.rows),))
         return Stage(

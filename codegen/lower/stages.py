@@ -32,14 +32,14 @@ class Tensor:
         return self.format.top + self.image_rows + self.format.bottom
 
 
-PUSHED = ""  # stands for the row that the caller has just pushed, where a tensor is named
+STREAMED_ROW = ""  # stands for the row that the caller has just pushed, where a tensor is named
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a stage reads a tensor: through row pointers, in the rows of `view` where that is given."""
 
-    tensor: str  # or PUSHED
+    tensor: str  # or STREAMED_ROW
     access: RowAccess
     view: RowFormat | None = None  # rows other than the tensor's own, in the same dense bytes
     fill: int = 0  # what rows hold that are neither the image's nor the tensor's
@@ -83,7 +83,7 @@ class LoweredStage:
     kernel: Kernel
     reads: tuple[Reading, ...]
     result: Result
-    again: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
+    relower: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
     values: tuple[str, ...] = ()  # that a node's stage reads, whichever tensor holds them
 
     @property
@@ -105,5 +105,5 @@ class Lowered:
     @property
     def receiver(self) -> int | None:
         """The stage that takes pushed rows, where the input is streamed."""
-        numbers = [i for i, s in enumerate(self.stages) if any(r.tensor == PUSHED for r in s.reads)]
+        numbers = [i for i, s in enumerate(self.stages) if any(r.tensor == STREAMED_ROW for r in s.reads)]
         return numbers[0] if numbers else None

@@ -54,8 +54,8 @@ class Task:
     work: float  # estimated instructions in one run of the model
 
     def kernel(self, point: Point) -> Kernel:
-        assert self.stage.again is not None
-        return self.stage.again({self.name: point})
+        assert self.stage.relower is not None
+        return self.stage.relower({self.name: point})
 
 
 def tasks_of(planned: CompiledPlan) -> tuple[Task, ...]:
