@@ -1,4 +1,4 @@
-"""Row formats: how the rows of a value lie in memory, by what its readers ask for."""
+"""Row formats: how the rows of a value lie in memory, by what its readers request."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Order(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
-    """What a kernel asks of the rows of an input. Margins are in pixels, `slack` in elements."""
+class RowRequest:
+    """What a kernel requests of the rows of an input. Margins are in pixels, `slack` in elements."""
 
     order: Order = Order.PIXELS
     dtype_bytes: int = 1
@@ -72,29 +72,29 @@ class Want:
     def fill_of(self, tensor: TensorType) -> int:
         return self.fill if self.fill is not None else zero_point(tensor)
 
-    def joined(self, other: Want) -> Want | None:
-        """One format that serves both, or None where orders or widths differ."""
+    def merged(self, other: RowRequest) -> RowRequest | None:
+        """A request for rows that satisfy both, or None where orders or widths differ."""
         if (self.order, self.dtype_bytes, self.fill) != (other.order, other.dtype_bytes, other.fill):
             return None
         if self.whole or other.whole:
             return self if self == other else None
         names = ("left", "right", "top", "bottom", "slack")
         larger = {name: max(getattr(self, name), getattr(other, name)) for name in names}
-        return Want(self.order, self.dtype_bytes, fill=self.fill, **larger)
+        return RowRequest(self.order, self.dtype_bytes, fill=self.fill, **larger)
 
 
-def whole(tensor: TensorType) -> Want:
-    """What a kernel asks that goes over a tensor as flat memory."""
-    return Want(dtype_bytes=tensor.dtype.bytes, whole=True)
+def whole(tensor: TensorType) -> RowRequest:
+    """The request of a kernel that goes over a tensor as flat memory."""
+    return RowRequest(dtype_bytes=tensor.dtype.bytes, whole=True)
 
 
-def join_wants(wants: Iterable[Want]) -> Want | None:
-    """One format that serves all, or None."""
-    first, *rest = wants
-    joined: Want | None = first
-    for want in rest:
-        joined = joined.joined(want) if joined is not None else None
-    return joined
+def merge_requests(requests: Iterable[RowRequest]) -> RowRequest | None:
+    """A request for rows that satisfy all, or None."""
+    first, *rest = requests
+    merged: RowRequest | None = first
+    for request in rest:
+        merged = merged.merged(request) if merged is not None else None
+    return merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,28 +131,28 @@ def dense_format(tensor: TensorType) -> RowFormat:
     )
 
 
-def wanted_format(tensor: TensorType, want: Want) -> RowFormat:
-    """The format that serves a want; rows begin at multiples of four bytes."""
-    if want.whole:
+def requested_format(tensor: TensorType, request: RowRequest) -> RowFormat:
+    """The smallest format that satisfies a request; rows begin at multiples of four bytes."""
+    if request.whole:
         return dense_format(tensor)
     g = geometry(tensor)
-    planes = want.order is Order.PLANES
+    planes = request.order is Order.PLANES
     # The margin after one plane is the margin before the next.
-    pitch = g.width + max(want.left, want.right)
-    pixels = want.left + g.width + want.right
-    elements = want.left + pitch * g.channels if planes else pixels * g.channels
-    per_word = max(1, 4 // want.dtype_bytes)
+    pitch = g.width + max(request.left, request.right)
+    pixels = request.left + g.width + request.right
+    elements = request.left + pitch * g.channels if planes else pixels * g.channels
+    per_word = max(1, 4 // request.dtype_bytes)
     return RowFormat(
-        dtype_bytes=want.dtype_bytes,
+        dtype_bytes=request.dtype_bytes,
         width=g.width,
         channels=g.channels,
         x_step=1 if planes else g.channels,
         c_step=pitch if planes else 1,
-        left=want.left,
-        row_elements=-(-(elements + want.slack) // per_word) * per_word,
-        top=want.top,
-        bottom=want.bottom,
-        fill=want.fill_of(tensor),
+        left=request.left,
+        row_elements=-(-(elements + request.slack) // per_word) * per_word,
+        top=request.top,
+        bottom=request.bottom,
+        fill=request.fill_of(tensor),
     )
 
 
@@ -161,25 +161,25 @@ def zero_point(tensor: TensorType) -> int:
     return tensor.quant.zero_point if tensor.quant is not None else 0
 
 
-def serves(fmt: RowFormat, want: Want, tensor: TensorType) -> bool:
-    """Whether rows of the tensor in this format can be read by a kernel that wants that."""
-    if want.whole:
+def satisfies(fmt: RowFormat, request: RowRequest, tensor: TensorType) -> bool:
+    """Says whether a kernel with this request can read rows of the tensor in this format."""
+    if request.whole:
         return fmt == dense_format(tensor)
-    if want.has_margins and fmt.fill != want.fill_of(tensor):
+    if request.has_margins and fmt.fill != request.fill_of(tensor):
         return False
-    if fmt.dtype_bytes != want.dtype_bytes or fmt.left < want.left:
+    if fmt.dtype_bytes != request.dtype_bytes or fmt.left < request.left:
         return False
-    if fmt.top < want.top or fmt.bottom < want.bottom:
+    if fmt.top < request.top or fmt.bottom < request.bottom:
         return False
-    if want.order is Order.PLANES and fmt.channels > 1:
-        pitch = fmt.width + max(want.left, want.right)
-        elements = fmt.left + fmt.c_step * fmt.channels + want.slack
+    if request.order is Order.PLANES and fmt.channels > 1:
+        pitch = fmt.width + max(request.left, request.right)
+        elements = fmt.left + fmt.c_step * fmt.channels + request.slack
         return fmt.x_step == 1 and fmt.c_step >= pitch and fmt.row_elements >= elements
-    pixels = fmt.left + fmt.width + want.right
+    pixels = fmt.left + fmt.width + request.right
     return (
         fmt.c_step == 1
         and fmt.x_step == fmt.channels
-        and fmt.row_elements >= pixels * fmt.channels + want.slack
+        and fmt.row_elements >= pixels * fmt.channels + request.slack
     )
 
 

@@ -11,13 +11,13 @@ from aot.ir.types import Array, DType
 from aot.ops.activation import integer_clamp
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.spatial import NO_PADDING, pad, patches
-from codegen.formats import RowFormat, Want, geometry, storage_dtype
+from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype
 from codegen.isa.plain.scalar import clamp_to, mean_of, mean_of_counted
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.pooling import (
     pool_access,
     pool_of,
-    pool_wants,
+    pool_requests,
     result_element,
     scheduled_pool,
     window_element,
@@ -41,8 +41,8 @@ from codegen.loops.ir import (
 )
 
 
-def wants(site: Site) -> tuple[Want | None, ...]:
-    return pool_wants(site, neutral=0)
+def requests(site: Site) -> tuple[RowRequest | None, ...]:
+    return pool_requests(site, neutral=0)
 
 
 def _has_one_row(site: Site) -> bool:
@@ -151,8 +151,8 @@ def _counts(site: Site) -> Array:
 
 KERNEL = OpKernel(
     (
-        Schedule("by-rows", wants, _by_rows, fits=(ONE_ROW,), takes=(NO_ROWS_AROUND,)),
-        Schedule("windows", wants, _by_windows),
+        Schedule("by-rows", requests, _by_rows, fits=(ONE_ROW,), takes=(NO_ROWS_AROUND,)),
+        Schedule("windows", requests, _by_windows),
     ),
     frozenset({DType.I8, DType.I16}),
 )

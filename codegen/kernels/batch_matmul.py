@@ -12,7 +12,7 @@ from aot.ops.activation import Activation, integer_clamp
 from aot.ops.batch_matmul import BatchMatmul, product_requant
 from aot.ops.requant import quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
-from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -53,7 +53,7 @@ def _op(site: Site) -> BatchMatmul:
     return site.node.op
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     return (None,) * sum(i not in site.constants for i in range(2))
 
 
@@ -179,4 +179,4 @@ def _stored(site: Site, total: Expr) -> Expr:
     return Apply(store_quantised(requant).store, (total, Const(mult), Const(-shift)))
 
 
-KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))

@@ -31,7 +31,7 @@ from codegen.isa.plain.pairs import (
 )
 from codegen.isa.plain.plain import expression_function, unsigned, wrapped
 from codegen.isa.plain.real import clamp_real
-from codegen.kernels.elements import element_kernel, element_wants
+from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -56,7 +56,7 @@ class _Arithmetic:
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat, arithmetic: _Arithmetic) -> Kernel:
     table = site_table(site)
-    if table is not None and len(inputs) == 1 and element_wants(site) == (None,):
+    if table is not None and len(inputs) == 1 and element_requests(site) == (None,):
         return lookup_kernel(site, table, inputs[0], output)
     as_prepared = arithmetic.prepared is not None and is_int8(site)
 
@@ -203,7 +203,7 @@ def _op_kernel(arithmetic: _Arithmetic) -> OpKernel:
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         return _lower(site, inputs, output, arithmetic)
 
-    return OpKernel((Schedule("plain", element_wants, lower),), frozenset(DType) - {DType.U8, DType.BOOL})
+    return OpKernel((Schedule("plain", element_requests, lower),), frozenset(DType) - {DType.U8, DType.BOOL})
 
 
 _SQUARED = "(a - b) * (a - b)"

@@ -11,7 +11,7 @@ from aot.ir.types import DType
 from aot.ops.combine import MEANINGS, Combination, Combine
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function, unsigned
-from codegen.kernels.elements import element_kernel, element_wants
+from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -54,7 +54,7 @@ _UNSIGNED = {
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     table = site_table(site)
-    if table is not None and element_wants(site) == (None,):
+    if table is not None and element_requests(site) == (None,):
         return lookup_kernel(site, table, inputs[0], output)
     op = site.node.op
     assert isinstance(op, Combine)
@@ -90,5 +90,5 @@ def _meaning(by: Combination, dtype: DType) -> Callable[[Any, Any], Any]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "combine": OpKernel((Schedule("plain", element_wants, _lower),), frozenset(DType))
+    "combine": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
 }

@@ -12,7 +12,7 @@ from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
 from codegen.isa.plain.pairs import comparison_function
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.elements import element_kernel, element_wants
+from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Apply, Expr, Function, Load
@@ -52,5 +52,5 @@ def _holds(relation: Callable[..., Any]) -> Callable[[Any, Any], bool]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "compare": OpKernel((Schedule("plain", element_wants, _lower),), frozenset(DType))
+    "compare": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import Array, DType
 from aot.ops.concat import Concat
-from codegen.formats import Geometry, RowFormat, Want, geometry, storage_dtype
+from codegen.formats import Geometry, RowFormat, RowRequest, geometry, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
@@ -24,7 +24,7 @@ class _Part:
     data: Array | None = None
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     return (None,) * sum(i not in site.constants for i in range(len(site.inputs)))
 
 
@@ -79,5 +79,5 @@ def _constant(name: str, site: Site, position: int) -> _Part:
     return _Part(buffer, element, size, site.constants[position].reshape(-1))
 
 
-_KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset(DType))
+_KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"concat": _KERNEL}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.contract import Contract
-from codegen.formats import RowFormat, Want, whole
+from codegen.formats import RowFormat, RowRequest, whole
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import Nest
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -27,7 +27,7 @@ from codegen.loops.ir import (
 )
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     return tuple(whole(site.input(i)) for i in range(2) if i not in site.constants)
 
 
@@ -80,4 +80,4 @@ def _wide(element: Expr, dtype: DType) -> Expr:
     return Cast(DType.I64, element) if dtype is DType.I32 else element
 
 
-KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset(DType))
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType))

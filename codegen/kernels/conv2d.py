@@ -9,13 +9,13 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.requant import conv_requant, quant_of
 from aot.target import Feature
-from codegen.formats import Order, RowFormat, Want, storage_dtype
+from codegen.formats import Order, RowFormat, RowRequest, storage_dtype
 from codegen.kernels.dot_product import DotProblem, DotScheduler, Edge, Tile, plain_dot, stored_bytes
 from codegen.kernels.edges import Columns, bias_inside, columns_of, whole_first
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised
 from codegen.kernels.residual import Addend, addend
-from codegen.kernels.schedule import Condition, OpKernel, Schedule, Wants, never
+from codegen.kernels.schedule import Condition, OpKernel, RowRequests, Schedule, never
 
 
 def conv_op(site: Site) -> Conv2d:
@@ -38,18 +38,18 @@ def conv2d_schedule(
     It reads elements of `dtype_bytes`, and a `group` of them even where fewer are left.
     """
 
-    def wants(site: Site) -> Wants:
+    def requests(site: Site) -> RowRequests:
         op = conv_op(site)
         (top, bottom), (left, right) = op.padding
         if _columns(site, leaves_out_taps):
             left = right = 0
         slack = -_tap_length(op, site.constants[1]) % group
-        return (Want(Order.PIXELS, dtype_bytes(site), left, right, top, bottom, slack=slack),)
+        return (RowRequest(Order.PIXELS, dtype_bytes(site), left, right, top, bottom, slack=slack),)
 
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         return _lower(site, inputs, output, dot, _columns(site, leaves_out_taps))
 
-    return Schedule(name, wants, lower, needs, fits, adds_in_store=adds_in_store)
+    return Schedule(name, requests, lower, needs, fits, adds_in_store=adds_in_store)
 
 
 def sums_of_32_bits(site: Site) -> bool:

@@ -13,7 +13,7 @@ from aot.ops.convert import Convert, real_limits
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.real import literal
-from codegen.kernels.elements import element_kernel, element_wants, goes_by_rows
+from codegen.kernels.elements import element_kernel, element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Apply, Expr, Function, Load
@@ -76,5 +76,5 @@ def _meaning(source: DType, op: Convert) -> Callable[[Any], Any]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "convert": OpKernel((Schedule("plain", element_wants, _lower),), frozenset(DType))
+    "convert": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
 }

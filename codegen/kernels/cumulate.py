@@ -15,7 +15,7 @@ from codegen.formats import RowFormat
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrapped
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
@@ -104,5 +104,5 @@ def _named(kind: str, dtype: DType, parameters: Sequence[DType], text: str, comp
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "cumulate": OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType))
+    "cumulate": OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType))
 }

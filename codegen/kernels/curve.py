@@ -18,7 +18,7 @@ from codegen.isa.plain.lines import line_function
 from codegen.isa.plain.plain import TIMES, expression_function, unsigned
 from codegen.isa.plain.real import literal
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
-from codegen.kernels.elements import element_kernel, element_wants
+from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -152,5 +152,5 @@ def _meaning(op: Curve, x: TensorType, out: TensorType) -> Callable[[Any], Any]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "curve": OpKernel((Schedule("plain", element_wants, _lower),), frozenset(DType))
+    "curve": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
 }

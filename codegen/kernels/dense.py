@@ -10,11 +10,11 @@ from aot.ir.types import DType
 from aot.ops.dense import Dense
 from aot.ops.requant import conv_requant
 from aot.target import Feature
-from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.dot_product import DotProblem, DotScheduler, Tile, plain_dot, stored_bytes
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised, scale_constants
-from codegen.kernels.schedule import Condition, OpKernel, Schedule, Wants
+from codegen.kernels.schedule import Condition, OpKernel, RowRequests, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
 
@@ -36,15 +36,15 @@ def dense_schedule(
 ) -> Schedule:
     """A vector of elements of `dtype_bytes`, of which a `group` is read even where fewer are left."""
 
-    def wants(site: Site) -> Wants:
-        return (Want(dtype_bytes=dtype_bytes(site), slack=-site.constants[1].shape[1] % group),)
+    def requests(site: Site) -> RowRequests:
+        return (RowRequest(dtype_bytes=dtype_bytes(site), slack=-site.constants[1].shape[1] % group),)
 
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         (x,), w = inputs, site.constants[1]
         rows = w.shape[1] // (x.width * x.channels)
         return _at_once(site, x, output, dot) if rows == 1 else _by_rows(site, x, output, rows, dot)
 
-    return Schedule(name, wants, lower, needs, fits, reads_image_rows=sums_of_32_bits)
+    return Schedule(name, requests, lower, needs, fits, reads_image_rows=sums_of_32_bits)
 
 
 def sums_of_32_bits(site: Site) -> bool:

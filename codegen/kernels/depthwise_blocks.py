@@ -16,7 +16,7 @@ import numpy as np
 from aot.ir.types import Array
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import given
-from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import channel_constants, scale_constants
@@ -60,9 +60,11 @@ class Blocks:
         return np.concatenate([padded[:, :, first : first + self.most].reshape(-1) for first in firsts])
 
 
-def wants(site: Site, blocks: Blocks, dtype_bytes: int) -> Want:
+def requests(site: Site, blocks: Blocks, dtype_bytes: int) -> RowRequest:
     (top, bottom), (left, right) = op_of(site).padding
-    return Want(dtype_bytes=dtype_bytes, left=left, right=right, top=top, bottom=bottom, slack=blocks.past)
+    return RowRequest(
+        dtype_bytes=dtype_bytes, left=left, right=right, top=top, bottom=bottom, slack=blocks.past
+    )
 
 
 def nest(

@@ -18,13 +18,13 @@ from aot.ir.types import Array, DType
 from aot.ops.op import given
 from aot.ops.requant import conv_requant
 from aot.target import Optimize
-from codegen.formats import Order, RowFormat, Want, storage_dtype
+from codegen.formats import Order, RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import ADD_WRAPPING
 from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants, requantised
-from codegen.kernels.schedule import OpKernel, Schedule, Wants
+from codegen.kernels.schedule import OpKernel, RowRequests, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -96,10 +96,10 @@ def depthwise_kernel(site: Site, y: RowFormat, tail: Requantised, made: Depthwis
     )
 
 
-def _wants(site: Site) -> Wants:
+def _requests(site: Site) -> RowRequests:
     """Pixels as they come."""
     (top, bottom), (left, right) = op_of(site).padding
-    return (Want(Order.PIXELS, site.input(0).dtype.bytes, left, right, top, bottom),)
+    return (RowRequest(Order.PIXELS, site.input(0).dtype.bytes, left, right, top, bottom),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -148,4 +148,4 @@ def _schedule_plain(proc: Proc, rows: int, columns: int, small: bool) -> Proc:
     return unroll(proc, "r") if columns == 1 and rows <= most else proc
 
 
-KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16}))
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))

@@ -11,7 +11,7 @@ from aot.ops.detect import CORNERS, Detect, overlap
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.real import literal
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
@@ -138,4 +138,4 @@ def _word(value: float) -> str:
     return "".join(c if c.isalnum() else "_" for c in literal(value))
 
 
-KERNEL = OpKernel((Schedule("plain", flat_wants, _lower),), frozenset({DType.F32, DType.I32}))
+KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset({DType.F32, DType.I32}))

@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, TensorType
-from codegen.formats import RowFormat, Want, geometry, storage_dtype, whole
+from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype, whole
 from codegen.kernels.in_place import piece_fits, row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site, Turns, turns_of
 from codegen.kernels.nest import Nest, repeated_strides
@@ -39,7 +39,7 @@ def as_stored(site: Site, position: int) -> Array:
     return site.constants[position]
 
 
-def element_wants(site: Site) -> tuple[Want | None, ...]:
+def element_requests(site: Site) -> tuple[RowRequest | None, ...]:
     """Any rows, where rows match; else all operands in one piece."""
     moving = [i for i in range(len(site.inputs)) if i not in site.constants]
     return tuple(None if goes_by_rows(site) else whole(site.input(i)) for i in moving)

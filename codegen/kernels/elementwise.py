@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.in_place import row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.pixels import dense_element, every_pixel, is_dense, pixel_element
 from codegen.loops.ir import Apply, Buffer, For, Function, Proc, Role, Store, at, load
 
 
-def wants_anything(site: Site) -> tuple[Want | None, ...]:
+def requests_anything(site: Site) -> tuple[RowRequest | None, ...]:
     return (None,)
 
 

@@ -8,7 +8,7 @@ from aot.ir.types import DType
 from aot.ops.energy import Energy
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
@@ -36,4 +36,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return flat_kernel(site, (xs,), tuple(loop for loop in body if loop.extent), "the energies")
 
 
-KERNEL = OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType))
+KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType))

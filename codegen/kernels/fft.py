@@ -14,7 +14,7 @@ from aot.ir.types import DType
 from aot.ops.fft import Fft, factors, spectrum_turns, turns
 from codegen.formats import RowFormat
 from codegen.isa.plain.fixed_pairs import PairFunctions
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, to_affine, variable
@@ -253,7 +253,7 @@ def _mirrored(
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "fft": OpKernel((Schedule("plain", flat_wants, _fft),), frozenset(DType)),
-    "real_samples": OpKernel((Schedule("plain", flat_wants, _samples),), frozenset(DType)),
-    "real_spectrum": OpKernel((Schedule("plain", flat_wants, _spectrum),), frozenset(DType)),
+    "fft": OpKernel((Schedule("plain", flat_requests, _fft),), frozenset(DType)),
+    "real_samples": OpKernel((Schedule("plain", flat_requests, _samples),), frozenset(DType)),
+    "real_spectrum": OpKernel((Schedule("plain", flat_requests, _spectrum),), frozenset(DType)),
 }

@@ -10,7 +10,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
@@ -83,4 +83,4 @@ def _block(xs: Buffer, first: Buffer, ws: Buffer, ys: Buffer, block: tuple[int, 
     return For("c", end - start, lines)
 
 
-KERNEL = OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType))
+KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType))

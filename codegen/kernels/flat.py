@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aot.ir.types import TensorType
-from codegen.formats import Want, whole
+from codegen.formats import RowRequest, whole
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.loops.ir import Binary, Buffer, Const, Expr, Proc, Role, Stmt
 
 
-def flat_wants(site: Site) -> tuple[Want | None, ...]:
+def flat_requests(site: Site) -> tuple[RowRequest | None, ...]:
     """All operands in one piece."""
     return tuple(whole(site.input(i)) for i in _moving(site))
 

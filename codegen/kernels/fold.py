@@ -14,7 +14,7 @@ from codegen.formats import RowFormat
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrapped
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import Nest
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -159,6 +159,6 @@ def _lower_place(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> 
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "fold": OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType)),
-    "place_of": OpKernel((Schedule("plain", flat_wants, _lower_place),), frozenset(DType)),
+    "fold": OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType)),
+    "place_of": OpKernel((Schedule("plain", flat_requests, _lower_place),), frozenset(DType)),
 }

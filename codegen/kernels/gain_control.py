@@ -17,7 +17,7 @@ from aot.ops.gain_control import (
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.signal import BIT_LENGTH
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
@@ -99,4 +99,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return flat_kernel(site, (xs, noise, gains), (For("i", ys.elements, body),), "the gains")
 
 
-KERNEL = OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType))
+KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType))

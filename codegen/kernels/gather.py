@@ -11,8 +11,8 @@ import numpy as np
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType
 from aot.ops.gather import Gather
-from codegen.formats import RowFormat, Want, storage_dtype
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result, within
+from codegen.formats import RowFormat, RowRequest, storage_dtype
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result, within
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import Nest
 from codegen.kernels.pixels import every_pixel, pixel_element
@@ -52,8 +52,10 @@ def _goes_by_rows(site: Site) -> bool:
     return is_image and 1 in site.constants and site.input(1).rank == 1 and op.axis in (_ROWS, _COLUMNS)
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
-    return (Want(dtype_bytes=site.input(0).dtype.bytes),) if _goes_by_rows(site) else flat_wants(site)
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
+    return (
+        (RowRequest(dtype_bytes=site.input(0).dtype.bytes),) if _goes_by_rows(site) else flat_requests(site)
+    )
 
 
 def _known(site: Site) -> Array:
@@ -167,6 +169,6 @@ def _times(number: Expr, factor: int) -> Expr:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "gather": OpKernel((Schedule("plain", _wants, _lower),), frozenset(DType)),
-    "gather_nd": OpKernel((Schedule("plain", flat_wants, _lower_nd),), frozenset(DType)),
+    "gather": OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType)),
+    "gather_nd": OpKernel((Schedule("plain", flat_requests, _lower_nd),), frozenset(DType)),
 }

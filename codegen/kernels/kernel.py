@@ -1,4 +1,4 @@
-"""What a kernel file gives: which rows it wants, and the loop nest with its constants."""
+"""What a kernel file gives: which rows it requests, and the loop nest with its constants."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class PassedOver:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A scheduled proc, how it meets the tensors, and its constants as the proc wants them stored."""
+    """A scheduled proc, how it meets the tensors, and its constants as the proc reads them."""
 
     schedule: str
     why: str

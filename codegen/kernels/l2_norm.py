@@ -15,7 +15,7 @@ from codegen.isa.plain.inverse_root import ROOT_MULT, ROOT_SHIFT
 from codegen.isa.plain.plain import TIMES, expression_function
 from codegen.isa.plain.real import literal, real_function
 from codegen.isa.plain.scalar_math import CLAMP
-from codegen.kernels.elementwise import wants_anything
+from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.kernels.vectors import K, vector_kernel
@@ -106,4 +106,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return vector_kernel(site, inputs[0], output, body, "vectors of length 1")
 
 
-KERNEL = OpKernel((Schedule("plain", wants_anything, _lower),), frozenset({DType.I8, DType.F32}))
+KERNEL = OpKernel((Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))

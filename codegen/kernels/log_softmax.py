@@ -11,7 +11,7 @@ from codegen.formats import RowFormat
 from codegen.isa.plain.log_softmax import LOGARITHM, least_of, log_share
 from codegen.isa.plain.real import real_function
 from codegen.isa.plain.softmax import exp_for_sum
-from codegen.kernels.elementwise import wants_anything
+from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.kernels.vectors import K, vector_kernel
@@ -81,4 +81,4 @@ def _results(
     )
 
 
-KERNEL = OpKernel((Schedule("plain", wants_anything, _lower),), frozenset({DType.I8, DType.F32}))
+KERNEL = OpKernel((Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))

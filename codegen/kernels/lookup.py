@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from aot.ir.types import Array, DType
 from aot.ops.table import table_of
-from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.flip_sign import flip_sign_kernel, flips_sign
 from codegen.kernels.in_place import row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
@@ -48,7 +48,7 @@ def lookup_kernel(site: Site, table: Array, x: RowFormat, y: RowFormat) -> Kerne
     )
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     return (None,)
 
 
@@ -58,4 +58,4 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return lookup_kernel(site, table, inputs[0], output)
 
 
-KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.U8}))
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.U8}))

@@ -17,7 +17,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops.lstm import GATES, Lstm, LstmParameters
 from aot.ops.requant import quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
-from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import CLAMP
 from codegen.isa.plain.sigmoid_16 import sigmoid_of, tanh_of
@@ -54,8 +54,8 @@ def _op(site: Site) -> Lstm:
     return site.node.op
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
-    return tuple(Want(dtype_bytes=site.input(i).dtype.bytes) for i in range(3))
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
+    return tuple(RowRequest(dtype_bytes=site.input(i).dtype.bytes) for i in range(3))
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -252,4 +252,4 @@ def _requantised(
     return Apply(store_quantised(requant).store, (value, Const(mult), Const(-shift)))
 
 
-KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))

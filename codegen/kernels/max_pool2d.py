@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from aot.ir.types import DType
 from aot.ops.activation import integer_clamp
-from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import clamp_to
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import unroll_space
 from codegen.kernels.pooling import (
     pool_access,
     pool_of,
-    pool_wants,
+    pool_requests,
     result_element,
     scheduled_pool,
     window_element,
@@ -29,8 +29,8 @@ def _least(site: Site) -> int:
     return site.input(0).dtype.limits[0]
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
-    return pool_wants(site, neutral=_least(site))
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
+    return pool_requests(site, neutral=_least(site))
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -65,4 +65,4 @@ def maxima(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16}))
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))

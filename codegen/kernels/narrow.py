@@ -12,7 +12,7 @@ from aot.ops.narrow import Narrow
 from codegen.formats import RowFormat
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.real import literal
-from codegen.kernels.elements import element_kernel, element_wants
+from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Apply, Expr, Function, Load
@@ -58,4 +58,4 @@ def _meaning(op: Narrow) -> Callable[[Any], Any]:
     return compute
 
 
-KERNEL = OpKernel((Schedule("plain", element_wants, _lower),), frozenset({DType.F32}))
+KERNEL = OpKernel((Schedule("plain", element_requests, _lower),), frozenset({DType.F32}))

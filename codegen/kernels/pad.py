@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.pad import Pad
-from codegen.formats import RowFormat, Want, storage_dtype
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.formats import RowFormat, RowRequest, storage_dtype
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import Nest
 from codegen.kernels.pixels import every_pixel, pixel_element
@@ -22,12 +22,12 @@ def _op(site: Site) -> Pad:
     return site.node.op
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     (top, bottom), (left, right) = _op(site).padding
     if not _has_margins(site):
-        return flat_wants(site)
+        return flat_requests(site)
     size, fill = site.input(0).dtype.bytes, int(_op(site).value)
-    return (Want(dtype_bytes=size, left=left, right=right, top=top, bottom=bottom, fill=fill),)
+    return (RowRequest(dtype_bytes=size, left=left, right=right, top=top, bottom=bottom, fill=fill),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -67,5 +67,5 @@ def _flat(site: Site) -> Kernel:
     return flat_kernel(site, (xs,), (For("i", out.elements, (fill,)), *nest.loops(copy)), "a padding")
 
 
-_KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset(DType))
+_KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"pad": _KERNEL}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aot.ops.pooling import Pool2d
-from codegen.formats import RowFormat, Want
+from codegen.formats import RowFormat, RowRequest
 from codegen.kernels.kernel import RowAccess, Site
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Proc
@@ -17,13 +17,13 @@ def pool_of(site: Site) -> Pool2d:
     return site.node.op
 
 
-def pool_wants(site: Site, neutral: int) -> tuple[Want | None, ...]:
+def pool_requests(site: Site, neutral: int) -> tuple[RowRequest | None, ...]:
     """Any rows will do; with padding, margins of what does not change the result."""
     (top, bottom), (left, right) = pool_of(site).padding
     if not any((top, bottom, left, right)):
         return (None,)
     size = site.input(0).dtype.bytes
-    return (Want(dtype_bytes=size, left=left, right=right, top=top, bottom=bottom, fill=neutral),)
+    return (RowRequest(dtype_bytes=size, left=left, right=right, top=top, bottom=bottom, fill=neutral),)
 
 
 def pool_access(site: Site) -> tuple[RowAccess, ...]:

@@ -10,7 +10,7 @@ from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
 from codegen.isa.plain.real import quantise_real, real_of
 from codegen.isa.plain.rescale import requantise
-from codegen.kernels.elementwise import applied, wants_anything
+from codegen.kernels.elementwise import applied, requests_anything
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -33,6 +33,6 @@ def _dequantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> K
 
 _DTYPES = frozenset({DType.I8, DType.U8, DType.I16, DType.I32, DType.F32})
 KERNELS: Mapping[str, OpKernel] = {
-    "dequantize": OpKernel((Schedule("plain", wants_anything, _dequantize),), _DTYPES),
-    "quantize": OpKernel((Schedule("plain", wants_anything, _quantize),), _DTYPES),
+    "dequantize": OpKernel((Schedule("plain", requests_anything, _dequantize),), _DTYPES),
+    "quantize": OpKernel((Schedule("plain", requests_anything, _quantize),), _DTYPES),
 }

@@ -10,9 +10,9 @@ from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING, pad, patches
-from codegen.formats import RowFormat, Want, geometry
+from codegen.formats import RowFormat, RowRequest, geometry
 from codegen.isa.plain.real import clamp_real, literal, real_function
-from codegen.kernels.elementwise import wants_anything
+from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.pooling import pool_access, pool_of, window_element
@@ -38,19 +38,19 @@ _REALS = frozenset({DType.F32})
 _LEAST = float(np.finfo(np.float32).min)
 
 
-def _wants(site: Site, neutral: int) -> tuple[Want | None, ...]:
+def _requests(site: Site, neutral: int) -> tuple[RowRequest | None, ...]:
     (top, bottom), (left, right) = pool_of(site).padding
     if not any((top, bottom, left, right)):
         return (None,)
-    return (Want(dtype_bytes=4, left=left, right=right, top=top, bottom=bottom, fill=neutral),)
+    return (RowRequest(dtype_bytes=4, left=left, right=right, top=top, bottom=bottom, fill=neutral),)
 
 
-def _wants_zeros(site: Site) -> tuple[Want | None, ...]:
-    return _wants(site, 0)
+def _requests_zeros(site: Site) -> tuple[RowRequest | None, ...]:
+    return _requests(site, 0)
 
 
-def _wants_least(site: Site) -> tuple[Want | None, ...]:
-    return _wants(site, int(_LEAST))
+def _requests_least(site: Site) -> tuple[RowRequest | None, ...]:
+    return _requests(site, int(_LEAST))
 
 
 def _max_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
@@ -183,6 +183,6 @@ def _shares(site: Site) -> Array:
     return np.asarray(1 / counts, np.float32)
 
 
-AVERAGE_POOL2D = OpKernel((Schedule("f32", _wants_zeros, _average_pool2d),), _REALS)
-MAX_POOL2D = OpKernel((Schedule("f32", _wants_least, _max_pool2d),), _REALS)
-SOFTMAX = OpKernel((Schedule("f32", wants_anything, _softmax),), _REALS)
+AVERAGE_POOL2D = OpKernel((Schedule("f32", _requests_zeros, _average_pool2d),), _REALS)
+MAX_POOL2D = OpKernel((Schedule("f32", _requests_least, _max_pool2d),), _REALS)
+SOFTMAX = OpKernel((Schedule("f32", requests_anything, _softmax),), _REALS)

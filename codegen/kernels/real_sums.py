@@ -12,7 +12,7 @@ from aot.ops.activation import Activation
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense, steps_of
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from codegen.formats import RowFormat, Want
+from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.real import clamp_real
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -140,9 +140,9 @@ def _tables(site: Site) -> Mapping[str, Array]:
     return tables if bias is None else {**tables, "bias": bias}
 
 
-def _padded(op: Conv2d | DepthwiseConv2d) -> tuple[Want | None, ...]:
+def _padded(op: Conv2d | DepthwiseConv2d) -> tuple[RowRequest | None, ...]:
     (top, bottom), (left, right) = op.padding
-    return (Want(dtype_bytes=4, left=left, right=right, top=top, bottom=bottom),)
+    return (RowRequest(dtype_bytes=4, left=left, right=right, top=top, bottom=bottom),)
 
 
 def conv2d_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
@@ -273,16 +273,16 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     )
 
 
-def wants_padding(site: Site) -> tuple[Want | None, ...]:
+def requests_padding(site: Site) -> tuple[RowRequest | None, ...]:
     op = site.node.op
     assert isinstance(op, Conv2d | DepthwiseConv2d)
     return _padded(op)
 
 
-def _wants_vector(site: Site) -> tuple[Want | None, ...]:
-    return (Want(dtype_bytes=4),)
+def _requests_vector(site: Site) -> tuple[RowRequest | None, ...]:
+    return (RowRequest(dtype_bytes=4),)
 
 
-CONV2D = OpKernel((Schedule("f32", wants_padding, _conv2d),), _REALS)
-DEPTHWISE_CONV2D = OpKernel((Schedule("f32", wants_padding, _depthwise_conv2d),), _REALS)
-DENSE = OpKernel((Schedule("f32", _wants_vector, _dense, reads_image_rows=lambda site: True),), _REALS)
+CONV2D = OpKernel((Schedule("f32", requests_padding, _conv2d),), _REALS)
+DEPTHWISE_CONV2D = OpKernel((Schedule("f32", requests_padding, _depthwise_conv2d),), _REALS)
+DENSE = OpKernel((Schedule("f32", _requests_vector, _dense, reads_image_rows=lambda site: True),), _REALS)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.rearrange import Loops, Rearrange, RowPicks, is_vector
-from codegen.formats import Geometry, RowFormat, Want, geometry, storage_dtype
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.formats import Geometry, RowFormat, RowRequest, geometry, storage_dtype
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import Nest
 from codegen.kernels.pixels import every_pixel, pixel_element
@@ -22,10 +22,10 @@ def _op(site: Site) -> Rearrange:
     return site.node.op
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     if _is_flat(site):
-        return flat_wants(site)
-    return (Want(dtype_bytes=site.input(0).dtype.bytes),)
+        return flat_requests(site)
+    return (RowRequest(dtype_bytes=site.input(0).dtype.bytes),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -91,5 +91,5 @@ def _vector(loops: Loops, xs: Buffer, x: RowFormat, ys: Buffer, y: RowFormat) ->
     return body
 
 
-_KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset(DType))
+_KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"rearrange": _KERNEL}

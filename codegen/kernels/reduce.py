@@ -10,7 +10,7 @@ from aot.ops.requant import quant_of
 from codegen.formats import RowFormat, geometry, storage_dtype
 from codegen.isa.plain.mean import stored_mean
 from codegen.isa.plain.real import literal, real_function
-from codegen.kernels.elementwise import wants_anything
+from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -121,5 +121,7 @@ def _mean(site: Site) -> Function:
     return stored_mean(mean_parameters(x, out, count), zero_sum, quant_of(out).zero_point, out.dtype)
 
 
-_KERNEL = OpKernel((Schedule("plain", wants_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))
+_KERNEL = OpKernel(
+    (Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32})
+)
 KERNELS: Mapping[str, OpKernel] = {"mean": _KERNEL}

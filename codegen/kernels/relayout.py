@@ -1,4 +1,4 @@
-"""relayout: a row copied into another row format, for readers that want margins, planes or wider elements."""
+"""relayout: a row copied into another row format, for readers that request padding or wider elements."""
 
 from __future__ import annotations
 

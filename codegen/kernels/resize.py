@@ -13,11 +13,11 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.resize import FRACTION_BITS, Resize
 from aot.target import Optimize
-from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.plain.shares import rounded, rounded_share
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
@@ -49,9 +49,9 @@ def _op(site: Site) -> Resize:
     return site.node.op
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     x = site.input(0)
-    return (Want(dtype_bytes=x.dtype.bytes),) if x.shape[0] == 1 else flat_wants(site)
+    return (RowRequest(dtype_bytes=x.dtype.bytes),) if x.shape[0] == 1 else flat_requests(site)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -223,4 +223,4 @@ def _real(a: float, b: float, c: float, d: float, e: float, f: float) -> float:
     return (a * (1 - f) + b * f) * (1 - e) + (c * (1 - f) + d * f) * e
 
 
-KERNEL = OpKernel((Schedule("plain", _wants, _lower),), _DTYPES)
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), _DTYPES)

@@ -1,7 +1,7 @@
 """Schedules: the ways to compute an op on some core, in the order of preference.
 
-A schedule says what it needs of a core, which sites it fits, which rows it wants there, and makes the kernel.
-It is chosen once for a site; what it wants and what it makes can therefore not differ.
+A schedule says what it needs of a core, which sites it fits and which rows it requests there, and makes the
+kernel. It is chosen once for a site; what it requests and what it makes can therefore not differ.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Generic, TypeVar
 
 from aot.ir.types import DType
 from aot.target import Feature
-from codegen.formats import RowFormat, Want
+from codegen.formats import RowFormat, RowRequest
 from codegen.kernels.kernel import Kernel, PassedOver, Site
 
 T = TypeVar("T")
-Wants = tuple[Want | None, ...]  # one per activation; None: any format will do
+RowRequests = tuple[RowRequest | None, ...]  # one for each activation; None: any format will do
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Schedule:
     """One way to compute an op."""
 
     name: str
-    wants: Callable[[Site], Wants]
+    requests: Callable[[Site], RowRequests]
     lower: Callable[[Site, Sequence[RowFormat], RowFormat], Kernel]
     needs: frozenset[Feature] = frozenset()  # of the core
     fits: tuple[Condition[Site], ...] = ()
-    takes: tuple[Condition[Rows], ...] = ()  # of rows beyond what it wants; else the next that fits is taken
+    takes: tuple[Condition[Rows], ...] = ()  # of rows beyond its requests; else the next that fits is taken
     reads_image_rows: Callable[[Site], bool] = never  # reads a flattened image by the rows of the image
     adds_in_store: Callable[[Site], bool] = never  # makes a sum that its result goes into as it is stored
 
@@ -85,12 +85,12 @@ class ChosenSchedule:
         return self.fitting[0]
 
     @property
-    def wants(self) -> Wants:
+    def requests(self) -> RowRequests:
         """Of unpadded rows none above and below the image, where these can be a constant."""
-        wants = self.schedule.wants(self.site)
+        requests = self.schedule.requests(self.site)
         if not self.site.unpadded or self.site.target.constant_space:
-            return wants
-        return tuple(None if want is None else replace(want, top=0, bottom=0) for want in wants)
+            return requests
+        return tuple(None if request is None else replace(request, top=0, bottom=0) for request in requests)
 
     @property
     def reads_image_rows(self) -> bool:

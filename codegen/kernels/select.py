@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from aot.ir.types import DType
 from codegen.formats import RowFormat
-from codegen.kernels.elements import element_kernel, element_wants
+from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Choose, Expr, Load
@@ -22,5 +22,5 @@ def _chosen(values: Sequence[Load]) -> Expr:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "select": OpKernel((Schedule("plain", element_wants, _lower),), frozenset(DType))
+    "select": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
 }

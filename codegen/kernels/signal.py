@@ -16,8 +16,8 @@ from aot.ops.signal import (
 )
 from codegen.formats import RowFormat
 from codegen.isa.plain import signal
-from codegen.kernels.elements import element_kernel, element_wants
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result
+from codegen.kernels.elements import element_kernel, element_requests
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
@@ -45,7 +45,7 @@ def _elementwise(function: Callable[[Site], Function], what: str) -> OpKernel:
 
         return element_kernel(site, inputs, output, made, what)
 
-    return OpKernel((Schedule("plain", element_wants, lower),), frozenset(DType))
+    return OpKernel((Schedule("plain", element_requests, lower),), frozenset(DType))
 
 
 def _headroom(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -96,7 +96,7 @@ def _fixed_log(site: Site) -> Function:
 
 KERNELS: Mapping[str, OpKernel] = {
     "fixed_log": _elementwise(_fixed_log, "logarithms"),
-    "headroom": OpKernel((Schedule("plain", flat_wants, _headroom),), frozenset(DType)),
+    "headroom": OpKernel((Schedule("plain", flat_requests, _headroom),), frozenset(DType)),
     "noise_estimate": _elementwise(_noise_estimate, "estimates of noise"),
     "shift_up": _elementwise(_shift_up, "shifted samples"),
     "whole_root": _elementwise(_whole_root, "square roots"),

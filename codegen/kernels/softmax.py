@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aot.ir.types import DType
 from aot.ops.softmax import Softmax, softmax_parameters
 from aot.ops.softmax_16 import difference_multiplier
-from codegen.formats import RowFormat, Want
+from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.softmax import RECIPROCAL, RECIPROCAL_BITS, exp_for_sum, share
 from codegen.isa.plain.softmax_16 import SUM_BITS, exp_of_difference_16, reciprocal_of_sum, share_of_sum
 from codegen.kernels.kernel import Kernel, Site
@@ -34,7 +34,7 @@ from codegen.loops.ir import (
 )
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     return (None,)
 
 
@@ -83,4 +83,4 @@ def _pieces(site: Site) -> _Pieces:
     )
 
 
-KERNEL = OpKernel((Schedule("plain", _wants, _lower),), frozenset({DType.I8, DType.I16}))
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))

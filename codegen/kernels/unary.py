@@ -18,7 +18,7 @@ from codegen.isa.plain.plain import TIMES, expression_function
 from codegen.isa.plain.real import clamp_real, literal, real_function
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.isa.plain.sigmoid_16 import sigmoid_of, tanh_of
-from codegen.kernels.elementwise import applied, wants_anything
+from codegen.kernels.elementwise import applied, requests_anything
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -110,8 +110,8 @@ LOGISTIC = real_function("real_logistic", "1.0f / (1.0f + expf(-v))", _logistic,
 TANH = real_function("real_tanh", "tanhf(v)", math.tanh, includes=("math.h",))
 
 
-_KERNEL = OpKernel((Schedule("plain", wants_anything, _lower),), frozenset({DType.I8, DType.F32}))
-_WIDE = OpKernel((Schedule("plain", wants_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))
+_KERNEL = OpKernel((Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))
+_WIDE = OpKernel((Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32}))
 KERNELS: Mapping[str, OpKernel] = {
     HardSwish.name: _KERNEL,
     **{op.name: _WIDE for op in (Clamp, LeakyRelu, Logistic, Tanh)},

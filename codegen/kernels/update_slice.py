@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from codegen.formats import RowFormat
-from codegen.kernels.flat import flat_kernel, flat_wants, operand, result, within
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result, within
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import Nest
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -57,5 +57,5 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "update_slice": OpKernel((Schedule("plain", flat_wants, _lower),), frozenset(DType))
+    "update_slice": OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType))
 }

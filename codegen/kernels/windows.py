@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from aot.ops.windows import Windows
-from codegen.formats import RowFormat, Want, geometry, storage_dtype
+from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, to_affine, variable
@@ -30,12 +30,14 @@ def _access(site: Site) -> RowAccess:
     return RowAccess(op.step // columns, first, last - first + 1)
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     """Rows of zero points where windows reach beyond the line."""
     access, rows = _access(site), geometry(site.input(0)).rows
     end = (_op(site).rows - 1) * access.stride + access.first + access.count
     return (
-        Want(dtype_bytes=site.input(0).dtype.bytes, top=max(0, -access.first), bottom=max(0, end - rows)),
+        RowRequest(
+            dtype_bytes=site.input(0).dtype.bytes, top=max(0, -access.first), bottom=max(0, end - rows)
+        ),
     )
 
 
@@ -93,4 +95,4 @@ def _copy(x: RowFormat, y: RowFormat, xs: Buffer, ys: Buffer, stretch: Stretch) 
     return For("column", stretch.pixels, (For("c", x.channels, (copy,)),))
 
 
-KERNEL = OpKernel((Schedule("plain", _wants, _lower),), _DTYPES)
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), _DTYPES)

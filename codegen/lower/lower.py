@@ -14,7 +14,7 @@ from aot.ir.graph import Graph, Node
 from aot.passes.names import fresh_name
 from aot.plan.model import Kind
 from aot.target import Optimize, Target
-from codegen.formats import RowFormat, Want, dense_format, serves, wanted_format
+from codegen.formats import RowFormat, RowRequest, dense_format, requested_format, satisfies
 from codegen.isa.table import math_of, rewritten, schedules_of
 from codegen.kernels.default_points import default_points, with_default
 from codegen.kernels.kernel import Kernel, Site
@@ -113,7 +113,7 @@ class _Lowering:
         self.choice = TensorChoice(graph, self.views, self.chosen)
         self.tensors: dict[str, Tensor] = {}
         self.stages: list[LoweredStage] = []
-        self.copies: dict[tuple[str, Want], str] = {}
+        self.copies: dict[tuple[str, RowRequest], str] = {}
         self.delivered: dict[str, str] = {}
         self.joins: dict[str, list[Part]] = {}  # node that joins rows -> its inputs
         self.results: dict[str, Result] = {}  # value that is made where it is joined to others
@@ -138,7 +138,7 @@ class _Lowering:
         return Lowered(self.tensors, tuple(self.stages), self.delivered)
 
     def _receive(self, value: str) -> None:
-        """The rows of the input are copied as they come, into the format that its readers want."""
+        """The rows of the input are copied as they come, into the format that its readers request."""
         tensor, value_type = self.choice.made(value), self.graph.types[value]
         kernel = relayout(value_type, dense_format(value_type), tensor.format)
         self.tensors[value] = tensor
@@ -173,7 +173,7 @@ class _Lowering:
         if node is not last:
             site = replace(site, addition=self.sites[last.name])
             reads += [(v, None) for v in last.reads if v not in node.outputs]
-        sources = [self._source(v, want, chosen.reads_image_rows) for v, want in reads]
+        sources = [self._source(v, request, chosen.reads_image_rows) for v, request in reads]
         (made,) = last.outputs
         in_one_piece = self.choice.goes_in_one_piece(node)
         result = self._result(made, in_one_piece)
@@ -190,7 +190,9 @@ class _Lowering:
         )
         key = node.name, last.name, flags, tuple(formats), result.format
         kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
-        fills = [0 if want is None else want.fill_of(self.graph.types[value]) for value, want in reads]
+        fills = [
+            0 if request is None else request.fill_of(self.graph.types[value]) for value, request in reads
+        ]
         readings = tuple(
             Reading(n, a, v, fill) for (n, v), a, fill in zip(sources, kernel.access, fills, strict=True)
         )
@@ -257,29 +259,31 @@ class _Lowering:
         taken = {name.removesuffix(".state") for name in self.graph.types if name.endswith(".state")}
         return fresh_name(node.name, taken)
 
-    def _source(self, value: str, want: Want | None, reads_image_rows: bool) -> tuple[str, RowFormat | None]:
+    def _source(
+        self, value: str, request: RowRequest | None, reads_image_rows: bool
+    ) -> tuple[str, RowFormat | None]:
         """The tensor to read a value from, and its row format where that is not the tensor's own."""
         root = self.views.get(value, value)
         tensor, value_type = self.tensors[root], self.graph.types[value]
         if reads_image_rows and self.choice.is_flattened(value) and self.choice.takes_image_rows(value):
             return root, None
         view = view_format(value_type, tensor.type, tensor.format)
-        if want is None or serves(view or tensor.format, want, value_type):
+        if request is None or satisfies(view or tensor.format, request, value_type):
             return root, view
-        return self._copy(root, value, view, want), None
+        return self._copy(root, value, view, request), None
 
-    def _copy(self, root: str, value: str, view: RowFormat | None, want: Want) -> str:
-        """A relayout of the value as wanted; readers that want the same share it."""
-        known = self.copies.get((value, want))
+    def _copy(self, root: str, value: str, view: RowFormat | None, request: RowRequest) -> str:
+        """A relayout of the value as requested; readers with the same request share it."""
+        known = self.copies.get((value, request))
         if known is not None:
             return known
         value_type = self.graph.types[value]
-        wish = f"{value}.{want.order.value}{want.dtype_bytes * 8}"
-        name = fresh_name(wish, self.graph.types, self.tensors)
-        copy = Tensor(name, value_type, wanted_format(value_type, want), Kind.INNER, want.whole)
+        base = f"{value}.{request.order.value}{request.dtype_bytes * 8}"
+        name = fresh_name(base, self.graph.types, self.tensors)
+        copy = Tensor(name, value_type, requested_format(value_type, request), Kind.INNER, request.whole)
         kernel = relayout(value_type, view or self.tensors[root].format, copy.format)
         self.tensors[name] = copy
-        self.copies[value, want] = name
+        self.copies[value, request] = name
         reads = (Reading(root, kernel.access[0], view),)
         result = whole_result(copy, value)
         self.stages.append(LoweredStage(f"relayout {value}", None, "relayout", kernel, reads, result))
@@ -326,4 +330,4 @@ class _Lowering:
         view = view_format(value_type, tensor.type, tensor.format)
         if tensor.kind is not Kind.STATE:
             return root, view
-        return self._copy(root, value, view, Want(dtype_bytes=value_type.dtype.bytes)), None
+        return self._copy(root, value, view, RowRequest(dtype_bytes=value_type.dtype.bytes)), None

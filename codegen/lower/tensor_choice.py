@@ -1,6 +1,6 @@
 """Which tensor a value becomes: how its rows lie, and whether it must lie in one piece.
 
-Every value takes the format that its readers want. What the caller looks at, and what views look at in
+Every value takes the format that its readers request. What the caller looks at, and what views look at in
 another way, is dense.
 """
 
@@ -12,7 +12,7 @@ from functools import cached_property
 
 from aot.ir.graph import Graph, Node
 from aot.plan.model import Kind
-from codegen.formats import Want, dense_format, geometry, join_wants, wanted_format, zero_point
+from codegen.formats import RowRequest, dense_format, geometry, merge_requests, requested_format, zero_point
 from codegen.kernels.schedule import ChosenSchedule
 from codegen.lower.stages import Tensor
 from codegen.lower.views import ending_at_words, is_view, parts_of_a_row, with_rows_around
@@ -25,31 +25,31 @@ class TensorChoice:
     chosen: Mapping[str, ChosenSchedule]  # of all nodes but views
 
     @cached_property
-    def _wants(self) -> Mapping[str, Sequence[Want | None]]:
-        return {name: chosen.wants for name, chosen in self.chosen.items()}
+    def _requests(self) -> Mapping[str, Sequence[RowRequest | None]]:
+        return {name: chosen.requests for name, chosen in self.chosen.items()}
 
     def made(self, value: str) -> Tensor:
-        """What a node writes: as its readers want it, dense where a view or the caller looks."""
+        """What a node writes: as its readers request it, dense where a view or the caller looks."""
         if value in self.graph.outputs or value in self.views.values():
             return self.fixed(value, self.kind(value))
         value_type = self.graph.types[value]
-        wants = [want for want in self._reader_wants(value) if want is not None]
-        if not wants:
+        requests = [request for request in self._reader_requests(value) if request is not None]
+        if not requests:
             return self.fixed(value, Kind.INNER)
-        chosen = join_wants(wants) or wants[0]
-        if any(want.whole for want in wants):
+        chosen = merge_requests(requests) or requests[0]
+        if any(request.whole for request in requests):
             return self.fixed(value, Kind.INNER)
-        return Tensor(value, value_type, wanted_format(value_type, chosen), Kind.INNER)
+        return Tensor(value, value_type, requested_format(value_type, chosen), Kind.INNER)
 
     def fixed(self, value: str, kind: Kind, in_one_piece: bool = False) -> Tensor:
-        """Dense, but for rows around it and ends of rows that readers of its views want."""
+        """A dense tensor, with those rows around it and ends of rows that readers of its views request."""
         value_type = self.graph.types[value]
-        wants = self._reader_wants(value)
-        in_one_piece = in_one_piece or any(want is not None and want.whole for want in wants)
+        requests = self._reader_requests(value)
+        in_one_piece = in_one_piece or any(request is not None and request.whole for request in requests)
         whole = in_one_piece or self._is_looked_at_whole(value)
         fmt = dense_format(value_type)
         if kind is Kind.INNER and not whole:
-            fmt = with_rows_around(fmt, self._wants_of_parts(value), zero_point(value_type))
+            fmt = with_rows_around(fmt, self._requests_of_parts(value), zero_point(value_type))
             fmt = ending_at_words(fmt) if self._is_read_by_groups(value) else fmt
         return Tensor(value, value_type, fmt, kind, whole)
 
@@ -57,16 +57,16 @@ class TensorChoice:
         return Kind.OUTPUT if value in self.graph.outputs else Kind.INNER
 
     def goes_in_one_piece(self, node: Node) -> bool:
-        return any(want is not None and want.whole for want in self.wants(node))
+        return any(request is not None and request.whole for request in self.requests(node))
 
-    def wants(self, node: Node) -> Sequence[Want | None]:
-        """Of what it reads in the run; a view wants nothing."""
-        return self._wants.get(node.name, ())
+    def requests(self, node: Node) -> Sequence[RowRequest | None]:
+        """The requests for what it reads in the run; a view has none."""
+        return self._requests.get(node.name, ())
 
-    def reads(self, node: Node) -> list[tuple[str, Want | None]]:
-        """What comes at run time, as it is wanted."""
+    def reads(self, node: Node) -> list[tuple[str, RowRequest | None]]:
+        """The values that it reads at run time, each with the request for it."""
         values = [v for v in node.reads if v not in self.graph.constants]
-        return list(zip(values, self.wants(node), strict=True))
+        return list(zip(values, self.requests(node), strict=True))
 
     def is_flattened(self, value: str) -> bool:
         """Whether the value is one vector made of the several rows of an image computed in the run."""
@@ -85,19 +85,25 @@ class TensorChoice:
         ends_at_words = dense_format(kind).row_elements % 4 == 0 or kind.dtype.bytes == 4
         return ends_at_words or self._may_be_padded(root)
 
-    def _reader_wants(self, value: str) -> list[Want | None]:
-        wants = []
+    def _reader_requests(self, value: str) -> list[RowRequest | None]:
+        requests = []
         for node in self.graph.readers[value]:
             if is_view(node):
                 continue
-            wants += [want for v, want in self.reads(node) if v == value]
-        return wants
+            requests += [request for v, request in self.reads(node) if v == value]
+        return requests
 
-    def _wants_of_parts(self, value: str) -> list[tuple[Want, int]]:
-        """What readers of views with short rows want, and how many of these make a row of the value."""
+    def _requests_of_parts(self, value: str) -> list[tuple[RowRequest, int]]:
+        """What readers of views with short rows request, and how many of these make a row of the value."""
         types = self.graph.types
         views = [(view, parts_of_a_row(types[view], types[value])) for view in self._views_of(value)]
-        return [(want, parts) for view, parts in views if parts for want in self._reader_wants(view) if want]
+        return [
+            (request, parts)
+            for view, parts in views
+            if parts
+            for request in self._reader_requests(view)
+            if request
+        ]
 
     def _views_of(self, value: str) -> list[str]:
         return [view for view, root in self.views.items() if root == value]
@@ -108,22 +114,22 @@ class TensorChoice:
 
     def _goes_by_rows(self, view: str) -> bool:
         if parts_of_a_row(self.graph.types[view], self.graph.types[self.views[view]]):
-            return not any(want is not None and want.whole for want in self._reader_wants(view))
+            return not any(request is not None and request.whole for request in self._reader_requests(view))
         if not self.is_flattened(view):
-            return not self._reader_wants(view)
+            return not self._reader_requests(view)
         return self.takes_image_rows(view)
 
     def _is_read_by_groups(self, value: str) -> bool:
         """Whether dense layers take its rows, and may."""
-        vectors = [view for view in self._views_of(value) if self._reader_wants(view)]
+        vectors = [view for view in self._views_of(value) if self._reader_requests(view)]
         are_narrow = self.graph.types[value].dtype.bytes < 4
         return are_narrow and bool(vectors) and self._may_be_padded(value)
 
     def _may_be_padded(self, value: str) -> bool:
         """Whether there may be gaps between rows: nobody looks at all in one piece, or at parts of rows."""
         maker = self.graph.producers[value]
-        views = [view for view in self._views_of(value) if self._reader_wants(view)]
-        wants = [*self.wants(maker), *self._reader_wants(value)]
+        views = [view for view in self._views_of(value) if self._reader_requests(view)]
+        requests = [*self.requests(maker), *self._reader_requests(value)]
         is_kept = any(v in self.graph.kept for v in (value, *self._views_of(value)))
-        in_one_piece = any(want is not None and want.whole for want in wants)
+        in_one_piece = any(request is not None and request.whole for request in requests)
         return not is_kept and not in_one_piece and all(self.is_flattened(view) for view in views)

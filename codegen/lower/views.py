@@ -8,7 +8,7 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.reshape import Reshape
-from codegen.formats import Order, RowFormat, Want, dense_format, geometry
+from codegen.formats import Order, RowFormat, RowRequest, dense_format, geometry
 
 _WORD_BYTES = 4
 
@@ -35,17 +35,17 @@ def parts_of_a_row(view: TensorType, own: TensorType) -> int:
     return 0 if rest else parts
 
 
-def with_rows_around(fmt: RowFormat, wants: Iterable[tuple[Want, int]], fill: int) -> RowFormat:
-    """The format with the zero points above and below that readers of parts of its rows want."""
-    fitting = [(want, parts) for want, parts in wants if _fits_dense_rows(want, fmt)]
-    top = max((-(-want.top // parts) for want, parts in fitting), default=0)
-    bottom = max((-(-want.bottom // parts) for want, parts in fitting), default=0)
+def with_rows_around(fmt: RowFormat, requests: Iterable[tuple[RowRequest, int]], fill: int) -> RowFormat:
+    """The format with the zero points above and below that readers of parts of its rows request."""
+    fitting = [(request, parts) for request, parts in requests if _fits_dense_rows(request, fmt)]
+    top = max((-(-request.top // parts) for request, parts in fitting), default=0)
+    bottom = max((-(-request.bottom // parts) for request, parts in fitting), default=0)
     return replace(fmt, top=top, bottom=bottom, fill=fill) if top or bottom else fmt
 
 
-def _fits_dense_rows(want: Want, fmt: RowFormat) -> bool:
-    sides = want.left or want.right or want.slack or want.order is not Order.PIXELS
-    return not sides and want.fill is None and want.dtype_bytes == fmt.dtype_bytes
+def _fits_dense_rows(request: RowRequest, fmt: RowFormat) -> bool:
+    sides = request.left or request.right or request.slack or request.order is not Order.PIXELS
+    return not sides and request.fill is None and request.dtype_bytes == fmt.dtype_bytes
 
 
 def ending_at_words(fmt: RowFormat) -> RowFormat:

@@ -70,7 +70,7 @@ def made_up(name: str, **rules: Any) -> Schedule:
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         return replace(plain.lower(site, inputs, output), schedule=name)
 
-    return Schedule(name, plain.wants, lower, **rules)
+    return Schedule(name, plain.requests, lower, **rules)
 
 
 def chosen(*schedules: Schedule) -> ChosenSchedule:

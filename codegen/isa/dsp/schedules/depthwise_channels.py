@@ -16,7 +16,7 @@ from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, su
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants
-from codegen.kernels.schedule import Condition, Schedule, Wants
+from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Proc
 from codegen.loops.schedule import privatize, reorder, split, unroll
@@ -35,10 +35,10 @@ def blocks_of(site: Site) -> Blocks:
     return Blocks(site.constants[1].shape[2], CHANNELS, CHANNELS)
 
 
-def _wants(site: Site) -> Wants:
+def _requests(site: Site) -> RowRequests:
     """Wide rows where pixels are many: the rows of a tall window are few bytes, widened as fast as loaded."""
     is_wide = site.allow_widened_rows and site.outputs[0].shape[2] > 1
-    return (depthwise_blocks.wants(site, blocks_of(site), 2 if is_wide else 1),)
+    return (depthwise_blocks.requests(site, blocks_of(site), 2 if is_wide else 1),)
 
 
 def _space(task: str, site: Site, x: RowFormat, y: RowFormat) -> Space:
@@ -106,7 +106,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 CHANNELS_TILES = Schedule(
     "smlad",
-    _wants,
+    _requests,
     _lower,
     NEEDS,
     (

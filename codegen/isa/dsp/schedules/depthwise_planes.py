@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.ops.requant import quant_of
 from aot.target import Optimize
-from codegen.formats import Order, RowFormat, Want, storage_dtype
+from codegen.formats import Order, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.depthwise import READ_AHEAD, STRIDES, DepthwiseRow, depthwise_row
 from codegen.isa.dsp.needs import ANY_WORDS
 from codegen.isa.dsp.window import KERNEL, Edges, read_past
@@ -26,7 +26,7 @@ from codegen.kernels.depthwise_conv2d import (
 )
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
-from codegen.kernels.schedule import Condition, Schedule, Wants
+from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Expr
 from codegen.loops.tensorize import tensorize
@@ -39,14 +39,14 @@ def _is_square(site: Site) -> bool:
     return rows == columns == KERNEL and op.dilation[1] == 1 and op.stride[1] in STRIDES
 
 
-def _wants(site: Site) -> Wants:
+def _requests(site: Site) -> RowRequests:
     """With margins, but for a window that hangs over by one pixel of rows that shall have none."""
     (top, bottom), (left, right) = op_of(site).padding
     edges = _edges(site)
     if edges is None:
-        return (Want(Order.PLANES, 1, left, right, top, bottom, slack=READ_AHEAD),)
+        return (RowRequest(Order.PLANES, 1, left, right, top, bottom, slack=READ_AHEAD),)
     past = read_past(site.outputs[0].shape[2], op_of(site).stride[1], edges)
-    return (Want(Order.PLANES, 1, 0, 0, top, bottom, slack=past),)
+    return (RowRequest(Order.PLANES, 1, 0, 0, top, bottom, slack=past),)
 
 
 def _edges(site: Site) -> Edges | None:
@@ -104,7 +104,7 @@ def _space(task: str, row: DepthwiseRow) -> Space:
 
 PLANES = Schedule(
     "smlad",
-    _wants,
+    _requests,
     _lower,
     ANY_WORDS,
     (

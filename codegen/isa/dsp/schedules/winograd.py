@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from aot.ir.types import DType
 from aot.target import Optimize
-from codegen.formats import Order, RowFormat, Want, storage_dtype
+from codegen.formats import Order, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.winograd import input_of_pair, products_of_pair
 from codegen.kernels.conditions import INTEGERS
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.schedule import Condition, Schedule, Wants
+from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.kernels.winograd import (
     COLUMNS,
     KERNEL,
@@ -57,9 +57,9 @@ def _may_grow(site: Site) -> bool:
     return not site.compact
 
 
-def _wants(site: Site) -> Wants:
+def _requests(site: Site) -> RowRequests:
     (top, bottom), (left, right) = conv_op(site).padding
-    return (Want(Order.PIXELS, 2, left, right, top, bottom),)
+    return (RowRequest(Order.PIXELS, 2, left, right, top, bottom),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -97,7 +97,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 WINOGRAD = Schedule(
     "winograd",
-    _wants,
+    _requests,
     _lower,
     NEEDS,
     (

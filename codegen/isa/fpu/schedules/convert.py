@@ -10,7 +10,7 @@ from codegen.formats import RowFormat
 from codegen.isa.fpu.needs import NEEDS
 from codegen.isa.fpu.vfp import truncation
 from codegen.kernels.convert import conversion, convert_kernel
-from codegen.kernels.elements import element_wants
+from codegen.kernels.elements import element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import Condition, Schedule
 
@@ -27,5 +27,5 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 CONVERT = Schedule(
-    "fpu", element_wants, _lower, NEEDS, (Condition("real numbers to 32-bit integers", _is_truncation),)
+    "fpu", element_requests, _lower, NEEDS, (Condition("real numbers to 32-bit integers", _is_truncation),)
 )

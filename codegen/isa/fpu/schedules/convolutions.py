@@ -11,7 +11,7 @@ from codegen.isa.fpu.needs import NEEDS
 from codegen.isa.fpu.schedules.tiles import depthwise_tile, dot_tile
 from codegen.kernels.conditions import NOT_FOR_SIZE, REALS
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.real_sums import conv2d_rows, depthwise_rows, wants_padding
+from codegen.kernels.real_sums import conv2d_rows, depthwise_rows, requests_padding
 from codegen.kernels.schedule import Schedule
 
 _FITS = (REALS, NOT_FOR_SIZE)
@@ -32,5 +32,5 @@ def _depthwise_conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> 
     return replace(kernel, sketch=depthwise_tile(y.width, rows, columns))
 
 
-CONV2D = Schedule("fpu", wants_padding, _conv2d, NEEDS, _FITS)
-DEPTHWISE_CONV2D = Schedule("fpu", wants_padding, _depthwise_conv2d, NEEDS, _FITS)
+CONV2D = Schedule("fpu", requests_padding, _conv2d, NEEDS, _FITS)
+DEPTHWISE_CONV2D = Schedule("fpu", requests_padding, _depthwise_conv2d, NEEDS, _FITS)

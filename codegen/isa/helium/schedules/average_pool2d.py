@@ -10,7 +10,7 @@ from codegen.formats import RowFormat
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.pool import add_pixels
 from codegen.isa.helium.requantise import WORDS
-from codegen.kernels.average_pool2d import NO_ROWS_AROUND, ONE_ROW, rows_added, wants
+from codegen.kernels.average_pool2d import NO_ROWS_AROUND, ONE_ROW, requests, rows_added
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.pooling import pool_of
 from codegen.kernels.schedule import Condition, Rows, Schedule
@@ -38,7 +38,7 @@ def _in_vectors(proc: Proc, channels: int, taps: int, x: RowFormat) -> Proc:
 _CHANNELS_TOGETHER = Condition[Rows]("channels side by side", lambda rows: rows.inputs[0].c_step == 1)
 ADDED_ROWS = Schedule(
     "helium",
-    wants,
+    requests,
     _lower,
     NEEDS,
     (Condition("data of 8 bits", lambda site: site.input(0).dtype is DType.I8), ONE_ROW),

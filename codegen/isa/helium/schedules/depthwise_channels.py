@@ -16,7 +16,7 @@ from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import Requantised
-from codegen.kernels.schedule import Condition, Schedule, Wants
+from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.ir import Proc
 from codegen.loops.tensorize import tensorize
 
@@ -39,8 +39,8 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     return tensorize(proc, "c", [depthwise_channels(tile, tail.requant) for tile in tiles])
 
 
-def _wants(site: Site) -> Wants:
-    return (depthwise_blocks.wants(site, blocks_of(site), 1),)
+def _requests(site: Site) -> RowRequests:
+    return (depthwise_blocks.requests(site, blocks_of(site), 1),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -52,7 +52,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 CHANNELS = Schedule(
     "helium",
-    _wants,
+    _requests,
     _lower,
     NEEDS,
     (

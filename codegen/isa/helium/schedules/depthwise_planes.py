@@ -15,7 +15,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.op import given
 from aot.target import Optimize
-from codegen.formats import Order, RowFormat, Want
+from codegen.formats import Order, RowFormat, RowRequest
 from codegen.isa.helium.depthwise import (
     CHUNK,
     COLUMNS,
@@ -33,7 +33,7 @@ from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import ChannelConstants, Requantised, channel_constants
-from codegen.kernels.schedule import Condition, Schedule, Wants
+from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
@@ -61,9 +61,9 @@ def _is_small(site: Site) -> bool:
     return rows <= PIXEL and columns <= COLUMNS and op_of(site).dilation[1] == 1
 
 
-def _wants(site: Site) -> Wants:
+def _requests(site: Site) -> RowRequests:
     (top, bottom), (left, right) = op_of(site).padding
-    return (Want(Order.PLANES, 1, left, right, top, bottom, slack=CHUNK - 1),)
+    return (RowRequest(Order.PLANES, 1, left, right, top, bottom, slack=CHUNK - 1),)
 
 
 def _packed_weights(w: Array) -> Array:
@@ -201,7 +201,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 PLANES = Schedule(
     "helium",
-    _wants,
+    _requests,
     _lower,
     ANY_WORDS,
     (

@@ -11,7 +11,7 @@ from codegen.formats import RowFormat
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.sum import sum_row
 from codegen.kernels.binary import KERNELS, is_int8, result_of, sum_of
-from codegen.kernels.elements import element_wants, goes_by_rows
+from codegen.kernels.elements import element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import Condition, Rows, Schedule
 from codegen.loops.ir import Instruction
@@ -47,12 +47,12 @@ def _are_dense(rows: Rows) -> bool:
 
 SUM = Schedule(
     "helium",
-    element_wants,
+    element_requests,
     _lower,
     NEEDS,
     (
         Condition("quantised results of 8 bits", is_int8),
-        Condition("two operands that come with the run", lambda site: len(element_wants(site)) == 2),
+        Condition("two operands that come with the run", lambda site: len(element_requests(site)) == 2),
         Condition("operands of the result's rows", goes_by_rows),
     ),
     (Condition("rows of bytes without gaps", _are_dense),),

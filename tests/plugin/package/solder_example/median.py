@@ -13,7 +13,7 @@ from aot.frontend.onnx.operation import Importer, Operator
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, given
-from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -49,7 +49,7 @@ class Median(Op):
         return Cost(elementwise=outputs[0].elements)
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     return (None,) * 3
 
 
@@ -81,5 +81,5 @@ def _import(node: Operator) -> Value:
 
 
 OP = Median
-KERNEL = OpKernel((Schedule("plain", _wants, _lower),))
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),))
 ONNX: Mapping[str, Importer] = {"com.example.Median": _import}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aot.ir.types import DType
 from aot.ops.combine import Combination, Combine
 from aot.target import Feature
-from codegen.formats import RowFormat, Want, storage_dtype
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.isa import Isa
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.pixels import is_dense
@@ -42,7 +42,7 @@ static inline void four_maxima(int8_t *y, const int8_t *a, const int8_t *b)
     )
 
 
-def _wants(site: Site) -> tuple[Want | None, ...]:
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     return (None, None)
 
 
@@ -82,7 +82,7 @@ def _are_dense(rows: Rows) -> bool:
 
 SCHEDULE = Schedule(
     "quad",
-    _wants,
+    _requests,
     _lower,
     needs=frozenset({QUAD}),
     fits=(
