@@ -45,7 +45,10 @@ def test_inspect_says_which_schedules_do_not_fit_and_why(model: Path, run_deploy
     assert "helium:" not in run_deploy("inspect", model, "--board", "mps3-an547", "--layers").out
     facts = json.loads(run_deploy("inspect", model, "--board", "mps2-an386", "--json").out)
     (conv,) = [layer for layer in facts["layers"] if layer["op"] == "conv2d"]
-    assert conv["passed_over"] == ["helium: the core has no mve"]
+    assert conv["passed_over"] == [
+        "helium: the core has no mve",
+        "winograd: only for windows of 3x3, one by one",
+    ]
 
 
 def test_inspect_as_json_has_the_same_numbers_for_model_and_archive(

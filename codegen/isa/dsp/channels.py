@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
 from codegen.isa.dsp.needs import needs_of
+from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role, at, load
 
@@ -92,7 +93,7 @@ def window(tile: ChannelsTile) -> Instruction:
         body=(For("r", tile.rows, (taps,)),),
         call=f"{tile.name}({every},\n    {rows}, {{w}});",
         definition=_definition(tile),
-        calls=tuple(window(part) for part in _parts(tile)),
+        calls=(FEW_REGISTERS, *(window(part) for part in _parts(tile))),
         needs=needs_of(tile.x_aligned),
         machine_instructions=len(_tap(tile)) * min(tile.columns, tile.written_out) * written,
     )
@@ -126,7 +127,7 @@ def _body(tile: ChannelsTile, macro: str) -> list[str]:
     if not _parts(tile) and len(_kept(tile, macro, tile.written_out).in_registers) <= _CLANG_REGISTERS:
         return counted
     return [
-        "#ifdef __clang__ /* it keeps registers to itself, and this tile needs them */",
+        "#ifdef FEW_REGISTERS",
         *(_by_pixels(tile) if _parts(tile) else _in_asm(tile, macro, tile.columns)),
         "#else",
         *counted,

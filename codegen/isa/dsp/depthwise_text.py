@@ -12,7 +12,8 @@ from functools import cache
 
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.window import Block, window_row
-from codegen.loops.ir import Instruction
+from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.loops.ir import Function, Instruction
 
 # Rows 0 and 1 of the windows share a register for their middle taps.
 TAPS = """\
@@ -25,7 +26,7 @@ TAPS = """\
     }
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(tap1[0]) : "r"(tap1[0]), "r"(tap1[1]));"""
 CONSTANTS_IN_MEMORY = """\
-#ifndef __clang__ /* all registers are taken: the channel's constants stay in memory */
+#ifndef FEW_REGISTERS /* all are taken: the channel's constants stay in memory */
     const int32_t start_twice = start * 2, scales[2] = {scale, rounding};
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[0]));
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[1]));
@@ -75,9 +76,9 @@ def instructions_of(block: Block, adds_sign: bool) -> int:
     return 3 * len(window_row(block)) + len(_START[: block.together]) + len(_end(block.together, adds_sign))
 
 
-def _shared(name: str, definition: str) -> Instruction:
+def _shared(name: str, definition: str, calls: tuple[Function, ...] = ()) -> Instruction:
     """Macros stand in no nest, so they need no meaning of their own."""
-    return Instruction(name, (), (), "", definition, needs=NEEDS)
+    return Instruction(name, (), (), "", definition, calls=calls, needs=NEEDS)
 
 
 def _edges(blocks: Sequence[Block]) -> list[bool]:
@@ -154,7 +155,7 @@ def _sums() -> Instruction:
     return _shared(
         "SUMS_OF_WINDOWS",
         f"""\
-#ifdef __clang__ /* it keeps two registers to itself: a statement for each row of the windows */
+#ifdef FEW_REGISTERS /* a statement for each row of the windows */
 {clang}\
 #define SUM_STARTS = start
 #define SUM(sum) [sum] "+r"(sum)
@@ -166,13 +167,16 @@ def _sums() -> Instruction:
 #define STORED(in_c, in_registers) in_registers
 #endif
 {starts}""",
+        (FEW_REGISTERS,),
     )
 
 
 @cache
 def _sums_at_edge() -> Instruction:
     clang, gcc = _sums_in_registers(is_edge=True)
-    return _shared("SUMS_OF_WINDOWS_AT_EDGE", f"#ifdef __clang__\n{clang}#else\n{gcc}#endif\n")
+    return _shared(
+        "SUMS_OF_WINDOWS_AT_EDGE", f"#ifdef FEW_REGISTERS\n{clang}#else\n{gcc}#endif\n", (FEW_REGISTERS,)
+    )
 
 
 def _end_name(together: int, adds_sign: bool) -> str:

@@ -14,8 +14,9 @@ from aot.ir.types import DType
 from codegen.isa.dsp.dot_tile import DotTile
 from codegen.isa.dsp.needs import needs_of
 from codegen.isa.dsp.text import dot_text, instructions_of, parts_of
+from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable
-from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role, Stmt, at, load
+from codegen.loops.ir import Accumulate, Binary, Buffer, For, Function, Instruction, Role, Stmt, at, load
 
 
 @lru_cache(maxsize=256)  # layers ask for the same tiles, and tiles for their parts
@@ -33,10 +34,16 @@ def dot(tile: DotTile) -> Instruction:
         call=f"{tile.name}({every}, {{x}}, {{w}}{numbers});",
         definition=dot_text(tile),
         numbers=tile.numbers,
-        calls=tuple(dot(part) for part in parts_of(tile)),
+        calls=_called(tile),
         needs=needs_of(tile.x_aligned),
         machine_instructions=instructions_of(tile),
     )
+
+
+def _called(tile: DotTile) -> tuple[Instruction | Function, ...]:
+    """The tiles that it is made of where there are few registers."""
+    parts = tuple(dot(part) for part in parts_of(tile))
+    return (FEW_REGISTERS, *parts) if parts else ()
 
 
 def _meaning(tile: DotTile, sums: Buffer, x: Buffer, w: Buffer) -> tuple[Stmt, ...]:

@@ -23,7 +23,7 @@ def dot_text(tile: DotTile) -> str:
     if not parts:
         return _function(tile, _loop(tile))
     either = [
-        "#ifdef __clang__ /* it keeps two registers to itself, and this tile needs them */",
+        "#ifdef FEW_REGISTERS",
         *_in_parts(tile, parts),
         "#else",
         *_loop_in_asm(tile),

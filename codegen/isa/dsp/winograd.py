@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from aot.ir.types import DType
 from codegen.isa.dsp.needs import NEEDS
+from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.kernels.winograd import PAIR, POSITIONS, RECORD, TILES, V_OF_PAIR, input_nest, products_nest
 from codegen.loops.ir import Buffer, Function, Instruction, Role
 
@@ -142,7 +143,7 @@ def products_of_pair(pairs: int) -> Instruction:
         call=f"{name}({{m}}, {{v}}, {{w}});",
         definition=_products(name, pairs),
         includes=("arm_acle.h",),
-        calls=(TWO_HALVES,),
+        calls=(FEW_REGISTERS, TWO_HALVES),
         needs=NEEDS,
         machine_instructions=12 * min(pairs, MOST_STRAIGHT) + 30,
     )
@@ -183,7 +184,7 @@ def _products(name: str, pairs: int) -> str:
         f"static inline void {name}(int32_t *m, const int16_t *v, const int16_t *w)",
         "{",
         f"    for (int32_t position = 0; position < {POSITIONS}; ++position) {{",
-        "#ifdef __clang__ /* it keeps two registers to itself, and the other way needs them */",
+        "#ifdef FEW_REGISTERS",
         *_in_c(pairs),
         "#else",
         *(_straight(first, step, pairs) if is_straight else _in_turns(step, pairs)),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from aot.counted import counted
 from aot.ir.types import DType
+from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, Const, For, Instruction, Role, Stmt, Store, at, load
@@ -75,6 +76,7 @@ def dot(tile: DotTile) -> Instruction:
         call=f"{tile.name}({', '.join(arguments)});",
         definition=_definition(tile),
         includes=INCLUDES,
+        calls=(FEW_REGISTERS,),
         needs=NEEDS,
         machine_instructions=_definition(tile).count(END_OF_ASM_LINE),
     )
@@ -110,7 +112,7 @@ def _definition(tile: DotTile) -> str:
         f"    {', '.join(params)},",
         f"    {', '.join([*rows, *weights])})",
         "{",
-        "#ifdef __clang__ /* assigns even registers well, and has no name for the predicate's */",
+        "#ifdef FEW_REGISTERS /* compilers find even ones, and the predicate's, for intrinsics */",
         *_in_intrinsics(tile),
         "#else",
         f"    int32_t {', '.join(f's{i}{j}' for i, j in tile.sums)};",

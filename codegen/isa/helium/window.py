@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aot.ir.types import DType
+from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.dots import END_OF_ASM_LINE
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.loops.affine import variable
@@ -28,6 +29,7 @@ def copy_windows(pixels: int, rows: int, length: int, x_step: int) -> Instructio
         call=f"{name}({{windows}}, {given}, {pixels});",
         definition=_definition(name, rows, length, x_step),
         includes=INCLUDES,
+        calls=(FEW_REGISTERS,),
         needs=NEEDS,
         machine_instructions=_definition(name, rows, length, x_step).count(END_OF_ASM_LINE),
     )
@@ -46,7 +48,7 @@ def _definition(name: str, rows: int, length: int, x_step: int) -> str:
         f"/* Windows of {rows} rows of {length} bytes, one after another. */",
         f"static inline void {name}(int8_t *windows, {xs}, int32_t pixels)",
         "{",
-        "#ifdef __clang__ /* has no name for the predicate's register */",
+        "#ifdef FEW_REGISTERS",
         f"    const mve_pred16_t valid = vctp8q({length});",
         "    for (int32_t i = 0; i < pixels; ++i) {",
         *(

@@ -248,12 +248,21 @@ static __attribute__((noinline)) void depthwise_3x3_stride_1_4x5_of_planes_6_by_
     }
 }
 
+/* Some tiles take every register. clang keeps some to itself, as does code that is not optimised or that is
+   independent of its position. Other options that do, such as -fno-omit-frame-pointer, -ffixed-r9 or -Og,
+   say "impossible constraints" of an asm: compile with -DFEW_REGISTERS then. */
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
+#ifndef FEW_REGISTERS
+#define FEW_REGISTERS
+#endif
+#endif
+
 /* Sums of 2 pixels, 4 bytes apart, and 4 channels, sixteen products at a time. */
 static inline __attribute__((always_inline)) void dot_2x4_1_rows_of_4_step_4(
     int32_t *sum00, int32_t *sum01, int32_t *sum02, int32_t *sum03, int32_t *sum10, int32_t *sum11, int32_t *sum12, int32_t *sum13,
     const int8_t *x0, const int8_t *rest)
 {
-#ifdef __clang__ /* assigns even registers well, and has no name for the predicate's */
+#ifdef FEW_REGISTERS /* compilers find even ones, and the predicate's, for intrinsics */
     int32_t s00 = 0, s01 = 0, s02 = 0, s03 = 0, s10 = 0, s11 = 0, s12 = 0, s13 = 0;
     {
         const int8_t *x = x0;
@@ -337,7 +346,7 @@ static inline __attribute__((always_inline)) void dot_1x4_1_rows_of_4(
     int32_t *sum00, int32_t *sum01, int32_t *sum02, int32_t *sum03,
     const int8_t *x0, const int8_t *rest)
 {
-#ifdef __clang__ /* assigns even registers well, and has no name for the predicate's */
+#ifdef FEW_REGISTERS /* compilers find even ones, and the predicate's, for intrinsics */
     int32_t s00 = 0, s01 = 0, s02 = 0, s03 = 0;
     {
         const int8_t *x = x0;

@@ -66,6 +66,15 @@ static inline int32_t to_int8_m20_127_relu(int32_t sum, int32_t mult, int32_t ri
     return clamp(v >> right, -20, 127);
 }
 
+/* Some tiles take every register. clang keeps some to itself, as does code that is not optimised or that is
+   independent of its position. Other options that do, such as -fno-omit-frame-pointer, -ffixed-r9 or -Og,
+   say "impossible constraints" of an asm: compile with -DFEW_REGISTERS then. */
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
+#ifndef FEW_REGISTERS
+#define FEW_REGISTERS
+#endif
+#endif
+
 #define DOT_2X2_I16_STEP3_UNALIGNED_3_ONCE_STEP \
     "ldrd %[a], %[b], [%[w]], #8\n\t" \
     "sxtb16 %[e], %[a]\n\t" \
@@ -167,7 +176,7 @@ static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step3_una
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11, int32_t *sum20, int32_t *sum21,
     const int16_t *x, const int8_t *w)
 {
-#ifdef __clang__ /* it keeps two registers to itself, and this tile needs them */
+#ifdef FEW_REGISTERS
     dot_2x2_i16_step3_unaligned_3_once(sum00, sum01, sum10, sum11, x, w);
     return dot_1x2_i16_unaligned_3_once(sum20, sum21, x + 6, w);
 #else

@@ -97,7 +97,16 @@ static inline int32_t to_int8_m128_22_relu(int32_t sum, int32_t mult, int32_t ri
     "smlad %[sum0], %[even], %[" outer "], %[sum0]\n\t" \
     "smlab" half " %[sum0], %[odd], %[" middle "], %[sum0]\n\t"
 
-#ifdef __clang__ /* it keeps two registers to itself: a statement for each row of the windows */
+/* Some tiles take every register. clang keeps some to itself, as does code that is not optimised or that is
+   independent of its position. Other options that do, such as -fno-omit-frame-pointer, -ffixed-r9 or -Og,
+   say "impossible constraints" of an asm: compile with -DFEW_REGISTERS then. */
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
+#ifndef FEW_REGISTERS
+#define FEW_REGISTERS
+#endif
+#endif
+
+#ifdef FEW_REGISTERS /* a statement for each row of the windows */
 #define SUMS_OF_WINDOWS(text, start_text, end_text, ...) SUMS_BY_ROWS(text, __VA_ARGS__)
 #define SUM_STARTS = start
 #define SUM(sum) [sum] "+r"(sum)
@@ -143,7 +152,7 @@ static inline void depthwise_3x3_stride_1_i16_step_4_of_5_to_int8_m128_22_relu(
         __asm__("sxtb16 %0, %1, ror #8" : "=r"(tap1[r]) : "r"(taps));
     }
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(tap1[0]) : "r"(tap1[0]), "r"(tap1[1]));
-#ifndef __clang__ /* all registers are taken: the channel's constants stay in memory */
+#ifndef FEW_REGISTERS /* all are taken: the channel's constants stay in memory */
     const int32_t start_twice = start * 2, scales[2] = {scale, rounding};
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[0]));
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[1]));
@@ -283,7 +292,7 @@ static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step4_1_o
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11, int32_t *sum20, int32_t *sum21,
     const int16_t *x, const int8_t *w)
 {
-#ifdef __clang__ /* it keeps two registers to itself, and this tile needs them */
+#ifdef FEW_REGISTERS
     dot_2x2_i16_step4_1_once(sum00, sum01, sum10, sum11, x, w);
     return dot_1x2_i16_1_once(sum20, sum21, x + 8, w);
 #else

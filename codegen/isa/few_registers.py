@@ -1,0 +1,22 @@
+"""Whether a compiler leaves all registers to one asm statement: some tiles need every one of them."""
+
+from __future__ import annotations
+
+from aot.ir.types import DType
+from codegen.loops.ir import Function
+
+FEW_REGISTERS = Function(
+    "FEW_REGISTERS",
+    DType.I32,
+    """\
+/* Some tiles take every register. clang keeps some to itself, as does code that is not optimised or that is
+   independent of its position. Other options that do, such as -fno-omit-frame-pointer, -ffixed-r9 or -Og,
+   say "impossible constraints" of an asm: compile with -DFEW_REGISTERS then. */
+#if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
+#ifndef FEW_REGISTERS
+#define FEW_REGISTERS
+#endif
+#endif
+""",
+    lambda: 0,
+)
