@@ -39,7 +39,7 @@ PROGRAMS = {
 
 EXTRAS = {
     "check": ("test",),
-    "test": ("test", "zig", "unicorn", "oracle", "train", "tune", "exact", "farm", "quantize"),
+    "test": ("test", "zig", "cycles", "oracle", "train", "tune", "exact", "farm", "quantize"),
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from aot.errors import BoardError
 from aot.target import Feature, Region, Target
 from boards.cores import Core
+from boards.flash_access import FlashAccess
 
 
 class Status(Enum):
@@ -78,6 +79,7 @@ class Board:
     features: frozenset[Feature]  # those that the core always has, and those that this chip chose
     clock_hz: int
     regions: tuple[Region, ...]
+    flash_access: FlashAccess | None  # None: nothing is known of how flash waits
     status: Status
     reason: str  # why it is data-only
     sources: tuple[str, ...]  # where the facts are from

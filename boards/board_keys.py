@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from boards.board import Board, Status
+from boards.flash_access import SECTION as FLASH_ACCESS
 from boards.schema import (
     Key,
     Keys,
@@ -106,6 +107,7 @@ _BOARD = {
     "features": Key(features, frozenset()),
     "clock_hz": Key(at_least(1)),
     "regions": Key(ListOfTables(REGION)),
+    "flash_access": Key(FLASH_ACCESS, None),
     "uart": Key(OneTable(UART), None),
     "counter": Key(OneTable(COUNTER), None),
     "console": Key(OneTable(CONSOLE), None),

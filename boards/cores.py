@@ -9,6 +9,8 @@ from pathlib import Path
 
 from aot.errors import BoardError, did_you_mean
 from aot.target import Feature, Region, Target
+from boards.core_timing import SECTION as TIMING
+from boards.core_timing import CoreTiming, core_timing
 from boards.files import file_names, find_file, read_toml
 from boards.schema import Key, OneTable, Place, at_least, features, one_of, read_table, text, words
 
@@ -40,6 +42,7 @@ class Core:
     counter: CoreCounter | None
     options: Mapping[str, tuple[str, ...]]  # of compilers, by family; with conditions
     unicorn: str  # the unicorn package's name for it; "" where that package does not emulate it
+    timing: CoreTiming | None  # None: nothing is known
 
     def target(self, chosen: Collection[Feature] = (), regions: tuple[Region, ...] = ()) -> Target:
         """The core with these of its optional features, and this memory."""
@@ -87,7 +90,8 @@ def _read_core(file: Path) -> Core:
     values = read_table(read_toml(file, "core file"), CORE, place)
     counter = values["counter"] and CoreCounter(**values["counter"])
     options = {family: said for family, said in values["options"].items() if said is not None}
-    core = Core(name=file.stem, **values | {"counter": counter, "options": options})
+    timing = values["timing"] and core_timing(values["timing"])
+    core = Core(name=file.stem, **values | {"counter": counter, "options": options, "timing": timing})
     _check(core, place)
     return core
 
@@ -120,4 +124,5 @@ CORE = {
     "counter": Key(OneTable(_COUNTER), None),
     "options": Key(OneTable(_OPTIONS), {}),
     "unicorn": Key(text, ""),
+    "timing": Key(TIMING, None),
 }

@@ -15,6 +15,7 @@ from boards.board import Board, Console, Counter, Status, Uart, UsbId
 from boards.board_keys import Sections, board_keys
 from boards.cores import Core, load_core
 from boards.files import OURS, file_names, find_file, read_toml
+from boards.flash_access import flash_access
 from boards.schema import Place, read_table
 
 _PARTS = re.compile("[:/@]")
@@ -84,6 +85,7 @@ def _read_board(file: Path, sections: Sections) -> Board:
             "core": core,
             "features": core.has | values["features"],
             "regions": tuple(Region(**region) for region in values["regions"]),
+            "flash_access": values["flash_access"] and flash_access(values["flash_access"]),
             "uart": values["uart"] and Uart(**values["uart"]),
             "console": values["console"] and Console(**values["console"]),
             "usb": tuple(UsbId(**usb) for usb in values["usb"]),

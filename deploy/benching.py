@@ -1,4 +1,4 @@
-"""What a model costs on a board: instructions, RAM, flash and the time to compile it."""
+"""What a model costs on a board: instructions, cycles, RAM, flash and the time to compile it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import statistics
 import tempfile
 import time
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ from codegen.job import import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
 from deploy.compiling import Compiled, compile_for
+from deploy.cycle_model import ModelCycles, model_cycles
 from deploy.device import Device, open_device
 from deploy.firmware import build_source
 from deploy.line import LineOptions
-from deploy.measure import Meter, run_series
+from deploy.measure import Meter, is_emulated, run_series
 from deploy.samples import Samples, random_samples
 from platforms.base import BuildChoices
+from platforms.cycles.estimate import Cycles
+from platforms.cycles.model import lacks
 from platforms.elf import sizes
 from platforms.project import App, project_source
 from platforms.stack_depth import run_stack
@@ -32,6 +36,7 @@ class LayerCost:
     layer: LayerInfo
     count: int  # instructions or cycles
     seconds: float
+    cycles: Cycles | None  # by the model; None where there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,11 @@ class Cost:
     compile_s: float
     toolchain: str
     layers: tuple[LayerCost, ...]  # where they were asked for
+    cycles: ModelCycles | None = None  # by the model of the core and its memory, where it was asked
 
     def as_json(self) -> dict[str, Any]:
         unit = Meter(self.board).unit
-        facts = {
+        facts: dict[str, Any] = {
             "model": self.model,
             "board": self.board.name,
             **({unit: self.count} if unit else {}),
@@ -70,17 +76,27 @@ class Cost:
             "compile_s": round(self.compile_s, 3),
             "toolchain": self.toolchain,
         }
+        facts |= {"cycle_model": self.cycles.as_json()} if self.cycles else {}
         return facts | ({"layers": [_layer_json(cost, unit) for cost in self.layers]} if self.layers else {})
 
 
 def _layer_json(cost: LayerCost, unit: str) -> dict[str, Any]:
-    layer = cost.layer
+    layer, cycles = cost.layer, cost.cycles
     facts = {"index": layer.index, "op": layer.op, "origin": layer.origin, "shapes": layer.shapes}
     return facts | {
         "kernel": layer.kernel,
         "macs": layer.macs,
         unit or "time_s": cost.count if unit else cost.seconds,
+        **({"cycle_model": {"cycles": cycles.count, "parts": dict(cycles.parts)}} if cycles else {}),
     }
+
+
+class Modelled(Enum):
+    """The boards whose cycles the model is asked for."""
+
+    NONE = "none"
+    EMULATED = "emulated"  # those that only count instructions
+    ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +108,7 @@ class BenchChoices:
     line: LineOptions
     repeat: int
     layers: bool
+    cycles: Modelled = Modelled.NONE
 
 
 def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
@@ -101,7 +118,7 @@ def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
     with open_device(ready, choices.line) as device:
         ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, _ignore).ticks)
         stack_bytes = device.session.stats().stack_used_by_runs
-    meter, facts = Meter(board), compiled.report.facts
+    meter, facts, cycles = Meter(board), compiled.report.facts, _cycles(compiled, board, choices)
     depth = run_stack(ready.firmware, ready.model_name)
     return Cost(
         model=facts.name,
@@ -117,8 +134,16 @@ def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
         constants_bytes=facts.constants_bytes,
         compile_s=compile_s,
         toolchain=str(ready.firmware.toolchain),
-        layers=_layer_costs(compiled, board, choices) if choices.layers else (),
+        layers=_layer_costs(compiled, board, choices, cycles) if choices.layers else (),
+        cycles=cycles,
     )
+
+
+def _cycles(compiled: Compiled, board: Board, choices: BenchChoices) -> ModelCycles | None:
+    wanted = choices.cycles is Modelled.ALL or (choices.cycles is Modelled.EMULATED and is_emulated(board))
+    if not wanted or lacks(board):
+        return None
+    return model_cycles(compiled, board, choices.toolchain, choices.line, choices.layers)
 
 
 def _compile(path: Path, board: Board, choices: BenchChoices) -> tuple[Compiled, float]:
@@ -144,7 +169,9 @@ def _code_bytes(compiled: Compiled, board: Board, toolchain: str | None) -> int:
     return sizes(ready.firmware.elf).code - compiled.artifact.facts.constants_bytes
 
 
-def _layer_costs(compiled: Compiled, board: Board, choices: BenchChoices) -> tuple[LayerCost, ...]:
+def _layer_costs(
+    compiled: Compiled, board: Board, choices: BenchChoices, cycles: ModelCycles | None
+) -> tuple[LayerCost, ...]:
     source, meter = project_source(compiled.artifact), Meter(board)
     ready = build_source(source, board, BuildChoices(choices.toolchain, profile=True))
     with open_device(ready, choices.line) as device:
@@ -152,7 +179,8 @@ def _layer_costs(compiled: Compiled, board: Board, choices: BenchChoices) -> tup
         (sample,) = _sample(device).each
         inputs = [spec.to_bytes(array) for spec, array in zip(specs, sample, strict=True)]
         profile = device.session.profile(device.model, inputs)
+    by_model = cycles.layers if cycles else {}
     return tuple(
-        LayerCost(layer, meter.count(found.ticks), meter.seconds(found.ticks))
+        LayerCost(layer, meter.count(found.ticks), meter.seconds(found.ticks), by_model.get(layer.index))
         for layer, found in zip(compiled.artifact.facts.layers, profile, strict=True)
     )

@@ -30,8 +30,15 @@ class Device:
 @contextmanager
 def open_device(ready: Ready, choices: LineOptions) -> Iterator[Device]:
     """Starts the firmware, says hello and finds the model in it."""
+    line = ready.platform.open_line(ready.firmware, ready.board, choices.runner, choices.where)
+    with device_on(line, ready, choices) as device:
+        yield device
+
+
+@contextmanager
+def device_on(line: Transport, ready: Ready, choices: LineOptions) -> Iterator[Device]:
+    """Says hello on the line to firmware that was started, and finds the model in it. Closes the line."""
     with ExitStack() as stack:
-        line = ready.platform.open_line(ready.firmware, ready.board, choices.runner, choices.where)
         stack.callback(line.close)
         elf = ready.firmware.elf
         session = Session(

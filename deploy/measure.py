@@ -48,7 +48,9 @@ class Meter:
     @property
     def unit(self) -> str:
         """ "instructions", "cycles", or "" where the counter measures nothing but time."""
-        counter = self.board.counter
+        counter = self.board.own_counter
+        if counter is None:
+            return ""
         if counter.instruction_ns is not None:
             return "instructions"
         return "" if counter.driver == "clock" else "cycles"
@@ -65,6 +67,11 @@ class Meter:
         if self.unit == "instructions":
             return self.count(ticks) / self.board.clock_hz
         return ticks / self.board.counter.hz
+
+
+def is_emulated(board: Board) -> bool:
+    """Whether it counts instructions and not time."""
+    return Meter(board).unit == "instructions"
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from deploy import options
-from deploy.benching import BenchChoices, Cost, measure_cost
+from deploy.benching import BenchChoices, Cost, LayerCost, Modelled, measure_cost
 from deploy.console import print_result, progress, table
-from deploy.measure import Meter
+from deploy.cycle_model import ModelCycles
+from deploy.measure import Meter, is_emulated
 from platforms.board_files import load_board
+from platforms.cycles.model import described, lacks
+from platforms.cycles.parts import PARTS
+from platforms.cycles.stand_in import stand_in
 
 EXAMPLE = """
 deploy bench kws.tflite vww.tflite --board mps2-an386 --json
@@ -19,6 +23,7 @@ _HEADS = (
     "model",
     "board",
     "instructions",
+    "cycles",
     "time, ms",
     "per MAC",
     "arena",
@@ -28,12 +33,14 @@ _HEADS = (
     "constants",
     "compile, s",
 )
-_LAYER_HEADS = ("", "op", "shapes", "kernel", "MACs", "instructions", "per MAC", "share", "origin")
+_LAYER_HEADS = ("", "op", "shapes", "kernel", "MACs", "instructions", "per MAC", "cycles", "share", "origin")
+_PART_HEADS = ("model", "board", "model's cycles", *PARTS)
 _LAYERS_NOTE = "(in a build that reports each row, which takes a few instructions more)"
 _NOTE = (
     "stack: painted on the board, the timing loop in it; run's: at most, as the compiler says\n"
     "code: of a firmware that only runs the model, without its constants; inputs and outputs lie in the arena"
 )
+_OFF_HEADS = ("model", "board", "cycles measured", "model's cycles", "off by")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--board", metavar="B", nargs="+", required=True, help="boards' names, as in deploy boards"
     )
     parser.add_argument("--layers", action="store_true", help="also what each layer takes")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--emulated", action="store_true", help="emulate boards that are not here: their cycles by the model"
+    )
+    where.add_argument(
+        "--compare", action="store_true", help="also how far the model of cycles is off for measured boards"
+    )
     parser.add_argument(
         "--repeat", metavar="N", type=options.count, default=3, help="runs; the median counts"
     )
@@ -53,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     boards = [load_board(name) for name in arguments.board]
+    if arguments.emulated:
+        boards = [board if is_emulated(board) else stand_in(board) for board in boards]
     line = options.line_options(arguments)
     choices = BenchChoices(
         options.compile_options(arguments),
@@ -60,6 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
         line,
         arguments.repeat,
         arguments.layers,
+        Modelled.ALL if arguments.compare else Modelled.EMULATED,
     )
     costs = []
     with progress("measuring", len(arguments.models) * len(boards)) as bar:
@@ -71,7 +88,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _text(costs: Sequence[Cost]) -> str:
-    parts = [table(_HEADS, [_row(cost) for cost in costs]), _NOTE]
+    parts = [table(_HEADS, [_row(cost) for cost in costs]), *_cycle_notes(costs), _NOTE]
+    modelled = [(cost, cost.cycles) for cost in costs if cost.cycles]
+    if modelled:
+        parts.append("\n" + table(_PART_HEADS, [_parts(cost, cycles) for cost, cycles in modelled]))
+    compared = [(cost, cycles.run.count) for cost, cycles in modelled if _measured_cycles(cost)]
+    if compared:
+        parts.append("\n" + table(_OFF_HEADS, [_off(cost, cycles) for cost, cycles in compared]))
     parts += [
         f"\n{cost.model} on {cost.board.name} {_LAYERS_NOTE}\n{_layers(cost)}"
         for cost in costs
@@ -81,21 +104,66 @@ def _text(costs: Sequence[Cost]) -> str:
 
 
 def _row(cost: Cost) -> tuple[str, ...]:
-    times = (_number(cost.count), f"{cost.seconds * 1e3:.4g}", _per_mac(cost.count, cost.macs))
+    unit = Meter(cost.board).unit
+    instructions = cost.count if unit == "instructions" else None
+    cycles, seconds = _measured_cycles(cost), cost.seconds
+    if cycles is None and cost.cycles:
+        cycles, seconds = cost.cycles.run.count, cost.cycles.seconds
+    counts = (_number(instructions), _number(cycles))
+    times = (f"{seconds * 1e3:.4g}", _per_mac(cost.count, cost.macs))
     memory = (cost.arena_bytes, cost.stack_bytes, cost.run_stack_bytes, cost.code_bytes, cost.constants_bytes)
-    return (cost.model, cost.board.name, *times, *(_number(size) for size in memory), f"{cost.compile_s:.2f}")
+    sizes = (_number(size) for size in memory)
+    return (cost.model, cost.board.name, *counts, *times, *sizes, f"{cost.compile_s:.2f}")
+
+
+def _measured_cycles(cost: Cost) -> int | None:
+    return cost.count if Meter(cost.board).unit == "cycles" else None
+
+
+def _cycle_notes(costs: Sequence[Cost]) -> list[str]:
+    """A sentence for each emulated board: where its cycles are from, or why there are none."""
+    boards = {cost.board.name: cost.board for cost in costs if is_emulated(cost.board)}
+    return [f"cycles on {name}: {lacks(board) or described(board)}" for name, board in boards.items()]
+
+
+def _parts(cost: Cost, cycles: ModelCycles) -> tuple[str, ...]:
+    whole = cycles.run.count
+    return (
+        cost.model,
+        cost.board.name,
+        _number(whole),
+        *(f"{part / whole:.1%}" for part in cycles.run.parts.values()),
+    )
+
+
+def _off(cost: Cost, modelled: int) -> tuple[str, ...]:
+    measured = _measured_cycles(cost)
+    assert measured is not None
+    return (
+        cost.model,
+        cost.board.name,
+        _number(measured),
+        _number(modelled),
+        f"{modelled / measured - 1:+.1%}",
+    )
 
 
 def _layers(cost: Cost) -> str:
     counted = bool(Meter(cost.board).unit)
-    whole = sum(layer.seconds for layer in cost.layers)
+    whole = sum(_weight(layer) for layer in cost.layers)
     rows = []
     for each in cost.layers:
         layer, count = each.layer, each.count if counted else None
         what = (str(layer.index), layer.op, layer.shapes, layer.kernel, f"{layer.macs:,}")
-        share = f"{each.seconds / whole:.1%}" if whole else "-"
-        rows.append((*what, _number(count), _per_mac(count, layer.macs), share, layer.origin))
+        cycles = _number(each.cycles.count if each.cycles else None)
+        share = f"{_weight(each) / whole:.1%}" if whole else "-"
+        rows.append((*what, _number(count), _per_mac(count, layer.macs), cycles, share, layer.origin))
     return table(_LAYER_HEADS, rows)
+
+
+def _weight(layer: LayerCost) -> float:
+    """What its share is told of: the model's cycles where there are some, else time."""
+    return layer.cycles.count if layer.cycles else layer.seconds
 
 
 def _number(value: int | None) -> str:

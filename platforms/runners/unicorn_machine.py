@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import unicorn
 from elftools.elf.elffile import ELFFile
 from unicorn import arm_const as arm
 
+from platforms.cycles.recorder import Recorder, Where
 from platforms.runners.unicorn_systick import SysTick
 from platforms.runners.unicorn_uart import EndOfInput, Uart
 
@@ -92,6 +93,7 @@ class Machine:
         self._exception = 0
         self._reset_asked = False
         self._status: int | None = None
+        self._on_block: Callable[[int, int], None] | None = None
         self._uc.hook_add(unicorn.UC_HOOK_BLOCK, self._count)
         self._uc.hook_add(unicorn.UC_HOOK_INTR, self._on_interrupt)
         self._uc.hook_add(unicorn.UC_HOOK_MEM_INVALID, self._note_address)
@@ -128,6 +130,12 @@ class Machine:
             uart.write(offset, value)
 
         self._uc.mmio_map(address & -PAGE, PAGE, read, None, write, None)
+
+    def record(self, where: Where) -> Recorder:
+        """From now on each run of the model is recorded."""
+        recorder = Recorder(self._uc, where)
+        self._on_block = recorder.on_block
+        return recorder
 
     def run(self) -> int:
         pc = self._reset()
@@ -215,8 +223,10 @@ class Machine:
             count = self._learn(address, size)
         if self._instructions >= self._systick.due_at:
             uc.emu_stop()  # before this block, which is counted when it comes again
-        else:
-            self._instructions += count
+            return
+        self._instructions += count
+        if self._on_block is not None:
+            self._on_block(address, size)
 
     def _learn(self, address: int, size: int) -> int:
         count = self._length_of[address, size] = thumb_instructions(self._uc.mem_read(address, size))
@@ -275,7 +285,15 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--ram", type=_range, action="append", required=True, metavar="ORIGIN:BYTES")
     parser.add_argument("--uart", type=lambda text: int(text, 0), required=True, metavar="ADDRESS")
     parser.add_argument("--counter", type=_counter, required=True, metavar="ADDRESS:HZ:BITS:INSTRUCTION_NS")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write what the last run executed")
+    parser.add_argument("--run", type=lambda text: int(text, 0), metavar="ADDRESS")
+    parser.add_argument("--on-layer", type=lambda text: int(text, 0), metavar="ADDRESS")
     return parser.parse_args(argv)
+
+
+def _where(arguments: argparse.Namespace) -> Where:
+    origin, size = arguments.flash[0]
+    return Where(arguments.run, arguments.on_layer, range(origin, origin + size))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -285,8 +303,11 @@ def main(argv: Sequence[str]) -> int:
     machine.load(arguments.elf)
     machine.add_counter(arguments.counter)
     machine.add_uart(arguments.uart, uart)
+    recorder = machine.record(_where(arguments)) if arguments.record else None
     status = machine.run()
     uart.flush()
+    if recorder is not None:
+        recorder.trace().save(arguments.record)
     return status
 
 

@@ -1,0 +1,71 @@
+"""How a chip reads its flash, as plain data: the table [flash_access] of a board's file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from boards.core_timing import ERROR, KnownError
+from boards.schema import Key, OneTable, Place, at_least, boolean, power_of_two
+
+
+@dataclass(frozen=True, slots=True)
+class FlashCache:
+    """A cache that throws out what was not used for longest."""
+
+    bytes: int
+    line_bytes: int
+    ways: int  # lines that an address can be in
+
+    @property
+    def sets(self) -> int:
+        return self.bytes // self.line_bytes // self.ways
+
+
+@dataclass(frozen=True, slots=True)
+class FlashAccess:
+    """Reads of flash, which wait at a high clock unless a cache has what is read."""
+
+    most_hz: tuple[int, ...]  # the highest clock for no wait state, for one, for two, ...
+    bits: int  # that one read gives
+    prefetch: bool  # whether the next read is begun while the instructions of the last are executed
+    instructions: FlashCache | None
+    data: FlashCache | None
+    shared: bool  # the two are one cache, described as `instructions`
+    known_error: (
+        KnownError | None
+    )  # of cycles with these waits in them; None: nobody held them against silicon
+
+    def wait_states(self, clock_hz: int) -> int:
+        return sum(clock_hz > most for most in self.most_hz)
+
+
+def flash_access(values: Mapping[str, Any]) -> FlashAccess:
+    """The table as SECTION read it."""
+    caches = {name: values[name] and FlashCache(**values[name]) for name in ("instructions", "data")}
+    error = values["known_error"]
+    return FlashAccess(**{**values, **caches, "known_error": error and KnownError(**error)})
+
+
+def _clocks(value: Any, name: str, place: Place) -> tuple[int, ...]:
+    read = at_least(1)
+    return (
+        tuple(read(each, name, place) for each in value)
+        if isinstance(value, list)
+        else (read(value, name, place),)
+    )
+
+
+_CACHE = OneTable({"bytes": Key(power_of_two), "line_bytes": Key(power_of_two), "ways": Key(at_least(1))})
+SECTION = OneTable(
+    {
+        "most_hz": Key(_clocks),
+        "bits": Key(power_of_two),
+        "prefetch": Key(boolean, False),
+        "instructions": Key(_CACHE, None),
+        "data": Key(_CACHE, None),
+        "shared": Key(boolean, False),
+        "known_error": Key(ERROR, None),
+    }
+)

@@ -1,0 +1,80 @@
+"""The cycles of a compiled model by the model of its board's core and memory: recorded runs, weighted."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from boards.board import Board
+from deploy.compiling import Compiled
+from deploy.device import Device, device_on
+from deploy.firmware import build_source
+from deploy.line import LineOptions
+from deploy.samples import random_samples
+from platforms.base import BuildChoices
+from platforms.cycles.estimate import Cycles, Estimate, estimate
+from platforms.cycles.model import described, flash_of, timing_of
+from platforms.cycles.recording import open_recorded
+from platforms.cycles.stand_in import stand_in
+from platforms.cycles.trace import load_trace
+from platforms.project import project_source
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCycles:
+    """What a model takes on a board by the model of its cycles."""
+
+    board: Board
+    run: Cycles
+    layers: Mapping[int, Cycles]  # by index, in a build that reports each row; where they were asked for
+
+    @property
+    def seconds(self) -> float:
+        return self.run.count / self.board.clock_hz
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "cycles": self.run.count,
+            "time_s": self.seconds,
+            "clock_hz": self.board.clock_hz,
+            "parts": dict(self.run.parts),
+            "model": described(self.board),
+        }
+
+
+def model_cycles(
+    compiled: Compiled, board: Board, toolchain: str | None, line: LineOptions, layers: bool
+) -> ModelCycles:
+    """Runs the model on random inputs in an emulator that records it."""
+    run = _estimate(compiled, board, BuildChoices(toolchain), line).run
+    by_layer = (
+        _estimate(compiled, board, BuildChoices(toolchain, profile=True), line).layers if layers else {}
+    )
+    return ModelCycles(board, run, by_layer)
+
+
+def _estimate(compiled: Compiled, board: Board, choices: BuildChoices, line: LineOptions) -> Estimate:
+    ready = build_source(project_source(compiled.artifact), stand_in(board), choices)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "trace.npz"
+        with device_on(
+            open_recorded(ready.firmware, ready.board, ready.model_name, file), ready, line
+        ) as device:
+            _run(device, choices.profile)
+        return estimate(load_trace(file), timing_of(board), flash_of(board))
+
+
+def _run(device: Device, profile: bool) -> None:
+    session, model = device.session, device.model
+    (sample,) = random_samples(model.inputs, 1).each
+    inputs = [spec.to_bytes(array) for spec, array in zip(model.inputs, sample, strict=True)]
+    if profile:
+        session.profile(model, inputs)
+        return
+    session.reset()
+    for index, data in enumerate(inputs):
+        session.write_input(model, index, data)
+    session.run(model)

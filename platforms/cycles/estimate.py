@@ -1,0 +1,114 @@
+"""The cycles of a run: its trace, weighted with a core's table, and with what it waits for flash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from boards.core_timing import CoreTiming
+from platforms.cycles.flash_waits import Flash, fetches_of, waits
+from platforms.cycles.instruction import Instruction
+from platforms.cycles.parts import BRANCHES, FLASH_WAITS, LOADS, PARTS, part_of
+from platforms.cycles.rules import cycles_of, refill_of
+from platforms.cycles.thumb import decode
+from platforms.cycles.trace import Numbers, Trace
+
+Block = tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """What a run, or a layer's share of it, takes."""
+
+    instructions: int
+    parts: Mapping[str, int]  # cycles by what they are for, in the order of PARTS
+
+    @property
+    def count(self) -> int:
+        return sum(self.parts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    run: Cycles
+    layers: Mapping[int, Cycles]  # by index; none where the model did not report them
+
+
+def estimate(trace: Trace, timing: CoreTiming, flash: Flash | None) -> Estimate:
+    """Counts the cycles of a trace; without `flash`, no memory waits."""
+    blocks = _blocks(trace)
+    owner = _owners(trace)
+    table = _Table(trace, blocks, timing, flash)
+    whole = table.cycles(np.ones(len(trace.order), bool))
+    return Estimate(
+        whole, {layer: table.cycles(owner == layer) for layer in np.unique(trace.layer_ends[:, 0]).tolist()}
+    )
+
+
+def _blocks(trace: Trace) -> list[Block]:
+    """Each block decoded, those that the run did not execute left empty."""
+    executed = np.bincount(trace.order, minlength=len(trace.code)).tolist()
+    addresses = trace.addresses.tolist()
+    return [
+        decode(code, address) if count else ()
+        for code, address, count in zip(trace.code, addresses, executed, strict=True)
+    ]
+
+
+def _owners(trace: Trace) -> Numbers:
+    """For each executed block, its layer: the next one that reports, and behind all reports the last."""
+    layers, ends = trace.layer_ends[:, 0], trace.layer_ends[:, 1]
+    if not len(layers):
+        return np.full(len(trace.order), -1)
+    next_end = np.searchsorted(ends, np.arange(len(trace.order)), side="right")
+    return layers[np.minimum(next_end, len(layers) - 1)]
+
+
+class _Table:
+    """Cycles by part: those that a block always takes, and more for each time that it was executed."""
+
+    def __init__(
+        self, trace: Trace, blocks: Sequence[Block], timing: CoreTiming, flash: Flash | None
+    ) -> None:
+        cycles = [cycles_of(block, timing) for block in blocks]
+        self._order = trace.order
+        self._lengths = np.array([len(block) for block in blocks])
+        self._by_part = np.array([_by_part(*each) for each in zip(blocks, cycles, strict=True)])
+        self._more = np.zeros((len(trace.order), len(PARTS)), np.int64)
+        self._more[:-1, PARTS.index(BRANCHES)] = _refills(trace, blocks, timing)
+        costs = np.array([timing.misaligned_half, timing.misaligned_word, timing.odd_word])
+        kinds, places = trace.misaligned[:, 0], trace.misaligned[:, 1]
+        np.add.at(self._more[:, PARTS.index(LOADS)], places, costs[kinds])
+        if flash is not None:
+            pairs = zip(blocks, cycles, strict=True)
+            fetches = [fetches_of(block, each, flash.part_bytes) for block, each in pairs]
+            self._more[:, PARTS.index(FLASH_WAITS)] = waits(trace, fetches, flash)
+
+    def cycles(self, chosen: Numbers) -> Cycles:
+        """What the chosen executed blocks take together."""
+        counts = np.bincount(self._order[chosen], minlength=len(self._lengths))
+        parts = counts @ self._by_part + self._more[chosen].sum(axis=0)
+        return Cycles(int(counts @ self._lengths), dict(zip(PARTS, parts.tolist(), strict=True)))
+
+
+def _by_part(block: Block, cycles: Sequence[int]) -> list[int]:
+    sums = dict.fromkeys(PARTS, 0)
+    for one, each in zip(block, cycles, strict=True):
+        sums[part_of(one)] += each
+    return list(sums.values())
+
+
+def _refills(trace: Trace, blocks: Sequence[Block], timing: CoreTiming) -> Numbers:
+    """For each executed block but the last, what going on elsewhere than behind it takes."""
+    pairs = trace.order[:-1] * len(blocks) + trace.order[1:]
+    different, which = np.unique(pairs, return_inverse=True)
+    ways = [divmod(pair, len(blocks)) for pair in different.tolist()]
+    costs = [_refill(blocks[here], blocks[there], timing) for here, there in ways]
+    return np.array(costs, np.int64)[which]
+
+
+def _refill(here: Block, there: Block, timing: CoreTiming) -> int:
+    last, target = here[-1], there[0]
+    return 0 if target.address == last.end else refill_of(last, target, timing)

@@ -1,0 +1,47 @@
+"""The model of cycles for a board: what it is made of, and what it lacks where there is none."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from boards.board import Board
+from boards.core_timing import CoreTiming
+from platforms.cycles.flash_waits import Flash
+from platforms.runners import unicorn_runner
+
+PACKAGE = "capstone"
+
+
+def lacks(board: Board) -> str:
+    """Why there is no model of that board's cycles here; "" where there is."""
+    if board.core.timing is None:
+        return f"nothing is known of what instructions take on a {board.core.name}"
+    if not board.core.unicorn:
+        return f"the unicorn package does not emulate a {board.core.name}"
+    if unicorn_runner.missing() or find_spec(PACKAGE) is None:
+        return "needs the Python packages unicorn and capstone (pip install 'solder[cycles]')"
+    return ""
+
+
+def timing_of(board: Board) -> CoreTiming:
+    assert board.core.timing is not None  # lacks() says so
+    return board.core.timing
+
+
+def flash_of(board: Board) -> Flash | None:
+    """Its flash at its clock; None where nothing is known of it, or it never waits."""
+    access, region = board.flash_access, board.region("flash")
+    if access is None or not access.wait_states(board.clock_hz):
+        return None
+    return Flash(
+        access, access.wait_states(board.clock_hz), range(region.origin, region.origin + region.bytes)
+    )
+
+
+def described(board: Board) -> str:
+    """What the model knows of the board, and its known error, in a sentence."""
+    flash = flash_of(board)
+    memory = f"flash of {flash.wait_states} wait states" if flash else "memory that never waits"
+    error = flash.access.known_error if flash else timing_of(board).known_error
+    off = f"off by {error}" if error else "not held against silicon"
+    return f"a model of {board.core.name} at {board.clock_hz / 1e6:g} MHz and {memory}; {off}"

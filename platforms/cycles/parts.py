@@ -1,0 +1,37 @@
+"""What an instruction is for in a network's code: the parts that cycles are told in."""
+
+from __future__ import annotations
+
+from platforms.cycles.instruction import Instruction
+
+LOADS, PRODUCTS, WIDENING = "loads", "products", "widening"
+REQUANTISATION, STORES, BRANCHES = "requantisation", "stores", "branches"
+OTHER, FLASH_WAITS = "other", "flash waits"
+PARTS = (LOADS, PRODUCTS, WIDENING, REQUANTISATION, STORES, BRANCHES, OTHER, FLASH_WAITS)
+_BY_KIND = (("load", LOADS), ("store", STORES), ("float_multiply_add", PRODUCTS))
+_BRANCHES = {
+    "branch",
+    "compare_branch",
+    "call",
+    "branch_register",
+    "call_register",
+    "table_branch",
+    "move_pc",
+}
+_BY_NAME = (
+    (
+        ("smmul", "smmla", "smmls", "ssat", "usat", "smull", "smlal", "umull", "umlal", "qadd", "qsub", "qd"),
+        REQUANTISATION,
+    ),
+    (("smla", "smul", "smua", "smus", "mul", "mla", "mls", "vmul"), PRODUCTS),
+    (("sxt", "uxt", "pkh", "sadd", "ssub"), WIDENING),
+)
+
+
+def part_of(one: Instruction) -> str:
+    """One of PARTS. 64-bit products count as requantisation: a network of int8 has them there."""
+    if one.kind in _BRANCHES:
+        return BRANCHES
+    by_kind = (part for start, part in _BY_KIND if one.kind.startswith(start))
+    by_name = (part for starts, part in _BY_NAME if one.name.startswith(starts))
+    return next(by_kind, None) or next(by_name, OTHER)

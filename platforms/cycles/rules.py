@@ -1,0 +1,35 @@
+"""What instructions take by a core's table, in a row and with memory that never waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from boards.core_timing import CoreTiming
+from platforms.cycles.instruction import Instruction
+
+_NEIGHBOURS = ("load", "store", "store_indexed")  # their address can be sent while a load before them ends
+_FLOATS = ("float", "float_multiply_add", "float_divide")
+
+
+def cycles_of(code: Sequence[Instruction], timing: CoreTiming) -> tuple[int, ...]:
+    """The cycles of each instruction of a block, if the last one does not go elsewhere."""
+    befores = (None, *code)[:-1]
+    return tuple(_cycles(one, before, timing) for one, before in zip(code, befores, strict=True))
+
+
+def refill_of(last: Instruction, target: Instruction, timing: CoreTiming) -> int:
+    """What an instruction takes more because it goes to that target."""
+    across_words = target.bytes == 4 and target.address % 4 != 0
+    return timing.refill.get(last.kind, 0) + (timing.misaligned_target if across_words else 0)
+
+
+def _cycles(one: Instruction, before: Instruction | None, timing: CoreTiming) -> int:
+    alone = timing.cycles.get(one.kind, 1) + timing.each.get(one.kind, 0) * one.registers
+    if before is None:
+        return alone
+    makes_address = bool(before.writes & one.address_of)
+    if before.kind == "load" and one.kind in _NEIGHBOURS and not makes_address:
+        return max(1, alone - timing.after_load)
+    late = timing.late_address if makes_address and not before.kind.startswith(("load", "store")) else 0
+    late += timing.late_float if before.kind in _FLOATS and before.writes & one.reads else 0
+    return alone + late

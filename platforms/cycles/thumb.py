@@ -1,0 +1,100 @@
+"""Decodes Thumb code into instructions, with the capstone disassembler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from aot.errors import ToolError
+from platforms.cycles.instruction import Instruction
+
+_KIND = {
+    **dict.fromkeys(("ldr", "ldrb", "ldrh", "ldrsb", "ldrsh"), "load"),
+    **dict.fromkeys(("str", "strb", "strh"), "store"),
+    "ldrd": "load_pair",
+    "strd": "store_pair",
+    **dict.fromkeys(("ldm", "ldmdb", "pop", "vldr", "vldmia", "vldmdb", "vpop"), "load_many"),
+    **dict.fromkeys(("stm", "stmdb", "push", "vstr", "vstmia", "vstmdb", "vpush"), "store_many"),
+    "mul": "multiply",
+    **dict.fromkeys(("mla", "mls"), "multiply_add"),
+    **dict.fromkeys(("smull", "umull"), "multiply_long"),
+    **dict.fromkeys(("smlal", "umlal", "umaal"), "multiply_add_long"),
+    **dict.fromkeys(("sdiv", "udiv"), "divide"),
+    "b": "branch",
+    **dict.fromkeys(("cbz", "cbnz"), "compare_branch"),
+    "bl": "call",
+    "bx": "branch_register",
+    "blx": "call_register",
+    **dict.fromkeys(("tbb", "tbh"), "table_branch"),
+    **dict.fromkeys(
+        ("vmla", "vmls", "vnmla", "vnmls", "vfma", "vfms", "vfnma", "vfnms"), "float_multiply_add"
+    ),
+    **dict.fromkeys(("vdiv", "vsqrt"), "float_divide"),
+    **dict.fromkeys(("vadd", "vsub", "vmul", "vnmul", "vcvt"), "float"),
+}
+_HAS_ADDRESS = ("load", "store")  # how the kinds of instructions begin that reach memory
+_LISTS = {"ldm", "ldmdb", "stm", "stmdb", "vldmia", "vldmdb", "vstmia", "vstmdb"}  # behind the base register
+_STACK = {"push", "pop", "vpush", "vpop"}
+
+
+def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
+    """The instructions of a block. Raises ToolError for bytes that are none."""
+    import capstone
+
+    mode = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
+    disassembler = capstone.Cs(capstone.CS_ARCH_ARM, mode)
+    disassembler.detail = True
+    found = tuple(_instruction(each) for each in disassembler.disasm(code, address))
+    end = found[-1].end if found else address
+    if end != address + len(code):
+        raise ToolError(f"capstone knows no instruction {code[end - address :][:4].hex()}", f"at {end:#x}")
+    return found
+
+
+def _instruction(found: Any) -> Instruction:
+    read, written = (
+        frozenset(found.reg_name(number) for number in numbers) for numbers in found.regs_access()
+    )
+    name = found.insn_name()
+    kind = _KIND.get(name, "")
+    memory = tuple(_memory_registers(found))
+    if kind == "store" and len(memory) > 1:
+        kind = "store_indexed"
+    if not kind and "pc" in written:
+        kind = "move_pc"
+    return Instruction(
+        address=found.address,
+        bytes=found.size,
+        name=name,
+        kind=kind,
+        registers=_registers(found, name),
+        reads=read,
+        writes=written,
+        address_of=frozenset(memory) if kind.startswith(_HAS_ADDRESS) else frozenset(),
+    )
+
+
+def _memory_registers(found: Any) -> Iterator[str]:
+    """The registers of its operand in memory, or the base of a list of registers."""
+    from capstone import arm
+
+    name = found.insn_name()
+    if name in _STACK:
+        yield "sp"
+    elif name in _LISTS:
+        yield found.reg_name(found.operands[0].reg)
+    for operand in found.operands:
+        if operand.type == arm.ARM_OP_MEM:
+            yield from (found.reg_name(number) for number in (operand.mem.base, operand.mem.index) if number)
+
+
+def _registers(found: Any, name: str) -> int:
+    """The words that it moves; a register of the FPU may be two."""
+    count = len(found.operands)
+    if name in ("vldr", "vstr"):
+        return 2 if found.reg_name(found.operands[0].reg).startswith("d") else 1
+    if name in _LISTS:
+        count -= 1
+    elif name not in _STACK:
+        return 1
+    return count * (2 if found.reg_name(found.operands[-1].reg).startswith("d") else 1)

@@ -1,0 +1,71 @@
+"""deploy bench's cycles: by the model on an emulated board, and on an emulator in a real board's place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from platforms.cycles.parts import PARTS
+
+Run = Callable[..., Any]
+pytestmark = [pytest.mark.arm, pytest.mark.slow]
+
+
+@pytest.fixture(autouse=True)
+def _tools(require_tool: Callable[..., None], require_package: Callable[..., None]) -> None:
+    require_tool("arm-none-eabi-gcc")
+    require_package("unicorn", "capstone")
+
+
+def test_cycles_of_an_emulated_board_add_up_over_parts_and_layers(model: Path, run_deploy: Run) -> None:
+    words = ("bench", model, "--board", "mps2-an386", "--runner", "unicorn", "--layers", "--json")
+    (facts,) = json.loads(run_deploy(*words).out)
+    told = facts["cycle_model"]
+    assert facts["instructions"] < told["cycles"] < 2 * facts["instructions"]
+    assert told["time_s"] == told["cycles"] / told["clock_hz"]
+    assert tuple(told["parts"]) == PARTS
+    assert sum(told["parts"].values()) == told["cycles"]
+    assert told["parts"]["flash waits"] == 0
+    layers = [layer["cycle_model"]["cycles"] for layer in facts["layers"]]
+    assert min(layers) > 0
+    assert abs(sum(layers) / told["cycles"] - 1) < 0.3, "the build that reports each row takes some more"
+
+
+def test_a_board_that_is_not_here_is_emulated_with_its_flash(model: Path, run_deploy: Run) -> None:
+    words = ("bench", model, "--board", "nucleo-l4r5zi", "mps2-an386", "--runner", "unicorn", "--emulated")
+    here, bare = json.loads(run_deploy(*words, "--json").out)
+    assert here["instructions"] == bare["instructions"]
+    waits = here["cycle_model"]["parts"].pop("flash waits")
+    assert waits > 0
+    assert here["cycle_model"]["cycles"] - waits == pytest.approx(bare["cycle_model"]["cycles"], rel=0.01)
+
+
+def test_the_table_says_where_cycles_are_from(model: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("bench", model, "--board", "mps2-an386", "mps2-an500", "--runner", "unicorn")
+    heads, first, second, *_ = outcome.out.splitlines()
+    assert heads.split()[2:4] == ["instructions", "cycles"]
+    assert (first.split()[3] == "-", second.split()[3]) == (False, "-")
+    assert "cycles on mps2-an386: a model of cortex-m4 at 25 MHz and memory that never waits; " in outcome.out
+    assert "cycles on mps2-an500: nothing is known of what instructions take on a cortex-m7" in outcome.out
+
+
+def test_a_core_that_nothing_executes_is_refused(model: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("bench", model, "--board", "ek-ra8m1", "--emulated")
+    assert outcome.status == 1
+    assert outcome.err == (
+        "error: ek-ra8m1 cannot be emulated: the unicorn package executes no cortex-m85\n"
+        "  hint: connect the board and leave out --emulated\n"
+    )
+
+
+def test_without_the_packages_the_table_says_how_to_get_them(
+    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platforms.cycles.model.find_spec", lambda _name: None)
+    out = run_deploy("bench", model, "--board", "mps2-an386", "--runner", "unicorn").out
+    assert "cycles on mps2-an386: needs the Python packages unicorn and capstone" in out
+    assert "(pip install 'solder[cycles]')" in out

@@ -1,0 +1,73 @@
+"""Whole traces weighted: blocks, jumps, misaligned accesses and layers add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boards.core_timing import CoreTiming
+from boards.cores import load_core
+from platforms.cycles.estimate import estimate
+from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, load_trace
+
+# 0x100: ldr r0,[r1]; ldr r1,[r2]; bne 0x100     0x106: smlad r0,r1,r2,r3; bx lr
+LOOP, END = bytes.fromhex("08681168fcd1"), bytes.fromhex("21fb02307047")
+ROUNDS = 3
+
+
+@pytest.fixture(autouse=True)
+def _capstone(require_package: Callable[..., None]) -> None:
+    require_package("capstone")
+
+
+@pytest.fixture
+def m4() -> CoreTiming:
+    timing = load_core("cortex-m4").timing
+    assert timing is not None
+    return timing
+
+
+def run(misaligned: list[tuple[int, int]], layer_ends: list[tuple[int, int]]) -> Trace:
+    return Trace(
+        addresses=np.array([0x100, 0x106, 0x900]),
+        code=(LOOP, END, b"\xff\xff\xff\xff"),  # the last is never executed, and no code
+        order=np.array([0] * ROUNDS + [1]),
+        flash_reads=np.zeros(0, np.int64),
+        reads_before=np.zeros(ROUNDS + 1, np.int64),
+        misaligned=np.array(misaligned, np.int64).reshape(-1, 2),
+        layer_ends=np.array(layer_ends, np.int64).reshape(-1, 2),
+    )
+
+
+def test_a_loop_takes_its_refills_but_for_the_last_round(m4: CoreTiming) -> None:
+    whole = estimate(run([], []), m4, None).run
+    assert whole.instructions == 3 * ROUNDS + 2
+    assert whole.parts["loads"] == 3 * ROUNDS
+    assert whole.parts["products"] == 1
+    assert whole.parts["branches"] == ROUNDS + (ROUNDS - 1) + 1  # and bx lr, whose target is not in the run
+    assert whole.count == sum(whole.parts.values())
+
+
+def test_misaligned_accesses_cost_by_their_kind(m4: CoreTiming) -> None:
+    plain = estimate(run([], []), m4, None).run.count
+    assert (
+        estimate(run([(HALF_WORD, 0), (WORD, 1), (ODD_WORD, 2)], []), m4, None).run.count == plain + 1 + 1 + 2
+    )
+
+
+def test_layers_own_what_was_executed_before_they_report(m4: CoreTiming) -> None:
+    told = estimate(run([(ODD_WORD, 0)], [(7, 1), (8, 2), (7, 3)]), m4, None)
+    assert {layer: cycles.instructions for layer, cycles in told.layers.items()} == {7: 3 + 3 + 2, 8: 3}
+    assert sum(cycles.count for cycles in told.layers.values()) == told.run.count
+
+
+def test_a_trace_comes_back_from_its_file(tmp_path: Path) -> None:
+    before = run([(WORD, 1)], [(2, 3)])
+    before.save(tmp_path / "trace")
+    after = load_trace(tmp_path / "trace")
+    assert after.code == before.code
+    for name in ("addresses", "order", "flash_reads", "reads_before", "misaligned", "layer_ends"):
+        np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
