@@ -21,6 +21,7 @@ from platforms.zephyr_tools import find_west
 PACKAGES = {
     "zig": "ziglang",
     "unicorn": "unicorn",
+    "cycles": "capstone",
     "pyocd": "pyocd",
     "exact": "ortools",
     "oracle": "ai_edge_litert",

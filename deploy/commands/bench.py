@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from aot.errors import InputError
+from boards.board import Board
 from deploy import options
 from deploy.benching import BenchChoices, Cost, LayerCost, Modelled, measure_cost
 from deploy.console import print_result, progress, table
@@ -57,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compare", action="store_true", help="also how far the model of cycles is off for measured boards"
     )
     parser.add_argument(
+        "--clock", metavar="HZ", type=options.count, help="with --emulated, the boards' clock; else their own"
+    )
+    parser.add_argument(
         "--repeat", metavar="N", type=options.count, default=3, help="runs; the median counts"
     )
     options.add_compile_options(parser)
@@ -68,7 +74,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     boards = [load_board(name) for name in arguments.board]
     if arguments.emulated:
-        boards = [board if is_emulated(board) else stand_in(board) for board in boards]
+        boards = [_emulated(board, arguments.clock) for board in boards]
+    elif arguments.clock:
+        raise InputError(
+            "--clock is given, and boards have a clock of their own", hint="--emulated --clock HZ"
+        )
     line = options.line_options(arguments)
     choices = BenchChoices(
         options.compile_options(arguments),
@@ -85,6 +95,11 @@ def run(arguments: argparse.Namespace) -> None:
                 bar.step(f"{model} on {board.name}")
                 costs.append(measure_cost(model, board, choices))
     print_result(arguments.json, [cost.as_json() for cost in costs], _text(costs))
+
+
+def _emulated(board: Board, clock_hz: int | None) -> Board:
+    here = board if is_emulated(board) else stand_in(board)
+    return replace(here, clock_hz=clock_hz or board.clock_hz)
 
 
 def _text(costs: Sequence[Cost]) -> str:

@@ -1,4 +1,4 @@
-"""A cache of flash in which each read fills its part of a line; what was not used for longest goes first."""
+"""A cache of flash that is filled by whole lines; what was not used for longest goes first."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from boards.flash_access import FlashCache
 
 
 class Cache:
-    """Remembers lines and which parts of them are there. A part is what one read of the flash gives."""
+    """Remembers which lines are there."""
 
-    def __init__(self, facts: FlashCache, part_bytes: int) -> None:
+    def __init__(self, facts: FlashCache) -> None:
         self._ways = facts.ways
-        self._sets: list[dict[int, int]] = [{} for _ in range(facts.sets)]
-        self.parts_per_line = facts.line_bytes // part_bytes
+        self._sets: list[dict[int, None]] = [{} for _ in range(facts.sets)]
 
-    def take(self, part: int) -> bool:
-        """Uses a part, by its number in flash; returns whether it was there. Now it is."""
-        line, place = divmod(part, self.parts_per_line)
+    def take(self, line: int) -> bool:
+        """Uses a line, by its number in flash; returns whether it was there. Now it is."""
         lines = self._sets[line % len(self._sets)]
-        held = lines.pop(line, 0)
-        bit = 1 << place
-        lines[line] = held | bit  # behind all others
-        if len(lines) > self._ways:
+        held = line in lines
+        if held:
+            del lines[line]
+        elif len(lines) == self._ways:
             del lines[next(iter(lines))]
-        return bool(held & bit)
+        lines[line] = None  # behind all others
+        return held

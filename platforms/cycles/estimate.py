@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from boards.core_timing import CoreTiming
-from platforms.cycles.flash_waits import Flash, fetches_of, waits
+from platforms.cycles.flash_waits import Flash, waits
 from platforms.cycles.instruction import Instruction
 from platforms.cycles.parts import BRANCHES, FLASH_WAITS, LOADS, PARTS, part_of
 from platforms.cycles.rules import cycles_of, refill_of
@@ -82,9 +82,7 @@ class _Table:
         kinds, places = trace.misaligned[:, 0], trace.misaligned[:, 1]
         np.add.at(self._more[:, PARTS.index(LOADS)], places, costs[kinds])
         if flash is not None:
-            pairs = zip(blocks, cycles, strict=True)
-            fetches = [fetches_of(block, each, flash.part_bytes) for block, each in pairs]
-            self._more[:, PARTS.index(FLASH_WAITS)] = waits(trace, fetches, flash)
+            self._more[:, PARTS.index(FLASH_WAITS)] = waits(trace, blocks, cycles, flash)
 
     def cycles(self, chosen: Numbers) -> Cycles:
         """What the chosen executed blocks take together."""

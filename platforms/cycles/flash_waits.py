@@ -12,7 +12,7 @@ from platforms.cycles.cache import Cache
 from platforms.cycles.instruction import Instruction
 from platforms.cycles.trace import Numbers, Trace
 
-Fetches = tuple[tuple[int, int], ...]  # parts of flash by number, and the cycles spent in the code of each
+Fetches = tuple[tuple[int, int], ...]  # lines of flash by number, and the cycles spent in the code of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,66 +23,69 @@ class Flash:
     wait_states: int
     region: range  # its addresses
 
-    @property
-    def part_bytes(self) -> int:
-        """What one read gives."""
-        return self.access.bits // 8
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What is fetched at once: a line of a cache by several reads, or without a cache what one read gives."""
+
+    bytes: int
+    wait: int  # cycles until all of it is there, but for the one that the instruction takes anyway
 
 
-def fetches_of(code: Sequence[Instruction], cycles: Sequence[int], part_bytes: int) -> Fetches:
-    """The parts of flash that a block lies in. An instruction counts to the part in which it begins."""
+def lines_of(flash: Flash, cache: FlashCache | None) -> Lines:
+    read_bytes = flash.access.bits // 8
+    line_bytes = cache.line_bytes if cache else read_bytes
+    return Lines(line_bytes, line_bytes // read_bytes * (flash.wait_states + 1) - 1)
+
+
+def fetches_of(code: Sequence[Instruction], cycles: Sequence[int], line_bytes: int) -> Fetches:
+    """The lines that a block lies in. An instruction counts to the line in which it begins."""
     spent: dict[int, int] = {}
     for one, each in zip(code, cycles, strict=True):
-        first, last = one.address // part_bytes, (one.end - 1) // part_bytes
+        first, last = one.address // line_bytes, (one.end - 1) // line_bytes
         spent[first] = spent.get(first, 0) + each
         spent.setdefault(last, 0)
     return tuple(spent.items())
 
 
-def waits(trace: Trace, fetches: Sequence[Fetches], flash: Flash) -> Numbers:
+def waits(
+    trace: Trace, blocks: Sequence[Sequence[Instruction]], cycles: Sequence[Sequence[int]], flash: Flash
+) -> Numbers:
     """The cycles that each executed block waits, in the order of execution."""
-    if not flash.wait_states:
-        return np.zeros(len(trace.order), np.int64)
+    line_bytes = lines_of(flash, flash.access.instructions).bytes
+    fetches = [fetches_of(*each, line_bytes) for each in zip(blocks, cycles, strict=True)]
     return np.fromiter(_waits(trace, fetches, flash), np.int64, len(trace.order))
 
 
 def _waits(trace: Trace, fetches: Sequence[Fetches], flash: Flash) -> Iterator[int]:
     code = _Side(flash, flash.access.instructions, flash.access.prefetch)
     data = code if flash.access.shared else _Side(flash, flash.access.data, False)
-    in_flash = [int(address) in flash.region for address in trace.addresses]
-    reads = (trace.flash_reads // flash.part_bytes).tolist()
+    in_flash = [address in flash.region for address in trace.addresses.tolist()]
+    reads = (trace.flash_reads // data.lines.bytes).tolist()
     bounds = [*trace.reads_before.tolist(), len(reads)]
     for number, low, high in zip(trace.order.tolist(), bounds, bounds[1:], strict=False):
-        waited = sum(code.fetch(part, spent) for part, spent in fetches[number]) if in_flash[number] else 0
-        yield waited + sum(data.read(part) for part in reads[low:high])
+        waited = sum(code.wait(line, spent) for line, spent in fetches[number]) if in_flash[number] else 0
+        yield waited + sum(data.wait(line, 0) for line in reads[low:high])
 
 
 class _Side:
-    """One of the core's two ways to flash: its cache, and what it read last."""
+    """One of the core's two ways to flash: its cache, and the line that it has at hand."""
 
     def __init__(self, flash: Flash, cache: FlashCache | None, prefetch: bool) -> None:
-        self._cache = Cache(cache, flash.part_bytes) if cache else None
-        self._wait_states = flash.wait_states
+        self.lines = lines_of(flash, cache)
+        self._cache = Cache(cache) if cache else None
         self._prefetch = prefetch
-        self._last = -2  # no part, and none before one
-        self._spent = 0  # cycles since the last part was there
+        self._at_hand = -2  # no line, and none before one
+        self._spent = 0  # cycles since it was there
 
-    def fetch(self, part: int, spent: int) -> int:
-        """Goes on with code in that part, which takes so many cycles; returns for how many it waits."""
-        last, self._last = self._last, part
+    def wait(self, line: int, spent: int) -> int:
+        """Goes on in that line, and spends so many cycles there; returns for how many it waits."""
         before, self._spent = self._spent, spent
-        if part == last:
+        last, self._at_hand = self._at_hand, line
+        if line == last:
             self._spent += before
             return 0
-        if self._cache is not None and self._cache.take(part):
+        if self._cache is not None and self._cache.take(line):
             return 0
-        if self._prefetch and part == last + 1:
-            return max(0, self._wait_states + 1 - before)
-        return self._wait_states
-
-    def read(self, part: int) -> int:
-        """Reads data in that part."""
-        if self._cache is None:
-            last, self._last = self._last, part
-            return 0 if part == last else self._wait_states
-        return 0 if self._cache.take(part) else self._wait_states
+        is_begun = self._prefetch and line == last + 1
+        return max(0, self.lines.wait - before) if is_begun else self.lines.wait

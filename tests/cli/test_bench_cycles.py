@@ -69,3 +69,19 @@ def test_without_the_packages_the_table_says_how_to_get_them(
     out = run_deploy("bench", model, "--board", "mps2-an386", "--runner", "unicorn").out
     assert "cycles on mps2-an386: needs the Python packages unicorn and capstone" in out
     assert "(pip install 'solder[cycles]')" in out
+
+
+def test_the_clock_of_emulated_boards_can_be_said(model: Path, run_deploy: Run) -> None:
+    words = ("bench", model, "--board", "nucleo-l4r5zi", "--emulated", "--json", "--clock")
+    (slow,), (fast,) = (json.loads(run_deploy(*words, hz).out) for hz in (16_000_000, 120_000_000))
+    assert (slow["cycle_model"]["clock_hz"], fast["cycle_model"]["clock_hz"]) == (16_000_000, 120_000_000)
+    assert slow["cycle_model"]["parts"]["flash waits"] == 0 < fast["cycle_model"]["parts"]["flash waits"]
+    assert "flash of 5 wait states; off by " in fast["cycle_model"]["model"]
+
+
+def test_a_board_that_is_measured_has_its_own_clock(model: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("bench", model, "--board", "mps2-an386", "--clock", 16_000_000)
+    assert outcome.status == 1
+    assert outcome.err == (
+        "error: --clock is given, and boards have a clock of their own\n  hint: --emulated --clock HZ\n"
+    )

@@ -1,0 +1,64 @@
+"""Boards' timings and flash as files say them, and what the model then says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aot.errors import BoardError
+from boards.board import Board
+from boards.cores import core_names, load_core
+from platforms.board_files import all_boards, load_board
+from platforms.cycles.model import described, flash_of, lacks
+from platforms.cycles.stand_in import stand_in
+
+MODELLED = [name for name in core_names() if load_core(name).timing]
+
+
+def test_the_cores_that_have_a_table_say_where_it_is_from() -> None:
+    assert MODELLED == ["cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m4"]
+    for name in MODELLED:
+        timing = load_core(name).timing
+        assert timing is not None
+        assert timing.sources
+
+
+@pytest.mark.parametrize("board", [b for b in all_boards() if b.core.timing], ids=lambda board: board.name)
+def test_each_board_of_these_cores_can_be_stood_in_for(
+    board: Board, require_package: Callable[..., None]
+) -> None:
+    require_package("unicorn", "capstone")
+    assert lacks(board) == ""
+    emulated = stand_in(board)
+    assert (emulated.core, emulated.regions, emulated.clock_hz) == (board.core, board.regions, board.clock_hz)
+    assert "unicorn" in emulated.runners
+    assert emulated.counter.instruction_ns is not None
+    assert emulated.uart is not None
+    places = (emulated.uart.address, emulated.counter.address or 0)
+    taken = [range(region.origin, region.origin + region.bytes) for region in emulated.regions]
+    assert not any(place in region for place in places for region in taken)
+
+
+def test_a_board_says_what_its_model_knows() -> None:
+    board = load_board("nucleo-l4r5zi")
+    assert described(board).startswith(
+        "a model of cortex-m4 at 80 MHz and flash of 3 wait states; off by 5 % on "
+    )
+    assert flash_of(replace(board, clock_hz=16_000_000)) is None
+    never = described(replace(board, clock_hz=16_000_000))
+    assert never == "a model of cortex-m4 at 16 MHz and memory that never waits; not held against silicon"
+
+
+def test_a_wrong_kind_of_instruction_in_a_core_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "boards" / "core"
+    folder.mkdir(parents=True)
+    text = '\n[timing]\nsources = ["x"]\n[timing.cycles]\nlaod = 2\n'
+    (folder / "mine.toml").write_text('machine = "arm"\npointer_bytes = 4\n' + text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BoardError, match='key "laod" is not known - did you mean "load"'):
+        load_core("mine")
