@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from codegen.c.dialect import Dialect
 from codegen.c.states import StateInfo
-from codegen.isa.plain.real import literal
+from codegen.isa.plain.f32 import literal
 from codegen.lower.stages import LoweredStage
 
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}

@@ -22,6 +22,7 @@ from aot.ops.pairs import (
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
 from codegen.isa.plain.arithmetic import Result, ZeroPoint, prelu_int8, product_int8, sum_int8
+from codegen.isa.plain.f32 import clamp_f32
 from codegen.isa.plain.pairs import (
     prelu_function,
     product_function,
@@ -30,7 +31,6 @@ from codegen.isa.plain.pairs import (
     sum_function,
 )
 from codegen.isa.plain.plain import expression_function, unsigned, wrapped
-from codegen.isa.plain.real import clamp_real
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
@@ -48,7 +48,7 @@ class _Arithmetic:
     """
 
     function: Callable[[Site, tuple[ZeroPoint, ZeroPoint]], Function]
-    real: Callable[[Expr, Expr], Expr]
+    f32: Callable[[Expr, Expr], Expr]
     plain: tuple[str, Callable[[int, int], int]]
     what: str
     prepared: Callable[[Site, int], Array] | None = None
@@ -82,8 +82,8 @@ def _result_of(site: Site, arithmetic: _Arithmetic, values: Sequence[Load], as_p
         zero_points = _zero_points(site, as_prepared)
         return Apply(arithmetic.function(site, zero_points), tuple(values))
     if out.dtype is DType.F32:
-        real = arithmetic.real(*values)
-        return real if op.activation is Activation.NONE else Apply(clamp_real(op.activation), (real,))
+        result = arithmetic.f32(*values)
+        return result if op.activation is Activation.NONE else Apply(clamp_f32(op.activation), (result,))
     return Apply(_plain_function(op, out.dtype, arithmetic, plain_clamp(op.activation, out)), tuple(values))
 
 
@@ -181,12 +181,12 @@ def _sign(sign: str) -> Callable[[Expr, Expr], Expr]:
     return lambda a, b: BinaryExpr(sign, a, b)
 
 
-def _real(name: str, expression: str, compute: Callable[[Any, Any], Any]) -> Callable[[Expr, Expr], Expr]:
+def _f32(name: str, expression: str, compute: Callable[[Any, Any], Any]) -> Callable[[Expr, Expr], Expr]:
     function = expression_function(name, DType.F32, (DType.F32, DType.F32), expression, compute)
     return lambda a, b: Apply(function, (a, b))
 
 
-def _real_quotient(a: float, b: float) -> float:
+def _f32_quotient(a: float, b: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.float32(a) / np.float32(b))
 
@@ -220,7 +220,7 @@ KERNELS: Mapping[str, OpKernel] = {
     "div": _op_kernel(
         _Arithmetic(
             _quotient,
-            _real("real_quotient", "a / b", _real_quotient),
+            _f32("real_quotient", "a / b", _f32_quotient),
             ("b == 0 ? 0 : b == -1 ? ({T})(0u - ({U})a) : ({T})(a / b)", _truncated),
             "quotient",
         )
@@ -231,7 +231,7 @@ KERNELS: Mapping[str, OpKernel] = {
     "prelu": _op_kernel(
         _Arithmetic(
             _prelu,
-            _real("real_prelu", "a >= 0.0f ? a : a * b", _sloped),
+            _f32("real_prelu", "a >= 0.0f ? a : a * b", _sloped),
             ("a >= 0 ? a : ({T})(({U})a * ({U})b)", _sloped),
             "parametric relu",
         )
@@ -239,7 +239,7 @@ KERNELS: Mapping[str, OpKernel] = {
     "squared_difference": _op_kernel(
         _Arithmetic(
             _square,
-            _real("real_squared_difference", _SQUARED, lambda a, b: (a - b) ** 2),
+            _f32("real_squared_difference", _SQUARED, lambda a, b: (a - b) ** 2),
             ("({T})((({U})a - ({U})b) * (({U})a - ({U})b))", lambda a, b: (a - b) ** 2),
             "squared difference",
         )

@@ -11,8 +11,8 @@ import numpy as np
 from aot.ir.types import DType, TensorType
 from aot.ops.convert import Convert, real_limits
 from codegen.formats import RowFormat
+from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import expression_function
-from codegen.isa.plain.real import literal
 from codegen.kernels.elements import element_kernel, element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule

@@ -13,10 +13,10 @@ from aot.ops.curve import Function as Kind
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
 from codegen.isa.names import numbered_name
+from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.inverse_root import INVERSE_ROOT
 from codegen.isa.plain.lines import line_function
 from codegen.isa.plain.plain import TIMES, expression_function, unsigned
-from codegen.isa.plain.real import literal
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site

@@ -9,8 +9,8 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.detect import CORNERS, Detect, overlap
 from codegen.formats import RowFormat
+from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import expression_function
-from codegen.isa.plain.real import literal
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -70,7 +70,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     def stored(place: Affine, source: Buffer) -> Store:
         value: Expr = Element(at(source), load(best))
         if source.dtype is DType.I32:
-            value = Apply(_REAL, (value,))
+            value = Apply(_AS_F32, (value,))
         return Store(at(ys, place), Choose(load(found), value, Const(0.0)))
 
     take: tuple[Stmt, ...] = (
@@ -91,12 +91,12 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         Store(at(last), Const(-1)),
         Store(at(count), Const(0)),
         For("number", op.count, take),
-        Store(at(ys, op.count * (CORNERS + 2)), Apply(_REAL, (load(count),))),
+        Store(at(ys, op.count * (CORNERS + 2)), Apply(_AS_F32, (load(count),))),
     )
     return flat_kernel(site, operands, body, "the detections")
 
 
-_REAL = expression_function("as_real", DType.F32, (DType.I32,), "(float)a", float)
+_AS_F32 = expression_function("as_real", DType.F32, (DType.I32,), "(float)a", float)
 
 
 def _follows(least: float) -> Function:

@@ -11,9 +11,9 @@ from aot.ir.types import DType
 from aot.ops.l2_norm import LEAST_NORM, OUTPUT_BITS, L2Norm
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from codegen.formats import RowFormat
+from codegen.isa.plain.f32 import f32_function, literal
 from codegen.isa.plain.inverse_root import ROOT_MULT, ROOT_SHIFT
 from codegen.isa.plain.plain import TIMES, expression_function
-from codegen.isa.plain.real import literal, real_function
 from codegen.isa.plain.scalar_math import CLAMP
 from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Kernel, Site
@@ -38,7 +38,7 @@ from codegen.loops.ir import (
     load,
 )
 
-_NORM = real_function(
+_NORM = f32_function(
     "norm_of",
     f"v < {literal(LEAST_NORM**2)} ? {literal(LEAST_NORM)} : sqrtf(v)",
     lambda v: max(math.sqrt(v), LEAST_NORM),
@@ -76,18 +76,18 @@ _UNSIGNED_SHARE = expression_function(
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    x, channels, is_real = site.input(0), inputs[0].channels, site.input(0).dtype is DType.F32
-    total = Buffer("sum", DType.F32 if is_real else DType.I32, 1, Role.LOCAL)
+    x, channels, is_f32 = site.input(0), inputs[0].channels, site.input(0).dtype is DType.F32
+    total = Buffer("sum", DType.F32 if is_f32 else DType.I32, 1, Role.LOCAL)
     steps: tuple[tuple[str, Function], ...] = (("norm", _NORM),)
     last: Function = _QUOTIENT
-    if not is_real:
+    if not is_f32:
         assert isinstance(site.node.op, L2Norm)
         last = _UNSIGNED_SHARE if site.node.op.is_unsigned else _SHARE
         steps = (("mult", ROOT_MULT), ("shift", ROOT_SHIFT))
     divisors = [(Buffer(name, total.dtype, 1, Role.LOCAL), function) for name, function in steps]
 
     def body(element: Callable[..., Load], place: Callable[[Affine], Place]) -> Sequence[Stmt]:
-        centred = element(K) if is_real else Binary("-", element(K), Const(quant_of(x).zero_point))
+        centred = element(K) if is_f32 else Binary("-", element(K), Const(quant_of(x).zero_point))
         square = Binary("*", centred, centred)
         made = [
             stmt
@@ -97,7 +97,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         result = Apply(last, (centred, *(load(buffer) for buffer, _ in divisors)))
         return (
             Declare(total),
-            Store(at(total), Const(0.0 if is_real else 0)),
+            Store(at(total), Const(0.0 if is_f32 else 0)),
             For("k", channels, (Accumulate(at(total), square),)),
             *made,
             For("k", channels, (Store(place(K), result),)),

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from aot.ir.types import DType
 from aot.ops.softmax import softmax_parameters
 from codegen.formats import RowFormat
+from codegen.isa.plain.f32 import f32_function
 from codegen.isa.plain.log_softmax import LOGARITHM, least_of, log_share
-from codegen.isa.plain.real import real_function
 from codegen.isa.plain.softmax import exp_for_sum
 from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Kernel, Site
@@ -35,15 +35,15 @@ from codegen.loops.ir import (
     load,
 )
 
-_EXP = real_function("softmax_exp", "expf(v)", math.exp, ("math.h",))
-_LOG = real_function("softmax_log", "logf(v)", math.log, ("math.h",))
+_EXP = f32_function("softmax_exp", "expf(v)", math.exp, ("math.h",))
+_LOG = f32_function("softmax_log", "logf(v)", math.log, ("math.h",))
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    is_real, channels = site.input(0).dtype is DType.F32, inputs[0].channels
-    dtype = DType.F32 if is_real else DType.I32
+    is_f32, channels = site.input(0).dtype is DType.F32, inputs[0].channels
+    dtype = DType.F32 if is_f32 else DType.I32
     most, total, log = (Buffer(name, dtype, 1, Role.LOCAL) for name in ("most", "sum", "log"))
-    exp, logarithm = (_EXP, _LOG) if is_real else _of_integers(site)
+    exp, logarithm = (_EXP, _LOG) if is_f32 else _of_integers(site)
 
     def body(element: Callable[..., Load], place: Callable[[Affine], Place]) -> Sequence[Stmt]:
         below = Binary("-", element(K), load(most))
@@ -52,7 +52,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
             Store(at(most), element(0)),
             For("k", channels, (Store(at(most), Binary("max", load(most), element(K))),)),
             Declare(total),
-            Store(at(total), Const(0.0 if is_real else 0)),
+            Store(at(total), Const(0.0 if is_f32 else 0)),
             For("k", channels, (Accumulate(at(total), Apply(exp, (below,))),)),
             Declare(log),
             Store(at(log), Apply(logarithm, (load(total),))),

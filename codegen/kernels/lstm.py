@@ -84,7 +84,7 @@ class _Nest:
 
     def __init__(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> None:
         self.site, self.output = site, output
-        self.is_real = site.input(0).dtype is DType.F32
+        self.is_f32 = site.input(0).dtype is DType.F32
         weights, recurrent = site.constants[3], site.constants[4]
         self.units, self.depth = recurrent.shape[1], weights.shape[1]
         self.x, self.h, self.c = (
@@ -95,7 +95,7 @@ class _Nest:
         self.w = Buffer("w", site.input(3).dtype, weights.size, Role.CONSTANT)
         self.r = Buffer("r", site.input(4).dtype, recurrent.size, Role.CONSTANT)
         wide = _op(site).rounding is RequantRounding.REDUCED
-        self.sum_dtype = DType.F32 if self.is_real else DType.I64 if wide else DType.I32
+        self.sum_dtype = DType.F32 if self.is_f32 else DType.I64 if wide else DType.I32
         self.start = Buffer("bias", self.sum_dtype, GATES * self.units, Role.CONSTANT)
         self.start_hidden = Buffer("bias_hidden", self.sum_dtype, GATES * self.units, Role.CONSTANT)
 
@@ -108,7 +108,7 @@ class _Nest:
         """The zero points of the input and of the hidden values are in the beginnings of the sums."""
         weights, recurrent, bias = (self.site.constants[n] for n in (3, 4, 5))
         tables = {"w": weights.reshape(-1), "r": recurrent.reshape(-1)}
-        if self.is_real:
+        if self.is_f32:
             return {**tables, "bias": bias, "bias_hidden": np.zeros_like(bias)}
         x_zero, h_zero = (quant_of(self.site.input(n)).zero_point for n in (0, 1))
         start = bias.astype(np.int64) - x_zero * weights.astype(np.int64).sum(axis=1)
@@ -126,7 +126,7 @@ class _Nest:
         """Its input begins at that element of x, its result at that element of y."""
         u = variable("u")
         statements, sums = self._sums(seen, hidden)
-        dtype = DType.F32 if self.is_real else DType.I32
+        dtype = DType.F32 if self.is_f32 else DType.I32
         gates = [Buffer(f"gate{gate}", dtype, 1, Role.LOCAL) for gate in range(GATES)]
         stores: list[Stmt] = []
         for gate, value in enumerate(sums):
@@ -166,7 +166,7 @@ class _Nest:
         return statements, [(load(one), load(other)) for one, other in zip(ones, others, strict=True)]
 
     def _curve(self, gate: int, sums: tuple[Expr, Expr]) -> Expr:
-        if self.is_real:
+        if self.is_f32:
             return Apply(TANH if gate == _CELL else LOGISTIC, (Binary("+", *sums),))
         p = self._parameters()
         first = gate * self.units
@@ -181,7 +181,7 @@ class _Nest:
         return _op(self.site).parameters(self.site.inputs)
 
     def _tails(self) -> _RealTails | _IntegerTails:
-        if self.is_real:
+        if self.is_f32:
             return _RealTails(_op(self.site).cell_clip)
         return _IntegerTails(self._parameters(), self.site.input(1))
 

@@ -11,7 +11,7 @@ from aot.ir.types import DType, TensorType
 from aot.ops.narrow import Narrow
 from codegen.formats import RowFormat
 from codegen.isa.names import numbered_name
-from codegen.isa.plain.real import literal
+from codegen.isa.plain.f32 import literal
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule

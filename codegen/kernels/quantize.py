@@ -8,7 +8,7 @@ from aot.ir.types import DType
 from aot.ops.quantize import Quantize
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
-from codegen.isa.plain.real import quantise_real, real_of
+from codegen.isa.plain.f32 import f32_of, quantise_f32
 from codegen.isa.plain.rescale import requantise
 from codegen.kernels.elementwise import applied, requests_anything
 from codegen.kernels.kernel import Kernel, Site
@@ -21,14 +21,14 @@ def _quantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
     assert isinstance(op, Quantize)
     if table is not None:
         return lookup_kernel(site, table, inputs[0], output)
-    function = quantise_real(quant_of(out), out.dtype, op.halves_to_even)
+    function = quantise_f32(quant_of(out), out.dtype, op.halves_to_even)
     if site.input(0).dtype is not DType.F32:
         function = requantise(quant_of(site.input(0)), quant_of(out), out.dtype)
     return applied(site, function, inputs[0], output, "quantised")
 
 
 def _dequantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    return applied(site, real_of(quant_of(site.input(0))), inputs[0], output, "as real numbers")
+    return applied(site, f32_of(quant_of(site.input(0))), inputs[0], output, "as real numbers")
 
 
 _DTYPES = frozenset({DType.I8, DType.U8, DType.I16, DType.I32, DType.F32})

@@ -8,8 +8,8 @@ from aot.ir.types import DType
 from aot.ops.reduce import COLUMNS, ROWS, Mean, mean_parameters
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat, geometry, storage_dtype
+from codegen.isa.plain.f32 import f32_function, literal
 from codegen.isa.plain.mean import stored_mean
-from codegen.isa.plain.real import literal, real_function
 from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
@@ -116,7 +116,7 @@ def _nothing(site: Site) -> Const:
 def _mean(site: Site) -> Function:
     x, (out,), count = site.input(0), site.outputs, _op(site).count(site.input(0))
     if out.dtype is DType.F32:
-        return real_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
+        return f32_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
     zero_sum = quant_of(x).zero_point * count
     return stored_mean(mean_parameters(x, out, count), zero_sum, quant_of(out).zero_point, out.dtype)
 

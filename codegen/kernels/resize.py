@@ -159,7 +159,7 @@ def _mix(site: Site, down: Expr, across: Expr) -> _Mix:
     dtype = site.input(0).dtype
     if dtype is DType.F32:
         text = "(a * (1.0f - f) + b * f) * (1.0f - e) + (c * (1.0f - f) + d * f) * e"
-        return _Mix(expression_function("between_reals", dtype, (dtype,) * 6, text, _real), (down, across))
+        return _Mix(expression_function("between_reals", dtype, (dtype,) * 6, text, _f32), (down, across))
     if _op(site).is_unsigned:
         return _Mix(_of_unsigned(), (down, across))
     one = Const(1 << FRACTION_BITS)
@@ -219,7 +219,7 @@ def _of_unsigned() -> Function:
     return expression_function("between_unsigned", DType.I8, types, text, compute)
 
 
-def _real(a: float, b: float, c: float, d: float, e: float, f: float) -> float:
+def _f32(a: float, b: float, c: float, d: float, e: float, f: float) -> float:
     return (a * (1 - f) + b * f) * (1 - e) + (c * (1 - f) + d * f) * e
 
 

@@ -14,8 +14,8 @@ from aot.ops.requant import quant_of
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh, argument_16, clamp_multiplier
 from codegen.formats import RowFormat
 from codegen.isa.names import numbered_name
+from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
 from codegen.isa.plain.plain import TIMES, expression_function
-from codegen.isa.plain.real import clamp_real, literal, real_function
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.isa.plain.sigmoid_16 import sigmoid_of, tanh_of
 from codegen.kernels.elementwise import applied, requests_anything
@@ -29,8 +29,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     table = site_table(site)
     if table is not None:
         return lookup_kernel(site, table, inputs[0], output)
-    is_real = site.input(0).dtype is DType.F32
-    function = _real_function(site.node.op) if is_real else _wide_function(site)
+    is_f32 = site.input(0).dtype is DType.F32
+    function = _f32_function(site.node.op) if is_f32 else _wide_function(site)
     return applied(site, function, inputs[0], output, f"of {site.node.op.name}")
 
 
@@ -80,14 +80,14 @@ def _wide_leaky(op: LeakyRelu, x: TensorType, out: TensorType) -> Function:
     return expression_function(name, out.dtype, (DType.I32,), text, compute, calls=(TIMES, CLAMP))
 
 
-def _real_function(op: Op) -> Function:
+def _f32_function(op: Op) -> Function:
     match op:
         case Clamp(activation):
-            return clamp_real(activation)
+            return clamp_f32(activation)
         case LeakyRelu(alpha, _):
             slope = float(np.float32(alpha))
             name = "real_leaky_" + "".join(c if c.isalnum() else "_" for c in literal(slope))
-            return real_function(
+            return f32_function(
                 name, f"v > 0.0f ? v : v * {literal(slope)}", lambda v: v if v > 0 else v * slope
             )
         case Logistic():
@@ -96,7 +96,7 @@ def _real_function(op: Op) -> Function:
             return TANH
         case HardSwish():
             clamped = "(v < -3.0f ? 0.0f : v > 3.0f ? 6.0f : v + 3.0f)"
-            return real_function(
+            return f32_function(
                 "real_hard_swish", f"v * {clamped} / 6.0f", lambda v: v * min(max(v + 3, 0), 6) / 6
             )
     raise AssertionError(f"{op.name} has no function of real numbers")
@@ -106,8 +106,8 @@ def _logistic(v: float) -> float:
     return 1 / (1 + math.exp(-max(v, -700.0)))
 
 
-LOGISTIC = real_function("real_logistic", "1.0f / (1.0f + expf(-v))", _logistic, includes=("math.h",))
-TANH = real_function("real_tanh", "tanhf(v)", math.tanh, includes=("math.h",))
+LOGISTIC = f32_function("real_logistic", "1.0f / (1.0f + expf(-v))", _logistic, includes=("math.h",))
+TANH = f32_function("real_tanh", "tanhf(v)", math.tanh, includes=("math.h",))
 
 
 _KERNEL = OpKernel((Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.F32}))

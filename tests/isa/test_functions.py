@@ -21,7 +21,7 @@ from codegen.c.helper_library import collect_helpers
 from codegen.c.printer import Printer
 from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.plain import arithmetic, scalar, softmax
-from codegen.isa.plain.real import quantise_real
+from codegen.isa.plain.f32 import quantise_f32
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath
 from codegen.loops.ir import Function
@@ -238,7 +238,7 @@ def quantising_trials() -> Iterator[Trial]:
     """Of real numbers, most of them half way between two steps; NumPy's rounding is the judge."""
     halves = np.arange(-300, 301)
     for even, zero_point in product((False, True), (0, -7)):
-        function = quantise_real(Quant((0.25,), (zero_point,)), DType.I8, even)
+        function = quantise_f32(Quant((0.25,), (zero_point,)), DType.I8, even)
         steps = halves / 2.0
         whole = np.rint(steps) if even else np.sign(steps) * np.floor(np.abs(steps) + 0.5)
         name = f"quantise_{'even' if even else 'away'}_{zero_point}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array
 from codegen.fit.arenas import Arena
-from codegen.isa.plain.real import literal
+from codegen.isa.plain.f32 import literal
 from platforms.baremetal import PLATFORM
 from platforms.base import BuildChoices
 from platforms.board_files import load_board

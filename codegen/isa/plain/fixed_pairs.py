@@ -19,7 +19,7 @@ class PairFunctions:
     dtype: DType
 
     @property
-    def _is_real(self) -> bool:
+    def _is_f32(self) -> bool:
         return self.dtype is DType.F32
 
     @property
@@ -40,7 +40,7 @@ class PairFunctions:
         return self._of_two("pair_difference", "-", lambda a, b: a - b)
 
     def _of_two(self, name: str, sign: str, compute: Compute) -> Function:
-        text = f"a {sign} b" if self._is_real else f"({self.dtype.c_name})((uint32_t)a {sign} (uint32_t)b)"
+        text = f"a {sign} b" if self._is_f32 else f"({self.dtype.c_name})((uint32_t)a {sign} (uint32_t)b)"
         return self._function(name, 2, text, lambda a, b: self._kept(compute(a, b)))
 
     @property
@@ -54,17 +54,17 @@ class PairFunctions:
     def _half(self, name: str, sign: str, compute: Compute) -> Function:
         """Before it is halved, a sum has a bit more."""
         text = f"({self.dtype.c_name})((({self._wide})a {sign} b) >> 1)"
-        if self._is_real:
+        if self._is_f32:
             return self._function(name, 2, f"(a {sign} b) * 0.5f", lambda a, b: compute(a, b) / 2)
         return self._function(name, 2, text, lambda a, b: self._kept(int(compute(a, b)) >> 1))
 
     @property
     def negative(self) -> Function:
-        text = "-a" if self._is_real else f"({self.dtype.c_name})(0u - (uint32_t)a)"
+        text = "-a" if self._is_f32 else f"({self.dtype.c_name})(0u - (uint32_t)a)"
         return self._function("pair_negative", 1, text, lambda a: self._kept(-a))
 
     def divided(self, by: int) -> Function:
-        if self._is_real:
+        if self._is_f32:
             return self._function("pair_as_it_is", 1, "a", lambda a: a)
         share = self.dtype.limits[1] // by
         return self._function(
@@ -89,10 +89,10 @@ class PairFunctions:
 
     @property
     def _cast(self) -> str:
-        return "" if self._is_real else f"({self._wide})"
+        return "" if self._is_f32 else f"({self._wide})"
 
     def _product(self, name: str, terms: str, compute: Compute) -> Function:
-        text = terms if self._is_real else self._rounded(terms)
+        text = terms if self._is_f32 else self._rounded(terms)
         return self._function(name, 4, text, lambda *values: self._round(compute(*values)))
 
     def _rounded(self, terms: str) -> str:
@@ -100,12 +100,12 @@ class PairFunctions:
         return f"({self.dtype.c_name})(({terms} + {half}) >> {self._bits})"
 
     def _round(self, value: float) -> float:
-        if self._is_real:
+        if self._is_f32:
             return value
         return self._kept((int(value) + (1 << (self._bits - 1))) >> self._bits)
 
     def _kept(self, value: float) -> float:
-        return value if self._is_real else wrapped(int(value), self.dtype)
+        return value if self._is_f32 else wrapped(int(value), self.dtype)
 
     def _function(self, name: str, count: int, text: str, compute: Compute) -> Function:
         return expression_function(

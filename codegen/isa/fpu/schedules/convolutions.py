@@ -9,12 +9,12 @@ from aot.ops.conv2d import Conv2d
 from codegen.formats import RowFormat
 from codegen.isa.fpu.needs import NEEDS
 from codegen.isa.fpu.schedules.tiles import depthwise_tile, dot_tile
-from codegen.kernels.conditions import NOT_FOR_SIZE, REALS
+from codegen.kernels.conditions import F32_INPUTS, NOT_FOR_SIZE
+from codegen.kernels.f32_sums import conv2d_rows, depthwise_rows, requests_padding
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.real_sums import conv2d_rows, depthwise_rows, requests_padding
 from codegen.kernels.schedule import Schedule
 
-_FITS = (REALS, NOT_FOR_SIZE)
+_FITS = (F32_INPUTS, NOT_FOR_SIZE)
 
 
 def _conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:

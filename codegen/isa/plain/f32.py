@@ -15,7 +15,7 @@ from codegen.isa.plain.scalar_math import parenthesised
 from codegen.loops.ir import Function
 
 
-def clamp_real(activation: Activation) -> Function:
+def clamp_f32(activation: Activation) -> Function:
     """f(v) -> v within the activation's range."""
     low, high = activation.real_limits
     name = f"real_{activation.value}"
@@ -24,10 +24,10 @@ def clamp_real(activation: Activation) -> Function:
         text = f"v > {literal(high)} ? {literal(high)} : {text}"
     if math.isfinite(low):
         text = f"v < {literal(low)} ? {literal(low)} : {text}"
-    return real_function(name, text, lambda v: min(max(v, low), high))
+    return f32_function(name, text, lambda v: min(max(v, low), high))
 
 
-def real_function(
+def f32_function(
     name: str, expression: str, compute: Callable[[float], float], includes: tuple[str, ...] = ()
 ) -> Function:
     """f(v) -> the C expression of v."""
@@ -40,7 +40,7 @@ static inline float {name}(float v)
     return Function(name, DType.F32, definition, compute, includes)
 
 
-def quantise_real(quant: Quant, dtype: DType, halves_to_even: bool = False) -> Function:
+def quantise_f32(quant: Quant, dtype: DType, halves_to_even: bool = False) -> Function:
     """f(v) -> v in steps of the scale, to the nearest whole number, as a stored integer."""
     low, high = dtype.limits
     first, last = low - quant.zero_point, high - quant.zero_point
@@ -92,7 +92,7 @@ _HALVES_TO_EVEN = _Rounding(
 )
 
 
-def real_of(quant: Quant) -> Function:
+def f32_of(quant: Quant) -> Function:
     """f(stored) -> the real number it stands for."""
     name = numbered_name("real_of", quant.scale, quant.zero_point)
     definition = f"""\

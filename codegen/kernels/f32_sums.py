@@ -13,7 +13,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense, steps_of
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from codegen.formats import RowFormat, RowRequest
-from codegen.isa.plain.real import clamp_real
+from codegen.isa.plain.f32 import clamp_f32
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
@@ -120,7 +120,7 @@ def _added(total: Buffer, xs: Buffer, ws: Buffer, window: _Window) -> For:
 def _clamped(site: Site, value: Expr) -> Expr:
     op = site.node.op
     assert isinstance(op, Conv2d | Dense | DepthwiseConv2d)
-    return value if op.activation is Activation.NONE else Apply(clamp_real(op.activation), (value,))
+    return value if op.activation is Activation.NONE else Apply(clamp_f32(op.activation), (value,))
 
 
 def _tiled(proc: Proc) -> Proc:

@@ -72,7 +72,7 @@ WRITTEN = (
 )
 
 
-def real_cases() -> dict[str, OpCase]:
+def f32_cases() -> dict[str, OpCase]:
     """These, and what tests/ops has."""
     stems = sorted({op.__module__.removeprefix("aot.ops.") for op in OPS.values()} - {"reshape"})
     others = [c for stem in stems for c in importlib.import_module(f"{stem}_cases").CASES]
@@ -80,7 +80,7 @@ def real_cases() -> dict[str, OpCase]:
     return {c.name: c for c in (*WRITTEN, *(c for c in others if types[c.name] == {DType.F32}))}
 
 
-CASES = real_cases()
+CASES = f32_cases()
 
 
 def is_near(made: Array, wanted: Array) -> bool:

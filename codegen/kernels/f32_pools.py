@@ -11,7 +11,7 @@ from aot.ops.activation import Activation
 from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING, pad, patches
 from codegen.formats import RowFormat, RowRequest, geometry
-from codegen.isa.plain.real import clamp_real, literal, real_function
+from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
 from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
@@ -108,7 +108,7 @@ def _average_by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     sums = Buffer("sums", DType.F32, elements, Role.STATE)
     place = at(sums, variable("column") * y.channels + variable("c"))
     count = op.size[0] * op.size[1]
-    mean = real_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
+    mean = f32_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
     taps = For("t", op.size[1], (Accumulate(place, load(xs, window_element(op, x))),))
     stored = Store(at(ys, pixel_element(y)), _clamped(site, Apply(mean, (load(sums, place.index),))))
     return Kernel(
@@ -140,8 +140,8 @@ def _softmax(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     element, first = load(xs, pixel_element(x)), load(xs, pixel_element(x).substitute({"c": 0}))
     result = load(ys, pixel_element(y))
     below = Binary("*", Binary("-", element, load(most)), Const(float(np.float32(op.beta))))
-    exp = real_function("softmax_exp", "expf(v)", lambda v: float(np.exp(v)), ("math.h",))
-    inverse = real_function("softmax_share", "1.0f / v", lambda v: 1 / v)
+    exp = f32_function("softmax_exp", "expf(v)", lambda v: float(np.exp(v)), ("math.h",))
+    inverse = f32_function("softmax_share", "1.0f / v", lambda v: 1 / v)
     body = (
         Declare(most),
         Store(at(most), first),
@@ -172,7 +172,7 @@ def _y(y: RowFormat) -> Buffer:
 
 def _clamped(site: Site, value: Expr) -> Expr:
     activation = pool_of(site).activation
-    return value if activation is Activation.NONE else Apply(clamp_real(activation), (value,))
+    return value if activation is Activation.NONE else Apply(clamp_f32(activation), (value,))
 
 
 def _shares(site: Site) -> Array:
