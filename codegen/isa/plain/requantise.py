@@ -89,7 +89,7 @@ static inline int32_t {name}(int32_t right)
 
 def _right_shift_only(r: Requant) -> Function:
     parts = _parts(r)
-    name = f"to_{_stored(r)}{_clamp_suffix(r)}" + ("" if parts.adds_sign else "_relu")
+    name = f"to_{_stored(r)}{_clamp_suffix(r)}" + ("" if parts.adds_sign else "_nonnegative")
     rounded = "(v + (sum >> 31))" if parts.adds_sign else "v"
     definition = f"""\
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; {r.low} .. {r.high}. */

@@ -61,7 +61,7 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
 }
 
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -128 .. 22. */
-static inline int32_t to_int8_m128_22_relu(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
+static inline int32_t to_int8_m128_22_nonnegative(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {
     const int32_t v = doubling_high_mul_add(sum, mult, rounding);
     return clamp(v >> right, -128, 22);
@@ -137,7 +137,7 @@ static inline int32_t to_int8_m128_22_relu(int32_t sum, int32_t mult, int32_t ri
     "asr %[sum0], %[sum0], %[even]\n\t" "asr %[sum1], %[sum1], %[even]\n\t"
 
 /* Outputs of 3x3 windows along planes, stride 1; reads one byte past windows and weights. */
-static inline void depthwise_3x3_stride_1_i8_step_4_of_5_to_int8_m128_22_relu(
+static inline void depthwise_3x3_stride_1_i8_step_4_of_5_to_int8_m128_22_nonnegative(
     int8_t *y,
     int32_t start, int32_t scale, int32_t shift, int32_t rounding,
     const int8_t *x0, const int8_t *x1, const int8_t *x2, const int8_t *w)
@@ -161,19 +161,19 @@ static inline void depthwise_3x3_stride_1_i8_step_4_of_5_to_int8_m128_22_relu(
     {
         int32_t sum0 SUM_STARTS, sum1 SUM_STARTS;
         SUMS_OF_WINDOWS(WINDOWS_OF_2_STRIDE_1, START_OF_2, END_OF_2_RELU, SUM(sum0), SUM(sum1));
-        y[0] = (int8_t)STORED(to_int8_m128_22_relu(sum0, scale, shift, rounding), clamp(sum0, -128, 22));
-        y[4] = (int8_t)STORED(to_int8_m128_22_relu(sum1, scale, shift, rounding), clamp(sum1, -128, 22));
+        y[0] = (int8_t)STORED(to_int8_m128_22_nonnegative(sum0, scale, shift, rounding), clamp(sum0, -128, 22));
+        y[4] = (int8_t)STORED(to_int8_m128_22_nonnegative(sum1, scale, shift, rounding), clamp(sum1, -128, 22));
     }
     {
         int32_t sum0 SUM_STARTS, sum1 SUM_STARTS;
         SUMS_OF_WINDOWS(WINDOWS_OF_2_STRIDE_1, START_OF_2, END_OF_2_RELU, SUM(sum0), SUM(sum1));
-        y[8] = (int8_t)STORED(to_int8_m128_22_relu(sum0, scale, shift, rounding), clamp(sum0, -128, 22));
-        y[12] = (int8_t)STORED(to_int8_m128_22_relu(sum1, scale, shift, rounding), clamp(sum1, -128, 22));
+        y[8] = (int8_t)STORED(to_int8_m128_22_nonnegative(sum0, scale, shift, rounding), clamp(sum0, -128, 22));
+        y[12] = (int8_t)STORED(to_int8_m128_22_nonnegative(sum1, scale, shift, rounding), clamp(sum1, -128, 22));
     }
     {
         int32_t sum0 SUM_STARTS;
         SUMS_OF_WINDOWS(WINDOWS_OF_1_STRIDE_1, START_OF_1, END_OF_1_RELU, SUM(sum0));
-        y[16] = (int8_t)STORED(to_int8_m128_22_relu(sum0, scale, shift, rounding), clamp(sum0, -128, 22));
+        y[16] = (int8_t)STORED(to_int8_m128_22_nonnegative(sum0, scale, shift, rounding), clamp(sum0, -128, 22));
     }
 }
 
@@ -369,7 +369,7 @@ static KERNEL void depthwise_conv2d_3x3_4_by_5(
         int32_t scale = mult[c];
         int32_t shift = right[c];
         int32_t rounding = rounding_zero_m128(shift);
-        depthwise_3x3_stride_1_i8_step_4_of_5_to_int8_m128_22_relu(
+        depthwise_3x3_stride_1_i8_step_4_of_5_to_int8_m128_22_nonnegative(
             y + c, start, scale, shift, rounding,
             x[0] + c * 6, x[1] + c * 6, x[2] + c * 6, w + c * 9);
     }

@@ -51,7 +51,7 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
 }
 
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -128 .. 127. */
-static inline int32_t to_int8_relu(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
+static inline int32_t to_int8_nonnegative(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {
     const int32_t v = doubling_high_mul_add(sum, mult, rounding);
     return clamp(v >> right, -128, 127);
@@ -217,10 +217,10 @@ static KERNEL void conv2d_3x3_1_to_6_by_4(
                     sum3 += x[r][k + xb * 4 + 2] * w[k + ob * 18 + r * 3 + 9];
                 }
             }
-            y[ob * 2 + xb * 12] = (int8_t)to_int8_relu(sum0, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 12 + 1] = (int8_t)to_int8_relu(sum1, scale1, shift1, rounding1);
-            y[ob * 2 + xb * 12 + 6] = (int8_t)to_int8_relu(sum2, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 12 + 7] = (int8_t)to_int8_relu(sum3, scale1, shift1, rounding1);
+            y[ob * 2 + xb * 12] = (int8_t)to_int8_nonnegative(sum0, scale0, shift0, rounding0);
+            y[ob * 2 + xb * 12 + 1] = (int8_t)to_int8_nonnegative(sum1, scale1, shift1, rounding1);
+            y[ob * 2 + xb * 12 + 6] = (int8_t)to_int8_nonnegative(sum2, scale0, shift0, rounding0);
+            y[ob * 2 + xb * 12 + 7] = (int8_t)to_int8_nonnegative(sum3, scale1, shift1, rounding1);
         }
     }
 }

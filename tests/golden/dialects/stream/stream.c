@@ -54,7 +54,7 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
 }
 
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -20 .. 127. */
-static inline int32_t to_int8_m20_127_relu(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
+static inline int32_t to_int8_m20_127_nonnegative(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {
     const int32_t v = doubling_high_mul_add(sum, mult, rounding);
     return clamp(v >> right, -20, 127);
@@ -114,10 +114,10 @@ static KERNEL void conv2d_3x3_3_to_4_by_9(
                     sum3 += x[r][k + xb * 6 + 3] * w[k + ob * 54 + r * 9 + 27];
                 }
             }
-            y[ob * 2 + xb * 8] = (int8_t)to_int8_m20_127_relu(sum0, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 8 + 1] = (int8_t)to_int8_m20_127_relu(sum1, scale1, shift1, rounding1);
-            y[ob * 2 + xb * 8 + 4] = (int8_t)to_int8_m20_127_relu(sum2, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 8 + 5] = (int8_t)to_int8_m20_127_relu(sum3, scale1, shift1, rounding1);
+            y[ob * 2 + xb * 8] = (int8_t)to_int8_m20_127_nonnegative(sum0, scale0, shift0, rounding0);
+            y[ob * 2 + xb * 8 + 1] = (int8_t)to_int8_m20_127_nonnegative(sum1, scale1, shift1, rounding1);
+            y[ob * 2 + xb * 8 + 4] = (int8_t)to_int8_m20_127_nonnegative(sum2, scale0, shift0, rounding0);
+            y[ob * 2 + xb * 8 + 5] = (int8_t)to_int8_m20_127_nonnegative(sum3, scale1, shift1, rounding1);
         }
         {
             int32_t sum0 = start0;
@@ -128,8 +128,8 @@ static KERNEL void conv2d_3x3_3_to_4_by_9(
                     sum1 += x[r][k + 24] * w[k + ob * 54 + r * 9 + 27];
                 }
             }
-            y[ob * 2 + 32] = (int8_t)to_int8_m20_127_relu(sum0, scale0, shift0, rounding0);
-            y[ob * 2 + 33] = (int8_t)to_int8_m20_127_relu(sum1, scale1, shift1, rounding1);
+            y[ob * 2 + 32] = (int8_t)to_int8_m20_127_nonnegative(sum0, scale0, shift0, rounding0);
+            y[ob * 2 + 33] = (int8_t)to_int8_m20_127_nonnegative(sum1, scale1, shift1, rounding1);
         }
     }
 }

@@ -60,7 +60,7 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
 }
 
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -20 .. 127. */
-static inline int32_t to_int8_m20_127_relu(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
+static inline int32_t to_int8_m20_127_nonnegative(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {
     const int32_t v = doubling_high_mul_add(sum, mult, rounding);
     return clamp(v >> right, -20, 127);
@@ -254,12 +254,12 @@ static KERNEL void conv2d_3x3_3_to_4_by_9(
             for (int32_t r = 0; r < 3; ++r) {
                 dot_3x2_i16_step3_unaligned_3_once(&sum0, &sum1, &sum2, &sum3, &sum4, &sum5, x[r] + xb * 9, w + ob * 72 + r * 24);
             }
-            y[ob * 2 + xb * 12] = (int8_t)to_int8_m20_127_relu(sum0, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 12 + 4] = (int8_t)to_int8_m20_127_relu(sum2, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 12 + 8] = (int8_t)to_int8_m20_127_relu(sum4, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 12 + 1] = (int8_t)to_int8_m20_127_relu(sum1, scale1, shift1, rounding1);
-            y[ob * 2 + xb * 12 + 5] = (int8_t)to_int8_m20_127_relu(sum3, scale1, shift1, rounding1);
-            y[ob * 2 + xb * 12 + 9] = (int8_t)to_int8_m20_127_relu(sum5, scale1, shift1, rounding1);
+            y[ob * 2 + xb * 12] = (int8_t)to_int8_m20_127_nonnegative(sum0, scale0, shift0, rounding0);
+            y[ob * 2 + xb * 12 + 4] = (int8_t)to_int8_m20_127_nonnegative(sum2, scale0, shift0, rounding0);
+            y[ob * 2 + xb * 12 + 8] = (int8_t)to_int8_m20_127_nonnegative(sum4, scale0, shift0, rounding0);
+            y[ob * 2 + xb * 12 + 1] = (int8_t)to_int8_m20_127_nonnegative(sum1, scale1, shift1, rounding1);
+            y[ob * 2 + xb * 12 + 5] = (int8_t)to_int8_m20_127_nonnegative(sum3, scale1, shift1, rounding1);
+            y[ob * 2 + xb * 12 + 9] = (int8_t)to_int8_m20_127_nonnegative(sum5, scale1, shift1, rounding1);
         }
     }
 }

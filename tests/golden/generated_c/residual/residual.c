@@ -53,7 +53,7 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
 }
 
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; -128 .. 127. */
-static inline int32_t to_int8_relu(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
+static inline int32_t to_int8_nonnegative(int32_t sum, int32_t mult, int32_t right, int32_t rounding)
 {
     const int32_t v = doubling_high_mul_add(sum, mult, rounding);
     return clamp(v >> right, -128, 127);
@@ -134,10 +134,10 @@ static KERNEL void conv2d_3x3_4_to_4_by_8(
                     sum3 += x[r][k + xb * 8 + 4] * w[k + ob * 72 + r * 12 + 36];
                 }
             }
-            y[ob * 2 + xb * 8 + 4] = (int8_t)to_int8_relu(sum0, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 8 + 5] = (int8_t)to_int8_relu(sum1, scale1, shift1, rounding1);
-            y[ob * 2 + xb * 8 + 8] = (int8_t)to_int8_relu(sum2, scale0, shift0, rounding0);
-            y[ob * 2 + xb * 8 + 9] = (int8_t)to_int8_relu(sum3, scale1, shift1, rounding1);
+            y[ob * 2 + xb * 8 + 4] = (int8_t)to_int8_nonnegative(sum0, scale0, shift0, rounding0);
+            y[ob * 2 + xb * 8 + 5] = (int8_t)to_int8_nonnegative(sum1, scale1, shift1, rounding1);
+            y[ob * 2 + xb * 8 + 8] = (int8_t)to_int8_nonnegative(sum2, scale0, shift0, rounding0);
+            y[ob * 2 + xb * 8 + 9] = (int8_t)to_int8_nonnegative(sum3, scale1, shift1, rounding1);
         }
     }
 }
