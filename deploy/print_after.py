@@ -8,8 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aot.errors import DeployError
-from aot.passes.pipeline import Step, run_passes
-from aot.passes.table import meaning_passes
+from aot.passes.pipeline import Step, run_meaning
 from codegen.job import import_model
 from codegen.options import CompileOptions
 from deploy.pass_page import named, printed_after
@@ -35,4 +34,4 @@ def _print_meaning(path: Path, options: CompileOptions, passes: Sequence[str]) -
     """Nothing where the file itself cannot be read: the error says why."""
     with suppress(DeployError):
         graph = import_model(path, options).graph
-        print_after(run_passes(graph, meaning_passes(), options.disabled_passes).steps, passes)
+        print_after(run_meaning(graph, options.disabled_passes).steps, passes)

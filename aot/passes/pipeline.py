@@ -38,9 +38,9 @@ class PassRun:
     steps: tuple[Step, ...]
 
 
-def run_pipeline(graph: Graph) -> Graph:
-    """The graph after all passes of MEANING."""
-    return run_passes(graph, meaning_passes()).graph
+def run_meaning(graph: Graph, disabled: Container[str] = ()) -> PassRun:
+    """Runs the passes of MEANING, which serve every target. Raises what `run_passes` raises."""
+    return run_passes(graph, meaning_passes(), disabled)
 
 
 def run_passes(graph: Graph, passes: Sequence[Pass], disabled: Container[str] = ()) -> PassRun:

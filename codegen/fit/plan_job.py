@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from aot.errors import FitError
 from aot.ir.graph import Graph
-from aot.passes.pipeline import PassRun, run_passes
-from aot.passes.table import meaning_passes
+from aot.passes.pipeline import PassRun, run_meaning
 from aot.target import Optimize
 from codegen.c.constants import collect_constants
 from codegen.c.estimate import estimate_stack_bytes
@@ -31,7 +30,7 @@ def plan_job(job: Job) -> CompiledPlan:
     be compiled, FitError where the options allow the arena less than it needs. Kernels that store weights
     transformed, in more bytes, have them as long as the flash has room.
     """
-    meaning = run_passes(job.model.graph, meaning_passes(), job.options.disabled_passes)
+    meaning = run_meaning(job.model.graph, job.options.disabled_passes)
     plan = _within_ram(meaning, job, frozenset())
     compact = layers_to_compact(plan)
     return _within_ram(meaning, job, compact) if compact else plan

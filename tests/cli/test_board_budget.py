@@ -10,7 +10,7 @@ import pytest
 
 from aot.errors import FitError
 from aot.ir.graph import Graph
-from aot.passes.pipeline import PassRun, run_passes
+from aot.passes.pipeline import PassRun, run_meaning
 from aot.target import Optimize
 from boards.board import Board
 from codegen.job import import_model
@@ -83,9 +83,9 @@ def test_a_model_that_is_made_to_fit_is_imported_once_and_passes_run_once(
 
     def counted(graph: Graph, *others: Any) -> PassRun:
         runs.append(graph)
-        return run_passes(graph, *others)
+        return run_meaning(graph, *others)
 
-    monkeypatch.setattr("codegen.fit.plan_job.run_passes", counted)
+    monkeypatch.setattr("codegen.fit.plan_job.run_meaning", counted)
     assert for_board(board, CompileOptions()).report.facts.options.ram_bytes is not None
     assert len(runs) == 1
 

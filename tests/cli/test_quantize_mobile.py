@@ -14,7 +14,7 @@ from aot.frontend.given import Given
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ir.graph import Node
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 
 RNG = np.random.default_rng(8)
 IMAGES = RNG.normal(size=(24, 4, 6, 6)).astype(np.float32)
@@ -78,7 +78,7 @@ def test_both_formats_are_the_same_layers_and_give_the_same_integers(
         said = run_deploy("quantize", net, *words)
         assert said.status == 0, said.err
         graphs.append(load_model(out, given=Given({})))
-    layers = [[kind_of(node) for node in run_pipeline(graph).nodes] for graph in graphs]
+    layers = [[kind_of(node) for node in run_meaning(graph).graph.nodes] for graph in graphs]
     assert sorted(filter(None, layers[0])) == sorted(filter(None, layers[1]))
     assert {"convert", "gather", "dequantize"} & set(layers[0]) == set()
     for seed in range(4):

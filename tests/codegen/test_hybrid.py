@@ -15,7 +15,7 @@ from aot.frontend.tflite.write_file import TensorSpec
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import DType
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.options import CompileOptions
@@ -48,16 +48,19 @@ def weight_type(graph: Graph) -> DType:
 
 @pytest.mark.parametrize("scales", SCALES)
 def test_symmetric_weights_stay_bytes(scales: str) -> None:
-    assert weight_type(run_pipeline(hybrid(SCALES[scales]))) is DType.I8
+    assert weight_type(run_meaning(hybrid(SCALES[scales])).graph) is DType.I8
 
 
 def test_weights_with_a_zero_point_become_real() -> None:
-    assert weight_type(run_pipeline(hybrid([0.01], zero_point=3))) is DType.F32
+    assert weight_type(run_meaning(hybrid([0.01], zero_point=3)).graph) is DType.F32
 
 
 def test_a_factor_is_not_folded_into_bytes() -> None:
     graph = hybrid([0.01], factor=3.0)
-    folded, x = run_pipeline(graph), np.random.default_rng(1).standard_normal((1, 4, 3, 2)).astype(np.float32)
+    folded, x = (
+        run_meaning(graph).graph,
+        np.random.default_rng(1).standard_normal((1, 4, 3, 2)).astype(np.float32),
+    )
     assert weight_type(folded) is DType.I8
     assert np.allclose(run_graph(folded, {"x": x})["z"], run_graph(graph, {"x": x})["z"], rtol=1e-6)
 

@@ -19,7 +19,7 @@ from row_machine import run_lowered
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 from aot.target import Target
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import Lowered
@@ -28,7 +28,7 @@ TARGETS = {"plain": PLAIN, "dsp": DSP}
 
 
 def lowered(graph: Graph, target: Target = PLAIN) -> Lowered:
-    return lower_graph(placed(run_pipeline(graph)), target, OPTIONS["ram"])
+    return lower_graph(placed(run_meaning(graph).graph), target, OPTIONS["ram"])
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)

@@ -11,7 +11,7 @@ from model_checks import OPTIONS
 
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 from aot.passes.sequence_rows import choose_rows
 from benchmarks.memory import BOARD, run_on
 from boards.board import Board
@@ -38,7 +38,7 @@ def test_lines_for_ram_take_less_memory_than_whole_ones(name: str) -> None:
 
 
 def test_lines_with_little_work_take_the_time_that_others_leave() -> None:
-    pixels = choose_rows(run_pipeline(ALONG_TIME["motion"]()), MOST_MORE, MEASURED_COSTS).pixels
+    pixels = choose_rows(run_meaning(ALONG_TIME["motion"]()).graph, MOST_MORE, MEASURED_COSTS).pixels
     assert {name: pixels[name] for name in ("deep.made", "pool made", "last one.made")} == {
         "deep.made": 16,
         "pool made": 8,

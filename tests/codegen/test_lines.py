@@ -17,7 +17,7 @@ from row_machine import run_lowered
 
 from aot.errors import FitError
 from aot.interpret import run_graph
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 from aot.target import Optimize
 from codegen.lower.lower import lower_graph
 from codegen.options import CompileOptions
@@ -31,7 +31,7 @@ LOSSES = (0.3, 1.0, 100.0)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", LINES)
 def test_broken_lines_give_the_same_results(name: str, loss: float, is_pushed: bool) -> None:
-    graph = run_pipeline(GRAPHS[name]())
+    graph = run_meaning(GRAPHS[name]()).graph
     broken = placed(graph, loss, is_pushed)
     assert "windows" in {node.op.name for node in broken.nodes}
     inputs = OpCase(name, graph).inputs(seed=3)
@@ -42,12 +42,12 @@ def test_broken_lines_give_the_same_results(name: str, loss: float, is_pushed: b
 
 
 def test_what_is_no_line_stays_the_very_same_graph() -> None:
-    graph = run_pipeline(GRAPHS["residual"]())
+    graph = run_meaning(GRAPHS["residual"]()).graph
     assert placed(graph, LOSSES[-1]) is graph
 
 
 def test_no_line_is_broken_where_that_may_take_no_time() -> None:
-    graph = run_pipeline(GRAPHS["time_series"]())
+    graph = run_meaning(GRAPHS["time_series"]()).graph
     assert placed(graph, 0.0) is graph
 
 
@@ -85,7 +85,7 @@ def test_garbage_in_free_memory_changes_nothing(
     name: str, loss: float, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
     require_tool("gcc")
-    graph = run_pipeline(GRAPHS[name]())
+    graph = run_meaning(GRAPHS[name]()).graph
     model = compiled(placed(graph, loss), PLAIN, CompileOptions(Optimize.RAM), "k")
     inputs = OpCase(name, graph).inputs(seed=4)
     made, wanted = Poisoned(model, tmp_path).run(inputs), run_graph(graph, inputs)

@@ -12,7 +12,7 @@ from tiny_models import TINY
 
 from aot.frontend.tflite.read import read_tflite
 from aot.ir.graph import Graph
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 from aot.plan.model import Pool
 from aot.target import Feature, Optimize, Target
 from codegen.c.kernel_library import kernel_library
@@ -110,7 +110,7 @@ def test_strict_c_without_flash_is_told(require_tool: Callable[..., None], tmp_p
 
 
 def _needs(graph: Graph, target: Target, goal: Optimize) -> frozenset[Feature]:
-    stages = lower_graph(run_pipeline(graph), target, CompileOptions(goal)).stages
+    stages = lower_graph(run_meaning(graph).graph, target, CompileOptions(goal)).stages
     return kernel_library(stages, lifts=True).helpers.needs
 
 

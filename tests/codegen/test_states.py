@@ -21,7 +21,7 @@ from aot.ops.binary import Add
 from aot.ops.concat import Concat
 from aot.ops.reshape import Reshape
 from aot.ops.unary import Clamp
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 from aot.plan.model import Buffer, Plan
 from codegen.lower.lower import lower_graph
 from platforms.shared_library import build
@@ -79,7 +79,7 @@ def samples_for(graph: Graph) -> Sequence[Sample]:
 def test_lowered_stages_go_on_as_the_reference(name: str) -> None:
     graph = GRAPHS[name]()
     verify(graph)
-    lowered = lower_graph(run_pipeline(graph), PLAIN, OPTIONS["speed"])
+    lowered = lower_graph(run_meaning(graph).graph, PLAIN, OPTIONS["speed"])
     states = {state.name: state.initial for state in graph.states}
     samples = samples_for(graph)
     for sample, wanted in zip(samples, run_series(graph, samples), strict=True):

@@ -18,7 +18,7 @@ from aot.frontend.load import parse_model
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.frontend.tflite.write_file import ModelSpec, OperatorSpec, TensorSpec, write_tflite
 from aot.ir.verify import verify
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 
 CORRUPTED = "the file looks corrupted: get or convert it again"
 LONGEST_S = 5.0
@@ -284,7 +284,7 @@ def test_files_with_random_damage_end_in_a_model_or_a_message() -> None:
     for _ in range(2000):
         data = damaged(rng, rng.choice(models))
         try:
-            run_pipeline(parse_model(data, "net.tflite"))
+            run_meaning(parse_model(data, "net.tflite"))
         except ModelError:
             refused += 1
     assert refused > 500

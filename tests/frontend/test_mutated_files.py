@@ -11,7 +11,7 @@ from tflite_builder import ModelBuilder
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import TensorSpec
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 from aot.printable import printable
 
 MUTATIONS = 400
@@ -55,7 +55,7 @@ def test_wrong_bytes_end_in_a_graph_or_in_an_error(make: object) -> None:
             data[place] = rng.choice(EXTREMES) if rng.random() < 0.5 else rng.integers(256)
         kept = bytes(data[: rng.integers(8, len(data))]) if rng.random() < 0.1 else bytes(data)
         with suppress(ModelError):
-            run_pipeline(read_tflite(kept, "mutated.tflite"))
+            run_meaning(read_tflite(kept, "mutated.tflite"))
 
 
 def test_names_cannot_command_a_terminal() -> None:

@@ -18,7 +18,7 @@ from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 
 
 def info(name: str, *shape: int | str, element: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
@@ -41,7 +41,7 @@ def file_of(
 
 
 def ops(graph: Graph) -> list[str]:
-    return [node.op.name for node in run_pipeline(graph).nodes]
+    return [node.op.name for node in run_meaning(graph).graph.nodes]
 
 
 def weights(*shape: int) -> Array:

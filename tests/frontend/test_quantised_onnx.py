@@ -19,7 +19,7 @@ from aot.ir.graph import Graph
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.op import Op
 from aot.ops.reshape import Reshape
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 
 Layer = tuple[Op, tuple[TensorType, ...], tuple[bytes, ...]]
 
@@ -39,14 +39,14 @@ def layers(graph: Graph) -> list[Layer]:
 
 @pytest.mark.parametrize("mode", ["tflm", "litert-ref"])
 def test_a_model_and_its_twin_of_the_other_format_are_the_same_layers(mode: str) -> None:
-    tflite = run_pipeline(read_tflite(tflite_twin(network()), "twin.tflite", mode))
-    onnx = run_pipeline(read_onnx(onnx_twin(network()), "twin.onnx", mode))
+    tflite = run_meaning(read_tflite(tflite_twin(network()), "twin.tflite", mode)).graph
+    onnx = run_meaning(read_onnx(onnx_twin(network()), "twin.onnx", mode)).graph
     assert layers(onnx) == layers(tflite)
 
 
 def test_a_twin_with_planes_differs_by_one_rearrangement_at_its_edge() -> None:
-    tflite = run_pipeline(read_tflite(tflite_twin(network()), "twin.tflite"))
-    onnx = run_pipeline(read_onnx(onnx_twin(network(), channels_first=True), "twin.onnx"))
+    tflite = run_meaning(read_tflite(tflite_twin(network()), "twin.tflite")).graph
+    onnx = run_meaning(read_onnx(onnx_twin(network(), channels_first=True), "twin.onnx")).graph
     assert layers(onnx)[0][0].name == "rearrange"
     assert layers(onnx)[1:] == layers(tflite)
 
@@ -372,7 +372,7 @@ def test_a_pattern_becomes_integer_ops_near_what_onnx_runtime_gives(
 ) -> None:
     require_package("onnxruntime")
     data = model_of(name)
-    graph = run_pipeline(read_onnx(data, "net.onnx"))
+    graph = run_meaning(read_onnx(data, "net.onnx")).graph
     assert tuple(n.op.name for n in graph.nodes if not isinstance(n.op, Reshape)) == PATTERNS[name].ops
     assert {graph.types[v].dtype for n in graph.nodes for v in n.outputs} & {DType.F32} == set()
     assert furthest(data, graph) <= PATTERNS[name].steps
@@ -392,7 +392,7 @@ def test_sums_that_are_rounded_once_are_those_of_onnx_runtime(
 ) -> None:
     require_package("onnxruntime")
     data = model_of(name)
-    assert furthest(data, run_pipeline(read_onnx(data, "net.onnx", "onnx"))) == 0
+    assert furthest(data, run_meaning(read_onnx(data, "net.onnx", "onnx")).graph) == 0
 
 
 def model_of(name: str) -> bytes:

@@ -15,7 +15,7 @@ from tiny_models import TINY
 from aot.frontend.load import parse_model
 from aot.interpret import run_graph
 from aot.ir.types import Array
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 
 READABLE = sorted(TINY.keys() - {"padded"})  # PAD is not supported
 SAMPLES = 25
@@ -30,7 +30,7 @@ def test_a_tiny_model_equals_litert(name: str, require_package: Callable[..., No
     shape = (SAMPLES, *graph.types[x].shape)
     inputs = np.random.default_rng(7).integers(-128, 128, shape).astype(np.int8)
     expected = run_reference_kernels(data, inputs)
-    for model in (graph, run_pipeline(graph)):
+    for model in (graph, run_meaning(graph).graph):
         got = np.stack([run_graph(model, {x: sample})[y] for sample in inputs])
         assert np.array_equal(got, expected)
 

@@ -14,7 +14,7 @@ from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 
 INT8 = (
     "tflm_hello_world_int8",
@@ -75,7 +75,7 @@ def test_an_int8_model_equals_its_reference(shared_dir: Path, name: str, file_na
     folder = shared_dir / "models" / name
     graph = load_model(folder / "model.tflite", mode)
     with np.load(folder / file_name) as data:
-        for model in (graph, run_pipeline(graph)):
+        for model in (graph, run_meaning(graph).graph):
             for inputs, expected in samples(graph, data, mode):
                 outputs = run_graph(model, inputs)
                 assert all(
@@ -86,7 +86,7 @@ def test_an_int8_model_equals_its_reference(shared_dir: Path, name: str, file_na
 @pytest.mark.parametrize("name", FLOAT32)
 def test_a_float32_model_is_near_its_reference(shared_dir: Path, name: str) -> None:
     folder = shared_dir / "models" / name
-    graph = run_pipeline(load_model(folder / "model.tflite"))
+    graph = run_meaning(load_model(folder / "model.tflite")).graph
     with np.load(folder / "golden.npz") as data:
         for inputs, (expected,) in samples(graph, data, "tflm"):
             (got,) = run_graph(graph, inputs).values()
@@ -111,7 +111,7 @@ def test_single_layers_equal_their_reference(shared_dir: Path, mode: str) -> Non
 
 def test_accuracy_on_keyword_spotting_is_the_references(shared_dir: Path) -> None:
     """449 of 500: what TFLite Micro's own kernels answer, sample by sample the same."""
-    graph = run_pipeline(load_model(shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"))
+    graph = run_meaning(load_model(shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite")).graph
     with np.load(shared_dir / "datasets" / "kws_500.npz") as data:
         features, labels = data["x_int8"][:, np.newaxis], data["y"]
         answers = [run_graph(graph, {graph.inputs[0]: x})[graph.outputs[0]].argmax() for x in features]
@@ -126,7 +126,7 @@ def cost_of(graph: Graph) -> tuple[int, int]:
 def test_visual_wake_words_loses_its_dead_channels(shared_dir: Path) -> None:
     graph = load_model(shared_dir / "models" / "tiny_vww_mbv1_int8" / "model.tflite")
     assert cost_of(graph)[0] == 7_489_664
-    assert cost_of(run_pipeline(graph)) == (3_727_313, 33_122)
+    assert cost_of(run_meaning(graph).graph) == (3_727_313, 33_122)
 
 
 def test_visual_wake_words_runs_in_half_a_second(shared_dir: Path) -> None:

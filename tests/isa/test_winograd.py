@@ -16,7 +16,7 @@ from row_machine import run_lowered
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ops.conv2d import Conv2d
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 from aot.target import Region, Target
 from codegen.fit.plan_job import plan_job
 from codegen.fit.transformed_weights import layers_to_compact
@@ -52,7 +52,7 @@ CASES = [
 
 
 def only_stage(graph: Graph) -> LoweredStage:
-    lowered = lower_graph(run_pipeline(graph), DSP, OPTIONS["speed"])
+    lowered = lower_graph(run_meaning(graph).graph, DSP, OPTIONS["speed"])
     return next(stage for stage in lowered.stages if stage.op == "conv2d")
 
 
@@ -66,7 +66,7 @@ def test_every_case_is_a_winograd_kernel_of_two_rows(each: OpCase) -> None:
 
 @pytest.mark.parametrize("each", CASES[:3], ids=lambda each: str(each.name))
 def test_the_loop_nest_equals_the_reference(each: OpCase) -> None:
-    lowered = lower_graph(run_pipeline(each.graph), DSP, OPTIONS["speed"])
+    lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])
     for inputs in samples_of(each)[:1]:
         assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
 

@@ -13,7 +13,7 @@ from tiny_models import TINY
 
 from aot.frontend.tflite.read import read_tflite
 from aot.ops.binary import Add
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 from aot.target import Feature, Optimize, Target
 from codegen.formats import RowFormat, dense_format
 from codegen.isa.plain.scalar_math import PORTABLE
@@ -25,7 +25,7 @@ from codegen.lower.lower import lower_graph
 
 
 def kernel_of(op_name: str, model: str, target: Target) -> Kernel:
-    graph = run_pipeline(read_tflite(TINY[model](), f"{model}.tflite", "tflm"))
+    graph = run_meaning(read_tflite(TINY[model](), f"{model}.tflite", "tflm")).graph
     stages = lower_graph(graph, target, OPTIONS["speed"]).stages
     return next(stage.kernel for stage in stages if stage.op == op_name)
 

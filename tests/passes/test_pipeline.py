@@ -14,7 +14,7 @@ from aot.ir.text import parse_graph
 from aot.ir.verify import GraphRuleError
 from aot.passes import MEANING, PLACEMENT
 from aot.passes.outcome import Outcome, Rewritten, Unchanged
-from aot.passes.pipeline import PassError, run_passes, run_pipeline
+from aot.passes.pipeline import PassError, run_meaning, run_passes
 from aot.passes.placement_goal import PlacementGoal
 from aot.passes.table import Pass, meaning_passes, placement_passes
 from codegen.options import read_options
@@ -33,7 +33,7 @@ GOAL = PlacementGoal(MEASURED_COSTS, max_slowdown=0.05, is_streamed=False)
 
 
 def test_each_step_has_the_graphs_before_and_after_it() -> None:
-    run = run_passes(GRAPH, meaning_passes())
+    run = run_meaning(GRAPH)
     assert [step.what.name for step in run.steps] == [*MEANING]
     assert [step.what.name for step in run.steps if isinstance(step.outcome, Rewritten)] == [
         "remove-identity"
@@ -44,12 +44,12 @@ def test_each_step_has_the_graphs_before_and_after_it() -> None:
 
 
 def test_a_graph_with_nothing_to_do_comes_back_itself() -> None:
-    result = run_pipeline(GRAPH)
-    assert run_pipeline(result) is result
+    result = run_meaning(GRAPH).graph
+    assert run_meaning(result).graph is result
 
 
 def test_a_disabled_pass_does_not_run() -> None:
-    run = run_passes(GRAPH, meaning_passes(), disabled={"remove-identity"})
+    run = run_meaning(GRAPH, disabled={"remove-identity"})
     assert run.graph is GRAPH
     (step,) = (step for step in run.steps if step.what.name == "remove-identity")
     assert step.outcome == Unchanged("it was disabled")
@@ -57,7 +57,7 @@ def test_a_disabled_pass_does_not_run() -> None:
 
 def test_a_broken_graph_is_refused_before_the_first_pass() -> None:
     with pytest.raises(GraphRuleError, match="every value that is mentioned has a type"):
-        run_passes(replace(GRAPH, outputs=("z",)), meaning_passes())
+        run_meaning(replace(GRAPH, outputs=("z",)))
 
 
 def backwards(graph: Graph) -> Outcome:

@@ -12,7 +12,7 @@ from model_run import NEAR, read_model
 import deploy
 from aot.ir.graph import Graph
 from aot.ir.types import Array, DType
-from aot.passes.pipeline import run_pipeline
+from aot.passes.pipeline import run_meaning
 from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
@@ -79,7 +79,7 @@ def test_a_quantised_model_whose_sums_are_rounded_once_equals_onnx_runtime(
 
 @pytest.mark.parametrize("name", QUANTISED)
 def test_layers_of_a_quantised_model_compute_with_integers(name: str, shared_dir: Path) -> None:
-    graph = run_pipeline(read_model(shared_dir / "models" / name, "tflm")[0])
+    graph = run_meaning(read_model(shared_dir / "models" / name, "tflm")[0]).graph
     heavy = [n for n in graph.nodes if n.op.name in ("conv2d", "depthwise_conv2d", "dense", "max_pool2d")]
     assert heavy
     assert {graph.types[n.outputs[0]].dtype for n in heavy} == {DType.I8}
@@ -88,7 +88,7 @@ def test_layers_of_a_quantised_model_compute_with_integers(name: str, shared_dir
 @pytest.mark.parametrize("name", [*FLOAT32, *QUANTISED])
 def test_images_are_turned_at_the_edges_only(name: str, shared_dir: Path) -> None:
     """Between the first layer over an image and the last nothing is transposed."""
-    graph = run_pipeline(read_model(shared_dir / "models" / name, "tflm")[0])
+    graph = run_meaning(read_model(shared_dir / "models" / name, "tflm")[0]).graph
     ops = [node.op.name for node in graph.nodes if node.op.name != "reshape"]
     places = [place for place, op in enumerate(ops) if "conv2d" in op or "pool" in op]
     if name not in TURNING and places:
