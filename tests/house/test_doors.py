@@ -1,4 +1,4 @@
-"""A core, a board, a runner, a platform, a pass, an instruction set: a file or folder and at most a line."""
+"""A core, board, runner, platform, pass, schedule, instruction set: a file or folder and at most a line."""
 
 from __future__ import annotations
 
@@ -171,6 +171,48 @@ def test_an_instruction_set_is_one_folder_and_one_line(tree: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "    magic_" in done.stdout
     assert "#ifndef __MAGIC__" in done.stdout
+
+
+SCHEDULE = '''\
+"""max_pool2d on cores with the DSP extension: as plain C has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from codegen.formats import RowFormat
+from codegen.isa.dsp.needs import NEEDS
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.max_pool2d import KERNEL
+from codegen.kernels.schedule import Schedule
+
+(_PLAIN,) = KERNEL.schedules
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    return replace(_PLAIN.lower(site, inputs, output), schedule="new", why="it is new")
+
+
+SCHEDULE = Schedule("new", _PLAIN.requests, _lower, NEEDS)
+'''
+
+
+def test_a_schedule_is_one_file_and_one_line(tree: Path) -> None:
+    table = {
+        "codegen/isa/dsp/schedules/__init__.py": (
+            '        "dense": ("dense",),',
+            '        "max_pool2d": ("max_pool2d",),',
+        )
+    }
+    make(Change({"codegen/isa/dsp/schedules/max_pool2d.py": SCHEDULE}, table), tree)
+    board = ("inspect", "deploy/demo/digits.tflite", "--json", "--board")
+    kernels = {
+        name: [layer["kernel"] for layer in json.loads(deploy(tree, *board, name))["layers"]]
+        for name in ("mps2-an386", "mps2-an385")
+    }
+    assert "new" in kernels["mps2-an386"]
+    assert "new" not in kernels["mps2-an385"], "the core has no such instructions"
 
 
 @pytest.mark.arm

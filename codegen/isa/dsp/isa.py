@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.scalar_math import with_dsp
-from codegen.isa.dsp.schedules.conv2d import CONV2D
-from codegen.isa.dsp.schedules.dense import DENSE
-from codegen.isa.dsp.schedules.depthwise_channels import CHANNELS_TILES
-from codegen.isa.dsp.schedules.depthwise_planes import PLANES
-from codegen.isa.dsp.schedules.winograd import WINOGRAD
+from codegen.isa.dsp.schedules import SCHEDULES
 from codegen.isa.isa import Isa
+from codegen.isa.schedule_table import listed_schedules
 
 ISA = Isa(
     "dsp",
     NEEDS,
-    {"conv2d": (WINOGRAD, CONV2D), "dense": (DENSE,), "depthwise_conv2d": (PLANES, CHANNELS_TILES)},
+    listed_schedules("codegen.isa.dsp.schedules", SCHEDULES),
     math=with_dsp,
 )

@@ -23,7 +23,7 @@ def _adds_faster(site: Site) -> bool:
     return site.allow_widened_rows and site.optimize is not Optimize.SIZE
 
 
-CONV2D = conv2d_schedule(
+SCHEDULE = conv2d_schedule(
     "smlad",
     smlad_dot,
     _row_bytes,

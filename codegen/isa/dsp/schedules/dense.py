@@ -16,7 +16,7 @@ def _row_bytes(site: Site) -> int:
     return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
 
 
-DENSE = dense_schedule(
+SCHEDULE = dense_schedule(
     "smlad",
     smlad_dot,
     _row_bytes,

@@ -104,7 +104,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return depthwise_kernel(site, output, tail, made)
 
 
-CHANNELS_TILES = Schedule(
+SCHEDULE = Schedule(
     "smlad",
     _requests,
     _lower,

@@ -102,7 +102,7 @@ def _space(task: str, row: DepthwiseRow) -> Space:
     return Space(task, KNOBS, {"turns": 1}, is_possible, {"turns": row.outputs // 2})
 
 
-PLANES = Schedule(
+SCHEDULE = Schedule(
     "smlad",
     _requests,
     _lower,

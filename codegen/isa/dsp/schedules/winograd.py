@@ -95,7 +95,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-WINOGRAD = Schedule(
+SCHEDULE = Schedule(
     "winograd",
     _requests,
     _lower,

@@ -1,0 +1,15 @@
+"""The schedules of the FPU, each `SCHEDULE` of a module here; for one op, the best comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+# Module -> the ops that it is for.
+SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "conv2d": ("conv2d",),
+        "convert": ("convert",),
+        "depthwise_conv2d": ("depthwise_conv2d",),
+    }
+)

@@ -26,6 +26,6 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return convert_kernel(site, inputs, output, truncation(function.name, function.compute))
 
 
-CONVERT = Schedule(
+SCHEDULE = Schedule(
     "fpu", element_requests, _lower, NEEDS, (Condition("real numbers to 32-bit integers", _is_truncation),)
 )

@@ -1,0 +1,18 @@
+"""The schedules of Helium, each `SCHEDULE` of a module here; for one op, the best comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+# Module -> the ops that it is for.
+SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "sum": ("add", "sub"),
+        "average_pool2d": ("average_pool2d",),
+        "conv2d": ("conv2d",),
+        "dense": ("dense",),
+        "depthwise_planes": ("depthwise_conv2d",),
+        "depthwise_channels": ("depthwise_conv2d",),
+    }
+)

@@ -36,7 +36,7 @@ def _in_vectors(proc: Proc, channels: int, taps: int, x: RowFormat) -> Proc:
 
 
 _CHANNELS_TOGETHER = Condition[Rows]("channels side by side", lambda rows: rows.inputs[0].c_step == 1)
-ADDED_ROWS = Schedule(
+SCHEDULE = Schedule(
     "helium",
     requests,
     _lower,

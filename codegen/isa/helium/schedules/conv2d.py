@@ -8,4 +8,4 @@ from codegen.kernels.conditions import BYTES
 from codegen.kernels.conv2d import conv2d_schedule
 from codegen.kernels.dot_product import stored_bytes
 
-CONV2D = conv2d_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES,))
+SCHEDULE = conv2d_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES,))

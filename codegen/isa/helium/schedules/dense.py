@@ -8,4 +8,4 @@ from codegen.kernels.conditions import BYTES
 from codegen.kernels.dense import dense_schedule
 from codegen.kernels.dot_product import stored_bytes
 
-DENSE = dense_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES,))
+SCHEDULE = dense_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES,))

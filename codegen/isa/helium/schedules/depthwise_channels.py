@@ -50,7 +50,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return depthwise_kernel(site, output, tail, made)
 
 
-CHANNELS = Schedule(
+SCHEDULE = Schedule(
     "helium",
     _requests,
     _lower,

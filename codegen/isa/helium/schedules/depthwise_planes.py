@@ -199,7 +199,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return depthwise_kernel(site, output, tail, DepthwiseRows("helium", why, proc, weights))
 
 
-PLANES = Schedule(
+SCHEDULE = Schedule(
     "helium",
     _requests,
     _lower,

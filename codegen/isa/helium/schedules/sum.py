@@ -45,7 +45,7 @@ def _are_dense(rows: Rows) -> bool:
     )
 
 
-SUM = Schedule(
+SCHEDULE = Schedule(
     "helium",
     element_requests,
     _lower,

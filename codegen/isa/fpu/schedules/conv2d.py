@@ -1,0 +1,27 @@
+"""conv2d with an FPU: tiles of as many sums as it has registers for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from aot.ops.conv2d import Conv2d
+from codegen.formats import RowFormat
+from codegen.isa.fpu.needs import NEEDS
+from codegen.isa.fpu.schedules.tiles import dot_tile
+from codegen.kernels.conditions import F32_INPUTS, NOT_FOR_SIZE
+from codegen.kernels.f32_sums import conv2d_rows, requests_padding
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import Schedule
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
+    channels, _, columns, depth = site.constants[1].shape
+    kernel = conv2d_rows(site, inputs, y)
+    op = site.node.op
+    assert isinstance(op, Conv2d)
+    tile = dot_tile(y.width, channels, depth if op.dilation[1] > 1 else columns * depth)
+    return replace(kernel, sketch=tile, why=f"{tile['column']} pixels x {tile['o']} channels at a time")
+
+
+SCHEDULE = Schedule("fpu", requests_padding, _lower, NEEDS, (F32_INPUTS, NOT_FOR_SIZE))
