@@ -99,7 +99,7 @@ def _interface(
     graph: Graph, lowered: Lowered, plan: Plan, names: Mapping[str, str]
 ) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
     """Inputs and outputs. Those without a place in the arena follow one another behind the slowest: there
-    whoever wants them whole, such as the serial line, may put them."""
+    callers that want them whole, such as the serial line, may put them."""
     pools, align, found = list(plan.pool_bytes), _arena_align(lowered), []
     behind = plan.pool_bytes[pools[-1]]
     delivered = [lowered.delivered.get(value, value) for value in graph.outputs]
@@ -150,7 +150,7 @@ def _is_tuned(kernel: Kernel) -> bool:
 
 
 def _why(kernel: Kernel) -> str:
-    """With what a record may name: the task, and the knobs where they are not the default."""
+    """The kernel's reason with what a record may name: its task, and knobs that are not the default."""
     if kernel.space is None:
         return kernel.why
     tuned = f"tuned: {point_text(kernel.point)}; " if _is_tuned(kernel) else ""

@@ -13,7 +13,7 @@ from aot.ir.types import DType, TensorType
 
 @dataclass(frozen=True, slots=True)
 class RowFormat:
-    """How one row of a value lies in memory; what a layer's written bytes mean.
+    """The layout of a row of a value in memory, which says what a layer's written bytes mean.
 
     Pixel x, channel c of a row is element (left + x) * x_step + c * c_step of the row. Elements
     that belong to no pixel hold `fill`. The tensor has `top` rows of fill before its first row
@@ -37,12 +37,12 @@ class RowFormat:
 
     @property
     def said(self) -> str:
-        """Its size, as comments in C say it."""
+        """The size, as comments in C say it."""
         return f"{counted(self.width, 'pixel')} of {counted(self.channels, 'channel')}"
 
     @property
     def layout_said(self) -> str:
-        """How it lies in memory, as comments in C say it."""
+        """The element width and the order, as comments in C say them."""
         return f"{self.dtype_bytes * 8}-bit {'pixels' if self.c_step == 1 else 'planes'}"
 
 
@@ -53,7 +53,7 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RowRequest:
-    """What a kernel requests of the rows of an input. Margins are in pixels, `slack` in elements."""
+    """A kernel's request for the rows of an input. Margins are in pixels, `slack` in elements."""
 
     order: Order = Order.PIXELS
     dtype_bytes: int = 1
@@ -184,7 +184,7 @@ def satisfies(fmt: RowFormat, request: RowRequest, tensor: TensorType) -> bool:
 
 
 def has_margins(fmt: RowFormat) -> bool:
-    """Whether a row holds more than its pixels, so that something has to be written beside them."""
+    """True where a row holds more than its pixels, so that something has to be written beside them."""
     return fmt.row_elements > fmt.width * fmt.channels
 
 

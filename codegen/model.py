@@ -77,7 +77,7 @@ class CompiledModel:
 
     @cached_property
     def whole_tensor_bound_bytes(self) -> int:
-        """What the arena would take at least if tensors were kept whole; found when first asked for."""
+        """The least arena if tensors were kept whole; computed when first read."""
         return whole_tensor_bound(self.imported, self.options.io_apart)
 
     @cached_property

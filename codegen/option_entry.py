@@ -15,7 +15,7 @@ _ENTRY = "option"
 
 
 class When(Enum):
-    """Whether an option is written down: in the head of generated files, in an archive."""
+    """Says when an option is written down: in the head of generated files, in an archive."""
 
     NEVER = "never"
     IF_SET = "if it is not the default"

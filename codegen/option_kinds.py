@@ -34,14 +34,14 @@ class WrongValueError(ValueError):
 
 
 class OptionKind(ABC, Generic[T]):
-    """What an option's values are. A word is what stands behind the flag on a command line."""
+    """The kind of an option's values. A word is what stands behind the flag on a command line."""
 
     is_repeated = False  # whether the flag may be written several times
 
     @property
     @abstractmethod
     def metavar(self) -> str:
-        """What help calls the word; empty where the flag alone says everything."""
+        """The name of the word in help; empty where the flag alone says everything."""
 
     @property
     @abstractmethod
@@ -341,7 +341,7 @@ def _listed(given: Any) -> Sequence[Any]:
 
 
 def numbers_word(numbers: Sequence[float]) -> str:
-    """Such that reading gives the same numbers again."""
+    """A word from which the same numbers are read again."""
     return ",".join(str(int(n)) if float(n).is_integer() else repr(float(n)) for n in numbers)
 
 

@@ -30,7 +30,7 @@ from codegen.option_reading import read_given
 
 
 class Rounding(Enum):
-    """Which reference the integer kernels equal bit for bit."""
+    """The reference that the integer kernels equal bit for bit."""
 
     TFLM = "tflm"
     LITERT_REF = "litert-ref"
@@ -126,7 +126,7 @@ _PASSES = Names(
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """What a user may ask of the compiler, beside the target."""
+    """All that a user may ask of the compiler, beside the target."""
 
     optimize: Optimize = option(
         Optimize.SPEED,
@@ -229,7 +229,7 @@ class CompileOptions:
 
     @property
     def given(self) -> Given:
-        """What the user says of the model's inputs."""
+        """All that the user says of the model's inputs."""
         return Given(self.shapes, self.values)
 
 

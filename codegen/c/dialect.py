@@ -20,7 +20,7 @@ class Dialect:
 
     @property
     def constant(self) -> str:
-        """How the type of something among the constants begins."""
+        """The beginning of the type of a constant."""
         return f"const {self.constant_space} " if self.constant_space else "const "
 
 

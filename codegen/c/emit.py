@@ -173,7 +173,7 @@ def _render(template: str, context: Mapping[str, object]) -> str:
 
 
 def _arena_context(model: str, arenas: Sequence[Arena]) -> Mapping[str, object]:
-    """How the memories are named, taken and checked."""
+    """The words with which templates name, take and check the memories."""
     pointers = [f"(uintptr_t){arena.name}" for arena in arenas]
     together = pointers[0] if len(arenas) == 1 else f"({' | '.join(pointers)})"
     macros = [f"{model}_{arena.name}_BYTES".upper() for arena in arenas]

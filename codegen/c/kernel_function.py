@@ -224,7 +224,7 @@ def _constant(value: int | float) -> Expr:
 
 
 def _cast(dtype: DType, value: Expr) -> Expr:
-    """Anything but a name, a call or what has parentheses of its own gets some."""
+    """A cast; its operand gets parentheses, unless it is a name or a call or has some already."""
     match value:
         case Subscript() | Literal() | Linear((), _):
             return tree.CastTo(dtype.c_name, Group(value))

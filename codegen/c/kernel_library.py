@@ -41,7 +41,7 @@ class KernelLibrary:
 
 
 def kernel_library(stages: Sequence[LoweredStage], lifts: bool) -> KernelLibrary:
-    """One function for equal kernels; where it `lifts`, one for those that are equal but for integers."""
+    """Makes one function of equal kernels; where it `lifts`, one of those in which only integers differ."""
     families: dict[Hashable, dict[KernelFunction, str]] = {}  # what is common -> who has it, its first name
     users = [_nameless(stage.kernel) for stage in stages]
     for stage, mine in zip(stages, users, strict=True):

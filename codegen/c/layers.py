@@ -57,7 +57,7 @@ class RunCode:
 
     @property
     def row_pointers(self) -> int:
-        """How often layers ask where a row is."""
+        """Counts the calls by which layers ask where a row is."""
         names = {accessor.name for accessor in self.accessors}
         return sum(isinstance(node, Call) and node.function in names for node in walk(self.layers))
 
@@ -203,7 +203,7 @@ class RunMaker:
         return comment_text(f"{stage.op} {self.shapes(stage)}{origin}")
 
     def _reason(self, stage: LoweredStage) -> str:
-        """Why it is computed as it is."""
+        """Says why the layer is computed as it is."""
         return comment_text(f"{stage.kernel.schedule}: {stage.kernel.why}.")
 
     def shapes(self, stage: LoweredStage) -> str:

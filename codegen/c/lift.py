@@ -1,4 +1,4 @@
-"""Functions that are equal but for integers become one, with those integers as members of a struct.
+"""Functions in which only integers differ become one, with those integers as members of a struct.
 
     for xb in 24: ... x + xb * 16 ...              for xb in xb_count: ... x + xb * x_per_xb ...
     for xb in 12: ... x + xb * 32 ...      ->      with (24, 16) and (12, 32)

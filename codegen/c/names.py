@@ -53,7 +53,7 @@ def model_identifier(name: str, headers: Collection[str]) -> str:
 
 
 def comment_text(text: str) -> str:
-    """Text of the user's for a C comment: one line of ASCII that neither ends nor begins a comment."""
+    """Makes one line of ASCII of a user's text, which neither ends nor begins a C comment."""
     line = "".join(char if " " <= char <= "~" else "_" for char in text)
     return line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")  # ??/ is a backslash in C99
 

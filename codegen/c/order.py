@@ -60,7 +60,7 @@ class Period:
 
 @dataclass(frozen=True)
 class OrderTable:
-    """Which layer is due, step by step, and the function that computes their rows."""
+    """A table of the layers that are due, step by step, and the function that computes their rows."""
 
     table: DefineTable
     walk: Function
@@ -163,7 +163,7 @@ def _repeated(stages: tuple[int, ...], count: int, run_once: AbstractSet[int]) -
 
 
 def _row(stages: tuple[int, ...], position: int) -> Expr:
-    """Which row of its layer is due there, where the loop counts the times that all of them have come."""
+    """The row of its layer that is due there, where the loop counts the times that all of them have come."""
     each, before = stages.count(stages[position]), stages[:position].count(stages[position])
     return plus(_ROW if each == 1 else times(_ROW, each), before)
 
@@ -207,7 +207,7 @@ def _folded(number: int, part: Sequence[int], period: Period) -> DefineTable:
 
 
 def _again(part: Sequence[int], period: Period) -> Stmt:
-    """Back to the first step of the period, until the layer of its last step has done all these rows."""
+    """Goes back to the first step of the period, until the layer of its last step has done all these rows."""
     end = period.first + period.length
     stage = part[end - 1]
     rows = part[: end + period.saved].count(stage)

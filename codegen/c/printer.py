@@ -257,7 +257,7 @@ class Printer:
         return self.names.get(name, name)
 
     def helper_text(self, text: str, stated: Sequence[str]) -> str:
-        """Text written by hand, with the names that the helpers it states have in this file."""
+        """Puts the names that helpers have in this file into a text written by hand, which states them."""
         for name in sorted(stated, key=len, reverse=True):  # one may begin with another
             text = text.replace(name, self._helper_name(name))
         return text

@@ -24,7 +24,7 @@ class Arena:
 
 
 def arenas_of(pool_bytes: Mapping[str, int]) -> tuple[Arena, ...]:
-    """One for each pool of the plan, in its order."""
+    """The arenas of a plan, one for each pool, in its order."""
     single = len(pool_bytes) == 1
     return tuple(
         Arena(
@@ -37,7 +37,7 @@ def arenas_of(pool_bytes: Mapping[str, int]) -> tuple[Arena, ...]:
 
 
 def line_bytes(arenas: Sequence[Arena], tensors: Iterable[TensorInfo]) -> tuple[int, ...]:
-    """Of each arena with room for a streamed input behind it, which the serial line gives as a whole."""
+    """The bytes of each arena and of a streamed input behind it, which the serial line sends as a whole."""
     ends = [arena.bytes for arena in arenas]
     for tensor in tensors:
         ends[tensor.arena] = max(ends[tensor.arena], tensor.arena_offset + tensor.bytes)
@@ -59,7 +59,7 @@ def chosen_pools(target: Target, wished: Sequence[Pool]) -> tuple[Pool, ...]:
 
 
 def _rooms(target: Target) -> dict[str, int]:
-    """What each RAM has for an arena, fastest first: there the firmware keeps its stack and variables."""
+    """The bytes that each RAM has for an arena; the firmware keeps its stack and variables in the fastest."""
     rooms = {region.name: region.bytes for region in target.by_speed("ram")}
     for fastest in tuple(rooms)[:1]:
         rooms[fastest] = max(rooms[fastest] - FIRMWARE_RAM_BYTES, 0)

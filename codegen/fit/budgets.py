@@ -25,7 +25,7 @@ class MemoryNeeds:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a model takes of one memory, part by part, and the memory itself."""
+    """The bytes that a model takes of one memory, part by part, and the memory itself."""
 
     region: Region
     parts: Parts
@@ -84,7 +84,7 @@ def _arena_said(region: str, io_beside_arena: int | None) -> str:
 
 
 def _stack_region(target: Target, arenas: Mapping[str, int]) -> str:
-    """Beside an arena that may lie anywhere, else in the fastest memory."""
+    """The region of the stack: beside an arena that may lie anywhere, else the fastest memory."""
     return "" if "" in arenas or not target.by_speed("ram") else target.by_speed("ram")[0].name
 
 

@@ -13,7 +13,7 @@ _CALLERS = (Kind.INPUT, Kind.OUTPUT)
 def without_io(
     tensors: Sequence[PlanTensor], stages: Sequence[Stage]
 ) -> tuple[tuple[PlanTensor, ...], tuple[Stage, ...]]:
-    """What the planner is asked: rows of inputs and outputs are read and written, but take no place."""
+    """The planner's request in which rows of inputs and outputs are read and written, and take no place."""
     apart = {tensor.name for tensor in tensors if tensor.kind in _CALLERS}
     return (
         tuple(replace(tensor, row_bytes=0) if tensor.name in apart else tensor for tensor in tensors),

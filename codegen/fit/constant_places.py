@@ -16,7 +16,7 @@ WITH_THE_CODE = ""
 def constant_regions(
     stages: Sequence[LoweredStage], rules: Sequence[ConstantRule], target: Target
 ) -> tuple[str, ...]:
-    """Of each stage the region, or WITH_THE_CODE. Raises BoardError, InputError."""
+    """The region of each stage's constants, or WITH_THE_CODE. Raises BoardError, InputError."""
     for rule in rules:
         _require_region(rule, target)
         _require_layer(rule, stages)
@@ -43,7 +43,7 @@ def _require_region(rule: ConstantRule, target: Target) -> None:
 
 
 def _require_layer(rule: ConstantRule, stages: Sequence[LoweredStage]) -> None:
-    """Of those that have constants."""
+    """Raises InputError where the rule names no layer that has constants."""
     there = [(number, stage) for number, stage in enumerate(stages) if stage.kernel.constants]
     if not any(_names(rule, number, stage) for number, stage in there):
         ops = ", ".join(sorted({stage.op for _, stage in there})) or "none"

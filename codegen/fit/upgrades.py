@@ -20,7 +20,7 @@ _MACS_PER_COPIED_ELEMENT = 16  # at least, for an input that is copied into wide
 
 @dataclass(frozen=True)
 class _Growth:
-    """By how much the rows that a layer reads would grow with its upgrade."""
+    """The bytes by which the rows that a layer reads would grow with its upgrade."""
 
     layer: str
     stage: str

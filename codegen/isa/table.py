@@ -37,7 +37,7 @@ def headers() -> frozenset[str]:
 
 
 def isas_of(target: Target) -> tuple[Isa, ...]:
-    """Those that the core has."""
+    """The instruction sets that the core has, the most able first."""
     return tuple(isa for isa in isas() if isa.is_on(target))
 
 

@@ -143,7 +143,7 @@ def _clamp(site: Site) -> Function:
 
 
 def _counts(site: Site) -> Array:
-    """How many real pixels each window holds, [row, column]."""
+    """Counts the real pixels that each window holds, [row, column]."""
     op, g = pool_of(site), geometry(site.input(0))
     ones = pad(np.ones((1, g.rows, g.width, 1), np.int64), op.padding, 0)
     return np.asarray(patches(ones, op.size, op.stride, (1, 1)).sum(axis=(4, 5)))[0, :, :, 0]

@@ -41,7 +41,7 @@ from codegen.loops.ir import Binary as BinaryExpr
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """How an op combines its operands.
+    """A way to combine operands.
 
     `function` is for quantised integers; `prepared` what a constant operand of int8 becomes before it is
     stored, where the function takes it so; `plain` is C of a and b in an unsigned type U, and its meaning.

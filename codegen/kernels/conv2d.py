@@ -62,7 +62,7 @@ def depth_of(site: Site) -> int:
 
 
 def _columns(site: Site, leaves_out_taps: Callable[[Site], bool]) -> tuple[Columns, ...]:
-    """For rows without margins: those with the whole window first."""
+    """The kinds of columns of rows without margins, those with the whole window first."""
     op, taps = conv_op(site), site.constants[1].shape[2]
     (left, right), x, y = op.padding[1], site.input(0), site.outputs[0]
     if not (site.unpadded and (left or right) and leaves_out_taps(site)):
@@ -103,7 +103,7 @@ def _lower(
 
 
 def _edge_tables(site: Site, bias: Array, columns: tuple[Columns, ...]) -> Mapping[str, Array]:
-    """Where the sums of each kind of edge column begin."""
+    """The biases at which the sums of each kind of edge column begin."""
     w, zero_point = site.constants[1], quant_of(site.input(0)).zero_point
     return {f"bias_{n}": bias_inside(bias, w, each.taps, zero_point) for n, each in enumerate(columns[1:])}
 

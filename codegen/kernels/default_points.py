@@ -20,7 +20,7 @@ TABLES = "codegen.kernels.tuned"
 
 
 def default_points(core: str, goal: Optimize) -> Mapping[str, Point]:
-    """By task."""
+    """The core's default points by task; only for speed."""
     return _table(core) if goal is Optimize.SPEED else NOT_TUNED
 
 

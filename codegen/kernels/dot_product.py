@@ -91,7 +91,7 @@ class DotProblem:
         return (x,) if self.addend is None else (x, self.addend.row)
 
     def summed(self, stored: Expr, column: Affine, channel: Affine) -> Expr:
-        """What is stored there, with the addend where there is one."""
+        """The stored value, plus the addend where there is one."""
         return stored if self.addend is None else self.addend.sum(stored, column, channel)
 
     @property
@@ -104,7 +104,7 @@ class DotProblem:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """How many pixels and channels a register tile holds, how often its inner loop is unrolled at most."""
+    """The pixels and channels of a register tile, and how often its inner loop is unrolled at most."""
 
     pixels: int
     channels: int
@@ -132,7 +132,7 @@ class ScheduledDot:
     point: Point = field(default_factory=dict)
 
     def stored(self, weights: Array) -> Array:
-        """As the proc wants them."""
+        """The weights in the order and type that the proc reads."""
         packed = self.packing.apply(weights) if self.packing is not None else weights.reshape(-1)
         return packed.astype(np.int16) if self.proc.param("w").dtype is DType.I16 else packed
 
@@ -193,7 +193,7 @@ def _edge(p: DotProblem, edge: Edge, buffers: tuple[Buffer, Buffer, Buffer], end
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """Where sums begin and what becomes of them."""
+    """Says where sums begin and what becomes of them."""
 
     result: Buffer
     tables: tuple[Buffer, ...]
@@ -218,7 +218,7 @@ def stored_bytes(site: Site) -> int:
 
 
 def plain_dot(default: Tile) -> DotScheduler:
-    """For cores without SIMD: a small register tile, so that each load serves two products."""
+    """A scheduler for cores without SIMD: in a small register tile each load serves two products."""
 
     def schedule(site: Site, p: DotProblem) -> ScheduledDot:
         space = plain_space(p, default)
@@ -234,7 +234,7 @@ def plain_dot(default: Tile) -> DotScheduler:
 
 
 def task_of(p: DotProblem) -> str:
-    """What tuning records call the kernel."""
+    """The name of the kernel in tuning records."""
     step = f" step {p.x_step}" if p.pixels > 1 else ""
     edges = " bare" if p.edges else ""
     return f"{p.name}{step} {p.x_dtype.value}{edges}"
@@ -254,7 +254,7 @@ def is_inside(p: DotProblem, tile: Point) -> bool:
 
 
 def _pixels_in_threes(pixels: int) -> int:
-    """How many pixels go in threes when the rest is to be even."""
+    """Counts the pixels that go in threes when the rest is to be even."""
     threes = pixels // 3
     return 3 * (threes if (pixels - 3 * threes) % 2 == 0 else threes - 1)
 

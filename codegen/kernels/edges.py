@@ -25,7 +25,7 @@ class Columns:
 def columns_of(
     width: int, outputs: int, taps: int, stride: int, dilation: int, left: int
 ) -> tuple[Columns, ...]:
-    """From left to right; windows begin `left` pixels before the row."""
+    """The kinds of columns from left to right; windows begin `left` pixels before the row."""
     found: list[Columns] = []
     for column in range(outputs):
         begin = column * stride - left
@@ -40,14 +40,14 @@ def columns_of(
 
 
 def whole_first(columns: tuple[Columns, ...], taps: int) -> tuple[Columns, ...]:
-    """Those with the whole window, then the others; nothing where none has it, or one has nothing at all."""
+    """The columns with the whole window first; nothing where none has it, or one has no tap at all."""
     whole = tuple(each for each in columns if len(each.taps) == taps)
     others = tuple(each for each in columns if len(each.taps) != taps)
     return (*whole, *others) if len(whole) == 1 and all(each.taps for each in columns) else ()
 
 
 def bias_inside(bias: Array, weights: Array, taps: range, zero_point: int) -> Array:
-    """Where sums begin that leave taps out; all `weights` [channel][row][tap]... are folded into `bias`."""
+    """The bias of sums that leave taps out; all `weights` [channel][row][tap]... are folded into `bias`."""
     outside = [t for t in range(weights.shape[2]) if t not in taps]
     left_out = weights[:, :, outside].astype(np.int64).reshape(len(weights), -1).sum(axis=1)
     return np.asarray(bias.astype(np.int64) + zero_point * left_out).astype(bias.dtype)

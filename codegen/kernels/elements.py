@@ -40,13 +40,13 @@ def as_stored(site: Site, position: int) -> Array:
 
 
 def element_requests(site: Site) -> tuple[RowRequest | None, ...]:
-    """Any rows, where rows match; else all operands in one piece."""
+    """Requests any rows where rows match, else all operands in one piece."""
     moving = [i for i in range(len(site.inputs)) if i not in site.constants]
     return tuple(None if goes_by_rows(site) else whole(site.input(i)) for i in moving)
 
 
 def goes_by_rows(site: Site) -> bool:
-    """Whether each row of the result needs one row of each operand."""
+    """True where each row of the result needs one row of each operand."""
     out = site.outputs[0]
     return all(
         i in site.constants or _rows_match(site.input(i), out) for i in range(len(site.inputs))

@@ -43,7 +43,7 @@ _REALS = frozenset({DType.F32})
 
 @dataclass(frozen=True)
 class _Window:
-    """What a result's sum runs over, in loops r (rows), t (taps) and k."""
+    """The window that a result's sum runs over, in loops r (rows), t (taps) and k."""
 
     rows: int
     taps: int
@@ -78,7 +78,7 @@ def _nest(name: str, xs: Buffer, ys: Buffer, site: Site, y: RowFormat, window: _
 
 @dataclass(frozen=True)
 class _Ends:
-    """What a sum begins with, and what becomes of it: the bias comes after a scale, where there is one."""
+    """Says how a sum begins and what becomes of it: the bias comes after a scale, where there is one."""
 
     site: Site
     start: Buffer | None

@@ -14,7 +14,7 @@ from codegen.loops.tensorize import tensorize
 
 
 def flips_sign(table: Array, source: DType, x: RowFormat, y: RowFormat) -> bool:
-    """Whether each result is its operand moved by 128, and rows are bytes without a gap."""
+    """True where each result is its operand moved by 128, and rows are bytes without a gap."""
     to = next(dtype for dtype in (DType.I8, DType.U8) if dtype.numpy == table.dtype)
     least, most = to.limits
     return (

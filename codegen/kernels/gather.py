@@ -46,7 +46,7 @@ def _op(site: Site) -> Gather:
 
 
 def _goes_by_rows(site: Site) -> bool:
-    """Whether rows or columns of an image are gathered that are known beforehand."""
+    """True where rows or columns of an image are gathered that are known beforehand."""
     op, x = _op(site), site.input(0)
     is_image = x.rank == 4 and x.shape[0] == 1 and x.dtype in _IN_ROWS
     return is_image and 1 in site.constants and site.input(1).rank == 1 and op.axis in (_ROWS, _COLUMNS)
@@ -117,7 +117,7 @@ def _flat(site: Site) -> Kernel:
 
 
 def _pieces(nest: Nest, number: Expr, xs: Buffer, ys: Buffer) -> tuple[Stmt, ...]:
-    """What lies in one piece is moved as such: its index is read once."""
+    """Moves what lies in one piece as a whole: its index is read once."""
     around = Nest(nest.sizes[:-1], tuple(steps[:-1] for steps in nest.strides))
     piece = _piece(number, nest.sizes[-1], (xs, around.element(0)), (ys, around.element(2)))
     return around.loops(*piece)

@@ -12,13 +12,13 @@ from codegen.kernels.kernel import Site
 
 
 def row_fits(site: Site, position: int, x: RowFormat, y: RowFormat) -> bool:
-    """Whether the only row of the result may replace the operand's."""
+    """True where the only row of the result may replace the operand's."""
     source, out = site.input(position), site.outputs[0]
     is_vector = geometry(source).rows == geometry(out).rows == 1
     return is_vector and source.dtype is out.dtype and replace(x, fill=y.fill) == y
 
 
 def piece_fits(site: Site, position: int) -> bool:
-    """Whether the whole result may replace the whole operand."""
+    """True where the whole result may replace the whole operand."""
     source, out = site.input(position), site.outputs[0]
     return source.dtype is out.dtype and source.shape == out.shape

@@ -55,7 +55,7 @@ class Turns:
 
 
 def turns_of(numbers: Sequence[int]) -> Turns | None:
-    """Of the row for each step; None where they follow no such rule."""
+    """The turns of these rows, one for each step; None where they follow no such rule."""
     if numbers[0]:
         return None
     found = Turns(next((at for at, row in enumerate(numbers) if row), 1), max(numbers) + 1)
@@ -76,17 +76,17 @@ class RowAccess:
     given: tuple[tuple[int, ...], ...] = ()
 
     def rows(self, y: int) -> tuple[int, ...]:
-        """Of the image, for that row of the result."""
+        """The rows of the image for that row of the result."""
         first = y * self.stride + self.first
         return self.given[y] if self.given else tuple(first + i * self.step for i in range(self.count))
 
     @property
     def turns(self) -> Turns | None:
-        """Of the given rows, where they are such."""
+        """The turns of the given rows, where they come in turns."""
         return turns_of([row for (row,) in self.given]) if self.count == 1 and self.given else None
 
     def rows_inside(self, y: int, begin: int, stop: int) -> tuple[int, ...]:
-        """Those of them from `begin` to before `stop`."""
+        """The rows for that row of the result that lie from `begin` to before `stop`."""
         return tuple(row for row in self.rows(y) if begin <= row < stop)
 
 
@@ -138,14 +138,14 @@ class Kernel:
 
     @property
     def procs(self) -> tuple[Proc, ...]:
-        """In the order in which they first run."""
+        """All procs, in the order in which they first run."""
         if self.accumulation is None:
             return (self.proc,)
         return (self.accumulation.start, self.proc, self.accumulation.finish)
 
     @property
     def scratch(self) -> Mapping[str, int]:
-        """Where each array that the procs work in begins, in bytes: one behind the other."""
+        """The offset of each array that the procs work in, in bytes: one lies behind the other."""
         sizes = {p.name: p.elements * p.dtype.bytes for p in _scratch_of(self.procs)}
         ends = accumulate((aligned(size) for size in sizes.values()), initial=0)
         return dict(zip(sizes, ends, strict=False))

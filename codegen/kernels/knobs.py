@@ -21,7 +21,7 @@ class Knob:
 
 
 def any_point(_point: Point) -> bool:
-    """For spaces in which every point can be built."""
+    """The rule of spaces in which every point can be built."""
     return True
 
 
@@ -42,7 +42,7 @@ class Space:
 
     @property
     def has_choice(self) -> bool:
-        """Whether there is a legal point beside the default; found without making them all."""
+        """True where there is a legal point beside the default; found without making them all."""
         return any(True for _ in self._beside_default())
 
     def _beside_default(self) -> Iterator[Point]:
@@ -51,7 +51,7 @@ class Space:
         return (p for p in every if p != self.default and self.is_legal(p))
 
     def holds(self, point: Point) -> bool:
-        """Whether it sets this space's knobs, each to one of its values, and can be built."""
+        """True where it sets this space's knobs, each to one of its values, and can be built."""
         names = {knob.name for knob in self.knobs}
         known = point.keys() == names and all(point[k.name] in k.values for k in self.knobs)
         return point == self.default or (known and self.is_legal(point))
@@ -66,7 +66,7 @@ UNROLL_KNOB = Knob("unroll", (1, 2, 4, 8))
 
 
 def unroll_space(task: str, extent: int) -> Space:
-    """Of a loop that may be written out several times per turn."""
+    """The space of a loop whose body may be written out several times for each turn."""
 
     def divides(point: Point) -> bool:
         return extent % point["unroll"] == 0

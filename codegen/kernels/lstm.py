@@ -123,7 +123,7 @@ class _Nest:
         return at(self.y, self.place(u + _op(self.site).steps * self.units))
 
     def step(self, seen: Affine, made: Affine, hidden: Callable[[Affine], Expr]) -> For:
-        """Its input begins at that element of x, its result at that element of y."""
+        """One step, whose input begins at that element of x and whose result begins at that element of y."""
         u = variable("u")
         statements, sums = self._sums(seen, hidden)
         dtype = DType.F32 if self.is_f32 else DType.I32
@@ -148,7 +148,7 @@ class _Nest:
     def _sums(
         self, seen: Affine, hidden: Callable[[Affine], Expr]
     ) -> tuple[list[Stmt], list[tuple[Expr, Expr]]]:
-        """Of all gates at once, so that what they share is loaded once: by the input, by what is hidden."""
+        """The sums of all gates at once, which load what they share once: of the input, of what is hidden."""
         k, j = variable("k"), variable("j")
         rows = [variable("u") + gate * self.units for gate in range(GATES)]
         inputs = [Binary("*", load(self.x, seen + k), load(self.w, row * self.depth + k)) for row in rows]
@@ -196,7 +196,7 @@ def _added(sums: Sequence[Buffer], products: Sequence[Expr]) -> tuple[Stmt, ...]
 
 
 class _RealTails:
-    """From gates to the cell and the result."""
+    """The way from gates to the cell and the result, in real numbers."""
 
     def __init__(self, clip: float) -> None:
         self.clip = clip

@@ -31,7 +31,7 @@ class Nest:
         return Nest(tuple(size for size, _ in kept), tuple(columns))
 
     def element(self, operand: int, prefix: str = "i") -> Affine:
-        """Where the operand's element of a step lies, counted from its first."""
+        """The index of the operand's element of a step, counted from its first."""
         place = Affine()
         for axis, stride in enumerate(self.strides[operand]):
             place = place + variable(f"{prefix}{axis}") * stride

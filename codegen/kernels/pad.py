@@ -48,7 +48,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _has_margins(site: Site) -> bool:
-    """Whether rows can hold the value beside their pixels."""
+    """True where rows can hold the value beside their pixels."""
     value = _op(site).value
     return (
         site.input(0).dtype in (DType.I8, DType.I16, DType.F32) and abs(value) < 2**24 and value == int(value)

@@ -13,7 +13,7 @@ def pixel_element(fmt: RowFormat) -> Affine:
 
 
 def is_dense(fmt: RowFormat) -> bool:
-    """Whether nothing lies between the elements of a row."""
+    """True where nothing lies between the elements of a row."""
     return fmt.c_step == 1 and fmt.x_step == fmt.channels
 
 

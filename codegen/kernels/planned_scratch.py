@@ -35,7 +35,7 @@ def _planned(proc: Proc) -> Proc:
 
 
 def _arrays(proc: Proc) -> dict[str, Buffer]:
-    """By name, as long as the longest of that name: blocks of a row use one after the other."""
+    """The arrays by name, as long as the longest of each name: blocks of a row use them in turn."""
     found: dict[str, Buffer] = {}
     in_memory = _given_as_scratch(proc)
     for stmt in walk(proc.body):

@@ -18,7 +18,7 @@ def pool_of(site: Site) -> Pool2d:
 
 
 def pool_requests(site: Site, neutral: int) -> tuple[RowRequest | None, ...]:
-    """Any rows will do; with padding, margins of what does not change the result."""
+    """Requests any rows; with padding, margins of a value that does not change the result."""
     (top, bottom), (left, right) = pool_of(site).padding
     if not any((top, bottom, left, right)):
         return (None,)

@@ -54,7 +54,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _is_flat(site: Site) -> bool:
-    """Whether it goes neither row by row nor from one vector to another."""
+    """True where it goes neither row by row nor from one vector to another."""
     x, out = site.input(0), site.outputs[0]
     return _op(site).picks(x) is None and not (is_vector(x) and is_vector(out))
 

@@ -53,7 +53,7 @@ class ChannelConstants:
 
 
 def channel_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
-    """For a nest that makes a channel's sums and stores them."""
+    """The constants for a nest that makes a channel's sums and stores them."""
     bias = Buffer("bias", storing.sum_dtype, channels, Role.CONSTANT)
     start = Buffer("start", storing.sum_dtype, 1, Role.LOCAL)
     begin = (Declare(start), Store(at(start), load(bias, channel)))
@@ -64,7 +64,7 @@ def channel_constants(storing: StoreQuantised, channels: int, channel: Affine) -
 
 
 def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
-    """For a nest that stores sums made before."""
+    """The constants for a nest that stores sums made before."""
     mult = Buffer("mult", DType.I32, channels, Role.CONSTANT)
     right = Buffer("right", DType.I8, channels, Role.CONSTANT)
     values: list[tuple[str, Expr]] = [("scale", load(mult, channel)), ("shift", load(right, channel))]
@@ -89,7 +89,7 @@ def requantised(
     rounding: RequantRounding,
     math: ScalarMath,
 ) -> Requantised:
-    """For weights whose first axis is the output channel."""
+    """The tail of a layer whose weights have the output channel as their first axis."""
     start = folded_bias(weights, bias, quant_of(x_type).zero_point)
     largest = largest_sum(weights, start, -x_type.dtype.limits[0])
     sum_dtype = DType.I32 if largest <= INT32_MAX else DType.I64

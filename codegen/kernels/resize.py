@@ -98,7 +98,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _flat(site: Site) -> Kernel:
-    """Of several images."""
+    """The kernel for several images."""
     op, x = _op(site), site.input(0)
     _, height, width, depth = x.shape
     (rows, columns), (wanted_rows, wanted_columns) = op.places(x), op.size
@@ -151,7 +151,7 @@ class _Mix:
     weights: tuple[Stmt, ...] = ()
 
     def of(self, *pixels: Expr) -> Expr:
-        """Of the pixels above left, above right, below left and below right."""
+        """The mix of the pixels above left, above right, below left and below right."""
         return Apply(self.function, (*pixels, *self.known))
 
 
@@ -196,7 +196,7 @@ def _written_out(site: Site, proc: Proc) -> Proc:
 
 
 def _of_unsigned() -> Function:
-    """Of stored bytes 128 less than the file's, in single precision and in the references' order."""
+    """Mixes bytes stored 128 less than the file's, in single precision and in the references' order."""
     shares = (
         ("a", "(1.0f - e)", "(1.0f - f)"),
         ("c", "e", "(1.0f - f)"),

@@ -21,7 +21,7 @@ RowRequests = tuple[RowRequest | None, ...]  # one for each activation; None: an
 
 @dataclass(frozen=True)
 class Condition(Generic[T]):
-    """What must hold before a schedule can serve; `says` is read after "only for"."""
+    """A condition of a schedule; `says` is read after "only for"."""
 
     says: str
     holds: Callable[[T], bool]
@@ -53,7 +53,7 @@ class Schedule:
     adds_in_store: Callable[[Site], bool] = never  # makes a sum that its result goes into as it is stored
 
     def misfit(self, site: Site) -> str:
-        """Why it cannot serve the site; empty where it can."""
+        """Says why it cannot serve the site; empty where it can."""
         missing = self.needs - site.target.features
         if missing:
             return f"the core has no {', '.join(sorted(missing))}"
@@ -86,7 +86,7 @@ class ChosenSchedule:
 
     @property
     def requests(self) -> RowRequests:
-        """Of unpadded rows none above and below the image, where these can be a constant."""
+        """The schedule's requests; of unpadded rows, none around the image where these can be a constant."""
         requests = self.schedule.requests(self.site)
         if not self.site.unpadded or self.site.target.constant_space:
             return requests

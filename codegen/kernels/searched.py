@@ -15,7 +15,7 @@ _AS_IT_IS: Point = MappingProxyType({})
 
 
 def sketch_space(proc: Proc, nest: Nest, sketch: Point = _AS_IT_IS) -> Space:
-    """By default the nest as it is, but for the numbers of `sketch`."""
+    """The open numbers of the nest as knobs; those not in `sketch` are 1 by default."""
     knobs = tuple(Knob(name, values) for name, values in nest.open_numbers.items())
 
     def is_legal(point: Point) -> bool:

@@ -61,7 +61,7 @@ class TuningRecord:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which points to compile with, and why the other records are not used."""
+    """The points to compile with, and why the other records are not used."""
 
     points: Mapping[str, Point]  # by task
     unused: Mapping[str, int]  # reason -> records
@@ -80,7 +80,7 @@ def read_records(path: Path) -> tuple[TuningRecord, ...]:
 
 
 def select(records: Iterable[TuningRecord], core: str, compiler: str = "") -> Selection:
-    """For each task the fastest point, where it beats the default on this core with this compiler."""
+    """Selects for each task the fastest point that beats the default on this core with this compiler."""
     unused: Counter[str] = Counter()
     best: dict[str, TuningRecord] = {}
     for record in records:

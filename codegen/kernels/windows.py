@@ -55,7 +55,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _copies(site: Site, x: RowFormat, y: RowFormat, xs: Buffer, ys: Buffer) -> Iterator[Stmt]:
-    """Out of the first row what is wanted of it, all of those between, of the last its first pixels."""
+    """Copies the end of the first row, all rows between, and the beginning of the last."""
     access = _access(site)
     skipped = -_op(site).before - access.first * x.width
     head = min(x.width - skipped, y.width)

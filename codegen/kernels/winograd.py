@@ -144,7 +144,7 @@ def scheduled(p: WinogradProblem, inputs: Instruction, products: Instruction) ->
 
 
 def input_nest(v: Buffer, x: Buffer, x_step: int, v_first: Affine | int, x_first: Affine | int) -> Stmt:
-    """V of two channels of four tiles."""
+    """Computes V of two channels of four tiles."""
     tile, k = variable("tile"), variable("k")
 
     def pixel(row: int, column: int) -> Expr:

@@ -181,7 +181,7 @@ def _require_own_outputs(loop: For) -> None:
 
 
 def _require_own_stores(body: Body, loops: Sequence[For]) -> None:
-    """Both loops store to places of their own, or to what the body itself declares."""
+    """Raises where a loop stores neither to a place of its own nor to what the body itself declares."""
     own = _declared_in(body)
     for stmt in walk(body):
         if isinstance(stmt, Store) and stmt.place.buffer not in own:

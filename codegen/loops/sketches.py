@@ -94,7 +94,7 @@ class Nest:
 
 
 def nest_of(proc: Proc) -> Nest | None:
-    """None where the proc is more than one nest, made of instructions, or reads what it has written."""
+    """The nest of a proc; None where it is more than one, has instructions, or reads what it has written."""
     around: list[For] = []
     body = proc.body
     while len(body) == 1 and isinstance(body[0], For) and not _is_reduction(body[0]):

@@ -203,7 +203,7 @@ class _Lowering:
         )
 
     def _result(self, value: str, in_one_piece: bool) -> Result:
-        """What a node's stage writes: a tensor of its own, or its part of one that joins several."""
+        """The result of a node's stage: a tensor of its own, or its part of one that joins several."""
         if value in self.results:
             return self.results[value]
         tensor = (
@@ -229,7 +229,7 @@ class _Lowering:
         self.joins[node.name] = parts
 
     def _can_write(self, part: Part, tensor: Tensor) -> bool:
-        """Whether the maker's kernel can: what has one row, or is in one piece, may be taken for words."""
+        """True where the maker's kernel can: what has one row, or is in one piece, may be taken for words."""
         if part.maker is None:
             return False
         in_one_piece = self.choice.goes_in_one_piece(part.maker)
@@ -237,7 +237,7 @@ class _Lowering:
         return (tensor.whole or not in_one_piece) and (begins_at_a_word(part.result, tensor) or not is_single)
 
     def _copy_parts(self, node: Node) -> None:
-        """Those that are not written where they belong as they are made."""
+        """Copies the parts that are not written where they belong as they are made."""
         for number, part in enumerate(self.joins[node.name]):
             if part.result.value not in self.results:
                 self._copy_part(node, f"{self._stage_name(node)}[{number}]", part)
@@ -312,7 +312,7 @@ class _Lowering:
         self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, result))
 
     def _keep_states(self) -> None:
-        """Last of all each state takes what it is to hold in the next run."""
+        """Copies into each state, last of all, what it is to hold in the next run."""
         memory = {state.name: self._apart_from_states(state.next) for state in self.graph.states}
         for number, state in enumerate(self.graph.states):
             root, view = memory[state.name]
@@ -324,7 +324,7 @@ class _Lowering:
             self.stages.append(LoweredStage(name, None, "relayout", kernel, reads, result))
 
     def _apart_from_states(self, value: str) -> tuple[str, RowFormat | None]:
-        """Where a value can be read after states have been written: what is a state itself is copied."""
+        """The tensor with a value after states have been written: a copy, where the value is a state."""
         root = self.views.get(value, value)
         tensor, value_type = self.tensors[root], self.graph.types[value]
         view = view_format(value_type, tensor.type, tensor.format)

@@ -37,7 +37,7 @@ def row_elements(tensor: TensorType) -> int:
 
 
 def units_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: Tensor) -> list[str]:
-    """For each input the value by whose rows it is written: what it is a view of, if that has longer ones."""
+    """The values by whose rows inputs are written: themselves, or those with longer rows that they view."""
     units = []
     for value in node.reads:
         root = views.get(value, value)
@@ -47,7 +47,7 @@ def units_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: Tensor)
 
 
 def parts_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: Tensor) -> list[Part]:
-    """Of a join into that tensor."""
+    """The parts of a join into that tensor."""
     parts, row = [], 0
     units = units_of(node, graph, views, tensor)
     for number, (value, unit) in enumerate(zip(node.reads, units, strict=True)):
@@ -67,7 +67,7 @@ def begins_at_a_word(result: Result, tensor: Tensor) -> bool:
 
 
 def _format(kind: TensorType, tensor: Tensor, is_first: bool, is_last: bool) -> RowFormat:
-    """As the tensor's rows are; those around the image are with the first and the last part."""
+    """The format of a part: the tensor's, with rows around the image at the first and the last part only."""
     own = tensor.format
     if row_elements(kind) != row_elements(tensor.type) or geometry(kind).width != own.width:
         return dense_format(kind)

@@ -115,7 +115,7 @@ class _Source:
     end: int
 
     def rows(self, row: int) -> Rows:
-        """That a step reads."""
+        """The rows that a step reads."""
         view, fmt = self.reading.view, self.tensor.format
         numbers = self.reading.access.rows_inside(row, self.begin, self.end)
         if not numbers:

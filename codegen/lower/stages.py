@@ -37,7 +37,7 @@ STREAMED_ROW = ""  # stands for the row that the caller has just pushed, where a
 
 @dataclass(frozen=True)
 class Reading:
-    """How a stage reads a tensor: through row pointers, in the rows of `view` where that is given."""
+    """One tensor that a stage reads, through row pointers, in the rows of `view` where that is given."""
 
     tensor: str  # or STREAMED_ROW
     access: RowAccess
@@ -47,7 +47,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Result:
-    """What a stage writes: the rows of a tensor, or of its part of a tensor that several stages write."""
+    """The rows that a stage writes: of a tensor, or of its part of a tensor that several stages write."""
 
     tensor: str
     value: str
@@ -65,7 +65,7 @@ class Result:
         return self.format.top + self.image_rows + self.format.bottom
 
     def rows_of(self, first: int, stop: int) -> Rows:
-        """Of the tensor: those that its own are."""
+        """The rows of the tensor that are these rows of the result."""
         return Rows(self.first + first * self.rows_each, self.first + stop * self.rows_each)
 
 
@@ -92,7 +92,7 @@ class LoweredStage:
 
     @property
     def steps(self) -> int:
-        """How often the kernel runs for the rows of an image, where it runs for each or for some of them."""
+        """Counts the runs of the kernel for the rows of an image, one or several of them at a time."""
         return self.result.image_rows // self.kernel.rows_per_step
 
 

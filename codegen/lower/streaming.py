@@ -9,7 +9,7 @@ from codegen.formats import geometry
 
 
 def can_be_streamed(graph: Graph) -> bool:
-    """Whether the only input is an image whose rows layers read one by one."""
+    """True where the only input is an image whose rows layers read one by one."""
     if len(graph.inputs) != 1 or graph.inputs[0] in graph.outputs:
         return False
     is_seen = any(node.op.name == Reshape.name for node in graph.readers[graph.inputs[0]])

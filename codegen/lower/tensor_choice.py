@@ -29,7 +29,7 @@ class TensorChoice:
         return {name: chosen.requests for name, chosen in self.chosen.items()}
 
     def made(self, value: str) -> Tensor:
-        """What a node writes: as its readers request it, dense where a view or the caller looks."""
+        """The tensor that a node writes: as its readers request, dense where a view or the caller looks."""
         if value in self.graph.outputs or value in self.views.values():
             return self.fixed(value, self.kind(value))
         value_type = self.graph.types[value]
@@ -69,14 +69,14 @@ class TensorChoice:
         return list(zip(values, self.requests(node), strict=True))
 
     def is_flattened(self, value: str) -> bool:
-        """Whether the value is one vector made of the several rows of an image computed in the run."""
+        """True where the value is one vector made of the several rows of an image computed in the run."""
         root = self.views.get(value)
         if root is None or root in self.graph.given:
             return False
         return geometry(self.graph.types[value]).rows == 1 < geometry(self.graph.types[root]).rows
 
     def takes_image_rows(self, vector: str) -> bool:
-        """Whether readers of a vector can take the rows of its image, which must end at words for that."""
+        """True where readers of a vector can take the rows of its image, which must end at words for that."""
         readers = [node for node in self.graph.readers[vector] if not is_view(node)]
         if not all(self.chosen[node.name].reads_image_rows for node in readers):
             return False
@@ -94,7 +94,7 @@ class TensorChoice:
         return requests
 
     def _requests_of_parts(self, value: str) -> list[tuple[RowRequest, int]]:
-        """What readers of views with short rows request, and how many of these make a row of the value."""
+        """The requests of readers of views with short rows, and how many of these make a row of the value."""
         types = self.graph.types
         views = [(view, parts_of_a_row(types[view], types[value])) for view in self._views_of(value)]
         return [
@@ -109,7 +109,7 @@ class TensorChoice:
         return [view for view, root in self.views.items() if root == value]
 
     def _is_looked_at_whole(self, value: str) -> bool:
-        """Whether a view of it is read with other rows than its own: then its rows must lie together."""
+        """True where a view of it is read with other rows than its own: then its rows must lie together."""
         return any(view in self.graph.kept or not self._goes_by_rows(view) for view in self._views_of(value))
 
     def _goes_by_rows(self, view: str) -> bool:
@@ -120,13 +120,13 @@ class TensorChoice:
         return self.takes_image_rows(view)
 
     def _is_read_by_groups(self, value: str) -> bool:
-        """Whether dense layers take its rows, and may."""
+        """True where dense layers take its rows, and may."""
         vectors = [view for view in self._views_of(value) if self._reader_requests(view)]
         are_narrow = self.graph.types[value].dtype.bytes < 4
         return are_narrow and bool(vectors) and self._may_be_padded(value)
 
     def _may_be_padded(self, value: str) -> bool:
-        """Whether there may be gaps between rows: nobody looks at all in one piece, or at parts of rows."""
+        """True where gaps between rows are allowed: nobody looks at all in one piece, or at parts of rows."""
         maker = self.graph.producers[value]
         views = [view for view in self._views_of(value) if self._reader_requests(view)]
         requests = [*self.requests(maker), *self._reader_requests(value)]

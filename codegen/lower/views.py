@@ -14,7 +14,7 @@ _WORD_BYTES = 4
 
 
 def is_view(node: Node) -> bool:
-    """Whether the node makes no stage: its result is the memory of what it reads."""
+    """True where the node makes no stage: its result is the memory of what it reads."""
     return isinstance(node.op, Reshape)
 
 
@@ -29,7 +29,7 @@ def view_roots(graph: Graph) -> dict[str, str]:
 
 
 def parts_of_a_row(view: TensorType, own: TensorType) -> int:
-    """How many rows of the view make one of the tensor's; 0 where they lie across its rows."""
+    """Counts the rows of the view in one of the tensor's; 0 where they lie across its rows."""
     seen, held = geometry(view), geometry(own)
     parts, rest = divmod(held.width * held.channels, seen.width * seen.channels)
     return 0 if rest else parts
@@ -49,7 +49,7 @@ def _fits_dense_rows(request: RowRequest, fmt: RowFormat) -> bool:
 
 
 def ending_at_words(fmt: RowFormat) -> RowFormat:
-    """With a gap behind each row where it needs one: groups of four narrow elements may be read."""
+    """The format with gaps behind rows where groups of four narrow elements are read past their ends."""
     if fmt.dtype_bytes >= _WORD_BYTES:
         return fmt
     return replace(fmt, row_elements=-(-fmt.row_elements // 4) * 4)

@@ -57,18 +57,18 @@ class ChannelsTile:
 
     @property
     def has_straight_rows(self) -> bool:
-        """Whether all rows of the window are written out."""
+        """True where all rows of the window are written out."""
         return self.rows * self.columns <= self.written_out
 
     @property
     def is_indexed(self) -> bool:
-        """Whether the one load of a row says itself where in the row it begins."""
+        """True where the one load of a row says itself where in the row it begins."""
         only = self.pixels == 1 == self.columns and self.rows > 1
         return only and (self.x_dtype is DType.I8 or self.channels <= 2)
 
     @property
     def is_possible(self) -> bool:
-        """Whether registers suffice: two pixels leave none to count taps in or for steps that are far."""
+        """True where registers suffice: two pixels leave none to count taps in or for steps that are far."""
         reach = LDR_REACH if self.x_dtype is DType.I8 else LDRD_REACH - 4
         near = self.pixel_step * self.x_dtype.bytes <= reach and not _is_far(self)
         return self.pixels == 1 or (near and self.columns <= self.written_out)
@@ -164,7 +164,7 @@ def _in_asm(tile: ChannelsTile, macro: str, most: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What the statement needs beside the sums; what it needs once a row lies in memory beside two pixels."""
+    """The operands that a statement needs beside the sums; with two pixels, those of a row lie in memory."""
 
     tile: ChannelsTile
     text: str
@@ -221,7 +221,7 @@ def _line(text: str) -> str:
 
 
 def _rows(tile: ChannelsTile, macro: str, most: int) -> list[str]:
-    """Of a kernel row at `most` so many taps are written out."""
+    """The rows of the window; at most `most` taps of a row are written out."""
     if tile.rows == 1:
         return _row(tile, macro, most)
     row = [*(_line(text) for text in _begin_of_row(tile)), *_row(tile, macro, most)]
@@ -263,7 +263,7 @@ def _tap_bytes(tile: ChannelsTile) -> int:
 
 
 def _is_far(tile: ChannelsTile) -> bool:
-    """Whether the way to the next tap fits no instruction; a lone pixel has a register for it."""
+    """True where the way to the next tap fits no instruction; a lone pixel has a register for it."""
     return _tap_bytes(tile) > LDR_REACH
 
 

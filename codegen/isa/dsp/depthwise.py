@@ -69,7 +69,7 @@ class DepthwiseRow:
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """What a call tells its function."""
+        """The numbers that a call gives to its function."""
         if self.is_short:
             return ()
         return (("outputs", self.outputs), *((("y_step", self.y_step),) if self.is_general else ()))
@@ -150,7 +150,7 @@ class _Text:
         return [] if edges is None else [f"    const int32_t zero = {edges.zero_point}; /* beside a plane */"]
 
     def _looped(self) -> list[str]:
-        """Without margins the blocks at the edges stand before the loop and behind it."""
+        """The row as a loop; without margins the blocks at the edges stand before it and behind it."""
         blocks = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
         before = [block for block in blocks[:1] if block.left]
         behind = [block for block in blocks[-1:] if block.right]
@@ -159,7 +159,7 @@ class _Text:
         return [*at_first, *moved, *self._loop(len(before), len(behind)), *self._last(behind)]
 
     def _loop(self, before: int, behind: int) -> list[str]:
-        """Over pairs of outputs; so many blocks have been or will be taken out of it."""
+        """The loop over pairs of outputs, without the `before` and `behind` blocks that stand outside it."""
         outputs, c_type = 2 * self.row.turns, self.row.y_dtype.c_name
         step = self.row.steps(outputs)
         pairs = [self._block(Block(first, 2, self.row.stride)) for first in range(0, outputs, 2)]

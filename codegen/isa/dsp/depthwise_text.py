@@ -72,7 +72,7 @@ def block_in_c(block: Block) -> list[str]:
 
 
 def instructions_of(block: Block, adds_sign: bool) -> int:
-    """That a block of this kind puts into the code."""
+    """Counts the instructions that a block of this kind puts into the code."""
     return 3 * len(window_row(block)) + len(_START[: block.together]) + len(_end(block.together, adds_sign))
 
 
@@ -130,7 +130,7 @@ def _sums_by_rows(is_edge: bool) -> Instruction:
 
 
 def _sums_in_registers(is_edge: bool) -> tuple[str, str]:
-    """How sums begin and end in one statement: with clang, and with gcc."""
+    """The macros with which sums begin and end in one statement: for clang, and for gcc."""
     edge, zero = _at_edge(is_edge), _ZERO if is_edge else ""
     head = f"SUMS_OF_WINDOWS{edge}(text, start_text, end_text, ...)"
     lines = [
@@ -187,7 +187,7 @@ _START = ("ldr %[sum0], %[start]", "mov %[sum1], %[sum0]")
 
 
 def _end(together: int, adds_sign: bool) -> list[str]:
-    """Doubled sums times the scale plus the rounding term, shifted to the right."""
+    """Multiplies doubled sums by the scale, adds the rounding term and shifts to the right."""
     sums = [f"%[sum{n}]" for n in range(together)]
     text = ["ldrd %[even], %[odd], %[scales]"]
     for n, total in enumerate(sums):

@@ -49,7 +49,7 @@ class DotTile:
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """What a call tells its function."""
+        """The numbers that a call gives to its function."""
         if self.is_straight:
             return ()
         step = (("pixel_step", self.pixel_step),) if self.pixels > 1 and self.is_general else ()

@@ -9,5 +9,5 @@ ANY_WORDS = NEEDS | {Feature.UNALIGNED}  # where it reads words that begin betwe
 
 
 def needs_of(is_aligned: bool) -> frozenset[Feature]:
-    """Of a tile, all of whose words may begin at their own addresses."""
+    """The needs of a tile; `is_aligned` where all of its words begin at their own addresses."""
     return NEEDS if is_aligned else ANY_WORDS

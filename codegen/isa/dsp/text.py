@@ -10,7 +10,7 @@ from codegen.isa.dsp.dot_tile import DotTile
 
 
 def parts_of(tile: DotTile) -> tuple[DotTile, ...]:
-    """What the tile consists of where one asm statement cannot have all the registers it needs."""
+    """The tiles that it is split into where one asm statement cannot have all the registers it needs."""
     if tile.pixels == 1 or (tile.pixels == 2 and tile.is_step_known):
         return ()
     first = 2 if tile.is_step_known else 1
@@ -33,7 +33,7 @@ def dot_text(tile: DotTile) -> str:
 
 
 def instructions_of(tile: DotTile) -> int:
-    """That one call puts into the code."""
+    """Counts the instructions that one call puts into the code."""
     return len(_asm_step(tile).lines) * tile.unroll
 
 
@@ -132,7 +132,7 @@ def _loop(tile: DotTile) -> list[str]:
 
 
 def _loop_in_asm(tile: DotTile) -> list[str]:
-    """(Nearly) all registers are taken, so the end is compared from memory, in one that is free just then."""
+    """The loop as one statement; its end is compared from memory, in a register that is free just then."""
     step = _asm_step(tile)
     if tile.is_straight:
         return [*_locals(tile, step.temps), *_asm(tile, step, _steps(tile), ""), *_results(tile)]

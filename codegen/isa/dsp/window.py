@@ -30,7 +30,7 @@ class Edges:
         return f"_plane_{self.width}_left_{self.left}_outside_{self.zero_point}".replace("-", "m")
 
     def value(self, x: Buffer, plane: Affine | int, pixel: Affine, row: Affine) -> Expr:
-        """Of a pixel that need not be there, counted from the first window's; planes begin where is said."""
+        """The value of a pixel, which may lie outside, counted from the first window's in its plane."""
         margin = Const(self.zero_point)
         here = load(x, pixel - self.left + plane, row)
         before, within = (Binary("<", Index(pixel), Const(self.left + n)) for n in (0, self.width))
@@ -131,7 +131,7 @@ def _pairs_at_the_left(block: Block) -> list[str]:
 
 
 def _margin_at_the_right(block: Block) -> list[str]:
-    """In place of the upper half of the pair that the last window ends with."""
+    """Puts the zero point into the upper half of the pair that the last window ends with."""
     if not block.right or _has_last_pixel(block):
         return []
     pair = "odd" if block.together == 2 else "even"
@@ -139,7 +139,7 @@ def _margin_at_the_right(block: Block) -> list[str]:
 
 
 def _has_last_pixel(block: Block) -> bool:
-    """Whether the last window ends with a pixel that is in none of the pairs."""
+    """True where the last window ends with a pixel that is in none of the pairs."""
     return block.together == 2 == block.stride
 
 

@@ -90,7 +90,7 @@ static inline void winograd_tile(
 
 @lru_cache(maxsize=64)
 def input_of_pair(x_step: int) -> Instruction:
-    """V of two channels of four tiles, whose pixels are `x_step` elements apart."""
+    """Computes V of two channels of four tiles, whose pixels are `x_step` elements apart."""
     x = Buffer("x", DType.I16, 0, Role.ROWS, 4)
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
     name = f"winograd_input_step{x_step}"
@@ -222,7 +222,7 @@ def _straight(first: str, step: str, pairs: int) -> list[str]:
 
 
 def _in_turns(step: str, pairs: int) -> list[str]:
-    """Some pairs to a turn; the end is compared from memory, in a register that is free just then."""
+    """The loop over pairs, some to a turn; its end is compared from memory, in a register that is free."""
     turn = next(count for count in range(_TURN, 0, -1) if pairs % count == 0)
     again = ['"ldr %[p], %[end]\\n\\t"', '"cmp %[w], %[p]\\n\\t"', '"bne 1b\\n\\t"']
     return [

@@ -192,7 +192,7 @@ def _window(tile: DepthwiseChannels) -> list[str]:
 
 
 def _counts(tile: DepthwiseChannels) -> bool:
-    """Whether rows are counted in a register, for the loop register counts taps."""
+    """True where rows are counted in a register, for the loop register counts taps."""
     return tile.rows > 1 and tile.columns > tile.written_out
 
 

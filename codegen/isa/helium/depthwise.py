@@ -127,7 +127,7 @@ class DepthwiseRows:
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """What a call tells its function."""
+        """The numbers that a call gives to its function."""
         if not self.is_general:
             return ()
         pitch = (("pitch", self.pitch * PIXEL),) if self.channels > 1 else ()
@@ -262,7 +262,7 @@ def _output(tile: DepthwiseRows, r: Requant) -> list[str]:
 
 
 def _moves_on(one: RequantTile) -> bool:
-    """Whether one instruction stores four channels and moves the pointer to the next pixel."""
+    """True where one instruction stores four channels and moves the pointer to the next pixel."""
     return one.channels == WORDS and one.channel_step == 1 and one.pixel_step <= _STORE_REACH
 
 

@@ -185,7 +185,7 @@ def _window(tile: DotTile) -> list[str]:
 
 
 def _taps(tile: DotTile) -> list[str]:
-    """Where each tap of the first pixel's window begins."""
+    """C of where each tap of the first pixel's window begins."""
     every = [(r, t * tile.tap_step) for r in range(tile.kernel_rows) for t in range(tile.taps)]
     return [f"x{r} + {offset}" if offset else f"x{r}" for r, offset in every]
 
@@ -201,13 +201,13 @@ def _declared(tile: DotTile) -> list[str]:
 
 
 def _in_registers(tile: DotTile) -> bool:
-    """With a rest the compiler needs one more, for where its weights begin."""
+    """True where each tap's begin has a register. A rest takes one more, for where its weights begin."""
     others = (tile.steps > 0) + 2 * (tile.rest > 0) + _is_far(tile) + (_turns(tile) > 0)
     return len(_taps(tile)) + others <= _ODD_REGISTERS
 
 
 def _counts(tile: DotTile) -> bool:
-    """Whether a register is there for counting only."""
+    """True where a register is there for counting only."""
     return _turns(tile) > 0 or (tile.rest > 0 and len(_taps(tile)) == 1)
 
 
@@ -247,7 +247,7 @@ def _step(tile: DotTile, pointer: str, sets: bool) -> list[str]:
 
 
 def _rest_step(tile: DotTile, pointer: str, sets: bool) -> list[str]:
-    """What is past the tap's end counts as zero in the pixels, so it may be anything in the weights."""
+    """The products past whole groups: pixels past the tap's end count as zero, whatever the weights there."""
     then = "t" * (tile.pixels - 1)
     lines = [f"vpst{then}"]
     lines += [_load_x(tile, pointer, i, 0).replace("vldrb", "vldrbt") for i in reversed(range(tile.pixels))]

@@ -138,7 +138,7 @@ def _result(half: str, sign: str, multiplier: Multiplier) -> list[str]:
 
 
 def _times(value: str, multiplier: Multiplier) -> list[str]:
-    """Times the multiplier, each division rounded as the reference does."""
+    """Multiplies by the multiplier; each division is rounded as in the reference."""
     mult, shift = multiplier
     lines = [f"        {value} = vqrdmulhq_n_s32({value}, {mult});"]
     if shift:

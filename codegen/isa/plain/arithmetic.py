@@ -19,7 +19,7 @@ from codegen.loops.ir import Function
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How the result is stored."""
+    """The quantisation and the clamp of a stored result."""
 
     zero_point: int
     low: int
@@ -74,7 +74,7 @@ static inline int32_t {name}(int32_t a, int32_t b)
 def line_of(
     sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: Result
 ) -> Line | None:
-    """Of a sum of two bytes, where there is one."""
+    """The line that gives a sum of two bytes; None where there is none."""
     first, second = zero_points
     if first is None or second is None:
         return None

@@ -70,7 +70,7 @@ static inline {dtype.c_name} {name}(float v)
 
 @dataclass(frozen=True)
 class _Rounding:
-    """From `near` to an integer, by its `whole` part and the `rest`."""
+    """A way to round `near` to an integer, by its `whole` part and the `rest`."""
 
     comment: str
     text: str

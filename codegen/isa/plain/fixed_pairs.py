@@ -52,7 +52,7 @@ class PairFunctions:
         return self._half("half_difference", "-", lambda a, b: a - b)
 
     def _half(self, name: str, sign: str, compute: Compute) -> Function:
-        """Before it is halved, a sum has a bit more."""
+        """Half of a sum or difference, which has a bit more before it is halved."""
         text = f"({self.dtype.c_name})((({self._wide})a {sign} b) >> 1)"
         if self._is_f32:
             return self._function(name, 2, f"(a {sign} b) * 0.5f", lambda a, b: compute(a, b) / 2)

@@ -33,7 +33,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What the reference stores for every pair, and how far a line may be from it."""
+    """The results that a line may have for every pair of operands, at least and at most."""
 
     least: Ints  # that (line >> shift) may be
     most: Ints
@@ -43,7 +43,7 @@ class _Wanted:
 def line_of_sum(
     sign: str, p: AddParameters, zero_points: tuple[int, int], zero_point: int, limits: tuple[int, int]
 ) -> Line | None:
-    """For the stored a + b or a - b, clamped to limits; None where no line was found."""
+    """Searches a line for the stored a + b or a - b, clamped to limits; None where none is found."""
     slopes = _slopes(sign, p)
     wanted = _wanted(sign, p, zero_points, zero_point, limits)
     reach = 128 * (abs(slopes[0]) + abs(slopes[1]))

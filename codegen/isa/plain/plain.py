@@ -56,7 +56,7 @@ def expression_function(
 
 
 def wrapped(value: int, dtype: DType) -> int:
-    """What is left of a number in as many bits as the type has."""
+    """A number wrapped around to as many bits as the type has."""
     bits = dtype.bytes * 8
     kept = value & ((1 << bits) - 1)
     signed = dtype.limits[0] < 0

@@ -25,7 +25,7 @@ from codegen.loops.ir import Function
 
 @dataclass(frozen=True, slots=True)
 class Requant:
-    """What is known of a layer's requantisation when its code is written."""
+    """The facts about a layer's requantisation that are known when its code is written."""
 
     zero_point: int
     low: int
@@ -39,13 +39,13 @@ class Requant:
 
     @property
     def is_plain(self) -> bool:
-        """Only right shifts, and the zero point still fits 32 bits before them."""
+        """True where all shifts go right and the zero point fits 32 bits before them."""
         return self.rights[0] >= 1 and self.rights[1] <= 22 and self.sum_fits_30_bits
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftedRight:
-    """What is left of a store for those who do the rest in registers: (SMMLAR [+ sign]) >> right, clamped."""
+    """The parts of a store for code that does it in registers: (SMMLAR [+ sign]) >> right, clamped."""
 
     adds_sign: bool
     clamped: str  # C of {v}
@@ -195,7 +195,7 @@ def _meaning(r: Requant) -> Callable[..., int]:
 
 
 def _prepared_meaning(r: Requant) -> Callable[..., int]:
-    """As the C computes it, so that a wrong rounding term shows."""
+    """The meaning in the steps of the C, so that a wrong rounding term shows."""
     sign = 1 if r.low < r.zero_point else 0
 
     def compute(total: int, mult: int, right: int, rounding: int) -> int:
@@ -206,7 +206,7 @@ def _prepared_meaning(r: Requant) -> Callable[..., int]:
 
 
 def _clamp_any(value: str, r: Requant) -> str:
-    """Clamped before the zero point is added: no 32-bit value overflows."""
+    """Clamps before the zero point is added, so that no 32-bit value overflows."""
     return f"(clamp({value}, {r.low - r.zero_point}, {r.high - r.zero_point}) + {_number(r.zero_point)})"
 
 

@@ -61,7 +61,7 @@ class ScalarMath:
         return f"{CLAMP.name}({value}, {low}, {high})"
 
     def clamp(self, low: int, high: int) -> Function:
-        """What `clamped` calls."""
+        """The function that `clamped` calls."""
         return self.saturate if self.saturate is not None and (low, high) == DType.I8.limits else CLAMP
 
 

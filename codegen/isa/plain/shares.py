@@ -17,6 +17,6 @@ def rounded_share(wide: DType) -> Function:
 
 
 def rounded(total: int) -> int:
-    """What the functions compute."""
+    """The value that the functions compute."""
     magnitude = (abs(total) + (1 << (2 * FRACTION_BITS - 1))) >> (2 * FRACTION_BITS)
     return magnitude if total > 0 else -magnitude

@@ -36,7 +36,7 @@ static inline int32_t sigmoid_entry(int32_t i)
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """What tells the two curves apart; `bits` is how far the entries of the table lie from each other."""
+    """A curve by its table; `bits` is how far the entries of the table lie from each other."""
 
     name: str
     formula: str

@@ -19,7 +19,7 @@ def _row_bytes(site: Site) -> int:
 
 
 def _adds_faster(site: Site) -> bool:
-    """Where memory allows the row that is added to be there with those that are read."""
+    """True where memory allows the row that is added to be there with those that are read."""
     return site.allow_widened_rows and site.optimize is not Optimize.SIZE
 
 

@@ -40,7 +40,7 @@ def _is_square(site: Site) -> bool:
 
 
 def _requests(site: Site) -> RowRequests:
-    """With margins, but for a window that hangs over by one pixel of rows that shall have none."""
+    """Requests planes with margins, or without where windows hang over unpadded rows by one pixel at most."""
     (top, bottom), (left, right) = op_of(site).padding
     edges = _edges(site)
     if edges is None:
@@ -50,7 +50,7 @@ def _requests(site: Site) -> RowRequests:
 
 
 def _edges(site: Site) -> Edges | None:
-    """Of planes without margins: a window may hang over by one pixel."""
+    """The edges of planes without margins, over which a window may hang by one pixel; else None."""
     op, x, y = op_of(site), site.input(0), site.outputs[0]
     edges = Edges(x.shape[2], op.padding[1][0], quant_of(x).zero_point)
     right = (y.shape[2] - 1) * op.stride[1] + KERNEL - edges.left - edges.width
@@ -93,7 +93,7 @@ def _row(site: Site, y: RowFormat) -> DepthwiseRow:
 
 
 def _space(task: str, row: DepthwiseRow) -> Space:
-    """As many pairs to a turn as divide the row's."""
+    """The numbers of pairs to a turn that divide the row's."""
 
     def is_possible(point: Point) -> bool:
         straight = row.is_short or row.edges is not None

@@ -102,7 +102,7 @@ def dsp_space(p: DotProblem, goal: Optimize, macs: int) -> Space:
 
 
 def _is_possible(p: DotProblem, tile: Point) -> bool:
-    """Whether registers suffice, the farthest pixel is within reach, and the unrolling is another one."""
+    """True where registers suffice, the farthest pixel is within reach, and the unrolling is another one."""
     reach = (tile["pixels"] - 1) * p.x_step * p.x_dtype.bytes
     most_channels = (4 if tile["weight_bits"] == 8 else 6) if tile["pixels"] == 1 else 2
     return (
@@ -116,7 +116,7 @@ def _is_possible(p: DotProblem, tile: Point) -> bool:
 
 
 def _different_unrolls(p: DotProblem) -> set[int]:
-    """Those that divide the groups of a kernel row, or the least that holds all the rows."""
+    """The unrollings that divide the groups of a kernel row, and the least one that holds all the rows."""
     groups = -(-p.length // GROUP)
     dividing = {u for u in UNROLLS if groups % u == 0}
     is_written_out = p.kernel_rows > 1 == p.taps and not p.edges

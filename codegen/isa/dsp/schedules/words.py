@@ -10,7 +10,7 @@ _WORD = 4  # elements of a byte; of wider ones fewer would do
 
 
 def _finds_words(site: Site) -> bool:
-    """Whether every pixel begins at a word, or need not."""
+    """True where every pixel begins at a word, or need not."""
     return site.target.has(Feature.UNALIGNED) or site.input(0).shape[-1] % _WORD == 0
 
 

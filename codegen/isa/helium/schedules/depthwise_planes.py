@@ -73,7 +73,7 @@ def _packed_weights(w: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Shape:
-    """Where the elements of one row lie."""
+    """A window, a row of results, and where their elements lie."""
 
     rows: int
     columns: int
@@ -88,7 +88,7 @@ class _Shape:
         return (self.y.width - 1) * self.stride + self.columns
 
     def pixels(self, channels: int) -> int:
-        """From the first channel's first window to the last one's end."""
+        """Counts the pixels from the first channel's first window to the last one's end."""
         return (channels - 1) * self.x.c_step + self.extent
 
 
@@ -113,7 +113,7 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
 
 
 def _channels_per_block(shape: _Shape) -> int:
-    """As many fours as fit, so that few channels are left over."""
+    """The channels of a block: as many fours as fit, so that few channels are left over."""
     fitting = max(0, _PIXELS - shape.extent) // shape.x.c_step + 1
     return min(shape.channels, max(_QUAD, fitting // _QUAD * _QUAD))
 
@@ -147,7 +147,7 @@ def _constants(shape: _Shape, tail: Requantised, channel: Affine) -> ChannelCons
 
 
 def _block(shape: _Shape, tail: Requantised, channel: Affine, count: int) -> tuple[Stmt, ...]:
-    """Some channels: their pixels interleaved, then their outputs in fours."""
+    """Interleaves the pixels of some channels, then makes their outputs in fours."""
     pixels = shape.pixels(count)
     lines = Buffer("lines", DType.I8, interleaved_elements(pixels), Role.LOCAL)
     begin = channel * shape.x.c_step + shape.first

@@ -56,7 +56,7 @@ _WINDOWS = 8  # of thin rows, copied to the stack at a time
 
 @dataclass(frozen=True)
 class _Ends:
-    """What becomes of a channel's sums, which begin at zero: requantised, or added to sums in memory."""
+    """Says what becomes of a channel's sums, which begin at zero: requantised, or added to sums in memory."""
 
     result: Buffer
     tables: tuple[Buffer, ...]
