@@ -46,7 +46,7 @@ class RowFormat:
         return f"{self.dtype_bytes * 8}-bit {'pixels' if self.c_step == 1 else 'planes'}"
 
 
-class Order(Enum):
+class ElementOrder(Enum):
     PIXELS = "pixels"  # the channels of a pixel side by side: NHWC
     PLANES = "planes"  # the pixels of a channel side by side
 
@@ -55,7 +55,7 @@ class Order(Enum):
 class RowRequest:
     """A kernel's request for the rows of an input. Margins are in pixels, `slack` in elements."""
 
-    order: Order = Order.PIXELS
+    order: ElementOrder = ElementOrder.PIXELS
     dtype_bytes: int = 1
     left: int = 0
     right: int = 0
@@ -136,7 +136,7 @@ def requested_format(tensor: TensorType, request: RowRequest) -> RowFormat:
     if request.whole:
         return dense_format(tensor)
     g = geometry(tensor)
-    planes = request.order is Order.PLANES
+    planes = request.order is ElementOrder.PLANES
     # The margin after one plane is the margin before the next.
     pitch = g.width + max(request.left, request.right)
     pixels = request.left + g.width + request.right
@@ -171,7 +171,7 @@ def satisfies(fmt: RowFormat, request: RowRequest, tensor: TensorType) -> bool:
         return False
     if fmt.top < request.top or fmt.bottom < request.bottom:
         return False
-    if request.order is Order.PLANES and fmt.channels > 1:
+    if request.order is ElementOrder.PLANES and fmt.channels > 1:
         pitch = fmt.width + max(request.left, request.right)
         elements = fmt.left + fmt.c_step * fmt.channels + request.slack
         return fmt.x_step == 1 and fmt.c_step >= pitch and fmt.row_elements >= elements

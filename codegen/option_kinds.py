@@ -83,7 +83,7 @@ class Choice(OptionKind[T]):
 
 
 @dataclass(frozen=True)
-class Switch(OptionKind[bool]):
+class OnOff(OptionKind[bool]):
     """Something that is done, or not; it has a flag and no word."""
 
     @property
@@ -263,7 +263,7 @@ class Pairs(OptionKind[T], Generic[V, T]):
 
 
 @dataclass(frozen=True)
-class Names(OptionKind[tuple[str, ...]]):
+class NameList(OptionKind[tuple[str, ...]]):
     """Names out of a table. In Python one, or several in a list."""
 
     form: str  # what help calls one of them

@@ -16,10 +16,10 @@ from codegen.option_entry import Option, When, option, options_of
 from codegen.option_kinds import (
     Choice,
     FilePath,
-    Names,
+    NameList,
+    OnOff,
     Pairs,
     Size,
-    Switch,
     numbers_word,
     read_limit,
     read_name,
@@ -111,7 +111,7 @@ _VALUES = Pairs[tuple[float, ...], Mapping[str, tuple[float, ...]]](
     },
 )
 
-_PASSES = Names(
+_PASSES = NameList(
     form="PASS",
     thing="pass",
     known=pass_names,
@@ -158,7 +158,7 @@ class CompileOptions:
     )
     exact: bool = option(
         False,
-        Switch(),
+        OnOff(),
         "--exact",
         "let a solver improve the placement in the arena, or prove that none is smaller",
         in_archive=When.ALWAYS,
@@ -180,7 +180,7 @@ class CompileOptions:
     )
     stream: bool = option(
         False,
-        Switch(),
+        OnOff(),
         "--stream",
         "take the input row by row, so that it need not exist as a whole",
         in_archive=When.ALWAYS,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
-from codegen.c.tree import Declare, DeclareArray, Function, Use
+from codegen.c.tree import DeclareArray, DeclareVariables, FunctionDefinition, InstructionCall
 from codegen.c.tree_walk import statements_of
 from codegen.isa.table import isas
 from codegen.loops.ir import Buffer, Role
@@ -30,7 +30,9 @@ def estimate_code_bytes(library: KernelLibrary, run: RunCode) -> int:
 
 def estimate_kernel_bytes(library: KernelLibrary) -> int:
     statements = [stmt for kernel in library.kernels for stmt in statements_of(kernel.function)]
-    instructions = sum(stmt.helper.machine_instructions for stmt in statements if isinstance(stmt, Use))
+    instructions = sum(
+        stmt.helper.machine_instructions for stmt in statements if isinstance(stmt, InstructionCall)
+    )
     return round(instructions * _BYTES_PER_INSTRUCTION + len(statements) * _BYTES_PER_STATEMENT)
 
 
@@ -43,7 +45,7 @@ def estimate_stack_bytes(library: KernelLibrary, stages: int, pointer_bytes: int
 def _saved_bytes(library: KernelLibrary) -> int:
     """The registers that functions save because they use the instructions of an instruction set."""
     statements = (stmt for kernel in library.kernels for stmt in statements_of(kernel.function))
-    needs = {need for stmt in statements if isinstance(stmt, Use) for need in stmt.helper.needs}
+    needs = {need for stmt in statements if isinstance(stmt, InstructionCall) for need in stmt.helper.needs}
     return max((isa.saved_bytes for isa in isas() if isa.needs <= needs), default=0)
 
 
@@ -51,11 +53,11 @@ def _row_pointers(buffers: Sequence[Buffer]) -> int:
     return sum(b.rows for b in buffers if b.role is Role.ROWS)
 
 
-def _local_bytes(function: Function) -> int:
+def _local_bytes(function: FunctionDefinition) -> int:
     found = 0
     for stmt in statements_of(function):
         match stmt:
-            case Declare(_, names, each):
+            case DeclareVariables(_, names, each):
                 found += len(names) * each
             case DeclareArray(_, _, length, each):
                 found += length.value * each

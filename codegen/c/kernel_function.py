@@ -12,7 +12,18 @@ from codegen.c import tree
 from codegen.c.tree import Count, Expr, Group, Linear, Literal, Name, Number, Room, Subscript, Sum
 from codegen.loops import ir
 from codegen.loops.affine import Affine
-from codegen.loops.ir import Buffer, Declare, For, Function, Instruction, Invoke, Place, Proc, Role, walk
+from codegen.loops.ir import (
+    Buffer,
+    BufferPlace,
+    Declare,
+    For,
+    Instruction,
+    Invoke,
+    Proc,
+    Role,
+    ScalarFunction,
+    walk,
+)
 from codegen.loops.unrolled import expand_unrolled
 
 _KERNEL = "static KERNEL void"
@@ -24,7 +35,7 @@ _EXTREMES = {"min": "<", "max": ">"}
 class KernelFunction:
     """The function of a proc, and the buffers that it has as parameters: those that its body touches."""
 
-    function: tree.Function
+    function: tree.FunctionDefinition
     buffers: tuple[Buffer, ...]
 
 
@@ -35,27 +46,27 @@ def kernel_function(proc: Proc, comment: str) -> KernelFunction:
     used = {p.buffer.name for p in _places(body)}
     buffers = tuple(p for p in proc.params if p.name in used)
     params = tuple(_parameter(p) for p in buffers)
-    function = tree.Function(_KERNEL, proc.name, params, maker.body(body), comment, is_spread=True)
+    function = tree.FunctionDefinition(_KERNEL, proc.name, params, maker.body(body), comment, is_spread=True)
     return KernelFunction(function, buffers)
 
 
-def _parameter(buffer: Buffer) -> tree.Variable:
+def _parameter(buffer: Buffer) -> tree.TypedName:
     c_type, name = buffer.dtype.c_name, buffer.name
     match buffer.role:
         case Role.CONSTANT:
-            return tree.Variable(f"{c_type} *restrict", name, is_constant=True)
+            return tree.TypedName(f"{c_type} *restrict", name, is_constant=True)
         case Role.ROWS if buffer.rows > 1:
-            return tree.Variable(f"const {c_type} *const", name, buffer.rows)
+            return tree.TypedName(f"const {c_type} *const", name, buffer.rows)
         case Role.ROWS if buffer.may_alias:
-            return tree.Variable(f"const {c_type} *", name)
+            return tree.TypedName(f"const {c_type} *", name)
         case Role.OUTPUT if buffer.rows > 1:
-            return tree.Variable(f"{c_type} *const", name, buffer.rows)
+            return tree.TypedName(f"{c_type} *const", name, buffer.rows)
         case Role.OUTPUT if buffer.may_alias:
-            return tree.Variable(f"{c_type} *", name)
+            return tree.TypedName(f"{c_type} *", name)
         case Role.ROWS | Role.INPUT:
-            return tree.Variable(f"const {c_type} *restrict", name)
+            return tree.TypedName(f"const {c_type} *restrict", name)
         case _:
-            return tree.Variable(f"{c_type} *restrict", name)
+            return tree.TypedName(f"{c_type} *restrict", name)
 
 
 def _register_buffers(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
@@ -79,8 +90,8 @@ def _windows(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[Buffer, Buffer]]:
                 yield window.buffer, param
 
 
-def _places(body: tuple[ir.Stmt, ...]) -> list[Place]:
-    found: list[Place] = []
+def _places(body: tuple[ir.Stmt, ...]) -> list[BufferPlace]:
+    found: list[BufferPlace] = []
     for stmt in walk(body):
         match stmt:
             case ir.Store(place, value) | ir.Accumulate(place, value):
@@ -105,9 +116,9 @@ class _Maker:
     def stmt(self, stmt: ir.Stmt) -> tree.Stmt:
         match stmt:
             case For(_, 1, inner):  # kept for its declarations
-                return tree.Block(self.body(inner))
+                return tree.Braces(self.body(inner))
             case For(var, extent, inner):
-                return tree.For("int32_t", var, Number(extent, f"{var}_count"), self.body(inner))
+                return tree.ForLoop("int32_t", var, Number(extent, f"{var}_count"), self.body(inner))
             case Declare(buffer):
                 return self.declaration(buffer)
             case ir.Store(place, value):
@@ -120,10 +131,14 @@ class _Maker:
     def declaration(self, buffer: Buffer) -> tree.Stmt:
         c_type, size = buffer.dtype.c_name, buffer.dtype.bytes
         if buffer.name in self.vector_types:
-            return tree.Declare(self.vector_types[buffer.name], (buffer.name,), buffer.elements * size)
+            return tree.DeclareVariables(
+                self.vector_types[buffer.name], (buffer.name,), buffer.elements * size
+            )
         if buffer.name not in self.registers:
             return tree.DeclareArray(c_type, buffer.name, Room(buffer.elements), size, size < _WORD)
-        return tree.Declare(c_type, tuple(_register(buffer, i) for i in range(buffer.elements)), size)
+        return tree.DeclareVariables(
+            c_type, tuple(_register(buffer, i) for i in range(buffer.elements)), size
+        )
 
     def stored(self, dtype: DType, value: ir.Expr) -> Expr:
         """A store narrows on purpose; the cast says so to the compiler."""
@@ -132,7 +147,7 @@ class _Maker:
             return made
         return _cast(dtype, made)
 
-    def use(self, instruction: ir.Instruction, windows: Sequence[Place]) -> tree.Use:
+    def use(self, instruction: ir.Instruction, windows: Sequence[BufferPlace]) -> tree.InstructionCall:
         assert isinstance(instruction, Instruction)
         mentioned = {name.partition("[")[0] for _, name, _, _ in Formatter().parse(instruction.call) if name}
         pairs = tuple(zip(instruction.params, windows, strict=True))
@@ -144,17 +159,17 @@ class _Maker:
                 given[f"{param.name}_array"] = Name(window.buffer.name)
                 given[f"{param.name}_offset"] = _linear(window.index, window.buffer.name)
         shown = tuple((name, value) for name, value in given.items() if name in mentioned)
-        return tree.Use(instruction.name, instruction.call, shown, instruction)
+        return tree.InstructionCall(instruction.name, instruction.call, shown, instruction)
 
     # ---- places ----
 
-    def element(self, place: Place) -> Expr:
+    def element(self, place: BufferPlace) -> Expr:
         buffer = place.buffer
         if buffer.name in self.registers:
             return Name(_register(buffer, place.index.constant))
         return Subscript(_row(place), _linear(place.index, buffer.name))
 
-    def window(self, place: Place, param: Buffer) -> Expr | tuple[Expr, ...]:
+    def window(self, place: BufferPlace, param: Buffer) -> Expr | tuple[Expr, ...]:
         """The argument of an instruction's call for a parameter: a pointer, one per row, or registers."""
         if param.vector_type:
             return Name(place.buffer.name)
@@ -180,32 +195,32 @@ class _Maker:
                 return Subscript(_row(place), index)
             case ir.Binary(("min" | "max") as op, left, right):
                 a, b = self.expr(left), self.expr(right)
-                return Group(tree.Ternary(tree.Binary(_EXTREMES[op], a, b), a, b))
+                return Group(tree.Ternary(tree.Infix(_EXTREMES[op], a, b), a, b))
             case ir.Binary(op, left, right):
                 a = self.expr(left)
                 wide = tree.CastTo("int32_t", a) if _overflows_16_bits(left, right) else a
-                return Group(tree.Binary(op, wide, self.expr(right)))
+                return Group(tree.Infix(op, wide, self.expr(right)))
             case ir.Choose(condition, yes, no):
                 return Group(tree.Ternary(self.expr(condition), self.expr(yes), self.expr(no)))
             case ir.Cast(dtype, value):
                 return _cast(dtype, self.expr(value))
             case ir.Apply(function, arguments):
-                assert isinstance(function, Function)
-                return tree.Call(function.name, tuple(self.expr(a) for a in arguments), function)
+                assert isinstance(function, ScalarFunction)
+                return tree.FunctionCall(function.name, tuple(self.expr(a) for a in arguments), function)
 
 
 def _register(buffer: Buffer, index: int) -> str:
     return buffer.name if buffer.elements == 1 else f"{buffer.name}{index}"
 
 
-def _row(place: Place) -> Expr:
+def _row(place: BufferPlace) -> Expr:
     """The buffer, or one of its rows."""
     base = Name(place.buffer.name)
     has_rows = place.buffer.rows > 1
     return Subscript(base, _linear(place.row, f"{place.buffer.name}_row")) if has_rows else base
 
 
-def _pointer(place: Place) -> Expr:
+def _pointer(place: BufferPlace) -> Expr:
     return Sum((_row(place), _linear(place.index, place.buffer.name)))
 
 

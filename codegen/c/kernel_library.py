@@ -10,7 +10,7 @@ from codegen.c.alike import Users, told_apart
 from codegen.c.helper_library import Helpers, collect_helpers
 from codegen.c.kernel_function import KernelFunction, kernel_function
 from codegen.c.lift import lift, skeleton
-from codegen.c.tree import AnyHelper, Function
+from codegen.c.tree import AnyHelper, FunctionDefinition
 from codegen.c.tree_walk import helpers_of
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel
@@ -82,7 +82,7 @@ def _nameless(kernel: Kernel) -> list[KernelFunction]:
     ]
 
 
-def _called(function: Function) -> list[AnyHelper]:
+def _called(function: FunctionDefinition) -> list[AnyHelper]:
     """Functions before instructions."""
     return sorted(helpers_of(function), key=lambda helper: isinstance(helper, Instruction))
 

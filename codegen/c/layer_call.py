@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.printer import shape_struct
 from codegen.c.tree import (
-    Call,
     DefinePointers,
     DefineShape,
     DefineTable,
     Do,
     Expr,
+    FunctionCall,
     Name,
     Prefix,
     Stmt,
-    Variable,
+    TypedName,
 )
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Buffer, Role
@@ -49,7 +49,7 @@ def layer_call(kernel: Kernel, called: SharedKernel, operands: Operands) -> tupl
     if called.numbers:  # what tells this layer from others that share the function
         before.append(DefineShape(shape_struct(called.name), _SHAPE, tuple(called.numbers.items())))
         arguments.append(Prefix("&", Name(_SHAPE)))
-    return (*before, Do(Call(called.name, tuple(arguments))))
+    return (*before, Do(FunctionCall(called.name, tuple(arguments))))
 
 
 def _argument(param: Buffer, operands: Operands) -> Expr:
@@ -61,5 +61,5 @@ def _argument(param: Buffer, operands: Operands) -> Expr:
 
 
 def _pointers(param: Buffer, operands: Operands) -> Stmt:
-    variable = Variable(f"const {param.dtype.c_name} *const", param.name, param.rows)
+    variable = TypedName(f"const {param.dtype.c_name} *const", param.name, param.rows)
     return DefinePointers(variable, tuple(operands.row(param, number) for number in range(param.rows)))

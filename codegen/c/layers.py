@@ -18,21 +18,21 @@ from codegen.c.order import Order, counter_type, run_order, streamed_order
 from codegen.c.row_pointers import ROW, turn_of
 from codegen.c.tensor_rows import ROW_PARAMETER, RUN, TensorRows, pointer_to
 from codegen.c.tree import (
-    Binary,
-    Call,
     CastTo,
     Define,
     DefinePointers,
     Do,
     Expr,
-    Function,
+    FunctionCall,
+    FunctionDefinition,
     If,
+    Infix,
     Name,
     Number,
     Return,
     Stmt,
     Subscript,
-    Variable,
+    TypedName,
     plus,
     times,
     unsigned,
@@ -50,8 +50,8 @@ _Y = Name("y")  # what a layer writes
 
 @dataclass(frozen=True)
 class RunCode:
-    accessors: tuple[Function, ...]
-    layers: tuple[Function, ...]
+    accessors: tuple[FunctionDefinition, ...]
+    layers: tuple[FunctionDefinition, ...]
     order: Order
     stream: StreamInfo | None
 
@@ -59,7 +59,7 @@ class RunCode:
     def row_pointers(self) -> int:
         """Counts the calls by which layers ask where a row is."""
         names = {accessor.name for accessor in self.accessors}
-        return sum(isinstance(node, Call) and node.function in names for node in walk(self.layers))
+        return sum(isinstance(node, FunctionCall) and node.function in names for node in walk(self.layers))
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class RunMaker:
 
     def make(self) -> RunCode:
         layers = tuple(self._layer(i) for i in range(len(self.lowered.stages)))
-        called = {node.function for node in walk(layers) if isinstance(node, Call)}
+        called = {node.function for node in walk(layers) if isinstance(node, FunctionCall)}
         accessors = tuple(self.rows.accessor(t) for t in self.lowered.tensors.values())
         run_once = frozenset(i for i, layer in enumerate(layers) if ROW_PARAMETER not in layer.params)
         used = tuple(accessor for accessor in accessors if accessor.name in called)
@@ -116,14 +116,14 @@ class RunMaker:
         rows = self.lowered.tensors[self.lowered.stages[receiver].writes].image_rows
         return streamed_order(self.plan.order, run_once, receiver, rows, self.model)
 
-    def _layer(self, index: int) -> Function:
+    def _layer(self, index: int) -> FunctionDefinition:
         stage = self.lowered.stages[index]
         grows = stage.kernel.accumulation is not None
         body = self._growing_body(index, stage) if grows else self._row_body(index, stage)
         is_used = uses(body, ROW.name)
         takes_row = is_used or self.steps[index] > 1
         unused: tuple[Stmt, ...] = (Do(CastTo("void", ROW)),) if takes_row and not is_used else ()
-        return Function(
+        return FunctionDefinition(
             kind="static LAYER void",
             name=f"layer_{index}",
             params=(RUN, ROW_PARAMETER) if takes_row else (RUN,),
@@ -147,22 +147,22 @@ class RunMaker:
         place = self.plan.buffers[f"{stage.name}.state"]
         y = self.rows.written(out, None, out.format.top)
         last: tuple[Stmt, ...] = (
-            Define(Variable(f"{self._c_type(out)} *const", "y"), y),
+            Define(TypedName(f"{self._c_type(out)} *const", "y"), y),
             *self._around_the_only_row(out),
             *self._call(index, stage, finish),
             self._wrote(index, out),
         )
-        not_last = Do(Call("LAYER_WROTE", (Number(index), Name("sums"), Number(0))), "no row yet")
-        is_last = Binary("==", ROW, unsigned(accumulation.rows - 1))
+        not_last = Do(FunctionCall("LAYER_WROTE", (Number(index), Name("sums"), Number(0))), "no row yet")
+        is_last = Infix("==", ROW, unsigned(accumulation.rows - 1))
         return (
-            Define(Variable(f"{c_type} *const", "sums"), pointer_to(c_type, self.rows.place(place))),
-            If(Binary("==", ROW, Number(0)), self._call(index, stage, start)),
+            Define(TypedName(f"{c_type} *const", "sums"), pointer_to(c_type, self.rows.place(place))),
+            If(Infix("==", ROW, Number(0)), self._call(index, stage, start)),
             *self._call(index, stage, add),
             If(is_last, last, (not_last,)),
         )
 
     def _wrote(self, index: int, out: Result, rows: int = 1, y: Expr = _Y) -> Stmt:
-        return Do(Call("LAYER_WROTE", (Number(index), y, Number(out.format.row_bytes * rows))))
+        return Do(FunctionCall("LAYER_WROTE", (Number(index), y, Number(out.format.row_bytes * rows))))
 
     def _c_type(self, out: Result) -> str:
         return storage_dtype(out.type, out.format).c_name
@@ -188,7 +188,7 @@ class RunMaker:
                 self.rows.place(self.plan.buffers[f"{stage.name}.scratch"]), stage.kernel.scratch[param.name]
             )
             c_type = param.dtype.c_name
-            yield Define(Variable(f"{c_type} *const", param.name), pointer_to(c_type, place))
+            yield Define(TypedName(f"{c_type} *const", param.name), pointer_to(c_type, place))
 
     def _constant(self, index: int, stage: LoweredStage, param: str) -> Expr:
         array = Name(self.constants.names[index][param])
@@ -196,7 +196,7 @@ class RunMaker:
         if per_row is None:
             return array
         row = ROW if turns is None else turn_of(turns, self.steps[index])
-        return Binary("+", array, times(row, per_row))
+        return Infix("+", array, times(row, per_row))
 
     def title(self, stage: LoweredStage) -> str:
         origin = f", {stage.node.origin}" if stage.node is not None and stage.node.origin else ""
@@ -217,16 +217,16 @@ class RunMaker:
         fmt, c_type, first = out.format, f"{self._c_type(out)} *const", _first_row(together)
         rows = tuple(self.rows.written(out, first, fmt.top + row) for row in range(together))
         body: list[Stmt] = [
-            Define(Variable(c_type, _Y.name), rows[0])
+            Define(TypedName(c_type, _Y.name), rows[0])
             if together == 1
-            else DefinePointers(Variable(c_type, _Y.name, together), rows)
+            else DefinePointers(TypedName(c_type, _Y.name, together), rows)
         ]
         if fmt.top:
             above = self._filled(out, None, range(fmt.top))
-            body.append(If(Binary("==", ROW, Number(0)), above, comment="the rows above the image"))
+            body.append(If(Infix("==", ROW, Number(0)), above, comment="the rows above the image"))
         if fmt.bottom:
             below = self._filled(out, first, range(fmt.top, fmt.top + fmt.bottom))
-            is_below = Binary("==", ROW, unsigned(out.image_rows // together))
+            is_below = Infix("==", ROW, unsigned(out.image_rows // together))
             body.append(If(is_below, (*below, Return()), comment="the rows below the image"))
         return [*body, *self._margins_in_time(out, together)]
 
@@ -250,7 +250,7 @@ class RunMaker:
         if not fills or held >= self.lowered.tensors[out.tensor].rows or self._is_disturbed(out.tensor):
             return fills
         last = plus(_first_row(together), out.first + out.format.top + together - 1)
-        is_first = Binary("<", last, unsigned(held))
+        is_first = Infix("<", last, unsigned(held))
         return (If(is_first, fills, comment="the first use of this memory"),)
 
     def _is_disturbed(self, tensor: str) -> bool:

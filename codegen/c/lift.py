@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from codegen.c.tree import Function, Name, Number, Room, Shape
+from codegen.c.tree import FunctionDefinition, Name, Number, Room, Shape
 from codegen.c.tree_walk import Node, changed, walk
 
 _SHORT = range(-(2**15), 2**15)
@@ -21,11 +21,11 @@ _SHORT = range(-(2**15), 2**15)
 
 @dataclass(frozen=True)
 class Lifted:
-    function: Function
+    function: FunctionDefinition
     numbers: tuple[Mapping[str, int], ...]  # by member of its shape, for each of the functions
 
 
-def skeleton(function: Function) -> Function:
+def skeleton(function: FunctionDefinition) -> FunctionDefinition:
     """The function without its integers: functions of one skeleton can be lifted together."""
 
     def change(node: Node) -> Node | None:
@@ -36,15 +36,15 @@ def skeleton(function: Function) -> Function:
                 return Room(0)
         return None
 
-    nameless: Function = changed(replace(function, name="", comment=""), change)
+    nameless: FunctionDefinition = changed(replace(function, name="", comment=""), change)
     return nameless
 
 
-def numbers_of(function: Function) -> list[Number]:
+def numbers_of(function: FunctionDefinition) -> list[Number]:
     return [node for node in walk(function) if isinstance(node, Number)]
 
 
-def lift(functions: Sequence[Function]) -> Lifted:
+def lift(functions: Sequence[FunctionDefinition]) -> Lifted:
     """Functions of one skeleton as one."""
     first = functions[0]
     rows = [numbers_of(f) for f in functions]
@@ -68,17 +68,17 @@ def lift(functions: Sequence[Function]) -> Lifted:
     return Lifted(replace(changed(first, change), shape=shape), numbers)
 
 
-def with_numbers(function: Function, numbers: Mapping[str, int]) -> Function:
+def with_numbers(function: FunctionDefinition, numbers: Mapping[str, int]) -> FunctionDefinition:
     """A lifted function with integers for its parameters."""
 
     def change(node: Node) -> Node | None:
         return Number(numbers[node.name]) if isinstance(node, Name) and node.name in numbers else None
 
-    numbered: Function = changed(function, change)
+    numbered: FunctionDefinition = changed(function, change)
     return replace(numbered, shape=None)
 
 
-def _rooms(function: Function) -> list[int]:
+def _rooms(function: FunctionDefinition) -> list[int]:
     return [node.value for node in walk(function) if isinstance(node, Room)]
 
 

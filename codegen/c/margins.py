@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codegen.c.fills import FILLS, FILLS_BETWEEN
-from codegen.c.tree import Binary, Call, Do, Expr, Helper, Literal, Number, Stmt
+from codegen.c.tree import Do, Expr, FunctionCall, Helper, Infix, Literal, Number, Stmt
 from codegen.formats import RowFormat, has_margins
 
 
@@ -28,7 +28,7 @@ def _beside_planes(fmt: RowFormat, y: Expr) -> tuple[Stmt, ...]:
     end, gap = fmt.left + fmt.channels * fmt.c_step, fmt.c_step - fmt.width
     between = _call(
         FILLS_BETWEEN[8 * fmt.dtype_bytes],
-        Binary("+", y, Number(fmt.left + fmt.width)),
+        Infix("+", y, Number(fmt.left + fmt.width)),
         *(Number(n) for n in (fmt.channels, fmt.c_step, gap)),
         _value(fmt),
     )
@@ -41,7 +41,7 @@ def _beside_planes(fmt: RowFormat, y: Expr) -> tuple[Stmt, ...]:
 
 def _filled(fmt: RowFormat, y: Expr, first: int, end: int) -> tuple[Stmt, ...]:
     """The elements of y from `first` to before `end`, where there are any."""
-    place = Binary("+", y, Number(first)) if first else y
+    place = Infix("+", y, Number(first)) if first else y
     return (_call(_fill(fmt), place, Number(end - first), _value(fmt)),) if end > first else ()
 
 
@@ -50,7 +50,7 @@ def _fill(fmt: RowFormat) -> Helper:
 
 
 def _call(helper: Helper, *arguments: Expr) -> Stmt:
-    return Do(Call(helper.name, arguments, helper))
+    return Do(FunctionCall(helper.name, arguments, helper))
 
 
 def _value(fmt: RowFormat) -> Expr:

@@ -11,15 +11,15 @@ import numpy as np
 from codegen.c.tensor_rows import ROW_PARAMETER, RUN
 from codegen.c.tree import (
     Assign,
-    Binary,
-    Call,
     Define,
     DefineTable,
     Do,
     Expr,
-    For,
-    Function,
+    ForLoop,
+    FunctionCall,
+    FunctionDefinition,
     If,
+    Infix,
     Literal,
     Name,
     Number,
@@ -28,8 +28,8 @@ from codegen.c.tree import (
     Return,
     Stmt,
     Subscript,
-    Switch,
-    Variable,
+    SwitchStatement,
+    TypedName,
     plus,
     times,
     unsigned,
@@ -63,7 +63,7 @@ class OrderTable:
     """A table of the layers that are due, step by step, and the function that computes their rows."""
 
     table: DefineTable
-    walk: Function
+    walk: FunctionDefinition
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def run_order(order: Sequence[int], run_once: AbstractSet[int]) -> Order:
         if period <= _LONGEST_LOOP and (period < len(part) or period == 1):
             body += _repeated(part[:period], len(part) // period, run_once)
         else:
-            body.append(Do(Call(f"run_order_{len(tables)}", (_ADDRESS_OF_RUN,))))
+            body.append(Do(FunctionCall(f"run_order_{len(tables)}", (_ADDRESS_OF_RUN,))))
             tables.append(_order_table(len(tables), part, run_once))
     return Order(tuple(tables), tuple(body))
 
@@ -104,21 +104,21 @@ def streamed_order(
     """The whole order in one table; it stops where a row is due that has not been pushed."""
     position, layer, is_taken = Name("stream->position"), Name("layer"), Name("is_taken")
     next_row = Subscript(Name("stream->next"), layer)
-    is_due = Binary("&&", Binary("==", layer, unsigned(receiver)), Binary("<", _ROW, unsigned(rows)))
+    is_due = Infix("&&", Infix("==", layer, unsigned(receiver)), Infix("<", _ROW, unsigned(rows)))
     step: tuple[Stmt, ...] = (
-        Define(Variable("const uint32_t", "layer"), Subscript(Name("order_0"), position)),
-        Define(Variable("const uint32_t", "row"), next_row),
+        Define(TypedName("const uint32_t", "layer"), Subscript(Name("order_0"), position)),
+        Define(TypedName("const uint32_t", "row"), next_row),
         If(is_due, (If(is_taken, (Return(Name("false")),)), Assign(is_taken, Name("true")))),
         Do(Prefix("++", next_row)),
         _switch(layer, set(order), run_once),
     )
-    walk = Function(
+    walk = FunctionDefinition(
         kind=f"{_EVERY} bool",
         name="run_until_a_row_is_due",
-        params=(RUN, Variable(f"struct {model}_stream *", "stream")),
+        params=(RUN, TypedName(f"struct {model}_stream *", "stream")),
         body=(
-            Define(Variable("bool", "is_taken"), Name("false")),
-            For("", "stream->position", unsigned(len(order)), step),
+            Define(TypedName("bool", "is_taken"), Name("false")),
+            ForLoop("", "stream->position", unsigned(len(order)), step),
             Return(Name("true")),
         ),
         comment="Goes on until the next row of the input is due or all is done; true when all is done.",
@@ -152,14 +152,14 @@ def find_period(part: Sequence[int]) -> Period | None:
 
 
 def _call(stage: int, run: Expr, row: Expr, run_once: AbstractSet[int]) -> Stmt:
-    return Do(Call(f"layer_{stage}", (run,) if stage in run_once else (run, row)))
+    return Do(FunctionCall(f"layer_{stage}", (run,) if stage in run_once else (run, row)))
 
 
 def _repeated(stages: tuple[int, ...], count: int, run_once: AbstractSet[int]) -> list[Stmt]:
     if count == 1:
         return [_call(stage, _ADDRESS_OF_RUN, Number(0), run_once) for stage in stages]
     calls = (_call(stage, _ADDRESS_OF_RUN, _row(stages, n), run_once) for n, stage in enumerate(stages))
-    return [For("uint32_t", _ROW.name, unsigned(count), tuple(calls))]
+    return [ForLoop("uint32_t", _ROW.name, unsigned(count), tuple(calls))]
 
 
 def _row(stages: tuple[int, ...], position: int) -> Expr:
@@ -177,21 +177,21 @@ def _order_table(number: int, part: Sequence[int], run_once: AbstractSet[int]) -
     period = find_period(part)
     first, last = min(part), max(part)
     layer = Subscript(Name(f"order_{number}"), _STEP)
-    place = Binary("-", layer, Number(first)) if first else layer
+    place = Infix("-", layer, Number(first)) if first else layer
     step: tuple[Stmt, ...] = (
-        Define(Variable("const uint32_t", "row"), Postfix(Subscript(Name("next"), place), "++")),
+        Define(TypedName("const uint32_t", "row"), Postfix(Subscript(Name("next"), place), "++")),
         _switch(layer, set(part), run_once),
     )
     table = _table(number, part) if period is None else _folded(number, part, period)
     if period is not None:
         step = (*step, _again(part, period))
-    walk = Function(
+    walk = FunctionDefinition(
         kind=f"{_EVERY} void",
         name=f"run_order_{number}",
         params=(RUN,),
         body=(
-            Define(Variable(counter_type(part), "next", last - first + 1), Literal("{0}")),
-            For("uint32_t", _STEP.name, unsigned(len(table.numbers)), step),
+            Define(TypedName(counter_type(part), "next", last - first + 1), Literal("{0}")),
+            ForLoop("uint32_t", _STEP.name, unsigned(len(table.numbers)), step),
         ),
         comment="Rows in the order that needs least memory: an entry names the layer whose next row is due.",
     )
@@ -211,13 +211,15 @@ def _again(part: Sequence[int], period: Period) -> Stmt:
     end = period.first + period.length
     stage = part[end - 1]
     rows = part[: end + period.saved].count(stage)
-    is_end = Binary("==", _STEP, unsigned(end - 1))
+    is_end = Infix("==", _STEP, unsigned(end - 1))
     # The counter, not `row`: that would have to outlive the call, in a register or on the stack.
-    is_left = Binary("<", Subscript(Name("next"), Number(stage - min(part))), unsigned(rows))
+    is_left = Infix("<", Subscript(Name("next"), Number(stage - min(part))), unsigned(rows))
     again = Assign(_STEP, unsigned(period.length), "-=")
-    return If(Binary("&&", is_end, is_left), (again,), comment="the steps that come again and again")
+    return If(Infix("&&", is_end, is_left), (again,), comment="the steps that come again and again")
 
 
 def _switch(value: Expr, stages: Iterable[int], run_once: AbstractSet[int]) -> Stmt:
     run = Name(RUN.name)
-    return Switch(value, tuple((stage, (_call(stage, run, _ROW, run_once),)) for stage in sorted(stages)))
+    return SwitchStatement(
+        value, tuple((stage, (_call(stage, run, _ROW, run_once),)) for stage in sorted(stages))
+    )

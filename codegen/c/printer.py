@@ -10,23 +10,24 @@ from textwrap import wrap
 from codegen.c.dialect import C99, Dialect
 from codegen.c.tree import (
     Assign,
-    Binary,
-    Block,
-    Call,
+    Braces,
     CastTo,
     Count,
-    Declare,
     DeclareArray,
+    DeclareVariables,
     Define,
     DefinePointers,
     DefineShape,
     DefineTable,
     Do,
     Expr,
-    For,
-    Function,
+    ForLoop,
+    FunctionCall,
+    FunctionDefinition,
     Group,
     If,
+    Infix,
+    InstructionCall,
     Linear,
     Literal,
     Name,
@@ -37,10 +38,9 @@ from codegen.c.tree import (
     Stmt,
     Subscript,
     Sum,
-    Switch,
+    SwitchStatement,
     Ternary,
-    Use,
-    Variable,
+    TypedName,
 )
 
 LINE = 100  # columns
@@ -57,7 +57,7 @@ class Printer:
 
     # ---- functions ----
 
-    def function(self, function: Function) -> str:
+    def function(self, function: FunctionDefinition) -> str:
         comment = _comment(function.comment.splitlines())
         unpacked = [
             f"{_PAD}const int32_t {member} = shape->{member};"
@@ -67,13 +67,13 @@ class Printer:
         lines = [*self._shape(function), *comment, *self._head(function), "{", *unpacked, *body, "}"]
         return "\n".join(lines)
 
-    def _shape(self, function: Function) -> list[str]:
+    def _shape(self, function: FunctionDefinition) -> list[str]:
         if function.shape is None:
             return []
         members = [f"{_PAD}{c_type} {name};" for name, c_type in function.shape.members]
         return [f"{shape_struct(function.name)} {{", *members, "};", ""]
 
-    def _head(self, function: Function) -> list[str]:
+    def _head(self, function: FunctionDefinition) -> list[str]:
         given = [self.variable(p) for p in function.params]
         if function.shape is not None:
             given.append(f"const {shape_struct(function.name)} *restrict shape")
@@ -83,7 +83,7 @@ class Printer:
             return [line]
         return [f"{begin}(", *_separated(given, _PAD, ")")]
 
-    def variable(self, variable: Variable) -> str:
+    def variable(self, variable: TypedName) -> str:
         constant = self.dialect.constant if variable.is_constant else ""
         length = "" if variable.length is None else f"[{variable.length}]"
         return f"{constant}{_beside(variable.c_type, variable.name)}{length}"
@@ -98,7 +98,7 @@ class Printer:
         rest = list(body)
         while rest:
             stmt = rest.pop(0)
-            if isinstance(stmt, Declare) and _is_begun(stmt, rest):
+            if isinstance(stmt, DeclareVariables) and _is_begun(stmt, rest):
                 begins, rest = rest[: len(stmt.names)], rest[len(stmt.names) :]
                 for begin in begins:
                     (text,) = self._stmt(begin, 0)
@@ -110,7 +110,7 @@ class Printer:
     def _stmt(self, stmt: Stmt, depth: int) -> list[str]:
         pad = _PAD * depth
         match stmt:
-            case Do(Call() as call, comment):
+            case Do(FunctionCall() as call, comment):
                 return self._call(call, f" /* {comment} */" if comment else "", pad)
             case Do(expr, _):
                 return [f"{pad}{self.bare(expr)};"]
@@ -118,7 +118,7 @@ class Printer:
                 return [f"{pad}{self.inner(target)} {op} {self.bare(value)};"]
             case Define(variable, value):
                 return [f"{pad}{self.variable(variable)} = {self.bare(value)};"]
-            case Declare(c_type, names):
+            case DeclareVariables(c_type, names):
                 return [f"{pad}{c_type} {', '.join(names)};"]
             case DeclareArray(c_type, name, length, _, is_aligned):
                 words = " __attribute__((aligned(4)))" if is_aligned else ""
@@ -131,19 +131,19 @@ class Printer:
             case DefineShape(c_type, name, members):
                 lines = [f"{pad}{_PAD}.{member} = {value}," for member, value in members]
                 return [f"{pad}static const {c_type} {name} = {{", *lines, f"{pad}}};"]
-            case Use():
+            case InstructionCall():
                 return [f"{pad}{line}" for line in self._use(stmt).splitlines()]
             case Return(value):
                 return [f"{pad}return;" if value is None else f"{pad}return {self.bare(value)};"]
-            case Block() | For() | If() | Switch():
+            case Braces() | ForLoop() | If() | SwitchStatement():
                 return self._nested(stmt, depth)
 
-    def _nested(self, stmt: Block | For | If | Switch, depth: int) -> list[str]:
+    def _nested(self, stmt: Braces | ForLoop | If | SwitchStatement, depth: int) -> list[str]:
         pad = _PAD * depth
         match stmt:
-            case Block(body):
+            case Braces(body):
                 return [f"{pad}{{", *self._body(body, depth + 1), f"{pad}}}"]
-            case For(c_type, var, count, body):
+            case ForLoop(c_type, var, count, body):
                 begin = f"{c_type} {var} = 0" if c_type else ""
                 head = f"{pad}for ({begin}; {var} < {self.bare(count)}; ++{var}) {{"
                 return [head, *self._body(body, depth + 1), f"{pad}}}"]
@@ -152,7 +152,7 @@ class Printer:
                 lines = [f"{pad}if ({self.bare(condition)}) {{{says}", *self._body(then, depth + 1)]
                 other = [f"{pad}}} else {{", *self._body(otherwise, depth + 1)] if otherwise else []
                 return [*lines, *other, f"{pad}}}"]
-            case Switch(value, cases):
+            case SwitchStatement(value, cases):
                 return [f"{pad}switch ({self.bare(value)}) {{", *self._cases(cases, depth), f"{pad}}}"]
 
     def _cases(self, cases: Sequence[tuple[int, Sequence[Stmt]]], depth: int) -> Iterator[str]:
@@ -163,7 +163,7 @@ class Printer:
             yield f"{pad}{_PAD}break;"
         yield from (f"{pad}default:", f"{pad}{_PAD}break;")
 
-    def _call(self, call: Call, comment: str, pad: str) -> list[str]:
+    def _call(self, call: FunctionCall, comment: str, pad: str) -> list[str]:
         """A call in one line, or with a line for each argument."""
         given = [self.bare(a) for a in call.arguments]
         name = self._helper_name(call.function)
@@ -172,7 +172,7 @@ class Printer:
             return [line]
         return [f"{pad}{name}(", *_separated(given, pad + _PAD, ");")]
 
-    def _pointers(self, variable: Variable, rows: Sequence[Expr], pad: str) -> list[str]:
+    def _pointers(self, variable: TypedName, rows: Sequence[Expr], pad: str) -> list[str]:
         printed = [self.bare(row) for row in rows]
         head = f"{self.variable(variable)} = {{"
         line = f"{pad}{head}{', '.join(printed)}}};"
@@ -180,7 +180,7 @@ class Printer:
             return [line]
         return [f"{pad}{head}", *(f"{pad}{_PAD}{row}," for row in printed), f"{pad}}};"]
 
-    def _use(self, use: Use) -> str:
+    def _use(self, use: InstructionCall) -> str:
         given = {
             name: [self.bare(e) for e in value] if isinstance(value, tuple) else self.bare(value)
             for name, value in use.given
@@ -221,7 +221,7 @@ class Printer:
                 return _added(self._linear(expr))
             case Sum(parts):
                 return self._sum(parts)
-            case Binary(op, left, right):
+            case Infix(op, left, right):
                 return f"{self.inner(left)} {op} {self.inner(right)}"
             case Ternary(condition, yes, no):
                 return f"{self.inner(condition)} ? {self.inner(yes)} : {self.inner(no)}"
@@ -233,7 +233,7 @@ class Printer:
                 return f"{self.inner(operand)}{op}"
             case Subscript(base, index):
                 return f"{self.inner(base)}[{self.bare(index)}]"
-            case Call(function, arguments):
+            case FunctionCall(function, arguments):
                 return f"{self._helper_name(function)}({', '.join(self.bare(a) for a in arguments)})"
 
     def _linear(self, linear: Linear) -> list[str]:
@@ -293,7 +293,7 @@ def _comment(lines: Sequence[str]) -> list[str]:
     return [*most, f"{last} */"]
 
 
-def _is_begun(declare: Declare, following: Sequence[Stmt]) -> bool:
+def _is_begun(declare: DeclareVariables, following: Sequence[Stmt]) -> bool:
     """True where the next statements give each of the variables its first value, in their order."""
     first = [
         stmt.target.name

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from codegen.c.tree import Binary, Expr, Name, Number, Subscript, factor, plus, times, unsigned
+from codegen.c.tree import Expr, Infix, Name, Number, Subscript, factor, plus, times, unsigned
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import RowAccess, Turns
-from codegen.lower.stages import Tensor
+from codegen.lower.stages import LoweredTensor
 
 RowOf = Callable[[Expr], Expr]  # the call of the tensor's accessor, for a row of its own
 ROW = Name("row")  # the layer's parameter: which of its rows it computes
 
 
-def ruled_row(access: RowAccess, number: int, view: RowFormat | None, tensor: Tensor, row_of: RowOf) -> Expr:
+def ruled_row(
+    access: RowAccess, number: int, view: RowFormat | None, tensor: LoweredTensor, row_of: RowOf
+) -> Expr:
     """The pointer with that number, which is so many rows on for each row of the result."""
     stride, offset = access.stride, access.first + number * access.step
     base = _strided(stride)
@@ -28,7 +30,7 @@ def ruled_row(access: RowAccess, number: int, view: RowFormat | None, tensor: Te
     return plus(row_of(plus(_strided(stride // parts), row)), part * view.row_elements)
 
 
-def given_row(number: Expr, view: RowFormat | None, tensor: Tensor, row_of: RowOf) -> Expr:
+def given_row(number: Expr, view: RowFormat | None, tensor: LoweredTensor, row_of: RowOf) -> Expr:
     """The row of that number, of the view or of the tensor itself."""
     if view is None:
         return row_of(plus(number, tensor.format.top))
@@ -47,8 +49,8 @@ def given_number(access: RowAccess, param: str, number: int) -> Expr:
 
 def turn_of(turns: Turns, steps: int) -> Expr:
     """The row that is due, of rows that take turns over so many steps of the layer."""
-    shared = Binary("/", ROW, unsigned(turns.each)) if turns.each > 1 else ROW
-    return shared if turns.rows * turns.each >= steps else Binary("%", shared, unsigned(turns.rows))
+    shared = Infix("/", ROW, unsigned(turns.each)) if turns.each > 1 else ROW
+    return shared if turns.rows * turns.each >= steps else Infix("%", shared, unsigned(turns.rows))
 
 
 def _strided(stride: int) -> Expr:
@@ -56,12 +58,12 @@ def _strided(stride: int) -> Expr:
 
 
 def _in_one_piece(number: Expr, view: RowFormat, row_of: RowOf) -> Expr:
-    return Binary("+", row_of(Number(0)), times(number, view.row_elements))
+    return Infix("+", row_of(Number(0)), times(number, view.row_elements))
 
 
-def _part_of_row(number: Expr, view: RowFormat, tensor: Tensor, row_of: RowOf) -> Expr:
+def _part_of_row(number: Expr, view: RowFormat, tensor: LoweredTensor, row_of: RowOf) -> Expr:
     if tensor.rows == 1:
         return _in_one_piece(number, view, row_of)
     parts, place = unsigned(tensor.format.row_elements // view.row_elements), factor(number)
-    within = Binary("*", Binary("%", place, parts), unsigned(view.row_elements))
-    return Binary("+", row_of(Binary("/", place, parts)), within)
+    within = Infix("*", Infix("%", place, parts), unsigned(view.row_elements))
+    return Infix("+", row_of(Infix("/", place, parts)), within)

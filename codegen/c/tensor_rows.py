@@ -11,17 +11,17 @@ from aot.plan.model import Buffer, Kind, Plan
 from codegen.c.names import comment_text
 from codegen.c.row_pointers import ROW, given_number, given_row, ruled_row
 from codegen.c.tree import (
-    Binary,
-    Call,
     CastTo,
     DefineTable,
     Expr,
-    Function,
+    FunctionCall,
+    FunctionDefinition,
+    Infix,
     Name,
     Number,
     Return,
     Ternary,
-    Variable,
+    TypedName,
     factor,
     plus,
     times,
@@ -30,24 +30,24 @@ from codegen.c.tree import (
 from codegen.fit.arenas import Arena
 from codegen.formats import storage_dtype
 from codegen.lower.outside_rows import OutOfImage, out_of_image
-from codegen.lower.stages import STREAMED_ROW, Reading, Result, Tensor
+from codegen.lower.stages import STREAMED_ROW, LoweredTensor, Reading, Result
 
-RUN = Variable("const struct run *", "run")
-ROW_PARAMETER = Variable("uint32_t", "row")
+RUN = TypedName("const struct run *", "run")
+ROW_PARAMETER = TypedName("uint32_t", "row")
 
 
 @dataclass(frozen=True)
 class TensorRows:
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, LoweredTensor]
     plan: Plan
     names: Mapping[str, str]  # tensor -> C identifier
     arenas: Mapping[str, Arena]  # by pool
     outside: Mapping[tuple[str, int], str]  # (element type, value) -> the constant row of it
 
-    def accessor(self, tensor: Tensor) -> Function:
+    def accessor(self, tensor: LoweredTensor) -> FunctionDefinition:
         c_type = storage_dtype(tensor.type, tensor.format).c_name
         qualifier = "const " if tensor.kind is Kind.INPUT else ""
-        return Function(
+        return FunctionDefinition(
             kind=f"static inline {qualifier}{c_type} *",
             name=self._accessor_name(tensor),
             params=(RUN,) if self.has_one_place(tensor) else (RUN, ROW_PARAMETER),
@@ -55,20 +55,20 @@ class TensorRows:
             comment=f"{comment_text(tensor.name)}: {self._rows_said(tensor)}.",
         )
 
-    def _where(self, tensor: Tensor, c_type: str) -> Expr:
+    def _where(self, tensor: LoweredTensor, c_type: str) -> Expr:
         """The address of a row, or of all rows where they are in one place."""
         fmt, buffer, is_alone = tensor.format, self.plan.buffers[tensor.name], self.has_one_place(tensor)
         if tensor.kind in (Kind.INPUT, Kind.OUTPUT):
             side = "in" if tensor.kind is Kind.INPUT else "out"
             base = Name(f"run->{side}->{self.names[tensor.name]}")
-            return base if is_alone else Binary("+", base, times(ROW, fmt.row_elements))
+            return base if is_alone else Infix("+", base, times(ROW, fmt.row_elements))
         place = self.place(buffer)
         if is_alone:
             return pointer_to(c_type, place)
-        held = ROW if buffer.rows_held >= tensor.rows else Binary("%", ROW, unsigned(buffer.rows_held))
-        return pointer_to(c_type, Binary("+", place, Binary("*", held, unsigned(fmt.row_bytes))))
+        held = ROW if buffer.rows_held >= tensor.rows else Infix("%", ROW, unsigned(buffer.rows_held))
+        return pointer_to(c_type, Infix("+", place, Infix("*", held, unsigned(fmt.row_bytes))))
 
-    def has_one_place(self, tensor: Tensor) -> bool:
+    def has_one_place(self, tensor: LoweredTensor) -> bool:
         """True where all its rows, or its only one, are in the same place."""
         is_callers = tensor.kind in (Kind.INPUT, Kind.OUTPUT)
         return tensor.rows == 1 or (not is_callers and self.plan.buffers[tensor.name].rows_held == 1)
@@ -76,10 +76,10 @@ class TensorRows:
     def place(self, buffer: Buffer) -> Expr:
         return plus(Name(f"run->{self.arenas[buffer.pool].name}"), buffer.offset)
 
-    def row_of(self, tensor: Tensor, row: Expr) -> Expr:
+    def row_of(self, tensor: LoweredTensor, row: Expr) -> Expr:
         """The call of its accessor."""
         run = Name(RUN.name)
-        return Call(self._accessor_name(tensor), (run,) if self.has_one_place(tensor) else (run, row))
+        return FunctionCall(self._accessor_name(tensor), (run,) if self.has_one_place(tensor) else (run, row))
 
     def written(self, out: Result, base: Expr | None, row: int) -> Expr:
         """The call for a row that a stage writes: `row` behind the one that `base`, where given, says."""
@@ -89,10 +89,10 @@ class TensorRows:
         each = times(base, out.rows_each) if out.rows_each > 1 else base
         return self.row_of(tensor, plus(each, number))
 
-    def _accessor_name(self, tensor: Tensor) -> str:
+    def _accessor_name(self, tensor: LoweredTensor) -> str:
         return f"row_of_{self.names[tensor.name]}"
 
-    def _rows_said(self, tensor: Tensor) -> str:
+    def _rows_said(self, tensor: LoweredTensor) -> str:
         held, rows = self.plan.buffers[tensor.name].rows_held, tensor.rows
         ring = f", {held} held at a time" if held < rows else ""
         margins = (
@@ -136,10 +136,10 @@ class TensorRows:
 
 
 def _is_out_of_image(out: OutOfImage) -> Expr:
-    above = Binary("<", ROW, unsigned(out.above))
-    below = Binary(">", ROW, unsigned(out.results - out.below - 1))
+    above = Infix("<", ROW, unsigned(out.above))
+    below = Infix(">", ROW, unsigned(out.results - out.below - 1))
     if out.above and out.below:
-        return Binary("||", above, below)
+        return Infix("||", above, below)
     return above if out.above else below
 
 

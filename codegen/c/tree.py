@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from codegen.loops.ir import Function as ScalarFunction
-from codegen.loops.ir import Instruction
+from codegen.loops.ir import Instruction, ScalarFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Infix:
     op: str
     left: Expr
     right: Expr
@@ -126,7 +125,7 @@ class Subscript:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A call of a generated function, a macro, or a helper, which then comes with it."""
 
     function: str
@@ -141,13 +140,13 @@ Expr = (
     | Linear
     | Sum
     | Group
-    | Binary
+    | Infix
     | Ternary
     | CastTo
     | Prefix
     | Postfix
     | Subscript
-    | Call
+    | FunctionCall
 )
 
 
@@ -163,7 +162,7 @@ class Do:
 
 
 @dataclass(frozen=True, slots=True)
-class Declare:
+class DeclareVariables:
     """Variables of one type. Where the next statements give them their first values, these become one."""
 
     c_type: str
@@ -184,7 +183,7 @@ class DeclareArray:
 class Define:
     """A variable with the value it keeps."""
 
-    variable: Variable
+    variable: TypedName
     value: Expr
 
 
@@ -192,7 +191,7 @@ class Define:
 class DefinePointers:
     """An array of pointers to rows."""
 
-    variable: Variable
+    variable: TypedName
     rows: tuple[Expr, ...]
 
 
@@ -223,7 +222,7 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class InstructionCall:
     """The call of an instruction: a format string over what it is given."""
 
     instruction: str
@@ -233,12 +232,12 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Braces:
     body: tuple[Stmt, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class For:
+class ForLoop:
     """for (`c_type` `var` = 0; `var` < `count`; ++`var`); without a type the variable lives on."""
 
     c_type: str
@@ -256,7 +255,7 @@ class If:
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class SwitchStatement:
     value: Expr
     cases: tuple[tuple[int, tuple[Stmt, ...]], ...]
 
@@ -268,18 +267,18 @@ class Return:
 
 Stmt = (
     Do
-    | Declare
+    | DeclareVariables
     | DeclareArray
     | Define
     | DefinePointers
     | DefineTable
     | DefineShape
     | Assign
-    | Use
-    | Block
-    | For
+    | InstructionCall
+    | Braces
+    | ForLoop
     | If
-    | Switch
+    | SwitchStatement
     | Return
 )
 
@@ -288,7 +287,7 @@ Stmt = (
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class TypedName:
     """A parameter or a local variable: its type as far as it stands before the name."""
 
     c_type: str
@@ -305,10 +304,10 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionDefinition:
     kind: str  # what stands before the name: linkage, attributes, type of the result
     name: str
-    params: tuple[Variable, ...]
+    params: tuple[TypedName, ...]
     body: tuple[Stmt, ...]
     comment: str = ""
     shape: Shape | None = None
@@ -320,16 +319,16 @@ def unsigned(value: int) -> Number:
 
 
 def times(expr: Expr, value: int) -> Expr:
-    return Binary("*", factor(expr), unsigned(value))
+    return Infix("*", factor(expr), unsigned(value))
 
 
 def plus(expr: Expr, value: int) -> Expr:
     """The expression itself where nothing is added."""
     if value == 0:
         return expr
-    return Binary("+", expr, unsigned(value)) if value > 0 else Binary("-", expr, unsigned(-value))
+    return Infix("+", expr, unsigned(value)) if value > 0 else Infix("-", expr, unsigned(-value))
 
 
 def factor(expr: Expr) -> Expr:
     """An expression as it stands beside an operator that binds more."""
-    return Group(expr) if isinstance(expr, Binary | Ternary) else expr
+    return Group(expr) if isinstance(expr, Infix | Ternary) else expr

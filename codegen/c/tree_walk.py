@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from codegen.c import tree
-from codegen.c.tree import AnyHelper, Call, Name, Stmt, Use
+from codegen.c.tree import AnyHelper, FunctionCall, InstructionCall, Name, Stmt
 
 Node = Any  # a dataclass of this file, or a tuple of nodes
 
@@ -62,7 +62,7 @@ def helpers_of(node: Node) -> tuple[AnyHelper, ...]:
     def look(node: Node) -> None:
         for part in node if isinstance(node, tuple) else _parts_of(node):
             look(part)
-        if isinstance(node, Call | Use) and node.helper is not None:
+        if isinstance(node, FunctionCall | InstructionCall) and node.helper is not None:
             found.setdefault(node.helper.name, node.helper)
 
     look(node)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from aot.ir.types import DType
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
-FEW_REGISTERS = Function(
+FEW_REGISTERS = ScalarFunction(
     "FEW_REGISTERS",
     DType.I32,
     """\

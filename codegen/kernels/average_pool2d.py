@@ -22,7 +22,7 @@ from codegen.kernels.pooling import (
     scheduled_pool,
     window_element,
 )
-from codegen.kernels.schedule import Condition, OpKernel, Rows, Schedule
+from codegen.kernels.schedule import Condition, OpKernel, RowFormats, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
@@ -32,9 +32,9 @@ from codegen.loops.ir import (
     Declare,
     Expr,
     For,
-    Function,
     Proc,
     Role,
+    ScalarFunction,
     Store,
     at,
     load,
@@ -51,7 +51,7 @@ def _has_one_row(site: Site) -> bool:
 
 
 ONE_ROW = Condition("windows over all rows of an image", _has_one_row)
-NO_ROWS_AROUND = Condition[Rows](
+NO_ROWS_AROUND = Condition[RowFormats](
     "results without rows around them", lambda rows: not (rows.output.top or rows.output.bottom)
 )
 
@@ -138,7 +138,7 @@ def _halves(site: Site) -> Halves:
     return site.node.op.halves
 
 
-def _clamp(site: Site) -> Function:
+def _clamp(site: Site) -> ScalarFunction:
     return clamp_to(*integer_clamp(pool_of(site).activation, site.outputs[0]), site.outputs[0].dtype)
 
 

@@ -37,7 +37,7 @@ from codegen.loops.schedule import privatize, reorder, split, unroll
 
 
 @dataclass(frozen=True)
-class _Operand:
+class _Factor:
     """A matrix as the nest reads it: a row of a tensor, or constant."""
 
     buffer: Buffer
@@ -102,10 +102,10 @@ _NAMES = "ab"
 _TOGETHER = 4  # sums in registers
 
 
-def _rows(site: Site, position: int, x: RowFormat, row: Affine, column: Affine) -> _Operand:
+def _rows(site: Site, position: int, x: RowFormat, row: Affine, column: Affine) -> _Factor:
     buffer = Buffer(_NAMES[position], storage_dtype(site.input(position), x), x.row_elements, Role.ROWS)
     element = (row + x.left) * x.x_step + column * x.c_step
-    return _Operand(buffer, load(buffer, element), _zero_point(site, position), _access(site, position))
+    return _Factor(buffer, load(buffer, element), _zero_point(site, position), _access(site, position))
 
 
 def _access(site: Site, position: int) -> RowAccess:
@@ -116,12 +116,12 @@ def _access(site: Site, position: int) -> RowAccess:
     return RowAccess(stride=int(matrices == rows), first=0, count=1)
 
 
-def _constant(site: Site, position: int, row: Affine, column: Affine) -> _Operand:
+def _constant(site: Site, position: int, row: Affine, column: Affine) -> _Factor:
     tensor, data = site.input(position), site.constants[position]
     _, pairs, height, width = tensor.shape
     buffer = Buffer(_NAMES[position], tensor.dtype, height * width, Role.CONSTANT)
     value, per_row = load(buffer, row * width + column), height * width if pairs > 1 else 0
-    return _Operand(buffer, value, _zero_point(site, position), None, data.reshape(-1), per_row)
+    return _Factor(buffer, value, _zero_point(site, position), None, data.reshape(-1), per_row)
 
 
 def _zero_point(site: Site, position: int) -> int:
@@ -129,7 +129,7 @@ def _zero_point(site: Site, position: int) -> int:
     return 0 if quant is None else quant.zero_point
 
 
-def _centred(operand: _Operand) -> Expr:
+def _centred(operand: _Factor) -> Expr:
     return Binary("-", operand.value, Const(operand.zero_point)) if operand.zero_point else operand.value
 
 
@@ -141,7 +141,7 @@ class _Line:
     start: Expr  # of each result
 
 
-def _line(first: _Operand, second: _Operand, dtype: DType, depth: int) -> _Line:
+def _line(first: _Factor, second: _Factor, dtype: DType, depth: int) -> _Line:
     if not second.zero_point:
         return _Line((), Const(0.0 if dtype is DType.F32 else 0))
     line = Buffer("line", dtype, 1, Role.LOCAL)

@@ -21,7 +21,7 @@ from aot.ops.pairs import (
 )
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
-from codegen.isa.plain.arithmetic import Result, ZeroPoint, prelu_int8, product_int8, sum_int8
+from codegen.isa.plain.arithmetic import StoredResult, ZeroPoint, prelu_int8, product_int8, sum_int8
 from codegen.isa.plain.f32 import clamp_f32
 from codegen.isa.plain.pairs import (
     prelu_function,
@@ -35,7 +35,7 @@ from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.ir import Apply, Expr, Function, Load
+from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 from codegen.loops.ir import Binary as BinaryExpr
 
 
@@ -47,7 +47,7 @@ class _Arithmetic:
     stored, where the function takes it so; `plain` is C of a and b in an unsigned type U, and its meaning.
     """
 
-    function: Callable[[Site, tuple[ZeroPoint, ZeroPoint]], Function]
+    function: Callable[[Site, tuple[ZeroPoint, ZeroPoint]], ScalarFunction]
     f32: Callable[[Expr, Expr], Expr]
     plain: tuple[str, Callable[[int, int], int]]
     what: str
@@ -87,7 +87,9 @@ def _result_of(site: Site, arithmetic: _Arithmetic, values: Sequence[Load], as_p
     return Apply(_plain_function(op, out.dtype, arithmetic, plain_clamp(op.activation, out)), tuple(values))
 
 
-def _plain_function(op: Binary, dtype: DType, arithmetic: _Arithmetic, limits: tuple[int, int]) -> Function:
+def _plain_function(
+    op: Binary, dtype: DType, arithmetic: _Arithmetic, limits: tuple[int, int]
+) -> ScalarFunction:
     """Integers that stand for themselves: they wrap around, and are clamped where there is an activation."""
     text, compute = arithmetic.plain
     low, high = limits
@@ -119,14 +121,14 @@ def _given(zero_points: tuple[ZeroPoint, ZeroPoint]) -> tuple[int, int]:
     return first, second
 
 
-def result_of(site: Site) -> Result:
+def result_of(site: Site) -> StoredResult:
     op, (out,) = site.node.op, site.outputs
     assert isinstance(op, Binary)
-    return Result(quant_of(out).zero_point, *integer_clamp(op.activation, out), site.math)
+    return StoredResult(quant_of(out).zero_point, *integer_clamp(op.activation, out), site.math)
 
 
-def sum_of(sign: str) -> Callable[[Site, tuple[ZeroPoint, ZeroPoint]], Function]:
-    def function(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
+def sum_of(sign: str) -> Callable[[Site, tuple[ZeroPoint, ZeroPoint]], ScalarFunction]:
+    def function(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
         parameters = add_parameters(site.input(0), site.input(1), site.outputs[0])
         if is_int8(site):
             return sum_int8(sign, parameters, zero_points, result_of(site))
@@ -143,7 +145,7 @@ def _term(site: Site, position: int) -> Array:
     return scaled.astype(np.int32)
 
 
-def _product(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
+def _product(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
     op = site.node.op
     assert isinstance(op, Mul)
     multiplier = mul_multiplier(site.input(0), site.input(1), site.outputs[0], op.scales_in_single)
@@ -158,12 +160,12 @@ def _factor(site: Site, position: int) -> Array:
     return np.asarray(site.constants[position].astype(np.int32) - zero_point, np.int32)
 
 
-def _quotient(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
+def _quotient(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
     multiplier = div_multiplier(site.input(0), site.input(1), site.outputs[0])
     return quotient_function(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)
 
 
-def _prelu(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
+def _prelu(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
     op, out = site.node.op, site.outputs[0]
     assert isinstance(op, Prelu)
     branches = prelu_multipliers(site.input(0), site.input(1), out, op.scales_in_single)
@@ -172,7 +174,7 @@ def _prelu(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
     return prelu_function(branches, _given(zero_points), result_of(site), out.dtype)
 
 
-def _square(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> Function:
+def _square(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunction:
     p = square_parameters(site.input(0), site.input(1), site.outputs[0])
     return square_function(p, _given(zero_points), result_of(site), site.outputs[0].dtype)
 

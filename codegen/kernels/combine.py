@@ -15,7 +15,7 @@ from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.ir import Apply, Expr, Function, Load
+from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 _REALS = {
     Combination.MAXIMUM: "a > b ? a : b",
@@ -66,7 +66,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return element_kernel(site, inputs, output, result, f"a {op.by.value}")
 
 
-def _function(by: Combination, dtype: DType) -> Function:
+def _function(by: Combination, dtype: DType) -> ScalarFunction:
     if dtype is DType.F32:
         text = _REALS[by]
     else:

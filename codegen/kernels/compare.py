@@ -15,7 +15,7 @@ from codegen.isa.plain.plain import expression_function
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.ir import Apply, Expr, Function, Load
+from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 _SIGNS = {
     Relation.EQUAL: "==",
@@ -36,7 +36,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return element_kernel(site, inputs, output, result, "a comparison")
 
 
-def _function(site: Site) -> Function:
+def _function(site: Site) -> ScalarFunction:
     op, first, second = site.node.op, site.input(0), site.input(1)
     assert isinstance(op, Compare)
     sign, holds = _SIGNS[op.relation], _holds(HOLDS[op.relation])

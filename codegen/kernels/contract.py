@@ -9,7 +9,7 @@ from aot.ir.types import DType
 from aot.ops.contract import Contract
 from codegen.formats import RowFormat, RowRequest, whole
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import Nest
+from codegen.kernels.nest import StridedNest
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import (
     Accumulate,
@@ -36,8 +36,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     assert isinstance(op, Contract)
     out, kept = site.outputs[0], len(op.sizes) - op.summed
     sizes, strides = op.sizes, (op.strides1, op.strides2)
-    outer = Nest(sizes[:kept], (*(s[:kept] for s in strides), dense_strides(sizes[:kept]))).merged()
-    inner = Nest(sizes[kept:], tuple(s[kept:] for s in strides)).merged()
+    outer = StridedNest(sizes[:kept], (*(s[:kept] for s in strides), dense_strides(sizes[:kept]))).merged()
+    inner = StridedNest(sizes[kept:], tuple(s[kept:] for s in strides)).merged()
     operands = [_buffer(site, i) for i in range(2)]
     wide = DType.I64 if site.input(0).dtype is DType.I32 else out.dtype
     total = Buffer("sum", wide, 1, Role.LOCAL)
@@ -62,7 +62,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-def inner_steps(nest: Nest) -> int:
+def inner_steps(nest: StridedNest) -> int:
     steps = 1
     for size in nest.sizes:
         steps *= size

@@ -9,8 +9,15 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.requant import conv_requant, quant_of
 from aot.target import Feature
-from codegen.formats import Order, RowFormat, RowRequest, storage_dtype
-from codegen.kernels.dot_product import DotProblem, DotScheduler, Edge, Tile, plain_dot, stored_bytes
+from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
+from codegen.kernels.dot_product import (
+    DotProblem,
+    DotScheduler,
+    OverhangingPixels,
+    Tile,
+    plain_dot,
+    stored_bytes,
+)
 from codegen.kernels.edges import Columns, bias_inside, columns_of, whole_first
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised
@@ -44,7 +51,7 @@ def conv2d_schedule(
         if _columns(site, leaves_out_taps):
             left = right = 0
         slack = -_tap_length(op, site.constants[1]) % group
-        return (RowRequest(Order.PIXELS, dtype_bytes(site), left, right, top, bottom, slack=slack),)
+        return (RowRequest(ElementOrder.PIXELS, dtype_bytes(site), left, right, top, bottom, slack=slack),)
 
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         return _lower(site, inputs, output, dot, _columns(site, leaves_out_taps))
@@ -150,11 +157,11 @@ def _problem(
     )
 
 
-def _edge(op: Conv2d, columns: Columns, begin: int, depth: int, x_step: int) -> Edge:
+def _edge(op: Conv2d, columns: Columns, begin: int, depth: int, x_step: int) -> OverhangingPixels:
     """Taps are columns where these are dilated, else kernel rows."""
     first, taps = columns.taps.start, len(columns.taps)
     is_dilated = op.dilation[1] > 1
-    return Edge(
+    return OverhangingPixels(
         first=columns.first - begin,
         pixels=columns.count,
         taps=taps if is_dilated else 1,

@@ -16,7 +16,7 @@ from codegen.isa.plain.plain import expression_function
 from codegen.kernels.elements import element_kernel, element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.ir import Apply, Expr, Function, Load
+from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 from codegen.loops.schedule import unroll_by
 
 _AT_ONCE = 4  # numbers in a turn of the loop, which takes as long as the conversion of one
@@ -31,7 +31,9 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return convert_kernel(site, inputs, output, conversion(site))
 
 
-def convert_kernel(site: Site, inputs: Sequence[RowFormat], output: RowFormat, function: Function) -> Kernel:
+def convert_kernel(
+    site: Site, inputs: Sequence[RowFormat], output: RowFormat, function: ScalarFunction
+) -> Kernel:
     """Every element by that function."""
 
     def result(values: Sequence[Load]) -> Expr:
@@ -44,7 +46,7 @@ def convert_kernel(site: Site, inputs: Sequence[RowFormat], output: RowFormat, f
     return replace(kernel, proc=unroll_by(kernel.proc, inner, _AT_ONCE))
 
 
-def conversion(site: Site) -> Function:
+def conversion(site: Site) -> ScalarFunction:
     """f(element) -> the element of the other type, in C alone."""
     op, source = _op(site), site.input(0).dtype
     to, meaning = op.to, _meaning(source, op)

@@ -27,9 +27,9 @@ from codegen.loops.ir import (
     Declare,
     Expr,
     For,
-    Function,
     Load,
     Role,
+    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -97,7 +97,9 @@ def _result(site: Site, total: Load) -> Expr:
     return Apply(_named("stored", out.dtype, (DType.I32,), text, compute), (total,))
 
 
-def _named(kind: str, dtype: DType, parameters: Sequence[DType], text: str, compute: object) -> Function:
+def _named(
+    kind: str, dtype: DType, parameters: Sequence[DType], text: str, compute: object
+) -> ScalarFunction:
     name = numbered_name(f"{kind}_sum", text)
     calls = (TIMES, CLAMP)
     return expression_function(name, dtype, parameters, text, compute, calls=calls)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.ir import Apply, Expr, Function, Load
+from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 _REALS = {
     Kind.ABS: "fabsf(a)",
@@ -78,7 +78,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return element_kernel(site, inputs, output, result, f"the {op.of.value}")
 
 
-def _function(op: Curve, x: TensorType, out: TensorType) -> Function:
+def _function(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
     kind, dtype = op.of.value, x.dtype
     if out.quant is not None:
         return _FIXED_POINT[op.of](op, x, out)
@@ -93,7 +93,7 @@ def _function(op: Curve, x: TensorType, out: TensorType) -> Function:
     return expression_function(f"{kind}_{dtype.value}", dtype, (dtype,), text, _meaning(op, x, out))
 
 
-def _absolute(op: Curve, x: TensorType, out: TensorType) -> Function:
+def _absolute(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
     zero, low, high = parenthesised(quant_of(x).zero_point), *out.dtype.limits
     magnitude = f"(a < {zero} ? {zero} - a : a - {zero})"
     if quant_of(x).scale != quant_of(out).scale:
@@ -104,7 +104,7 @@ def _absolute(op: Curve, x: TensorType, out: TensorType) -> Function:
     )
 
 
-def _inverse_root(op: Curve, x: TensorType, out: TensorType) -> Function:
+def _inverse_root(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
     low, high = out.dtype.limits
     mult, shift = rsqrt_multiplier(x, out)
     centred = f"a - {parenthesised(quant_of(x).zero_point)}"
@@ -113,7 +113,7 @@ def _inverse_root(op: Curve, x: TensorType, out: TensorType) -> Function:
     return _clamped(op, x, out, f"{centred} <= 0 ? {high} : {text}", (TIMES, INVERSE_ROOT))
 
 
-def _exponential(op: Curve, x: TensorType, out: TensorType) -> Function:
+def _exponential(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
     line = line_function("exp", exp_points(x, out))
     return expression_function(
         f"{line.name}_i16",
@@ -125,14 +125,16 @@ def _exponential(op: Curve, x: TensorType, out: TensorType) -> Function:
     )
 
 
-_FIXED_POINT: Mapping[Kind, Callable[[Curve, TensorType, TensorType], Function]] = {
+_FIXED_POINT: Mapping[Kind, Callable[[Curve, TensorType, TensorType], ScalarFunction]] = {
     Kind.ABS: _absolute,
     Kind.EXP: _exponential,
     Kind.RSQRT: _inverse_root,
 }
 
 
-def _clamped(op: Curve, x: TensorType, out: TensorType, text: str, calls: tuple[Function, ...]) -> Function:
+def _clamped(
+    op: Curve, x: TensorType, out: TensorType, text: str, calls: tuple[ScalarFunction, ...]
+) -> ScalarFunction:
     return expression_function(
         numbered_name(f"{op.of.value}_{out.dtype.value}", text),
         out.dtype,

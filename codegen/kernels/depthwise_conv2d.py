@@ -18,7 +18,7 @@ from aot.ir.types import Array, DType
 from aot.ops.op import given
 from aot.ops.requant import conv_requant
 from aot.target import Optimize
-from codegen.formats import Order, RowFormat, RowRequest, storage_dtype
+from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import ADD_WRAPPING
 from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.kernel import Kernel, RowAccess, Site
@@ -99,7 +99,7 @@ def depthwise_kernel(site: Site, y: RowFormat, tail: Requantised, made: Depthwis
 def _requests(site: Site) -> RowRequests:
     """Pixels as they come."""
     (top, bottom), (left, right) = op_of(site).padding
-    return (RowRequest(Order.PIXELS, site.input(0).dtype.bytes, left, right, top, bottom),)
+    return (RowRequest(ElementOrder.PIXELS, site.input(0).dtype.bytes, left, right, top, bottom),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:

@@ -25,9 +25,9 @@ from codegen.loops.ir import (
     Element,
     Expr,
     For,
-    Function,
     Index,
     Role,
+    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -99,7 +99,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 _AS_F32 = expression_function("as_real", DType.F32, (DType.I32,), "(float)a", float)
 
 
-def _follows(least: float) -> Function:
+def _follows(least: float) -> ScalarFunction:
     """f(score, last score, box, last box, best score) -> whether the box is the best so far of those left."""
     text = f"a >= {literal(least)} && a > e && (a < b || (a == b && c > d))"
 
@@ -110,7 +110,7 @@ def _follows(least: float) -> Function:
     return expression_function(f"follows_{_word(least)}", DType.I32, types, text, compute)
 
 
-def _fits(most: float) -> Function:
+def _fits(most: float) -> ScalarFunction:
     """f(corners of a box, corners of a better one) -> whether they overlap little enough."""
     name = f"fits_{_word(most)}"
     definition = f"""\
@@ -131,7 +131,7 @@ static inline int32_t {name}(float top, float left, float bottom, float right, f
         both = np.array(corners, np.float32).reshape(2, CORNERS).T
         return int(overlap(both, 1, np.array([0]))[0] <= np.float32(most))
 
-    return Function(name, DType.I32, definition, compute)
+    return ScalarFunction(name, DType.I32, definition, compute)
 
 
 def _word(value: float) -> str:

@@ -44,7 +44,7 @@ MOST_PIXELS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class OverhangingPixels:
     """Pixels whose windows hang over an end of the row: what lies outside is left out."""
 
     first: int  # pixel, counted from the first that has its whole window: negative to the left
@@ -78,7 +78,9 @@ class DotProblem:
     tail: Requantised | None  # None: sums are added to 32-bit sums in memory
     w_dtype: DType = DType.I8  # I16: weights that do not fit 8 bits
     addend: Addend | None = None  # a row that is added to what is stored
-    edges: tuple[Edge, ...] = ()  # the other pixels, each kind with a table `bias_<number>` of its own
+    edges: tuple[
+        OverhangingPixels, ...
+    ] = ()  # the other pixels, each kind with a table `bias_<number>` of its own
 
     @property
     def sum_dtype(self) -> DType:
@@ -170,7 +172,7 @@ def nest(p: DotProblem, w_dtype: DType) -> Proc:
     )
 
 
-def _edge(p: DotProblem, edge: Edge, buffers: tuple[Buffer, Buffer, Buffer], ends: _Ends) -> For:
+def _edge(p: DotProblem, edge: OverhangingPixels, buffers: tuple[Buffer, Buffer, Buffer], ends: _Ends) -> For:
     """The same for pixels that have a part of their window, summed from their own beginning."""
     x, w, bias = buffers
     depth = p.kernel_rows * p.taps * p.length

@@ -12,7 +12,7 @@ from aot.ir.types import Array, DType, TensorType
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype, whole
 from codegen.kernels.in_place import piece_fits, row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site, Turns, turns_of
-from codegen.kernels.nest import Nest, repeated_strides
+from codegen.kernels.nest import StridedNest, repeated_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Expr, Load, Proc, Role, Stmt, Store, at, load
@@ -119,7 +119,9 @@ def _kernel(
 def _flat(site: Site, result: Result, what: str, prepared: Prepared) -> Kernel:
     out = site.outputs[0]
     shapes = [site.input(i).shape for i in range(len(site.inputs))]
-    nest = Nest(out.shape, (*(repeated_strides(s, out.shape) for s in shapes), dense_strides(out.shape)))
+    nest = StridedNest(
+        out.shape, (*(repeated_strides(s, out.shape) for s in shapes), dense_strides(out.shape))
+    )
     nest = nest.merged()
     operands = [_flat_operand(site, i, nest, prepared) for i in range(len(shapes))]
     may_alias = any(operand.buffer.may_alias for operand in operands)
@@ -130,7 +132,7 @@ def _flat(site: Site, result: Result, what: str, prepared: Prepared) -> Kernel:
     return _kernel(site, operands, y, nest.loops(store), sizes, summary, in_one_piece=True)
 
 
-def _flat_operand(site: Site, position: int, nest: Nest, prepared: Prepared) -> _Operand:
+def _flat_operand(site: Site, position: int, nest: StridedNest, prepared: Prepared) -> _Operand:
     name, tensor = _NAMES[position], site.input(position)
     if position in site.constants:
         data = prepared(site, position).reshape(-1)

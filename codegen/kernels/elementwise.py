@@ -6,14 +6,14 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.in_place import row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.pixels import dense_element, every_pixel, is_dense, pixel_element
-from codegen.loops.ir import Apply, Buffer, For, Function, Proc, Role, Store, at, load
+from codegen.loops.ir import Apply, Buffer, For, Proc, Role, ScalarFunction, Store, at, load
 
 
 def requests_anything(site: Site) -> tuple[RowRequest | None, ...]:
     return (None,)
 
 
-def applied(site: Site, function: Function, x: RowFormat, y: RowFormat, what: str) -> Kernel:
+def applied(site: Site, function: ScalarFunction, x: RowFormat, y: RowFormat, what: str) -> Kernel:
     """y = function(x)"""
     may_alias = row_fits(site, 0, x, y)
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, may_alias=may_alias)

@@ -42,7 +42,7 @@ _REALS = frozenset({DType.F32})
 
 
 @dataclass(frozen=True)
-class _Window:
+class _SumWindow:
     """The window that a result's sum runs over, in loops r (rows), t (taps) and k."""
 
     rows: int
@@ -60,7 +60,7 @@ def _y(y: RowFormat) -> Buffer:
     return Buffer("y", DType.F32, y.row_elements, Role.OUTPUT)
 
 
-def _nest(name: str, xs: Buffer, ys: Buffer, site: Site, y: RowFormat, window: _Window) -> Proc:
+def _nest(name: str, xs: Buffer, ys: Buffer, site: Site, y: RowFormat, window: _SumWindow) -> Proc:
     """for column: for o: y = clamp(bias + sum of x * w)"""
     ws = Buffer("w", site.input(1).dtype, site.constants[1].size, Role.CONSTANT)
     total = Buffer("sum", DType.F32, 1, Role.LOCAL)
@@ -77,7 +77,7 @@ def _nest(name: str, xs: Buffer, ys: Buffer, site: Site, y: RowFormat, window: _
 
 
 @dataclass(frozen=True)
-class _Ends:
+class _SumEnds:
     """Says how a sum begins and what becomes of it: the bias comes after a scale, where there is one."""
 
     site: Site
@@ -102,14 +102,14 @@ class _Ends:
         return _clamped(self.site, total)
 
 
-def _ends(site: Site, channels: int) -> _Ends:
+def _ends(site: Site, channels: int) -> _SumEnds:
     has_bias, has_steps = site.constants.get(2) is not None, site.input(1).dtype is DType.I8
     start = Buffer("bias", DType.F32, channels, Role.CONSTANT) if has_bias else None
     steps = Buffer("steps", DType.F32, channels, Role.CONSTANT) if has_steps else None
-    return _Ends(site, start, steps)
+    return _SumEnds(site, start, steps)
 
 
-def _added(total: Buffer, xs: Buffer, ws: Buffer, window: _Window) -> For:
+def _added(total: Buffer, xs: Buffer, ws: Buffer, window: _SumWindow) -> For:
     weight: Expr = load(ws, window.weight)
     weight = weight if ws.dtype is DType.F32 else Cast(DType.F32, weight)
     product = Binary("*", load(xs, window.element, variable("r")), weight)
@@ -154,7 +154,7 @@ def conv2d_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
     taps, reach = columns * depth // length, rows * columns * depth
     pixel = variable("column") * op.stride[1] + variable("t") * op.dilation[1] + (x.left - op.padding[1][0])
     inside = variable("r") * (columns * depth) + variable("t") * length + variable("k")
-    window = _Window(rows, taps, length, pixel * x.x_step + variable("k"), variable("o") * reach + inside)
+    window = _SumWindow(rows, taps, length, pixel * x.x_step + variable("k"), variable("o") * reach + inside)
     name = f"conv2d_{rows}x{columns}_{depth}_to_{channels}_by_{y.width}_reals"
     return Kernel(
         schedule="reals",
@@ -190,7 +190,7 @@ def depthwise_rows(
     out = c * op.multiplier + variable("m")
     pixel = column * op.stride[1] + t * op.dilation[1] + (x.left - op.padding[1][0])
     weight = variable("r") * (columns * channels) + t * channels + out
-    window = _Window(rows, columns, 1, pixel * x.x_step + c * x.c_step, weight)
+    window = _SumWindow(rows, columns, 1, pixel * x.x_step + c * x.c_step, weight)
     begin: Expr = Const(0.0) if site.constants.get(2) is None else load(start, out)
     body: tuple[Stmt, ...] = (
         Declare(total),
@@ -219,7 +219,7 @@ def _dense(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     rows = depth // (x.width * x.channels)
     if rows > 1:
         return _dense_by_rows(site, x, y, rows)
-    window = _Window(1, 1, depth, variable("k") + x.left * x.x_step, variable("o") * depth + variable("k"))
+    window = _SumWindow(1, 1, depth, variable("k") + x.left * x.x_step, variable("o") * depth + variable("k"))
     name = _dense_name(site, depth)
     return Kernel(
         schedule="reals",
@@ -244,7 +244,7 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     sums = Buffer("sums", DType.F32, outputs, Role.STATE)
     ws = Buffer("w", site.input(1).dtype, outputs * length, Role.CONSTANT)
     o, name = variable("o"), _dense_name(site, length)
-    window = _Window(1, 1, length, variable("k") + x.left * x.x_step, o * length + variable("k"))
+    window = _SumWindow(1, 1, length, variable("k") + x.left * x.x_step, o * length + variable("k"))
     first = For("o", outputs, (Store(at(sums, o), ends.begin(o)),))
     stored = Store(at(_y(y), o * y.c_step + y.left * y.x_step), ends.finish(load(sums, o), o))
     total = Buffer("sum", DType.F32, 1, Role.LOCAL)

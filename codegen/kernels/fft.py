@@ -44,7 +44,7 @@ class _Pair:
     imaginary: Expr
 
 
-class _Steps:
+class _Butterflies:
     """Statements as they come; each pair that is computed with twice has two locals of its own."""
 
     def __init__(self, dtype: DType) -> None:
@@ -128,7 +128,7 @@ def _stage(ys: Buffer, w: Buffer, first: Affine, radix: int, done: int, pairs: i
     step = pairs // (radix * done)
     k, begin = variable("k"), variable("group") * (2 * radix * done)
     places = [first + begin + k * 2 + 2 * q * done for q in range(radix)]
-    steps = _Steps(ys.dtype)
+    steps = _Butterflies(ys.dtype)
     parts = [steps.local(f"z{q}", steps.divided(_at(ys, place), radix)) for q, place in enumerate(places)]
     turned = [parts[0]] + [
         steps.local(f"t{q}", steps.turned(parts[q], _at(w, k * (2 * step * q)))) for q in range(1, radix)
@@ -137,12 +137,12 @@ def _stage(ys: Buffer, w: Buffer, first: Affine, radix: int, done: int, pairs: i
     return For("group", step, (For("k", done, tuple(steps.statements)),))
 
 
-def _two(steps: _Steps, ys: Buffer, places: Sequence[Affine], z: Sequence[_Pair]) -> None:
+def _two(steps: _Butterflies, ys: Buffer, places: Sequence[Affine], z: Sequence[_Pair]) -> None:
     steps.store(ys, places[0], steps.sum(z[0], z[1]))
     steps.store(ys, places[1], steps.difference(z[0], z[1]))
 
 
-def _four(steps: _Steps, ys: Buffer, places: Sequence[Affine], z: Sequence[_Pair]) -> None:
+def _four(steps: _Butterflies, ys: Buffer, places: Sequence[Affine], z: Sequence[_Pair]) -> None:
     even = steps.local("even", steps.sum(z[0], z[2]))
     odd = steps.local("odd", steps.difference(z[0], z[2]))
     both = steps.local("both", steps.sum(z[1], z[3]))
@@ -170,7 +170,7 @@ def _spectrum(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
     table = np.zeros(w.elements, x.dtype.numpy)
     angles = spectrum_turns(pairs, x.dtype).reshape(-1)
     table[: angles.size] = angles
-    ends = _Steps(x.dtype)
+    ends = _Butterflies(x.dtype)
     start = ends.local("start", ends.divided(_at(x, source), 2))
     zero = Const(0.0 if x.dtype is DType.F32 else 0)
     f = ends.functions
@@ -190,7 +190,7 @@ def _samples(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kern
     table = np.zeros(w.elements, x.dtype.numpy)
     angles = spectrum_turns(pairs, x.dtype, backwards=True).reshape(-1)
     table[: angles.size] = angles
-    ends = _Steps(x.dtype)
+    ends = _Butterflies(x.dtype)
     first, last = load(x, source), load(x, source + 2 * pairs)
     f = ends.functions
     both = ends.local("both", _Pair(Apply(f.sum, (first, last)), Apply(f.difference, (first, last))))
@@ -210,7 +210,7 @@ def _unmirrored(
     x: Buffer, ys: Buffer, w: Buffer, source: Affine, target: Affine, pairs: int
 ) -> tuple[Stmt, ...]:
     """A pair and the one that mirrors it; in the middle both are one, and the second store stays."""
-    steps, k = _Steps(x.dtype), variable("k")
+    steps, k = _Butterflies(x.dtype), variable("k")
     f, here, there = steps.functions, k * 2 + 2, k * -2 + 2 * (pairs - 1)
     a = steps.local("a", steps.divided(_at(x, source + here), 2))
     mirror = _at(x, source + there)
@@ -229,7 +229,7 @@ def _mirrored(
     x: Buffer, ys: Buffer, w: Buffer, here: Affine, there: Affine, target: Affine, pairs: int
 ) -> tuple[Stmt, ...]:
     """A pair and the one that mirrors it; in the middle both are one, and the second store stays."""
-    steps, k = _Steps(x.dtype), variable("k")
+    steps, k = _Butterflies(x.dtype), variable("k")
     f = steps.functions
     a = steps.local("a", steps.divided(_at(x, here), 2))
     mirror = _at(x, there)

@@ -16,7 +16,7 @@ from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrappe
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import Nest
+from codegen.kernels.nest import StridedNest
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -28,10 +28,10 @@ from codegen.loops.ir import (
     Declare,
     Expr,
     For,
-    Function,
     Index,
     Load,
     Role,
+    ScalarFunction,
     Store,
     at,
     load,
@@ -57,13 +57,13 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return flat_kernel(site, (xs,), body, f"a {op.by.value}")
 
 
-def _nests(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[Nest, Nest]:
+def _nests(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[StridedNest, StridedNest]:
     """The loops over the results, and those over the elements of one."""
     strides = dense_strides(shape)
     left = [a for a in range(len(shape)) if a not in axes]
     sizes = tuple(shape[a] for a in left)
-    kept = Nest(sizes, (tuple(strides[a] for a in left), dense_strides(sizes))).merged()
-    gone = Nest(tuple(shape[a] for a in axes), (tuple(strides[a] for a in axes),)).merged()
+    kept = StridedNest(sizes, (tuple(strides[a] for a in left), dense_strides(sizes))).merged()
+    gone = StridedNest(tuple(shape[a] for a in axes), (tuple(strides[a] for a in axes),)).merged()
     return kept, gone
 
 
@@ -96,7 +96,7 @@ def _combined(site: Site, total: Buffer, element: Load) -> Expr:
     return Apply(_wrapping(sign, dtype), (load(total), element))
 
 
-def _wrapping(sign: str, dtype: DType) -> Function:
+def _wrapping(sign: str, dtype: DType) -> ScalarFunction:
     u, name = unsigned(dtype), {"+": "sum", "*": "product"}[sign]
 
     def compute(a: int, b: int) -> int:

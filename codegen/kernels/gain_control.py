@@ -21,7 +21,7 @@ from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Buffer, Declare, Element, For, Function, Role, Stmt, Store, at, load
+from codegen.loops.ir import Apply, Buffer, Declare, Element, For, Role, ScalarFunction, Stmt, Store, at, load
 
 _PLACE = expression_function(
     "gain_place",
@@ -31,7 +31,7 @@ _PLACE = expression_function(
     place_of,
     calls=(BIT_LENGTH,),
 )
-_BEYOND = Function(
+_BEYOND = ScalarFunction(
     "gain_beyond",
     DType.I32,
     """\
@@ -48,7 +48,7 @@ static inline int32_t gain_beyond(uint32_t noise)
     beyond,
     calls=(BIT_LENGTH,),
 )
-_CURVED = Function(
+_CURVED = ScalarFunction(
     "gain_between",
     DType.I32,
     """\
@@ -63,7 +63,7 @@ static inline int32_t gain_between(int32_t start, int32_t slope, int32_t bend, i
 )
 
 
-def _compressed(shift: int) -> Function:
+def _compressed(shift: int) -> ScalarFunction:
     down = 2 + 2 * RATIO_BITS - RESULT_BITS
     definition = f"""\
 /* The level above its noise: a square where it is small, a line beyond. */
@@ -76,7 +76,7 @@ static inline uint32_t compressed_{shift}(uint32_t level, int32_t gain)
     return (ratio >> {RATIO_BITS - RESULT_BITS}) - {1 << RESULT_BITS}u;
 }}
 """
-    return Function(
+    return ScalarFunction(
         f"compressed_{shift}", DType.U32, definition, lambda a, g: compressed(int(a), int(g), shift)
     )
 

@@ -14,7 +14,7 @@ from aot.ops.gather import Gather
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result, within
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import Nest
+from codegen.kernels.nest import StridedNest
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
@@ -97,7 +97,7 @@ def _flat(site: Site) -> Kernel:
     outer, inner = prod(x.shape[op.batches : op.axis]), prod(x.shape[op.axis + 1 :])
     count = indices.elements // batches
     xs, ns, ys = operand(site, 0, "x"), _indices(site), result(site)
-    nest = Nest(
+    nest = StridedNest(
         (batches, outer, count, inner),
         (
             (outer * size * inner, size * inner, 0, 1),
@@ -116,9 +116,9 @@ def _flat(site: Site) -> Kernel:
     return replace(kernel, constants={**kernel.constants, "indices": _known(site)})
 
 
-def _pieces(nest: Nest, number: Expr, xs: Buffer, ys: Buffer) -> tuple[Stmt, ...]:
+def _pieces(nest: StridedNest, number: Expr, xs: Buffer, ys: Buffer) -> tuple[Stmt, ...]:
     """Moves what lies in one piece as a whole: its index is read once."""
-    around = Nest(nest.sizes[:-1], tuple(steps[:-1] for steps in nest.strides))
+    around = StridedNest(nest.sizes[:-1], tuple(steps[:-1] for steps in nest.strides))
     piece = _piece(number, nest.sizes[-1], (xs, around.element(0)), (ys, around.element(2)))
     return around.loops(*piece)
 

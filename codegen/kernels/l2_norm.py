@@ -25,13 +25,13 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Buffer,
+    BufferPlace,
     Const,
     Declare,
     For,
-    Function,
     Load,
-    Place,
     Role,
+    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -78,15 +78,15 @@ _UNSIGNED_SHARE = expression_function(
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     x, channels, is_f32 = site.input(0), inputs[0].channels, site.input(0).dtype is DType.F32
     total = Buffer("sum", DType.F32 if is_f32 else DType.I32, 1, Role.LOCAL)
-    steps: tuple[tuple[str, Function], ...] = (("norm", _NORM),)
-    last: Function = _QUOTIENT
+    steps: tuple[tuple[str, ScalarFunction], ...] = (("norm", _NORM),)
+    last: ScalarFunction = _QUOTIENT
     if not is_f32:
         assert isinstance(site.node.op, L2Norm)
         last = _UNSIGNED_SHARE if site.node.op.is_unsigned else _SHARE
         steps = (("mult", ROOT_MULT), ("shift", ROOT_SHIFT))
     divisors = [(Buffer(name, total.dtype, 1, Role.LOCAL), function) for name, function in steps]
 
-    def body(element: Callable[..., Load], place: Callable[[Affine], Place]) -> Sequence[Stmt]:
+    def body(element: Callable[..., Load], place: Callable[[Affine], BufferPlace]) -> Sequence[Stmt]:
         centred = element(K) if is_f32 else Binary("-", element(K), Const(quant_of(x).zero_point))
         square = Binary("*", centred, centred)
         made = [

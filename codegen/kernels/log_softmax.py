@@ -21,14 +21,14 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Buffer,
+    BufferPlace,
     Const,
     Declare,
     Expr,
     For,
-    Function,
     Load,
-    Place,
     Role,
+    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -45,7 +45,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     most, total, log = (Buffer(name, dtype, 1, Role.LOCAL) for name in ("most", "sum", "log"))
     exp, logarithm = (_EXP, _LOG) if is_f32 else _of_integers(site)
 
-    def body(element: Callable[..., Load], place: Callable[[Affine], Place]) -> Sequence[Stmt]:
+    def body(element: Callable[..., Load], place: Callable[[Affine], BufferPlace]) -> Sequence[Stmt]:
         below = Binary("-", element(K), load(most))
         return (
             Declare(most),
@@ -62,12 +62,12 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return vector_kernel(site, inputs[0], output, body, "a logarithm of a softmax")
 
 
-def _of_integers(site: Site) -> tuple[Function, Function]:
+def _of_integers(site: Site) -> tuple[ScalarFunction, ScalarFunction]:
     return exp_for_sum(softmax_parameters(site.input(0), 1.0)), LOGARITHM
 
 
 def _results(
-    site: Site, channels: int, log: Buffer, below: Expr, place: Callable[[Affine], Place]
+    site: Site, channels: int, log: Buffer, below: Expr, place: Callable[[Affine], BufferPlace]
 ) -> Sequence[Stmt]:
     if site.input(0).dtype is DType.F32:
         return (For("k", channels, (Store(place(K), Binary("-", below, load(log))),)),)

@@ -30,14 +30,14 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Buffer,
+    BufferPlace,
     Const,
     Declare,
     Expr,
     For,
-    Function,
-    Place,
     Proc,
     Role,
+    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -119,7 +119,7 @@ class _Nest:
     def place(self, element: Affine) -> Affine:
         return element * self.output.c_step + self.output.left * self.output.x_step
 
-    def cell(self, u: Affine) -> Place:
+    def cell(self, u: Affine) -> BufferPlace:
         return at(self.y, self.place(u + _op(self.site).steps * self.units))
 
     def step(self, seen: Affine, made: Affine, hidden: Callable[[Affine], Expr]) -> For:
@@ -223,7 +223,7 @@ class _IntegerTails:
         return Apply(CLAMP, (Binary("+", kept, added), Const(low), Const(high)))
 
     def hidden(self, gate: Expr, cell: Expr) -> Expr:
-        curve: Function = tanh_of(self.p.tanh_multiplier, self.p.tanh_right)
+        curve: ScalarFunction = tanh_of(self.p.tanh_multiplier, self.p.tanh_right)
         product = Binary("*", gate, Apply(curve, (cell,)))
         return _requantised(
             product, self.p.hidden, self.hidden_type.dtype, quant_of(self.hidden_type).zero_point

@@ -15,7 +15,7 @@ from codegen.isa.plain.f32 import literal
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.ir import Apply, Expr, Function, Load
+from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -29,7 +29,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return element_kernel(site, inputs, output, result, f"numbers of {op.mantissa_bits + 1} bits")
 
 
-def _function(op: Narrow) -> Function:
+def _function(op: Narrow) -> ScalarFunction:
     name = numbered_name("narrow", op)
     definition = f"""\
 /* a with {op.mantissa_bits} bits after its first, none less than 2^{op.least_exponent - op.mantissa_bits}. */
@@ -47,7 +47,7 @@ static inline float {name}(float a)
     return fabsf(near) > {literal(op.largest)} ? copysignf({literal(op.outside)}, a) : near;
 }}
 """
-    return Function(name, DType.F32, definition, _meaning(op), ("math.h",))
+    return ScalarFunction(name, DType.F32, definition, _meaning(op), ("math.h",))
 
 
 def _meaning(op: Narrow) -> Callable[[Any], Any]:

@@ -11,13 +11,13 @@ from codegen.loops.ir import For, Stmt
 
 
 @dataclass(frozen=True)
-class Nest:
+class StridedNest:
     """`strides` has a row for each operand, with a stride for each of the sizes; the innermost is last."""
 
     sizes: tuple[int, ...]
     strides: tuple[tuple[int, ...], ...]
 
-    def merged(self) -> Nest:
+    def merged(self) -> StridedNest:
         """Fewer loops that do the same: none of one step, none that only goes on where the inner ends."""
         kept: list[tuple[int, tuple[int, ...]]] = []
         for size, steps in zip(self.sizes, zip(*self.strides, strict=True), strict=True):
@@ -28,7 +28,7 @@ class Nest:
             else:
                 kept.append((size, steps))
         columns = [tuple(steps[i] for _, steps in kept) for i in range(len(self.strides))]
-        return Nest(tuple(size for size, _ in kept), tuple(columns))
+        return StridedNest(tuple(size for size, _ in kept), tuple(columns))
 
     def element(self, operand: int, prefix: str = "i") -> Affine:
         """The index of the operand's element of a step, counted from its first."""

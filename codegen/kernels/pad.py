@@ -10,7 +10,7 @@ from aot.ops.pad import Pad
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import Nest
+from codegen.kernels.nest import StridedNest
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
@@ -60,7 +60,7 @@ def _flat(site: Site) -> Kernel:
     x, out, ((top, _), (left, _)) = site.input(0), site.outputs[0], _op(site).padding
     xs, ys = operand(site, 0, "x"), result(site)
     value = _op(site).value
-    nest = Nest(x.shape, (dense_strides(x.shape), dense_strides(out.shape)))
+    nest = StridedNest(x.shape, (dense_strides(x.shape), dense_strides(out.shape)))
     first = (top * out.shape[2] + left) * out.shape[3]
     fill = Store(at(ys, variable("i")), Const(value if out.dtype is DType.F32 else int(value)))
     copy = Store(at(ys, nest.element(1) + first), load(xs, nest.element(0)))

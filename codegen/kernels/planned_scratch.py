@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from codegen.kernels.kernel import Kernel
-from codegen.loops.ir import Buffer, Declare, For, Invoke, Place, Proc, Role, Stmt, map_places, walk
+from codegen.loops.ir import Buffer, BufferPlace, Declare, For, Invoke, Proc, Role, Stmt, map_places, walk
 
 LEAST_BYTES = 64  # smaller arrays stay on the stack: a parameter costs as much
 
@@ -27,7 +27,7 @@ def _planned(proc: Proc) -> Proc:
     if not arrays:
         return proc
 
-    def change(place: Place) -> Place:
+    def change(place: BufferPlace) -> BufferPlace:
         return replace(place, buffer=arrays.get(place.buffer.name, place.buffer))
 
     body = tuple(map_places(stmt, change) for stmt in _without(proc.body, frozenset(arrays)))

@@ -10,7 +10,7 @@ from aot.ops.rearrange import Loops, Rearrange, RowPicks, is_vector
 from codegen.formats import Geometry, RowFormat, RowRequest, geometry, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, RowAccess, Site
-from codegen.kernels.nest import Nest
+from codegen.kernels.nest import StridedNest
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
@@ -70,7 +70,7 @@ def _picked(op: Rearrange, picks: RowPicks, xs: Buffer, x: RowFormat, g: Geometr
 
 def _flat(site: Site) -> Kernel:
     loops = _op(site).loops.merged()
-    nest = Nest(loops.sizes, (loops.strides, dense_strides(loops.sizes)))
+    nest = StridedNest(loops.sizes, (loops.strides, dense_strides(loops.sizes)))
     xs, ys = operand(site, 0, "x"), result(site)
     copy = Store(at(ys, nest.element(1)), load(xs, nest.element(0) + loops.offset))
     return flat_kernel(site, (xs,), nest.loops(copy), "a rearrangement")

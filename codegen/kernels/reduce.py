@@ -22,9 +22,9 @@ from codegen.loops.ir import (
     Const,
     Declare,
     For,
-    Function,
     Proc,
     Role,
+    ScalarFunction,
     Store,
     at,
     load,
@@ -113,7 +113,7 @@ def _nothing(site: Site) -> Const:
     return Const(0.0 if _sum_dtype(site) is DType.F32 else 0)
 
 
-def _mean(site: Site) -> Function:
+def _mean(site: Site) -> ScalarFunction:
     x, (out,), count = site.input(0), site.outputs, _op(site).count(site.input(0))
     if out.dtype is DType.F32:
         return f32_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)

@@ -18,10 +18,10 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.pairs import add_parameters
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat, storage_dtype
-from codegen.isa.plain.arithmetic import Result, sum_int8
+from codegen.isa.plain.arithmetic import StoredResult, sum_int8
 from codegen.kernels.kernel import Site
 from codegen.loops.affine import Affine
-from codegen.loops.ir import Apply, Buffer, Expr, Function, Role, load
+from codegen.loops.ir import Apply, Buffer, Expr, Role, ScalarFunction, load
 
 
 def sums_in_stores(graph: Graph) -> Mapping[str, Node]:
@@ -66,7 +66,7 @@ class Addend:
     first: int  # element of pixel 0, channel 0
     pixel_step: int
     channel_step: int
-    added: Function  # (result, element of the row) -> what is stored
+    added: ScalarFunction  # (result, element of the row) -> what is stored
 
     def sum(self, stored: Expr, column: Affine, channel: Affine) -> Expr:
         element = column * self.pixel_step + channel * self.channel_step + self.first
@@ -79,7 +79,7 @@ def addend(made: TensorType, addition: Site, position: int, fmt: RowFormat) -> A
     assert isinstance(op, Add)
     parameters = add_parameters(made, other, out)
     zero_points = (quant_of(made).zero_point, quant_of(other).zero_point)
-    result = Result(quant_of(out).zero_point, *integer_clamp(op.activation, out), addition.math)
+    result = StoredResult(quant_of(out).zero_point, *integer_clamp(op.activation, out), addition.math)
     return Addend(
         row=Buffer("b", storage_dtype(other, fmt), fmt.row_elements, Role.ROWS),
         first=fmt.left * fmt.x_step,

@@ -30,9 +30,9 @@ from codegen.loops.ir import (
     Element,
     Expr,
     For,
-    Function,
     Proc,
     Role,
+    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -146,7 +146,7 @@ def _dtype(array: Array) -> DType:
 class _Mix:
     """A function of four pixels and of what is known of a column, which the statements `weights` compute."""
 
-    function: Function
+    function: ScalarFunction
     known: tuple[Expr, ...]
     weights: tuple[Stmt, ...] = ()
 
@@ -172,7 +172,7 @@ def _mix(site: Site, down: Expr, across: Expr) -> _Mix:
     )
 
 
-def _of_integers(dtype: DType, math: ScalarMath) -> Function:
+def _of_integers(dtype: DType, math: ScalarMath) -> ScalarFunction:
     """f(four pixels, the share of each) -> the result."""
     wide = DType.I32 if dtype is DType.I8 else DType.I64
     sum_text = " + ".join(
@@ -195,7 +195,7 @@ def _written_out(site: Site, proc: Proc) -> Proc:
     return proc if is_short else unroll_by(proc, "c", _TURNS)
 
 
-def _of_unsigned() -> Function:
+def _of_unsigned() -> ScalarFunction:
     """Mixes bytes stored 128 less than the file's, in single precision and in the references' order."""
     shares = (
         ("a", "(1.0f - e)", "(1.0f - f)"),

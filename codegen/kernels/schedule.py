@@ -28,7 +28,7 @@ class Condition(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowFormats:
     """The formats that a kernel meets, once they are known."""
 
     inputs: tuple[RowFormat, ...]
@@ -48,7 +48,9 @@ class Schedule:
     lower: Callable[[Site, Sequence[RowFormat], RowFormat], Kernel]
     needs: frozenset[Feature] = frozenset()  # of the core
     fits: tuple[Condition[Site], ...] = ()
-    takes: tuple[Condition[Rows], ...] = ()  # of rows beyond its requests; else the next that fits is taken
+    takes: tuple[
+        Condition[RowFormats], ...
+    ] = ()  # of rows beyond its requests; else the next that fits is taken
     reads_image_rows: Callable[[Site], bool] = never  # reads a flattened image by the rows of the image
     adds_in_store: Callable[[Site], bool] = never  # makes a sum that its result goes into as it is stored
 
@@ -102,7 +104,7 @@ class ChosenSchedule:
 
     def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         """The kernel over these rows; `site` is the chosen one with points or an addition of its own."""
-        rows, passed = Rows(tuple(inputs), output), list(self.passed_over)
+        rows, passed = RowFormats(tuple(inputs), output), list(self.passed_over)
         for schedule in self.fitting:
             reason = _first_broken(schedule.takes, rows)
             if not reason:

@@ -28,9 +28,9 @@ from codegen.loops.ir import (
     Declare,
     Expr,
     For,
-    Function,
     Load,
     Role,
+    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -38,7 +38,7 @@ from codegen.loops.ir import (
 )
 
 
-def _elementwise(function: Callable[[Site], Function], what: str) -> OpKernel:
+def _elementwise(function: Callable[[Site], ScalarFunction], what: str) -> OpKernel:
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         def made(values: Sequence[Load]) -> Expr:
             return Apply(function(site), tuple(values))
@@ -61,34 +61,34 @@ def _headroom(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
     return flat_kernel(site, (xs,), body, "the bits that are free above the loudest")
 
 
-def _window(site: Site) -> Function:
+def _window(site: Site) -> ScalarFunction:
     assert isinstance(site.node.op, Window)
     return signal.windowed(site.node.op.shift)
 
 
-def _shift_up(site: Site) -> Function:
+def _shift_up(site: Site) -> ScalarFunction:
     assert isinstance(site.node.op, ShiftUp)
     return signal.SHIFTED_UP
 
 
-def _whole_root(site: Site) -> Function:
+def _whole_root(site: Site) -> ScalarFunction:
     assert isinstance(site.node.op, WholeRoot)
     return signal.SHIFTED_ROOT
 
 
-def _noise_estimate(site: Site) -> Function:
+def _noise_estimate(site: Site) -> ScalarFunction:
     op = site.node.op
     assert isinstance(op, NoiseEstimate)
     return signal.noise_estimate(op.up, op.down, op.limited)
 
 
-def _without_noise(site: Site) -> Function:
+def _without_noise(site: Site) -> ScalarFunction:
     op = site.node.op
     assert isinstance(op, WithoutNoise)
     return signal.without_noise(op.up, op.down, op.least)
 
 
-def _fixed_log(site: Site) -> Function:
+def _fixed_log(site: Site) -> ScalarFunction:
     op = site.node.op
     assert isinstance(op, FixedLog)
     return signal.fixed_log_function(op.up, op.scale)

@@ -20,13 +20,13 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Buffer,
+    BufferPlace,
     Const,
     Declare,
     For,
-    Function,
     Load,
-    Place,
     Role,
+    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -44,7 +44,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         Buffer(name, DType.I32, 1, Role.LOCAL) for name in ("most", "sum", "scale", "bits")
     )
 
-    def body(element: Callable[..., Load], place: Callable[[Affine], Place]) -> Sequence[Stmt]:
+    def body(element: Callable[..., Load], place: Callable[[Affine], BufferPlace]) -> Sequence[Stmt]:
         below = Binary("-", element(K), load(most))
         return (
             Declare(most),
@@ -65,10 +65,10 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 @dataclass(frozen=True)
 class _Pieces:
-    exp: Function  # of x - max, as it enters the sum
-    reciprocal: Function  # of the sum
-    bits: Function  # of the sum: how far the product of the two is shifted
-    share: Function  # of x - max, the reciprocal and the bits: the stored result
+    exp: ScalarFunction  # of x - max, as it enters the sum
+    reciprocal: ScalarFunction  # of the sum
+    bits: ScalarFunction  # of the sum: how far the product of the two is shifted
+    share: ScalarFunction  # of x - max, the reciprocal and the bits: the stored result
 
 
 def _pieces(site: Site) -> _Pieces:

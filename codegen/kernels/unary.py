@@ -22,7 +22,7 @@ from codegen.kernels.elementwise import applied, requests_anything
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -34,7 +34,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return applied(site, function, inputs[0], output, f"of {site.node.op.name}")
 
 
-def _wide_function(site: Site) -> Function:
+def _wide_function(site: Site) -> ScalarFunction:
     """Sixteen bits are too many for a table."""
     op, x = site.node.op, site.input(0)
     match op:
@@ -49,7 +49,7 @@ def _wide_function(site: Site) -> Function:
     raise AssertionError(f"{op.name} has no function of 16-bit integers")
 
 
-def _wide_clamp(op: Clamp, x: TensorType, out: TensorType) -> Function:
+def _wide_clamp(op: Clamp, x: TensorType, out: TensorType) -> ScalarFunction:
     mult, shift = clamp_multiplier(x, out)
     zero, (low, high) = quant_of(out).zero_point, integer_clamp(op.activation, out)
     centred = f"a - {parenthesised(quant_of(x).zero_point)}" if quant_of(x).zero_point else "a"
@@ -64,7 +64,7 @@ def _wide_clamp(op: Clamp, x: TensorType, out: TensorType) -> Function:
     return expression_function(name, out.dtype, (DType.I32,), text, compute, calls=(TIMES, CLAMP))
 
 
-def _wide_leaky(op: LeakyRelu, x: TensorType, out: TensorType) -> Function:
+def _wide_leaky(op: LeakyRelu, x: TensorType, out: TensorType) -> ScalarFunction:
     zero, zero_point, (low, high) = quant_of(x).zero_point, quant_of(out).zero_point, out.dtype.limits
     (above, above_shift), (below, below_shift) = op.multipliers(x, out)
     centred = f"(a - {parenthesised(zero)})" if zero else "a"
@@ -80,7 +80,7 @@ def _wide_leaky(op: LeakyRelu, x: TensorType, out: TensorType) -> Function:
     return expression_function(name, out.dtype, (DType.I32,), text, compute, calls=(TIMES, CLAMP))
 
 
-def _f32_function(op: Op) -> Function:
+def _f32_function(op: Op) -> ScalarFunction:
     match op:
         case Clamp(activation):
             return clamp_f32(activation)

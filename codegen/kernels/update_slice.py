@@ -9,7 +9,7 @@ from aot.ir.types import DType
 from codegen.formats import RowFormat
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result, within
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nest import Nest
+from codegen.kernels.nest import StridedNest
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -33,7 +33,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     xs, ps, ns, ys = operand(site, 0, "x"), operand(site, 1, "part"), operand(site, 2, "begins"), result(site)
     first = Buffer("first", DType.I32, max(1, x.rank), Role.LOCAL)
     room = [d - p for d, p in zip(x.shape, part.shape, strict=True)]
-    nest = Nest(x.shape, (dense_strides(x.shape),))
+    nest = StridedNest(x.shape, (dense_strides(x.shape),))
     distances: list[Expr] = [
         Binary("-", Index(variable(f"i{axis}")), load(first, axis)) for axis in range(x.rank)
     ]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from codegen.formats import RowFormat, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Buffer, For, Load, Place, Proc, Role, Stmt, at, load
+from codegen.loops.ir import Buffer, BufferPlace, For, Load, Proc, Role, Stmt, at, load
 
 # (channel of the input, place of a channel of the result) -> the pixel's statements
-Body = Callable[[Callable[[Affine | int], Load], Callable[[Affine], Place]], Sequence[Stmt]]
+Body = Callable[[Callable[[Affine | int], Load], Callable[[Affine], BufferPlace]], Sequence[Stmt]]
 K = variable("k")  # the loops over channels
 
 
@@ -24,7 +24,7 @@ def vector_kernel(site: Site, x: RowFormat, y: RowFormat, body: Body, what: str)
         first = (column + x.left) * x.x_step
         return load(xs, first if channel == 0 else first + channel * x.c_step)
 
-    def place(channel: Affine) -> Place:
+    def place(channel: Affine) -> BufferPlace:
         return at(ys, (column + y.left) * y.x_step + channel * y.c_step)
 
     pixels = For("column", x.width, tuple(body(element, place)))

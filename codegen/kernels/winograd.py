@@ -33,15 +33,15 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Buffer,
+    BufferPlace,
     Const,
     Declare,
     Expr,
     For,
-    Function,
     Instruction,
-    Place,
     Proc,
     Role,
+    ScalarFunction,
     Stmt,
     Store,
     at,
@@ -62,7 +62,7 @@ _G_TWICE = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])
 _A = np.array([[1, 0], [1, 1], [1, -1], [0, -1]])
 _LARGEST_V = 4 * 128  # each of the two transformations adds two
 
-QUARTER = Function(
+QUARTER = ScalarFunction(
     "quarter",
     DType.I32,
     """\
@@ -198,7 +198,7 @@ def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer
         for n, corner in enumerate(corners)
     )
 
-    def place(row: int, column: int) -> Place:
+    def place(row: int, column: int) -> BufferPlace:
         pixel = block * COLUMNS + i * RESULTS + column
         return at(y, pixel * p.y_pixel_step + (both * PAIR + o) * p.y_channel_step + p.y_first, row)
 

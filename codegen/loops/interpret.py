@@ -14,6 +14,7 @@ from codegen.loops.ir import (
     Accumulate,
     Apply,
     Binary,
+    BufferPlace,
     Cast,
     Choose,
     Const,
@@ -24,7 +25,6 @@ from codegen.loops.ir import (
     Index,
     Invoke,
     Load,
-    Place,
     Proc,
     Stmt,
     Store,
@@ -78,12 +78,12 @@ def _run(body: tuple[Stmt, ...], frame: dict[str, _Window], loops: dict[str, int
                 _run(instruction.body, inner_frame, {})
 
 
-def _window(place: Place, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> _Window:
+def _window(place: BufferPlace, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> _Window:
     base = frame[place.buffer.name]
     return _Window(base.rows, base.row + place.row.evaluate(loops), base.base + place.index.evaluate(loops))
 
 
-def _cell(place: Place, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> tuple[Array, int]:
+def _cell(place: BufferPlace, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> tuple[Array, int]:
     window = _window(place, frame, loops)
     if not 0 <= window.row < len(window.rows):
         raise IndexError(f"{place.buffer.name} has no row {window.row}, only {len(window.rows)}")
@@ -93,13 +93,15 @@ def _cell(place: Place, frame: Mapping[str, _Window], loops: Mapping[str, int]) 
     return row, window.base
 
 
-def _read(place: Place, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> int | float:
+def _read(place: BufferPlace, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> int | float:
     row, index = _cell(place, frame, loops)
     value: int | float = row[index].item()
     return value
 
 
-def _write(place: Place, value: int | float, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> None:
+def _write(
+    place: BufferPlace, value: int | float, frame: Mapping[str, _Window], loops: Mapping[str, int]
+) -> None:
     row, index = _cell(place, frame, loops)
     if place.buffer.dtype.is_integer:
         low, high = place.buffer.dtype.limits

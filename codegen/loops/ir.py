@@ -52,15 +52,15 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BufferPlace:
     """An element of a buffer."""
 
     buffer: Buffer
     index: Affine
     row: Affine
 
-    def substitute(self, values: Mapping[str, Affine]) -> Place:
-        return Place(self.buffer, self.index.substitute(values), self.row.substitute(values))
+    def substitute(self, values: Mapping[str, Affine]) -> BufferPlace:
+        return BufferPlace(self.buffer, self.index.substitute(values), self.row.substitute(values))
 
     @property
     def variables(self) -> frozenset[str]:
@@ -68,7 +68,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Function:
+class ScalarFunction:
     """A scalar function: its C text and what it computes. Two of one name are the same function."""
 
     name: str
@@ -76,7 +76,7 @@ class Function:
     definition: str
     compute: Callable[..., Any] = field(compare=False)
     includes: tuple[str, ...] = ()
-    calls: tuple[Function, ...] = ()  # functions that the definition calls
+    calls: tuple[ScalarFunction, ...] = ()  # functions that the definition calls
     needs: frozenset[Feature] = frozenset()  # of the core that runs the definition
 
     def meaning(self, *arguments: float) -> Any:
@@ -97,14 +97,14 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    place: Place
+    place: BufferPlace
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
     """The element of a table that lies `number` after a place; the number is computed."""
 
-    place: Place
+    place: BufferPlace
     number: Expr
 
 
@@ -123,7 +123,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    function: Function
+    function: ScalarFunction
     arguments: tuple[Expr, ...]
 
 
@@ -154,7 +154,7 @@ class Declare:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    place: Place
+    place: BufferPlace
     value: Expr
 
 
@@ -162,7 +162,7 @@ class Store:
 class Accumulate:
     """place += value"""
 
-    place: Place
+    place: BufferPlace
     value: Expr
 
 
@@ -182,7 +182,7 @@ class Instruction:
     definition: str
     includes: tuple[str, ...] = ()
     # What the definition calls; it does so by name, and two of one name are the same.
-    calls: tuple[Instruction | Function, ...] = field(default=(), compare=False)
+    calls: tuple[Instruction | ScalarFunction, ...] = field(default=(), compare=False)
     machine_instructions: int = 0  # that one call puts into the code, for estimates
     numbers: tuple[tuple[str, int], ...] = ()
     needs: frozenset[Feature] = field(default=frozenset(), compare=False)  # of the core that runs it
@@ -193,7 +193,7 @@ class Invoke:
     """An instruction applied to windows: each parameter begins at a place."""
 
     instruction: Instruction
-    windows: tuple[Place, ...]  # one per parameter of the instruction
+    windows: tuple[BufferPlace, ...]  # one per parameter of the instruction
 
 
 Stmt = For | Declare | Store | Accumulate | Invoke
@@ -211,8 +211,8 @@ class Proc:
         return next(p for p in self.params if p.name == name)
 
 
-def at(buffer: Buffer, index: Affine | int = 0, row: Affine | int = 0) -> Place:
-    return Place(buffer, to_affine(index), to_affine(row))
+def at(buffer: Buffer, index: Affine | int = 0, row: Affine | int = 0) -> BufferPlace:
+    return BufferPlace(buffer, to_affine(index), to_affine(row))
 
 
 def load(buffer: Buffer, index: Affine | int = 0, row: Affine | int = 0) -> Load:
@@ -284,7 +284,7 @@ def numbers_of(expr: Expr) -> Iterator[Index]:
 def indices_of(body: tuple[Stmt, ...]) -> Iterator[tuple[str, Affine]]:
     """Every affine sum with what it stands for: an index of a buffer, or a number."""
     for stmt in walk(body):
-        places: tuple[Place, ...] = ()
+        places: tuple[BufferPlace, ...] = ()
         match stmt:
             case Store(place, value) | Accumulate(place, value):
                 places = (place, *(e.place for e in loads_of(value)))
@@ -295,7 +295,7 @@ def indices_of(body: tuple[Stmt, ...]) -> Iterator[tuple[str, Affine]]:
             yield from ((place.buffer.name, place.index), (place.buffer.name, place.row))
 
 
-def map_places(stmt: Stmt, change: Callable[[Place], Place]) -> Stmt:
+def map_places(stmt: Stmt, change: Callable[[BufferPlace], BufferPlace]) -> Stmt:
     """The statement with every place in it changed, nested ones included."""
     match stmt:
         case For(_, _, body):
@@ -308,7 +308,7 @@ def map_places(stmt: Stmt, change: Callable[[Place], Place]) -> Stmt:
             return stmt
 
 
-def map_expr_places(expr: Expr, change: Callable[[Place], Place]) -> Expr:
+def map_expr_places(expr: Expr, change: Callable[[BufferPlace], BufferPlace]) -> Expr:
     changed = with_parts(expr, [map_expr_places(part, change) for part in parts_of(expr)])
     return replace(changed, place=change(changed.place)) if isinstance(changed, Load | Element) else changed
 

@@ -10,7 +10,7 @@ import numpy as np
 from aot.ir.types import Array
 from aot.ops.requant import Ints
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Buffer, For, Place, Proc, Stmt, map_places
+from codegen.loops.ir import Buffer, BufferPlace, For, Proc, Stmt, map_places
 from codegen.loops.schedule import ScheduleError
 
 
@@ -44,7 +44,7 @@ def pack(proc: Proc, name: str, order: Sequence[str], valid: Affine, limit: int)
     parts: dict[_Site, int] = {}
     source: list[int] = []
 
-    def place_for(place: Place, loops: dict[str, int]) -> Affine:
+    def place_for(place: BufferPlace, loops: dict[str, int]) -> Affine:
         walked = [v for v in order if v in place.index.variables and v in loops]
         missing = place.index.variables - set(walked)
         if missing:

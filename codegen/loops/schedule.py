@@ -15,9 +15,9 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Buffer,
+    BufferPlace,
     Declare,
     For,
-    Place,
     Proc,
     Role,
     Stmt,
@@ -132,7 +132,7 @@ def privatize(proc: Proc, locals_: Sequence[str], var: str, together: int = 1) -
         if shared:
             raise ScheduleError(f"loop {var} also declares {shared[0]}, which would be shared")
 
-        def widen(place: Place) -> Place:
+        def widen(place: BufferPlace) -> BufferPlace:
             new = old.get(place.buffer)
             if new is None:
                 return place
@@ -189,7 +189,7 @@ def _require_own_stores(body: Body, loops: Sequence[For]) -> None:
                 _require_own_place(stmt.place, loop)
 
 
-def _require_own_place(place: Place, loop: For) -> None:
+def _require_own_place(place: BufferPlace, loop: For) -> None:
     if loop.extent > 1 and not place.index.coefficient(loop.var):
         raise ScheduleError(f"loop {loop.var} writes {place.buffer.name} at one place for all its values")
 

@@ -11,6 +11,7 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Buffer,
+    BufferPlace,
     Cast,
     Choose,
     Const,
@@ -21,7 +22,6 @@ from codegen.loops.ir import (
     Instruction,
     Invoke,
     Load,
-    Place,
     Proc,
     Stmt,
     Store,
@@ -44,7 +44,7 @@ class _Binding:
     # Loops that run once: their value is zero. Names mean nothing across the two sides.
     single: dict[str, Affine | int] = field(default_factory=dict)
     pattern_single: dict[str, Affine | int] = field(default_factory=dict)
-    windows: dict[str, Place] = field(default_factory=dict)
+    windows: dict[str, BufferPlace] = field(default_factory=dict)
 
 
 def tensorize(proc: Proc, var: str, instructions: Sequence[Instruction]) -> Proc:
@@ -144,12 +144,12 @@ def _match_expr(target: Expr, pattern: Expr, binding: _Binding) -> None:
             raise MismatchError(f"{type(target).__name__} for {type(pattern).__name__}")
 
 
-def _match_place(target: Place, pattern: Place, binding: _Binding) -> None:
+def _match_place(target: BufferPlace, pattern: BufferPlace, binding: _Binding) -> None:
     """The target's index must move with the loops just as the pattern's does; the rest is the window."""
     _require_same_kind(target.buffer, pattern.buffer)
     base = _window(target.index, pattern.index, binding)
     row = _window(target.row, pattern.row, binding)
-    window = Place(target.buffer, base, row)
+    window = BufferPlace(target.buffer, base, row)
     known = binding.windows.setdefault(pattern.buffer.name, window)
     if known != window:
         raise MismatchError(f"{pattern.buffer.name} begins at two places")

@@ -25,8 +25,16 @@ from codegen.kernels.residual import sums_in_stores
 from codegen.kernels.schedule import choose_schedule
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
-from codegen.lower.parts import Part, begins_at_a_word, is_join, parts_of
-from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Reading, Result, Tensor, whole_result
+from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
+from codegen.lower.stages import (
+    STREAMED_ROW,
+    Lowered,
+    LoweredStage,
+    LoweredTensor,
+    Reading,
+    Result,
+    whole_result,
+)
 from codegen.lower.streaming import streamed_input
 from codegen.lower.tensor_choice import TensorChoice
 from codegen.lower.views import is_view, view_format, view_roots
@@ -111,11 +119,11 @@ class _Lowering:
         self.sums = {name: node for name, node in sums if self.chosen[node.name].adds_in_store}
         self.summing = {node.name for node in self.sums.values()}
         self.choice = TensorChoice(graph, self.views, self.chosen)
-        self.tensors: dict[str, Tensor] = {}
+        self.tensors: dict[str, LoweredTensor] = {}
         self.stages: list[LoweredStage] = []
         self.copies: dict[tuple[str, RowRequest], str] = {}
         self.delivered: dict[str, str] = {}
-        self.joins: dict[str, list[Part]] = {}  # node that joins rows -> its inputs
+        self.joins: dict[str, list[JoinedPart]] = {}  # node that joins rows -> its inputs
         self.results: dict[str, Result] = {}  # value that is made where it is joined to others
 
     def run(self) -> Lowered:
@@ -228,7 +236,7 @@ class _Lowering:
                 self.results[part.result.value] = part.result
         self.joins[node.name] = parts
 
-    def _can_write(self, part: Part, tensor: Tensor) -> bool:
+    def _can_write(self, part: JoinedPart, tensor: LoweredTensor) -> bool:
         """True where the maker's kernel can: what has one row, or is in one piece, may be taken for words."""
         if part.maker is None:
             return False
@@ -242,7 +250,7 @@ class _Lowering:
             if part.result.value not in self.results:
                 self._copy_part(node, f"{self._stage_name(node)}[{number}]", part)
 
-    def _copy_part(self, node: Node, name: str, part: Part) -> None:
+    def _copy_part(self, node: Node, name: str, part: JoinedPart) -> None:
         result, unit = part.result, part.result.value
         if unit in self.graph.constants:
             kernel = copy_constant_rows(result.type, self.graph.constants[unit], result.format)
@@ -280,7 +288,9 @@ class _Lowering:
         value_type = self.graph.types[value]
         base = f"{value}.{request.order.value}{request.dtype_bytes * 8}"
         name = fresh_name(base, self.graph.types, self.tensors)
-        copy = Tensor(name, value_type, requested_format(value_type, request), Kind.INNER, request.whole)
+        copy = LoweredTensor(
+            name, value_type, requested_format(value_type, request), Kind.INNER, request.whole
+        )
         kernel = relayout(value_type, view or self.tensors[root].format, copy.format)
         self.tensors[name] = copy
         self.copies[value, request] = name
@@ -306,7 +316,7 @@ class _Lowering:
         name = value
         if value in self.tensors:
             name = self.delivered[value] = fresh_name(f"{value}.out", self.graph.types, self.tensors)
-        self.tensors[name] = Tensor(name, value_type, dense_format(value_type), Kind.OUTPUT)
+        self.tensors[name] = LoweredTensor(name, value_type, dense_format(value_type), Kind.OUTPUT)
         reads = (Reading(root, kernel.access[0], view),)
         result = whole_result(self.tensors[name], value)
         self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, result))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from codegen.formats import storage_dtype
-from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Reading, Tensor
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class OutOfImage:
         return self.above + self.below >= self.results
 
 
-def stored_rows(reading: Reading, tensor: Tensor) -> tuple[int, int]:
+def stored_rows(reading: Reading, tensor: LoweredTensor) -> tuple[int, int]:
     """The first row that a tensor has for a reading, counted from the image's, and the one after the last."""
     fmt = reading.view or tensor.format
     pixels = tensor.image_rows * tensor.format.width * tensor.format.channels
@@ -35,7 +35,7 @@ def stored_rows(reading: Reading, tensor: Tensor) -> tuple[int, int]:
     return (-fmt.top, rows + fmt.bottom) if fmt.fill == reading.fill else (0, rows)
 
 
-def out_of_image(reading: Reading, number: int, tensor: Tensor, results: int) -> OutOfImage:
+def out_of_image(reading: Reading, number: int, tensor: LoweredTensor, results: int) -> OutOfImage:
     """Looks where the row pointer with that number points, for that many rows of the result."""
     begin, end = stored_rows(reading, tensor)
     rows = [reading.access.rows(row)[number] for row in range(results)]

@@ -9,13 +9,13 @@ from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.concat import Concat, behind
 from codegen.formats import RowFormat, dense_format, geometry
-from codegen.lower.stages import Result, Tensor
+from codegen.lower.stages import LoweredTensor, Result
 
 _WORD_BYTES = 4
 
 
 @dataclass(frozen=True)
-class Part:
+class JoinedPart:
     """An input of a join."""
 
     value: str  # as the join reads it
@@ -27,7 +27,7 @@ def is_join(node: Node, graph: Graph) -> bool:
     return isinstance(node.op, Concat) and behind(node.op.axis, graph.types[node.outputs[0]].shape)
 
 
-def is_dense(tensor: Tensor) -> bool:
+def is_dense(tensor: LoweredTensor) -> bool:
     return replace(tensor.format, top=0, bottom=0, fill=0) == dense_format(tensor.type)
 
 
@@ -36,7 +36,7 @@ def row_elements(tensor: TensorType) -> int:
     return g.width * g.channels
 
 
-def units_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: Tensor) -> list[str]:
+def units_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: LoweredTensor) -> list[str]:
     """The values by whose rows inputs are written: themselves, or those with longer rows that they view."""
     units = []
     for value in node.reads:
@@ -46,7 +46,7 @@ def units_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: Tensor)
     return units
 
 
-def parts_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: Tensor) -> list[Part]:
+def parts_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: LoweredTensor) -> list[JoinedPart]:
     """The parts of a join into that tensor."""
     parts, row = [], 0
     units = units_of(node, graph, views, tensor)
@@ -57,16 +57,16 @@ def parts_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: Tensor)
         each = row_elements(kind) // row_elements(tensor.type)
         result = Result(tensor.name, unit, kind, fmt, first, each)
         maker = _maker(unit, node, graph, views)
-        parts.append(Part(value, maker, result))
+        parts.append(JoinedPart(value, maker, result))
         row += geometry(graph.types[value]).rows
     return parts
 
 
-def begins_at_a_word(result: Result, tensor: Tensor) -> bool:
+def begins_at_a_word(result: Result, tensor: LoweredTensor) -> bool:
     return result.first * tensor.format.row_bytes % _WORD_BYTES == 0
 
 
-def _format(kind: TensorType, tensor: Tensor, is_first: bool, is_last: bool) -> RowFormat:
+def _format(kind: TensorType, tensor: LoweredTensor, is_first: bool, is_last: bool) -> RowFormat:
     """The format of a part: the tensor's, with rows around the image at the first and the last part only."""
     own = tensor.format
     if row_elements(kind) != row_elements(tensor.type) or geometry(kind).width != own.width:

@@ -10,7 +10,7 @@ from codegen.formats import RowFormat, has_margins
 from codegen.kernels.kernel import Accumulation
 from codegen.loops.ir import Role
 from codegen.lower.outside_rows import stored_rows
-from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Reading, Tensor
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Reading
 
 _ROW_ALIGN = 4
 
@@ -38,7 +38,7 @@ def plan_stages(lowered: Lowered, work: Mapping[str, int]) -> tuple[Stage, ...]:
     )
 
 
-def _plan_stage(stage: LoweredStage, tensors: Mapping[str, Tensor]) -> Stage:
+def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> Stage:
     if stage.kernel.accumulation is not None:
         return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
     out, each = stage.result, stage.kernel.rows_per_step
@@ -80,7 +80,7 @@ def _in_place(stage: LoweredStage, names: Sequence[str]) -> tuple[tuple[int, int
 
 
 def _accumulating_stage(
-    stage: LoweredStage, accumulation: Accumulation, tensors: Mapping[str, Tensor]
+    stage: LoweredStage, accumulation: Accumulation, tensors: Mapping[str, LoweredTensor]
 ) -> Stage:
     """A step for each row of the input; the last one writes the result."""
     (reading,), out = stage.reads, stage.result
@@ -97,7 +97,7 @@ def _accumulating_stage(
     )
 
 
-def _row_added(reading: Reading, row: int, tensor: Tensor) -> Rows:
+def _row_added(reading: Reading, row: int, tensor: LoweredTensor) -> Rows:
     """The rows of the tensor that hold a row of the input as the stage sees it."""
     if reading.view is None:
         return Rows(tensor.format.top + row, tensor.format.top + row + 1)
@@ -110,7 +110,7 @@ class _Source:
     """A reading of a tensor, and which rows the tensor has for it: what lies outside is a constant."""
 
     reading: Reading
-    tensor: Tensor
+    tensor: LoweredTensor
     begin: int
     end: int
 
@@ -126,7 +126,7 @@ class _Source:
         return _own_rows(first + view.top, stop + view.top, view, fmt)
 
 
-def _sources(stage: LoweredStage, tensor: Tensor) -> list[_Source]:
+def _sources(stage: LoweredStage, tensor: LoweredTensor) -> list[_Source]:
     its = (reading for reading in stage.reads if reading.tensor == tensor.name)
     return [_Source(reading, tensor, *stored_rows(reading, tensor)) for reading in its]
 

@@ -14,7 +14,7 @@ from codegen.kernels.knobs import Point
 
 
 @dataclass(frozen=True)
-class Tensor:
+class LoweredTensor:
     """A value in memory: one per value that is not a view of another."""
 
     name: str
@@ -69,7 +69,7 @@ class Result:
         return Rows(self.first + first * self.rows_each, self.first + stop * self.rows_each)
 
 
-def whole_result(tensor: Tensor, value: str) -> Result:
+def whole_result(tensor: LoweredTensor, value: str) -> Result:
     return Result(tensor.name, value, tensor.type, tensor.format)
 
 
@@ -98,7 +98,7 @@ class LoweredStage:
 
 @dataclass(frozen=True)
 class Lowered:
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, LoweredTensor]
     stages: tuple[LoweredStage, ...]
     delivered: Mapping[str, str]  # output -> its tensor, where another tensor has the output's name
 

@@ -14,7 +14,7 @@ from aot.ir.graph import Graph, Node
 from aot.plan.model import Kind
 from codegen.formats import RowRequest, dense_format, geometry, merge_requests, requested_format, zero_point
 from codegen.kernels.schedule import ChosenSchedule
-from codegen.lower.stages import Tensor
+from codegen.lower.stages import LoweredTensor
 from codegen.lower.views import ending_at_words, is_view, parts_of_a_row, with_rows_around
 
 
@@ -28,7 +28,7 @@ class TensorChoice:
     def _requests(self) -> Mapping[str, Sequence[RowRequest | None]]:
         return {name: chosen.requests for name, chosen in self.chosen.items()}
 
-    def made(self, value: str) -> Tensor:
+    def made(self, value: str) -> LoweredTensor:
         """The tensor that a node writes: as its readers request, dense where a view or the caller looks."""
         if value in self.graph.outputs or value in self.views.values():
             return self.fixed(value, self.kind(value))
@@ -39,9 +39,9 @@ class TensorChoice:
         chosen = merge_requests(requests) or requests[0]
         if any(request.whole for request in requests):
             return self.fixed(value, Kind.INNER)
-        return Tensor(value, value_type, requested_format(value_type, chosen), Kind.INNER)
+        return LoweredTensor(value, value_type, requested_format(value_type, chosen), Kind.INNER)
 
-    def fixed(self, value: str, kind: Kind, in_one_piece: bool = False) -> Tensor:
+    def fixed(self, value: str, kind: Kind, in_one_piece: bool = False) -> LoweredTensor:
         """A dense tensor, with those rows around it and ends of rows that readers of its views request."""
         value_type = self.graph.types[value]
         requests = self._reader_requests(value)
@@ -51,7 +51,7 @@ class TensorChoice:
         if kind is Kind.INNER and not whole:
             fmt = with_rows_around(fmt, self._requests_of_parts(value), zero_point(value_type))
             fmt = ending_at_words(fmt) if self._is_read_by_groups(value) else fmt
-        return Tensor(value, value_type, fmt, kind, whole)
+        return LoweredTensor(value, value_type, fmt, kind, whole)
 
     def kind(self, value: str) -> Kind:
         return Kind.OUTPUT if value in self.graph.outputs else Kind.INNER

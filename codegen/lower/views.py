@@ -8,7 +8,7 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.reshape import Reshape
-from codegen.formats import Order, RowFormat, RowRequest, dense_format, geometry
+from codegen.formats import ElementOrder, RowFormat, RowRequest, dense_format, geometry
 
 _WORD_BYTES = 4
 
@@ -44,7 +44,7 @@ def with_rows_around(fmt: RowFormat, requests: Iterable[tuple[RowRequest, int]],
 
 
 def _fits_dense_rows(request: RowRequest, fmt: RowFormat) -> bool:
-    sides = request.left or request.right or request.slack or request.order is not Order.PIXELS
+    sides = request.left or request.right or request.slack or request.order is not ElementOrder.PIXELS
     return not sides and request.fill is None and request.dtype_bytes == fmt.dtype_bytes
 
 

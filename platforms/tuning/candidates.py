@@ -14,16 +14,16 @@ from codegen.c.printer import Printer
 from codegen.c.row_pointers import ROW
 from codegen.c.tensor_rows import ROW_PARAMETER, pointer_to
 from codegen.c.tree import (
-    Binary,
     CastTo,
     Define,
     Expr,
-    For,
+    ForLoop,
     If,
+    Infix,
     Name,
     Number,
     Stmt,
-    Variable,
+    TypedName,
     factor,
     plus,
     times,
@@ -184,32 +184,32 @@ class _Candidate:
         steps = unsigned(self.experiment.steps)
         if self.kernel.accumulation is None:
             (kernel,) = calls
-            y = Binary("+", self._result, times(ROW, self.experiment.row_elements))
+            y = Infix("+", self._result, times(ROW, self.experiment.row_elements))
             return [self._rows(steps, (self._y(y), *self._call(kernel)))]
         start, add, finish = calls
         sums = self.kernel.accumulation.dtype.c_name
         step = (
-            If(Binary("==", ROW, Number(0)), self._call(start)),
+            If(Infix("==", ROW, Number(0)), self._call(start)),
             *self._call(add),
-            If(Binary("==", ROW, unsigned(self.experiment.steps - 1)), self._call(finish)),
+            If(Infix("==", ROW, unsigned(self.experiment.steps - 1)), self._call(finish)),
         )
         place = pointer_to(sums, plus(_ARENA, self.places.state))
         return [
-            Define(Variable(f"{sums} *const", "sums"), place),
+            Define(TypedName(f"{sums} *const", "sums"), place),
             self._y(self._result),
             self._rows(steps, step),
         ]
 
     @staticmethod
     def _rows(count: Number, body: tuple[Stmt, ...]) -> Stmt:
-        return For(ROW_PARAMETER.c_type, ROW_PARAMETER.name, count, body)
+        return ForLoop(ROW_PARAMETER.c_type, ROW_PARAMETER.name, count, body)
 
     @property
     def _result(self) -> Expr:
         return pointer_to(self.experiment.c_type, plus(_ARENA, self.places.output))
 
     def _y(self, place: Expr) -> Stmt:
-        return Define(Variable(f"{self.experiment.c_type} *const", "y"), place)
+        return Define(TypedName(f"{self.experiment.c_type} *const", "y"), place)
 
     def _call(self, called: SharedKernel) -> tuple[Stmt, ...]:
         call = layer_call(self.kernel, called, Operands(self._row, self._constant, lambda _: ()))
@@ -220,13 +220,13 @@ class _Candidate:
         for param in (p for p in called.params if p.role is Role.SCRATCH):
             place = plus(_ARENA, self.places.scratch + self.kernel.scratch[param.name])
             c_type = param.dtype.c_name
-            yield Define(Variable(f"{c_type} *const", param.name), pointer_to(c_type, place))
+            yield Define(TypedName(f"{c_type} *const", param.name), pointer_to(c_type, place))
 
     def _constant(self, param: str) -> Expr:
         array, per_row = Name(self.constants[param]), self.kernel.row_tables.get(param)
         if per_row is None:
             return array
-        return Binary("+", array, times(plus(ROW, self.experiment.first_step), per_row))
+        return Infix("+", array, times(plus(ROW, self.experiment.first_step), per_row))
 
     def _row(self, param: Buffer, number: int) -> Expr:
         index = [p.name for p in self.kernel.proc.params if p.role is Role.ROWS].index(param.name)
@@ -235,4 +235,4 @@ class _Candidate:
         base = CastTo(
             f"const {operand.c_type} *", CastTo("void *", factor(plus(_ARENA, self.places.inputs[index])))
         )
-        return Binary("+", base, times(row, operand.row_elements))
+        return Infix("+", base, times(row, operand.row_elements))

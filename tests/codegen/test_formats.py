@@ -9,8 +9,8 @@ from op_case import int8
 
 from aot.ir.types import DType, TensorType
 from codegen.formats import (
+    ElementOrder,
     Geometry,
-    Order,
     RowRequest,
     dense_format,
     geometry,
@@ -45,7 +45,7 @@ def test_a_dense_format_has_no_gap() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [MARGINS, replace(MARGINS, order=Order.PLANES, slack=1), RowRequest(dtype_bytes=2)]
+    "asked", [MARGINS, replace(MARGINS, order=ElementOrder.PLANES, slack=1), RowRequest(dtype_bytes=2)]
 )
 def test_a_request_is_satisfied_by_its_format(asked: RowRequest) -> None:
     assert satisfies(requested_format(IMAGE, asked), asked, IMAGE)
@@ -68,11 +68,19 @@ SERVICE = {
     "the rounding up is margin enough for slack": (RowRequest(), RowRequest(slack=2), True),
     "more slack": (RowRequest(), RowRequest(slack=3), False),
     "wider elements": (RowRequest(), RowRequest(dtype_bytes=2), False),
-    "another order": (RowRequest(), RowRequest(Order.PLANES), False),
-    "pixels of planes": (RowRequest(Order.PLANES), RowRequest(), False),
-    "planes further apart": (RowRequest(Order.PLANES), RowRequest(Order.PLANES, right=1), False),
-    "planes nearer": (RowRequest(Order.PLANES, right=1), RowRequest(Order.PLANES), True),
-    "slack after the last plane": (RowRequest(Order.PLANES), RowRequest(Order.PLANES, slack=8), False),
+    "another order": (RowRequest(), RowRequest(ElementOrder.PLANES), False),
+    "pixels of planes": (RowRequest(ElementOrder.PLANES), RowRequest(), False),
+    "planes further apart": (
+        RowRequest(ElementOrder.PLANES),
+        RowRequest(ElementOrder.PLANES, right=1),
+        False,
+    ),
+    "planes nearer": (RowRequest(ElementOrder.PLANES, right=1), RowRequest(ElementOrder.PLANES), True),
+    "slack after the last plane": (
+        RowRequest(ElementOrder.PLANES),
+        RowRequest(ElementOrder.PLANES, slack=8),
+        False,
+    ),
 }
 
 
@@ -86,7 +94,9 @@ def test_wants_of_one_order_join_to_the_larger_margins() -> None:
     assert joined == RowRequest(left=2, top=1, bottom=2, slack=3)
 
 
-@pytest.mark.parametrize("other", [RowRequest(Order.PLANES), RowRequest(dtype_bytes=2), RowRequest(fill=0)])
+@pytest.mark.parametrize(
+    "other", [RowRequest(ElementOrder.PLANES), RowRequest(dtype_bytes=2), RowRequest(fill=0)]
+)
 def test_wants_that_differ_in_kind_do_not_join(other: RowRequest) -> None:
     assert merge_requests([RowRequest(), other]) is None
 

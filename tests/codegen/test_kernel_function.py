@@ -24,11 +24,11 @@ from codegen.loops.ir import (
     Declare,
     Expr,
     For,
-    Function,
     Index,
     Instruction,
     Proc,
     Role,
+    ScalarFunction,
     Store,
     at,
     load,
@@ -38,7 +38,7 @@ from codegen.loops.tensorize import tensorize
 
 X = Buffer("x", DType.I8, 4, Role.INPUT)
 Y = Buffer("y", DType.I8, 4, Role.OUTPUT)
-TWICE = Function(
+TWICE = ScalarFunction(
     "twice", DType.I32, "static inline int32_t twice(int32_t v)\n{\n    return v * 2;\n}\n", lambda v: v * 2
 )
 TOTAL = Buffer("total", DType.I32, 1, Role.LOCAL)
@@ -96,7 +96,7 @@ def test_parameters_that_the_body_does_not_touch_are_left_out() -> None:
 
 
 def test_functions_and_instructions_are_named_once_in_order_of_use() -> None:
-    first = Function("first", DType.I32, "", lambda v: v)
+    first = ScalarFunction("first", DType.I32, "", lambda v: v)
     value = Apply(TWICE, (Apply(first, (load(X, K),)),))
     nest = proc_of(For("k", 2, (Store(at(Y, K), value), Store(at(Y, K + 2), value))), params=(X, Y))
     assert [helper.name for helper in helpers_of_proc(nest).every] == ["first", "twice"]

@@ -14,7 +14,7 @@ from aot.target import Target
 from codegen.c.kernel_function import kernel_function
 from codegen.c.lift import lift, numbers_of, skeleton, with_numbers
 from codegen.c.printer import Printer
-from codegen.c.tree import DeclareArray, Function, Room, Shape
+from codegen.c.tree import DeclareArray, FunctionDefinition, Room, Shape
 from codegen.fit.plan_job import plan_job
 from codegen.job import ImportedModel, Job
 from codegen.loops.ir import Buffer, Const, Declare, For, Proc, Role, Store, at, load
@@ -36,11 +36,11 @@ def through_room(elements: int) -> Proc:
     return proc_of(Declare(room), there, back, params=(X, Y))
 
 
-def function(proc: Proc) -> Function:
+def function(proc: Proc) -> FunctionDefinition:
     return kernel_function(proc, "").function
 
 
-def functions(*procs: Proc) -> list[Function]:
+def functions(*procs: Proc) -> list[FunctionDefinition]:
     return [function(proc) for proc in procs]
 
 
@@ -97,7 +97,7 @@ def test_an_array_on_the_stack_is_as_long_as_any_of_them_needs() -> None:
 @pytest.mark.parametrize("target", [PLAIN, DSP], ids=["plain", "dsp"])
 def test_every_kernel_of_a_network_gets_back_what_it_was(target: Target) -> None:
     planned = plan_job(Job(ImportedModel(GRAPHS["layers_alike"](), "g", "", "g"), target, OPTIONS["size"]))
-    families: dict[Function, dict[Function, None]] = {}
+    families: dict[FunctionDefinition, dict[FunctionDefinition, None]] = {}
     for stage in planned.lowered.stages:
         for proc in stage.kernel.procs:
             nameless = function(replace(proc, name=""))

@@ -8,7 +8,7 @@ import pytest
 
 from codegen.c.order import Period, find_period, run_order
 from codegen.c.printer import Printer
-from codegen.c.tree import For, Function, If, Number
+from codegen.c.tree import ForLoop, FunctionDefinition, If, Number
 from codegen.c.tree_walk import walk
 
 PROLOGUE, PERIOD, EPILOGUE = (0, 0, 0, 1, 0, 0, 1, 2), (0, 0, 1, 2), (1, 2, 2)
@@ -28,9 +28,9 @@ def test_what_saves_too_little_is_no_period(order: Sequence[int]) -> None:
     assert find_period(order) is None
 
 
-def steps_of(walk_function: Function, table: Sequence[int]) -> list[int]:
+def steps_of(walk_function: FunctionDefinition, table: Sequence[int]) -> list[int]:
     """Which layers the function computes, as its loop goes over the table."""
-    (loop,) = (stmt for stmt in walk(walk_function.body) if isinstance(stmt, For))
+    (loop,) = (stmt for stmt in walk(walk_function.body) if isinstance(stmt, ForLoop))
     (again,) = (stmt for stmt in loop.body if isinstance(stmt, If))
     last, _, rows, back = (n.value for n in walk(again) if isinstance(n, Number))
     found: list[int] = []

@@ -24,7 +24,7 @@ from codegen.isa.plain import arithmetic, scalar, softmax
 from codegen.isa.plain.f32 import quantise_f32
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 COUNT = 400
 RNG = np.random.default_rng(7)
@@ -39,7 +39,7 @@ class Trial:
     """A C expression over a[0], a[1], ..., the arguments it is tried on and what it must give."""
 
     name: str
-    functions: tuple[Function, ...]
+    functions: tuple[ScalarFunction, ...]
     call: str
     arguments: Array  # one row for each call
     wanted: Array
@@ -66,7 +66,7 @@ uint32_t CHECK(void)
         return Check(self.name, "\n".join((*includes, *helpers.texts(printer), text)))
 
 
-def trial(name: str, function: Function, arguments: Array) -> Trial:
+def trial(name: str, function: ScalarFunction, arguments: Array) -> Trial:
     """One function against its own meaning."""
     call = f"{function.name}({', '.join(f'a[{n}]' for n in range(arguments.shape[1]))})"
     wanted = np.array([function.meaning(*row) for row in arguments.tolist()])
@@ -167,7 +167,7 @@ def sum_trials(math: ScalarMath) -> Iterator[Trial]:
     for (name, (scales, zeros, clamp)), sign in product(ADDS.items(), "+-"):
         first, second, out = zeros
         types = [int8(scale, zero) for scale, zero in zip(scales, zeros, strict=True)]
-        p, result = add_parameters(*types), arithmetic.Result(out, *clamp, math)
+        p, result = add_parameters(*types), arithmetic.StoredResult(out, *clamp, math)
         both = arithmetic.sum_int8(sign, p, (first, second), result)
         yield trial(f"sum_{ord(sign)}_{name}", both, pairs_of_bytes())
         one = arithmetic.sum_int8(sign, p, (first, None), result)
@@ -188,7 +188,7 @@ PRODUCTS = {
 
 def product_trials(math: ScalarMath) -> Iterator[Trial]:
     for name, (multiplier, zeros, out, clamp) in PRODUCTS.items():
-        function = arithmetic.product_int8(multiplier, zeros, arithmetic.Result(out, *clamp, math))
+        function = arithmetic.product_int8(multiplier, zeros, arithmetic.StoredResult(out, *clamp, math))
         yield trial(f"product_{name}", function, pairs_of_bytes())
 
 

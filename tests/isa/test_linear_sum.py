@@ -11,7 +11,7 @@ from aot.ops.activation import Activation
 from aot.ops.binary import Add, Binary, Sub
 from aot.ops.pairs import add_parameters
 from aot.ops.requant import quant_of
-from codegen.isa.plain.linear_sum import Line, line_of_sum
+from codegen.isa.plain.linear_sum import SumLine, line_of_sum
 
 BYTES = np.arange(-128, 128, dtype=np.int8)
 A, B = BYTES.repeat(256), np.tile(BYTES, 256)
@@ -26,7 +26,7 @@ def pair_types(seed: int) -> tuple[TensorType, TensorType, TensorType]:
     return first, second, out
 
 
-def line_between(types: tuple[TensorType, TensorType, TensorType], sign: str) -> Line | None:
+def line_between(types: tuple[TensorType, TensorType, TensorType], sign: str) -> SumLine | None:
     first, second, out = (quant_of(t).zero_point for t in types)
     return line_of_sum(sign, add_parameters(*types), (first, second), out, (-128, 127))
 

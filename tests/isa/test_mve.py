@@ -16,22 +16,22 @@ from aot.ir.types import Array, DType
 from aot.ops.pairs import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
-from codegen.isa.helium.depthwise import CHUNK, PIXEL, DepthwiseRows, depthwise_rows, interleave
-from codegen.isa.helium.dots import READ_AHEAD, DotTile, dot
+from codegen.isa.helium.depthwise import CHUNK, PIXEL, InterleavedRows, depthwise_rows, interleave
+from codegen.isa.helium.dots import READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.pool import add_pixels
 from codegen.isa.helium.requantise import RequantTile, load_channels, requantise_tile
 from codegen.isa.helium.sum import sum_row
 from codegen.isa.helium.window import copy_windows
-from codegen.isa.plain.arithmetic import Result, sum_int8
+from codegen.isa.plain.arithmetic import StoredResult, sum_int8
 from codegen.isa.plain.requantise import Requant
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Buffer,
+    BufferPlace,
     Declare,
     For,
     Instruction,
     Invoke,
-    Place,
     Proc,
     Role,
     Stmt,
@@ -51,7 +51,7 @@ def copied(to: Buffer, source: Buffer, count: int) -> For:
     return For("i", count, (Store(at(to, I), load(source, I)),))
 
 
-def giving_sums(tile: DotTile, first: int) -> Proc:
+def giving_sums(tile: HeliumDotTile, first: int) -> Proc:
     """The sums that the instruction makes in registers, of pixels from element `first` of their rows on."""
     instruction = dot(tile)
     sums, _, *weights = instruction.params
@@ -82,7 +82,7 @@ PIXEL_STEPS = ((16, True), (7, False), (300, True), (600, True))  # bytes, align
 
 def dots(channels: int) -> Iterator[Check]:
     for pixels, (rows, taps, length), (x_step, aligned) in product((1, 2), WINDOWS, PIXEL_STEPS):
-        tile = DotTile(pixels, channels, rows, taps, length, x_step, 24, aligned)
+        tile = HeliumDotTile(pixels, channels, rows, taps, length, x_step, 24, aligned)
         yield proc_check(f"{tile.name}_{x_step}", giving_sums(tile, first=0 if aligned else 3))
 
 
@@ -107,7 +107,7 @@ def tables(requant: Requant, channels: int, sums: int) -> dict[str, Array]:
     return {**{n: a.astype(np.int32) for n, a in constants.items()}, "right": right.astype(np.int8)}
 
 
-def in_vectors(channels: int) -> tuple[list[Buffer], list[Stmt], list[Place]]:
+def in_vectors(channels: int) -> tuple[list[Buffer], list[Stmt], list[BufferPlace]]:
     """The channels' tables, the loads of them into vector registers, and those."""
     params = [Buffer(n, DType.I32, channels, Role.CONSTANT) for n in ("bias", "mult")]
     params.append(Buffer("right", DType.I8, channels, Role.CONSTANT))
@@ -171,11 +171,11 @@ def depthwise() -> Iterator[Check]:
     for n, ((kind, requant), channels, outputs) in enumerate(every):
         rows, columns = DEPTHWISE_KERNELS[n % len(DEPTHWISE_KERNELS)]
         stride, steps = PLACES[n % len(PLACES)]
-        tile = DepthwiseRows(channels, rows, columns, stride, outputs, 30, *steps, is_general=stride == 2)
+        tile = InterleavedRows(channels, rows, columns, stride, outputs, 30, *steps, is_general=stride == 2)
         yield depthwise_check(f"depthwise_{n}_{kind}", tile, requant)
 
 
-def depthwise_check(name: str, tile: DepthwiseRows, requant: Requant) -> Check:
+def depthwise_check(name: str, tile: InterleavedRows, requant: Requant) -> Check:
     params, loads, lanes = in_vectors(tile.channels)
     pixels = (tile.channels - 1) * tile.pitch + tile.outputs * tile.stride + CHUNK
     lines = Buffer("lines", DType.I8, pixels * PIXEL, Role.INPUT)
@@ -241,7 +241,10 @@ SUMS = {
 
 def sums_of_rows() -> Iterator[Check]:
     for (name, p), sign, count in product(SUMS.items(), "+-", (1, 7, 8, 9, 64)):
-        zeros, result = (-128, 127), Result(4, -100, 127) if count == 9 else Result(-17, -128, 127)
+        zeros, result = (
+            (-128, 127),
+            StoredResult(4, -100, 127) if count == 9 else StoredResult(-17, -128, 127),
+        )
         instruction = sum_row(sign, count, p, zeros, result, sum_int8(sign, p, zeros, result))
         a, b = (Buffer(n, DType.I8, count, Role.INPUT) for n in "ab")
         y = Buffer("y", DType.I8, count, Role.OUTPUT)

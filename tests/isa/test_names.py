@@ -12,7 +12,7 @@ from aot.ir.types import DType
 from aot.ops.rounding import RequantRounding
 from codegen.isa.dsp import depthwise as dsp_depthwise
 from codegen.isa.dsp.channels import ChannelsTile, window
-from codegen.isa.dsp.dot_tile import DotTile
+from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.dots import dot
 from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.helium import depthwise as mve_depthwise
@@ -26,7 +26,7 @@ from codegen.loops.ir import Instruction
 REQUANT = Requant(-3, -128, 127, RequantRounding.DOUBLE, (1, 22), sum_fits_30_bits=True)
 OF_A_MODEL = ("is_small", "most_unrolled")  # the same for all its layers, or for all of one unrolling
 TILES: dict[str, tuple[Any, Any]] = {
-    "dsp dot": (DotTile(2, 2, 5, 8, DType.I8, True, 4), dot),
+    "dsp dot": (SmladDotTile(2, 2, 5, 8, DType.I8, True, 4), dot),
     "dsp window": (ChannelsTile(2, 4, 5, 5, 8, 8, DType.I16, True), window),
     "dsp depthwise": (
         dsp_depthwise.DepthwiseRow(9, 1, DType.I8, 4),
@@ -34,9 +34,9 @@ TILES: dict[str, tuple[Any, Any]] = {
             tile, store_quantised(replace(REQUANT, math=with_dsp(PORTABLE)))
         ),
     ),
-    "mve dot": (mve.DotTile(2, 4, 3, 1, 40, 16, 24, True), mve.dot),
+    "mve dot": (mve.HeliumDotTile(2, 4, 3, 1, 40, 16, 24, True), mve.dot),
     "mve depthwise": (
-        mve_depthwise.DepthwiseRows(4, 3, 3, 1, 8, 10, 4, 1),
+        mve_depthwise.InterleavedRows(4, 3, 3, 1, 8, 10, 4, 1),
         lambda tile: mve_depthwise.depthwise_rows(tile, REQUANT),
     ),
     "mve channels": (

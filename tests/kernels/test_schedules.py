@@ -19,7 +19,7 @@ from codegen.formats import RowFormat, dense_format
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.isa.table import isas, schedules_of
 from codegen.kernels.kernel import Kernel, PassedOver, Site
-from codegen.kernels.schedule import ChosenSchedule, Condition, Rows, Schedule, choose_schedule
+from codegen.kernels.schedule import ChosenSchedule, Condition, RowFormats, Schedule, choose_schedule
 from codegen.kernels.table import KERNELS
 from codegen.lower.lower import lower_graph
 
@@ -61,7 +61,7 @@ def test_instruction_sets_have_schedules_for_ops_that_there_are() -> None:
 
 CASE = op_case("sum", Add(), [int8(1, 3, 5, 4)] * 2, int8())
 ROWS = dense_format(int8(1, 3, 5, 4))
-GAPLESS = Condition[Rows]("rows without gaps", lambda rows: rows.output.left == 0)
+GAPLESS = Condition[RowFormats]("rows without gaps", lambda rows: rows.output.left == 0)
 
 
 def made_up(name: str, **rules: Any) -> Schedule:

@@ -13,7 +13,7 @@ from codegen.formats import RowFormat, storage_dtype
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Proc, Role
 from codegen.lower.outside_rows import stored_rows
-from codegen.lower.stages import Lowered, LoweredStage, Reading, Tensor
+from codegen.lower.stages import Lowered, LoweredStage, LoweredTensor, Reading
 
 Rows = list[Array]
 
@@ -36,7 +36,7 @@ def run_lowered(
     return {t.name: np.concatenate(memory[t.name]).reshape(t.type.shape) for t in made}
 
 
-def _empty(tensor: Tensor) -> Rows:
+def _empty(tensor: LoweredTensor) -> Rows:
     dtype = storage_dtype(tensor.type, tensor.format).numpy
     return [np.full(tensor.format.row_elements, tensor.format.fill, dtype) for _ in range(tensor.rows)]
 

@@ -22,7 +22,7 @@ from codegen.isa.dsp.depthwise_text import (
     instructions_of,
 )
 from codegen.isa.dsp.needs import ANY_WORDS
-from codegen.isa.dsp.window import KERNEL, Block, Edges, blocks_of
+from codegen.isa.dsp.window import KERNEL, Edges, WindowBlock, blocks_of
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -162,7 +162,7 @@ class _Text:
         """The loop over pairs of outputs, without the `before` and `behind` blocks that stand outside it."""
         outputs, c_type = 2 * self.row.turns, self.row.y_dtype.c_name
         step = self.row.steps(outputs)
-        pairs = [self._block(Block(first, 2, self.row.stride)) for first in range(0, outputs, 2)]
+        pairs = [self._block(WindowBlock(first, 2, self.row.stride)) for first in range(0, outputs, 2)]
         body = pairs[0] if len(pairs) == 1 else [line for pair in pairs for line in ("    {", *pair, "    }")]
         taken = before + (behind if self.row.outputs % 2 == 0 else 0)
         turns = f"outputs / {outputs}" if not taken else f"(outputs / {outputs} - {taken})"
@@ -173,11 +173,11 @@ class _Text:
             "    }",
         ]
 
-    def _last(self, behind: list[Block]) -> list[str]:
+    def _last(self, behind: list[WindowBlock]) -> list[str]:
         if self.row.edges is None:
-            single = self._block(Block(0, 1, self.row.stride))
+            single = self._block(WindowBlock(0, 1, self.row.stride))
             return ["    if (outputs % 2 != 0) {", *single, "    }"]
-        rest = [Block(0, 1, self.row.stride)] if self.row.outputs % 2 else []
+        rest = [WindowBlock(0, 1, self.row.stride)] if self.row.outputs % 2 else []
         blocks = [replace(block, first=0, left=False) for block in behind or rest]
         return [line for block in blocks for line in ("    {", *self._block(block), "    }")]
 
@@ -186,7 +186,7 @@ class _Text:
         blocks = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
         return [line for block in blocks for line in ("    {", *self._block(block), "    }")]
 
-    def _block(self, block: Block) -> list[str]:
+    def _block(self, block: WindowBlock) -> list[str]:
         """One or two outputs, the first of them at y[first * step]."""
         parts, scales = self.storing.parts, ", ".join(self.constants[1:])
         sums = [f"sum{n}" for n in range(block.together)]
@@ -200,11 +200,13 @@ class _Text:
         return [*block_in_registers(block, parts.adds_sign), *self._stored(block.first, stored)]
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[WindowBlock, ...]:
         """The kinds of blocks that the text has, each once."""
         every = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
-        always = () if self.row.is_short else (Block(0, 2, self.row.stride),)
-        last = () if self.row.is_short or self.row.edges is not None else (Block(0, 1, self.row.stride),)
+        always = () if self.row.is_short else (WindowBlock(0, 2, self.row.stride),)
+        last = (
+            () if self.row.is_short or self.row.edges is not None else (WindowBlock(0, 1, self.row.stride),)
+        )
         kinds = (*always, *every, *last)
         return tuple(dict.fromkeys(replace(block, first=0) for block in kinds))
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from functools import cache
 
 from codegen.isa.dsp.needs import NEEDS
-from codegen.isa.dsp.window import Block, window_row
+from codegen.isa.dsp.window import WindowBlock, window_row
 from codegen.isa.few_registers import FEW_REGISTERS
-from codegen.loops.ir import Function, Instruction
+from codegen.loops.ir import Instruction, ScalarFunction
 
 # Rows 0 and 1 of the windows share a register for their middle taps.
 TAPS = """\
@@ -37,19 +37,19 @@ CONSTANTS_IN_MEMORY = """\
 _ZERO = ', [zero] "r"(zero)'
 
 
-def in_registers(blocks: Sequence[Block], adds_sign: bool) -> tuple[Instruction, ...]:
+def in_registers(blocks: Sequence[WindowBlock], adds_sign: bool) -> tuple[Instruction, ...]:
     """The macros of blocks whose sums are requantised before they leave their registers."""
     at_edge = (_sums_at_edge(),) if True in _edges(blocks) else ()
     ends = (_requantised(together, adds_sign) for together in sorted({b.together for b in blocks}))
     return (_sums_by_rows(is_edge=False), *in_c(blocks), _sums(), *at_edge, *ends)
 
 
-def in_c(blocks: Sequence[Block]) -> tuple[Instruction, ...]:
+def in_c(blocks: Sequence[WindowBlock]) -> tuple[Instruction, ...]:
     """The macros of blocks whose sums are requantised in C."""
     return (*(_sums_by_rows(is_edge) for is_edge in _edges(blocks)), *(_windows(block) for block in blocks))
 
 
-def block_in_registers(block: Block, adds_sign: bool) -> list[str]:
+def block_in_registers(block: WindowBlock, adds_sign: bool) -> list[str]:
     """Declares sum0 and sum1, and has the results in them."""
     names = [f"sum{n}" for n in range(block.together)]
     given = [_windows_name(block), f"START_OF_{block.together}", _end_name(block.together, adds_sign)]
@@ -60,7 +60,7 @@ def block_in_registers(block: Block, adds_sign: bool) -> list[str]:
     ]
 
 
-def block_in_c(block: Block) -> list[str]:
+def block_in_c(block: WindowBlock) -> list[str]:
     """Declares sum0 and sum1, which become sums of products."""
     names = [f"sum{n}" for n in range(block.together)]
     sums = [f'[{name}] "+r"({name})' for name in names]
@@ -71,21 +71,21 @@ def block_in_c(block: Block) -> list[str]:
     ]
 
 
-def instructions_of(block: Block, adds_sign: bool) -> int:
+def instructions_of(block: WindowBlock, adds_sign: bool) -> int:
     """Counts the instructions that a block of this kind puts into the code."""
     return 3 * len(window_row(block)) + len(_START[: block.together]) + len(_end(block.together, adds_sign))
 
 
-def _shared(name: str, definition: str, calls: tuple[Function, ...] = ()) -> Instruction:
+def _shared(name: str, definition: str, calls: tuple[ScalarFunction, ...] = ()) -> Instruction:
     """Macros stand in no nest, so they need no meaning of their own."""
     return Instruction(name, (), (), "", definition, calls=calls, needs=NEEDS)
 
 
-def _edges(blocks: Sequence[Block]) -> list[bool]:
+def _edges(blocks: Sequence[WindowBlock]) -> list[bool]:
     return sorted({_is_edge(block) for block in blocks})
 
 
-def _is_edge(block: Block) -> bool:
+def _is_edge(block: WindowBlock) -> bool:
     return block.left or block.right
 
 
@@ -93,13 +93,13 @@ def _at_edge(is_edge: bool) -> str:
     return "_AT_EDGE" if is_edge else ""
 
 
-def _windows_name(block: Block) -> str:
+def _windows_name(block: WindowBlock) -> str:
     edges = f"{'_LEFT' if block.left else ''}{'_RIGHT' if block.right else ''}"
     return f"WINDOWS_OF_{block.together}_STRIDE_{block.stride}{edges}"
 
 
 @cache
-def _windows(block: Block) -> Instruction:
+def _windows(block: WindowBlock) -> Instruction:
     """The products of one row of the windows; its operands are told by their names."""
     lines = [
         f'    "{line}\\n\\t"'.format(x='" x "', outer='" outer "', middle='" middle "', half='" half "')

@@ -11,7 +11,7 @@ UNROLLS = (1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32, 48)
 
 
 @dataclass(frozen=True, slots=True)
-class DotTile:
+class SmladDotTile:
     """A register tile of dot products: `pixels` by `channels` sums over `steps` groups of four."""
 
     pixels: int

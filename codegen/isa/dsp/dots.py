@@ -11,16 +11,27 @@ from __future__ import annotations
 from functools import lru_cache
 
 from aot.ir.types import DType
-from codegen.isa.dsp.dot_tile import DotTile
+from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.needs import needs_of
 from codegen.isa.dsp.text import dot_text, instructions_of, parts_of
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable
-from codegen.loops.ir import Accumulate, Binary, Buffer, For, Function, Instruction, Role, Stmt, at, load
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    Buffer,
+    For,
+    Instruction,
+    Role,
+    ScalarFunction,
+    Stmt,
+    at,
+    load,
+)
 
 
 @lru_cache(maxsize=256)  # layers ask for the same tiles, and tiles for their parts
-def dot(tile: DotTile) -> Instruction:
+def dot(tile: SmladDotTile) -> Instruction:
     """sums[i][j] += sum over k of x[i * pixel_step + k] * w[k][j], four k at a time."""
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
     x = Buffer("x", tile.x_dtype, 0, Role.INPUT)
@@ -40,13 +51,13 @@ def dot(tile: DotTile) -> Instruction:
     )
 
 
-def _called(tile: DotTile) -> tuple[Instruction | Function, ...]:
+def _called(tile: SmladDotTile) -> tuple[Instruction | ScalarFunction, ...]:
     """The tiles that it is made of where there are few registers."""
     parts = tuple(dot(part) for part in parts_of(tile))
     return (FEW_REGISTERS, *parts) if parts else ()
 
 
-def _meaning(tile: DotTile, sums: Buffer, x: Buffer, w: Buffer) -> tuple[Stmt, ...]:
+def _meaning(tile: SmladDotTile, sums: Buffer, x: Buffer, w: Buffer) -> tuple[Stmt, ...]:
     n, i, j = variable("n"), variable("i"), variable("j")
     total = at(sums, i * tile.channels + j)
     group = n * 4 * tile.channels + j * 4

@@ -7,14 +7,14 @@ weights of all rows lie one after the other, so their pointer runs through.
 from __future__ import annotations
 
 from aot.ir.types import DType
-from codegen.isa.dsp.dot_tile import DotTile
+from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.dots import dot
 from codegen.isa.dsp.needs import needs_of
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role, Stmt, at, load
 
 
-def dot_rows(tile: DotTile, rows: int) -> Instruction:
+def dot_rows(tile: SmladDotTile, rows: int) -> Instruction:
     """sums[i][j] += sum over r, k of x[r][i * pixel_step + k] * w[r][k][j], four k at a time."""
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
     x = Buffer("x", tile.x_dtype, 0, Role.ROWS, rows)
@@ -34,7 +34,7 @@ def dot_rows(tile: DotTile, rows: int) -> Instruction:
     )
 
 
-def _meaning(tile: DotTile, rows: int, sums: Buffer, x: Buffer, w: Buffer) -> tuple[Stmt, ...]:
+def _meaning(tile: SmladDotTile, rows: int, sums: Buffer, x: Buffer, w: Buffer) -> tuple[Stmt, ...]:
     r, n, i, j = (variable(v) for v in ("r", "n", "i", "j"))
     total = at(sums, i * tile.channels + j)
     weight = (r * tile.steps + n) * (4 * tile.channels) + j * 4
@@ -52,7 +52,7 @@ def _meaning(tile: DotTile, rows: int, sums: Buffer, x: Buffer, w: Buffer) -> tu
     return (For("r", rows, (For("t", 1, (groups,)),)),)
 
 
-def _definition(tile: DotTile, rows: int, name: str) -> str:
+def _definition(tile: SmladDotTile, rows: int, name: str) -> str:
     sums = [f"sum{i}{j}" for i in range(tile.pixels) for j in range(tile.channels)]
     given = ", ".join(f"int32_t *{s}" for s in sums)
     numbers = "".join(f", {number}" for _, number in tile.numbers)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from aot.ir.types import DType
 from aot.ops.resize import FRACTION_BITS
 from codegen.isa.dsp.needs import NEEDS
-from codegen.isa.plain.linear_sum import Line
-from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, Code, ScalarMath
+from codegen.isa.plain.linear_sum import SumLine
+from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, FunctionLines, ScalarMath
 from codegen.isa.plain.shares import rounded
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
-SATURATE = Function(
+SATURATE = ScalarFunction(
     "saturate_to_int8",
     DType.I32,
     """\
@@ -28,7 +28,7 @@ static inline int32_t saturate_to_int8(int32_t v)
 )
 
 
-def _line(line: Line, low: int, high: int) -> Code:
+def _line(line: SumLine, low: int, high: int) -> FunctionLines:
     """Compilers prefer to add the start in several parts, as immediates."""
     lines = (
         "int32_t v;",
@@ -36,12 +36,12 @@ def _line(line: Line, low: int, high: int) -> Code:
         f'__asm__("mla %0, %1, %2, %0" : "+r"(v) : "r"(b), "r"({line.second}));',
     )
     if (low, high) != DType.I8.limits:
-        return Code((*lines, f"return clamp(v >> {line.shift}, {low}, {high});"), (CLAMP,), NEEDS)
+        return FunctionLines((*lines, f"return clamp(v >> {line.shift}, {low}, {high});"), (CLAMP,), NEEDS)
     saturated = f'__asm__("ssat %0, #8, %0, asr #{line.shift}" : "+r"(v));'
-    return Code((*lines, saturated, "return v;"), (), NEEDS)
+    return FunctionLines((*lines, saturated, "return v;"), (), NEEDS)
 
 
-_HIGH_MUL = Function(
+_HIGH_MUL = ScalarFunction(
     PORTABLE.high_mul.name,
     DType.I32,
     """\
@@ -56,7 +56,7 @@ static inline int32_t doubling_high_mul(int32_t a, int32_t b)
     PORTABLE.high_mul.compute,
     needs=NEEDS,
 )
-_HIGH_MUL_ADD = Function(
+_HIGH_MUL_ADD = ScalarFunction(
     PORTABLE.high_mul_add.name,
     DType.I32,
     """\
@@ -71,7 +71,7 @@ static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
     PORTABLE.high_mul_add.compute,
     needs=NEEDS,
 )
-_ROUNDED_SHARE = Function(
+_ROUNDED_SHARE = ScalarFunction(
     PORTABLE.rounded_share.name,
     DType.I32,
     f"""\

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from aot.counted import counted
 from aot.ir.types import DType
-from codegen.isa.dsp.dot_tile import DotTile
+from codegen.isa.dsp.dot_tile import SmladDotTile
 
 
-def parts_of(tile: DotTile) -> tuple[DotTile, ...]:
+def parts_of(tile: SmladDotTile) -> tuple[SmladDotTile, ...]:
     """The tiles that it is split into where one asm statement cannot have all the registers it needs."""
     if tile.pixels == 1 or (tile.pixels == 2 and tile.is_step_known):
         return ()
@@ -17,7 +17,7 @@ def parts_of(tile: DotTile) -> tuple[DotTile, ...]:
     return (replace(tile, pixels=first), replace(tile, pixels=tile.pixels - first))
 
 
-def dot_text(tile: DotTile) -> str:
+def dot_text(tile: SmladDotTile) -> str:
     """The C function: sums in registers, one asm statement per turn of the loop."""
     parts = parts_of(tile)
     if not parts:
@@ -32,28 +32,28 @@ def dot_text(tile: DotTile) -> str:
     return _function(tile, either)
 
 
-def instructions_of(tile: DotTile) -> int:
+def instructions_of(tile: SmladDotTile) -> int:
     """Counts the instructions that one call puts into the code."""
     return len(_asm_step(tile).lines) * tile.unroll
 
 
-def _step_macro(tile: DotTile) -> str:
+def _step_macro(tile: SmladDotTile) -> str:
     return f"{tile.name.upper()}_STEP"
 
 
-def _step_definition(tile: DotTile) -> list[str]:
+def _step_definition(tile: SmladDotTile) -> list[str]:
     """The assembly of one group of four, to be written out `unroll` times."""
     *most, last = (f'    "{line}\\n\\t"' for line in _asm_step(tile).lines)
     return [f"#define {_step_macro(tile)} \\", *(f"{line} \\" for line in most), last]
 
 
-def _steps(tile: DotTile) -> list[str]:
+def _steps(tile: SmladDotTile) -> list[str]:
     """The macro as often as it is unrolled, a few to a line."""
     names = [_step_macro(tile)] * tile.unroll
     return [" ".join(names[first : first + 2]) for first in range(0, len(names), 2)]
 
 
-def _function(tile: DotTile, body: list[str]) -> str:
+def _function(tile: SmladDotTile, body: list[str]) -> str:
     params = ", ".join(f"int32_t *sum{i}{j}" for i, j in _sums(tile))
     numbers = "".join(f", int32_t {name}" for name, _ in tile.numbers)
     lines = [
@@ -69,11 +69,11 @@ def _function(tile: DotTile, body: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _sums(tile: DotTile) -> list[tuple[int, int]]:
+def _sums(tile: SmladDotTile) -> list[tuple[int, int]]:
     return [(i, j) for i in range(tile.pixels) for j in range(tile.channels)]
 
 
-def _in_parts(tile: DotTile, parts: tuple[DotTile, ...]) -> list[str]:
+def _in_parts(tile: SmladDotTile, parts: tuple[SmladDotTile, ...]) -> list[str]:
     first = 0
     lines = []
     groups = "" if tile.is_straight else ", groups"
@@ -85,11 +85,11 @@ def _in_parts(tile: DotTile, parts: tuple[DotTile, ...]) -> list[str]:
     return [*lines[:-1], lines[-1].replace("    ", "    return ", 1)]
 
 
-def _step_text(tile: DotTile, pixels: int) -> str:
+def _step_text(tile: SmladDotTile, pixels: int) -> str:
     return str(pixels * tile.pixel_step) if tile.is_step_known else "pixel_step"
 
 
-def _locals(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
+def _locals(tile: SmladDotTile, temps: tuple[str, ...]) -> list[str]:
     lines = [
         f"    int32_t {', '.join(f's{i}{j} = *sum{i}{j}' for i, j in _sums(tile))};",
         f"    int32_t {', '.join(temps)};",
@@ -99,24 +99,24 @@ def _locals(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
     return lines
 
 
-def _pointer(tile: DotTile, pixel: int) -> str:
+def _pointer(tile: SmladDotTile, pixel: int) -> str:
     """The register that a pixel is read by."""
     return f"x{pixel}" if 0 < pixel < tile.pixels and not tile.is_step_known else "x"
 
 
-def _operands(tile: DotTile, temps: tuple[str, ...]) -> list[str]:
+def _operands(tile: SmladDotTile, temps: tuple[str, ...]) -> list[str]:
     sums = ", ".join(f'[s{i}{j}] "+r"(s{i}{j})' for i, j in _sums(tile))
     pointers = [*dict.fromkeys(_pointer(tile, i) for i in range(tile.pixels)), "w"]
     moved = ", ".join(f'[{name}] "+r"({name})' for name in pointers)
     return [f"{sums},", f"{moved},", ", ".join(f'[{t}] "=&r"({t})' for t in temps)]
 
 
-def _results(tile: DotTile) -> list[str]:
+def _results(tile: SmladDotTile) -> list[str]:
     """The sums, and where the weights of what follows begin."""
     return [*(f"    *sum{i}{j} = s{i}{j};" for i, j in _sums(tile)), "    return w;"]
 
 
-def _loop(tile: DotTile) -> list[str]:
+def _loop(tile: SmladDotTile) -> list[str]:
     step = _asm_step(tile)
     asm = _asm(tile, step, _steps(tile), "")
     if tile.is_straight:
@@ -131,7 +131,7 @@ def _loop(tile: DotTile) -> list[str]:
     ]
 
 
-def _loop_in_asm(tile: DotTile) -> list[str]:
+def _loop_in_asm(tile: SmladDotTile) -> list[str]:
     """The loop as one statement; its end is compared from memory, in a register that is free just then."""
     step = _asm_step(tile)
     if tile.is_straight:
@@ -146,7 +146,7 @@ def _loop_in_asm(tile: DotTile) -> list[str]:
     ]
 
 
-def _asm(tile: DotTile, step: _Step, lines: list[str], inputs: str) -> list[str]:
+def _asm(tile: SmladDotTile, step: _Step, lines: list[str], inputs: str) -> list[str]:
     first, *rest = _operands(tile, step.temps)
     return [
         "    __asm__ volatile(",
@@ -158,7 +158,7 @@ def _asm(tile: DotTile, step: _Step, lines: list[str], inputs: str) -> list[str]
     ]
 
 
-def _said(tile: DotTile) -> str:
+def _said(tile: SmladDotTile) -> str:
     channels = counted(tile.channels, "channel")
     if tile.pixels == 1:
         return f"Sums of one pixel and {channels}"
@@ -171,12 +171,12 @@ class _Step:
     temps: tuple[str, ...]
 
 
-def _asm_step(tile: DotTile) -> _Step:
+def _asm_step(tile: SmladDotTile) -> _Step:
     """Widened weights of two channels stay in registers while the pixels pass; a lone pixel stays itself."""
     return _one_pixel_step(tile) if tile.pixels == 1 else _many_pixels_step(tile)
 
 
-def _one_pixel_step(tile: DotTile) -> _Step:
+def _one_pixel_step(tile: SmladDotTile) -> _Step:
     lines = _load_x(tile, 0, "p", "q", last=True)
     if tile.w_dtype is DType.I16:
         for j in range(tile.channels):
@@ -196,7 +196,7 @@ def _one_pixel_step(tile: DotTile) -> _Step:
     return _Step(tuple(lines), temps)
 
 
-def _many_pixels_step(tile: DotTile) -> _Step:
+def _many_pixels_step(tile: SmladDotTile) -> _Step:
     if tile.w_dtype is DType.I16:
         return _wide_many_pixels_step(tile)
     words = "ab"[: tile.channels]
@@ -223,7 +223,7 @@ def _products(pixel: int, channel: int, first: str, second: str) -> list[str]:
     return [f"smlad {total}, %[p], %[{first}], {total}", f"smlad {total}, %[q], %[{second}], {total}"]
 
 
-def _wide_many_pixels_step(tile: DotTile) -> _Step:
+def _wide_many_pixels_step(tile: SmladDotTile) -> _Step:
     """Weights that need no widening: two registers of pairs for each channel."""
     pairs = (("a", "b"), ("e", "f"))[: tile.channels]
     lines = [_LOAD_WIDE.format(*pair) for pair in pairs]
@@ -238,7 +238,7 @@ def _load_w(channels: int) -> list[str]:
     return ["ldrd %[a], %[b], [%[w]], #8"] if channels == 2 else ["ldr %[a], [%[w]], #4"]
 
 
-def _load_x(tile: DotTile, pixel: int, first: str, second: str, last: bool) -> list[str]:
+def _load_x(tile: SmladDotTile, pixel: int, first: str, second: str, last: bool) -> list[str]:
     """Four activations of a pixel as two registers of 16-bit pairs; the last load moves the pointer on."""
     pointer = f"%[{_pointer(tile, pixel)}]"
     last = last or pointer != "%[x]"  # nobody else reads by it

@@ -38,7 +38,7 @@ class Edges:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class WindowBlock:
     """One output or two neighbours; whether the first window and the last hang over an edge."""
 
     first: int
@@ -58,7 +58,7 @@ class Block:
         return max(self.inside, _WORD) if _LOADS[self.inside] == "ldr" else self.inside
 
 
-def blocks_of(outputs: int, stride: int, edges: Edges | None) -> tuple[Block, ...]:
+def blocks_of(outputs: int, stride: int, edges: Edges | None) -> tuple[WindowBlock, ...]:
     """All outputs of a row, two at a time."""
     blocks = []
     for first in range(0, outputs, 2):
@@ -67,7 +67,7 @@ def blocks_of(outputs: int, stride: int, edges: Edges | None) -> tuple[Block, ..
         if edges is not None:
             left = first == 0 < edges.left
             right = (first + together - 1) * stride + KERNEL - edges.left > edges.width
-        blocks.append(Block(first, together, stride, left, right))
+        blocks.append(WindowBlock(first, together, stride, left, right))
     return tuple(blocks)
 
 
@@ -80,7 +80,7 @@ def read_past(outputs: int, stride: int, edges: Edges) -> int:
     return max(0, max(ends) - edges.width)
 
 
-def window_row(block: Block) -> list[str]:
+def window_row(block: WindowBlock) -> list[str]:
     """A kernel row's products for the outputs of a block.
 
     {x} is the operand that points to its pixels, {outer} and {middle} have its taps: the middle one in that
@@ -109,7 +109,7 @@ def window_row(block: Block) -> list[str]:
     ]
 
 
-def _pairs(block: Block) -> list[str]:
+def _pairs(block: WindowBlock) -> list[str]:
     return [
         f"{_LOADS[block.inside]} %[odd], [%[{{x}}]], #{block.stride * block.together}",
         "sxtb16 %[even], %[odd]",
@@ -117,7 +117,7 @@ def _pairs(block: Block) -> list[str]:
     ]
 
 
-def _pairs_at_the_left(block: Block) -> list[str]:
+def _pairs_at_the_left(block: WindowBlock) -> list[str]:
     """Pixel 0 is the window's second: what is loaded as even is odd, and the margin comes before the rest."""
     step = block.stride * block.together - 1
     last = ["smlatt %[sum1], %[even], %[{outer}], %[sum1]"]
@@ -130,7 +130,7 @@ def _pairs_at_the_left(block: Block) -> list[str]:
     ]
 
 
-def _margin_at_the_right(block: Block) -> list[str]:
+def _margin_at_the_right(block: WindowBlock) -> list[str]:
     """Puts the zero point into the upper half of the pair that the last window ends with."""
     if not block.right or _has_last_pixel(block):
         return []
@@ -138,12 +138,12 @@ def _margin_at_the_right(block: Block) -> list[str]:
     return [f"pkhbt %[{pair}], %[{pair}], %[zero], lsl #16"]
 
 
-def _has_last_pixel(block: Block) -> bool:
+def _has_last_pixel(block: WindowBlock) -> bool:
     """True where the last window ends with a pixel that is in none of the pairs."""
     return block.together == 2 == block.stride
 
 
-def _last_pixel(block: Block) -> list[str]:
+def _last_pixel(block: WindowBlock) -> list[str]:
     if block.right:
         return ["smlabt %[sum1], %[zero], %[{outer}], %[sum1]"]
     if block.left:

@@ -14,13 +14,13 @@ from aot.ir.types import DType
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.kernels.winograd import PAIR, POSITIONS, RECORD, TILES, V_OF_PAIR, input_nest, products_nest
-from codegen.loops.ir import Buffer, Function, Instruction, Role
+from codegen.loops.ir import Buffer, Instruction, Role, ScalarFunction
 
 MOST_STRAIGHT = 16  # pairs of channels that are written out
 _TURN = 16  # of more, to a turn of the loop
 
 
-TWO_HALVES = Function(
+TWO_HALVES = ScalarFunction(
     "two_halves",
     DType.I32,
     """\
@@ -35,7 +35,7 @@ static inline int32_t two_halves(const int16_t *x)
     lambda *_: 0,
 )
 
-COLUMN = Function(
+COLUMN = ScalarFunction(
     "winograd_column",
     DType.I32,
     """\
@@ -59,7 +59,7 @@ static inline struct winograd_column winograd_column(
     needs=NEEDS,
 )
 
-TILE = Function(
+TILE = ScalarFunction(
     "winograd_tile",
     DType.I32,
     """\

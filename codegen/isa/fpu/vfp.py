@@ -9,14 +9,14 @@ import numpy as np
 
 from aot.ir.types import DType
 from codegen.isa.fpu.needs import NEEDS
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 
 def _fused(a: float, b: float, total: float) -> float:
     return float(np.float32(float(a) * float(b) + float(total)))
 
 
-FUSED = Function(
+FUSED = ScalarFunction(
     "real_fused",
     DType.F32,
     """\
@@ -31,7 +31,7 @@ static inline float real_fused(float a, float b, float total)
 )
 
 
-def truncation(name: str, compute: Callable[[Any], Any]) -> Function:
+def truncation(name: str, compute: Callable[[Any], Any]) -> ScalarFunction:
     """f(a) -> an int32_t: VCVT saturates and makes 0 of what is no number, which saves comparing."""
     definition = f"""\
 /* a without what is behind the point, the nearest that there is; 0 where a is no number. */
@@ -42,4 +42,4 @@ static inline int32_t {name}(float a)
     return whole;
 }}
 """
-    return Function(name, DType.I32, definition, compute, needs=NEEDS)
+    return ScalarFunction(name, DType.I32, definition, compute, needs=NEEDS)

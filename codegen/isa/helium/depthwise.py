@@ -102,7 +102,7 @@ def _interleave_definition(name: str, rows: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DepthwiseRows:
+class InterleavedRows:
     """A row of outputs of up to four channels."""
 
     channels: int
@@ -141,7 +141,7 @@ class DepthwiseRows:
         return f"lines + {apart}"
 
 
-def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
+def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
     """y[j][i] = stored(start[j] + sum over t, r of pixel(j * pitch + i * stride + t)[r] * w[j][t][r])."""
     y = Buffer("y", DType.I8, 0, Role.OUTPUT)
     lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)
@@ -178,7 +178,7 @@ def depthwise_rows(tile: DepthwiseRows, requant: Requant) -> Instruction:
     )
 
 
-def _definition(name: str, tile: DepthwiseRows, r: Requant) -> str:
+def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
     unrolled = tile.outputs <= _UNROLLED and not tile.is_general
     every = range(tile.channels)
     numbers = "".join(f", int32_t {number}" for number, _ in tile.numbers)
@@ -206,7 +206,7 @@ def _definition(name: str, tile: DepthwiseRows, r: Requant) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _load_weights(tile: DepthwiseRows) -> list[str]:
+def _load_weights(tile: InterleavedRows) -> list[str]:
     """A column of weights in each lane; what a load has too much meets a zero."""
     names = "abcd"[: tile.columns]
     lanes = [f"%[{n}]" for n in names] + ["%[zero]"] * (COLUMNS - tile.columns)
@@ -230,7 +230,7 @@ def _load_weights(tile: DepthwiseRows) -> list[str]:
     ]
 
 
-def _output(tile: DepthwiseRows, r: Requant) -> list[str]:
+def _output(tile: InterleavedRows, r: Requant) -> list[str]:
     """One output of each channel."""
     every = range(tile.channels)
     text = []

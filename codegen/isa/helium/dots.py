@@ -27,7 +27,7 @@ _STRAIGHT = 8  # steps of a row without a loop
 
 
 @dataclass(frozen=True, slots=True)
-class DotTile:
+class HeliumDotTile:
     """Sums of `pixels` by `channels` over a whole window: kernel rows of taps of `length` bytes each."""
 
     pixels: int  # 1 or 2
@@ -59,7 +59,7 @@ class DotTile:
         return [(i, j) for i in range(self.pixels) for j in range(self.channels)]
 
 
-def dot(tile: DotTile) -> Instruction:
+def dot(tile: HeliumDotTile) -> Instruction:
     """sums[i][j] = sum over the window of x * w; `w` holds whole steps, `rest` what is left of each tap."""
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
     x = Buffer("x", DType.I8, 0, Role.ROWS, tile.kernel_rows)
@@ -82,7 +82,7 @@ def dot(tile: DotTile) -> Instruction:
     )
 
 
-def _meaning(tile: DotTile, sums: Buffer, x: Buffer, w: Buffer, rest: Buffer) -> tuple[Stmt, ...]:
+def _meaning(tile: HeliumDotTile, sums: Buffer, x: Buffer, w: Buffer, rest: Buffer) -> tuple[Stmt, ...]:
     i, j, r, t, n, lane = (variable(v) for v in ("i", "j", "r", "t", "n", "lane"))
     total = at(sums, i * tile.channels + j)
     tap = r * tile.taps + t
@@ -102,7 +102,7 @@ def _meaning(tile: DotTile, sums: Buffer, x: Buffer, w: Buffer, rest: Buffer) ->
     return (For("i", tile.pixels, (For("j", tile.channels, (Store(total, Const(0)), window)),)),)
 
 
-def _definition(tile: DotTile) -> str:
+def _definition(tile: HeliumDotTile) -> str:
     params = [f"int32_t *sum{i}{j}" for i, j in tile.sums]
     rows = [f"const int8_t *x{r}" for r in range(tile.kernel_rows)]
     weights = (["const int8_t *w"] if tile.steps else []) + (["const int8_t *rest"] if tile.rest else [])
@@ -124,7 +124,7 @@ def _definition(tile: DotTile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _in_intrinsics(tile: DotTile) -> list[str]:
+def _in_intrinsics(tile: HeliumDotTile) -> list[str]:
     lines = [f"    int32_t {', '.join(f's{i}{j} = 0' for i, j in tile.sums)};"]
     for tap in _taps(tile):
         lines += ["    {", f"        const int8_t *x = {tap};"]
@@ -139,7 +139,7 @@ def _in_intrinsics(tile: DotTile) -> list[str]:
     return lines
 
 
-def _step_in_intrinsics(tile: DotTile, loaded: str, weights: str, length: int) -> list[str]:
+def _step_in_intrinsics(tile: HeliumDotTile, loaded: str, weights: str, length: int) -> list[str]:
     pixels = [
         f"const int8x16_t q{i} = {loaded.format(f'x + {i * tile.x_step}')};" for i in range(tile.pixels)
     ]
@@ -151,14 +151,14 @@ def _step_in_intrinsics(tile: DotTile, loaded: str, weights: str, length: int) -
     return [f"            {line}" for line in (*pixels, *sums, f"{weights} += {tile.channels * length};")]
 
 
-def _said(tile: DotTile) -> str:
+def _said(tile: HeliumDotTile) -> str:
     channels = counted(tile.channels, "channel")
     if tile.pixels == 1:
         return f"one pixel and {channels}"
     return f"{tile.pixels} pixels, {tile.x_step} bytes apart, and {channels}"
 
 
-def _window(tile: DotTile) -> list[str]:
+def _window(tile: HeliumDotTile) -> list[str]:
     """One asm statement for the whole window; pointers to its taps lie on the stack where they are many."""
     pointers = [f"p{n}" for n in range(len(_taps(tile)))] if _in_registers(tile) else ["p"]
     text = [line for n in range(len(_taps(tile))) for line in _tap(tile, n)]
@@ -184,13 +184,13 @@ def _window(tile: DotTile) -> list[str]:
     ]
 
 
-def _taps(tile: DotTile) -> list[str]:
+def _taps(tile: HeliumDotTile) -> list[str]:
     """C of where each tap of the first pixel's window begins."""
     every = [(r, t * tile.tap_step) for r in range(tile.kernel_rows) for t in range(tile.taps)]
     return [f"x{r} + {offset}" if offset else f"x{r}" for r, offset in every]
 
 
-def _declared(tile: DotTile) -> list[str]:
+def _declared(tile: HeliumDotTile) -> list[str]:
     taps = _taps(tile)
     if _in_registers(tile):
         return [f"    const int8_t *p{n} = {tap};" for n, tap in enumerate(taps)]
@@ -200,18 +200,18 @@ def _declared(tile: DotTile) -> list[str]:
     ]
 
 
-def _in_registers(tile: DotTile) -> bool:
+def _in_registers(tile: HeliumDotTile) -> bool:
     """True where each tap's begin has a register. A rest takes one more, for where its weights begin."""
     others = (tile.steps > 0) + 2 * (tile.rest > 0) + _is_far(tile) + (_turns(tile) > 0)
     return len(_taps(tile)) + others <= _ODD_REGISTERS
 
 
-def _counts(tile: DotTile) -> bool:
+def _counts(tile: HeliumDotTile) -> bool:
     """True where a register is there for counting only."""
     return _turns(tile) > 0 or (tile.rest > 0 and len(_taps(tile)) == 1)
 
 
-def _tap(tile: DotTile, number: int) -> list[str]:
+def _tap(tile: HeliumDotTile, number: int) -> list[str]:
     pointer = f"p{number}" if _in_registers(tile) else "p"
     lines = [] if _in_registers(tile) else ["ldr %[p], [%[tap]], #4"]
     if _is_far(tile):
@@ -223,11 +223,11 @@ def _tap(tile: DotTile, number: int) -> list[str]:
     return lines
 
 
-def _turns(tile: DotTile) -> int:
+def _turns(tile: HeliumDotTile) -> int:
     return 0 if tile.steps <= _STRAIGHT else (tile.steps - 1) // _UNROLLED
 
 
-def _whole_steps(tile: DotTile, pointer: str, sets: bool) -> list[str]:
+def _whole_steps(tile: HeliumDotTile, pointer: str, sets: bool) -> list[str]:
     """The first steps one by one, the others in a loop; the very first sets the sums."""
     turns = _turns(tile)
     lines = []
@@ -239,14 +239,14 @@ def _whole_steps(tile: DotTile, pointer: str, sets: bool) -> list[str]:
     return lines
 
 
-def _step(tile: DotTile, pointer: str, sets: bool) -> list[str]:
+def _step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[str]:
     lines = [_load_x(tile, pointer, i, LANES) for i in reversed(range(tile.pixels))]
     for j in range(tile.channels):
         lines += [f"vldrb.8 q{2 + j % 2}, [%[w]], #{LANES}", *_products(tile, j, sets)]
     return lines
 
 
-def _rest_step(tile: DotTile, pointer: str, sets: bool) -> list[str]:
+def _rest_step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[str]:
     """The products past whole groups: pixels past the tap's end count as zero, whatever the weights there."""
     then = "t" * (tile.pixels - 1)
     lines = [f"vpst{then}"]
@@ -256,12 +256,12 @@ def _rest_step(tile: DotTile, pointer: str, sets: bool) -> list[str]:
     return lines
 
 
-def _products(tile: DotTile, j: int, sets: bool) -> list[str]:
+def _products(tile: HeliumDotTile, j: int, sets: bool) -> list[str]:
     name = "vmladav.s8" if sets else "vmladava.s8"
     return [f"{name} %[s{i}{j}], q{i}, q{2 + j % 2}" for i in range(tile.pixels)]
 
 
-def _load_x(tile: DotTile, pointer: str, pixel: int, advance: int) -> str:
+def _load_x(tile: HeliumDotTile, pointer: str, pixel: int, advance: int) -> str:
     """Pixel 0 is loaded last and moves the pointer on; a neighbour out of reach has a pointer of its own."""
     name = "vldrw.32" if tile.x_aligned and advance else "vldrb.8"
     after = f", #{advance}" if advance else ""
@@ -272,6 +272,6 @@ def _load_x(tile: DotTile, pointer: str, pixel: int, advance: int) -> str:
     return f"{name} q{pixel}, [%[{pointer}], #{tile.x_step}]"
 
 
-def _is_far(tile: DotTile) -> bool:
+def _is_far(tile: HeliumDotTile) -> bool:
     words_only = tile.x_aligned and not tile.rest
     return tile.pixels > 1 and tile.x_step > (_WORD_REACH if words_only else _BYTE_REACH)

@@ -13,11 +13,11 @@ from aot.ops.pairs import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.requantise import NARROW, narrowed
-from codegen.isa.plain.arithmetic import Multiplier, Result, line_of
-from codegen.isa.plain.linear_sum import Line
+from codegen.isa.plain.arithmetic import Multiplier, StoredResult, line_of
+from codegen.isa.plain.linear_sum import SumLine
 from codegen.isa.plain.requantise import Requant
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Buffer, For, Function, Instruction, Role, Store, at, load
+from codegen.loops.ir import Apply, Buffer, For, Instruction, Role, ScalarFunction, Store, at, load
 
 LANES = 8
 _WIDENED = 16  # bits that VSHLL shifts
@@ -26,7 +26,12 @@ _OPERATION = {"+": "vaddq_s32", "-": "vsubq_s32"}
 
 
 def sum_row(
-    sign: str, count: int, p: AddParameters, zero_points: tuple[int, int], result: Result, scalar: Function
+    sign: str,
+    count: int,
+    p: AddParameters,
+    zero_points: tuple[int, int],
+    result: StoredResult,
+    scalar: ScalarFunction,
 ) -> Instruction:
     """y[i] = scalar(a[i], b[i]), which is a + b or a - b with these parameters."""
     a, b = (Buffer(n, DType.I8, 0, Role.INPUT) for n in "ab")
@@ -46,7 +51,7 @@ def sum_row(
 
 
 def _definition(
-    name: str, sign: str, count: int, p: AddParameters, zero_points: tuple[int, int], result: Result
+    name: str, sign: str, count: int, p: AddParameters, zero_points: tuple[int, int], result: StoredResult
 ) -> str:
     said = {"+": "sums", "-": "differences"}[sign]
     whole, rest = divmod(count, LANES)
@@ -69,7 +74,7 @@ def _definition(
 
 
 def _eight(
-    sign: str, p: AddParameters, zero_points: tuple[int, int], result: Result, masked: bool
+    sign: str, p: AddParameters, zero_points: tuple[int, int], result: StoredResult, masked: bool
 ) -> list[str]:
     clamp = Requant(
         result.zero_point, result.low, result.high, RequantRounding.DOUBLE, (1, 1), sum_fits_30_bits=True
@@ -94,7 +99,7 @@ def _stored_values(name: str, masked: bool) -> str:
     return f"vldrbq_z_s16({name}, valid)" if masked else f"vldrbq_s16({name})"
 
 
-def _on_line(line: Line, masked: bool) -> list[str]:
+def _on_line(line: SumLine, masked: bool) -> list[str]:
     """`even` and `odd` results."""
     lines = [f"        const int16x8_t {name}_wide = {_stored_values(name, masked)};" for name in "ab"]
     for half, letter in (("even", "b"), ("odd", "t")):

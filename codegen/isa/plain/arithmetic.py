@@ -11,14 +11,14 @@ from aot.ir.types import DType
 from aot.ops.pairs import AddParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.isa.names import numbered_name
-from codegen.isa.plain.linear_sum import Line, line_of_sum
+from codegen.isa.plain.linear_sum import SumLine, line_of_sum
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
-from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, Code, ScalarMath, parenthesised
-from codegen.loops.ir import Function
+from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, FunctionLines, ScalarMath, parenthesised
+from codegen.loops.ir import ScalarFunction
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class StoredResult:
     """The quantisation and the clamp of a stored result."""
 
     zero_point: int
@@ -37,8 +37,8 @@ ZeroPoint = int | None
 
 
 def sum_int8(
-    sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: Result
-) -> Function:
+    sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult
+) -> ScalarFunction:
     """f(a, b) -> the stored a + b or a - b."""
     name = numbered_name(f"{_SUMS[sign]}_int8", p, zero_points, result.zero_point, result.low, result.high)
     terms = [
@@ -50,7 +50,7 @@ def sum_int8(
     if line is None:
         scaled = [_operand(o, z, m, p.left_shift, result.math) for o, z, m in terms if z is not None]
         total = f" {sign} ".join(o if z is None else f"scaled_{o}" for o, z, _ in terms)
-        code = sum((*scaled, _stored(total, p.out, result)), Code(()))
+        code = sum((*scaled, _stored(total, p.out, result)), FunctionLines(()))
     else:
         said += " as one line, found to be exact for every pair of bytes,"
         code = result.math.line(line, result.low, result.high)
@@ -72,8 +72,8 @@ static inline int32_t {name}(int32_t a, int32_t b)
 
 
 def line_of(
-    sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: Result
-) -> Line | None:
+    sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult
+) -> SumLine | None:
     """The line that gives a sum of two bytes; None where there is none."""
     first, second = zero_points
     if first is None or second is None:
@@ -82,8 +82,8 @@ def line_of(
 
 
 def product_int8(
-    multiplier: Multiplier, zero_points: tuple[ZeroPoint, ZeroPoint], result: Result
-) -> Function:
+    multiplier: Multiplier, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult
+) -> ScalarFunction:
     """f(a, b) -> the stored a * b."""
     name = numbered_name("mul_int8", multiplier, zero_points, result.zero_point, result.low, result.high)
     first, second = (
@@ -105,8 +105,8 @@ static inline int32_t {name}(int32_t a, int32_t b)
 
 
 def prelu_int8(
-    branches: tuple[Multiplier, Multiplier], zero_points: tuple[int, int], result: Result
-) -> Function:
+    branches: tuple[Multiplier, Multiplier], zero_points: tuple[int, int], result: StoredResult
+) -> ScalarFunction:
     """f(a, b) -> the stored a, or a * b where a is negative; a multiplier for each."""
     positive, negative = branches
     name = numbered_name("prelu_int8", branches, zero_points, result)
@@ -134,29 +134,29 @@ _HALF = 1 << 30  # the multiplier of an operand whose scale is the larger one
 _MOST_RIGHT = 22  # so far a zero point can be added before the shift
 
 
-def _operand(name: str, zero: int, multiplier: Multiplier, left: int, math: ScalarMath) -> Code:
+def _operand(name: str, zero: int, multiplier: Multiplier, left: int, math: ScalarMath) -> FunctionLines:
     """C that makes scaled_<name>: a shift where that is exact, else rounded as often as by the reference."""
     mult, shift = multiplier
     made = f"const int32_t scaled_{name} ="
     centred = f"({name} - {parenthesised(zero)})"
     if mult == _HALF and left - 1 + shift >= 0:
-        return Code((f"{made} {centred} * (INT32_C(1) << {left - 1 + shift});",))
+        return FunctionLines((f"{made} {centred} * (INT32_C(1) << {left - 1 + shift});",))
     steps = f"{centred} * (INT32_C(1) << {left})"
     if shift == 0:
-        return Code((f"{made} {math.high_mul.name}({steps}, {mult});",), (math.high_mul,))
+        return FunctionLines((f"{made} {math.high_mul.name}({steps}, {mult});",), (math.high_mul,))
     high = f"{math.high_mul_add.name}({steps}, {mult}, {1 << -shift >> 1})"
     is_least = zero == DType.I8.limits[0]  # nothing is below it
     rounded = high if is_least else f"({high} + ({centred} >> 31))"
-    return Code((f"{made} {rounded} >> {-shift};",), (math.high_mul_add,))
+    return FunctionLines((f"{made} {rounded} >> {-shift};",), (math.high_mul_add,))
 
 
-def _stored(total: str, multiplier: Multiplier, result: Result) -> Code:
+def _stored(total: str, multiplier: Multiplier, result: StoredResult) -> FunctionLines:
     """C that returns the result: its zero point is added with half a step, before the shift."""
     (mult, shift), math = multiplier, result.math
     limits = result.low, result.high
     if not 1 <= -shift <= _MOST_RIGHT:
         moved = math.clamped(f"v + {parenthesised(result.zero_point)}", *limits)
-        return _scaled(total, multiplier, math) + Code((f"return {moved};",), (math.clamp(*limits),))
+        return _scaled(total, multiplier, math) + FunctionLines((f"return {moved};",), (math.clamp(*limits),))
     rounding = (1 + 2 * result.zero_point) * (1 << -shift) >> 1
     sign_matters = result.low < result.zero_point  # else what is negative is clamped
     rounded = f"{'(v + (total >> 31))' if sign_matters else 'v'} >> {-shift}"
@@ -165,32 +165,32 @@ def _stored(total: str, multiplier: Multiplier, result: Result) -> Code:
         f"const int32_t v = {math.high_mul_add.name}(total, {mult}, {rounding});",
         f"return {math.clamped(rounded, *limits)};",
     )
-    return Code(lines, (math.high_mul_add, math.clamp(*limits)))
+    return FunctionLines(lines, (math.high_mul_add, math.clamp(*limits)))
 
 
 def _function(
-    name: str, definition: str, compute: Callable[..., int], code: Code, math: ScalarMath
-) -> Function:
+    name: str, definition: str, compute: Callable[..., int], code: FunctionLines, math: ScalarMath
+) -> ScalarFunction:
     """The result is I32, so that storing it narrows it once."""
     order = (math.high_mul, math.high_mul_add, DIVIDE_BY_POT, CLAMP, math.saturate)
     calls = tuple(f for f in order if f is not None and f in code.calls)
-    return Function(name, DType.I32, definition, compute, (), calls, code.needs)
+    return ScalarFunction(name, DType.I32, definition, compute, (), calls, code.needs)
 
 
 def _times(value: int, multiplier: Multiplier) -> int:
     return int(multiply_by_quantized_multiplier(np.int64(value), *multiplier))
 
 
-def _scaled(value: str, multiplier: Multiplier, math: ScalarMath) -> Code:
+def _scaled(value: str, multiplier: Multiplier, math: ScalarMath) -> FunctionLines:
     """C that makes v of the value."""
     (mult, shift), made = multiplier, "const int32_t v ="
     if mult == _HALF and shift > 0:
-        return Code((f"{made} ({value}) * {1 << shift - 1};",))
+        return FunctionLines((f"{made} ({value}) * {1 << shift - 1};",))
     operand = f"({value}) * (INT32_C(1) << {shift})" if shift > 0 else value
     high = f"{math.high_mul.name}({operand}, {mult})"
     if shift >= 0:
-        return Code((f"{made} {high};",), (math.high_mul,))
-    return Code((f"{made} divide_by_pot({high}, {-shift});",), (math.high_mul, DIVIDE_BY_POT))
+        return FunctionLines((f"{made} {high};",), (math.high_mul,))
+    return FunctionLines((f"{made} divide_by_pot({high}, {-shift});",), (math.high_mul, DIVIDE_BY_POT))
 
 
 def _real(multiplier: Multiplier) -> str:

@@ -12,10 +12,10 @@ from aot.ir.types import DType, Quant
 from aot.ops.activation import Activation
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.scalar_math import parenthesised
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 
-def clamp_f32(activation: Activation) -> Function:
+def clamp_f32(activation: Activation) -> ScalarFunction:
     """f(v) -> v within the activation's range."""
     low, high = activation.real_limits
     name = f"real_{activation.value}"
@@ -29,7 +29,7 @@ def clamp_f32(activation: Activation) -> Function:
 
 def f32_function(
     name: str, expression: str, compute: Callable[[float], float], includes: tuple[str, ...] = ()
-) -> Function:
+) -> ScalarFunction:
     """f(v) -> the C expression of v."""
     definition = f"""\
 static inline float {name}(float v)
@@ -37,10 +37,10 @@ static inline float {name}(float v)
     return {expression};
 }}
 """
-    return Function(name, DType.F32, definition, compute, includes)
+    return ScalarFunction(name, DType.F32, definition, compute, includes)
 
 
-def quantise_f32(quant: Quant, dtype: DType, halves_to_even: bool = False) -> Function:
+def quantise_f32(quant: Quant, dtype: DType, halves_to_even: bool = False) -> ScalarFunction:
     """f(v) -> v in steps of the scale, to the nearest whole number, as a stored integer."""
     low, high = dtype.limits
     first, last = low - quant.zero_point, high - quant.zero_point
@@ -65,7 +65,7 @@ static inline {dtype.c_name} {name}(float v)
         steps = float(np.float32(v) / np.float32(quant.scale))
         return rounding.compute(min(max(steps, first), last)) + quant.zero_point
 
-    return Function(name, dtype, definition, compute)
+    return ScalarFunction(name, dtype, definition, compute)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ _HALVES_TO_EVEN = _Rounding(
 )
 
 
-def f32_of(quant: Quant) -> Function:
+def f32_of(quant: Quant) -> ScalarFunction:
     """f(stored) -> the real number it stands for."""
     name = numbered_name("real_of", quant.scale, quant.zero_point)
     definition = f"""\
@@ -102,7 +102,7 @@ static inline float {name}(int32_t stored)
 }}
 """
     scale, zero_point = np.float32(quant.scale), quant.zero_point
-    return Function(
+    return ScalarFunction(
         name, DType.F32, definition, lambda stored: float(np.float32(stored - zero_point) * scale)
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from codegen.isa.plain.plain import expression_function, wrapped
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 Compute = Callable[..., float]
 
@@ -32,26 +32,26 @@ class PairFunctions:
         return 8 * self.dtype.bytes - 1
 
     @property
-    def sum(self) -> Function:
+    def sum(self) -> ScalarFunction:
         return self._of_two("pair_sum", "+", lambda a, b: a + b)
 
     @property
-    def difference(self) -> Function:
+    def difference(self) -> ScalarFunction:
         return self._of_two("pair_difference", "-", lambda a, b: a - b)
 
-    def _of_two(self, name: str, sign: str, compute: Compute) -> Function:
+    def _of_two(self, name: str, sign: str, compute: Compute) -> ScalarFunction:
         text = f"a {sign} b" if self._is_f32 else f"({self.dtype.c_name})((uint32_t)a {sign} (uint32_t)b)"
         return self._function(name, 2, text, lambda a, b: self._kept(compute(a, b)))
 
     @property
-    def half_sum(self) -> Function:
+    def half_sum(self) -> ScalarFunction:
         return self._half("half_sum", "+", lambda a, b: a + b)
 
     @property
-    def half_difference(self) -> Function:
+    def half_difference(self) -> ScalarFunction:
         return self._half("half_difference", "-", lambda a, b: a - b)
 
-    def _half(self, name: str, sign: str, compute: Compute) -> Function:
+    def _half(self, name: str, sign: str, compute: Compute) -> ScalarFunction:
         """Half of a sum or difference, which has a bit more before it is halved."""
         text = f"({self.dtype.c_name})((({self._wide})a {sign} b) >> 1)"
         if self._is_f32:
@@ -59,11 +59,11 @@ class PairFunctions:
         return self._function(name, 2, text, lambda a, b: self._kept(int(compute(a, b)) >> 1))
 
     @property
-    def negative(self) -> Function:
+    def negative(self) -> ScalarFunction:
         text = "-a" if self._is_f32 else f"({self.dtype.c_name})(0u - (uint32_t)a)"
         return self._function("pair_negative", 1, text, lambda a: self._kept(-a))
 
-    def divided(self, by: int) -> Function:
+    def divided(self, by: int) -> ScalarFunction:
         if self._is_f32:
             return self._function("pair_as_it_is", 1, "a", lambda a: a)
         share = self.dtype.limits[1] // by
@@ -75,14 +75,14 @@ class PairFunctions:
         )
 
     @property
-    def real(self) -> Function:
+    def real(self) -> ScalarFunction:
         """f(z.real, z.imaginary, w.real, w.imaginary)"""
         return self._product(
             "turned_re", f"{self._cast}a * c - {self._cast}b * d", lambda a, b, c, d: a * c - b * d
         )
 
     @property
-    def imaginary(self) -> Function:
+    def imaginary(self) -> ScalarFunction:
         return self._product(
             "turned_im", f"{self._cast}a * d + {self._cast}b * c", lambda a, b, c, d: a * d + b * c
         )
@@ -91,7 +91,7 @@ class PairFunctions:
     def _cast(self) -> str:
         return "" if self._is_f32 else f"({self._wide})"
 
-    def _product(self, name: str, terms: str, compute: Compute) -> Function:
+    def _product(self, name: str, terms: str, compute: Compute) -> ScalarFunction:
         text = terms if self._is_f32 else self._rounded(terms)
         return self._function(name, 4, text, lambda *values: self._round(compute(*values)))
 
@@ -107,7 +107,7 @@ class PairFunctions:
     def _kept(self, value: float) -> float:
         return value if self._is_f32 else wrapped(int(value), self.dtype)
 
-    def _function(self, name: str, count: int, text: str, compute: Compute) -> Function:
+    def _function(self, name: str, count: int, text: str, compute: Compute) -> ScalarFunction:
         return expression_function(
             f"{name}_{self.dtype.value}", self.dtype, (self.dtype,) * count, text, compute
         )

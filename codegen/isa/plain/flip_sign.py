@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aot.ir.types import DType
 from codegen.isa.plain.plain import expression_function
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 _BYTES = {
     DType.I8: expression_function(
@@ -16,5 +16,5 @@ _BYTES = {
 }
 
 
-def flipped_byte(to: DType) -> Function:
+def flipped_byte(to: DType) -> ScalarFunction:
     return _BYTES[to]

@@ -8,7 +8,7 @@ from aot.ir.types import DType
 from aot.ops.inverse_root import inverse_root_multipliers
 from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.isa.plain.plain import TIMES
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 _SHIFT = 20
 _SHIFT_TEXT = """\
@@ -65,8 +65,8 @@ def _multiplier(x: int) -> tuple[int, int]:
     return int(mult[0]), int(shift[0])
 
 
-ROOT_MULT = Function("inverse_root_mult", DType.I32, _MULT_TEXT, lambda x: _multiplier(x)[0])
-ROOT_SHIFT = Function("inverse_root_shift", DType.I32, _SHIFT_TEXT, lambda x: _multiplier(x)[1])
+ROOT_MULT = ScalarFunction("inverse_root_mult", DType.I32, _MULT_TEXT, lambda x: _multiplier(x)[0])
+ROOT_SHIFT = ScalarFunction("inverse_root_shift", DType.I32, _SHIFT_TEXT, lambda x: _multiplier(x)[1])
 
 
 def _shifted(x: int) -> tuple[int, int]:
@@ -74,7 +74,7 @@ def _shifted(x: int) -> tuple[int, int]:
     return mult, shift + _SHIFT
 
 
-INVERSE_ROOT = Function(
+INVERSE_ROOT = ScalarFunction(
     "inverse_root",
     DType.I32,
     f"""\

@@ -24,7 +24,7 @@ _SHIFTS = range(24, 1, -1)  # the finest first; what two narrowing shifts of Hel
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SumLine:
     first: int
     second: int
     start: int
@@ -42,7 +42,7 @@ class _Wanted:
 @lru_cache(maxsize=256)
 def line_of_sum(
     sign: str, p: AddParameters, zero_points: tuple[int, int], zero_point: int, limits: tuple[int, int]
-) -> Line | None:
+) -> SumLine | None:
     """Searches a line for the stored a + b or a - b, clamped to limits; None where none is found."""
     slopes = _slopes(sign, p)
     wanted = _wanted(sign, p, zero_points, zero_point, limits)
@@ -75,7 +75,9 @@ def _wanted(
     return _Wanted(least, np.where(stored < limits[1], stored, beyond))
 
 
-def _line(slopes: tuple[float, float], shift: int, wanted: _Wanted, limits: tuple[int, int]) -> Line | None:
+def _line(
+    slopes: tuple[float, float], shift: int, wanted: _Wanted, limits: tuple[int, int]
+) -> SumLine | None:
     near = [round(slope * (1 << shift)) for slope in slopes]
     steps = range(-_REACH, _REACH + 1)
     for one, other in sorted(product(steps, steps), key=lambda s: abs(s[0]) + abs(s[1])):
@@ -85,5 +87,5 @@ def _line(slopes: tuple[float, float], shift: int, wanted: _Wanted, limits: tupl
         high = int((((wanted.most + 1) << shift) - 1 - without).min())
         start = (low + high) // 2
         if low <= high and int(np.abs(without).max()) + abs(start) < _LIMIT:
-            return Line(first, second, start, shift)
+            return SumLine(first, second, start, shift)
     return None

@@ -7,12 +7,12 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.lines import Table, on_lines
 from codegen.isa.names import numbered_name
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 _PER_LINE = 14
 
 
-def line_function(what: str, table: Table) -> Function:
+def line_function(what: str, table: Table) -> ScalarFunction:
     """f(stored input) -> stored result."""
     name = numbered_name(f"{what}_line", table.tobytes())
     numbers = [f"{v}," for v in table.tolist()]
@@ -31,4 +31,6 @@ static inline int32_t {name}(int32_t v)
     return (int16_t)(first + ((slope * (v & 127) + 64) >> 7));
 }}
 """
-    return Function(name, DType.I32, definition, lambda v: int(on_lines(np.asarray(v, np.int64), table)))
+    return ScalarFunction(
+        name, DType.I32, definition, lambda v: int(on_lines(np.asarray(v, np.int64), table))
+    )

@@ -12,9 +12,9 @@ from aot.ops.softmax import DIFF_INTEGER_BITS, SUM_INTEGER_BITS, SoftmaxParamete
 from codegen.isa.plain.plain import TIMES
 from codegen.isa.plain.scalar_math import CLAMP
 from codegen.isa.plain.softmax import HIGH_MUL, ROUND_SHIFT
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
-_ONE_OVER_ONE_PLUS = Function(
+_ONE_OVER_ONE_PLUS = ScalarFunction(
     "one_over_one_plus",
     DType.I32,
     """\
@@ -33,7 +33,7 @@ static int32_t one_over_one_plus(int32_t fraction)
     lambda x: int(one_over_one_plus(np.asarray(x, np.int64))),
     calls=(HIGH_MUL,),
 )
-_LEADING_ZEROS = Function(
+_LEADING_ZEROS = ScalarFunction(
     "leading_zeros",
     DType.I32,
     """\
@@ -49,7 +49,7 @@ static inline int32_t leading_zeros(int32_t v)
 """,
     lambda v: 32 - int(v).bit_length(),
 )
-_SATURATED_LEFT = Function(
+_SATURATED_LEFT = ScalarFunction(
     "saturated_left",
     DType.I32,
     """\
@@ -62,7 +62,7 @@ static inline int32_t saturated_left(int32_t v, int32_t shift)
 """,
     lambda v, shift: int(np.clip(v << shift, -(2**31), 2**31 - 1)),
 )
-LOGARITHM = Function(
+LOGARITHM = ScalarFunction(
     "log_of_sum",
     DType.I32,
     """\
@@ -93,7 +93,7 @@ static int32_t log_of_sum(int32_t sum)
 )
 
 
-def least_of(p: SoftmaxParameters) -> Function:
+def least_of(p: SoftmaxParameters) -> ScalarFunction:
     """f(log of sum) -> what x - max must be greater than."""
     mult, shift = reverse_multiplier(p)
     name = f"least_difference_{p.mult}_{p.left_shift}"
@@ -105,7 +105,7 @@ static inline int32_t {name}(int32_t log_sum)
     return reached > {p.diff_min - 1} ? reached : {p.diff_min - 1};
 }}
 """
-    return Function(
+    return ScalarFunction(
         name,
         DType.I32,
         definition,
@@ -115,7 +115,7 @@ static inline int32_t {name}(int32_t log_sum)
     )
 
 
-def log_share(p: SoftmaxParameters) -> Function:
+def log_share(p: SoftmaxParameters) -> ScalarFunction:
     """f(x - max, least difference, log of sum) -> the stored result."""
     name = f"log_share_{p.mult}_{p.left_shift}"
     definition = f"""\
@@ -133,4 +133,4 @@ static inline int8_t {name}(int32_t difference, int32_t least, int32_t log_sum)
         scaled = multiply_by_quantized_multiplier(np.int64(difference), p.mult, p.left_shift)
         return min(max(int(rounding_divide_by_pot(scaled - log_sum, LOG_SHIFT)) + 127, -128), 127)
 
-    return Function(name, DType.I8, definition, compute, (), (TIMES, ROUND_SHIFT, CLAMP))
+    return ScalarFunction(name, DType.I8, definition, compute, (), (TIMES, ROUND_SHIFT, CLAMP))

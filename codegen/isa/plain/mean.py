@@ -10,10 +10,10 @@ from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 
-def stored_mean(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType) -> Function:
+def stored_mean(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType) -> ScalarFunction:
     """f(sum) -> the stored mean; `zero_sum` is what the sum of nothing but zero points would be."""
     low, high = dtype.limits
     name = numbered_name(f"mean_int{8 * dtype.bytes}", p, zero_sum, zero_point)
@@ -33,4 +33,4 @@ static inline {dtype.c_name} {name}(int32_t sum)
         mean = multiply_by_quantized_multiplier(np.int64(total - zero_sum), p.mult, p.shift)
         return min(max(int(mean) + zero_point, low), high)
 
-    return Function(name, dtype, definition, compute, (), (DIVIDE_BY_POT, CLAMP))
+    return ScalarFunction(name, dtype, definition, compute, (), (DIVIDE_BY_POT, CLAMP))

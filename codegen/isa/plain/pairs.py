@@ -10,10 +10,10 @@ from aot.ir.types import DType
 from aot.ops.pairs import AddParameters, Multiplier, quotients
 from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.isa.names import numbered_name
-from codegen.isa.plain.arithmetic import Result
+from codegen.isa.plain.arithmetic import StoredResult
 from codegen.isa.plain.plain import TIMES
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 ZeroPoints = tuple[int, int]
 _SUMS: dict[str, tuple[str, Callable[[int, int], int]]] = {
@@ -23,8 +23,8 @@ _SUMS: dict[str, tuple[str, Callable[[int, int], int]]] = {
 
 
 def sum_function(
-    sign: str, p: AddParameters, zero_points: ZeroPoints, result: Result, dtype: DType
-) -> Function:
+    sign: str, p: AddParameters, zero_points: ZeroPoints, result: StoredResult, dtype: DType
+) -> ScalarFunction:
     """f(a, b) -> the stored sum or difference, whatever the element type."""
     text, combine = _SUMS[sign]
 
@@ -38,7 +38,9 @@ def sum_function(
     )
 
 
-def square_function(p: AddParameters, zero_points: ZeroPoints, result: Result, dtype: DType) -> Function:
+def square_function(
+    p: AddParameters, zero_points: ZeroPoints, result: StoredResult, dtype: DType
+) -> ScalarFunction:
     """f(a, b) -> the stored (a - b) squared."""
 
     def compute(a: int, b: int) -> int:
@@ -51,7 +53,9 @@ def square_function(p: AddParameters, zero_points: ZeroPoints, result: Result, d
     return _stored(name, "(a - b)^2 in the result's steps", lines, final, result, dtype, compute)
 
 
-def product_function(m: Multiplier, zero_points: ZeroPoints, result: Result, dtype: DType) -> Function:
+def product_function(
+    m: Multiplier, zero_points: ZeroPoints, result: StoredResult, dtype: DType
+) -> ScalarFunction:
     """f(a, b) -> the stored product."""
     first, second = _centred_texts(zero_points)
 
@@ -64,8 +68,8 @@ def product_function(m: Multiplier, zero_points: ZeroPoints, result: Result, dty
 
 
 def prelu_function(
-    branches: tuple[Multiplier, Multiplier], zero_points: ZeroPoints, result: Result, dtype: DType
-) -> Function:
+    branches: tuple[Multiplier, Multiplier], zero_points: ZeroPoints, result: StoredResult, dtype: DType
+) -> ScalarFunction:
     """f(a, b) -> the stored a, or a * b where a is negative; a multiplier for each."""
     (first, second), (positive, negative) = _centred_texts(zero_points), branches
 
@@ -81,7 +85,9 @@ def prelu_function(
     return _stored(name, says, "", final, result, dtype, compute)
 
 
-def quotient_function(m: Multiplier, zero_points: ZeroPoints, result: Result, dtype: DType) -> Function:
+def quotient_function(
+    m: Multiplier, zero_points: ZeroPoints, result: StoredResult, dtype: DType
+) -> ScalarFunction:
     """f(a, b) -> the stored a / b."""
     first, second = _centred_texts(zero_points)
 
@@ -96,7 +102,7 @@ def quotient_function(m: Multiplier, zero_points: ZeroPoints, result: Result, dt
 
 def comparison_function(
     sign: str, holds: Callable[[int, int], bool], p: AddParameters, zero_points: ZeroPoints
-) -> Function:
+) -> ScalarFunction:
     """f(a, b) -> whether the relation holds between the real numbers."""
     name = numbered_name("compare", sign, p, zero_points)
     definition = f"""\
@@ -110,7 +116,7 @@ static inline uint8_t {name}(int32_t a, int32_t b)
     def compute(a: int, b: int) -> bool:
         return holds(*_scaled_values(p, zero_points, a, b))
 
-    return Function(name, DType.BOOL, definition, compute, (), (TIMES,))
+    return ScalarFunction(name, DType.BOOL, definition, compute, (), (TIMES,))
 
 
 _LEADING = """\
@@ -134,9 +140,9 @@ def _one_over_one_plus(raw: int) -> int:
     return int(one_over_one_plus(np.asarray(raw, np.int64)))
 
 
-ONE_OVER_ONE_PLUS = Function("one_over_one_plus", DType.I32, _LEADING, _one_over_one_plus)
+ONE_OVER_ONE_PLUS = ScalarFunction("one_over_one_plus", DType.I32, _LEADING, _one_over_one_plus)
 
-QUOTIENT = Function(
+QUOTIENT = ScalarFunction(
     "quotient",
     DType.I32,
     """\
@@ -174,11 +180,11 @@ def _stored(
     says: str,
     lines: str,
     final: str,
-    result: Result,
+    result: StoredResult,
     dtype: DType,
     compute: Callable[..., int],
-    calls: tuple[Function, ...] = (),
-) -> Function:
+    calls: tuple[ScalarFunction, ...] = (),
+) -> ScalarFunction:
     definition = f"""\
 /* {says}, as the reference rounds. */
 static inline {dtype.c_name} {name}(int32_t a, int32_t b)
@@ -187,7 +193,7 @@ static inline {dtype.c_name} {name}(int32_t a, int32_t b)
     return ({dtype.c_name})clamp(v + {parenthesised(result.zero_point)}, {result.low}, {result.high});
 }}
 """
-    return Function(name, dtype, definition, compute, (), (TIMES, CLAMP, *calls))
+    return ScalarFunction(name, dtype, definition, compute, (), (TIMES, CLAMP, *calls))
 
 
 def _name(kind: str, dtype: DType, *numbers: object) -> str:

@@ -9,12 +9,12 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.requant import multiply_by_quantized_multiplier
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 Multiplier = tuple[int, int]  # (mult, shift)
 _PARAMETERS = "abcdefgh"
 
-TIMES = Function(
+TIMES = ScalarFunction(
     "times",
     DType.I32,
     """\
@@ -41,8 +41,8 @@ def expression_function(
     compute: Callable[..., Any],
     says: str = "",
     includes: tuple[str, ...] = (),
-    calls: tuple[Function, ...] = (),
-) -> Function:
+    calls: tuple[ScalarFunction, ...] = (),
+) -> ScalarFunction:
     """f(a, b, ...) -> the C expression, which has the result's type."""
     listed = ", ".join(f"{d.c_name} {n}" for d, n in zip(parameters, _PARAMETERS, strict=False))
     comment = f"/* {says} */\n" if says else ""
@@ -52,7 +52,7 @@ def expression_function(
     return {expression};
 }}
 """
-    return Function(name, result, definition, compute, includes, calls)
+    return ScalarFunction(name, result, definition, compute, includes, calls)
 
 
 def wrapped(value: int, dtype: DType) -> int:

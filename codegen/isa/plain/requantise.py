@@ -20,7 +20,7 @@ from aot.ir.types import DType
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class ShiftedRight:
 
     adds_sign: bool
     clamped: str  # C of {v}
-    calls: tuple[Function, ...]
+    calls: tuple[ScalarFunction, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StoreQuantised:
     """Says how sums become stored integers: `prepare(right)` once per channel, `store` for every sum."""
 
-    prepare: Function | None
-    store: Function  # (sum, mult, right) -> what is stored, or (sum, mult, right, prepared) -> it
+    prepare: ScalarFunction | None
+    store: ScalarFunction  # (sum, mult, right) -> what is stored, or (sum, mult, right, prepared) -> it
     sum_dtype: DType = DType.I32
     parts: ShiftedRight | None = None  # of `store`, where it has nothing else
 
@@ -73,7 +73,7 @@ def store_quantised(requant: Requant) -> StoreQuantised:
     return StoreQuantised(None, _any_shift(requant))
 
 
-def _rounding_term(r: Requant) -> Function:
+def _rounding_term(r: Requant) -> ScalarFunction:
     """Half a step plus the zero point in steps of 2^right, that is (1 + 2 * zero point) * 2^right / 2."""
     twice = 1 + 2 * r.zero_point
     name = f"rounding_zero_{_word(r.zero_point)}"
@@ -84,10 +84,10 @@ static inline int32_t {name}(int32_t right)
     return {_number(twice)} * (INT32_C(1) << right) >> 1;
 }}
 """
-    return Function(name, DType.I32, definition, lambda right: twice * (1 << right) >> 1)
+    return ScalarFunction(name, DType.I32, definition, lambda right: twice * (1 << right) >> 1)
 
 
-def _right_shift_only(r: Requant) -> Function:
+def _right_shift_only(r: Requant) -> ScalarFunction:
     parts = _parts(r)
     name = f"to_{_stored(r)}{_clamp_suffix(r)}" + ("" if parts.adds_sign else "_nonnegative")
     rounded = "(v + (sum >> 31))" if parts.adds_sign else "v"
@@ -99,7 +99,7 @@ static inline int32_t {name}(int32_t sum, int32_t mult, int32_t right, int32_t r
     return {parts.clamped.format(v=f"{rounded} >> right")};
 }}
 """
-    return Function(
+    return ScalarFunction(
         name, DType.I32, definition, _prepared_meaning(r), (), (r.math.high_mul_add, *parts.calls)
     )
 
@@ -109,7 +109,7 @@ def _parts(r: Requant) -> ShiftedRight:
     return ShiftedRight(adds_sign, r.math.clamped("{v}", r.low, r.high), (r.math.clamp(r.low, r.high),))
 
 
-def _any_shift(r: Requant) -> Function:
+def _any_shift(r: Requant) -> ScalarFunction:
     name = f"to_{_stored(r)}{_suffix(r)}_any_shift"
     definition = f"""\
 /* sum * 2^left * mult / 2^31 / 2^right, each rounded as the reference does, {_said(r)};
@@ -125,10 +125,10 @@ static inline {r.dtype.c_name} {name}(int32_t sum, int32_t mult, int32_t right)
     return ({r.dtype.c_name}){_clamp_any("rounded", r)};
 }}
 """
-    return Function(name, r.dtype, definition, _meaning(r), (), (_WIDE, CLAMP))
+    return ScalarFunction(name, r.dtype, definition, _meaning(r), (), (_WIDE, CLAMP))
 
 
-_WIDE = Function(
+_WIDE = ScalarFunction(
     "doubling_high_mul_wide",
     DType.I32,
     """\
@@ -149,7 +149,7 @@ _PRODUCT_OF_WIDE = """\
     const int64_t v = ((sum >> 16) * mult + (low >> 16)) >> (15 + right);"""
 
 
-def _rounding_once(r: Requant) -> Function:
+def _rounding_once(r: Requant) -> ScalarFunction:
     is_wide = r.sum_dtype is DType.I64
     name = f"to_{_stored(r)}{_suffix(r)}_once{'_wide' if is_wide else ''}"
     far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
@@ -162,10 +162,10 @@ static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, in
     return ({r.dtype.c_name}){_clamp_any("near", r)};
 }}
 """
-    return Function(name, r.dtype, definition, _meaning(r), (), (CLAMP,))
+    return ScalarFunction(name, r.dtype, definition, _meaning(r), (), (CLAMP,))
 
 
-def _reduced(r: Requant) -> Function:
+def _reduced(r: Requant) -> ScalarFunction:
     wide = "_wide" if r.sum_dtype is DType.I64 else ""
     name = f"to_{_stored(r)}{_suffix(r)}_reduced{wide}"
     far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
@@ -183,7 +183,7 @@ static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, in
         scaled = (total * mult + (1 << (14 + right))) >> (15 + right)
         return min(max(scaled + r.zero_point, r.low), r.high)
 
-    return Function(name, r.dtype, definition, compute, (), (CLAMP,))
+    return ScalarFunction(name, r.dtype, definition, compute, (), (CLAMP,))
 
 
 def _meaning(r: Requant) -> Callable[..., int]:

@@ -9,10 +9,10 @@ from aot.ops.requant import multiply_by_quantized_multiplier, quantize_multiplie
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 
-def requantise(source: Quant, result: Quant, dtype: DType) -> Function:
+def requantise(source: Quant, result: Quant, dtype: DType) -> ScalarFunction:
     """f(stored) -> stored in the other quantisation, rounded twice as the reference does."""
     mult, shift = quantize_multiplier(source.scale / result.scale)
     low, high = dtype.limits
@@ -37,4 +37,4 @@ static inline {dtype.c_name} {name}(int32_t v)
         scaled = multiply_by_quantized_multiplier(np.int64(v - source.zero_point), mult, shift)
         return min(max(int(scaled) + result.zero_point, low), high)
 
-    return Function(name, dtype, definition, compute, (), (DIVIDE_BY_POT, CLAMP))
+    return ScalarFunction(name, dtype, definition, compute, (), (DIVIDE_BY_POT, CLAMP))

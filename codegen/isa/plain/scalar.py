@@ -8,9 +8,9 @@ from aot.ir.types import DType
 from aot.ops.average_pool2d import Halves, mean
 from aot.ops.requant import rounding_divide_by_pot
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
-DIVIDE_BY_POT = Function(
+DIVIDE_BY_POT = ScalarFunction(
     "divide_by_pot",
     DType.I32,
     """\
@@ -29,7 +29,7 @@ def _wrapped(total: int) -> int:
     return (total + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-ADD_WRAPPING = Function(
+ADD_WRAPPING = ScalarFunction(
     "add_wrapping",
     DType.I32,
     """\
@@ -43,7 +43,7 @@ static inline int32_t add_wrapping(int32_t a, int32_t b)
 )
 
 
-def mean_of(count: int, halves: Halves) -> Function:
+def mean_of(count: int, halves: Halves) -> ScalarFunction:
     """f(sum) -> sum / count, rounded to the nearest."""
     if halves in (Halves.TO_EVEN, Halves.TO_ODD) and count % 2:
         halves = Halves.AWAY  # no sum lies between two
@@ -59,10 +59,10 @@ static inline int32_t {name}(int32_t sum)
     def compute(total: int) -> int:
         return int(mean(np.asarray(total, np.int64), np.asarray(count, np.int64), halves))
 
-    return Function(name, DType.I32, definition, compute)
+    return ScalarFunction(name, DType.I32, definition, compute)
 
 
-def mean_of_counted(halves: Halves) -> Function:
+def mean_of_counted(halves: Halves) -> ScalarFunction:
     """f(sum, count) -> sum / count, rounded to the nearest."""
     name, said = _mean_name("mean", halves)
     definition = f"""\
@@ -76,7 +76,7 @@ static inline int32_t {name}(int32_t sum, int32_t count)
     def compute(total: int, count: int) -> int:
         return int(mean(np.asarray(total, np.int64), np.asarray(count, np.int64), halves))
 
-    return Function(name, DType.I32, definition, compute)
+    return ScalarFunction(name, DType.I32, definition, compute)
 
 
 _MEAN_NAMES = {
@@ -107,7 +107,7 @@ def _mean_text(count: str, half: str, halves: Halves) -> str:
     return sum >= 0 ? nearest : -nearest;"""
 
 
-def clamp_to(low: int, high: int, dtype: DType = DType.I8) -> Function:
+def clamp_to(low: int, high: int, dtype: DType = DType.I8) -> ScalarFunction:
     """f(v) -> v within low .. high, as an integer of that type."""
     suffix = "" if dtype is DType.I8 else f"_{dtype.value}"
     name = f"clamp_{low}_{high}{suffix}".replace("-", "m")
@@ -117,4 +117,4 @@ static inline {dtype.c_name} {name}(int32_t v)
     return ({dtype.c_name})clamp(v, {parenthesised(low)}, {parenthesised(high)});
 }}
 """
-    return Function(name, dtype, definition, lambda v: min(max(v, low), high), (), (CLAMP,))
+    return ScalarFunction(name, dtype, definition, lambda v: min(max(v, low), high), (), (CLAMP,))

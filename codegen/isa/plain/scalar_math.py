@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from aot.ir.types import DType
 from aot.target import Feature
-from codegen.isa.plain.linear_sum import Line
+from codegen.isa.plain.linear_sum import SumLine
 from codegen.isa.plain.shares import rounded_share
-from codegen.loops.ir import Function, Instruction
+from codegen.loops.ir import Instruction, ScalarFunction
 
-CLAMP = Function(
+CLAMP = ScalarFunction(
     "clamp",
     DType.I32,
     """\
@@ -28,15 +28,15 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class FunctionLines:
     """Lines of a function's body, what they call, and what they need of a core themselves."""
 
     lines: tuple[str, ...]
-    calls: tuple[Function, ...] = ()
+    calls: tuple[ScalarFunction, ...] = ()
     needs: frozenset[Feature] = frozenset()
 
-    def __add__(self, other: Code) -> Code:
-        return Code(self.lines + other.lines, self.calls + other.calls, self.needs | other.needs)
+    def __add__(self, other: FunctionLines) -> FunctionLines:
+        return FunctionLines(self.lines + other.lines, self.calls + other.calls, self.needs | other.needs)
 
     def indented(self, spaces: int) -> str:
         return "".join(f"{' ' * spaces}{line}\n" for line in self.lines)
@@ -46,11 +46,13 @@ class Code:
 class ScalarMath:
     """One core's versions of the same functions: names and meanings do not differ, C and cost do."""
 
-    high_mul: Function  # (a, b) -> round(a * b / 2**31), half up, for |a| < 2**30
-    high_mul_add: Function  # (a, b, c) -> the same plus c
-    rounded_share: Function  # a sum of shares of a resized image, rounded
-    line: Callable[[Line, int, int], Code]  # it returns a sum of bytes a and b, clamped from low to high
-    saturate: Function | None = None  # to the range of int8, by an instruction
+    high_mul: ScalarFunction  # (a, b) -> round(a * b / 2**31), half up, for |a| < 2**30
+    high_mul_add: ScalarFunction  # (a, b, c) -> the same plus c
+    rounded_share: ScalarFunction  # a sum of shares of a resized image, rounded
+    line: Callable[
+        [SumLine, int, int], FunctionLines
+    ]  # it returns a sum of bytes a and b, clamped from low to high
+    saturate: ScalarFunction | None = None  # to the range of int8, by an instruction
     # (result, count) -> bytes of the other signedness, several at a time.
     flipped_bytes: Callable[[DType, int], Instruction] | None = None
 
@@ -60,7 +62,7 @@ class ScalarMath:
             return f"{self.saturate.name}({value})"
         return f"{CLAMP.name}({value}, {low}, {high})"
 
-    def clamp(self, low: int, high: int) -> Function:
+    def clamp(self, low: int, high: int) -> ScalarFunction:
         """The function that `clamped` calls."""
         return self.saturate if self.saturate is not None and (low, high) == DType.I8.limits else CLAMP
 
@@ -70,14 +72,14 @@ def parenthesised(value: int) -> str:
     return f"({value})" if value < 0 else str(value)
 
 
-def _line(line: Line, low: int, high: int) -> Code:
+def _line(line: SumLine, low: int, high: int) -> FunctionLines:
     start = f"{'-' if line.start < 0 else '+'} {abs(line.start)}"
     value = f"const int32_t v = a * {line.first} + b * {parenthesised(line.second)} {start};"
-    return Code((value, f"return clamp(v >> {line.shift}, {low}, {high});"), (CLAMP,))
+    return FunctionLines((value, f"return clamp(v >> {line.shift}, {low}, {high});"), (CLAMP,))
 
 
 PORTABLE = ScalarMath(
-    high_mul=Function(
+    high_mul=ScalarFunction(
         "doubling_high_mul",
         DType.I32,
         """\
@@ -89,7 +91,7 @@ static inline int32_t doubling_high_mul(int32_t a, int32_t b)
 """,
         lambda a, b: (a * b + (1 << 30)) >> 31,
     ),
-    high_mul_add=Function(
+    high_mul_add=ScalarFunction(
         "doubling_high_mul_add",
         DType.I32,
         """\

@@ -5,10 +5,10 @@ from __future__ import annotations
 from aot.ir.types import DType
 from aot.ops.resize import FRACTION_BITS
 from codegen.isa.plain.plain import expression_function
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 
-def rounded_share(wide: DType) -> Function:
+def rounded_share(wide: DType) -> ScalarFunction:
     """f(sum) -> the element, half away from zero, in integers of that type."""
     half = 1 << (2 * FRACTION_BITS - 1)
     text = f"(a + {half} + (a >> {8 * wide.bytes - 1})) >> {2 * FRACTION_BITS}"

@@ -10,13 +10,13 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.requant import Ints
 from aot.ops.sigmoid_table import SIGMOID_TABLE, sigmoid_16, tanh_16
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 _PER_LINE = 12
 _ROWS = [SIGMOID_TABLE[i : i + _PER_LINE] for i in range(0, len(SIGMOID_TABLE), _PER_LINE)]
 _NUMBERS = "\n".join("    " + " ".join(f"{v}," for v in row) for row in _ROWS)
 
-_ENTRY = Function(
+_ENTRY = ScalarFunction(
     "sigmoid_entry",
     DType.I32,
     f"""\
@@ -67,17 +67,17 @@ _TANH = _Curve(
 )
 
 
-def sigmoid_of(multiplier: int, right: int) -> Function:
+def sigmoid_of(multiplier: int, right: int) -> ScalarFunction:
     """f(v) -> sigmoid as a fraction of 2**15, of v * multiplier / 2**right / 3 with 12 bits of fraction."""
     return _of(_SIGMOID, multiplier, right)
 
 
-def tanh_of(multiplier: int, right: int) -> Function:
+def tanh_of(multiplier: int, right: int) -> ScalarFunction:
     """f(v) -> tanh as a fraction of 2**15, of v * multiplier / 2**right / 3 with 12 bits behind the point."""
     return _of(_TANH, multiplier, right)
 
 
-def _of(curve: _Curve, multiplier: int, right: int) -> Function:
+def _of(curve: _Curve, multiplier: int, right: int) -> ScalarFunction:
     name = f"{curve.name}_16_times_{multiplier}_right_{right}"
     rounding = f" + {1 << (right - 1)}" if right else ""
     argument = f"v * {multiplier} / 2^{right} / 3 with {curve.behind}"
@@ -98,7 +98,7 @@ static inline int32_t {name}(int32_t v)
     return {curve.result}
 }}
 """
-    return Function(
+    return ScalarFunction(
         name,
         DType.I32,
         definition,

@@ -12,11 +12,11 @@ from aot.ops.op import Op
 from aot.ops.signal import NoiseEstimate, Window, WithoutNoise, free_bits, louder
 from aot.ops.whole_root import whole_root
 from codegen.isa.plain.plain import expression_function, wrapped
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 _NUMBERS_PER_LINE = 12
 
-LOUDER = Function(
+LOUDER = ScalarFunction(
     "louder",
     DType.I16,
     """\
@@ -32,7 +32,7 @@ static inline int16_t louder(int16_t a, int16_t b)
     louder,
 )
 
-BIT_LENGTH = Function(
+BIT_LENGTH = ScalarFunction(
     "bit_length",
     DType.I32,
     """\
@@ -69,7 +69,7 @@ SHIFTED_UP = expression_function(
     lambda a, b: wrapped(int(a) << (int(b) & 15), DType.I16),
 )
 
-ROOT = Function(
+ROOT = ScalarFunction(
     "whole_root",
     DType.U32,
     """\
@@ -102,7 +102,7 @@ SHIFTED_ROOT = expression_function(
 )
 
 
-def windowed(shift: int) -> Function:
+def windowed(shift: int) -> ScalarFunction:
     name, types = f"windowed_{shift}", (DType.I16, DType.I16)
     definition = f"""\
 /* a * b / 2^{shift}, saturated. */
@@ -112,10 +112,10 @@ static inline int16_t {name}(int16_t a, int16_t b)
     return (int16_t)(scaled < INT16_MIN ? INT16_MIN : scaled > INT16_MAX ? INT16_MAX : scaled);
 }}
 """
-    return Function(name, DType.I16, definition, _meaning(Window(shift), types, DType.I16))
+    return ScalarFunction(name, DType.I16, definition, _meaning(Window(shift), types, DType.I16))
 
 
-def noise_estimate(up: int, down: int, limited: bool) -> Function:
+def noise_estimate(up: int, down: int, limited: bool) -> ScalarFunction:
     """f(level, noise, share of the level, share of the noise)"""
     name, types = f"noise_{up}_{down}{'_limited' if limited else ''}", (DType.U32,) * 4
     result = "made < scaled ? made : scaled" if limited else "made"
@@ -128,10 +128,12 @@ static inline uint32_t {name}(uint32_t level, uint32_t noise, uint32_t a, uint32
     return {result};
 }}
 """
-    return Function(name, DType.U32, definition, _meaning(NoiseEstimate(up, down, limited), types, DType.U32))
+    return ScalarFunction(
+        name, DType.U32, definition, _meaning(NoiseEstimate(up, down, limited), types, DType.U32)
+    )
 
 
-def without_noise(up: int, down: int, least: int) -> Function:
+def without_noise(up: int, down: int, least: int) -> ScalarFunction:
     """f(level, noise)"""
     name, types = f"without_noise_{up}_{down}_{least}", (DType.U32, DType.U32)
     definition = f"""\
@@ -144,10 +146,12 @@ static inline uint32_t {name}(uint32_t level, uint32_t noise)
     return rest > least ? rest : least;
 }}
 """
-    return Function(name, DType.U32, definition, _meaning(WithoutNoise(up, down, least), types, DType.U32))
+    return ScalarFunction(
+        name, DType.U32, definition, _meaning(WithoutNoise(up, down, least), types, DType.U32)
+    )
 
 
-def fixed_log_function(up: int, scale: int) -> Function:
+def fixed_log_function(up: int, scale: int) -> ScalarFunction:
     name, half = f"fixed_log_{up}_{scale}", 1 << (BITS - 1)
     definition = f"""\
 /* log2(1 + f) - f at {len(CORRECTIONS)} places, in steps of 2^-{BITS}. */
@@ -175,7 +179,7 @@ static inline int16_t {name}(uint32_t a)
     return (int16_t)(scaled < INT16_MAX ? scaled : INT16_MAX);
 }}
 """
-    return Function(
+    return ScalarFunction(
         name, DType.I16, definition, lambda a: fixed_log(int(a) << up, scale), calls=(BIT_LENGTH,)
     )
 

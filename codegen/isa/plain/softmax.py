@@ -8,9 +8,9 @@ from aot.ir.types import DType
 from aot.ops import fixed_point
 from aot.ops.requant import rounding_divide_by_pot, saturating_rounding_doubling_high_mul
 from aot.ops.softmax import SUM_INTEGER_BITS, SoftmaxParameters
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
-HIGH_MUL = Function(
+HIGH_MUL = ScalarFunction(
     "fixed_mul",
     DType.I32,
     """\
@@ -22,7 +22,7 @@ static inline int32_t fixed_mul(int32_t a, int32_t b)
 """,
     lambda a, b: int(saturating_rounding_doubling_high_mul(np.int64(a), np.int64(b))),
 )
-ROUND_SHIFT = Function(
+ROUND_SHIFT = ScalarFunction(
     "round_shift",
     DType.I32,
     """\
@@ -36,7 +36,7 @@ static inline int32_t round_shift(int32_t v, int32_t exponent)
 """,
     lambda v, exponent: int(rounding_divide_by_pot(np.int64(v), exponent)),
 )
-_EXP = Function(
+_EXP = ScalarFunction(
     "exp_of_negative",
     DType.I32,
     """\
@@ -72,7 +72,7 @@ static int32_t exp_of_negative(int32_t x)
 )
 
 
-def exp_of_difference(p: SoftmaxParameters) -> Function:
+def exp_of_difference(p: SoftmaxParameters) -> ScalarFunction:
     """f(x - max) -> exp(beta * scale * (x - max)) as a fraction of 2**31; zero where it is too small."""
     name = f"exp_of_difference_{_suffix(p)}"
     definition = f"""\
@@ -90,10 +90,10 @@ static inline int32_t {name}(int32_t difference)
         scaled = saturating_rounding_doubling_high_mul(np.int64(difference << p.left_shift), p.mult)
         return int(fixed_point.exp_of_negative(np.asarray(scaled, np.int64)))
 
-    return Function(name, DType.I32, definition, compute, (), (HIGH_MUL, _EXP))
+    return ScalarFunction(name, DType.I32, definition, compute, (), (HIGH_MUL, _EXP))
 
 
-def exp_for_sum(p: SoftmaxParameters) -> Function:
+def exp_for_sum(p: SoftmaxParameters) -> ScalarFunction:
     """f(x - max) -> the exponential as it enters the sum, with 12 integer bits."""
     exp, name = exp_of_difference(p), f"exp_for_sum_{_suffix(p)}"
     definition = f"""\
@@ -106,10 +106,10 @@ static inline int32_t {name}(int32_t difference)
     def compute(difference: int) -> int:
         return int(rounding_divide_by_pot(np.int64(exp.meaning(difference)), SUM_INTEGER_BITS))
 
-    return Function(name, DType.I32, definition, compute, (), (ROUND_SHIFT, exp))
+    return ScalarFunction(name, DType.I32, definition, compute, (), (ROUND_SHIFT, exp))
 
 
-RECIPROCAL_BITS = Function(
+RECIPROCAL_BITS = ScalarFunction(
     "reciprocal_bits",
     DType.I32,
     f"""\
@@ -126,7 +126,7 @@ static inline int32_t reciprocal_bits(int32_t sum)
 """,
     lambda total: int(fixed_point.reciprocal(np.array([total], np.int64), SUM_INTEGER_BITS)[1][0]),
 )
-RECIPROCAL = Function(
+RECIPROCAL = ScalarFunction(
     "reciprocal",
     DType.I32,
     """\
@@ -148,7 +148,7 @@ static int32_t reciprocal(int32_t sum)
 )
 
 
-def share(p: SoftmaxParameters, dtype: DType = DType.I8) -> Function:
+def share(p: SoftmaxParameters, dtype: DType = DType.I8) -> ScalarFunction:
     """f(x - max, reciprocal, bits) -> the stored probability: all steps of the type from 0 to 1."""
     wide = "" if dtype is DType.I8 else f"_{dtype.value}"
     exp, name = exp_of_difference(p), f"share_{_suffix(p)}{wide}"
@@ -166,7 +166,7 @@ static inline {dtype.c_name} {name}(int32_t difference, int32_t reciprocal_of_su
         product = saturating_rounding_doubling_high_mul(np.int64(scale), np.int64(exp.meaning(difference)))
         return min(int(rounding_divide_by_pot(product, bits + shift)) + low, high)
 
-    return Function(name, dtype, definition, compute, (), (HIGH_MUL, ROUND_SHIFT, exp))
+    return ScalarFunction(name, dtype, definition, compute, (), (HIGH_MUL, ROUND_SHIFT, exp))
 
 
 def _suffix(p: SoftmaxParameters) -> str:

@@ -9,10 +9,10 @@ from aot.ops.softmax_16 import exp_16, exp_points, reciprocal_16, reciprocal_poi
 from codegen.isa.plain.lines import line_function
 from codegen.isa.plain.plain import TIMES, Multiplier
 from codegen.isa.plain.scalar_math import CLAMP
-from codegen.loops.ir import Function
+from codegen.loops.ir import ScalarFunction
 
 
-def exp_of_difference_16(multiplier: Multiplier) -> Function:
+def exp_of_difference_16(multiplier: Multiplier) -> ScalarFunction:
     """f(x - max) -> the exponential as a fraction of 2**15."""
     mult, shift = multiplier
     line, name = (
@@ -30,10 +30,10 @@ static inline int32_t {name}(int32_t difference)
     def compute(difference: int) -> int:
         return int(exp_16(np.asarray(difference, np.int64), multiplier))
 
-    return Function(name, DType.I32, definition, compute, (), (TIMES, CLAMP, line))
+    return ScalarFunction(name, DType.I32, definition, compute, (), (TIMES, CLAMP, line))
 
 
-SUM_BITS = Function(
+SUM_BITS = ScalarFunction(
     "sum_bits",
     DType.I32,
     """\
@@ -51,7 +51,7 @@ static inline int32_t sum_bits(int32_t sum)
 )
 
 
-def reciprocal_of_sum() -> Function:
+def reciprocal_of_sum() -> ScalarFunction:
     """f(sum of exponentials) -> its reciprocal as a fraction of 2**15, to be shifted."""
     line = line_function("reciprocal", reciprocal_points())
     definition = f"""\
@@ -63,7 +63,7 @@ static inline int32_t reciprocal_of_sum(int32_t sum)
     return {line.name}(clamp(above_one, -32768, 32767));
 }}
 """
-    return Function(
+    return ScalarFunction(
         "reciprocal_of_sum",
         DType.I32,
         definition,
@@ -73,7 +73,7 @@ static inline int32_t reciprocal_of_sum(int32_t sum)
     )
 
 
-def share_of_sum(exp: Function) -> Function:
+def share_of_sum(exp: ScalarFunction) -> ScalarFunction:
     """f(x - max, reciprocal, bits) -> the stored probability."""
     name = exp.name.replace("exp_of_difference", "share_of_sum")
     definition = f"""\
@@ -87,4 +87,4 @@ static inline int16_t {name}(int32_t difference, int32_t reciprocal, int32_t bit
     def compute(difference: int, reciprocal: int, bits: int) -> int:
         return int(share_16(np.int64(exp.meaning(difference)), np.int64(reciprocal), np.int64(bits)))
 
-    return Function(name, DType.I16, definition, compute, (), (CLAMP, exp))
+    return ScalarFunction(name, DType.I16, definition, compute, (), (CLAMP, exp))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aot.ir.types import DType
 from codegen.isa.plain.flip_sign import flipped_byte
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Buffer, For, Function, Instruction, Role, Store, at, load
+from codegen.loops.ir import Apply, Buffer, For, Instruction, Role, ScalarFunction, Store, at, load
 
 _OTHER = {DType.I8: DType.U8, DType.U8: DType.I8}
 
@@ -28,7 +28,7 @@ def flipped_bytes(to: DType, count: int) -> Instruction:
     )
 
 
-def _definition(name: str, byte: Function, source: DType) -> str:
+def _definition(name: str, byte: ScalarFunction, source: DType) -> str:
     return f"""\
 /* A byte's highest bit is turned: two words at a time, then one by one. */
 static inline void {name}({byte.result.c_name} *restrict y, const {source.c_name} *restrict x, int32_t count)

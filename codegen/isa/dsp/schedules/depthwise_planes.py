@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.ops.requant import quant_of
 from aot.target import Optimize
-from codegen.formats import Order, RowFormat, RowRequest, storage_dtype
+from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.depthwise import READ_AHEAD, STRIDES, DepthwiseRow, depthwise_row
 from codegen.isa.dsp.needs import ANY_WORDS
 from codegen.isa.dsp.window import KERNEL, Edges, read_past
@@ -44,9 +44,9 @@ def _requests(site: Site) -> RowRequests:
     (top, bottom), (left, right) = op_of(site).padding
     edges = _edges(site)
     if edges is None:
-        return (RowRequest(Order.PLANES, 1, left, right, top, bottom, slack=READ_AHEAD),)
+        return (RowRequest(ElementOrder.PLANES, 1, left, right, top, bottom, slack=READ_AHEAD),)
     past = read_past(site.outputs[0].shape[2], op_of(site).stride[1], edges)
-    return (RowRequest(Order.PLANES, 1, 0, 0, top, bottom, slack=past),)
+    return (RowRequest(ElementOrder.PLANES, 1, 0, 0, top, bottom, slack=past),)
 
 
 def _edges(site: Site) -> Edges | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from aot.ir.types import DType
 from aot.target import Optimize
-from codegen.isa.dsp.dot_tile import LDRD_OFFSET_LIMIT, UNROLLS, DotTile
+from codegen.isa.dsp.dot_tile import LDRD_OFFSET_LIMIT, UNROLLS, SmladDotTile
 from codegen.isa.dsp.dots import dot
 from codegen.isa.dsp.rows import dot_rows
 from codegen.kernels.dot_product import (
@@ -76,11 +76,13 @@ def _scheduled(p: DotProblem, tile: Tile, goal: Optimize) -> tuple[Proc, Packing
     proc, packing = pack(proc, "w", order, valid=steps, limit=p.length)
     shapes = [(i, j) for i in sorted({*_pixel_counts(p, tile), 1}) for j in (tile.channels, 1)]
     tiles = [
-        DotTile(i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll, w_dtype, is_general)
+        SmladDotTile(i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll, w_dtype, is_general)
         for i, j in shapes
     ]
     tiles += [
-        DotTile(1, j, edge.length // GROUP, 0, p.x_dtype, p.x_aligned, _UNROLLED_EDGE, w_dtype, is_general)
+        SmladDotTile(
+            1, j, edge.length // GROUP, 0, p.x_dtype, p.x_aligned, _UNROLLED_EDGE, w_dtype, is_general
+        )
         for edge in p.edges
         for j in (tile.channels, 1)
     ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from aot.ir.types import DType
 from aot.target import Optimize
-from codegen.formats import Order, RowFormat, RowRequest, storage_dtype
+from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.winograd import input_of_pair, products_of_pair
 from codegen.kernels.conditions import INTEGERS
@@ -59,7 +59,7 @@ def _may_grow(site: Site) -> bool:
 
 def _requests(site: Site) -> RowRequests:
     (top, bottom), (left, right) = conv_op(site).padding
-    return (RowRequest(Order.PIXELS, 2, left, right, top, bottom),)
+    return (RowRequest(ElementOrder.PIXELS, 2, left, right, top, bottom),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:

@@ -13,7 +13,7 @@ from codegen.isa.helium.requantise import WORDS
 from codegen.kernels.average_pool2d import NO_ROWS_AROUND, ONE_ROW, requests, rows_added
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.pooling import pool_of
-from codegen.kernels.schedule import Condition, Rows, Schedule
+from codegen.kernels.schedule import Condition, RowFormats, Schedule
 from codegen.loops.ir import Proc
 from codegen.loops.schedule import partition, split
 from codegen.loops.tensorize import tensorize
@@ -35,7 +35,7 @@ def _in_vectors(proc: Proc, channels: int, taps: int, x: RowFormat) -> Proc:
     return tensorize(proc, "ci", [add_pixels(n, taps, x.x_step) for n in (WORDS, rest) if n])
 
 
-_CHANNELS_TOGETHER = Condition[Rows]("channels side by side", lambda rows: rows.inputs[0].c_step == 1)
+_CHANNELS_TOGETHER = Condition[RowFormats]("channels side by side", lambda rows: rows.inputs[0].c_step == 1)
 SCHEDULE = Schedule(
     "helium",
     requests,

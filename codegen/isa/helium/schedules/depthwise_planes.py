@@ -15,17 +15,17 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.op import given
 from aot.target import Optimize
-from codegen.formats import Order, RowFormat, RowRequest
+from codegen.formats import ElementOrder, RowFormat, RowRequest
 from codegen.isa.helium.depthwise import (
     CHUNK,
     COLUMNS,
     PIXEL,
     READ_AHEAD,
+    InterleavedRows,
     depthwise_rows,
     interleave,
     interleaved_elements,
 )
-from codegen.isa.helium.depthwise import DepthwiseRows as RowsTile
 from codegen.isa.helium.needs import ANY_WORDS
 from codegen.isa.helium.requantise import exact_store, is_vectorised, load_channels
 from codegen.kernels.conditions import BYTES
@@ -63,7 +63,7 @@ def _is_small(site: Site) -> bool:
 
 def _requests(site: Site) -> RowRequests:
     (top, bottom), (left, right) = op_of(site).padding
-    return (RowRequest(Order.PLANES, 1, left, right, top, bottom, slack=CHUNK - 1),)
+    return (RowRequest(ElementOrder.PLANES, 1, left, right, top, bottom, slack=CHUNK - 1),)
 
 
 def _packed_weights(w: Array) -> Array:
@@ -107,7 +107,8 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]
     small = site.optimize is Optimize.SIZE
     tiles = [
-        RowsTile(n, rows, columns, shape.stride, y.width, x.c_step, y.x_step, y.c_step, small) for n in counts
+        InterleavedRows(n, rows, columns, shape.stride, y.width, x.c_step, y.x_step, y.c_step, small)
+        for n in counts
     ]
     return tensorize(proc, "j", [*loads, *(depthwise_rows(t, tail.requant) for t in tiles)])
 

@@ -15,7 +15,7 @@ from itertools import product
 from aot.ir.types import DType
 from aot.ops.op import given
 from aot.target import Optimize
-from codegen.isa.helium.dots import LANES, READ_AHEAD, DotTile, dot
+from codegen.isa.helium.dots import LANES, READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.requantise import (
     RequantTile,
     exact_store,
@@ -55,7 +55,7 @@ _WINDOWS = 8  # of thin rows, copied to the stack at a time
 
 
 @dataclass(frozen=True)
-class _Ends:
+class _ChannelEnds:
     """Says what becomes of a channel's sums, which begin at zero: requantised, or added to sums in memory."""
 
     result: Buffer
@@ -64,13 +64,13 @@ class _Ends:
     stored: Callable[[Load, Load], Expr]  # of the sum and of what the result held before
 
 
-def _ends(p: DotProblem, requant: Requant | None) -> _Ends:
+def _ends(p: DotProblem, requant: Requant | None) -> _ChannelEnds:
     if requant is None:
         sums = Buffer("sums", DType.I32, p.y_elements, Role.STATE)
-        return _Ends(sums, (), (), lambda total, before: Binary("+", before, total))
+        return _ChannelEnds(sums, (), (), lambda total, before: Binary("+", before, total))
     c = channel_constants(exact_store(requant), p.channels, variable("o"))
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
-    return _Ends(y, c.tables, c.loads, lambda total, _: c.stored(Binary("+", total, given(c.start))))
+    return _ChannelEnds(y, c.tables, c.loads, lambda total, _: c.stored(Binary("+", total, given(c.start))))
 
 
 def nest(p: DotProblem, requant: Requant | None) -> Proc:
@@ -86,7 +86,7 @@ def _weights(p: DotProblem) -> Buffer:
     return Buffer("w", DType.I8, p.channels * p.kernel_rows * p.taps * p.length, Role.CONSTANT)
 
 
-def _pixel(p: DotProblem, ends: _Ends, x: Buffer, window: Affine, column: Affine) -> tuple[Stmt, ...]:
+def _pixel(p: DotProblem, ends: _ChannelEnds, x: Buffer, window: Affine, column: Affine) -> tuple[Stmt, ...]:
     """One output of channel o."""
     total = Buffer("sum", DType.I32, 1, Role.LOCAL)
     o, row, tap, k = (variable(v) for v in ("o", "r", "t", "k"))
@@ -177,7 +177,8 @@ def _scheduled(
     counts = [n for n in (CHANNELS, p.channels % CHANNELS) if n]
     shapes = list(product((PIXELS, 1), counts))
     dots = [
-        dot(DotTile(i, j, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned)) for i, j in shapes
+        dot(HeliumDotTile(i, j, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned))
+        for i, j in shapes
     ]
     if requant is None or not is_vectorised(requant) or p.y_dtype is not DType.I8:
         return unroll(unroll(tensorize(proc, "xi", dots), "xi"), "oi"), packing

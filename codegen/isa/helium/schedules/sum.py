@@ -13,7 +13,7 @@ from codegen.isa.helium.sum import sum_row
 from codegen.kernels.binary import KERNELS, is_int8, result_of, sum_of
 from codegen.kernels.elements import element_requests, goes_by_rows
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.schedule import Condition, Rows, Schedule
+from codegen.kernels.schedule import Condition, RowFormats, Schedule
 from codegen.loops.ir import Instruction
 from codegen.loops.schedule import fuse
 from codegen.loops.tensorize import tensorize
@@ -34,7 +34,7 @@ def _sum_row(sign: str, site: Site, count: int) -> Instruction:
     return sum_row(sign, count, p, zero_points, result_of(site), sum_of(sign)(site, zero_points))
 
 
-def _are_dense(rows: Rows) -> bool:
+def _are_dense(rows: RowFormats) -> bool:
     """Two rows of bytes and their sum, all pixel after pixel without a gap."""
     formats = (*rows.inputs, rows.output)
     first = formats[0]

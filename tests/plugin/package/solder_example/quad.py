@@ -11,7 +11,7 @@ from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.isa import Isa
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.pixels import is_dense
-from codegen.kernels.schedule import Condition, Rows, Schedule
+from codegen.kernels.schedule import Condition, RowFormats, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import Binary, Buffer, For, Instruction, Proc, Role, Stmt, Store, at, load
 from codegen.loops.tensorize import tensorize
@@ -75,7 +75,7 @@ def _is_maximum(site: Site) -> bool:
     return isinstance(op, Combine) and op.by is Combination.MAXIMUM and types == types[:1] * len(types)
 
 
-def _are_dense(rows: Rows) -> bool:
+def _are_dense(rows: RowFormats) -> bool:
     formats = (*rows.inputs, rows.output)
     return all(is_dense(fmt) and fmt.left == 0 and fmt.dtype_bytes == 1 for fmt in formats)
 
