@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from aot.ir.graph import Graph
-from aot.passes.pipeline import Step
+from aot.passes.pipeline import PassStep
 from aot.plan.model import Kind
 from aot.target import Target
 from artifact.fact_json import WHEN_ARCHIVED
@@ -112,7 +112,7 @@ def facts_of(model: CompiledModel) -> ModelFacts:
     )
 
 
-def _removed_macs(steps: Iterable[Step]) -> dict[str, int]:
+def _removed_macs(steps: Iterable[PassStep]) -> dict[str, int]:
     rewritten = ((step.what.name, step.before, step.after) for step in steps if step.after is not step.before)
     removed = ((name, _macs(before) - _macs(after)) for name, before, after in rewritten)
     return {name: macs for name, macs in removed if macs > 0}

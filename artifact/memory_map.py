@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from aot.plan.model import Buffer, Kind, Plan, PlanRequest, Rows, Stage, Step
+from aot.plan.model import Kind, Plan, PlannedBuffer, PlanRequest, Rows, Stage, Step
 
 _KEPT_BEFORE = (Kind.INPUT, Kind.STATE)
 # What a stage keeps from step to step, and what it uses only while a step runs.
@@ -167,7 +167,7 @@ def _workspace_kind(buffer: str) -> tuple[str, int]:
     return _WORKSPACES[buffer.rpartition(".")[2]], 1
 
 
-def _buffer_life(buffer: Buffer, kind: str, rows: int, spans: Spans) -> BufferLife:
+def _buffer_life(buffer: PlannedBuffer, kind: str, rows: int, spans: Spans) -> BufferLife:
     columns = tuple(zip(*spans, strict=True)) or ((), (), ())
     return BufferLife(
         name=buffer.name,

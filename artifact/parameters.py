@@ -52,7 +52,7 @@ def _packed(array: Array) -> bytes:
 
 def unpack_parameters(data: bytes) -> dict[str, Array]:
     """The arrays by name. Raises ParametersError for data that is no parameter file, or not a whole one."""
-    reader = _Reader(data)
+    reader = _ValueReader(data)
     magic, _, count = reader.numbers("QQQ")
     if magic != _LIST_MAGIC:
         raise ParametersError("it does not begin as a parameter file does")
@@ -62,7 +62,7 @@ def unpack_parameters(data: bytes) -> dict[str, Array]:
     return {name: reader.array() for name in names}
 
 
-class _Reader:
+class _ValueReader:
     """Reads values from the front of the data, one after the other."""
 
     def __init__(self, data: bytes) -> None:

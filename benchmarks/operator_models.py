@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from aot.frontend.tflite.write_file import ModelSpec, OperatorSpec, TensorSpec, write_tflite
+from aot.frontend.tflite.write_file import FileTensor, ModelSpec, OperatorSpec, write_tflite
 from aot.ir.types import Array
 
 Shape = tuple[int, ...]
@@ -23,7 +23,7 @@ class OneOperator:
     dtype: str
     data: tuple[Shape, ...]
     results: tuple[Shape, ...]
-    constants: tuple[TensorSpec, ...] = ()
+    constants: tuple[FileTensor, ...] = ()
     options: str = ""
     fields: Mapping[str, float | str] = field(default_factory=dict)
     version: int = 2
@@ -47,20 +47,20 @@ class OneOperator:
         return write_tflite(ModelSpec("one", tensors, (operator,), tuple(range(len(data))), writes))
 
 
-def _tensor(name: str, shape: Shape, dtype: str) -> TensorSpec:
+def _tensor(name: str, shape: Shape, dtype: str) -> FileTensor:
     quant = ((SCALE,), (ZERO_POINT,)) if dtype == "int8" else ()
-    return TensorSpec(name, shape, dtype, *quant)
+    return FileTensor(name, shape, dtype, *quant)
 
 
-def _integers(*values: int, shape: Shape = ()) -> TensorSpec:
+def _integers(*values: int, shape: Shape = ()) -> FileTensor:
     return _constant("numbers", np.asarray(values, np.int32).reshape(shape or (-1,)))
 
 
-def _constant(name: str, array: Array, scales: tuple[float, ...] = (), axis: int = 0) -> TensorSpec:
-    return TensorSpec(name, array.shape, array.dtype.name, scales, (0,) * len(scales), axis, array)
+def _constant(name: str, array: Array, scales: tuple[float, ...] = (), axis: int = 0) -> FileTensor:
+    return FileTensor(name, array.shape, array.dtype.name, scales, (0,) * len(scales), axis, array)
 
 
-def _weights(dtype: str, shape: Shape, axis: int) -> tuple[TensorSpec, TensorSpec]:
+def _weights(dtype: str, shape: Shape, axis: int) -> tuple[FileTensor, FileTensor]:
     rng, channels = np.random.default_rng(1), shape[axis]
     if dtype == "float32":
         made, bias = rng.normal(0, 0.1, shape).astype(np.float32), np.ones(channels, np.float32)
@@ -129,7 +129,7 @@ def _both(make: Callable[[str], OneOperator]) -> tuple[OneOperator, OneOperator]
     return make("int8"), make("float32")
 
 
-def _slope(dtype: str) -> TensorSpec:
+def _slope(dtype: str) -> FileTensor:
     """Of PRELU: one for each channel."""
     slopes = np.linspace(0.1, 0.4, 16)
     if dtype == "float32":

@@ -13,7 +13,7 @@ from boards.cores import Core
 from boards.flash_access import FlashAccess
 
 
-class Status(Enum):
+class BoardStatus(Enum):
     """How far a board's data has been tried."""
 
     EMULATED_TESTED = "emulated-tested"  # every test of this project runs on it in an emulator
@@ -80,7 +80,7 @@ class Board:
     clock_hz: int
     regions: tuple[Region, ...]
     flash_access: FlashAccess | None  # None: nothing is known of how flash waits
-    status: Status
+    status: BoardStatus
     reason: str  # why it is data-only
     sources: tuple[str, ...]  # where the facts are from
     own_counter: Counter | None  # None: nothing is known to count time, and nothing can be run

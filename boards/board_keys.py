@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from boards.board import Board, Status
+from boards.board import Board, BoardStatus
 from boards.flash_access import SECTION as FLASH_ACCESS
 from boards.schema import (
     Key,
@@ -113,7 +113,7 @@ _BOARD = {
     "console": Key(OneTable(CONSOLE), None),
     "usb": Key(ListOfTables(USB), ()),
     "flash_algorithm": Key(text, ""),
-    "status": Key(one_of(tuple(status.value for status in Status)), Status.DATA_ONLY.value),
+    "status": Key(one_of(tuple(status.value for status in BoardStatus)), BoardStatus.DATA_ONLY.value),
     "reason": Key(text, ""),
     "sources": Key(texts, ()),
 }

@@ -12,7 +12,7 @@ from aot.target import Feature, Region, Target
 from boards.core_timing import SECTION as TIMING
 from boards.core_timing import CoreTiming, core_timing
 from boards.files import file_names, find_file, read_toml
-from boards.schema import Key, OneTable, Place, at_least, features, one_of, read_table, text, words
+from boards.schema import FilePlace, Key, OneTable, at_least, features, one_of, read_table, text, words
 
 MACHINES = ("arm", "riscv", "avr", "xtensa", "host")  # kinds of compilers, and of startup code
 _FOLDER = "core"
@@ -86,7 +86,7 @@ def core_names() -> tuple[str, ...]:
 
 
 def _read_core(file: Path) -> Core:
-    place = Place(str(file))
+    place = FilePlace(str(file))
     values = read_table(read_toml(file, "core file"), CORE, place)
     counter = values["counter"] and CoreCounter(**values["counter"])
     options = {family: said for family, said in values["options"].items() if said is not None}
@@ -96,7 +96,7 @@ def _read_core(file: Path) -> Core:
     return core
 
 
-def _check(core: Core, place: Place) -> None:
+def _check(core: Core, place: FilePlace) -> None:
     both = sorted(core.has & core.can_have)
     if both:
         raise BoardError(f"what a core always has is not optional: {', '.join(both)}", str(place))

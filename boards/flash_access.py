@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from boards.core_timing import ERROR, KnownError
-from boards.schema import Key, OneTable, Place, at_least, boolean, power_of_two
+from boards.schema import FilePlace, Key, OneTable, at_least, boolean, power_of_two
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def flash_access(values: Mapping[str, Any]) -> FlashAccess:
     return FlashAccess(**{**values, **caches, "known_error": error and KnownError(**error)})
 
 
-def _clocks(value: Any, name: str, place: Place) -> tuple[int, ...]:
+def _clocks(value: Any, name: str, place: FilePlace) -> tuple[int, ...]:
     read = at_least(1)
     return (
         tuple(read(each, name, place) for each in value)

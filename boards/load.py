@@ -11,12 +11,12 @@ from typing import Any
 
 from aot.errors import BoardError, did_you_mean
 from aot.target import Feature, Region
-from boards.board import Board, Console, Counter, Status, Uart, UsbId
+from boards.board import Board, BoardStatus, Console, Counter, Uart, UsbId
 from boards.board_keys import Sections, board_keys
 from boards.cores import Core, load_core
 from boards.files import OURS, file_names, find_file, read_toml
 from boards.flash_access import flash_access
-from boards.schema import Place, read_table
+from boards.schema import FilePlace, read_table
 
 _PARTS = re.compile("[:/@]")
 
@@ -71,7 +71,7 @@ def _read_board(file: Path, sections: Sections) -> Board:
     soc = table.pop("soc", None)
     if soc is not None:
         table = _read_soc(soc, file) | table
-    place = Place(str(file))
+    place = FilePlace(str(file))
     values = read_table(table, board_keys(sections), place)
     counter = values.pop("counter")
     core = load_core(values["core"], str(place))
@@ -89,7 +89,7 @@ def _read_board(file: Path, sections: Sections) -> Board:
             "uart": values["uart"] and Uart(**values["uart"]),
             "console": values["console"] and Console(**values["console"]),
             "usb": tuple(UsbId(**usb) for usb in values["usb"]),
-            "status": Status(values["status"]),
+            "status": BoardStatus(values["status"]),
         },
     )
     _check(board, place)
@@ -109,13 +109,13 @@ def _read_soc(soc: object, file: Path) -> dict[str, Any]:
     )
 
 
-def _check_features(core: Core, chosen: frozenset[Feature], place: Place) -> None:
+def _check_features(core: Core, chosen: frozenset[Feature], place: FilePlace) -> None:
     foreign = sorted(chosen - core.has - core.can_have)
     if foreign:
         raise BoardError(f"a {core.name} has no {', '.join(foreign)}", str(place))
 
 
-def _check(board: Board, place: Place) -> None:
+def _check(board: Board, place: FilePlace) -> None:
     """Facts that must agree with each other."""
     for role in ("flash", "ram"):
         if not any(region.role == role for region in board.regions):
@@ -126,7 +126,7 @@ def _check(board: Board, place: Place) -> None:
     _check_overlap(board, place)
 
 
-def _require_enough(board: Board, sections: Sections, place: Place) -> None:
+def _require_enough(board: Board, sections: Sections, place: FilePlace) -> None:
     """Raises one error for all that the board's platforms and runners need and it has not."""
     named = (
         ("platform", board.platforms, sections.platforms),
@@ -144,7 +144,7 @@ def _require_enough(board: Board, sections: Sections, place: Place) -> None:
         raise BoardError(f"{len(lacks)} things are missing", "\n".join((str(place), *lacks)))
 
 
-def _check_overlap(board: Board, place: Place) -> None:
+def _check_overlap(board: Board, place: FilePlace) -> None:
     ordered = sorted(board.regions, key=lambda region: region.origin)
     for low, high in itertools.pairwise(ordered):
         if low.origin + low.bytes > high.origin:

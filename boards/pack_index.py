@@ -31,7 +31,7 @@ class Pack:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PackPart:
     """What a pack says of a part, still in its own words."""
 
     name: str
@@ -51,7 +51,7 @@ def core_name(dcore: str) -> str:
     return f"cortex-m{number[1]}{'plus' if number[2] else ''}" if number else dcore.lower()
 
 
-def read_parts(text: str, where: str) -> tuple[Part, ...]:
+def read_parts(text: str, where: str) -> tuple[PackPart, ...]:
     """Every part of the pack, sorted by name."""
     try:
         package = ElementTree.fromstring(text)
@@ -60,16 +60,16 @@ def read_parts(text: str, where: str) -> tuple[Part, ...]:
     release = package.find("releases/release")
     version = release.get("version", "") if release is not None else ""
     pack = Pack(package.findtext("vendor", "").strip(), package.findtext("name", "").strip(), version)
-    nothing = Part("", pack, {}, (), ())
+    nothing = PackPart("", pack, {}, (), ())
     parts = [part for family in package.iterfind("devices/family") for part in _parts_in(family, nothing)]
     if not parts:
         raise BoardError("the pack describes no parts", where, "a device family pack (DFP) does")
     return tuple(sorted(parts, key=lambda part: part.name))
 
 
-def _parts_in(node: ElementTree.Element, around: Part) -> Iterator[Part]:
+def _parts_in(node: ElementTree.Element, around: PackPart) -> Iterator[PackPart]:
     """The part that this node describes, and those inside it."""
-    here = Part(
+    here = PackPart(
         name=node.get(_NAMES.get(node.tag, ""), ""),
         pack=around.pack,
         processors=_processors(node, around.processors),
@@ -94,7 +94,7 @@ def _processors(
     return {name: {**shared, **around.get(name, {}), **found.get(name, {})} for name in names}
 
 
-def find_part(parts: tuple[Part, ...], name: str, where: str) -> Part:
+def find_part(parts: tuple[PackPart, ...], name: str, where: str) -> PackPart:
     """The part of that name, or the only one whose name begins so."""
     wanted = name.upper()
     exact = [part for part in parts if part.name.upper() == wanted]
@@ -113,7 +113,7 @@ def find_part(parts: tuple[Part, ...], name: str, where: str) -> Part:
 class Chip:
     """One processor of a part, in a board's words."""
 
-    part: Part
+    part: PackPart
     core: Core
     features: frozenset[Feature]
     clock_hz: int
@@ -121,7 +121,7 @@ class Chip:
     algorithm: str  # of its first flash; "" where the pack has none
 
 
-def chip_of(part: Part, processor: str | None = None) -> Chip:
+def chip_of(part: PackPart, processor: str | None = None) -> Chip:
     """The processor of that name, or the part's only one, as a chip. Raises BoardError."""
     name = _processor_name(part, processor)
     facts = part.processors[name]
@@ -142,7 +142,7 @@ def chip_of(part: Part, processor: str | None = None) -> Chip:
     )
 
 
-def _processor_name(part: Part, wanted: str | None) -> str:
+def _processor_name(part: PackPart, wanted: str | None) -> str:
     if wanted is None and len(part.processors) == 1:
         return next(iter(part.processors))
     if wanted is not None and wanted in part.processors:
@@ -166,14 +166,14 @@ def _features(core: Core, facts: Mapping[str, str]) -> frozenset[Feature]:
     return core.has | core.can_have.intersection(feature for feature, has in said.items() if has)
 
 
-def _clock_hz(part: Part, facts: Mapping[str, str]) -> int:
+def _clock_hz(part: PackPart, facts: Mapping[str, str]) -> int:
     clock_hz = _number(facts.get("Dclock", ""))
     if not clock_hz:
         raise BoardError(f"the pack names no clock of {part.name}", str(part.pack))
     return clock_hz
 
 
-def _regions(part: Part, processor: str) -> tuple[Region, ...]:
+def _regions(part: PackPart, processor: str) -> tuple[Region, ...]:
     """The memories that the processor sees, without those that overlap an earlier one, such as aliases."""
     regions: list[Region] = []
     for memory in part.memories:
@@ -206,7 +206,7 @@ def _meets(region: Region, others: list[Region]) -> bool:
     )
 
 
-def _algorithm(part: Part, regions: tuple[Region, ...]) -> str:
+def _algorithm(part: PackPart, regions: tuple[Region, ...]) -> str:
     """The algorithm for the flash that programs are put into; "" where the pack has none."""
     flash = min((r for r in regions if r.role == "flash"), key=lambda region: region.speed)
     names = [

@@ -16,20 +16,20 @@ REQUIRED = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """The place of a value: a file, and a table in it."""
 
     file: str
     table: str = ""
 
-    def inside(self, table: str) -> Place:
-        return Place(self.file, f"{self.table}.{table}" if self.table else table)
+    def inside(self, table: str) -> FilePlace:
+        return FilePlace(self.file, f"{self.table}.{table}" if self.table else table)
 
     def __str__(self) -> str:
         return f"{self.file}, in [{self.table}]" if self.table else self.file
 
 
-Read = Callable[[Any, str, Place], Any]
+Read = Callable[[Any, str, FilePlace], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Key:
 Keys = Mapping[str, Key]
 
 
-def read_table(table: Any, keys: Keys, place: Place) -> dict[str, Any]:
+def read_table(table: Any, keys: Keys, place: FilePlace) -> dict[str, Any]:
     """The values of a table with exactly these keys. All missing keys are told at once."""
     parts = tuple(_tables(table, keys, place))
     for part in parts:
@@ -52,10 +52,10 @@ def read_table(table: Any, keys: Keys, place: Place) -> dict[str, Any]:
     return _values(table, keys, place)
 
 
-Part = tuple[Mapping[str, Any], Keys, Place]  # a table, its keys, where it stands
+Part = tuple[Mapping[str, Any], Keys, FilePlace]  # a table, its keys, where it stands
 
 
-def _tables(table: Any, keys: Keys, place: Place) -> Iterator[Part]:
+def _tables(table: Any, keys: Keys, place: FilePlace) -> Iterator[Part]:
     """The table, and those inside it."""
     if not isinstance(table, dict):
         raise BoardError(f"must be a table, not {table!r}", str(place))
@@ -65,7 +65,7 @@ def _tables(table: Any, keys: Keys, place: Place) -> Iterator[Part]:
             yield from key.read.tables(table[name], name, place)
 
 
-def _require_known(table: Mapping[str, Any], keys: Keys, place: Place) -> None:
+def _require_known(table: Mapping[str, Any], keys: Keys, place: FilePlace) -> None:
     for name in table:
         if name not in keys:
             raise BoardError(
@@ -92,36 +92,36 @@ def _require_all(parts: Iterable[Part]) -> None:
         raise BoardError(f"{count} keys are missing", where, hint)
 
 
-def _values(table: Mapping[str, Any], keys: Keys, place: Place) -> dict[str, Any]:
+def _values(table: Mapping[str, Any], keys: Keys, place: FilePlace) -> dict[str, Any]:
     return {
         name: key.read(table[name], name, place) if name in table else key.default
         for name, key in keys.items()
     }
 
 
-def _bad(name: str, must: str, value: Any, place: Place) -> BoardError:
+def _bad(name: str, must: str, value: Any, place: FilePlace) -> BoardError:
     return BoardError(f'"{name}" must be {must}, not {value!r}', str(place))
 
 
-def text(value: Any, name: str, place: Place) -> str:
+def text(value: Any, name: str, place: FilePlace) -> str:
     if not isinstance(value, str) or not value:
         raise _bad(name, "a text", value, place)
     return value
 
 
-def texts(value: Any, name: str, place: Place) -> tuple[str, ...]:
+def texts(value: Any, name: str, place: FilePlace) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise _bad(name, "a list of texts", value, place)
     return tuple(text(item, name, place) for item in value)
 
 
-def words(value: Any, name: str, place: Place) -> tuple[str, ...]:
+def words(value: Any, name: str, place: FilePlace) -> tuple[str, ...]:
     """A list of texts that may be empty."""
     return texts(value, name, place) if value != [] else ()
 
 
 def at_least(least: int) -> Read:
-    def read(value: Any, name: str, place: Place) -> int:
+    def read(value: Any, name: str, place: FilePlace) -> int:
         # bool is an int to Python, not to a board file
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise _bad(name, f"an integer of at least {least}", value, place)
@@ -131,7 +131,7 @@ def at_least(least: int) -> Read:
 
 
 def one_of(legal: tuple[str, ...]) -> Read:
-    def read(value: Any, name: str, place: Place) -> str:
+    def read(value: Any, name: str, place: FilePlace) -> str:
         if not isinstance(value, str):
             raise _bad(name, f"one of {', '.join(legal)}", value, place)
         if value not in legal:
@@ -142,19 +142,19 @@ def one_of(legal: tuple[str, ...]) -> Read:
     return read
 
 
-def boolean(value: Any, name: str, place: Place) -> bool:
+def boolean(value: Any, name: str, place: FilePlace) -> bool:
     if not isinstance(value, bool):
         raise _bad(name, "true or false", value, place)
     return value
 
 
-def power_of_two(value: Any, name: str, place: Place) -> int:
+def power_of_two(value: Any, name: str, place: FilePlace) -> int:
     if not isinstance(value, int) or value < 1 or value & (value - 1):
         raise _bad(name, "a power of two", value, place)
     return value
 
 
-def sixteen_bits(value: Any, name: str, place: Place) -> int:
+def sixteen_bits(value: Any, name: str, place: FilePlace) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= 0xFFFF:
         raise _bad(name, "a number of 16 bits", value, place)
     return value
@@ -163,7 +163,7 @@ def sixteen_bits(value: Any, name: str, place: Place) -> int:
 def matching(pattern: str, must: str) -> Read:
     """Reads a text that matches the pattern as a whole."""
 
-    def read(value: Any, name: str, place: Place) -> str:
+    def read(value: Any, name: str, place: FilePlace) -> str:
         if not re.fullmatch(pattern, text(value, name, place)):
             raise _bad(name, must, value, place)
         return str(value)
@@ -171,7 +171,7 @@ def matching(pattern: str, must: str) -> Read:
     return read
 
 
-def features(value: Any, name: str, place: Place) -> frozenset[Feature]:
+def features(value: Any, name: str, place: FilePlace) -> frozenset[Feature]:
     if not isinstance(value, list):
         raise _bad(name, "a list of texts", value, place)
     known = one_of((*FEATURES, *_features_of_extensions()))
@@ -188,11 +188,11 @@ class Nested(ABC):
     """Reads a value that is made of tables."""
 
     @abstractmethod
-    def tables(self, value: Any, name: str, place: Place) -> Iterator[Part]:
+    def tables(self, value: Any, name: str, place: FilePlace) -> Iterator[Part]:
         """Every table in the value. Raises BoardError where it is not made of tables."""
 
     @abstractmethod
-    def __call__(self, value: Any, name: str, place: Place) -> Any:
+    def __call__(self, value: Any, name: str, place: FilePlace) -> Any:
         """The values of the tables, which are known to have the right keys."""
 
 
@@ -202,10 +202,10 @@ class OneTable(Nested):
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
 
-    def tables(self, value: Any, name: str, place: Place) -> Iterator[Part]:
+    def tables(self, value: Any, name: str, place: FilePlace) -> Iterator[Part]:
         return _tables(value, self._keys, place.inside(name))
 
-    def __call__(self, value: Any, name: str, place: Place) -> dict[str, Any]:
+    def __call__(self, value: Any, name: str, place: FilePlace) -> dict[str, Any]:
         return _values(value, self._keys, place.inside(name))
 
 
@@ -215,13 +215,13 @@ class ListOfTables(Nested):
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
 
-    def tables(self, value: Any, name: str, place: Place) -> Iterator[Part]:
+    def tables(self, value: Any, name: str, place: FilePlace) -> Iterator[Part]:
         if not isinstance(value, list) or not value:
             raise _bad(name, f"one or more tables [[{name}]]", value, place)
         for item in value:
             yield from _tables(item, self._keys, place.inside(name))
 
-    def __call__(self, value: Any, name: str, place: Place) -> tuple[dict[str, Any], ...]:
+    def __call__(self, value: Any, name: str, place: FilePlace) -> tuple[dict[str, Any], ...]:
         return tuple(_values(item, self._keys, place.inside(name)) for item in value)
 
 
@@ -231,7 +231,7 @@ class NamedTables(Nested):
     def __init__(self, keys_of: Mapping[str, Keys]) -> None:
         self._keys_of = keys_of
 
-    def tables(self, value: Any, name: str, place: Place) -> Iterator[Part]:
+    def tables(self, value: Any, name: str, place: FilePlace) -> Iterator[Part]:
         if not isinstance(value, dict) or not value:
             example = f"[{name}.{next(iter(self._keys_of))}]"
             raise _bad(name, f"one or more tables, such as {example}", value, place)
@@ -245,7 +245,7 @@ class NamedTables(Nested):
                 )
             yield from _tables(table, self._keys_of[kind], inside.inside(kind))
 
-    def __call__(self, value: Any, name: str, place: Place) -> dict[str, dict[str, Any]]:
+    def __call__(self, value: Any, name: str, place: FilePlace) -> dict[str, dict[str, Any]]:
         inside = place.inside(name)
         return {
             kind: _values(table, self._keys_of[kind], inside.inside(kind)) for kind, table in value.items()

@@ -9,7 +9,7 @@ from functools import cached_property
 from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
-from aot.passes.pipeline import Step
+from aot.passes.pipeline import PassStep
 from aot.plan.model import Plan, PlanRequest
 from aot.plan.whole_bound import whole_tensor_bound
 from aot.target import Target
@@ -58,7 +58,7 @@ class CompiledModel:
     source_name: str  # the model file's name, without folders
     model_hash: str  # SHA-256 of the model file's bytes, in hex
     imported: Graph = field(repr=False)  # as it stands in the file
-    steps: tuple[Step, ...] = field(repr=False)  # the passes on the way to the graph
+    steps: tuple[PassStep, ...] = field(repr=False)  # the passes on the way to the graph
     graph: Graph  # after all passes: what the layers compute
     target: Target
     options: CompileOptions

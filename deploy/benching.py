@@ -40,7 +40,7 @@ class LayerCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class BoardCost:
     """One model on one board."""
 
     model: str
@@ -111,7 +111,7 @@ class BenchChoices:
     cycles: Modelled = Modelled.NONE
 
 
-def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
+def measure_cost(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
     """Compiles, builds and runs the model on random inputs; the median run counts."""
     compiled, compile_s = _compile(path, board, choices)
     ready = build_source(project_source(compiled.artifact), board, BuildChoices(choices.toolchain))
@@ -120,7 +120,7 @@ def measure_cost(path: Path, board: Board, choices: BenchChoices) -> Cost:
         stack_bytes = device.session.stats().stack_used_by_runs
     meter, facts, cycles = Meter(board), compiled.report.facts, _cycles(compiled, board, choices)
     depth = run_stack(ready.firmware, ready.model_name)
-    return Cost(
+    return BoardCost(
         model=facts.name,
         board=board,
         count=meter.count(ticks) if meter.unit else None,

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aot.passes.pipeline import Step
+from aot.passes.pipeline import PassStep
 from artifact.archive import write_archive
 from artifact.artifact import Artifact, artifact_of
 from artifact.report import Report, make_report
@@ -27,7 +27,7 @@ class Compiled:
     artifact: Artifact = field(repr=False)
     board: Board = field(repr=False)
     report: Report = field(repr=False)
-    steps: tuple[Step, ...] = field(repr=False)  # the passes over its graph
+    steps: tuple[PassStep, ...] = field(repr=False)  # the passes over its graph
     seconds: float  # that compiling took, reading the file not counted
     selection: Selection | None = field(default=None, repr=False)  # of tuning records, where some were given
 

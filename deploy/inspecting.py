@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError, did_you_mean
-from aot.passes.pipeline import Step
+from aot.passes.pipeline import PassStep
 from aot.target import Feature, Target
 from artifact.archive_file import is_archive
 from artifact.facts import facts_of
@@ -36,7 +36,7 @@ class Inspection:
     report: Report
     board: Board | None
     job: Job | None = field(default=None, repr=False)  # of a model file; an archive has none, ...
-    steps: tuple[Step, ...] = field(default=(), repr=False)  # ... nor what the passes did
+    steps: tuple[PassStep, ...] = field(default=(), repr=False)  # ... nor what the passes did
 
     def __str__(self) -> str:
         return self.page()
@@ -51,7 +51,7 @@ class Inspection:
         if self.board:
             require_fit(self.report, self.board, self.job)
 
-    def steps_of(self, passes: Sequence[str]) -> tuple[Step, ...]:
+    def steps_of(self, passes: Sequence[str]) -> tuple[PassStep, ...]:
         """What these passes did, or "all" of them. Raises InputError for an archive."""
         if not self.steps:
             raise InputError(
@@ -71,7 +71,7 @@ class Inspection:
                 )
         return explained(self.steps_of(passes))
 
-    def page(self, layers: bool = False, memory: bool = False, steps: Sequence[Step] = ()) -> str:
+    def page(self, layers: bool = False, memory: bool = False, steps: Sequence[PassStep] = ()) -> str:
         """The page; with a table of layers, with a map of the arena, with what passes did."""
         parts = [summary(self.report, self.board.name if self.board else None)]
         if layers:
@@ -82,7 +82,7 @@ class Inspection:
             parts.append(explained(steps))
         return "\n\n".join(parts)
 
-    def as_json(self, memory: bool = False, steps: Sequence[Step] = ()) -> dict[str, Any]:
+    def as_json(self, memory: bool = False, steps: Sequence[PassStep] = ()) -> dict[str, Any]:
         """The same facts for machines; with the map of the arena, with what passes did."""
         facts = report_facts(self.report, self.board.name if self.board else None)
         if memory:

@@ -63,7 +63,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class FirmwareCache:
     """The folder of firmware that was built before."""
 
     folder: str
@@ -124,8 +124,8 @@ def packages() -> dict[str, bool]:
     return {name: find_spec(module) is not None for name, module in PACKAGES.items()}
 
 
-def cache() -> Cache:
+def cache() -> FirmwareCache:
     folder = cache_folder()
     builds = [path for path in folder.glob("*") if path.is_dir()] if folder.is_dir() else []
     files = (path for build in builds for path in build.rglob("*") if path.is_file())
-    return Cache(str(folder), len(builds), sum(path.stat().st_size for path in files))
+    return FirmwareCache(str(folder), len(builds), sum(path.stat().st_size for path in files))

@@ -8,7 +8,7 @@ from aot.counted import counted
 from aot.ir.graph import Graph
 from aot.ir.text import print_graph
 from aot.passes.outcome import Unchanged, reason_lines
-from aot.passes.pipeline import Step
+from aot.passes.pipeline import PassStep
 from aot.passes.table import pass_names
 
 ALL = "all"  # stands for every pass
@@ -19,16 +19,16 @@ def known_names() -> tuple[str, ...]:
     return (ALL, *pass_names())
 
 
-def named(steps: Sequence[Step], names: Sequence[str]) -> tuple[Step, ...]:
+def named(steps: Sequence[PassStep], names: Sequence[str]) -> tuple[PassStep, ...]:
     """The steps of these passes, or of all."""
     return tuple(step for step in steps if ALL in names or step.what.name in names)
 
 
-def explained(steps: Sequence[Step]) -> str:
+def explained(steps: Sequence[PassStep]) -> str:
     return "\n\n".join("\n".join(_explanation(step)) for step in steps)
 
 
-def _explanation(step: Step) -> Iterator[str]:
+def _explanation(step: PassStep) -> Iterator[str]:
     yield f"{step.what.name}: {step.what.summary}"
     yield f"  place      in {step.what.table}, {step.what.why}"
     outcome = step.outcome
@@ -52,7 +52,7 @@ def changed_lines(before: Graph, after: Graph) -> tuple[list[str], list[str]]:
     return [line for line in old if line not in set(new)], [line for line in new if line not in set(old)]
 
 
-def printed_after(steps: Sequence[Step]) -> str:
+def printed_after(steps: Sequence[PassStep]) -> str:
     """The whole graph after each of these steps; only said where it is as it was before."""
     return "\n".join(
         f"# after {step.what.name}"
@@ -61,7 +61,7 @@ def printed_after(steps: Sequence[Step]) -> str:
     )
 
 
-def dumped(imported: Graph, steps: Sequence[Step]) -> dict[str, str]:
+def dumped(imported: Graph, steps: Sequence[PassStep]) -> dict[str, str]:
     """Files, in their order: the graph as it was imported, and after each step that changed it."""
     changed = [step for step in steps if step.after is not step.before]
     graphs = [("imported", imported), *((step.what.name, step.after) for step in changed)]
@@ -69,7 +69,7 @@ def dumped(imported: Graph, steps: Sequence[Step]) -> dict[str, str]:
     return {**files, "passes.txt": explained(steps) + "\n"}
 
 
-def step_facts(step: Step) -> dict[str, object]:
+def step_facts(step: PassStep) -> dict[str, object]:
     """The same for machines."""
     facts: dict[str, object] = {"name": step.what.name, "table": step.what.table}
     if isinstance(step.outcome, Unchanged):

@@ -8,13 +8,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aot.errors import DeployError
-from aot.passes.pipeline import Step, run_meaning
+from aot.passes.pipeline import PassStep, run_meaning
 from codegen.job import import_model
 from codegen.options import CompileOptions
 from deploy.pass_page import named, printed_after
 
 
-def print_after(steps: Sequence[Step], passes: Sequence[str]) -> None:
+def print_after(steps: Sequence[PassStep], passes: Sequence[str]) -> None:
     """The graphs after the passes with these names."""
     print(printed_after(named(steps, passes)), end="", file=sys.stderr)
 

@@ -31,7 +31,7 @@ from platforms.tuning.farm import FarmBench
 from platforms.tuning.image_bench import ImageBench
 from platforms.tuning.loaded_bench import LoadedBench
 from platforms.tuning.record_file import RecordFile
-from platforms.tuning.search import Limits, OnTrial, Progress, Setting, prior_points, resume, search
+from platforms.tuning.search import Limits, OnTrial, Setting, TaskProgress, prior_points, resume, search
 from platforms.tuning.tasks import Experiment, Task, experiment_of, tasks_of
 from platforms.tuning.trial import Bench, MeasureChoices
 from platforms.tuning.tuners.tuner import Tuner, default_tuner, make_tuner
@@ -66,7 +66,7 @@ class Tuning:
 
     board: Board
     setting: Setting
-    searches: tuple[Progress, ...]
+    searches: tuple[TaskProgress, ...]
 
     @property
     def speedup(self) -> float:
@@ -81,7 +81,7 @@ def begin(job: Job, board: Board, choices: TuneChoices, records: Sequence[Tuning
     prior = read_records(choices.prior) if choices.prior is not None else ()
     searches = []
     for task in _chosen(tasks_of(planned), choices.tasks):
-        progress = Progress(task, _tuner(task, choices), _experiment(task, planned))
+        progress = TaskProgress(task, _tuner(task, choices), _experiment(task, planned))
         resume(progress, records, setting)
         progress.tuner.warm_up(prior_points(prior, task))
         searches.append(progress)

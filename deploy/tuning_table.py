@@ -11,25 +11,25 @@ from codegen.kernels.knobs import point_text
 from codegen.kernels.tuning_records import TuningRecord
 from deploy.console import table
 from deploy.tuning import Tuning
-from platforms.tuning.search import OnTrial, Progress, keep_silent
+from platforms.tuning.search import OnTrial, TaskProgress, keep_silent
 
 HEADS = ("", "task", "layers", "share", "space", "tried", "failed", "default", "best", "gain", "knobs")
 _EVERY_S = 0.25  # so often the live table changes
 
 
-def rows(searches: Sequence[Progress]) -> list[tuple[str, ...]]:
+def rows(searches: Sequence[TaskProgress]) -> list[tuple[str, ...]]:
     whole = sum(p.default_in_model for p in searches) or 1
     return [_row(number, p, whole) for number, p in enumerate(searches, 1)]
 
 
-def _row(number: int, p: Progress, whole: float) -> tuple[str, ...]:
+def _row(number: int, p: TaskProgress, whole: float) -> tuple[str, ...]:
     what = (str(number), p.task.name, str(p.task.layers), f"{p.default_in_model / whole:.1%}")
     counts = (f"{len(p.tuner.points):,}", f"{p.tried:,}", f"{p.failed:,}")
     costs = (_number(p.default_cost), _number(p.best_cost), f"{p.gain:.1%}" if p.tried else "-")
     return (*what, *counts, *costs, _knobs(p))
 
 
-def _knobs(p: Progress) -> str:
+def _knobs(p: TaskProgress) -> str:
     if p.best is None:
         return "-"
     return "as by default" if p.best == p.task.space.default else point_text(p.best)
@@ -65,7 +65,7 @@ class _Screen:
         self._done = 0
         self._show(self._drawn(0.0))
 
-    def __call__(self, _progress: Progress, _record: TuningRecord) -> None:
+    def __call__(self, _progress: TaskProgress, _record: TuningRecord) -> None:
         self._done += 1
         now = time.monotonic()
         if now - self._shown >= _EVERY_S or self._done == self._trials:

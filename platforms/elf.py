@@ -17,7 +17,7 @@ SHF_WRITE, SHF_ALLOC = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class ProgramSizes:
     """Bytes of a program or an object file."""
 
     code: int  # instructions and read-only data, the model's constants among it
@@ -41,7 +41,7 @@ class Symbol:
     kind: str  # "STT_FUNC", "STT_OBJECT", ...
 
 
-def sizes(program: Path) -> Sizes:
+def sizes(program: Path) -> ProgramSizes:
     """The sizes of an ELF file."""
     with program.open("rb") as file:
         elf = _open(file, program)
@@ -56,7 +56,7 @@ def sizes(program: Path) -> Sizes:
                 zeroed += count
             else:
                 data += count
-    return Sizes(code, data, zeroed)
+    return ProgramSizes(code, data, zeroed)
 
 
 def symbols(program: Path) -> tuple[Symbol, ...]:

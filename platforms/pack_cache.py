@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardError, ToolError, did_you_mean
-from boards.pack_index import Part, core_name, find_part, read_parts
+from boards.pack_index import PackPart, core_name, find_part, read_parts
 
 _NOT_THERE = (
     "connect this computer to the internet once, then the index stays here\n"
@@ -43,7 +43,7 @@ def search_pack(word: str, pdsc: Path) -> tuple[Listed, ...]:
     )
 
 
-def part_of_index(name: str) -> Part:
+def part_of_index(name: str) -> PackPart:
     """The part of that name, read from the description of its pack: the index itself drops DSP and Helium."""
     cache = _cache()
     index = _index(cache)
@@ -57,7 +57,7 @@ def part_of_index(name: str) -> Part:
     return find_part(read_pack(pdsc), name, str(pdsc))
 
 
-def read_pack(pdsc: Path) -> tuple[Part, ...]:
+def read_pack(pdsc: Path) -> tuple[PackPart, ...]:
     try:
         return read_parts(pdsc.read_text(encoding="utf-8-sig"), str(pdsc))
     except (OSError, UnicodeDecodeError) as error:

@@ -40,7 +40,7 @@ def stack_depth(objects: Path, entry: str) -> StackDepth | None:
     usage = stack_usage(objects)
     if entry not in usage:
         return None
-    walk = _Walk(usage, _calls(objects))
+    walk = _CallWalk(usage, _calls(objects))
     total, chain = walk.deepest(entry)
     return StackDepth(total, chain, tuple(sorted(walk.library)))
 
@@ -57,7 +57,7 @@ def stack_usage(build: Path) -> dict[str, int]:
 
 
 @dataclass
-class _Walk:
+class _CallWalk:
     usage: Mapping[str, int]
     calls: Mapping[str, frozenset[str]]
     known: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)

@@ -33,7 +33,7 @@ class Toolchain:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class _KnownCompiler:
     name: str
     family: str
     machine: str  # as boards.cores.MACHINES
@@ -42,13 +42,13 @@ class _Candidate:
 
 # In order of preference for their machine: what the system has goes before what pip brings.
 _CANDIDATES = (
-    _Candidate("arm-none-eabi-gcc", "gcc", "arm", "arm-none-eabi-gcc"),
-    _Candidate("zig", "zig", "arm", ""),
-    _Candidate("riscv64-unknown-elf-gcc", "gcc", "riscv", "riscv64-unknown-elf-gcc"),
-    _Candidate("zig", "zig", "riscv", ""),
-    _Candidate("gcc", "gcc", "host", "gcc"),
-    _Candidate("clang", "clang", "host", "clang"),
-    _Candidate("zig", "zig", "host", ""),
+    _KnownCompiler("arm-none-eabi-gcc", "gcc", "arm", "arm-none-eabi-gcc"),
+    _KnownCompiler("zig", "zig", "arm", ""),
+    _KnownCompiler("riscv64-unknown-elf-gcc", "gcc", "riscv", "riscv64-unknown-elf-gcc"),
+    _KnownCompiler("zig", "zig", "riscv", ""),
+    _KnownCompiler("gcc", "gcc", "host", "gcc"),
+    _KnownCompiler("clang", "clang", "host", "clang"),
+    _KnownCompiler("zig", "zig", "host", ""),
 )
 _WAY_OUT: Mapping[str, str] = {
     "arm": "install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: pip install 'solder[zig]'",
@@ -95,7 +95,7 @@ def all_found() -> tuple[tuple[str, Toolchain | None], ...]:
 
 
 @functools.cache
-def _look(candidate: _Candidate) -> Toolchain | None:
+def _look(candidate: _KnownCompiler) -> Toolchain | None:
     argv = _start(candidate)
     if argv is None:
         return None
@@ -103,7 +103,7 @@ def _look(candidate: _Candidate) -> Toolchain | None:
     return Toolchain(candidate.name, candidate.family, argv, version) if version else None
 
 
-def _start(candidate: _Candidate) -> tuple[str, ...] | None:
+def _start(candidate: _KnownCompiler) -> tuple[str, ...] | None:
     if candidate.program:
         path = shutil.which(candidate.program)
         return (path,) if path else None

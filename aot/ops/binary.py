@@ -96,7 +96,7 @@ _SUM_SCALES_FIT = Constraint(
 
 
 @dataclass(frozen=True, slots=True)
-class Binary(Op):
+class BinaryOp(Op):
     """Inputs: x1, x2; their quantisations may differ. Integers that have none wrap around."""
 
     elementwise: ClassVar[tuple[int, ...]] = (0, 1)
@@ -140,7 +140,7 @@ class Binary(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class Add(Binary):
+class Add(BinaryOp):
     """x1 + x2."""
 
     name: ClassVar[str] = "add"
@@ -159,7 +159,7 @@ class Add(Binary):
 
 
 @dataclass(frozen=True, slots=True)
-class Sub(Binary):
+class Sub(BinaryOp):
     """x1 - x2."""
 
     name: ClassVar[str] = "sub"
@@ -180,7 +180,7 @@ class Sub(Binary):
 
 
 @dataclass(frozen=True, slots=True)
-class Mul(Binary):
+class Mul(BinaryOp):
     """x1 * x2, element by element."""
 
     name: ClassVar[str] = "mul"
@@ -206,7 +206,7 @@ class Mul(Binary):
 
 
 @dataclass(frozen=True, slots=True)
-class Prelu(Binary):
+class Prelu(BinaryOp):
     """x1 where it is not negative, else x1 * x2."""
 
     name: ClassVar[str] = "prelu"
@@ -242,7 +242,7 @@ def _div_types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 
 
 @dataclass(frozen=True, slots=True)
-class Div(Binary):
+class Div(BinaryOp):
     """x1 / x2; integers that stand for themselves are truncated towards 0. By 0: integers give 0."""
 
     name: ClassVar[str] = "div"
@@ -272,7 +272,7 @@ class Div(Binary):
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredDifference(Binary):
+class SquaredDifference(BinaryOp):
     """(x1 - x2) ** 2"""
 
     name: ClassVar[str] = "squared_difference"

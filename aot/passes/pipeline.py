@@ -18,7 +18,7 @@ class PassError(AssertionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PassStep:
     """One pass that ran: the graph before it and its answer."""
 
     what: Pass
@@ -35,7 +35,7 @@ class PassRun:
     """The graph after all passes, and each step on the way there."""
 
     graph: Graph
-    steps: tuple[Step, ...]
+    steps: tuple[PassStep, ...]
 
 
 def run_meaning(graph: Graph, disabled: Container[str] = ()) -> PassRun:
@@ -46,16 +46,16 @@ def run_meaning(graph: Graph, disabled: Container[str] = ()) -> PassRun:
 def run_passes(graph: Graph, passes: Sequence[Pass], disabled: Container[str] = ()) -> PassRun:
     """Raises PassError for a pass that breaks a rule, GraphRuleError for a graph that breaks one before."""
     verify(graph)
-    steps: list[Step] = []
+    steps: list[PassStep] = []
     for each in passes:
-        step = Step(each, graph, DISABLED if each.name in disabled else each.run(graph))
+        step = PassStep(each, graph, DISABLED if each.name in disabled else each.run(graph))
         steps.append(step)
         _check(step, [before.what.name for before in steps[:-1]], len(passes))
         graph = step.after
     return PassRun(graph, tuple(steps))
 
 
-def _check(step: Step, before: Sequence[str], count: int) -> None:
+def _check(step: PassStep, before: Sequence[str], count: int) -> None:
     if isinstance(step.outcome, Unchanged):
         return
     where = (

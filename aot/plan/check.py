@@ -16,7 +16,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from aot.plan.model import STATE_ALIGN, Buffer, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage, Step
+from aot.plan.model import STATE_ALIGN, Kind, Plan, PlannedBuffer, PlanRequest, PlanTensor, Rows, Stage, Step
 
 Ints = NDArray[np.int64]
 NOBODY = 0
@@ -58,7 +58,7 @@ def _check_buffers(request: PlanRequest, plan: Plan) -> None:
         _check_place(request, plan, buffer, STATE_ALIGN, stage.pools)
 
 
-def _buffer(plan: Plan, name: str) -> Buffer:
+def _buffer(plan: Plan, name: str) -> PlannedBuffer:
     if name not in plan.buffers:
         raise PlanError(f"the plan has no buffer for '{name}'")
     return plan.buffers[name]
@@ -73,7 +73,7 @@ def _workspaces(request: PlanRequest) -> Iterator[tuple[str, Stage, int]]:
             yield f"{stage.name}.scratch", stage, stage.scratch_bytes
 
 
-def _check_rows(tensor: PlanTensor, buffer: Buffer) -> None:
+def _check_rows(tensor: PlanTensor, buffer: PlannedBuffer) -> None:
     if buffer.row_bytes != tensor.row_bytes:
         raise PlanError(
             f"rows of tensor '{tensor.name}' have {tensor.row_bytes} bytes, its buffer's {buffer.row_bytes}"
@@ -86,7 +86,7 @@ def _check_rows(tensor: PlanTensor, buffer: Buffer) -> None:
 
 
 def _check_place(
-    request: PlanRequest, plan: Plan, buffer: Buffer, align: int, allowed: frozenset[str]
+    request: PlanRequest, plan: Plan, buffer: PlannedBuffer, align: int, allowed: frozenset[str]
 ) -> None:
     limits = {pool.name: pool.bytes for pool in request.pools}
     if buffer.pool not in limits:
@@ -186,7 +186,7 @@ class _Replay:
         self.keeps_padding = {t.name for t in request.tensors if t.keeps_padding}
         self.position = 0
 
-    def _ring(self, buffer: Buffer, rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _ring(self, buffer: PlannedBuffer, rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Its place in memory, as (slots, units), and the tag of each row that comes there."""
         start, first = buffer.offset // self.unit, self.tags.first[buffer.name]
         place = self.memory[buffer.pool][start : start + buffer.bytes // self.unit]

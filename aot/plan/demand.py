@@ -28,7 +28,7 @@ class OrderHints:
 
 def order_by_demand(steps: Steps, hints: OrderHints) -> list[int]:
     """All steps, driven from the cuts and then from the last stages."""
-    walk = _Walk(steps, hints)
+    walk = _DemandWalk(steps, hints)
     last, rest = _goals(steps)
     for stage in sorted(hints.cuts):
         walk.demand(stage, steps.counts[stage])
@@ -41,7 +41,7 @@ def order_like(steps: Steps, stages: Sequence[Stage], order: Sequence[int]) -> l
     """All steps, as far as can be in an order of other stages, known by name; the rest on demand."""
     numbers = {name: number for number, name in enumerate(_names(steps.request.stages))}
     known = [numbers.get(name) for name in _names(stages)]
-    walk, asked = _Walk(steps, OrderHints()), [0] * len(numbers)
+    walk, asked = _DemandWalk(steps, OrderHints()), [0] * len(numbers)
     walk.reads_on = tuple(on and n not in known for n, on in enumerate(steps.reads_on))
     for number in (known[stage] for stage in order):
         if number is not None:
@@ -74,7 +74,7 @@ def _in_step(goals: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
     return ((stage, count) for _, stage, count in sorted(steps))
 
 
-class _Walk:
+class _DemandWalk:
     def __init__(self, steps: Steps, hints: OrderHints) -> None:
         self.order: list[int] = []
         self.tails: list[int] = []

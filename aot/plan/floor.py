@@ -67,12 +67,12 @@ def _exclusions(packing: BlockPacking) -> _Exclusions:
 
 def _heaviest(them: _Exclusions, cored: frozenset[int], everything: tuple[int, ...]) -> int:
     weights = them.weights(cored, everything)
-    search = _Search(weights, [them.excluded(n, cored) for n in everything])
+    search = _CliqueSearch(weights, [them.excluded(n, cored) for n in everything])
     search.run([n for n in sorted(everything, key=lambda n: -weights[n]) if weights[n]], 0, ())
     return sum(them.core(n, search.best) if n in cored else them.sizes[n] for n in search.best)
 
 
-class _Search:
+class _CliqueSearch:
     """The heaviest set of blocks that all exclude one another, by branch and bound."""
 
     def __init__(self, weights: list[int], excluded: list[set[int]]) -> None:

@@ -96,7 +96,7 @@ class PlanRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class PlannedBuffer:
     """Where something lives: a tensor's ring, a stage's state or its scratch."""
 
     name: str  # the tensor's name, "<stage>.state" or "<stage>.scratch"
@@ -115,7 +115,7 @@ class Buffer:
 @dataclass(frozen=True, slots=True)
 class Plan:
     order: tuple[int, ...]  # indices into PlanRequest.stages; the n-th mention of a stage is its n-th step
-    buffers: Mapping[str, Buffer]
+    buffers: Mapping[str, PlannedBuffer]
     pool_bytes: Mapping[str, int]
     bound_bytes: int  # no placement of these rings in this order can need less
     peak_step: int  # position in the order where most bytes are live

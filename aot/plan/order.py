@@ -21,7 +21,7 @@ PATIENCE = 1  # a slot idling for more rounds of all stages than that can hold s
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DraftOrder:
     """An order and what follows from it."""
 
     order: tuple[int, ...]
@@ -39,15 +39,15 @@ class Draft:
         return self.estimate, self.bound
 
 
-def draft(steps: Steps, order: Sequence[int]) -> Draft:
+def draft(steps: Steps, order: Sequence[int]) -> DraftOrder:
     lives = live(steps, order)
     rings = ring_lengths(steps, lives)
     patience = PATIENCE * len(steps.counts)
     estimate = int(ring_bytes_over_time(steps, lives, rings, patience).max())
-    return Draft(tuple(order), lives, rings, bytes_over_time(steps, lives), estimate)
+    return DraftOrder(tuple(order), lives, rings, bytes_over_time(steps, lives), estimate)
 
 
-def search_orders(steps: Steps, wholes: WholeOrder) -> list[Draft]:
+def search_orders(steps: Steps, wholes: WholeOrder) -> list[DraftOrder]:
     """The drafts worth placing, best first; the stages one after the other are always among them.
 
     Of several climbs the best of each come first, and of drafts that rank alike there are few.
@@ -62,19 +62,19 @@ def search_orders(steps: Steps, wholes: WholeOrder) -> list[Draft]:
     return list({d.order: d for d in ranked}.values())
 
 
-def _one_of_each_rank(drafts: Sequence[Draft]) -> Iterable[Draft]:
+def _one_of_each_rank(drafts: Sequence[DraftOrder]) -> Iterable[DraftOrder]:
     """The first."""
-    first: dict[tuple[int, int], Draft] = {}
+    first: dict[tuple[int, int], DraftOrder] = {}
     for each in drafts:
         first.setdefault(each.rank, each)
     return first.values()
 
 
-def _by_rank(draft: Draft) -> tuple[tuple[int, int], tuple[int, ...]]:
+def _by_rank(draft: DraftOrder) -> tuple[tuple[int, int], tuple[int, ...]]:
     return draft.rank, draft.order
 
 
-def draft_given(steps: Steps) -> Draft:
+def draft_given(steps: Steps) -> DraftOrder:
     """What needs no planner: the stages one after the other, as they were given."""
     return draft(steps, _in_turn(steps, range(len(steps.counts))))
 
@@ -89,16 +89,16 @@ class _Drafts:
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
         self._orders: dict[OrderHints, tuple[int, ...]] = {}
-        self._drafts: dict[tuple[int, ...], Draft] = {}
+        self._drafts: dict[tuple[int, ...], DraftOrder] = {}
 
-    def of(self, hints: OrderHints) -> Draft:
+    def of(self, hints: OrderHints) -> DraftOrder:
         if hints not in self._orders:
             self._orders[hints] = tuple(order_by_demand(self.steps, hints))
         order = self._orders[hints]
         return self._drafts.get(order) or self._drafts.setdefault(order, draft(self.steps, order))
 
 
-def _climb(drafts: _Drafts, plain: Sequence[OrderHints]) -> list[Draft]:
+def _climb(drafts: _Drafts, plain: Sequence[OrderHints]) -> list[DraftOrder]:
     """Climbs from the best plain hints to the best neighbour until none is better or the work is spent."""
     steps = drafts.steps
     trials = {each: drafts.of(each) for each in plain}

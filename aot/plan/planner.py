@@ -12,8 +12,8 @@ from aot.plan.conflicts import forbidden_distances
 from aot.plan.demand import order_like
 from aot.plan.exact import solve_placement
 from aot.plan.floor import placement_floor
-from aot.plan.model import Buffer, Plan, PlanRequest
-from aot.plan.order import Draft, draft, draft_given, search_orders
+from aot.plan.model import Plan, PlannedBuffer, PlanRequest
+from aot.plan.order import DraftOrder, draft, draft_given, search_orders
 from aot.plan.place import BlockPacking, Cost, Placement, improve, place_again, place_in_sequences
 from aot.plan.rings import Block, find_in_place_overlaps, make_blocks
 from aot.plan.steps import Steps, number_steps
@@ -28,7 +28,7 @@ CAREFUL = (4_000_000, 1500)
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    draft: Draft
+    draft: DraftOrder
     packing: BlockPacking
     placement: Placement
     floor: int  # no placement of these rings in this order is smaller
@@ -100,7 +100,7 @@ def _find(request: PlanRequest, exact: bool, limit: int | None) -> Plan | None:
     return _plan(steps, best) if limit is None or best.cost < (0, 0, limit) else None
 
 
-def _worth_care(steps: Steps, drafts: Sequence[Draft], limit: int | None) -> list[_Placed]:
+def _worth_care(steps: Steps, drafts: Sequence[DraftOrder], limit: int | None) -> list[_Placed]:
     """The best of them, placed without much care, and the one that could become best."""
     quick = [_place(steps, drafts[0])]
     for its in drafts[1:]:
@@ -116,7 +116,7 @@ def _exact(placed: _Placed) -> _Placed:
     return _solve(placed) if len(placed.packing.pools) == 1 and not placed.is_least else placed
 
 
-def _place(steps: Steps, draft: Draft) -> _Placed:
+def _place(steps: Steps, draft: DraftOrder) -> _Placed:
     blocks = make_blocks(steps, draft.lives, draft.rings)
     allowed = find_in_place_overlaps(steps, draft.lives, draft.rings)
     packing = BlockPacking(
@@ -159,12 +159,12 @@ def _plan(steps: Steps, placed: _Placed) -> Plan:
     )
 
 
-def _buffer(block: Block, pool: str, offset: int, steps: int) -> Buffer:
+def _buffer(block: Block, pool: str, offset: int, steps: int) -> PlannedBuffer:
     first, last = int(block.first.min(initial=steps + 1)), int(block.last.max(initial=0))
     if first > last:
         first, last = 1, 1  # nobody touches it
     span = _step(first, steps), _step(last, steps)
-    return Buffer(block.name, pool, offset, block.slots, block.slot_bytes, *span)
+    return PlannedBuffer(block.name, pool, offset, block.slots, block.slot_bytes, *span)
 
 
 def _step(time: int, steps: int) -> int:

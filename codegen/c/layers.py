@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from aot.ir.types import DType, TensorType
-from aot.plan.model import Buffer, Plan
+from aot.plan.model import Plan, PlannedBuffer
 from codegen.c.constants import Constants
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.layer_call import Operands, layer_call
@@ -40,8 +40,7 @@ from codegen.c.tree import (
 from codegen.c.tree_walk import uses, walk
 from codegen.fit.arenas import Arena
 from codegen.formats import geometry, storage_dtype
-from codegen.loops.ir import Buffer as LoopBuffer
-from codegen.loops.ir import Role
+from codegen.loops.ir import Buffer, Role
 from codegen.lower.outside_rows import windows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Result
 
@@ -170,7 +169,7 @@ class RunMaker:
     def _call(self, index: int, stage: LoweredStage, called: SharedKernel) -> tuple[Stmt, ...]:
         by_param = {p.name: r for p, r in zip(_row_params(stage), stage.reads, strict=True)}
 
-        def row(param: LoopBuffer, number: int) -> Expr:
+        def row(param: Buffer, number: int) -> Expr:
             reading = by_param[param.name]
             return self.rows.pointer(param.name, reading, number, windows(stage, reading))
 
@@ -269,13 +268,13 @@ def _written(together: int) -> tuple[Expr, ...]:
     return (_Y,) if together == 1 else tuple(Subscript(_Y, Number(row)) for row in range(together))
 
 
-def _meet(one: Buffer, other: Buffer) -> bool:
+def _meet(one: PlannedBuffer, other: PlannedBuffer) -> bool:
     apart = one.offset + one.bytes <= other.offset or other.offset + other.bytes <= one.offset
     before = one.last_step < other.first_step or other.last_step < one.first_step
     return one.pool == other.pool and not apart and not before
 
 
-def _row_params(stage: LoweredStage) -> list[LoopBuffer]:
+def _row_params(stage: LoweredStage) -> list[Buffer]:
     return [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from aot.counted import counted
-from aot.plan.model import Buffer, Kind, Plan
+from aot.plan.model import Kind, Plan, PlannedBuffer
 from codegen.c.names import comment_text
 from codegen.c.row_pointers import ROW, given_number, given_row, ruled_row
 from codegen.c.tree import (
@@ -73,7 +73,7 @@ class TensorRows:
         is_callers = tensor.kind in (Kind.INPUT, Kind.OUTPUT)
         return tensor.rows == 1 or (not is_callers and self.plan.buffers[tensor.name].rows_held == 1)
 
-    def place(self, buffer: Buffer) -> Expr:
+    def place(self, buffer: PlannedBuffer) -> Expr:
         return plus(Name(f"run->{self.arenas[buffer.pool].name}"), buffer.offset)
 
     def row_of(self, tensor: LoweredTensor, row: Expr) -> Expr:

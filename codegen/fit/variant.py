@@ -8,7 +8,7 @@ from functools import cached_property
 
 from aot.errors import FitError, ModelError
 from aot.ir.graph import Graph
-from aot.passes.pipeline import Step
+from aot.passes.pipeline import PassStep
 from aot.plan.check import check_plan
 from aot.plan.groups import Grouped, group_steps, one_by_one
 from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
@@ -32,7 +32,7 @@ class CompiledPlan:
     """The result of a job before it is written as C: the graph that runs, its stages and a checked plan."""
 
     job: Job  # with the options that were followed: the user's, and a budget that the board made necessary
-    steps: tuple[Step, ...]  # the passes on the way to the graph
+    steps: tuple[PassStep, ...]  # the passes on the way to the graph
     graph: Graph  # after all passes
     lowered: Lowered
     request: PlanRequest
@@ -53,7 +53,7 @@ class PlannedVariant:
     grouped: Grouped
     plan: Plan
 
-    def checked(self, job: Job, steps: tuple[Step, ...]) -> CompiledPlan:
+    def checked(self, job: Job, steps: tuple[PassStep, ...]) -> CompiledPlan:
         check_plan(self.grouped.request, self.plan)
         request, plan = self.variant.request, self.plan
         used = tuple(pool for pool in request.pools if plan.pool_bytes[pool.name]) or request.pools[:1]

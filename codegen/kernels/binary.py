@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.activation import Activation, integer_clamp, plain_clamp
-from aot.ops.binary import Binary, Mul, Prelu
+from aot.ops.binary import BinaryOp, Mul, Prelu
 from aot.ops.pairs import (
     add_parameters,
     div_multiplier,
@@ -35,8 +35,7 @@ from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.lookup import lookup_kernel, site_table
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
-from codegen.loops.ir import Binary as BinaryExpr
+from codegen.loops.ir import Apply, Binary, Expr, Load, ScalarFunction
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def is_int8(site: Site) -> bool:
 
 def _result_of(site: Site, arithmetic: _Arithmetic, values: Sequence[Load], as_prepared: bool) -> Expr:
     op, (out,) = site.node.op, site.outputs
-    assert isinstance(op, Binary)
+    assert isinstance(op, BinaryOp)
     if out.quant is not None:
         zero_points = _zero_points(site, as_prepared)
         return Apply(arithmetic.function(site, zero_points), tuple(values))
@@ -88,7 +87,7 @@ def _result_of(site: Site, arithmetic: _Arithmetic, values: Sequence[Load], as_p
 
 
 def _plain_function(
-    op: Binary, dtype: DType, arithmetic: _Arithmetic, limits: tuple[int, int]
+    op: BinaryOp, dtype: DType, arithmetic: _Arithmetic, limits: tuple[int, int]
 ) -> ScalarFunction:
     """Integers that stand for themselves: they wrap around, and are clamped where there is an activation."""
     text, compute = arithmetic.plain
@@ -123,7 +122,7 @@ def _given(zero_points: tuple[ZeroPoint, ZeroPoint]) -> tuple[int, int]:
 
 def result_of(site: Site) -> StoredResult:
     op, (out,) = site.node.op, site.outputs
-    assert isinstance(op, Binary)
+    assert isinstance(op, BinaryOp)
     return StoredResult(quant_of(out).zero_point, *integer_clamp(op.activation, out), site.math)
 
 
@@ -180,7 +179,7 @@ def _square(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunct
 
 
 def _sign(sign: str) -> Callable[[Expr, Expr], Expr]:
-    return lambda a, b: BinaryExpr(sign, a, b)
+    return lambda a, b: Binary(sign, a, b)
 
 
 def _f32(name: str, expression: str, compute: Callable[[Any, Any], Any]) -> Callable[[Expr, Expr], Expr]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from aot.errors import InputError
 from boards.board import Board
 from deploy import options
-from deploy.benching import BenchChoices, Cost, LayerCost, Modelled, measure_cost
+from deploy.benching import BenchChoices, BoardCost, LayerCost, Modelled, measure_cost
 from deploy.console import print_result, progress, table
 from deploy.cycle_model import ModelCycles
 from deploy.measure import Meter, is_emulated
@@ -102,7 +102,7 @@ def _emulated(board: Board, clock_hz: int | None) -> Board:
     return replace(here, clock_hz=clock_hz or board.clock_hz)
 
 
-def _text(costs: Sequence[Cost]) -> str:
+def _text(costs: Sequence[BoardCost]) -> str:
     parts = [table(_HEADS, [_row(cost) for cost in costs]), *_cycle_notes(costs), _NOTE]
     modelled = [(cost, cost.cycles) for cost in costs if cost.cycles]
     if modelled:
@@ -118,7 +118,7 @@ def _text(costs: Sequence[Cost]) -> str:
     return "\n".join(parts)
 
 
-def _row(cost: Cost) -> tuple[str, ...]:
+def _row(cost: BoardCost) -> tuple[str, ...]:
     unit = Meter(cost.board).unit
     instructions = cost.count if unit == "instructions" else None
     cycles, seconds = _measured_cycles(cost), cost.seconds
@@ -131,17 +131,17 @@ def _row(cost: Cost) -> tuple[str, ...]:
     return (cost.model, cost.board.name, *counts, *times, *sizes, f"{cost.compile_s:.2f}")
 
 
-def _measured_cycles(cost: Cost) -> int | None:
+def _measured_cycles(cost: BoardCost) -> int | None:
     return cost.count if Meter(cost.board).unit == "cycles" else None
 
 
-def _cycle_notes(costs: Sequence[Cost]) -> list[str]:
+def _cycle_notes(costs: Sequence[BoardCost]) -> list[str]:
     """A sentence for each emulated board: where its cycles are from, or why there are none."""
     boards = {cost.board.name: cost.board for cost in costs if is_emulated(cost.board)}
     return [f"cycles on {name}: {lacks(board) or described(board)}" for name, board in boards.items()]
 
 
-def _parts(cost: Cost, cycles: ModelCycles) -> tuple[str, ...]:
+def _parts(cost: BoardCost, cycles: ModelCycles) -> tuple[str, ...]:
     whole = cycles.run.count
     return (
         cost.model,
@@ -151,7 +151,7 @@ def _parts(cost: Cost, cycles: ModelCycles) -> tuple[str, ...]:
     )
 
 
-def _off(cost: Cost, modelled: int) -> tuple[str, ...]:
+def _off(cost: BoardCost, modelled: int) -> tuple[str, ...]:
     measured = _measured_cycles(cost)
     assert measured is not None
     return (
@@ -163,7 +163,7 @@ def _off(cost: Cost, modelled: int) -> tuple[str, ...]:
     )
 
 
-def _layers(cost: Cost) -> str:
+def _layers(cost: BoardCost) -> str:
     counted = bool(Meter(cost.board).unit)
     whole = sum(_weight(layer) for layer in cost.layers)
     rows = []

@@ -10,7 +10,7 @@ from deploy import options
 from deploy.console import print_result
 from deploy.firmware import build_project, project_board
 from platforms.base import BuildChoices, Firmware
-from platforms.elf import Sizes, sizes
+from platforms.elf import ProgramSizes, sizes
 from platforms.folder import read_project
 from platforms.stack_depth import StackDepth, run_stack
 
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
     print_result(arguments.json, _facts(firmware, taken, stack), _text(firmware, taken, stack))
 
 
-def _facts(firmware: Firmware, taken: Sizes, stack: StackDepth | None) -> dict[str, Any]:
+def _facts(firmware: Firmware, taken: ProgramSizes, stack: StackDepth | None) -> dict[str, Any]:
     return {
         "firmware": str(firmware.elf),
         "toolchain": str(firmware.toolchain),
@@ -51,7 +51,7 @@ def _facts(firmware: Firmware, taken: Sizes, stack: StackDepth | None) -> dict[s
     }
 
 
-def _text(firmware: Firmware, taken: Sizes, stack: StackDepth | None) -> str:
+def _text(firmware: Firmware, taken: ProgramSizes, stack: StackDepth | None) -> str:
     lines = [
         f"{firmware.elf}: {taken.flash:,} bytes of flash, {taken.ram:,} bytes of RAM",
         f"  compiled by {firmware.toolchain}",

@@ -15,7 +15,7 @@ from deploy.tuning import TuneChoices, Tuning, begin, tune_model
 from deploy.tuning_table import live, text
 from platforms.board_files import load_board
 from platforms.tuning.auto import schedule_text
-from platforms.tuning.search import Progress
+from platforms.tuning.search import TaskProgress
 from platforms.tuning.tuners import TUNERS
 
 EXAMPLE = """
@@ -121,7 +121,7 @@ def _facts(tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def _task_facts(number: int, p: Progress) -> dict[str, Any]:
+def _task_facts(number: int, p: TaskProgress) -> dict[str, Any]:
     return {
         "number": number,
         "task": p.task.name,
@@ -141,7 +141,7 @@ def _schedules(tuning: Tuning) -> str:
     return "".join(f"\n\n{text.rstrip()}" for text in found)
 
 
-def _schedule(p: Progress) -> str:
+def _schedule(p: TaskProgress) -> str:
     if p.best is None or p.best == p.task.space.default:
         return ""
     return schedule_text(p.task, p.best)

@@ -17,7 +17,7 @@ from aot.ir.types import Array
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.benching import BenchChoices, Cost, measure_cost
+from deploy.benching import BenchChoices, BoardCost, measure_cost
 from deploy.compare import differences, reference_outputs
 from deploy.compiling import compile_for
 from deploy.console import progress, table
@@ -39,7 +39,7 @@ BOARDS = ("mps2-an386", "host")
 class Trial:
     """What the demo tells of one board."""
 
-    cost: Cost
+    cost: BoardCost
     runner: str
     samples: int
     right: int  # samples whose largest output is their label

@@ -5,7 +5,7 @@ from __future__ import annotations
 from boards.flash_access import FlashCache
 
 
-class Cache:
+class LineCache:
     """Remembers which lines are there."""
 
     def __init__(self, facts: FlashCache) -> None:

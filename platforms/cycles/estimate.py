@@ -9,13 +9,13 @@ import numpy as np
 
 from boards.core_timing import CoreTiming
 from platforms.cycles.flash_waits import Flash, waits
-from platforms.cycles.instruction import Instruction
+from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.parts import BRANCHES, FLASH_WAITS, LOADS, PARTS, part_of
 from platforms.cycles.rules import cycles_of, refill_of
 from platforms.cycles.thumb import decode
 from platforms.cycles.trace import Numbers, Trace
 
-Block = tuple[Instruction, ...]
+Block = tuple[MachineInstruction, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from boards.flash_access import FlashAccess, FlashCache
-from platforms.cycles.cache import Cache
-from platforms.cycles.instruction import Instruction
+from platforms.cycles.cache import LineCache
+from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.trace import Numbers, Trace
 
 Fetches = tuple[tuple[int, int], ...]  # lines of flash by number, and the cycles spent in the code of each
@@ -38,7 +38,7 @@ def lines_of(flash: Flash, cache: FlashCache | None) -> Lines:
     return Lines(line_bytes, line_bytes // read_bytes * (flash.wait_states + 1) - 1)
 
 
-def fetches_of(code: Sequence[Instruction], cycles: Sequence[int], line_bytes: int) -> Fetches:
+def fetches_of(code: Sequence[MachineInstruction], cycles: Sequence[int], line_bytes: int) -> Fetches:
     """The lines that a block lies in. An instruction counts to the line in which it begins."""
     spent: dict[int, int] = {}
     for one, each in zip(code, cycles, strict=True):
@@ -49,7 +49,10 @@ def fetches_of(code: Sequence[Instruction], cycles: Sequence[int], line_bytes: i
 
 
 def waits(
-    trace: Trace, blocks: Sequence[Sequence[Instruction]], cycles: Sequence[Sequence[int]], flash: Flash
+    trace: Trace,
+    blocks: Sequence[Sequence[MachineInstruction]],
+    cycles: Sequence[Sequence[int]],
+    flash: Flash,
 ) -> Numbers:
     """The cycles that each executed block waits, in the order of execution."""
     line_bytes = lines_of(flash, flash.access.instructions).bytes
@@ -73,7 +76,7 @@ class _Side:
 
     def __init__(self, flash: Flash, cache: FlashCache | None, prefetch: bool) -> None:
         self.lines = lines_of(flash, cache)
-        self._cache = Cache(cache) if cache else None
+        self._cache = LineCache(cache) if cache else None
         self._prefetch = prefetch
         self._at_hand = -2  # no line, and none before one
         self._spent = 0  # cycles since it was there

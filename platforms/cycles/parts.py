@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from platforms.cycles.instruction import Instruction
+from platforms.cycles.instruction import MachineInstruction
 
 LOADS, PRODUCTS, WIDENING = "loads", "products", "widening"
 REQUANTISATION, STORES, BRANCHES = "requantisation", "stores", "branches"
@@ -28,7 +28,7 @@ _BY_NAME = (
 )
 
 
-def part_of(one: Instruction) -> str:
+def part_of(one: MachineInstruction) -> str:
     """One of PARTS. 64-bit products count as requantisation: a network of int8 has them there."""
     if one.kind in _BRANCHES:
         return BRANCHES

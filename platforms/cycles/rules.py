@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boards.core_timing import CoreTiming
-from platforms.cycles.instruction import Instruction
+from platforms.cycles.instruction import MachineInstruction
 
 _NEIGHBOURS = ("load", "store", "store_indexed")  # their address can be sent while a load before them ends
 _FLOATS = ("float", "float_multiply_add", "float_divide")
 
 
-def cycles_of(code: Sequence[Instruction], timing: CoreTiming) -> tuple[int, ...]:
+def cycles_of(code: Sequence[MachineInstruction], timing: CoreTiming) -> tuple[int, ...]:
     """The cycles of each instruction of a block, if the last one does not go elsewhere."""
     befores = (None, *code)[:-1]
     return tuple(_cycles(one, before, timing) for one, before in zip(code, befores, strict=True))
 
 
-def refill_of(last: Instruction, target: Instruction, timing: CoreTiming) -> int:
+def refill_of(last: MachineInstruction, target: MachineInstruction, timing: CoreTiming) -> int:
     """What an instruction takes more because it goes to that target."""
     across_words = target.bytes == 4 and target.address % 4 != 0
     return timing.refill.get(last.kind, 0) + (timing.misaligned_target if across_words else 0)
 
 
-def _cycles(one: Instruction, before: Instruction | None, timing: CoreTiming) -> int:
+def _cycles(one: MachineInstruction, before: MachineInstruction | None, timing: CoreTiming) -> int:
     alone = timing.cycles.get(one.kind, 1) + timing.each.get(one.kind, 0) * one.registers
     if before is None:
         return alone

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aot.errors import ToolError
-from platforms.cycles.instruction import Instruction
+from platforms.cycles.instruction import MachineInstruction
 
 _KIND = {
     **dict.fromkeys(("ldr", "ldrb", "ldrh", "ldrsb", "ldrsh"), "load"),
@@ -37,7 +37,7 @@ _LISTS = {"ldm", "ldmdb", "stm", "stmdb", "vldmia", "vldmdb", "vstmia", "vstmdb"
 _STACK = {"push", "pop", "vpush", "vpop"}
 
 
-def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
+def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
     """The instructions of a block. Raises ToolError for bytes that are none."""
     import capstone
 
@@ -51,7 +51,7 @@ def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
     return found
 
 
-def _instruction(found: Any) -> Instruction:
+def _instruction(found: Any) -> MachineInstruction:
     read, written = (
         frozenset(found.reg_name(number) for number in numbers) for numbers in found.regs_access()
     )
@@ -62,7 +62,7 @@ def _instruction(found: Any) -> Instruction:
         kind = "store_indexed"
     if not kind and "pc" in written:
         kind = "move_pc"
-    return Instruction(
+    return MachineInstruction(
         address=found.address,
         bytes=found.size,
         name=name,

@@ -15,8 +15,8 @@ from platforms.rpc.protocol import (
     MOST_NUMBERED,
     PROTOCOL_VERSION,
     Capability,
+    DescribedTensors,
     Reset,
-    Tensors,
 )
 
 HASH_BYTES = 8  # of each model in hello and describe
@@ -247,7 +247,7 @@ def unpack_hello(payload: bytes) -> Hello:
     )
 
 
-def pack_describe(model: int, what: Tensors, index: int = 0) -> bytes:
+def pack_describe(model: int, what: DescribedTensors, index: int = 0) -> bytes:
     return struct.pack("<BBB", model, what, index)
 
 

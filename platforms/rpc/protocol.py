@@ -89,7 +89,7 @@ class Status(IntEnum):
     CODE_FAILED = 17
 
 
-class Tensors(IntEnum):
+class DescribedTensors(IntEnum):
     """Which of a model's descriptions a describe request asks for."""
 
     MODEL = 0

@@ -31,7 +31,7 @@ ENUMS: tuple[tuple[type[IntEnum], str, str, Meanings], ...] = (
     (protocol.Message, "solder_message", "SOLDER_MESSAGE_", {}),
     (protocol.Notice, "solder_notice", "SOLDER_NOTICE_", {}),
     (protocol.Status, "solder_status", "SOLDER_", STATUS_MEANING),
-    (protocol.Tensors, "solder_describe", "SOLDER_DESCRIBE_", {}),
+    (protocol.DescribedTensors, "solder_describe", "SOLDER_DESCRIBE_", {}),
     (protocol.Reset, "solder_reset", "SOLDER_RESET_", {}),
     (protocol.Fault, "solder_fault_cause", "SOLDER_FAULT_", FAULT_MEANING),
     (protocol.Capability, "solder_capability", "SOLDER_CAPABILITY_", {}),

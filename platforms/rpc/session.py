@@ -20,7 +20,7 @@ from platforms.rpc.messages import (
     Stats,
     Timing,
 )
-from platforms.rpc.protocol import MOST_REPEATS, Message, Reset, Tensors
+from platforms.rpc.protocol import MOST_REPEATS, DescribedTensors, Message, Reset
 
 
 class Session(Conversation):
@@ -31,20 +31,24 @@ class Session(Conversation):
         return tuple(self._describe_model(number) for number in range(self._greeted().model_count))
 
     def _describe_model(self, number: int) -> RemoteModel:
-        reply = self._describe(number, Tensors.MODEL, 0)
+        reply = self._describe(number, DescribedTensors.MODEL, 0)
         head = self._unpacked("describe", messages.unpack_model_head, reply)
-        inputs = tuple(self._describe_tensor(number, Tensors.INPUT, i) for i in range(head.input_count))
-        outputs = tuple(self._describe_tensor(number, Tensors.OUTPUT, i) for i in range(head.output_count))
+        inputs = tuple(
+            self._describe_tensor(number, DescribedTensors.INPUT, i) for i in range(head.input_count)
+        )
+        outputs = tuple(
+            self._describe_tensor(number, DescribedTensors.OUTPUT, i) for i in range(head.output_count)
+        )
         return RemoteModel(number, head.name, head.hash, head.arena_bytes, head.layer_count, inputs, outputs)
 
-    def _describe_tensor(self, number: int, what: Tensors, index: int) -> TensorSpec:
+    def _describe_tensor(self, number: int, what: DescribedTensors, index: int) -> TensorSpec:
         tensor = self._unpacked("describe", messages.unpack_tensor, self._describe(number, what, index))
         if tensor.bytes > self._memory_bytes:
             sizes = f"{tensor.bytes:,} bytes announced, {self._memory_bytes:,} of RAM on the board"
             raise failures.malformed("describe", self.line_name, f'"{tensor.name}", {sizes}')
         return tensor
 
-    def _describe(self, number: int, what: Tensors, index: int) -> bytes:
+    def _describe(self, number: int, what: DescribedTensors, index: int) -> bytes:
         return self._request(Message.DESCRIBE, messages.pack_describe(number, what, index), "describe")
 
     def find_model(self, expected: Expected) -> RemoteModel:

@@ -20,7 +20,7 @@ from unicorn import arm_const as arm
 
 from platforms.cycles.recorder import Recorder, Where
 from platforms.runners.unicorn_systick import SysTick
-from platforms.runners.unicorn_uart import EndOfInput, Uart
+from platforms.runners.unicorn_uart import EmulatedUart, EndOfInput
 
 PAGE = 0x1000
 SCS = 0xE000E000  # the system control space, one page
@@ -61,7 +61,7 @@ FRAME = (
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class EmulatedCounter:
     address: int
     hz: int
     bits: int
@@ -105,7 +105,7 @@ class Machine:
                 if segment["p_type"] == "PT_LOAD" and segment["p_filesz"]:
                     self._uc.mem_write(segment["p_paddr"], segment.data())
 
-    def add_counter(self, counter: Counter) -> None:
+    def add_counter(self, counter: EmulatedCounter) -> None:
         """The board's counter, and the processor's own timer, which runs at the same rate."""
         page = counter.address & -PAGE
         self._systick = SysTick(counter.hz, counter.instruction_ns)
@@ -116,7 +116,7 @@ class Machine:
 
         self._uc.mmio_map(page, PAGE, read, None, None, None)
 
-    def add_uart(self, address: int, uart: Uart) -> None:
+    def add_uart(self, address: int, uart: EmulatedUart) -> None:
         uart.on_received = self._forget_loaded_code
 
         def read(_uc: Any, offset: int, _size: int, _data: Any) -> int:
@@ -273,8 +273,8 @@ def _range(text: str) -> tuple[int, int]:
     return origin, size
 
 
-def _counter(text: str) -> Counter:
-    return Counter(*(int(part, 0) for part in text.split(":")))
+def _counter(text: str) -> EmulatedCounter:
+    return EmulatedCounter(*(int(part, 0) for part in text.split(":")))
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -298,7 +298,7 @@ def _where(arguments: argparse.Namespace) -> Where:
 
 def main(argv: Sequence[str]) -> int:
     arguments = _arguments(argv)
-    uart = Uart(sys.stdin.fileno(), sys.stdout.fileno())
+    uart = EmulatedUart(sys.stdin.fileno(), sys.stdout.fileno())
     machine = Machine(arguments.cpu, arguments.ram, arguments.flash)
     machine.load(arguments.elf)
     machine.add_counter(arguments.counter)

@@ -15,7 +15,7 @@ class EndOfInput(Exception):  # noqa: N818 - an event, not an error
     """The other end has closed its side, and the firmware has read all."""
 
 
-class Uart:
+class EmulatedUart:
     """Takes bytes in big pieces; firmware that polls for a byte waits without using the processor."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:

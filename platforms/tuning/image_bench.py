@@ -44,7 +44,7 @@ class ImageBench(BoardBench):
 
 def run_image(bench: BoardBench, firmware: Firmware, batch: Batch) -> list[Outcome]:
     """Measures what is built, on the bench's board."""
-    trials = _Trials(bench, firmware, batch)
+    trials = _ImageTrials(bench, firmware, batch)
     try:
         return [trials.measure(number) for number in range(batch.count)]
     finally:
@@ -65,7 +65,7 @@ class _Expected:
         return None if layers[_MEASURED].crc32 == self.result else Failure.WRONG
 
 
-class _Trials:
+class _ImageTrials:
     """The candidates of one image, one after the other; a board that was lost is started again."""
 
     def __init__(self, bench: BoardBench, firmware: Firmware, batch: Batch) -> None:

@@ -47,7 +47,7 @@ class LoadedBench(BoardBench):
             raise ToolError("the candidates do not fit", f"a slot of {slot.bytes:,} bytes")
         if arena is None:
             return self._in_an_image(batch)
-        trials = _Trials(self, batch, slot, code, entries, arena)
+        trials = _LoadedTrials(self, batch, slot, code, entries, arena)
         outcomes = [trials.measure(number) for number in range(batch.count)]
         self._rest()
         return outcomes
@@ -101,7 +101,7 @@ def _arena_offset(code: bytes, places: Places, slot: Slot) -> int | None:
 
 
 @dataclass
-class _Trials:
+class _LoadedTrials:
     """The candidates of one batch, one after the other; what a reset took away is loaded again."""
 
     bench: LoadedBench

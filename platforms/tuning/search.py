@@ -31,7 +31,7 @@ class Setting:
 
 
 @dataclass
-class Progress:
+class TaskProgress:
     """One task's search so far."""
 
     task: Task
@@ -83,10 +83,10 @@ class Keeper(Protocol):
     def add(self, record: TuningRecord) -> None: ...
 
 
-OnTrial = Callable[[Progress, TuningRecord], None]
+OnTrial = Callable[[TaskProgress, TuningRecord], None]
 
 
-def keep_silent(_progress: Progress, _record: TuningRecord) -> None:
+def keep_silent(_progress: TaskProgress, _record: TuningRecord) -> None:
     """Does nothing: for callers that do not follow the trials."""
 
 
@@ -97,7 +97,7 @@ class Limits:
 
 
 def search(
-    searches: Sequence[Progress],
+    searches: Sequence[TaskProgress],
     bench: Bench,
     keeper: Keeper,
     setting: Setting,
@@ -120,7 +120,7 @@ def search(
     return done
 
 
-def resume(progress: Progress, records: Iterable[TuningRecord], setting: Setting) -> None:
+def resume(progress: TaskProgress, records: Iterable[TuningRecord], setting: Setting) -> None:
     """Takes what earlier runs measured on the same board with the same compiler."""
     mine = (progress.task.name, setting.core, setting.compiler, setting.board)
     for record in records:
@@ -145,17 +145,17 @@ def kind_of(task: str) -> str:
     return f"{name.rstrip('0123456789').partition('_')[0]} {dtype}"
 
 
-def _next_task(searches: Sequence[Progress], limits: Limits) -> Progress | None:
+def _next_task(searches: Sequence[TaskProgress], limits: Limits) -> TaskProgress | None:
     """Returns the task with most cost per trial so far; tasks without a measured default go first."""
     alive = [p for p in searches if not p.tuner.is_done and not _has_stopped(p, limits)]
     return max(alive, key=lambda p: p.cost_in_model / (1 + p.tried), default=None)
 
 
-def _has_stopped(progress: Progress, limits: Limits) -> bool:
+def _has_stopped(progress: TaskProgress, limits: Limits) -> bool:
     return limits.early_stop is not None and progress.since_gain >= limits.early_stop
 
 
-def _batch(progress: Progress, most: int) -> list[Point]:
+def _batch(progress: TaskProgress, most: int) -> list[Point]:
     """Returns the points to measure next, the default before all others."""
     if progress.default_cost is None and progress.tuner.is_open(key_of(progress.task.space.default)):
         default = progress.task.space.default
@@ -165,7 +165,7 @@ def _batch(progress: Progress, most: int) -> list[Point]:
 
 
 def _measured(
-    progress: Progress, points: Sequence[Point], bench: Bench, setting: Setting
+    progress: TaskProgress, points: Sequence[Point], bench: Bench, setting: Setting
 ) -> Iterable[TuningRecord]:
     task = progress.task
     candidates = [Candidate(point, task.kernel(point)) for point in points]
@@ -190,7 +190,7 @@ def _measured(
 
 
 def _default_cost(
-    progress: Progress, points: Sequence[Point], outcomes: Sequence[Outcome], setting: Setting
+    progress: TaskProgress, points: Sequence[Point], outcomes: Sequence[Outcome], setting: Setting
 ) -> int | None:
     if progress.default_cost is not None:
         return progress.default_cost

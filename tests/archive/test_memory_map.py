@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aot.plan.check import check_plan
-from aot.plan.model import NO_ROWS, Buffer, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage, Step
+from aot.plan.model import NO_ROWS, Kind, Plan, PlannedBuffer, PlanRequest, PlanTensor, Rows, Stage, Step
 from artifact.facts import facts_of
 from artifact.memory_map import BufferLife, MemoryMap, Span, map_memory
 from codegen.model import CompiledModel
@@ -44,12 +44,12 @@ REQUEST = PlanRequest(
 PLAN = Plan(
     order=(0, 0, 1, 2, 0, 1, 2, 0, 1, 2),
     buffers={
-        "in": Buffer("in", "arena", 0, 4, 8, 0, 7),
-        "ring": Buffer("ring", "arena", 32, 2, 8, 0, 8),
-        "pairs": Buffer("pairs", "arena", 48, 1, 8, 2, 9),
-        "out": Buffer("out", "arena", 0, 1, 4, 9, 9),
-        "pair.state": Buffer("pair.state", "arena", 56, 1, 4, 2, 8),
-        "sum.state": Buffer("sum.state", "arena", 60, 1, 4, 3, 9),
+        "in": PlannedBuffer("in", "arena", 0, 4, 8, 0, 7),
+        "ring": PlannedBuffer("ring", "arena", 32, 2, 8, 0, 8),
+        "pairs": PlannedBuffer("pairs", "arena", 48, 1, 8, 2, 9),
+        "out": PlannedBuffer("out", "arena", 0, 1, 4, 9, 9),
+        "pair.state": PlannedBuffer("pair.state", "arena", 56, 1, 4, 2, 8),
+        "sum.state": PlannedBuffer("sum.state", "arena", 60, 1, 4, 3, 9),
     },
     pool_bytes={"arena": 64},
     bound_bytes=48,
@@ -127,7 +127,7 @@ def test_a_row_written_in_place_counts_once() -> None:
             ),
         ),
     )
-    buffers = {name: Buffer(name, "arena", 0, 2, 8, 0, 1) for name in ("in", "out")}
+    buffers = {name: PlannedBuffer(name, "arena", 0, 2, 8, 0, 1) for name in ("in", "out")}
     plan = Plan((0, 0), buffers, {"arena": 16}, 16, 0)
     check_plan(request, plan)
     assert map_memory(request, plan, 0).live_bytes == (16, 16)
@@ -138,7 +138,10 @@ def test_rows_that_nobody_reads_take_no_place() -> None:
         tensors=(PlanTensor("in", 3, 8, Kind.INPUT), PlanTensor("out", 1, 8, Kind.OUTPUT)),
         stages=(Stage("crop", ("in",), ("out",), (Step(row(1), row(0)),)),),
     )
-    buffers = {"in": Buffer("in", "arena", 0, 3, 8, 0, 0), "out": Buffer("out", "arena", 0, 1, 8, 0, 0)}
+    buffers = {
+        "in": PlannedBuffer("in", "arena", 0, 3, 8, 0, 0),
+        "out": PlannedBuffer("out", "arena", 0, 1, 8, 0, 0),
+    }
     memory = map_memory(request, Plan((0,), buffers, {"arena": 24}, 24, 0), 32)
     assert lives(memory.by_name["in"]) == [(1, 0, 0)]
     assert memory.live_bytes == (16,)

@@ -11,7 +11,7 @@ import pytest
 
 from aot.plan import order as order_search
 from aot.plan import planner
-from aot.plan.order import SEARCH_STEPS, Draft, draft
+from aot.plan.order import SEARCH_STEPS, DraftOrder, draft
 from aot.plan.steps import Steps
 from aot.target import Optimize
 from benchmarks.planning import plan_model
@@ -44,7 +44,7 @@ def test_a_compile_orders_a_bounded_number_of_rows(
     """Seconds are a machine's; what is tried is ours. The least memory is where most is tried."""
     ordered: list[int] = []
 
-    def counted(steps: Steps, order: Sequence[int]) -> Draft:
+    def counted(steps: Steps, order: Sequence[int]) -> DraftOrder:
         ordered.append(len(order))
         return draft(steps, order)
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from aot.target import Feature
-from boards.board import Board, Status
+from boards.board import Board, BoardStatus
 from platforms.board_files import all_boards, load_board
 
 BOARDS = all_boards()
@@ -68,7 +68,7 @@ def test_a_boards_regions_have_a_size_a_name_of_their_own_and_no_byte_in_common(
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_a_board_that_nobody_ran_says_why(board: Board) -> None:
-    assert bool(board.reason) == (board.status is Status.DATA_ONLY)
+    assert bool(board.reason) == (board.status is BoardStatus.DATA_ONLY)
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)

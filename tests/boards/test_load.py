@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aot.errors import BoardError
-from boards.board import Status
+from boards.board import BoardStatus
 from boards.load import board_names
 from platforms.board_files import load_board
 
@@ -164,7 +164,7 @@ role = "ram"
 def test_a_board_to_compile_for_is_a_chip_and_its_memory(folder: Path) -> None:
     write(folder / "boards/least.toml", LEAST)
     board = load_board("least")
-    assert (board.title, board.status, board.sources) == ("least", Status.DATA_ONLY, ())
+    assert (board.title, board.status, board.sources) == ("least", BoardStatus.DATA_ONLY, ())
     with pytest.raises(BoardError) as caught:
         _ = board.counter
     assert str(caught.value) == (

@@ -16,7 +16,7 @@ from tflite_builder import ModelBuilder
 
 from aot.frontend.given import Given
 from aot.frontend.load import load_model
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 
 SAMPLES = 24
@@ -228,7 +228,7 @@ def test_sizes_that_do_not_fit_are_told(
 def test_a_tflite_model_is_told_where_it_is_quantised(tmp_path: Path, run_deploy: Deploy) -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 4), dtype="float32")
-    y = build.operator("RELU", 1, (x,), [TensorSpec("y", (1, 4), "float32")])
+    y = build.operator("RELU", 1, (x,), [FileTensor("y", (1, 4), "float32")])
     (tmp_path / "kws.tflite").write_bytes(build.finish(y))
     said = run_deploy("quantize", tmp_path / "kws.tflite", "--data", "calib.npz", "-o", tmp_path / "a.tflite")
     assert said.status == 1

@@ -11,7 +11,7 @@ from model_checks import PLAIN
 from tflite_builder import ModelBuilder
 
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import DType
@@ -29,15 +29,15 @@ def hybrid(scales: list[float], zero_point: int = 0, factor: float | None = None
     """An image, a ReLU, a dense layer over all of it; a multiplication where there is a factor."""
     rng, build = np.random.default_rng(RNG_SEED), ModelBuilder()
     x = build.input("x", (1, 4, 3, 2), dtype="float32")
-    image = build.operator("RELU", 1, (x,), [TensorSpec("relu", (1, 4, 3, 2), "float32")])
+    image = build.operator("RELU", 1, (x,), [FileTensor("relu", (1, 4, 3, 2), "float32")])
     weights = rng.integers(-127, 128, (OUTPUTS, 24)).astype(np.int8)
     w = build.constant("w", weights, scales, 0, [zero_point] * len(scales))
     b = build.constant("b", rng.standard_normal(OUTPUTS).astype(np.float32))
-    made = [TensorSpec("y", (1, OUTPUTS), "float32")]
+    made = [FileTensor("y", (1, OUTPUTS), "float32")]
     y = build.operator("FULLY_CONNECTED", 3, (image, w, b), made, "FullyConnectedOptions")
     if factor is not None:
         by = build.constant("by", np.array([factor], np.float32))
-        y = build.operator("MUL", 2, (y, by), [TensorSpec("z", (1, OUTPUTS), "float32")], "MulOptions")
+        y = build.operator("MUL", 2, (y, by), [FileTensor("z", (1, OUTPUTS), "float32")], "MulOptions")
     return read_tflite(build.finish(y), "hybrid.tflite")
 
 

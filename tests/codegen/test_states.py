@@ -22,7 +22,7 @@ from aot.ops.concat import Concat
 from aot.ops.reshape import Reshape
 from aot.ops.unary import Clamp
 from aot.passes.pipeline import run_meaning
-from aot.plan.model import Buffer, Plan
+from aot.plan.model import Plan, PlannedBuffer
 from codegen.lower.lower import lower_graph
 from platforms.shared_library import build
 
@@ -133,5 +133,5 @@ def test_the_header_says_that_the_arena_is_kept() -> None:
     assert "    .reset_state = reset_state," in sources["sums_describe.c"]
 
 
-def _buffers(plan: Plan, graph: Graph) -> list[Buffer]:
+def _buffers(plan: Plan, graph: Graph) -> list[PlannedBuffer]:
     return [plan.buffers[state.name] for state in graph.states]

@@ -10,12 +10,12 @@ import pytest
 
 from boards.flash_access import FlashAccess, FlashCache
 from platforms.board_files import load_board
-from platforms.cycles.cache import Cache
+from platforms.cycles.cache import LineCache
 from platforms.cycles.flash_waits import Flash, fetches_of, waits
-from platforms.cycles.instruction import Instruction
+from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.trace import Trace
 
-Block = tuple[Instruction, ...]
+Block = tuple[MachineInstruction, ...]
 
 STATES = 5
 READ = STATES  # a read that waits by itself
@@ -32,8 +32,8 @@ def row(address: int, *cycles: int) -> tuple[Block, tuple[int, ...]]:
     return tuple(instruction(address + 8 * n, 8) for n in range(len(cycles))), cycles
 
 
-def instruction(address: int, length: int) -> Instruction:
-    return Instruction(address, length, "", "", 1, frozenset(), frozenset(), frozenset())
+def instruction(address: int, length: int) -> MachineInstruction:
+    return MachineInstruction(address, length, "", "", 1, frozenset(), frozenset(), frozenset())
 
 
 def waited(
@@ -101,12 +101,12 @@ def test_code_in_ram_does_not_wait() -> None:
 
 
 def test_a_cache_forgets_what_was_not_used_for_longest() -> None:
-    cache = Cache(FlashCache(bytes=32, line_bytes=16, ways=2))
+    cache = LineCache(FlashCache(bytes=32, line_bytes=16, ways=2))
     assert [cache.take(line) for line in (0, 1, 0, 2, 0, 1)] == [False, False, True, False, True, False]
 
 
 def test_sets_keep_lines_apart() -> None:
-    cache = Cache(FlashCache(bytes=32, line_bytes=16, ways=1))
+    cache = LineCache(FlashCache(bytes=32, line_bytes=16, ways=1))
     assert [cache.take(line) for line in (0, 1, 0, 2, 1, 0)] == [False, False, True, False, True, False]
 
 

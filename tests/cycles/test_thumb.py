@@ -8,7 +8,7 @@ import pytest
 
 from aot.errors import ToolError
 from boards.core_timing import KINDS
-from platforms.cycles.instruction import Instruction
+from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.parts import part_of
 from platforms.cycles.thumb import decode
 
@@ -18,7 +18,7 @@ def _capstone(require_package: Callable[..., None]) -> None:
     require_package("capstone")
 
 
-def one(code: str) -> Instruction:
+def one(code: str) -> MachineInstruction:
     (found,) = decode(bytes.fromhex(code), 0)
     assert found.kind in {*KINDS, ""}
     return found

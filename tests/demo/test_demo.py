@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy.benching import Cost
+from deploy.benching import BoardCost
 from deploy.demo.__main__ import BOARDS, Trial, main, page
 from platforms.board_files import load_board
 
 TRIAL = Trial(
-    cost=Cost(
+    cost=BoardCost(
         model="digits",
         board=load_board("mps2-an386"),
         count=78710,

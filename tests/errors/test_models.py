@@ -11,7 +11,7 @@ from tflite_builder import ModelBuilder
 from tiny_models import TINY
 
 from aot.frontend.tflite.importers import IMPORTERS
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 
 Complaint = Callable[..., str]
 
@@ -30,7 +30,7 @@ def two_unsupported_operators(path: Path) -> None:
     build = ModelBuilder("strange")
     x = build.input("image", (1, 4))
     for number, code in enumerate(("RFFT2D", "BUCKETIZE", "RFFT2D")):
-        x = build.operator(code, 1, [x], [TensorSpec(f"value_{number}", (1, 4), "int8", (0.1,), (0,))])
+        x = build.operator(code, 1, [x], [FileTensor(f"value_{number}", (1, 4), "int8", (0.1,), (0,))])
     path.write_bytes(build.finish(x))
 
 

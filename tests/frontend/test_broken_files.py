@@ -16,7 +16,7 @@ from tiny_models import TINY, random_weights
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
 from aot.frontend.tflite.importers import IMPORTERS
-from aot.frontend.tflite.write_file import ModelSpec, OperatorSpec, TensorSpec, write_tflite
+from aot.frontend.tflite.write_file import FileTensor, ModelSpec, OperatorSpec, write_tflite
 from aot.ir.verify import verify
 from aot.passes.pipeline import run_meaning
 
@@ -309,4 +309,4 @@ def test_tensor_specs_can_be_broken_by_index() -> None:
     """The cases above count on these places."""
     names = [t.name for t in small().tensors]
     assert names == ["image", "conv2d_0/weights", "conv2d_0/bias", "conv2d_0", "softmax_1"]
-    assert isinstance(small().tensors[0], TensorSpec)
+    assert isinstance(small().tensors[0], FileTensor)

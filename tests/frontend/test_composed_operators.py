@@ -10,7 +10,7 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.types import Array
 
@@ -22,7 +22,7 @@ def made(code: str, shape: tuple[int, ...], options: str | None = None, **attrib
     build = ModelBuilder()
     x = build.input("x", X.shape, dtype="float32")
     arguments = () if options is None else (options,)
-    y = build.operator(code, 1, (x,), [TensorSpec("y", shape, "float32")], *arguments, **attributes)
+    y = build.operator(code, 1, (x,), [FileTensor("y", shape, "float32")], *arguments, **attributes)
     graph = read_tflite(build.finish(y), "composed.tflite", "tflm")
     return run_graph(graph, {"x": X})["y"]
 
@@ -56,7 +56,7 @@ def test_pools_of_squares_of_integers_are_refused_with_the_way_out() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 4, 4, 1), 0.5)
     y = build.operator(
-        "L2_POOL_2D", 1, (x,), [TensorSpec("y", (1, 4, 4, 1), "int8", (0.5,), (0,))], "Pool2DOptions",
+        "L2_POOL_2D", 1, (x,), [FileTensor("y", (1, 4, 4, 1), "int8", (0.5,), (0,))], "Pool2DOptions",
         StrideH=1, StrideW=1, FilterHeight=1, FilterWidth=1,
     )  # fmt: skip
     with pytest.raises(ModelError) as refusal:
@@ -69,7 +69,7 @@ def quantised_sum(term_count: int, scale: float, zero_point: int) -> tuple[list[
     """Terms of all stored values, and their ADD_N in steps of 0.3."""
     build, random = ModelBuilder(), np.random.default_rng(6)
     terms = [build.input(f"x{i}", (1, 256), scale, zero_point) for i in range(term_count)]
-    result = TensorSpec("y", (1, 256), "int8", (0.3,), (-7,))
+    result = FileTensor("y", (1, 256), "int8", (0.3,), (-7,))
     graph = read_tflite(
         build.finish(build.operator("ADD_N", 2, tuple(terms), [result])), "sum.tflite", "tflm"
     )
@@ -102,8 +102,8 @@ def repeated_shape(first: list[int], second: list[int]) -> list[int]:
     )
     for name, array in given.items():
         x = build.input(name, array.shape, dtype="float32")
-        shapes.append(build.operator("CAST", 1, (x,), [TensorSpec(f"{name}s", array.shape, "int32")]))
-    y = build.operator("BROADCAST_ARGS", 1, tuple(shapes), [TensorSpec("y", (len(first),), "int32")])
+        shapes.append(build.operator("CAST", 1, (x,), [FileTensor(f"{name}s", array.shape, "int32")]))
+    y = build.operator("BROADCAST_ARGS", 1, tuple(shapes), [FileTensor("y", (len(first),), "int32")])
     made = run_graph(read_tflite(build.finish(y), "shapes.tflite", "tflm"), given)["y"]
     return [int(size) for size in made]
 
@@ -122,7 +122,7 @@ def test_slopes_of_8_bits_go_with_data_of_16() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 4), 0.5, 0, "int16")
     slopes = build.constant("slopes", np.array([[2, -2, 1, 3]], np.int8), (0.25,))
-    y = build.operator("PRELU", 1, (x, slopes), [TensorSpec("y", (1, 4), "int16", (0.5,), (0,))])
+    y = build.operator("PRELU", 1, (x, slopes), [FileTensor("y", (1, 4), "int16", (0.5,), (0,))])
     graph = read_tflite(build.finish(y), "prelu.tflite", "tflm")
     made = run_graph(graph, {"x": np.array([[-100, -100, 100, -8]], np.int16)})["y"]
     assert made.tolist() == [[-50, 50, 100, -6]]
@@ -131,6 +131,6 @@ def test_slopes_of_8_bits_go_with_data_of_16() -> None:
 def test_a_reshape_to_a_scalar_may_name_an_empty_shape() -> None:
     build = ModelBuilder()
     x, shape = build.input("x", (1, 1), dtype="float32"), build.constant("shape", np.zeros((0,), np.int32))
-    y = build.operator("RESHAPE", 1, (x, shape), [TensorSpec("y", (), "float32")])
+    y = build.operator("RESHAPE", 1, (x, shape), [FileTensor("y", (), "float32")])
     graph = read_tflite(build.finish(y), "scalar.tflite", "tflm")
     assert run_graph(graph, {"x": np.array([[3]], np.float32)})["y"] == 3

@@ -6,7 +6,7 @@ import numpy as np
 from tflite_builder import ModelBuilder
 
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
 
@@ -21,7 +21,7 @@ def flattened() -> Graph:
     """What Keras makes of a Reshape layer where the batch is open: [SHAPE(x)[0], 12]."""
     model = ModelBuilder()
     x = model.input("x", (1, 2, 2, 3), 0.5, 3)
-    whole = model.operator("SHAPE", 1, (x,), [TensorSpec("whole", (4,), "int32")])
+    whole = model.operator("SHAPE", 1, (x,), [FileTensor("whole", (4,), "int32")])
     ends = [
         model.constant(name, np.array([n], np.int32)) for name, n in (("begin", 0), ("end", 1), ("step", 1))
     ]
@@ -29,15 +29,15 @@ def flattened() -> Graph:
         "STRIDED_SLICE",
         1,
         (whole, *ends),
-        [TensorSpec("batch", (), "int32")],
+        [FileTensor("batch", (), "int32")],
         "StridedSliceOptions",
         ShrinkAxisMask=1,
     )
     size = model.constant("size", np.array(12, np.int32))
     shape = model.operator(
-        "PACK", 1, (batch, size), [TensorSpec("shape", (2,), "int32")], "PackOptions", ValuesCount=2
+        "PACK", 1, (batch, size), [FileTensor("shape", (2,), "int32")], "PackOptions", ValuesCount=2
     )
-    y = model.operator("RESHAPE", 1, (x, shape), [TensorSpec("y", (1, 12), "int8", (0.5,), (3,))])
+    y = model.operator("RESHAPE", 1, (x, shape), [FileTensor("y", (1, 12), "int8", (0.5,), (3,))])
     return read(model, y)
 
 
@@ -48,5 +48,5 @@ def test_a_shape_made_by_operators_is_as_good_as_a_constant() -> None:
 def test_an_output_delivered_twice_has_two_names() -> None:
     model = ModelBuilder()
     x = model.input("x", (1, 4), 0.5, 3)
-    y = model.operator("RELU", 1, (x,), [TensorSpec("y", (1, 4), "int8", (0.5,), (3,))])
+    y = model.operator("RELU", 1, (x,), [FileTensor("y", (1, 4), "int8", (0.5,), (3,))])
     assert read(model, y, y).outputs == ("y", "y#2")

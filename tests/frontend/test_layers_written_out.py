@@ -10,7 +10,7 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph, run_series
 from aot.ir.graph import Graph
 from aot.ir.types import Array, DType
@@ -71,7 +71,7 @@ def test_a_transposed_convolution_scatters(
     source = build.input("x", x.shape, dtype="float32")
     shape = build.constant("shape", np.array([1, *size, 2], np.int32))
     weights = build.constant("w", w)
-    y = TensorSpec("y", (1, *size, 2), "float32")
+    y = FileTensor("y", (1, *size, 2), "float32")
     fields = {"Padding": padding, "StrideH": stride[0], "StrideW": stride[1]}
     build.operator("TRANSPOSE_CONV", 1, (shape, weights, source), [y], "TransposeConvOptions", **fields)
     made = only(run_graph(read(build, "y"), {"x": x}))
@@ -85,8 +85,8 @@ def test_an_svdf_remembers(samples: int, rank: int) -> None:
     build = ModelBuilder()
     x = build.input("x", (samples, depth), dtype="float32")
     constants = [build.constant(n, a) for n, a in (("f", features), ("t", times), ("b", bias))]
-    build.tensors["memory"] = TensorSpec("memory", (samples, units * rank * steps), "float32")
-    y = TensorSpec("y", (samples, units), "float32")
+    build.tensors["memory"] = FileTensor("memory", (samples, units * rank * steps), "float32")
+    y = FileTensor("y", (samples, units), "float32")
     build.operator("SVDF", 1, (x, *constants, "memory"), [y], "SVDFOptions", Rank=rank)
     series = [{"x": reals(10 + n, samples, depth)} for n in range(6)]
     memory = np.zeros((samples, units * rank, steps))
@@ -116,7 +116,7 @@ def test_products_of_matrices(
     x = build.input("x", first, dtype="float32")
     y = build.constant("y", b) if is_constant else build.input("y", second, dtype="float32")
     fields = dict(zip(("AdjX", "AdjY"), adjoint, strict=True))
-    out = TensorSpec("out", wanted.shape, "float32")
+    out = FileTensor("out", wanted.shape, "float32")
     build.operator("BATCH_MATMUL", 1, (x, y), [out], "BatchMatMulOptions", **fields)
     given = {"x": a} if is_constant else {"x": a, "y": b}
     assert np.allclose(only(run_graph(read(build, "out"), given)), wanted, atol=1e-5)
@@ -131,7 +131,7 @@ def unsigned_conv(low: int, high: int) -> tuple[Graph, Array, Array]:
     source = build.input("x", x.shape, 0.5, 17, "uint8")
     weights = build.constant("w", w, [0.25], zero_points=[100])
     bias = build.constant("b", np.array([5, -700, 900], np.int32))
-    y = TensorSpec("y", (1, 4, 4, 3), "uint8", (20.0,), (90,))
+    y = FileTensor("y", (1, 4, 4, 3), "uint8", (20.0,), (90,))
     build.operator("CONV_2D", 1, (source, weights, bias), [y], "Conv2DOptions", Padding=1, **CONV)
     return read(build, "y"), x, w
 
@@ -161,7 +161,7 @@ def test_layers_on_real_numbers_take_what_quantised_weights_stand_for() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 3), dtype="float32")
     weights = build.constant("w", w, [0.5, 0.25])
-    y = TensorSpec("y", (1, 2), "float32")
+    y = FileTensor("y", (1, 2), "float32")
     build.operator("FULLY_CONNECTED", 4, (x, weights, None), [y], "FullyConnectedOptions")
     made = only(run_graph(read(build, "y"), {"x": np.array([[1, 10, 100]], np.float32)}))
     assert made.tolist() == [[(1 - 20 + 300) * 0.5, (4 + 50 - 600) * 0.25]]
@@ -171,8 +171,8 @@ def test_an_svdf_whose_rank_does_not_fit_is_refused() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 2), dtype="float32")
     features, times = build.constant("f", reals(1, 3, 2)), build.constant("t", reals(2, 3, 4))
-    build.tensors["memory"] = TensorSpec("memory", (1, 12), "float32")
-    y = TensorSpec("y", (1, 1), "float32")
+    build.tensors["memory"] = FileTensor("memory", (1, 12), "float32")
+    y = FileTensor("y", (1, 1), "float32")
     build.operator("SVDF", 1, (x, features, times, None, "memory"), [y], "SVDFOptions", Rank=2)
     with pytest.raises(ModelError) as caught:
         read(build, "y")

@@ -12,7 +12,7 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array
@@ -123,7 +123,7 @@ def build(case: Case) -> tuple[Graph, list[Array], list[Array]]:
         next(names) if r == "x" else model.constant(f"c{i}", np.array(r, np.int32))
         for i, r in enumerate(case.reads)
     ]
-    outputs = [TensorSpec(f"y{i}", y.shape, "int8", *QUANT) for i, y in enumerate(wanted)]
+    outputs = [FileTensor(f"y{i}", y.shape, "int8", *QUANT) for i, y in enumerate(wanted)]
     model.operator(case.code, 2, reads, outputs, case.options, **case.fields)
     graph = read_tflite(model.finish(*(o.name for o in outputs)), "net.tflite", "tflm")
     return graph, inputs, wanted  # type: ignore[return-value]

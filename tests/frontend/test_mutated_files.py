@@ -10,7 +10,7 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.passes.pipeline import run_meaning
 from aot.printable import printable
 
@@ -24,7 +24,7 @@ def gathering() -> bytes:
     indices = build.constant("indices", np.array([3, 0, 2], np.int32))
     return build.finish(
         build.operator(
-            "GATHER", 1, (x, indices), [TensorSpec("y", (3, 5), "float32")], "GatherOptions", Axis=0
+            "GATHER", 1, (x, indices), [FileTensor("y", (3, 5), "float32")], "GatherOptions", Axis=0
         )
     )
 
@@ -34,14 +34,14 @@ def blocks() -> bytes:
     x = build.input("x", (4, 2, 2, 1), dtype="float32")
     sizes = build.constant("sizes", np.array([2, 2], np.int32))
     crops = build.constant("crops", np.array([[0, 1], [1, 0]], np.int32))
-    result = [TensorSpec("y", (1, 3, 3, 1), "float32")]
+    result = [FileTensor("y", (1, 3, 3, 1), "float32")]
     return build.finish(build.operator("BATCH_TO_SPACE_ND", 1, (x, sizes, crops), result))
 
 
 def reduction() -> bytes:
     build = ModelBuilder()
     x, axes = build.input("x", (2, 3, 4), 0.5), build.constant("axes", np.array([0, 2], np.int32))
-    result = [TensorSpec("y", (3,), "int8", (0.5,), (0,))]
+    result = [FileTensor("y", (3,), "int8", (0.5,), (0,))]
     return build.finish(build.operator("MEAN", 1, (x, axes), result, "ReducerOptions", KeepDims=False))
 
 

@@ -11,7 +11,7 @@ from tflite_builder import ModelBuilder
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
 from aot.frontend.tflite.importers.other_scales import rescaling_table
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.types import Array, Quant
 
@@ -40,14 +40,14 @@ def moved(code: str, dtype: str, zero_points: tuple[int, int] = (FROM[1], TO[1])
     build = ModelBuilder()
     x = build.input("x", shape, FROM[0], zero_points[0], dtype)
     reads = [build.constant(f"c{i}", np.array(c, np.int32)) for i, c in enumerate(constants)]
-    out = TensorSpec("y", result, dtype, (TO[0],), (zero_points[1],))
+    out = FileTensor("y", result, dtype, (TO[0],), (zero_points[1],))
     return build.finish(build.operator(code, version, (x, *reads), [out], options, **fields))
 
 
 def joined(dtype: str, *parts: tuple[float, int], whole: tuple[float, int] = TO) -> bytes:
     build = ModelBuilder()
     names = [build.input(f"x{i}", (256,), scale, zero, dtype) for i, (scale, zero) in enumerate(parts)]
-    out = TensorSpec("y", (256 * len(parts),), dtype, (whole[0],), (whole[1],))
+    out = FileTensor("y", (256 * len(parts),), dtype, (whole[0],), (whole[1],))
     version = 3 if dtype == "int16" else 2
     return build.finish(build.operator("CONCATENATION", version, names, [out], "ConcatenationOptions"))
 
@@ -159,7 +159,7 @@ def test_a_padding_value_of_another_scale_is_refused() -> None:
     x = build.input("x", (1, 2, 2, 3), *FROM)
     pads = build.constant("pads", np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
     value = build.constant("value", np.array([7], np.int8), [FROM[0]], zero_points=[FROM[1]])
-    out = TensorSpec("y", (1, 4, 4, 3), "int8", (TO[0],), (TO[1],))
+    out = FileTensor("y", (1, 4, 4, 3), "int8", (TO[0],), (TO[1],))
     data = build.finish(build.operator("PADV2", 2, (x, pads, value), [out], "PadV2Options"))
     with pytest.raises(ModelError, match=r'"value" has scale 0\.05 and zero point 3 and "y"'):
         parse_model(data, "model.tflite", "tflm")

@@ -7,7 +7,7 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 
 
 def model(*codes: str) -> bytes:
@@ -16,7 +16,7 @@ def model(*codes: str) -> bytes:
     x = build.input("x", (1, 4, 4, 2), 0.5)
     results = []
     for number, code in enumerate(codes):
-        made = TensorSpec(f"layer{number}/out", (1, 4, 4, 2), "int8", (0.5,), (3,))
+        made = FileTensor(f"layer{number}/out", (1, 4, 4, 2), "int8", (0.5,), (3,))
         options = "Pool2DOptions" if code == "L2_POOL_2D" else ""
         fields = {"StrideH": 1, "StrideW": 1, "FilterHeight": 1, "FilterWidth": 1} if options else {}
         results.append(build.operator(code, 1, (x,), [made], options, **fields))
@@ -58,8 +58,8 @@ def test_unsupported_operators_and_broken_limits_are_named_together() -> None:
 def test_what_only_follows_from_a_refusal_is_not_told() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 4), 0.5)
-    y = build.operator("NEG", 1, (x,), [TensorSpec("y", (1, 4), "int8", (0.5,), (3,))])
-    z = build.operator("LOGISTIC", 1, (y,), [TensorSpec("z", (1, 4), "int8", (0.5,), (3,))])
+    y = build.operator("NEG", 1, (x,), [FileTensor("y", (1, 4), "int8", (0.5,), (3,))])
+    z = build.operator("LOGISTIC", 1, (y,), [FileTensor("z", (1, 4), "int8", (0.5,), (3,))])
     assert refusal(build.finish(z)).where == 'at NEG #0 "y" (net.tflite)'
 
 

@@ -10,7 +10,7 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 
 ARRAY = np.arange(12, dtype=np.int8).reshape(4, 3)
@@ -23,7 +23,7 @@ def shrunk(begin: int, step: int = 1, begin_mask: int = 0) -> bytes:
         build.constant(name, np.array(v, np.int32))
         for name, v in (("b", [begin, 0]), ("e", [begin + 1, 3]), ("s", [step, 1]))
     ]
-    out = TensorSpec("y", (3,), "int8", (0.05,), (0,))
+    out = FileTensor("y", (3,), "int8", (0.05,), (0,))
     masks = {"BeginMask": begin_mask, "ShrinkAxisMask": 1}
     return build.finish(
         build.operator("STRIDED_SLICE", 2, (x, *bounds), [out], "StridedSliceOptions", **masks)

@@ -8,7 +8,7 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_series
 from aot.ir.graph import Graph
 from aot.ir.types import Array
@@ -33,9 +33,9 @@ def read(
 ) -> Graph:
     build = ModelBuilder()
     build.input("x", x[1], dtype="float32")
-    build.tensors["x"] = TensorSpec("x", x[1], x[0])
+    build.tensors["x"] = FileTensor("x", x[1], x[0])
     names = [build.constant(f"c{n}", array) for n, array in enumerate(constants)]
-    made = [TensorSpec(f"y{n}", shape, dtype) for n, (dtype, shape) in enumerate(outputs)]
+    made = [FileTensor(f"y{n}", shape, dtype) for n, (dtype, shape) in enumerate(outputs)]
     build.operator(f"CUSTOM {code}", 1, ("x", *names), made, **options)  # type: ignore[arg-type]
     return read_tflite(build.finish(*(tensor.name for tensor in made)), "front.tflite")
 
@@ -164,8 +164,8 @@ def test_unsigned_numbers_are_not_computed_with_by_other_operators() -> None:
     build = ModelBuilder()
     names = [build.input(name, (4,), dtype="float32") for name in ("a", "b")]
     for name in names:
-        build.tensors[name] = TensorSpec(name, (4,), "uint32")
-    y = build.operator("ADD", 1, names, [TensorSpec("y", (4,), "uint32")], "AddOptions")
+        build.tensors[name] = FileTensor(name, (4,), "uint32")
+    y = build.operator("ADD", 1, names, [FileTensor("y", (4,), "uint32")], "AddOptions")
     with pytest.raises(ModelError) as refusal:
         read_tflite(build.finish(y), "sum.tflite")
     assert "u32" in refusal.value.what

@@ -7,7 +7,7 @@ import pytest
 from tflite_builder import ModelBuilder
 
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
 from aot.ops.activation import Activation
@@ -47,7 +47,7 @@ def test_a_function_of_one_element_is_one_op(code: str) -> None:
     model = ModelBuilder()
     x = model.input("x", (1, 4), 0.5, 3, source)
     quant = REAL if result == "float32" else ((scale,), (zero_point,))
-    y = model.operator(code, 1, (x,), [TensorSpec("y", (1, 4), result, *quant)], options, **fields)
+    y = model.operator(code, 1, (x,), [FileTensor("y", (1, 4), result, *quant)], options, **fields)
     assert [node.op for node in read(model, y).nodes] == [op]
 
 
@@ -56,7 +56,7 @@ def test_arithmetic_keeps_its_activation_and_its_order(code: str, op: type[Add])
     model = ModelBuilder()
     a, b = model.input("a", (1, 4), 0.5, 3), model.input("b", (1, 4), 0.5, 3)
     options, fields = f"{code.capitalize()}Options", {"FusedActivationFunction": 1}
-    y = model.operator(code, 2, (a, b), [TensorSpec("y", (1, 4), "int8", *HALVES)], options, **fields)
+    y = model.operator(code, 2, (a, b), [FileTensor("y", (1, 4), "int8", *HALVES)], options, **fields)
     (node,) = read(model, y).nodes
     assert (node.op, node.inputs) == (op(Activation.RELU), ("a", "b"))
 
@@ -95,7 +95,7 @@ def mean(shape: tuple[int, ...], axes: list[int], result: tuple[int, ...], scale
     model = ModelBuilder()
     x, a = model.input("x", shape, 0.5, 3), model.constant("axes", np.array(axes, np.int32))
     y = model.operator(
-        "MEAN", 2, (x, a), [TensorSpec("y", result, "int8", (scale,), (3,))], "ReducerOptions", KeepDims=False
+        "MEAN", 2, (x, a), [FileTensor("y", result, "int8", (scale,), (3,))], "ReducerOptions", KeepDims=False
     )
     return [node.op for node in read(model, y).nodes if node.op.name != "reshape"]
 

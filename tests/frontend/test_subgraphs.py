@@ -10,7 +10,7 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import ModelSpec, TensorSpec
+from aot.frontend.tflite.write_file import FileTensor, ModelSpec
 from aot.interpret import run_series
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
@@ -24,12 +24,12 @@ def read(data: bytes) -> Graph:
     return graph
 
 
-def value(name: str, dtype: str = "float32") -> TensorSpec:
-    return TensorSpec(name, SHAPE, dtype)
+def value(name: str, dtype: str = "float32") -> FileTensor:
+    return FileTensor(name, SHAPE, dtype)
 
 
 def handle(build: ModelBuilder, name: str) -> str:
-    tensor = TensorSpec(f"{name}/handle", (), "resource")
+    tensor = FileTensor(f"{name}/handle", (), "resource")
     return build.operator("VAR_HANDLE", 1, (), [tensor], "VarHandleOptions", SharedName=name)
 
 
@@ -156,7 +156,7 @@ def test_a_loop_whose_end_is_known_is_written_out() -> None:
     build = ModelBuilder()
     x = build.input("x", SHAPE, dtype="float32")
     turns = build.constant("turns", np.ones((1, 1), np.float32))
-    results = [TensorSpec("left", (1, 1), "float32"), value("y")]
+    results = [FileTensor("left", (1, 1), "float32"), value("y")]
     build.operator("WHILE", 1, (turns, x), results, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
     more = ModelBuilder("more")
     left = more.input("more/turns", (1, 1), dtype="float32")
@@ -166,7 +166,7 @@ def test_a_loop_whose_end_is_known_is_written_out() -> None:
     x_before = body.input("body/x", SHAPE, dtype="float32")
     nothing = body.constant("nothing", np.zeros((1, 1), np.float32))
     after = body.operator(
-        "MUL", 1, (left_before, nothing), [TensorSpec("after", (1, 1), "float32")], "MulOptions"
+        "MUL", 1, (left_before, nothing), [FileTensor("after", (1, 1), "float32")], "MulOptions"
     )
     doubled = body.operator("ADD", 1, (x_before, x_before), [value("doubled")], "AddOptions")
     called = [more.spec(left), body.spec(after, doubled)]

@@ -9,7 +9,7 @@ import pytest
 from tflite_builder import ModelBuilder
 
 from aot.frontend.load import parse_model
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.types import Array
 
@@ -41,7 +41,7 @@ def layer(code: str, rng: np.random.Generator) -> bytes:
     )
     bias = build.constant("b", rng.integers(-50, 50, result[-1]).astype(np.int32), [float(x_scale * w_scale)])
     reads = [build.constant("s", np.array(result, np.int32)), w, x, bias]
-    out = TensorSpec("y", result, "uint8", (float(2 * (x_scale * w_scale)),), (128,))
+    out = FileTensor("y", result, "uint8", (float(2 * (x_scale * w_scale)),), (128,))
     operands = reads if code == "TRANSPOSE_CONV" else [x, w, bias]
     return build.finish(build.operator(code, version, operands, [out], options, **fields))
 
@@ -80,7 +80,7 @@ def test_unsigned_vectors_are_brought_to_length_1_as_litert_does(
         shape = (50, int(rng.integers(1, 40)))
         build = ModelBuilder()
         x = build.input("x", shape, 0.05, int(rng.integers(0, 256)), "uint8")
-        out = TensorSpec("y", shape, "uint8", (1 / 128,), (128,))
+        out = FileTensor("y", shape, "uint8", (1 / 128,), (128,))
         data = build.finish(build.operator("L2_NORMALIZATION", 1, [x], [out], "L2NormOptions"))
         array = rng.integers(0, 256, shape).astype(np.uint8)
         graph = parse_model(data, "model.tflite", "litert-ref")

@@ -12,7 +12,7 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import DType
@@ -31,9 +31,9 @@ def four_bits(data: list[int], elements: int) -> bytes:
     """A model whose constant claims to hold packed elements; the bytes are as given."""
     build = ModelBuilder()
     x = build.input("x", (1, elements))
-    w = TensorSpec("w", (1, elements), "int4", (0.1,), (0,), 0, np.array(data, np.uint8))
+    w = FileTensor("w", (1, elements), "int4", (0.1,), (0,), 0, np.array(data, np.uint8))
     build.tensors["w"] = w
-    y = TensorSpec("y", (1, 1), "int8", (0.5,), (0,))
+    y = FileTensor("y", (1, 1), "int8", (0.5,), (0,))
     return build.finish(build.operator("FULLY_CONNECTED", 4, (x, "w", None), [y], "FullyConnectedOptions"))
 
 
@@ -52,7 +52,7 @@ def test_too_few_bytes_of_four_bit_values_are_told() -> None:
 def test_four_bit_activations_are_refused() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 4), dtype="int4")
-    y = TensorSpec("y", (1, 4), "int4", (0.5,), (0,))
+    y = FileTensor("y", (1, 4), "int4", (0.5,), (0,))
     with pytest.raises(ModelError) as caught:
         read(build.finish(build.operator("RELU", 1, (x,), [y])))
     assert caught.value.what == "4-bit values are supported as constants only"
@@ -66,7 +66,7 @@ def test_the_bias_of_16_bit_inputs_says_how_wide_sums_are(bias: str, rounding: R
     x = build.input("x", (1, 4), dtype="int16")
     w = build.constant("w", np.ones((2, 4), np.int8), [0.1])
     b = build.constant("b", np.ones(2, np.dtype(bias)))
-    y = TensorSpec("y", (1, 2), "int16", (0.5,), (0,))
+    y = FileTensor("y", (1, 2), "int16", (0.5,), (0,))
     build.operator("FULLY_CONNECTED", 4, (x, w, b), [y], "FullyConnectedOptions")
     (node,) = read(build.finish("y")).nodes
     assert node.op == Dense(rounding=rounding)
@@ -81,7 +81,7 @@ def test_a_batch_of_images_is_taken_one_by_one() -> None:
         build = ModelBuilder()
         source = build.input("x", (images, 5, 5, 2), scale=0.1)
         weights = build.constant("w", w, [0.01])
-        y = TensorSpec("y", (images, 5, 5, 4), "int8", (0.2,), (3,))
+        y = FileTensor("y", (images, 5, 5, 4), "int8", (0.2,), (3,))
         fields = {"Padding": tflite.Padding.SAME, "StrideH": 1, "StrideW": 1}
         fields |= {"DilationHFactor": 1, "DilationWFactor": 1}
         build.operator("CONV_2D", 3, (source, weights, None), [y], "Conv2DOptions", **fields)
@@ -101,10 +101,10 @@ def with_half_weights() -> bytes:
     x = build.input("x", (1, 6), dtype="float32")
     w = build.constant("w", chance.normal(0, 1, (3, 6)).astype(np.float16))
     b = build.constant("b", chance.normal(0, 1, 3).astype(np.float16))
-    wide = [TensorSpec(f"{name}32", shape, "float32") for name, shape in (("w", (3, 6)), ("b", (3,)))]
+    wide = [FileTensor(f"{name}32", shape, "float32") for name, shape in (("w", (3, 6)), ("b", (3,)))]
     w32 = build.operator("DEQUANTIZE", 1, (w,), [wide[0]])
     b32 = build.operator("DEQUANTIZE", 1, (b,), [wide[1]])
-    y = TensorSpec("y", (1, 3), "float32")
+    y = FileTensor("y", (1, 3), "float32")
     return build.finish(build.operator("FULLY_CONNECTED", 4, (x, w32, b32), [y], "FullyConnectedOptions"))
 
 
@@ -127,9 +127,9 @@ def test_weights_of_16_bits_give_what_litert_gives(require_package: Callable[...
 def test_too_few_bytes_of_16_bit_numbers_are_told() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 2), dtype="float32")
-    build.tensors["w"] = TensorSpec("w", (1, 2), "float16", data=np.zeros(3, np.int8))
-    wide = build.operator("DEQUANTIZE", 1, ("w",), [TensorSpec("w32", (1, 2), "float32")])
-    y = build.operator("ADD", 2, (x, wide), [TensorSpec("y", (1, 2), "float32")], "AddOptions")
+    build.tensors["w"] = FileTensor("w", (1, 2), "float16", data=np.zeros(3, np.int8))
+    wide = build.operator("DEQUANTIZE", 1, ("w",), [FileTensor("w32", (1, 2), "float32")])
+    y = build.operator("ADD", 2, (x, wide), [FileTensor("y", (1, 2), "float32")], "AddOptions")
     with pytest.raises(ModelError) as caught:
         read(build.finish(y))
     assert caught.value.what == "its buffer 1 has 3 bytes, shape [1, 2] of f16 needs 4"
@@ -138,7 +138,7 @@ def test_too_few_bytes_of_16_bit_numbers_are_told() -> None:
 def test_activations_of_16_bit_real_numbers_are_refused() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 4), dtype="float16")
-    y = TensorSpec("y", (1, 4), "float16")
+    y = FileTensor("y", (1, 4), "float16")
     with pytest.raises(ModelError) as caught:
         read(build.finish(build.operator("RELU", 1, (x,), [y])))
     assert caught.value.what == "16-bit real numbers are supported as constants only"
@@ -149,8 +149,8 @@ def test_quantised_weights_that_are_dequantised_are_constants_too() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 3), dtype="float32")
     w = build.constant("w", np.array([[1, -2, 3]], np.int8), [0.5])
-    wide = build.operator("DEQUANTIZE", 1, (w,), [TensorSpec("w32", (1, 3), "float32")])
-    y = TensorSpec("y", (1, 1), "float32")
+    wide = build.operator("DEQUANTIZE", 1, (w,), [FileTensor("w32", (1, 3), "float32")])
+    y = FileTensor("y", (1, 1), "float32")
     graph = read(
         build.finish(build.operator("FULLY_CONNECTED", 4, (x, wide, None), [y], "FullyConnectedOptions"))
     )

@@ -13,7 +13,7 @@ from tflite_builder import ModelBuilder
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
@@ -26,7 +26,7 @@ def slice_of_two_thousand_million() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (2, 4, 1), dtype="float32")
     bounds = [build.constant(n, np.array(v, np.int32)) for n, v in (("b", [0, 0, 0]), ("s", [2, LARGEST, 1]))]
-    result = [TensorSpec("y", (2, 4, 1), "float32")]
+    result = [FileTensor("y", (2, 4, 1), "float32")]
     return build.finish(build.operator("SLICE", 1, (x, *bounds), result, "SliceOptions"))
 
 
@@ -34,7 +34,7 @@ def slice_of_negative_sizes() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (2, 4, 1), dtype="float32")
     bounds = [build.constant(n, np.array(v, np.int32)) for n, v in (("b", [0, 0, 0]), ("s", [-2, -4, 1]))]
-    result = [TensorSpec("y", (2, 4, 1), "float32")]
+    result = [FileTensor("y", (2, 4, 1), "float32")]
     return build.finish(build.operator("SLICE", 1, (x, *bounds), result, "SliceOptions"))
 
 
@@ -42,7 +42,7 @@ def pool_of_a_thousand_million_rows() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (1, 42, 1, 16), dtype="float32")
     options = {"StrideH": 1, "StrideW": 1, "FilterHeight": 1_036_248_006, "FilterWidth": 1}
-    result = [TensorSpec("y", (1, 42, 1, 16), "float32")]
+    result = [FileTensor("y", (1, 42, 1, 16), "float32")]
     return build.finish(build.operator("MAX_POOL_2D", 2, (x,), result, "Pool2DOptions", **options))
 
 
@@ -52,9 +52,9 @@ def lstm_with_a_bias_of_another_type() -> bytes:
     weights = [build.constant(f"w{i}", np.ones((2, 3), np.float32)) for i in range(4)]
     recurrent = [build.constant(f"r{i}", np.ones((2, 2), np.float32)) for i in range(4)]
     bias = [build.constant(f"b{i}", np.ones(2, np.int32 if i == 1 else np.float32)) for i in range(4)]
-    states = [build._add(TensorSpec(name, (1, 2), "float32")) for name in ("hidden", "cell")]
+    states = [build._add(FileTensor(name, (1, 2), "float32")) for name in ("hidden", "cell")]
     inputs = (x, *weights, *recurrent, *(None,) * 3, *bias, None, None, *states, *(None,) * 4)
-    result = [TensorSpec("y", (1, 2, 2), "float32")]
+    result = [FileTensor("y", (1, 2, 2), "float32")]
     options = "UnidirectionalSequenceLSTMOptions"
     return build.finish(
         build.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", 1, inputs, result, options, FusedActivationFunction=4)
@@ -73,14 +73,14 @@ def transpose_of(shape: tuple[int, ...], axis: int) -> bytes:
     build = ModelBuilder()
     x = build.input("x", shape, dtype="float32")
     order = build.constant("order", np.array([axis], np.int32))
-    result = [TensorSpec("y", shape, "float32")]
+    result = [FileTensor("y", shape, "float32")]
     return build.finish(build.operator("TRANSPOSE", 1, (x, order), result, "TransposeOptions"))
 
 
 def concatenation_of_nothing() -> bytes:
     build = ModelBuilder()
     build.input("x", (1, 4), dtype="float32")
-    result = [TensorSpec("y", (1, 4), "float32")]
+    result = [FileTensor("y", (1, 4), "float32")]
     return build.finish(build.operator("CONCATENATION", 1, (), result, "ConcatenationOptions"))
 
 
@@ -88,7 +88,7 @@ def split_along_two_axes() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (2, 4), dtype="float32")
     axes = build.constant("axes", np.array([0, 1], np.int32))
-    parts = [TensorSpec(name, (1, 4), "float32") for name in ("y1", "y2")]
+    parts = [FileTensor(name, (1, 4), "float32") for name in ("y1", "y2")]
     build.operator("SPLIT", 1, (axes, x), parts, "SplitOptions", NumSplits=2)
     return build.finish("y1", "y2")
 
@@ -97,7 +97,7 @@ def image_resized_to_a_vector() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (1, 2, 2, 1), dtype="float32")
     size = build.constant("size", np.array([2, 2], np.int32))
-    result = [TensorSpec("y", (4,), "float32")]
+    result = [FileTensor("y", (4,), "float32")]
     options = "ResizeNearestNeighborOptions"
     return build.finish(build.operator("RESIZE_NEAREST_NEIGHBOR", 1, (x, size), result, options))
 
@@ -105,9 +105,9 @@ def image_resized_to_a_vector() -> bytes:
 def sum_of_plain_numbers_with_a_scale() -> bytes:
     build = ModelBuilder()
     x = build.input("x", (3, 2), dtype="float32")
-    build.tensors["x"] = TensorSpec("x", (3, 2), "int8")
+    build.tensors["x"] = FileTensor("x", (3, 2), "int8")
     axis = build.constant("axis", np.array([1], np.int32))
-    result = [TensorSpec("y", (3,), "int8", (0.5,), (0,))]
+    result = [FileTensor("y", (3,), "int8", (0.5,), (0,))]
     return build.finish(build.operator("SUM", 2, (x, axis), result, "ReducerOptions"))
 
 
@@ -137,7 +137,7 @@ def test_what_was_found_is_told_now(make: Callable[[], bytes]) -> None:
 def test_millions_of_rows_are_told_before_memory_is_spent_on_their_lives() -> None:
     build = ModelBuilder()
     x = build.input("x", (400_000, 4, 5, 2), dtype="float32")
-    result = [TensorSpec("y", (4, 5, 2), "int64")]
+    result = [FileTensor("y", (4, 5, 2), "int64")]
     axis = build.constant("axis", np.array([0], np.int32))
     graph = read_tflite(build.finish(build.operator("ARG_MAX", 1, (x, axis), result)), "found.tflite")
     with pytest.raises(ModelError) as refusal:

@@ -16,7 +16,8 @@ from aot.ir.types import Array, DType
 from aot.ops.rounding import RequantRounding
 from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.depthwise import STRIDES, DepthwiseRow, depthwise_row
-from codegen.isa.dsp.dots import DotTile, dot  # type: ignore[attr-defined]
+from codegen.isa.dsp.dot_tile import SmladDotTile
+from codegen.isa.dsp.dots import dot
 from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
@@ -61,7 +62,7 @@ def dots() -> Iterator[Trial]:
     """Every register tile that fits, lengths that become different loops, aligned or not."""
     for (pixels, channels), (steps, most), x_dtype in product(TILES, STEPS, (DType.I8, DType.I16)):
         for aligned, pixel_step in ((True, 8), (False, 3)):
-            tile = DotTile(pixels, channels, steps, pixel_step, x_dtype, aligned, most)
+            tile = SmladDotTile(pixels, channels, steps, pixel_step, x_dtype, aligned, most)
             yield f"{tile.name}_{steps}", calling(dot(tile), x=0 if aligned else 1), {}
             if pixels < 3 and most == 16:
                 general = replace(tile, is_general=True)
@@ -72,7 +73,7 @@ def dots_of_wide_weights() -> Iterator[Trial]:
     """The same with weights that were widened when they were stored; more channels then fit."""
     tiles = (*TILES, (1, 5), (1, 6))
     for (pixels, channels), (steps, most), x_dtype in product(tiles, STEPS, (DType.I8, DType.I16)):
-        tile = DotTile(pixels, channels, steps, 8, x_dtype, True, most, DType.I16)
+        tile = SmladDotTile(pixels, channels, steps, 8, x_dtype, True, most, DType.I16)
         yield f"{tile.name}_{steps}", calling(dot(tile)), {}
 
 

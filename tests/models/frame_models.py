@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tflite_builder import ModelBuilder
 
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.ir.graph import Graph
 
 Shape = tuple[int, ...]
@@ -18,8 +18,8 @@ def frame_model(
 ) -> Graph:
     build = ModelBuilder()
     build.input("x", x, dtype="float32")
-    build.tensors["x"] = TensorSpec("x", x, dtype)
-    made = [TensorSpec(f"y{n}", shape, of) for n, (of, shape) in enumerate(outputs)]
+    build.tensors["x"] = FileTensor("x", x, dtype)
+    made = [FileTensor(f"y{n}", shape, of) for n, (of, shape) in enumerate(outputs)]
     build.operator(f"CUSTOM Signal{code}", 1, ("x",), made, **options)  # type: ignore[arg-type]
     return read_tflite(build.finish(*(tensor.name for tensor in made)), "front.tflite")
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.write_file import ModelSpec, OperatorSpec, TensorSpec, write_tflite
+from aot.frontend.tflite.write_file import FileTensor, ModelSpec, OperatorSpec, write_tflite
 from aot.ir.types import Array
 
 Pair = tuple[int, int]
@@ -26,7 +26,7 @@ class ModelBuilder:
 
     def __init__(self, name: str = "model") -> None:
         self.name = name
-        self.tensors: dict[str, TensorSpec] = {}
+        self.tensors: dict[str, FileTensor] = {}
         self.inputs: list[str] = []
         self.operators: list[OperatorSpec] = []
 
@@ -34,7 +34,7 @@ class ModelBuilder:
         self, name: str, shape: tuple[int, ...], scale: float = 0.05, zero_point: int = 0, dtype: str = "int8"
     ) -> str:
         self.inputs.append(name)
-        return self._add(TensorSpec(name, shape, dtype, *_quant(dtype, scale, zero_point)))
+        return self._add(FileTensor(name, shape, dtype, *_quant(dtype, scale, zero_point)))
 
     def constant(
         self,
@@ -47,14 +47,14 @@ class ModelBuilder:
         """A constant; without zero_points they are all 0."""
         zeros = tuple(zero_points) or (0,) * len(scales)
         scales = tuple(float(s) for s in scales)
-        return self._add(TensorSpec(name, data.shape, data.dtype.name, scales, zeros, axis, data))
+        return self._add(FileTensor(name, data.shape, data.dtype.name, scales, zeros, axis, data))
 
     def operator(
         self,
         code: str,
         version: int,
         inputs: Sequence[str | None],
-        outputs: Sequence[TensorSpec],
+        outputs: Sequence[FileTensor],
         options: str = "",
         **fields: float | str,
     ) -> str:
@@ -203,7 +203,7 @@ class ModelBuilder:
     def finish(self, *outputs: str, called: Sequence[ModelSpec] = ()) -> bytes:
         return write_tflite(self.spec(*outputs, called=called))
 
-    def _add(self, tensor: TensorSpec) -> str:
+    def _add(self, tensor: FileTensor) -> str:
         assert tensor.name not in self.tensors, f"{tensor.name} is there twice"
         self.tensors[tensor.name] = tensor
         return tensor.name
@@ -217,12 +217,12 @@ class ModelBuilder:
     def _elements(self, name: str) -> int:
         return int(np.prod(self.tensors[name].shape))
 
-    def _result(self, name: str, x: str, shape: tuple[int, ...], scale: float, zero_point: int) -> TensorSpec:
+    def _result(self, name: str, x: str, shape: tuple[int, ...], scale: float, zero_point: int) -> FileTensor:
         dtype = self.tensors[x].dtype
-        return TensorSpec(name, shape, dtype, *_quant(dtype, scale, zero_point))
+        return FileTensor(name, shape, dtype, *_quant(dtype, scale, zero_point))
 
-    def _like(self, name: str, source: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
-        return TensorSpec(name, shape, source.dtype, source.scales, source.zero_points)
+    def _like(self, name: str, source: FileTensor, shape: tuple[int, ...]) -> FileTensor:
+        return FileTensor(name, shape, source.dtype, source.scales, source.zero_points)
 
     def _window(self, x: str, kernel: Pair, stride: Pair, dilation: Pair, padding: str) -> Pair:
         height, width = (

@@ -10,7 +10,7 @@ import numpy as np
 import tflite
 from tflite_builder import ModelBuilder
 
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 from aot.ir.types import Array
 
 Shape = tuple[int, ...]
@@ -81,10 +81,10 @@ class Draw:
             return (), ()
         return (self.scale(),), (int(self.rng.integers(-128, 128)) if dtype == "int8" else 0,)
 
-    def spec(self, name: str, shape: Shape, dtype: str, quantised: bool = True) -> TensorSpec:
-        return TensorSpec(name, shape, dtype, *self.quant(dtype, quantised))
+    def spec(self, name: str, shape: Shape, dtype: str, quantised: bool = True) -> FileTensor:
+        return FileTensor(name, shape, dtype, *self.quant(dtype, quantised))
 
-    def given(self, spec: TensorSpec) -> str:
+    def given(self, spec: FileTensor) -> str:
         """An input of the model."""
         self.build.tensors[spec.name] = spec
         self.build.inputs.append(spec.name)
@@ -93,10 +93,10 @@ class Draw:
     def known(self, name: str, values, dtype: str = "int32") -> str:  # type: ignore[no-untyped-def]
         return self.build.constant(name, np.asarray(values, dtype))
 
-    def values(self, spec: TensorSpec) -> Array:
+    def values(self, spec: FileTensor) -> Array:
         return random_values(self.rng, spec.shape, spec.dtype)
 
-    def operand(self, spec: TensorSpec, share: float = 0.25) -> str:
+    def operand(self, spec: FileTensor, share: float = 0.25) -> str:
         """An input, or now and then a constant."""
         if self.chance(share):
             return self.build._add(replace(spec, data=self.values(spec)))
@@ -113,7 +113,7 @@ class Draw:
         return self.build.finish(*(spec.name for spec in outputs))
 
 
-def unsigned(spec: TensorSpec) -> TensorSpec:
+def unsigned(spec: FileTensor) -> FileTensor:
     """The same real numbers in unsigned bytes."""
     if spec.dtype != "int8" or not spec.scales:
         return spec
@@ -135,11 +135,11 @@ def random_values(rng: np.random.Generator, shape: Shape, dtype: str) -> Array:
     return np.asarray(rng.integers(limits.min, limits.max, shape, endpoint=True), dtype)
 
 
-def like(spec: TensorSpec, shape: Shape, name: str = "y") -> TensorSpec:
+def like(spec: FileTensor, shape: Shape, name: str = "y") -> FileTensor:
     return replace(spec, name=name, shape=shape, data=None)
 
 
-def moved(draw: Draw, rank: int = 5, *dtypes: str, least: int = 1) -> TensorSpec:
+def moved(draw: Draw, rank: int = 5, *dtypes: str, least: int = 1) -> FileTensor:
     return draw.spec("x", draw.shape(draw.upto(rank, least)), draw.one_of(*(dtypes or MOVED)))
 
 

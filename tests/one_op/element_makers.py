@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from drawing import MOVED, QUANTISED, Draw, Maker, Shape, like, repeatable
 
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 
 
 def _pair(draw: Draw, dtype: str, quantised: bool = True) -> tuple[str, str, Shape]:
@@ -43,7 +43,7 @@ def combined(code: str, options: str, *dtypes: str, result: str = "") -> Maker:
             draw.build.tensors[x2] = replace(
                 draw.build.tensors[x2], scales=spec.scales, zero_points=spec.zero_points
             )
-        out = TensorSpec("y", whole, result) if result else replace(spec, name="y", shape=whole, data=None)
+        out = FileTensor("y", whole, result) if result else replace(spec, name="y", shape=whole, data=None)
         return draw.op(code, 2, (x1, x2), [out], options)
 
     return make
@@ -53,7 +53,7 @@ def plain_pair(code: str, options: str, *dtypes: str, result: str = "") -> Maker
     def make(draw: Draw) -> bytes:
         dtype = draw.one_of(*dtypes)
         x1, x2, whole = _pair(draw, dtype, quantised=False)
-        return draw.op(code, 2, (x1, x2), [TensorSpec("y", whole, result or dtype)], options)
+        return draw.op(code, 2, (x1, x2), [FileTensor("y", whole, result or dtype)], options)
 
     return make
 
@@ -94,7 +94,7 @@ def select(code: str) -> Maker:
         draw.build.tensors[x2] = replace(
             draw.build.tensors[x2], scales=spec.scales, zero_points=spec.zero_points
         )
-        chosen = draw.given(TensorSpec("c", repeatable(draw, whole), "bool"))
+        chosen = draw.given(FileTensor("c", repeatable(draw, whole), "bool"))
         out = replace(spec, name="y", shape=whole, data=None)
         return draw.op(code, 1, (chosen, x1, x2), [out], "SelectV2Options")
 
@@ -128,22 +128,22 @@ def quantize(draw: Draw) -> bytes:
     return draw.op("QUANTIZE", 2, (x,), [_any_quantised(draw, "y", spec.shape, result)], "QuantizeOptions")
 
 
-def _any_quantised(draw: Draw, name: str, shape: Shape, dtype: str) -> TensorSpec:
+def _any_quantised(draw: Draw, name: str, shape: Shape, dtype: str) -> FileTensor:
     if dtype == "float32":
-        return TensorSpec(name, shape, dtype)
+        return FileTensor(name, shape, dtype)
     zero = {"int8": draw.upto(127, -128), "uint8": draw.upto(255, 0)}.get(dtype, 0)
-    return TensorSpec(name, shape, dtype, (draw.scale(),), (zero,))
+    return FileTensor(name, shape, dtype, (draw.scale(),), (zero,))
 
 
 def dequantize(draw: Draw) -> bytes:
     dtype = draw.one_of("int8", "int16", "uint8")
     spec = _any_quantised(draw, "x", draw.shape(draw.upto(4)), dtype)
     x = draw.given(spec)
-    return draw.op("DEQUANTIZE", 3, (x,), [TensorSpec("y", spec.shape, "float32")], "DequantizeOptions")
+    return draw.op("DEQUANTIZE", 3, (x,), [FileTensor("y", spec.shape, "float32")], "DequantizeOptions")
 
 
 def cast(draw: Draw) -> bytes:
     source, result = draw.one_of(*MOVED), draw.one_of(*MOVED)
     shape = draw.shape(draw.upto(4))
-    x = draw.given(TensorSpec("x", shape, source))
-    return draw.op("CAST", 1, (x,), [TensorSpec("y", shape, result)])
+    x = draw.given(FileTensor("x", shape, source))
+    return draw.op("CAST", 1, (x,), [FileTensor("y", shape, result)])

@@ -9,7 +9,7 @@ import tflite
 from drawing import Draw, Maker, Shape, like, moved
 from tflite_builder import window_size
 
-from aot.frontend.tflite.write_file import TensorSpec
+from aot.frontend.tflite.write_file import FileTensor
 
 
 def conv(draw: Draw) -> bytes:
@@ -88,7 +88,7 @@ def _stored_weights(draw: Draw, shape: Shape, scales: list[float], axis: int) ->
     even = np.append(halves, 0)[: -(-halves.size // 2) * 2].astype(np.uint8)
     packed, steps = even[::2] | even[1::2] << 4, tuple(float(np.float32(s * 16)) for s in scales)
     zeros = (0,) * len(steps)
-    return draw.build._add(TensorSpec("w", shape, "int4", steps, zeros, axis, packed))
+    return draw.build._add(FileTensor("w", shape, "int4", steps, zeros, axis, packed))
 
 
 def _bias_type(draw: Draw) -> int:
@@ -180,7 +180,7 @@ def places(code: str) -> Maker:
         kind = {"int32": tflite.TensorType.INT32, "int64": tflite.TensorType.INT64}[result]
         x, where = draw.given(spec), draw.known("axis", stored)
         options = "ArgMaxOptions" if code == "ARG_MAX" else "ArgMinOptions"
-        return draw.op(code, 2, (x, where), [TensorSpec("y", shape, result)], options, OutputType=kind)
+        return draw.op(code, 2, (x, where), [FileTensor("y", shape, result)], options, OutputType=kind)
 
     return make
 

@@ -10,10 +10,10 @@ from op_case import OpCase, Weights, float32, int8, int16, op_case, plain
 
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
-from aot.ops.binary import Add, Binary, Div, Mul, Prelu, SquaredDifference, Sub
+from aot.ops.binary import Add, BinaryOp, Div, Mul, Prelu, SquaredDifference, Sub
 
 
-def case(name: str, op: Binary, first: TensorType, second: TensorType, out: TensorType) -> OpCase:
+def case(name: str, op: BinaryOp, first: TensorType, second: TensorType, out: TensorType) -> OpCase:
     return op_case(f"{op.name}_{name}", op, [first, second], out)
 
 
@@ -22,7 +22,7 @@ def constant(tensor: TensorType, seed: int = 4) -> Weights:
     return Weights(tensor, values.astype(np.int8))
 
 
-def shapes(op: Binary, out: TensorType) -> Iterator[OpCase]:
+def shapes(op: BinaryOp, out: TensorType) -> Iterator[OpCase]:
     """Each way in which one operand is repeated over the other."""
     image, vectors = int8(1, 4, 5, 3, zero_point=7), int8(2, 3, 4, zero_point=7)
     for name, x, y in (

@@ -13,7 +13,7 @@ from plan_requests import Net, dscnn, resnet8
 from random_nets import requests
 
 from aot.plan.check import PlanError, check_plan
-from aot.plan.model import Buffer, Kind, Plan, PlanRequest, Pool, Rows
+from aot.plan.model import Kind, Plan, PlannedBuffer, PlanRequest, Pool, Rows
 from aot.plan.planner import make_plan
 
 
@@ -36,9 +36,9 @@ def chain() -> tuple[PlanRequest, Plan]:
     y = net.window(net.input("x", 6, 8), "y", 8, 3)
     net.window(y, "z", 8, 3, kind=Kind.OUTPUT)
     buffers = (
-        Buffer("x", "arena", 0, 6, 8, 0, 4),
-        Buffer("y", "arena", 48, 3, 8, 0, 5),
-        Buffer("z", "arena", 72, 2, 8, 3, 5),
+        PlannedBuffer("x", "arena", 0, 6, 8, 0, 4),
+        PlannedBuffer("y", "arena", 48, 3, 8, 0, 5),
+        PlannedBuffer("z", "arena", 72, 2, 8, 3, 5),
     )
     plan = Plan((0, 0, 0, 1, 0, 1), {b.name: b for b in buffers}, {"arena": 88}, 0, 0)
     return net.request(), plan
@@ -66,12 +66,12 @@ def summing() -> tuple[PlanRequest, Plan]:
     net.window(x, "v", 16, kind=Kind.OUTPUT)
     net.dense(net.pool(y, "z", 4, state=16), "out", 4, Kind.OUTPUT)
     buffers = (
-        Buffer("x", "arena", 0, 4, 16, 0, 12),
-        Buffer("y", "arena", 64, 1, 8, 0, 12),
-        Buffer("v", "arena", 72, 4, 16, 0, 12),
-        Buffer("z", "arena", 136, 1, 4, 0, 12),
-        Buffer("z.state", "arena", 140, 1, 16, 0, 12),
-        Buffer("out", "arena", 156, 1, 4, 0, 12),
+        PlannedBuffer("x", "arena", 0, 4, 16, 0, 12),
+        PlannedBuffer("y", "arena", 64, 1, 8, 0, 12),
+        PlannedBuffer("v", "arena", 72, 4, 16, 0, 12),
+        PlannedBuffer("z", "arena", 136, 1, 4, 0, 12),
+        PlannedBuffer("z.state", "arena", 140, 1, 16, 0, 12),
+        PlannedBuffer("out", "arena", 156, 1, 4, 0, 12),
     )
     plan = Plan((0, 2, 1) * 4 + (3,), {b.name: b for b in buffers}, {"arena": 160}, 0, 0)
     return net.request(), plan
@@ -87,10 +87,10 @@ def joining() -> tuple[PlanRequest, Plan]:
     sources = [net.input("a", 2, 8), net.input("b", 2, 8)]
     net.window(net.joined(sources, "z"), "y", 8, kind=Kind.OUTPUT)
     buffers = (
-        Buffer("a", "arena", 0, 2, 8, 0, 7),
-        Buffer("b", "arena", 16, 2, 8, 0, 7),
-        Buffer("z", "arena", 32, 4, 8, 0, 7),
-        Buffer("y", "arena", 64, 4, 8, 0, 7),
+        PlannedBuffer("a", "arena", 0, 2, 8, 0, 7),
+        PlannedBuffer("b", "arena", 16, 2, 8, 0, 7),
+        PlannedBuffer("z", "arena", 32, 4, 8, 0, 7),
+        PlannedBuffer("y", "arena", 64, 4, 8, 0, 7),
     )
     plan = Plan((1, 0, 1, 0, 2, 2, 2, 2), {b.name: b for b in buffers}, {"arena": 96}, 0, 0)
     return net.request(), plan
@@ -155,7 +155,7 @@ def working() -> tuple[PlanRequest, Plan]:
     """Two windows, each of which works in the same bytes while it runs."""
     request, plan = chain()
     stages = tuple(replace(stage, scratch_bytes=16) for stage in request.stages)
-    scratch = [Buffer(f"{name}.scratch", "arena", 88, 1, 16, 0, 5) for name in ("y", "z")]
+    scratch = [PlannedBuffer(f"{name}.scratch", "arena", 88, 1, 16, 0, 5) for name in ("y", "z")]
     buffers = {**plan.buffers, **{buffer.name: buffer for buffer in scratch}}
     return replace(request, stages=stages), replace(plan, buffers=buffers, pool_bytes={"arena": 104})
 
@@ -241,7 +241,7 @@ def test_state_replaced_before_its_old_rows_are_read_is_caught() -> None:
         check_plan(request, replace(plan, order=swapped))
 
 
-BREAKS: dict[str, tuple[Callable[[Buffer], Buffer], str]] = {
+BREAKS: dict[str, tuple[Callable[[PlannedBuffer], PlannedBuffer], str]] = {
     "is not aligned": (lambda b: replace(b, offset=b.offset + 2), "is not aligned to 4"),
     "leaves its pool": (lambda b: replace(b, offset=b.offset + 4000), "leaves pool 'arena'"),
     "lies below its pool": (lambda b: replace(b, offset=-4), "leaves pool 'arena'"),

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from boards.board import Status
+from boards.board import BoardStatus
 from boards.cores import Core, core_names, load_core
 from platforms.base import BuildChoices, platform_of
 from platforms.board_files import all_boards, load_board
 from platforms.elf import sizes
 from platforms.project import App, ProjectSource
 
-EMULATED = {board.core.name for board in all_boards() if board.status is Status.EMULATED_TESTED}
+EMULATED = {board.core.name for board in all_boards() if board.status is BoardStatus.EMULATED_TESTED}
 CORES = tuple(load_core(name) for name in core_names() if name not in EMULATED)
 
 

@@ -37,7 +37,7 @@ def machine_with(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     monkeypatch.delenv(toolchains.PREFER_VARIABLE, raising=False)
 
     def use(*names: str) -> None:
-        def look(candidate: toolchains._Candidate) -> Toolchain | None:
+        def look(candidate: toolchains._KnownCompiler) -> Toolchain | None:
             there = candidate.name in names
             return Toolchain(candidate.name, candidate.family, (candidate.name,), "1.0") if there else None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from platforms.runners.unicorn_uart import DATA, IDLE_POLLS, RX_FULL, STATE, EndOfInput, Uart
+from platforms.runners.unicorn_uart import DATA, IDLE_POLLS, RX_FULL, STATE, EmulatedUart, EndOfInput
 
 
 class Ends:
@@ -16,7 +16,7 @@ class Ends:
     def __init__(self) -> None:
         self.rx, self.to_board = os.pipe()
         self.from_board, self.tx = os.pipe()
-        self.uart = Uart(self.rx, self.tx)
+        self.uart = EmulatedUart(self.rx, self.tx)
 
     def close(self) -> None:
         for end in (self.rx, self.to_board, self.from_board, self.tx):
@@ -30,7 +30,7 @@ def ends() -> Iterator[Ends]:
     made.close()
 
 
-def wait_for_byte(uart: Uart) -> None:
+def wait_for_byte(uart: EmulatedUart) -> None:
     while not uart.read(STATE) & RX_FULL:
         pass
 
@@ -59,7 +59,7 @@ def test_what_was_sent_goes_out_before_the_board_waits(ends: Ends) -> None:
 def test_a_closed_line_ends_the_board() -> None:
     rx, to_board = os.pipe()
     os.close(to_board)
-    uart = Uart(rx, 1)
+    uart = EmulatedUart(rx, 1)
     polls = [uart.read(STATE) for _ in range(IDLE_POLLS - 1)]
     assert polls == [0] * (IDLE_POLLS - 1)
     with pytest.raises(EndOfInput):

@@ -15,7 +15,7 @@ from tiny_models import TINY
 from aot.errors import ToolError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
-from boards.board import Board, Status
+from boards.board import Board, BoardStatus
 from platforms.board_files import all_boards, load_board
 from platforms.elf import place_at
 from platforms.project import App, ProjectSource
@@ -206,7 +206,7 @@ def require_module(board: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [board.name for board in BOARDS if board.status is Status.BUILD_TESTED])
+@pytest.mark.parametrize("name", [board.name for board in BOARDS if board.status is BoardStatus.BUILD_TESTED])
 def test_firmware_for_a_real_board_is_built(
     name: str, tmp_path: Path, run_deploy: Run, zephyr_tree: None, require_tool: Callable[..., None]
 ) -> None:

@@ -16,7 +16,7 @@ from platforms.rpc.exchange import LOG_LINES
 from platforms.rpc.frame import Decoder, encode_frame
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.packet import Packet
-from platforms.rpc.protocol import PROTOCOL_VERSION, Message, Notice, Tensors
+from platforms.rpc.protocol import PROTOCOL_VERSION, DescribedTensors, Message, Notice
 from platforms.rpc.session import Session
 
 ROW = TensorSpec("row", TensorType(DType.I8, (40,)))
@@ -93,7 +93,7 @@ def test_an_endless_log_is_cut_and_ends_with_the_request() -> None:
 def describing(answers: dict[int, bytes]) -> Session:
     """A device whose descriptions are these, by what is asked for."""
     session, _ = session_with(
-        lambda request: greeted(request) or [reply_to(request, answers[Tensors(request.payload[1])])]
+        lambda request: greeted(request) or [reply_to(request, answers[DescribedTensors(request.payload[1])])]
     )
     session.hello()
     return session
@@ -111,19 +111,22 @@ def head(inputs: int, outputs: int, name: bytes = b"m") -> bytes:
     ("answers", "reason"),
     [
         (
-            {Tensors.MODEL: head(1, 0), Tensors.INPUT: tensor(1, (0xFFFF_FFFF,), 0xFFFF_FFFF)},
+            {
+                DescribedTensors.MODEL: head(1, 0),
+                DescribedTensors.INPUT: tensor(1, (0xFFFF_FFFF,), 0xFFFF_FFFF),
+            },
             '"t", 4,294,967,295 bytes announced, 10,000 of RAM on the board',
         ),
         (
-            {Tensors.MODEL: head(0, 1), Tensors.OUTPUT: tensor(1, (2501, 4), 10_004)},
+            {DescribedTensors.MODEL: head(0, 1), DescribedTensors.OUTPUT: tensor(1, (2501, 4), 10_004)},
             '"t", 10,004 bytes announced, 10,000 of RAM on the board',
         ),
         (
-            {Tensors.MODEL: head(1, 0), Tensors.INPUT: tensor(77, (4,), 4)},
+            {DescribedTensors.MODEL: head(1, 0), DescribedTensors.INPUT: tensor(77, (4,), 4)},
             "77 is no element type's number",
         ),
-        ({Tensors.MODEL: head(257, 0)}, "at most 256 inputs expected, 257 are announced"),
-        ({Tensors.MODEL: head(0, 60_000)}, "at most 256 outputs expected, 60000 are announced"),
+        ({DescribedTensors.MODEL: head(257, 0)}, "at most 256 inputs expected, 257 are announced"),
+        ({DescribedTensors.MODEL: head(0, 60_000)}, "at most 256 outputs expected, 60000 are announced"),
     ],
 )
 def test_a_description_of_what_cannot_be_is_refused(answers: dict[int, bytes], reason: str) -> None:
@@ -182,15 +185,15 @@ def test_names_and_builds_and_logs_are_shown_without_commands_to_the_terminal() 
         + b"\1" * 8
     )
     answers = {
-        Tensors.MODEL: head(1, 0, said),
-        Tensors.INPUT: tensor(1, (4,), 4, said),
+        DescribedTensors.MODEL: head(1, 0, said),
+        DescribedTensors.INPUT: tensor(1, (4,), 4, said),
     }
     logged: list[str] = []
 
     def answer(request: Packet) -> list[Packet]:
         if request.kind == Message.HELLO:
             return [Packet(Notice.LOG, 0, 0, said), reply_to(request, hello)]
-        return [reply_to(request, answers[Tensors(request.payload[1])])]
+        return [reply_to(request, answers[DescribedTensors(request.payload[1])])]
 
     session, _ = session_with(answer, logged)
     shown = r"\x1b]52;c;cm0gLXJmIH4=\x07\x9b31m"

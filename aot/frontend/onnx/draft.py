@@ -37,17 +37,17 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Tensors:
+class TensorSequence:
     """A sequence of the file: nothing of the graph, only a list of values that are there."""
 
     values: tuple[Value, ...]
 
 
-Item = Value | Tensors
+Item = Value | TensorSequence
 
 
 @dataclass(frozen=True)
-class Place:
+class NodePlace:
     """Where in the file a node is, for errors and origins."""
 
     label: str
@@ -60,7 +60,7 @@ class Place:
 
 
 @dataclass(kw_only=True)
-class Draft(GraphBuilder):
+class OnnxDraft(GraphBuilder):
     """What has been read so far. Types of results are inferred; elements move only where an op needs it."""
 
     integers: dict[str, Stored] = field(default_factory=dict)  # of constants that were integers
@@ -84,7 +84,9 @@ class Draft(GraphBuilder):
         self.constants[name] = array
         return name
 
-    def apply(self, place: Place, op: Op, inputs: Sequence[str | None], quant: Quant | None = None) -> str:
+    def apply(
+        self, place: NodePlace, op: Op, inputs: Sequence[str | None], quant: Quant | None = None
+    ) -> str:
         """The name of the op's result; its constraints are checked first."""
         types = self.types_of(inputs)
         ((dtype, shape),) = op.infer(types)
@@ -109,7 +111,7 @@ class Draft(GraphBuilder):
         self.append(place.label, op, inputs, name, place.origin)
         return name
 
-    def reshaped(self, place: Place, name: str, shape: Sequence[int]) -> str:
+    def reshaped(self, place: NodePlace, name: str, shape: Sequence[int]) -> str:
         """The same elements under another shape, without a copy."""
         tensor, shape = self.types[name], tuple(shape)
         if tensor.shape == shape:
@@ -118,12 +120,12 @@ class Draft(GraphBuilder):
             raise place.fail(f"shape {list(tensor.shape)} cannot become {list(shape)}")
         return self.apply(place, Reshape(shape), (name,), tensor.quant)
 
-    def with_quant(self, place: Place, name: str, quant: Quant) -> str:
+    def with_quant(self, place: NodePlace, name: str, quant: Quant) -> str:
         """The same integers, read as what this quantisation says."""
         tensor = self.types[name]
         return name if tensor.quant == quant else self.apply(place, Reshape(tensor.shape), (name,), quant)
 
-    def picked(self, place: Place, name: str, loops: Loops, shape: Sequence[int]) -> str:
+    def picked(self, place: NodePlace, name: str, loops: Loops, shape: Sequence[int]) -> str:
         """The elements that the loops pick out of a tensor, under a shape."""
         tensor = self.types[name]
         if 0 in shape:
@@ -134,7 +136,7 @@ class Draft(GraphBuilder):
         source = self.reshaped(place, name, step.source)
         return self.reshaped(place, self.apply(place, step.op, (source,), tensor.quant), shape)
 
-    def stored(self, place: Place, value: Value, order: Order | None = None) -> str:
+    def stored(self, place: NodePlace, value: Value, order: Order | None = None) -> str:
         """The value's name with its dimensions in this order, by default the file's."""
         order = tuple(range(len(value.order))) if order is None else order
         if order == value.order:
@@ -148,7 +150,7 @@ class Draft(GraphBuilder):
         """Whether no element has to move any more for this order."""
         return order == value.order or (value.name, value.order, order) in self._moved
 
-    def _transposed(self, place: Place, value: Value, order: Order) -> str:
+    def _transposed(self, place: NodePlace, value: Value, order: Order) -> str:
         shape = self.types[value.name].shape
         strides = dense_strides(shape)
         axes = [value.order.index(dimension) for dimension in order]

@@ -79,7 +79,7 @@ def _require_tensor(info: onnx.ValueInfoProto, names: list[str], file_name: str)
 
 def _open_sizes(infos: list[onnx.ValueInfoProto], file_name: str) -> LeftOpenError:
     shown = " and ".join(f'"{info.name}" has the shape [{_dims(info)}]' for info in infos)
-    sizes = [open_sizes.Sizes.of(info) for info in infos]
+    sizes = [open_sizes.InputSizes.of(info) for info in infos]
     all_sizes = "all its sizes" if len(infos) == 1 else "all their sizes"
     return LeftOpenError(
         f"input {shown}, {all_sizes} must be known",

@@ -13,18 +13,18 @@ _NO_SHAPE = ("1", str(_CHANNELS), str(_IMAGE_SIZE), str(_IMAGE_SIZE))
 
 
 @dataclass(frozen=True)
-class Sizes:
+class InputSizes:
     """Of one input: each a number, a name, or nothing where neither is known; None without a shape."""
 
     name: str
     each: tuple[int | str, ...] | None
 
     @staticmethod
-    def of(info: onnx.ValueInfoProto) -> Sizes:
+    def of(info: onnx.ValueInfoProto) -> InputSizes:
         tensor = info.type.tensor_type
         if not tensor.HasField("shape"):
-            return Sizes(info.name, None)
-        return Sizes(info.name, tuple(_size(dimension) for dimension in tensor.shape.dim))
+            return InputSizes(info.name, None)
+        return InputSizes(info.name, tuple(_size(dimension) for dimension in tensor.shape.dim))
 
 
 def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str:
@@ -32,13 +32,13 @@ def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str:
     return int(dimension.dim_value) if is_known else str(dimension.dim_param)
 
 
-def options(inputs: Sequence[Sizes]) -> str:
+def options(inputs: Sequence[InputSizes]) -> str:
     """--shape image=1,3,224,224"""
     guessed = _guessed(inputs)
     return " ".join(f"--shape {x.name}={','.join(_numbers(x, guessed))}" for x in inputs)
 
 
-def hint(inputs: Sequence[Sizes]) -> str:
+def hint(inputs: Sequence[InputSizes]) -> str:
     """The options, and a line for what only the user can know."""
     named = {name: size for name, size in _guessed(inputs).items() if size != 1}
     lines = [
@@ -49,7 +49,7 @@ def hint(inputs: Sequence[Sizes]) -> str:
     return "\n".join([f"give them: {options(inputs)}", *lines])
 
 
-def _guessed(inputs: Iterable[Sizes]) -> dict[str, int]:
+def _guessed(inputs: Iterable[InputSizes]) -> dict[str, int]:
     """For each name; the same wherever it stands."""
     guessed: dict[str, int] = {}
     for name, size in _guesses(inputs):
@@ -58,7 +58,7 @@ def _guessed(inputs: Iterable[Sizes]) -> dict[str, int]:
     return guessed
 
 
-def _guesses(inputs: Iterable[Sizes]) -> Iterator[tuple[str, int]]:
+def _guesses(inputs: Iterable[InputSizes]) -> Iterator[tuple[str, int]]:
     for x in inputs:
         for place, size in enumerate(x.each or ()):
             if isinstance(size, str):
@@ -74,7 +74,7 @@ def _guess(name: str, place: int, rank: int) -> int:
     return _STEPS
 
 
-def _numbers(x: Sizes, guessed: dict[str, int]) -> Sequence[str]:
+def _numbers(x: InputSizes, guessed: dict[str, int]) -> Sequence[str]:
     if x.each is None:
         return _NO_SHAPE
     rank = len(x.each)
@@ -84,5 +84,5 @@ def _numbers(x: Sizes, guessed: dict[str, int]) -> Sequence[str]:
     ]
 
 
-def _has_guess_without_name(x: Sizes) -> bool:
+def _has_guess_without_name(x: InputSizes) -> bool:
     return x.each is None or "" in x.each[1:]

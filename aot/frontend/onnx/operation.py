@@ -11,7 +11,7 @@ import onnx
 from onnx import NodeProto, TensorProto
 
 from aot.errors import ModelError
-from aot.frontend.onnx.draft import Draft, Item, Order, Place, Tensors, Value
+from aot.frontend.onnx.draft import Item, NodePlace, OnnxDraft, Order, TensorSequence, Value
 from aot.frontend.onnx.elements import array_of, element_name, stored_type
 from aot.frontend.onnx.errors import NeedsValueError
 from aot.ir.strides import dense_strides
@@ -23,19 +23,19 @@ _AGAIN = "get or export the file again"
 
 
 # Run other nodes on behalf of one: expansions, and unrolled bodies.
-RunNode = Callable[[NodeProto, Sequence[Item | None], Place], tuple[Item | None, ...]]
-RunGraph = Callable[[onnx.GraphProto, Sequence[Item], Place], tuple[Item, ...]]
+RunNode = Callable[[NodeProto, Sequence[Item | None], NodePlace], tuple[Item | None, ...]]
+RunGraph = Callable[[onnx.GraphProto, Sequence[Item], NodePlace], tuple[Item, ...]]
 
 
 @dataclass(frozen=True)
-class Operator:
+class OnnxOperator:
     """A node with its operands; `version` is that of its operator set."""
 
     proto: NodeProto
     version: int
     operands: tuple[Item | None, ...]
-    draft: Draft
-    place: Place
+    draft: OnnxDraft
+    place: NodePlace
     run: RunNode
     run_graph: RunGraph
 
@@ -48,7 +48,7 @@ class Operator:
     def operand(self, position: int) -> Value:
         return self.tensor_of(self.item(position))
 
-    def sequence(self, position: int) -> Tensors:
+    def sequence(self, position: int) -> TensorSequence:
         item = self.item(position)
         if isinstance(item, Value):
             raise self.fail(f"input {position} is a tensor where a sequence is needed", _AGAIN)
@@ -62,7 +62,7 @@ class Operator:
         return item
 
     def tensor_of(self, item: Item) -> Value:
-        if isinstance(item, Tensors):
+        if isinstance(item, TensorSequence):
             raise self.fail(
                 "it gets a sequence where a tensor is needed", "export the model with tensors only"
             )
@@ -234,4 +234,4 @@ class Operator:
 
 
 Results = Item | Sequence[Item]
-Importer = Callable[[Operator], Results]
+Importer = Callable[[OnnxOperator], Results]

@@ -9,7 +9,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
 from aot.errors import ModelError
-from aot.frontend.onnx.draft import Draft, Item, Place, Tensors, Value
+from aot.frontend.onnx.draft import Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.errors import NoImporterError, ToldError
 from aot.frontend.onnx.functions import FunctionBody, body_of
@@ -17,7 +17,7 @@ from aot.frontend.onnx.importers.find import find_importer
 from aot.frontend.onnx.inputs import Shapes, inputs_of
 from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
 from aot.frontend.onnx.integers.recognise import with_integers
-from aot.frontend.onnx.operation import Operator
+from aot.frontend.onnx.operation import OnnxOperator
 from aot.frontend.onnx.order import in_order, reads
 from aot.frontend.onnx.refused import Refused
 from aot.frontend.onnx.supported import STANDARD, label_of, name_of, unsupported_within, versions_of
@@ -49,7 +49,7 @@ def read_onnx(
     if not model.graph.node and not model.graph.output:
         raise ModelError("the file holds no graph, so there is no model in it", file_name, _AGAIN)
     try:
-        graph = _Reader(model, file_name, rounding).graph(shapes, values)
+        graph = _FileReader(model, file_name, rounding).graph(shapes, values)
     except ModelError:
         raise
     except Exception:
@@ -71,7 +71,7 @@ def _refuse_invalid(model: ModelProto, file_name: str) -> None:
         raise ModelError(f"the file breaks ONNX's rules: {reason}", file_name, _AGAIN) from None
 
 
-class _Reader:
+class _FileReader:
     """One file: values by name in nested scopes, nodes in order."""
 
     def __init__(self, model: ModelProto, file_name: str, rounding: str) -> None:
@@ -79,7 +79,7 @@ class _Reader:
         self.file_name = file_name
         self.sets = versions_of(model, file_name)
         self.functions = {(f.domain, f.name): f for f in model.functions}
-        self.draft = Draft(rounding=rounding)
+        self.draft = OnnxDraft(rounding=rounding)
         self.refused = Refused(file_name)
         self.scopes: list[dict[str, Item]] = [{}]
         self.versions = [self.sets[""]]
@@ -97,7 +97,7 @@ class _Reader:
             value = self._find(output.name)
             if value is None:
                 raise self._fail(f'the model\'s output "{output.name}" is not computed by any node')
-            place = Place(output.name, f'output "{output.name}"', self.file_name)
+            place = NodePlace(output.name, f'output "{output.name}"', self.file_name)
             outputs[output.name] = self._delivered(place, value)
         if len(outputs) != len(model.output) or not outputs:
             raise self._fail("the model has no outputs, or two of one name")
@@ -114,7 +114,7 @@ class _Reader:
             raise whole
 
     def _run_nodes(
-        self, nodes: Iterable[tuple[int, NodeProto]], missing: set[str], outer: Place | None = None
+        self, nodes: Iterable[tuple[int, NodeProto]], missing: set[str], outer: NodePlace | None = None
     ) -> None:
         """Node by node. What is refused is collected; what needs that, or is missing, is left out."""
         is_whole = True
@@ -134,9 +134,9 @@ class _Reader:
         if outer is not None and not is_whole:
             raise ToldError("a body holds what is not supported")
 
-    def _delivered(self, place: Place, value: Item) -> str:
+    def _delivered(self, place: NodePlace, value: Item) -> str:
         """An output as the file means it: in its order, and in no more bits than its element type has."""
-        if isinstance(value, Tensors):
+        if isinstance(value, TensorSequence):
             count = len(value.values)
             raise place.fail(
                 f"a sequence of {count} tensors is no output", "export the model with tensors only"
@@ -175,13 +175,13 @@ class _Reader:
     def _find(self, name: str) -> Item | None:
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
-    def _place(self, node: NodeProto, index: int, outer: Place | None) -> Place:
+    def _place(self, node: NodeProto, index: int, outer: NodePlace | None) -> NodePlace:
         label = label_of(node, index)
         if outer is not None:
-            return Place(f"{outer.label}/{label}", outer.origin, self.file_name)
-        return Place(label, f'{node.op_type} #{index} "{label}"', self.file_name)
+            return NodePlace(f"{outer.label}/{label}", outer.origin, self.file_name)
+        return NodePlace(label, f'{node.op_type} #{index} "{label}"', self.file_name)
 
-    def _run_named(self, node: NodeProto, index: int, outer: Place | None = None) -> None:
+    def _run_named(self, node: NodeProto, index: int, outer: NodePlace | None = None) -> None:
         """A node whose operands have names in the scopes."""
         place = self._place(node, index, outer)
         operands = []
@@ -200,7 +200,9 @@ class _Reader:
             if name and result is not None:
                 self.scopes[-1][name] = result
 
-    def run(self, node: NodeProto, operands: Sequence[Item | None], place: Place) -> tuple[Item | None, ...]:
+    def run(
+        self, node: NodeProto, operands: Sequence[Item | None], place: NodePlace
+    ) -> tuple[Item | None, ...]:
         """The node's results, by its importer or by its function body, which may leave some out."""
         if len(self.scopes) + len(self.versions) > MAX_DEPTH:
             raise place.fail(f"functions lie more than {MAX_DEPTH} deep in each other", _AGAIN)
@@ -209,7 +211,7 @@ class _Reader:
             return self._run_body(FunctionBody.of(known, node), operands, place)
         importer = find_importer(node.domain, node.op_type)
         if importer is not None:
-            operator = Operator(
+            operator = OnnxOperator(
                 node, self.versions[-1], tuple(operands), self.draft, place, self.run, self.run_graph
             )
             if any(isinstance(v, Value) and self.draft.types[v.name].quant is not None for v in operands):
@@ -241,7 +243,7 @@ class _Reader:
         return onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(element, None))
 
     def _run_body(
-        self, body: FunctionBody, operands: Sequence[Item | None], place: Place
+        self, body: FunctionBody, operands: Sequence[Item | None], place: NodePlace
     ) -> tuple[Item | None, ...]:
         scope = {name: v for name, v in zip(body.inputs, operands, strict=False) if v is not None}
         absent = set(body.inputs) - set(scope)
@@ -258,7 +260,7 @@ class _Reader:
             self.versions.pop()
             self.scopes = outer
 
-    def run_graph(self, graph: GraphProto, operands: Sequence[Item], place: Place) -> tuple[Item, ...]:
+    def run_graph(self, graph: GraphProto, operands: Sequence[Item], place: NodePlace) -> tuple[Item, ...]:
         """The outputs of a body, which sees the values around it."""
         if len(operands) != len(graph.input):
             raise place.fail(f"its body has {len(graph.input)} inputs, {len(operands)} are given", _AGAIN)

@@ -10,22 +10,22 @@ from aot.ops.rearrange import Loops, Rearrange, row_steps
 
 
 @dataclass(frozen=True)
-class Step:
+class Rearrangement:
     """A rearrangement, of a tensor seen in a shape."""
 
     op: Rearrange
     source: tuple[int, ...]
 
 
-def rearrangement(tensor: TensorType, loops: Loops, shape: tuple[int, ...]) -> Step | None:
+def rearrangement(tensor: TensorType, loops: Loops, shape: tuple[int, ...]) -> Rearrangement | None:
     """What picks the elements into `shape`; None where the tensor needs only be seen in that shape."""
     merged = loops.merged()
     if merged.offset == 0 and prod(shape) == tensor.elements and merged.strides in ((), (1,)):
         return None
     if shape == loops.sizes and _by_rows(tensor, loops):
-        return Step(Rearrange(shape, loops.sizes, loops.strides, loops.offset), tensor.shape)
+        return Rearrangement(Rearrange(shape, loops.sizes, loops.strides, loops.offset), tensor.shape)
     flat = Rearrange((1, prod(shape)), merged.sizes, merged.strides, merged.offset)
-    return Step(flat, (1, tensor.elements))
+    return Rearrangement(flat, (1, tensor.elements))
 
 
 def _by_rows(source: TensorType, loops: Loops) -> bool:

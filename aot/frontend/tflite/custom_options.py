@@ -7,12 +7,12 @@ from typing import Any
 
 from flatbuffers import flexbuffers
 
-from aot.frontend.tflite.draft import Operator
+from aot.frontend.tflite.draft import TfliteOperator
 
 _CORRUPTED = "the file looks corrupted: get or convert it again"
 
 
-def custom_options(operator: Operator) -> Mapping[str, Any]:
+def custom_options(operator: TfliteOperator) -> Mapping[str, Any]:
     """Nothing where there is no map."""
     table = operator.table
     if not table.CustomOptionsLength():
@@ -24,7 +24,7 @@ def custom_options(operator: Operator) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def whole_options(operator: Operator, *names: str) -> tuple[int, ...]:
+def whole_options(operator: TfliteOperator, *names: str) -> tuple[int, ...]:
     """Attributes that have to be there, and be whole numbers from 0 on."""
     known = custom_options(operator)
     bad = [name for name in names if not isinstance(known.get(name), int) or not 0 <= known[name] < 2**31]

@@ -24,11 +24,11 @@ _OF_SHAPES = (DType.I32, DType.I64)  # the element types that shapes, axes and i
 
 
 # A subgraph and the values that are its inputs -> the values that are its outputs.
-ReadSubgraph = Callable[["Draft", "Operator", int, Sequence[str]], tuple[str, ...]]
+ReadSubgraph = Callable[["TfliteDraft", "TfliteOperator", int, Sequence[str]], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Operator:
+class TfliteOperator:
     """One operator of the file with its tensors by value name."""
 
     index: int
@@ -62,7 +62,7 @@ class Variable:
 
 
 @dataclass(kw_only=True)
-class Draft(GraphBuilder):
+class TfliteDraft(GraphBuilder):
     """What has been read so far, with states and with the element types of the file."""
 
     made: set[str] = field(default_factory=set)  # readable: inputs, constants and results of nodes
@@ -81,18 +81,18 @@ class Draft(GraphBuilder):
             self.made.add(name)
         return name
 
-    def set_constant(self, operator: Operator, output: str, array: Array) -> None:
+    def set_constant(self, operator: TfliteOperator, output: str, array: Array) -> None:
         """The operator's result is known already; its type was declared."""
         self._check_order(operator, (), output)
         self.constants[output] = array
         self.made.add(output)
 
-    def add_known(self, operator: Operator, op: Op, inputs: Sequence[str | None], output: str) -> None:
+    def add_known(self, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], output: str) -> None:
         """What an op makes of constants; checked as a node would be."""
         self._require_valid(operator, op, inputs, output)
         (self.constants[output],) = self.computed(op, inputs, (self.types[output],))
 
-    def add_node(self, operator: Operator, op: Op, inputs: Sequence[str | None], output: str) -> None:
+    def add_node(self, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], output: str) -> None:
         """A node, after its operands, its op's constraints and its result's declared shape are checked."""
         self._require_valid(operator, op, inputs, output)
         if self.types[output].dtype in _OF_SHAPES and self.are_known(inputs):
@@ -101,7 +101,9 @@ class Draft(GraphBuilder):
             return
         self.append(operator.label, op, inputs, output, operator.origin)
 
-    def _require_valid(self, operator: Operator, op: Op, inputs: Sequence[str | None], output: str) -> None:
+    def _require_valid(
+        self, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], output: str
+    ) -> None:
         self._check_order(operator, inputs, output)
         out_type = self.types[output]
         violation = self.violation(op, inputs, out_type)
@@ -128,7 +130,7 @@ class Draft(GraphBuilder):
         self.append(shown, Reshape(self.types[value].shape), (value,), shown)
         return shown
 
-    def _check_order(self, operator: Operator, inputs: Sequence[str | None], output: str) -> None:
+    def _check_order(self, operator: TfliteOperator, inputs: Sequence[str | None], output: str) -> None:
         for name in inputs:
             if name is not None and name not in self.made:
                 raise operator.fail(
@@ -190,4 +192,4 @@ class Draft(GraphBuilder):
         return np.full(tensor.shape, zero, tensor.dtype.numpy)
 
 
-Importer = Callable[[Draft, Operator], None]
+Importer = Callable[[TfliteDraft, TfliteOperator], None]

@@ -29,12 +29,12 @@ class ModelFile:
     def fail(self, what: str, hint: str = CORRUPTED) -> ModelError:
         return ModelError(what, self.name, hint)
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> Subgraph:
         if not 0 <= number < self.model.SubgraphsLength():
             raise self.fail(f"subgraph {number} is called, the file has {self.model.SubgraphsLength()}")
-        return Part(self, number, self.model.Subgraphs(number))
+        return Subgraph(self, number, self.model.Subgraphs(number))
 
-    def called_parts(self) -> list[Part]:
+    def called_parts(self) -> list[Subgraph]:
         """The first subgraph and all that it calls, each once."""
         found = [self.part(0)]
         for part in found:
@@ -63,7 +63,7 @@ def _newer_code(code: tflite.OperatorCode) -> int:
 
 
 @dataclass(frozen=True)
-class Part:
+class Subgraph:
     """One subgraph."""
 
     file: ModelFile

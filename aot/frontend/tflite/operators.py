@@ -14,7 +14,7 @@ from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.batch_matmul import BatchMatmul
-from aot.ops.binary import Binary
+from aot.ops.binary import BinaryOp
 from aot.ops.combine import Combination, Combine
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
@@ -72,7 +72,7 @@ def _reshape(sheet: Sheet, node: Node) -> None:
 
 def _binary(code: str, options: str) -> Writer:
     def write(sheet: Sheet, node: Node) -> str | None:
-        assert isinstance(node.op, Binary)
+        assert isinstance(node.op, BinaryOp)
         if node.op.activation not in _ACTIVATIONS:
             return f"its activation {node.op.activation.value}"
         inputs = [sheet.value(name) for name in node.inputs if name is not None]

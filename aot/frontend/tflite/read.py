@@ -7,11 +7,11 @@ from pathlib import PurePath
 import tflite
 
 from aot.errors import ModelError
-from aot.frontend.tflite.draft import Draft
+from aot.frontend.tflite.draft import TfliteDraft
 from aot.frontend.tflite.flatbuffer import check_flatbuffer
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.frontend.tflite.layout import MODEL
-from aot.frontend.tflite.model_file import CORRUPTED, ModelFile, Part
+from aot.frontend.tflite.model_file import CORRUPTED, ModelFile, Subgraph
 from aot.frontend.tflite.subgraphs import SubgraphReader
 from aot.ir.graph import Graph
 
@@ -28,7 +28,7 @@ def read_tflite(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
     file = ModelFile(tflite.Model.GetRootAs(data, 0), file_name, len(data))
     if file.model.SubgraphsLength() == 0:
         raise file.fail("the file holds no subgraph, so there is no model in it")
-    draft, reader = Draft(rounding=rounding), SubgraphReader(file)
+    draft, reader = TfliteDraft(rounding=rounding), SubgraphReader(file)
     # Subgraphs that the first does not call are other signatures: the first is what interpreters run.
     unsupported = _unsupported_operators(file.called_parts())
     try:
@@ -40,7 +40,7 @@ def read_tflite(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
     return _graph(file, draft, inputs, outputs)
 
 
-def _graph(file: ModelFile, draft: Draft, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
+def _graph(file: ModelFile, draft: TfliteDraft, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
     for name in inputs:
         if name in draft.constants:
             raise file.fail(f'the model\'s input "{name}" is a constant')
@@ -50,7 +50,7 @@ def _graph(file: ModelFile, draft: Draft, inputs: tuple[str, ...], outputs: tupl
     return draft.graph(PurePath(file.name).stem, inputs, outputs)
 
 
-def _unsupported_operators(parts: list[Part]) -> dict[str, list[str]]:
+def _unsupported_operators(parts: list[Subgraph]) -> dict[str, list[str]]:
     """Code -> where it stands."""
     nodes: dict[str, list[str]] = {}
     for part in parts:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from aot.frontend.tflite.write_file import OperatorSpec, TensorSpec
+from aot.frontend.tflite.write_file import FileTensor, OperatorSpec
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType, Quant, TensorType
 
@@ -19,7 +19,7 @@ class Sheet:
     """The file while it is being written."""
 
     graph: Graph
-    tensors: list[TensorSpec] = field(default_factory=list)
+    tensors: list[FileTensor] = field(default_factory=list)
     operators: list[OperatorSpec] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -39,7 +39,7 @@ class Sheet:
         """A tensor of its own."""
         quant = tensor.quant or Quant((), ())
         self.tensors.append(
-            TensorSpec(
+            FileTensor(
                 name,
                 tensor.shape,
                 tensor.dtype.numpy.name,

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import tflite
 
 from aot.errors import ModelError
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.flatbuffer import MAX_SHARING
 from aot.frontend.tflite.importers import IMPORTERS
-from aot.frontend.tflite.model_file import ModelFile, Part, short_name
+from aot.frontend.tflite.model_file import ModelFile, Subgraph, short_name
 from aot.frontend.tflite.tensors import read_tensor, tensor_name
 from aot.frontend.tflite.unsigned import is_unsigned, signed
 
@@ -31,7 +31,7 @@ class SubgraphReader:
         self.refused: dict[str, ModelError] = {}  # by its text, which is not told twice
         self._unknown: set[str] = set()  # values that come of what was refused
 
-    def read_main(self, draft: Draft, part: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def read_main(self, draft: TfliteDraft, part: Subgraph) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the model's inputs and outputs."""
         names = self._add_tensors(draft, part, {})
         inputs = tuple(self._given(draft, names[i]) for i in part.interface("inputs"))
@@ -39,7 +39,7 @@ class SubgraphReader:
         outputs = tuple(self._delivered(draft, names[i]) for i in part.interface("outputs"))
         return inputs, tuple(_told_apart(draft, outputs))
 
-    def _given(self, draft: Draft, name: str) -> str:
+    def _given(self, draft: TfliteDraft, name: str) -> str:
         """The model's input: of the element type that the file says, whatever the operators read."""
         draft.made.add(name)
         if name not in self._outside:
@@ -49,7 +49,7 @@ class SubgraphReader:
         draft.convert(outside, name, f"{outside}/signed")
         return outside
 
-    def _delivered(self, draft: Draft, name: str) -> str:
+    def _delivered(self, draft: TfliteDraft, name: str) -> str:
         if name not in self._outside or name not in draft.made:
             return name
         outside = self._outside[name]
@@ -58,7 +58,7 @@ class SubgraphReader:
         return outside
 
     def _read_called(
-        self, draft: Draft, operator: Operator, number: int, values: Sequence[str]
+        self, draft: TfliteDraft, operator: TfliteOperator, number: int, values: Sequence[str]
     ) -> tuple[str, ...]:
         """The subgraph applied to values of the draft."""
         part = self._file.part(number)
@@ -73,7 +73,7 @@ class SubgraphReader:
         self._read_operators(draft, part, names)
         return tuple(names[i] for i in part.interface("outputs"))
 
-    def _read_operators(self, draft: Draft, part: Part, names: dict[int, str]) -> None:
+    def _read_operators(self, draft: TfliteDraft, part: Subgraph, names: dict[int, str]) -> None:
         self._open.append(part.number)
         for number in range(part.operator_count):
             operator = self._operator(part, number, names)
@@ -82,7 +82,7 @@ class SubgraphReader:
             self._read_operator(draft, operator)
         self._open.pop()
 
-    def _read_operator(self, draft: Draft, operator: Operator) -> None:
+    def _read_operator(self, draft: TfliteDraft, operator: TfliteOperator) -> None:
         """What is refused is remembered, and so is what comes of it: the rest is still looked at."""
         importer = IMPORTERS.get(operator.code)
         before = list(draft.nodes)
@@ -99,7 +99,7 @@ class SubgraphReader:
         self._unknown.update(operator.outputs)
         draft.made.update(operator.outputs)
 
-    def _add_tensors(self, draft: Draft, part: Part, given: dict[int, str]) -> dict[int, str]:
+    def _add_tensors(self, draft: TfliteDraft, part: Subgraph, given: dict[int, str]) -> dict[int, str]:
         """All tensors that something mentions; their names in the graph by their indices in the file."""
         main = {*part.interface("inputs"), *part.interface("outputs")} if part.number == 0 else set()
         names = dict(given)
@@ -108,7 +108,7 @@ class SubgraphReader:
                 names[index] = self._add_tensor(draft, part, index, is_interface=index in main)
         return names
 
-    def _add_tensor(self, draft: Draft, part: Part, index: int, is_interface: bool) -> str:
+    def _add_tensor(self, draft: TfliteDraft, part: Subgraph, index: int, is_interface: bool) -> str:
         known = self._constants.get((part.number, index))
         if known is not None:
             return known
@@ -139,12 +139,12 @@ class SubgraphReader:
         if self._constant_bytes > MAX_SHARING * self._file.bytes:
             raise self._file.fail(f"constants add up to more than {MAX_SHARING} times the file's size")
 
-    def _operator(self, part: Part, number: int, names: dict[int, str]) -> Operator:
+    def _operator(self, part: Subgraph, number: int, names: dict[int, str]) -> TfliteOperator:
         table, code = part.table.Operators(number), part.code(number)
         outputs = part.indices(table, "outputs")
         if -1 in outputs or not (outputs or code in _WITHOUT_OUTPUT):
             raise self._fail(f"node {number} ({code}) has no output")
-        return Operator(
+        return TfliteOperator(
             index=number,
             code=code,
             label=part.label(outputs[0]) if outputs else "",
@@ -159,7 +159,7 @@ class SubgraphReader:
         return self._file.fail(what)
 
 
-def _told_apart(draft: Draft, outputs: Sequence[str]) -> Iterator[str]:
+def _told_apart(draft: TfliteDraft, outputs: Sequence[str]) -> Iterator[str]:
     """The model's outputs; one that is delivered twice gets a second name."""
     for number, name in enumerate(outputs):
         yield draft.again(name) if name in outputs[:number] and name in draft.made else name

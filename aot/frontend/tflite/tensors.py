@@ -46,7 +46,7 @@ class Tensor:
 
 def read_tensor(model: tflite.Model, tensor: tflite.Tensor, index: int, file_name: str) -> Tensor:
     name = tensor_name(tensor, index)
-    reader = _Reader(f'tensor {index} "{name}" ({file_name})')
+    reader = _TensorReader(f'tensor {index} "{name}" ({file_name})')
     tensor_type = reader.type(tensor)
     return Tensor(name, tensor_type, reader.data(model, tensor, tensor_type))
 
@@ -58,7 +58,7 @@ def tensor_name(tensor: tflite.Tensor, index: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _TensorReader:
     where: str
 
     def fail(self, what: str, hint: str = "") -> ModelError:

@@ -23,7 +23,7 @@ _CUSTOM = "CUSTOM "  # before the name of a custom operator
 
 
 @dataclass(frozen=True)
-class TensorSpec:
+class FileTensor:
     """One tensor. No scales: not quantised. No data: computed at run time."""
 
     name: str
@@ -50,7 +50,7 @@ class OperatorSpec:
 @dataclass(frozen=True)
 class ModelSpec:
     name: str
-    tensors: tuple[TensorSpec, ...]
+    tensors: tuple[FileTensor, ...]
     operators: tuple[OperatorSpec, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -139,7 +139,7 @@ def _subgraph(
     )
 
 
-def _tensor(out: flatbuffers.Builder, tensor: TensorSpec, buffer: int) -> int:
+def _tensor(out: flatbuffers.Builder, tensor: FileTensor, buffer: int) -> int:
     fields = {
         "Shape": _numbers(out, tensor.shape, "int32"),
         "Type": getattr(tflite.TensorType, tensor.dtype.upper()),
@@ -151,7 +151,7 @@ def _tensor(out: flatbuffers.Builder, tensor: TensorSpec, buffer: int) -> int:
     return _table(out, "Tensor", **fields)
 
 
-def _quantization(out: flatbuffers.Builder, tensor: TensorSpec) -> int:
+def _quantization(out: flatbuffers.Builder, tensor: FileTensor) -> int:
     scales = _numbers(out, tensor.scales, "float32")
     zero_points = _numbers(out, tensor.zero_points, "int64")
     return _table(

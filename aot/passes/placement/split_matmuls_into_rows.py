@@ -31,7 +31,7 @@ _RowsMade = tuple[MatrixRows, tuple[str, ...]]  # how a result is split, and the
 
 def split_matmuls_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     """Products of matrices get rows, and so does what follows them line by line."""
-    rewriting = _Rewriting(graph, goal.costs.min_macs_per_row)
+    rewriting = _MatmulSplit(graph, goal.costs.min_macs_per_row)
     rewriting.run()
     if not rewriting.rows:
         return outcome(graph, graph, rewriting.left_alone, "no matrices are multiplied")
@@ -39,7 +39,7 @@ def split_matmuls_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     return Rewritten(without_dead_code(made), rewriting.left_alone)
 
 
-class _Rewriting:
+class _MatmulSplit:
     """Holds what is made on the way; run() once."""
 
     def __init__(self, graph: Graph, min_macs_per_row: int) -> None:

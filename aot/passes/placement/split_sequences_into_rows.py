@@ -41,11 +41,11 @@ def split_sequences_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
     rows = choose_rows(graph, goal.max_slowdown, goal.costs)
     if not rows.nodes:
         return outcome(graph, graph, rows.left_alone, "no convolution goes along a sequence")
-    split = without_dead_code(_Rewriting(graph, rows, goal.is_streamed).run())
+    split = without_dead_code(_SequenceSplit(graph, rows, goal.is_streamed).run())
     return Rewritten(split, rows.left_alone)
 
 
-class _Rewriting:
+class _SequenceSplit:
     """Holds what is made on the way; run() once."""
 
     def __init__(self, graph: Graph, rows: RowChoice, is_streamed: bool) -> None:

@@ -10,14 +10,14 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.elements import BITS, REALS, STORED, element_name
 from aot.frontend.onnx.importers.elementwise import cast
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import DType
 from aot.ops.convert import Convert
 
 _WHOLE_BYTES = {element for element in STORED if BITS.get(element, (8, True))[0] % 8 == 0}
 
 
-def _bit_cast(node: Operator) -> Value:
+def _bit_cast(node: OnnxOperator) -> Value:
     """Between integers of one width this is a conversion, which keeps the lower bits."""
     x, to = node.operand(0), node.integer("to")
     names = [element_name(element) for element in (x.element, to)]

@@ -10,7 +10,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated
 from aot.frontend.onnx.importers.reductions import extremes_of, folded
-from aot.frontend.onnx.operation import Importer, Operator, Results
+from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 from aot.ops.fold import Folding
 
 _MOST_COMPARED = 256  # elements along the dimension, where each is compared with each
@@ -18,7 +18,7 @@ _FEW_COMPARED = 64  # up to so many that is always less than going over them onc
 _MOST_TURNS = 64  # results where they are searched one after the other
 
 
-def _top_k(node: Operator) -> Results:
+def _top_k(node: OnnxOperator) -> Results:
     """An element's rank is how many come before it: those larger, and equal ones nearer the front."""
     x = node.operand(0)
     shape = node.shape(x)
@@ -42,7 +42,7 @@ def _top_k(node: Operator) -> Results:
     return [node.do("Transpose", value, perm=back) for value in (values, places)]
 
 
-def _places_in_turns(node: Operator, rows: Value, size: int, k: int) -> Value:
+def _places_in_turns(node: OnnxOperator, rows: Value, size: int, k: int) -> Value:
     """The largest; then the largest of those that come after it, which are smaller or as large and behind."""
     largest = node.integer("largest", 1)
     extreme, further = ("ReduceMax", "Less") if largest else ("ReduceMin", "Greater")
@@ -62,17 +62,17 @@ def _places_in_turns(node: Operator, rows: Value, size: int, k: int) -> Value:
         value = node.do(extreme, node.do("Where", left, rows, _least(node, rows, largest)), axes=[-1])
 
 
-def _least(node: Operator, rows: Value, largest: int) -> Value:
+def _least(node: OnnxOperator, rows: Value, largest: int) -> Value:
     """What is never chosen before what is left."""
     least, most = extremes_of(node, rows)
     return node.number(least if largest else most, rows.element)
 
 
-def _count(node: Operator) -> int:
+def _count(node: OnnxOperator) -> int:
     return int(node.known_scalar(1, "count")) if node.has(1) else node.integer("k")
 
 
-def _places(node: Operator, rows: Value, size: int, k: int) -> Value:
+def _places(node: OnnxOperator, rows: Value, size: int, k: int) -> Value:
     """Where in its row the first, the second, ... of k is."""
     rank = len(node.shape(rows))
     each = node.do("Unsqueeze", rows, node.number([rank], TensorProto.INT64))
@@ -91,7 +91,7 @@ def _places(node: Operator, rows: Value, size: int, k: int) -> Value:
     return node.do("Squeeze", found, node.number([rank], TensorProto.INT64))
 
 
-def _compress(node: Operator) -> Value:
+def _compress(node: OnnxOperator) -> Value:
     """How many are kept must be known."""
     x = node.operand(0)
     kept = np.nonzero(node.known(1, "condition").reshape(-1))[0]
@@ -102,7 +102,7 @@ def _compress(node: Operator) -> Value:
     return node.do("Gather", x, node.number(kept, TensorProto.INT64), axis=axis)
 
 
-def _non_zero(node: Operator) -> Value:
+def _non_zero(node: OnnxOperator) -> Value:
     """How many there are must be known."""
     return node.number(np.stack(np.nonzero(node.known(0, "data"))), TensorProto.INT64)
 

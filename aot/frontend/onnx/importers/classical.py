@@ -9,16 +9,16 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array
 
 
-def features(node: Operator) -> Value:
+def features(node: OnnxOperator) -> Value:
     """Real numbers, whatever the input has."""
     return cast(node, node.operand(0), TensorProto.FLOAT)
 
 
-def _along(node: Operator, name: str, count: int) -> Value:
+def _along(node: OnnxOperator, name: str, count: int) -> Value:
     """An attribute with one number for all features, or one for each."""
     numbers = node.reals(name)
     if len(numbers) not in (1, count):
@@ -26,13 +26,13 @@ def _along(node: Operator, name: str, count: int) -> Value:
     return node.number(np.array(numbers, np.float32), TensorProto.FLOAT)
 
 
-def _scaler(node: Operator) -> Value:
+def _scaler(node: OnnxOperator) -> Value:
     x = features(node)
     count = node.shape(x)[-1]
     return node.do("Mul", node.do("Sub", x, _along(node, "offset", count)), _along(node, "scale", count))
 
 
-def _imputer(node: Operator) -> Value:
+def _imputer(node: OnnxOperator) -> Value:
     """Numbers that are missing get others."""
     if not node.has_attribute("imputed_value_floats"):
         raise node.fail("missing integers are not supported", "give the model real numbers")
@@ -44,12 +44,12 @@ def _imputer(node: Operator) -> Value:
     return node.do("Where", is_missing, to, x)
 
 
-def _binarizer(node: Operator) -> Value:
+def _binarizer(node: OnnxOperator) -> Value:
     x = node.operand(0)
     return cast(node, node.do("Greater", x, node.number(node.real("threshold", 0.0), x.element)), x.element)
 
 
-def _normalizer(node: Operator) -> Value:
+def _normalizer(node: OnnxOperator) -> Value:
     """Each row by its norm; one of zeros stays."""
     x, norm = features(node), node.text("norm", "MAX")
     if norm not in _NORMS:
@@ -62,7 +62,7 @@ def _normalizer(node: Operator) -> Value:
 _NORMS = {"L1": "ReduceL1", "L2": "ReduceL2", "MAX": "ReduceMax"}
 
 
-def _extracted(node: Operator) -> Value:
+def _extracted(node: OnnxOperator) -> Value:
     """Columns by their numbers, of a line those of its one row."""
     x, columns = node.operand(0), node.do("Reshape", node.operand(1), node.number([-1], TensorProto.INT64))
     if len(x.order) == 1:
@@ -70,7 +70,7 @@ def _extracted(node: Operator) -> Value:
     return node.do("Gather", x, columns, axis=len(x.order) - 1)
 
 
-def _sums(node: Operator, targets: int) -> Value:
+def _sums(node: OnnxOperator, targets: int) -> Value:
     """A row of coefficients for each target, and what is added."""
     x, coefficients = features(node), np.array(node.reals("coefficients"), np.float32)
     if len(node.shape(x)) != 2 or coefficients.size != targets * node.shape(x)[1]:
@@ -81,7 +81,7 @@ def _sums(node: Operator, targets: int) -> Value:
     return node.do("Add", sums, node.number(added, TensorProto.FLOAT))
 
 
-def ended(node: Operator, scores: Value, last: str) -> Value:
+def ended(node: OnnxOperator, scores: Value, last: str) -> Value:
     if last == "NONE":
         return scores
     if last == "LOGISTIC":
@@ -91,11 +91,11 @@ def ended(node: Operator, scores: Value, last: str) -> Value:
     raise node.fail(f"post transform {last} is not supported", "NONE, LOGISTIC and SOFTMAX are")
 
 
-def _linear_regressor(node: Operator) -> Value:
+def _linear_regressor(node: OnnxOperator) -> Value:
     return ended(node, _sums(node, node.integer("targets", 1)), node.text("post_transform", "NONE"))
 
 
-def _linear_classifier(node: Operator) -> list[Value]:
+def _linear_classifier(node: OnnxOperator) -> list[Value]:
     """The label of the highest score, and the scores."""
     if not node.has_attribute("classlabels_ints"):
         raise node.fail("labels that are texts are not supported", "train the model with numbers as labels")
@@ -109,7 +109,7 @@ def _linear_classifier(node: Operator) -> list[Value]:
     return [label, ended(node, scores, node.text("post_transform", "NONE"))]
 
 
-def _label_encoder(node: Operator) -> Value:
+def _label_encoder(node: OnnxOperator) -> Value:
     """Each number by a table of numbers; one that is not in it gets the default."""
     keys, values = _labels(node, "keys"), _labels(node, "values")
     if len(keys) != len(values) or not len(keys) or np.isnan(keys).any():
@@ -126,7 +126,7 @@ def _label_encoder(node: Operator) -> Value:
     return node.do("Where", is_none, node.number(default, element), found)
 
 
-def _labels(node: Operator, kind: str) -> Array:
+def _labels(node: OnnxOperator, kind: str) -> Array:
     if node.has_attribute(f"{kind}_int64s"):
         return np.array(node.integers(f"{kind}_int64s"), np.int64)
     if node.has_attribute(f"{kind}_floats"):

@@ -10,12 +10,12 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Item, Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
-from aot.frontend.onnx.operation import Importer, Operator, Results
+from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 
 MAX_TURNS = 4096
 
 
-def _if(node: Operator) -> Results:
+def _if(node: OnnxOperator) -> Results:
     condition = node.operand(0)
     known = node.draft.array(condition)
     if known is None:
@@ -25,7 +25,7 @@ def _if(node: Operator) -> Results:
     return node.run_graph(node.graph("then_branch" if known.any() else "else_branch"), (), node.place)
 
 
-def _shape_of(node: Operator, item: Item) -> list[int] | None:
+def _shape_of(node: OnnxOperator, item: Item) -> list[int] | None:
     """None of a sequence, which no run can choose."""
     return list(node.shape(item)) if isinstance(item, Value) else None
 
@@ -34,7 +34,7 @@ def _told(shapes: list[list[int] | None]) -> list[list[int] | str]:
     return ["a sequence" if shape is None else shape for shape in shapes]
 
 
-def _chosen_by_the_run(node: Operator, condition: Value) -> list[Value]:
+def _chosen_by_the_run(node: OnnxOperator, condition: Value) -> list[Value]:
     """Both branches are computed, and of each result the one that counts is taken."""
     yes, no = (node.run_graph(node.graph(name), (), node.place) for name in ("then_branch", "else_branch"))
     shapes = [[_shape_of(node, item) for item in items] for items in (yes, no)]
@@ -44,7 +44,7 @@ def _chosen_by_the_run(node: Operator, condition: Value) -> list[Value]:
     return [node.do("Where", scalar, one, other) for one, other in zip(yes, no, strict=True)]
 
 
-def _loop(node: Operator) -> Results:
+def _loop(node: OnnxOperator) -> Results:
     """Written out; what each turn gives is stacked."""
     body = node.graph("body")
     carried: Sequence[Item] = [node.item(i) for i in range(2, len(node.operands))]
@@ -66,12 +66,12 @@ def _loop(node: Operator) -> Results:
     return [*carried, *(_stacked(node, stack, 0) for stack in stacks)]
 
 
-def _known(node: Operator, condition: Value) -> bool:
+def _known(node: OnnxOperator, condition: Value) -> bool:
     return bool(node.known_value(condition, "condition").any())
 
 
 def _after_turn(
-    node: Operator, goes_on: Value, condition: Value, carried: Sequence[Item], results: Sequence[Item]
+    node: OnnxOperator, goes_on: Value, condition: Value, carried: Sequence[Item], results: Sequence[Item]
 ) -> tuple[Sequence[Item], Value]:
     """Where only the run knows whether there was this turn, a choice of before and after."""
     if node.draft.array(goes_on) is not None:
@@ -84,14 +84,14 @@ def _after_turn(
     return chosen, node.do("And", was, still)
 
 
-def _stacked(node: Operator, values: list[Value], axis: int) -> Value:
+def _stacked(node: OnnxOperator, values: list[Value], axis: int) -> Value:
     if not values:
         raise node.fail("a loop that never turns has no results")
     place = node.number([axis], TensorProto.INT64)
     return concatenated(node, [node.do("Unsqueeze", v, place) for v in values], axis)
 
 
-def _scan(node: Operator) -> Results:
+def _scan(node: OnnxOperator) -> Results:
     count = node.integer("num_scan_inputs")
     if not 0 < count <= len(node.operands):
         raise node.fail(f"a scan over {count} of {len(node.operands)} inputs is not supported")
@@ -107,7 +107,7 @@ def _scan(node: Operator) -> Results:
     return _scanned(node, ways, [node.operand(i) for i in range(len(node.operands))])
 
 
-def _batches_scanned(node: Operator, count: int) -> Results:
+def _batches_scanned(node: OnnxOperator, count: int) -> Results:
     """Operator set 8: each operand begins with batches, that are scanned one by one."""
     if node.has(0):
         raise node.fail("sequences of several lengths are not supported", "scan each in a model of its own")
@@ -131,7 +131,7 @@ class _Scan:
     turned: tuple[int, ...]
 
 
-def _scanned(node: Operator, ways: _Scan, operands: list[Value]) -> list[Value]:
+def _scanned(node: OnnxOperator, ways: _Scan, operands: list[Value]) -> list[Value]:
     """Written out along the scanned dimension."""
     body, count = node.graph("body"), len(ways.axes)
     state, scanned = operands[: len(operands) - count], operands[len(operands) - count :]
@@ -155,7 +155,7 @@ def _scanned(node: Operator, ways: _Scan, operands: list[Value]) -> list[Value]:
     return [*state, *(_stacked(node, s, node.axis(a, len(s[0].order) + 1)) for s, a in pairs)]
 
 
-def _row(node: Operator, value: Value, axis: int, step: int) -> Value:
+def _row(node: OnnxOperator, value: Value, axis: int, step: int) -> Value:
     place = node.axis(axis, len(value.order))
     row = sliced(node, value, {place: range(step, step + 1)})
     return node.do("Squeeze", row, node.number(np.asarray([place]), TensorProto.INT64))

@@ -10,8 +10,8 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.importers.padding import dilated, padded
 from aot.frontend.onnx.importers.products import centred
-from aot.frontend.onnx.importers.windows import Windows, read_windows
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.importers.windows import SpatialWindows, read_windows
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType
 from aot.ops.contract import Contract
@@ -23,7 +23,7 @@ _MOST_GROUPS = 32  # that are convolutions of their own
 _REPEATS_PERHAPS = "get or export the file again"
 
 
-def _conv(node: Operator) -> Value:
+def _conv(node: OnnxOperator) -> Value:
     x, w, b = node.operand(0), node.operand(1), node.optional(2)
     group = node.integer("group", 1)
     _check_channels(node, x, w, group)
@@ -31,7 +31,7 @@ def _conv(node: Operator) -> Value:
     return convolved(node, x, w, b, group, windows)
 
 
-def _check_channels(node: Operator, x: Value, w: Value, group: int) -> None:
+def _check_channels(node: OnnxOperator, x: Value, w: Value, group: int) -> None:
     x_shape, w_shape = node.shape(x), node.shape(w)
     if len(x_shape) != len(w_shape) or len(x_shape) < 3:
         raise node.fail(f"weights {list(w_shape)} do not fit an input of shape {list(x_shape)}")
@@ -39,7 +39,9 @@ def _check_channels(node: Operator, x: Value, w: Value, group: int) -> None:
         raise node.fail(f"{group} groups of weights {list(w_shape)} do not fit {x_shape[1]} channels")
 
 
-def convolved(node: Operator, x: Value, w: Value, b: Value | None, group: int, windows: Windows) -> Value:
+def convolved(
+    node: OnnxOperator, x: Value, w: Value, b: Value | None, group: int, windows: SpatialWindows
+) -> Value:
     """Images, or what can be seen as one, by their own ops; all else as sums of products."""
     shape = node.shape(x)
     is_constant = {v.name for v in (w, b) if v is not None} <= node.draft.constants.keys()
@@ -53,7 +55,7 @@ def convolved(node: Operator, x: Value, w: Value, b: Value | None, group: int, w
 
 
 def _group_by_group(
-    node: Operator, x: Value, w: Value, b: Value | None, group: int, windows: Windows
+    node: OnnxOperator, x: Value, w: Value, b: Value | None, group: int, windows: SpatialWindows
 ) -> Value:
     """Each group of channels has filters of its own; their results lie side by side."""
     each, made = node.shape(x)[1] // group, node.shape(w)[0] // group
@@ -68,7 +70,7 @@ def _group_by_group(
     return concatenated(node, results, 1)
 
 
-def _filters(node: Operator, constant: Value | None, chosen: range) -> Value | None:
+def _filters(node: OnnxOperator, constant: Value | None, chosen: range) -> Value | None:
     if constant is None:
         return None
     name = node.draft.moved(constant, lambda a: a[chosen.start : chosen.stop], f"{node.place.label}/group")
@@ -76,7 +78,7 @@ def _filters(node: Operator, constant: Value | None, chosen: range) -> Value | N
 
 
 def _image(
-    node: Operator, x: Value, weights: Value, bias: Value | None, depthwise: bool, windows: Windows
+    node: OnnxOperator, x: Value, weights: Value, bias: Value | None, depthwise: bool, windows: SpatialWindows
 ) -> Value:
     is_line = len(weights.order) == 3
     if is_line:  # an image of one row
@@ -107,7 +109,7 @@ def _filters_last(weights: Array) -> Array:
     return np.transpose(_channels_behind(weights)[..., 0], (1, 2, 0))
 
 
-def as_image(node: Operator, x: Value) -> str:
+def as_image(node: OnnxOperator, x: Value) -> str:
     """[1, rows, columns, channels]; a line is an image of one row."""
     if len(x.order) == 4:
         return node.draft.stored(node.place, x, _CHANNELS_LAST)
@@ -116,14 +118,16 @@ def as_image(node: Operator, x: Value) -> str:
     return node.reshaped(name, (n, 1, columns, channels))
 
 
-def from_image(node: Operator, name: str, is_line: bool, element: int) -> Value:
+def from_image(node: OnnxOperator, name: str, is_line: bool, element: int) -> Value:
     if not is_line:
         return Value(name, _CHANNELS_LAST, element)
     n, _, columns, channels = node.draft.types[name].shape
     return Value(node.reshaped(name, (n, columns, channels)), (0, 2, 1), element)
 
 
-def _sums(node: Operator, x: Value, w: Value, b: Value | None, group: int, windows: Windows) -> Value:
+def _sums(
+    node: OnnxOperator, x: Value, w: Value, b: Value | None, group: int, windows: SpatialWindows
+) -> Value:
     image = padded(node, node.plain(x), [(0, 0), (0, 0), *windows.padding], 0.0)
     name = sums_of_windows(node, image, node.plain(w), group, windows)
     result = node.value(name, x.element)
@@ -134,7 +138,7 @@ def _sums(node: Operator, x: Value, w: Value, b: Value | None, group: int, windo
     return node.do("Add", result, channels)
 
 
-def sums_of_windows(node: Operator, image: str, w: str, group: int, windows: Windows) -> str:
+def sums_of_windows(node: OnnxOperator, image: str, w: str, group: int, windows: SpatialWindows) -> str:
     """image [N, C, ...] is padded already; w is [O, C / group, ...]."""
     shape, w_shape = node.draft.types[image].shape, node.draft.types[w].shape
     steps, w_steps = dense_strides(shape), dense_strides(w_shape)
@@ -149,7 +153,7 @@ def sums_of_windows(node: Operator, image: str, w: str, group: int, windows: Win
     return node.apply(op, image, w)
 
 
-def _conv_transpose(node: Operator) -> Value:
+def _conv_transpose(node: OnnxOperator) -> Value:
     """A convolution of the image with zeros between its pixels, under the weights turned round."""
     x, w, b = node.operand(0), node.operand(1), node.optional(2)
     group = node.integer("group", 1)
@@ -157,11 +161,13 @@ def _conv_transpose(node: Operator) -> Value:
     if len(shape) != len(w_shape) or group < 1 or shape[1] != w_shape[0] or w_shape[0] % group:
         raise node.fail(f"{group} groups of weights {list(w_shape)} do not fit shape {list(shape)}")
     plan = _transposed_plan(node, shape[2:], w_shape[2:])
-    windows = Windows(w_shape[2:], (1,) * len(plan.strides), plan.dilations, ((0, 0),) * len(plan.strides))
+    windows = SpatialWindows(
+        w_shape[2:], (1,) * len(plan.strides), plan.dilations, ((0, 0),) * len(plan.strides)
+    )
     return convolved(node, _spread(node, x, plan), _turned(node, w, group), b, group, windows)
 
 
-def _spread(node: Operator, x: Value, plan: _Transposed) -> Value:
+def _spread(node: OnnxOperator, x: Value, plan: _Transposed) -> Value:
     """With zeros between pixels and around, where the pixels are stored."""
     count = len(plan.strides)
     order = _CHANNELS_LAST if count == 2 else x.order
@@ -180,7 +186,7 @@ class _Transposed:
     padding: list[tuple[int, int]]  # may be negative
 
 
-def _transposed_plan(node: Operator, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> _Transposed:
+def _transposed_plan(node: OnnxOperator, sizes: tuple[int, ...], kernel: tuple[int, ...]) -> _Transposed:
     count = len(sizes)
     strides = node.integers("strides", (1,) * count)
     dilations = node.integers("dilations", (1,) * count)
@@ -204,7 +210,7 @@ def _transposed_plan(node: Operator, sizes: tuple[int, ...], kernel: tuple[int, 
     return _Transposed(strides, dilations, padding)
 
 
-def _turned(node: Operator, w: Value, group: int) -> Value:
+def _turned(node: OnnxOperator, w: Value, group: int) -> Value:
     """[I, O / group, ...] becomes [O, I / group, ...], every filter backwards."""
     from aot.ops.rearrange import Loops
 
@@ -218,7 +224,7 @@ def _turned(node: Operator, w: Value, group: int) -> Value:
     return node.value(name, w.element)
 
 
-def _conv_integer(node: Operator) -> Value:
+def _conv_integer(node: OnnxOperator) -> Value:
     """Sums of products of integers, counted from their zero points, which is what padding has."""
     x = centred(node, node.operand(0), node.optional(2), 1)
     w = centred(node, node.operand(1), node.optional(3), 0)

@@ -11,12 +11,12 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import sliced
 from aot.frontend.onnx.importers.real import Real
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 
 _MOST = 64  # rows: each is a dozen layers
 
 
-def _det(node: Operator) -> Value:
+def _det(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] > _MOST:
@@ -30,7 +30,7 @@ def _det(node: Operator) -> Value:
     return node.value(node.reshaped(node.plain(node.do("Mul", total, left)), shape[:-2]), x.element)
 
 
-def _eliminated(node: Operator, x: Value) -> tuple[Value, Value]:
+def _eliminated(node: OnnxOperator, x: Value) -> tuple[Value, Value]:
     """The pivot with the sign of the exchange, and the matrices without their first row and column."""
     size, nothing = node.shape(x)[-1], node.number(0, x.element)
     column = sliced(node, x, {2: range(1)})

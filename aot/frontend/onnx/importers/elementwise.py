@@ -11,11 +11,11 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Order, Value
 from aot.frontend.onnx.elements import BITS, NARROW, stored_type
 from aot.frontend.onnx.importers.orders import cheapest_order
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import DType
 from aot.ops import curve as curves
 from aot.ops.activation import Activation
-from aot.ops.binary import Add, Binary, Div, Mul, Sub
+from aot.ops.binary import Add, BinaryOp, Div, Mul, Sub
 from aot.ops.combine import Combination, Combine
 from aot.ops.compare import Compare, Relation
 from aot.ops.convert import Convert
@@ -28,7 +28,7 @@ from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 F = curves.Function
 
 
-def combined(node: Operator, op: Op, values: list[Value], element: int) -> Value:
+def combined(node: OnnxOperator, op: Op, values: list[Value], element: int) -> Value:
     """One op over values, all stored in the order of the first that has the result's rank."""
     shape = _broadcast(node, values)
     order = _common_order(node, values, shape)
@@ -36,7 +36,7 @@ def combined(node: Operator, op: Op, values: list[Value], element: int) -> Value
     return Value(node.apply(op, *names), order, element)
 
 
-def _broadcast(node: Operator, values: list[Value]) -> tuple[int, ...]:
+def _broadcast(node: OnnxOperator, values: list[Value]) -> tuple[int, ...]:
     shapes = [node.shape(v) for v in values]
     try:
         return np.broadcast_shapes(*shapes)
@@ -44,11 +44,11 @@ def _broadcast(node: Operator, values: list[Value]) -> tuple[int, ...]:
         raise node.fail(f"shapes {', '.join(str(list(s)) for s in shapes)} do not fit each other") from None
 
 
-def _common_order(node: Operator, values: list[Value], shape: tuple[int, ...]) -> Order:
+def _common_order(node: OnnxOperator, values: list[Value], shape: tuple[int, ...]) -> Order:
     return cheapest_order(node, [v for v in values if len(v.order) == len(shape)], len(shape))
 
 
-def _aligned(node: Operator, value: Value, order: Order) -> str:
+def _aligned(node: OnnxOperator, value: Value, order: Order) -> str:
     """Its name with as many dimensions as the result, in its order."""
     missing = len(order) - len(value.order)
     if missing == 0:
@@ -60,22 +60,22 @@ def _aligned(node: Operator, value: Value, order: Order) -> str:
     return node.draft.stored(node.place, ranked, order)
 
 
-def _curved(node: Operator, op: Op) -> Value:
+def _curved(node: OnnxOperator, op: Op) -> Value:
     x = node.operand(0)
     return Value(node.apply(op, x.name), x.order, x.element)
 
 
-def unary(make: Callable[[Operator], Op]) -> Importer:
-    def import_it(node: Operator) -> Value:
+def unary(make: Callable[[OnnxOperator], Op]) -> Importer:
+    def import_it(node: OnnxOperator) -> Value:
         return _curved(node, make(node))
 
     return import_it
 
 
 def binary(op: Op) -> Importer:
-    def import_it(node: Operator) -> Value:
+    def import_it(node: OnnxOperator) -> Value:
         first, second = node.operand(0), node.operand(1)
-        if node.dtype(first) is DType.U8 and isinstance(op, Binary):  # computed in 32 bits, and wrapped
+        if node.dtype(first) is DType.U8 and isinstance(op, BinaryOp):  # computed in 32 bits, and wrapped
             wide = [cast(node, v, TensorProto.INT32) for v in (first, second)]
             return cast(node, combined(node, op, wide, TensorProto.INT32), first.element)
         return in_range(node, combined(node, op, [first, second], first.element))
@@ -86,7 +86,7 @@ def binary(op: Op) -> Importer:
 def chained(op: Op) -> Importer:
     """Of one operand or more."""
 
-    def import_it(node: Operator) -> Value:
+    def import_it(node: OnnxOperator) -> Value:
         result = node.operand(0)
         for position in range(1, len(node.operands)):
             result = combined(node, op, [result, node.operand(position)], result.element)
@@ -95,12 +95,12 @@ def chained(op: Op) -> Importer:
     return import_it
 
 
-def _mean(node: Operator) -> Value:
+def _mean(node: OnnxOperator) -> Value:
     count = node.number(1 / len(node.operands), node.operand(0).element)
     return node.do("Mul", node.do("Sum", *node.operands), count)
 
 
-def _clip(node: Operator) -> Value:
+def _clip(node: OnnxOperator) -> Value:
     """Where the limits are an activation's, the clamp goes into the op before."""
     low, high = (_limit(node, i, name) for i, name in ((1, "min"), (2, "max")))
     limits = _ACTIVATIONS.get((_number(node, low), _number(node, high)))
@@ -111,13 +111,13 @@ def _clip(node: Operator) -> Value:
     return raised if high is None else node.do("Min", raised, high)
 
 
-def _limit(node: Operator, position: int, name: str) -> Value | None:
+def _limit(node: OnnxOperator, position: int, name: str) -> Value | None:
     if node.has_attribute(name):
         return node.number(node.real(name), node.operand(0).element)
     return node.optional(position)
 
 
-def _number(node: Operator, value: Value | None) -> float | None:
+def _number(node: OnnxOperator, value: Value | None) -> float | None:
     """What a constant limit is; NaN, which equals nothing, where it is computed."""
     array = None if value is None else node.draft.array(value)
     if array is None:
@@ -133,26 +133,26 @@ _ACTIVATIONS: dict[tuple[float | None, float | None], Activation] = {
 
 
 def _compared(relation: Relation) -> Importer:
-    def import_it(node: Operator) -> Value:
+    def import_it(node: OnnxOperator) -> Value:
         return combined(node, Compare(relation), [node.operand(0), node.operand(1)], TensorProto.BOOL)
 
     return import_it
 
 
-def _where(node: Operator) -> Value:
+def _where(node: OnnxOperator) -> Value:
     condition, x, y = (node.operand(i) for i in range(3))
     return combined(node, Select(), [condition, x, y], x.element)
 
 
-def _cast(node: Operator) -> Value:
+def _cast(node: OnnxOperator) -> Value:
     return cast(node, node.operand(0), node.integer("to"), bool(node.integer("saturate", 1)))
 
 
-def _cast_like(node: Operator) -> Value:
+def _cast_like(node: OnnxOperator) -> Value:
     return cast(node, node.operand(0), node.operand(1).element, bool(node.integer("saturate", 1)))
 
 
-def cast(node: Operator, x: Value, element: int, saturate: bool = True) -> Value:
+def cast(node: OnnxOperator, x: Value, element: int, saturate: bool = True) -> Value:
     """Reals are truncated; what an integer type has no room for keeps its lower bits."""
     to = stored_type(element, f"at {node.place.origin}")
     if element in NARROW and x.element != element:
@@ -163,14 +163,14 @@ def cast(node: Operator, x: Value, element: int, saturate: bool = True) -> Value
     return in_range(node, Value(name, x.order, element)) if x.element != element else x
 
 
-def _narrowed(node: Operator, x: Value, element: int, saturate: bool) -> Value:
+def _narrowed(node: OnnxOperator, x: Value, element: int, saturate: bool) -> Value:
     op = NARROW[element]
     if saturate and element not in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
         op = replace(op, beyond=Beyond.LARGEST)
     return Value(node.apply(op, x.name), x.order, element)
 
 
-def in_range(node: Operator, x: Value) -> Value:
+def in_range(node: OnnxOperator, x: Value) -> Value:
     """Where an integer is kept in a wider one: the bits that it has."""
     if x.element not in BITS:
         return x
@@ -192,7 +192,7 @@ def in_range(node: Operator, x: Value) -> Value:
     return Value(name, x.order, x.element)
 
 
-def _bit_shift(node: Operator) -> Value:
+def _bit_shift(node: OnnxOperator) -> Value:
     """By more bits than there are, nothing is left but the sign."""
     x, by = node.operand(0), node.operand(1)
     left = node.text("direction") == "LEFT"
@@ -214,12 +214,12 @@ def _bit_shift(node: Operator) -> Value:
     return node.do("Where", inside, shifted, gone)
 
 
-def _mod(node: Operator) -> Value:
+def _mod(node: OnnxOperator) -> Value:
     by = Combination.REMAINDER if node.integer("fmod", 0) else Combination.FLOOR_MOD
     return combined(node, Combine(by), [node.operand(0), node.operand(1)], node.operand(0).element)
 
 
-def _pow(node: Operator) -> Value:
+def _pow(node: OnnxOperator) -> Value:
     """In real numbers, but for integers to a known power: those are multiplied."""
     x, y = node.operand(0), node.operand(1)
     power = _whole_power(node, x, y)
@@ -231,7 +231,7 @@ def _pow(node: Operator) -> Value:
     return cast(node, combined(node, Combine(Combination.POWER), reals, TensorProto.FLOAT), x.element)
 
 
-def _whole_power(node: Operator, x: Value, y: Value) -> int | None:
+def _whole_power(node: OnnxOperator, x: Value, y: Value) -> int | None:
     """The one power of all, where integers are multiplied fewer than 64 times."""
     known = node.draft.array(y)
     if known is None or known.size != 1 or len(y.order) > len(x.order) or not node.dtype(x).is_integer:
@@ -240,7 +240,7 @@ def _whole_power(node: Operator, x: Value, y: Value) -> int | None:
     return int(power) if power.is_integer() and 0 < power < 64 else None
 
 
-def _multiplied(node: Operator, x: Value, power: int) -> Value:
+def _multiplied(node: OnnxOperator, x: Value, power: int) -> Value:
     """By squares: the power's bits from the highest on."""
     made = x
     for bit in f"{power:b}"[1:]:

@@ -11,7 +11,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.quantised import attributes
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array
 
 Reals = npt.NDArray[np.float32]
@@ -19,7 +19,7 @@ _ROOT_OF_HALF = 0.5**0.5
 _ROOT_OF_TWO_BY_PI = (2 / np.pi) ** 0.5
 
 
-def _conv(node: Operator) -> Value:
+def _conv(node: OnnxOperator) -> Value:
     """A convolution, perhaps a sum with another image, an activation."""
     kept = attributes(node, "activation", "activation_params")
     made = node.do("Conv", *node.operands[:3], **kept)
@@ -27,7 +27,7 @@ def _conv(node: Operator) -> Value:
     return _activated(node, made, node.reals("activation_params", ()))
 
 
-def _gemm(node: Operator) -> Value:
+def _gemm(node: OnnxOperator) -> Value:
     parameters = [node.real(name) for name in _GEMM_PARAMETERS if node.has_attribute(name)]
     kept = attributes(node, "activation", *_GEMM_PARAMETERS)
     return _activated(node, node.do("Gemm", *node.operands, **kept), tuple(parameters))
@@ -38,7 +38,7 @@ _GEMM_PARAMETERS = ("activation_alpha", "activation_beta", "activation_gamma")
 _PARAMETERS = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta")}
 
 
-def _activated(node: Operator, x: Value, parameters: tuple[float, ...]) -> Value:
+def _activated(node: OnnxOperator, x: Value, parameters: tuple[float, ...]) -> Value:
     name = node.text("activation", "")
     if not name:
         return x
@@ -47,7 +47,7 @@ def _activated(node: Operator, x: Value, parameters: tuple[float, ...]) -> Value
     return node.do(name, x, **dict(zip(_PARAMETERS.get(name, ()), parameters, strict=False)))
 
 
-def _matmul(node: Operator) -> Value:
+def _matmul(node: OnnxOperator) -> Value:
     if node.integer("transBatchA", 0) or node.integer("transBatchB", 0):
         raise node.fail(
             "a product over batches that are turned is not supported", "export the model without it"
@@ -59,27 +59,27 @@ def _matmul(node: Operator) -> Value:
     return _times(node, node.do("MatMul", a, b), node.real("alpha", 1.0))
 
 
-def _turned(node: Operator, x: Value) -> Value:
+def _turned(node: OnnxOperator, x: Value) -> Value:
     *front, last, least = range(len(x.order))
     return node.do("Transpose", x, perm=[*front, least, last])
 
 
-def _times(node: Operator, x: Value, factor: float) -> Value:
+def _times(node: OnnxOperator, x: Value, factor: float) -> Value:
     return x if factor == 1 else node.do("Mul", x, node.number(factor, x.element))
 
 
-def _biased(node: Operator, x: Value, position: int) -> Value:
+def _biased(node: OnnxOperator, x: Value, position: int) -> Value:
     return node.do("Add", x, node.operand(position)) if node.has(position) else x
 
 
-def _gelu(node: Operator) -> Value:
+def _gelu(node: OnnxOperator) -> Value:
     """By the error function; a bias may come first."""
     x = _biased(node, node.operand(0), 1)
     bent = node.do("Erf", _times(node, x, _ROOT_OF_HALF))
     return node.do("Mul", _times(node, x, 0.5), node.do("Add", bent, node.number(1, x.element)))
 
 
-def _fast_gelu(node: Operator) -> Value:
+def _fast_gelu(node: OnnxOperator) -> Value:
     """By the hyperbolic tangent."""
     x = _biased(node, node.operand(0), 1)
     cubed = _times(node, node.do("Mul", x, node.do("Mul", x, x)), 0.044715)
@@ -87,12 +87,12 @@ def _fast_gelu(node: Operator) -> Value:
     return node.do("Mul", _times(node, x, 0.5), node.do("Add", bent, node.number(1, x.element)))
 
 
-def _quick_gelu(node: Operator) -> Value:
+def _quick_gelu(node: OnnxOperator) -> Value:
     x = node.operand(0)
     return node.do("Mul", x, node.do("Sigmoid", _times(node, x, node.real("alpha", 1.702))))
 
 
-def _skip_layer_norm(node: Operator) -> list[Value]:
+def _skip_layer_norm(node: OnnxOperator) -> list[Value]:
     """A normalisation of a sum, which is the last result; mean and deviation are for training."""
     total = _biased(node, node.do("Add", node.operand(0), node.operand(1)), 4)
     centred = node.do("Sub", total, node.do("ReduceMean", total, axes=[-1]))
@@ -105,27 +105,27 @@ def _skip_layer_norm(node: Operator) -> list[Value]:
     return [made, made, made, total]
 
 
-def _dynamic_matmul(node: Operator) -> Value:
+def _dynamic_matmul(node: OnnxOperator) -> Value:
     """The first operand is quantised by its own range."""
     x, scale, zero = node.do_all(3, "DynamicQuantizeLinear", node.operand(0))
     sides = (x, scale, zero), (node.operand(1), node.operand(2), node.optional(3))
     return _biased(node, _product(node, *sides), 4)
 
 
-def _matmul_to_float(node: Operator) -> Value:
+def _matmul_to_float(node: OnnxOperator) -> Value:
     sides = [(node.operand(at), node.operand(2 + at), node.optional(4 + at)) for at in (0, 1)]
     return _biased(node, _product(node, *sides), 6)
 
 
 def _product(
-    node: Operator, a: tuple[Value, Value, Value | None], b: tuple[Value, Value, Value | None]
+    node: OnnxOperator, a: tuple[Value, Value, Value | None], b: tuple[Value, Value, Value | None]
 ) -> Value:
     """Of integers, with a scale and a zero point each, as real numbers."""
     sums = node.do("MatMulInteger", a[0], b[0], a[2], b[2])
     return node.do("Mul", cast(node, sums, TensorProto.FLOAT), node.do("Mul", a[1], b[1]))
 
 
-def _matmul_n_bits(node: Operator) -> Value:
+def _matmul_n_bits(node: OnnxOperator) -> Value:
     """Weights of few bits in blocks along the sum, each block with its scale; x is not rounded."""
     if node.integer("weight_prepacked", 0):
         raise node.fail(
@@ -148,7 +148,7 @@ def _matmul_n_bits(node: Operator) -> Value:
     return _biased(node, made, 5)
 
 
-def _zero_points(node: Operator, bits: int, rows: int, blocks: int) -> Reals:
+def _zero_points(node: OnnxOperator, bits: int, rows: int, blocks: int) -> Reals:
     """Packed for each row, or as the scales are; else the middle."""
     if not node.has(3):
         return np.full((1, 1, 1), 1 << (bits - 1), np.float32)

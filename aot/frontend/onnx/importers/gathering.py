@@ -10,12 +10,12 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import sliced
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ops.gather import Gather
 
 
-def counted_from_front(node: Operator, indices: Value, size: int) -> Value:
+def counted_from_front(node: OnnxOperator, indices: Value, size: int) -> Value:
     """Negative indices count from the end."""
     known = node.draft.array(indices)
     if known is not None and int(known.min(initial=0)) >= 0:
@@ -24,7 +24,7 @@ def counted_from_front(node: Operator, indices: Value, size: int) -> Value:
     return node.do("Where", node.do("Less", indices, nothing), node.do("Add", indices, whole), indices)
 
 
-def _gather(node: Operator) -> Value:
+def _gather(node: OnnxOperator) -> Value:
     x, indices = node.operand(0), node.operand(1)
     shape = node.shape(x)
     axis = node.axis(node.integer("axis", 0), len(shape))
@@ -32,7 +32,7 @@ def _gather(node: Operator) -> Value:
     return node.value(node.apply(Gather(axis), node.plain(x), node.plain(places)), x.element)
 
 
-def _gather_elements(node: Operator) -> Value:
+def _gather_elements(node: OnnxOperator) -> Value:
     x, indices = node.operand(0), node.operand(1)
     shape, picked = node.shape(x), node.shape(indices)
     axis = node.axis(node.integer("axis", 0), len(shape))
@@ -49,7 +49,7 @@ def _gather_elements(node: Operator) -> Value:
     return _rows(node, x, 0, node.do("Add", spots, node.number(elsewhere, indices.element)))
 
 
-def _rows(node: Operator, x: Value, kept: int, places: Value) -> Value:
+def _rows(node: OnnxOperator, x: Value, kept: int, places: Value) -> Value:
     """Rows of x, seen with its last `kept` dimensions as a row."""
     shape = node.shape(x)
     row = shape[len(shape) - kept :]
@@ -57,7 +57,7 @@ def _rows(node: Operator, x: Value, kept: int, places: Value) -> Value:
     return node.value(node.apply(Gather(0), flat, node.plain(places)), x.element)
 
 
-def _gather_nd(node: Operator) -> Value:
+def _gather_nd(node: OnnxOperator) -> Value:
     x, indices, batches = node.operand(0), node.operand(1), node.integer("batch_dims", 0)
     shape, picked = node.shape(x), node.shape(indices)
     depth = picked[-1] if picked else 0

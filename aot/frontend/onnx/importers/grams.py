@@ -11,11 +11,11 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import concatenated, sliced
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array
 
 
-def _vectorized(node: Operator) -> Value:
+def _vectorized(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
     if node.has_attribute("pool_strings") or len(shape) not in (1, 2):
@@ -28,7 +28,7 @@ def _vectorized(node: Operator) -> Value:
     return placed if len(shape) == 2 else node.do("Squeeze", placed, node.number([0], TensorProto.INT64))
 
 
-def _runs(node: Operator) -> list[Array]:
+def _runs(node: OnnxOperator) -> list[Array]:
     """For each length from 1 on [runs, length]: the runs of tokens that are known."""
     pool, begins = np.array(node.integers("pool_int64s"), np.int64), node.integers("ngram_counts")
     ends = [*begins[1:], len(pool)]
@@ -41,7 +41,7 @@ def _runs(node: Operator) -> list[Array]:
     return runs
 
 
-def _counted(node: Operator, x: Value, runs: Array) -> Value:
+def _counted(node: OnnxOperator, x: Value, runs: Array) -> Value:
     """How often each occurs in a row of x, at each distance between its tokens that counts."""
     length, (count, size) = runs.shape[1], node.shape(x)
     counts = node.number(np.zeros((count, len(runs))), TensorProto.FLOAT)
@@ -58,7 +58,7 @@ def _counted(node: Operator, x: Value, runs: Array) -> Value:
     return counts
 
 
-def _found(node: Operator, x: Value, runs: Array, step: int, spots: int) -> Value:
+def _found(node: OnnxOperator, x: Value, runs: Array, step: int, spots: int) -> Value:
     """[rows, spots, runs]"""
     equal = []
     for place, tokens in enumerate(runs.T):
@@ -68,7 +68,7 @@ def _found(node: Operator, x: Value, runs: Array, step: int, spots: int) -> Valu
     return reduce(lambda a, b: node.do("And", a, b), equal)
 
 
-def _in_columns(node: Operator, counts: list[Value]) -> Value:
+def _in_columns(node: OnnxOperator, counts: list[Value]) -> Value:
     """Each count in the column that it is given; a column without one is 0."""
     columns, rows = node.integers("ngram_indexes"), node.shape(counts[0])[0]
     known = sum(node.shape(each)[1] for each in counts)
@@ -87,7 +87,7 @@ def _in_columns(node: Operator, counts: list[Value]) -> Value:
     return node.do("Gather", whole, node.number(chosen, TensorProto.INT64), axis=1)
 
 
-def _weighted(node: Operator, counts: Value) -> Value:
+def _weighted(node: OnnxOperator, counts: Value) -> Value:
     """By the weights of the columns where there are some; "IDF" asks only whether it occurs."""
     mode, columns = node.text("mode"), node.shape(counts)[1]
     weights = np.array(node.reals("weights", (1.0,) * columns), np.float32)

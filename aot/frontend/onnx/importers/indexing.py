@@ -10,11 +10,11 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import concatenated, sliced
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ops.cumulate import Cumulate
 
 
-def _trilu(node: Operator) -> Value:
+def _trilu(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
     if len(shape) < 2:
@@ -25,7 +25,7 @@ def _trilu(node: Operator) -> Value:
     return node.do("Where", node.number(kept, TensorProto.BOOL), x, node.number(0, x.element))
 
 
-def _one_hot(node: Operator) -> Value:
+def _one_hot(node: OnnxOperator) -> Value:
     indices, values = node.operand(0), node.operand(2)
     depth = int(node.known_scalar(1, "depth"))
     rank = len(indices.order) + 1
@@ -40,14 +40,14 @@ def _one_hot(node: Operator) -> Value:
     return node.do("Where", node.do("Equal", apart, numbers), on, off)
 
 
-def _cum_sum(node: Operator) -> Value:
+def _cum_sum(node: OnnxOperator) -> Value:
     x = node.operand(0)
     axis = node.axis(int(node.known_scalar(1, "axis")), len(x.order))
     exclusive, reverse = bool(node.integer("exclusive", 0)), bool(node.integer("reverse", 0))
     return Value(node.apply(Cumulate(x.order.index(axis), exclusive, reverse), x.name), x.order, x.element)
 
 
-def _cum_prod(node: Operator) -> Value:
+def _cum_prod(node: OnnxOperator) -> Value:
     """Element by element along the dimension."""
     x = node.operand(0)
     shape = node.shape(x)
@@ -70,7 +70,7 @@ def _cum_prod(node: Operator) -> Value:
     return concatenated(node, [made[p] for p in sorted(made)], axis)
 
 
-def _is_inf(node: Operator) -> Value:
+def _is_inf(node: OnnxOperator) -> Value:
     x = node.operand(0)
     signs = [s for s, a in ((1, "detect_positive"), (-1, "detect_negative")) if node.integer(a, 1)]
     if not signs:
@@ -79,12 +79,12 @@ def _is_inf(node: Operator) -> Value:
     return found[0] if len(found) == 1 else node.do("Or", *found)
 
 
-def _is_nan(node: Operator) -> Value:
+def _is_nan(node: OnnxOperator) -> Value:
     x = node.operand(0)
     return node.do("Not", node.do("Equal", x, x))
 
 
-def _p_relu(node: Operator) -> Value:
+def _p_relu(node: OnnxOperator) -> Value:
     x, slope = node.operand(0), node.operand(1)
     return node.do("Where", node.do("Less", x, node.number(0, x.element)), node.do("Mul", x, slope), x)
 

@@ -10,7 +10,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Item, Value
 from aot.frontend.onnx.elements import STORED
 from aot.frontend.onnx.importers.orders import cheapest_order, order_after
-from aot.frontend.onnx.operation import Importer, Operator, Results
+from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 from aot.ir.strides import dense_strides
 from aot.ops.concat import Concat
 from aot.ops.rearrange import Loops
@@ -18,11 +18,11 @@ from aot.ops.rearrange import Loops
 _MOST_ELEMENTS, _MOST_DIMENSIONS = 1 << 24, 32  # of a tensor whose shape the file computes
 
 
-def _identity(node: Operator) -> Item:
+def _identity(node: OnnxOperator) -> Item:
     return node.item(0)
 
 
-def _dropout(node: Operator) -> Results:
+def _dropout(node: OnnxOperator) -> Results:
     """Nothing is dropped once training is over."""
     x = node.operand(0)
     training = node.has(2) and bool(node.known_scalar(2, "training mode"))
@@ -33,7 +33,7 @@ def _dropout(node: Operator) -> Results:
     return [x, node.number(np.ones(node.shape(x)), TensorProto.BOOL)]
 
 
-def _reshape_to(node: Operator, x: Value, shape: tuple[int, ...]) -> Value:
+def _reshape_to(node: OnnxOperator, x: Value, shape: tuple[int, ...]) -> Value:
     """Dimensions that are split, joined or of 1 stay where they are stored, if they lie together there."""
     order = order_after(node.shape(x), x.order, shape)
     if order is None:
@@ -41,7 +41,7 @@ def _reshape_to(node: Operator, x: Value, shape: tuple[int, ...]) -> Value:
     return Value(node.reshaped(x.name, [shape[d] for d in order]), order, x.element)
 
 
-def _reshape(node: Operator) -> Value:
+def _reshape(node: OnnxOperator) -> Value:
     x = node.operand(0)
     own = node.shape(x)
     wanted = node.known_integers(1, "new shape") if node.has(1) else node.integers("shape")
@@ -55,7 +55,7 @@ def _reshape(node: Operator) -> Value:
     return _reshape_to(node, x, tuple(shape))
 
 
-def _flatten(node: Operator) -> Value:
+def _flatten(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
     axis = node.integer("axis", 1)
@@ -65,7 +65,7 @@ def _flatten(node: Operator) -> Value:
     return _reshape_to(node, x, (prod(shape[:axis]), prod(shape[axis:])))
 
 
-def _squeeze(node: Operator) -> Value:
+def _squeeze(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
     axes = node.axes(1)
@@ -76,7 +76,7 @@ def _squeeze(node: Operator) -> Value:
     return _reshape_to(node, x, tuple(s for i, s in enumerate(shape) if i not in gone))
 
 
-def _unsqueeze(node: Operator) -> Value:
+def _unsqueeze(node: OnnxOperator) -> Value:
     x = node.operand(0)
     axes = node.axes(1) or ()
     shape = list(node.shape(x))
@@ -86,7 +86,7 @@ def _unsqueeze(node: Operator) -> Value:
     return _reshape_to(node, x, tuple(shape))
 
 
-def _transpose(node: Operator) -> Value:
+def _transpose(node: OnnxOperator) -> Value:
     """No element moves: only the order is noted in which the dimensions are stored."""
     x = node.operand(0)
     rank = len(x.order)
@@ -96,17 +96,17 @@ def _transpose(node: Operator) -> Value:
     return Value(x.name, tuple(axes.index(dimension) for dimension in x.order), x.element)
 
 
-def _shape(node: Operator) -> Value:
+def _shape(node: OnnxOperator) -> Value:
     shape = node.shape(node.operand(0))
     start, end = node.integer("start", 0), node.integer("end", len(shape))
     return node.number(np.asarray(shape[slice(start, end)], np.int64), TensorProto.INT64)
 
 
-def _size(node: Operator) -> Value:
+def _size(node: OnnxOperator) -> Value:
     return node.number(prod(node.shape(node.operand(0))), TensorProto.INT64)
 
 
-def _slice(node: Operator) -> Value:
+def _slice(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
     if node.has(1):
@@ -132,7 +132,7 @@ def _range(start: int, end: int, step: int, size: int) -> range:
     return range(min(max(start, 0), size - 1), min(max(end, -1), size - 1), step)
 
 
-def sliced(node: Operator, x: Value, chosen: dict[int, range]) -> Value:
+def sliced(node: OnnxOperator, x: Value, chosen: dict[int, range]) -> Value:
     """Ranges of dimensions, in whatever order these are stored."""
     shape = node.draft.types[x.name].shape
     strides = list(dense_strides(shape))
@@ -145,7 +145,7 @@ def sliced(node: Operator, x: Value, chosen: dict[int, range]) -> Value:
     return Value(node.picked(x.name, Loops(tuple(sizes), tuple(strides), offset), sizes), x.order, x.element)
 
 
-def _split(node: Operator) -> Results:
+def _split(node: OnnxOperator) -> Results:
     x = node.operand(0)
     shape = node.shape(x)
     axis = node.axis(node.integer("axis", 0), len(shape))
@@ -159,12 +159,12 @@ def _split(node: Operator) -> Results:
     return [sliced(node, x, {axis: range(b, b + p)}) for b, p in zip(begins, parts, strict=True)]
 
 
-def _concat(node: Operator) -> Value:
+def _concat(node: OnnxOperator) -> Value:
     values = [node.operand(i) for i in range(len(node.operands))]
     return concatenated(node, values, node.integer("axis"))
 
 
-def concatenated(node: Operator, values: list[Value], number: int) -> Value:
+def concatenated(node: OnnxOperator, values: list[Value], number: int) -> Value:
     first = values[0]
     axis = node.axis(number, len(first.order))
     shapes = [node.shape(v) for v in values]
@@ -178,7 +178,7 @@ def concatenated(node: Operator, values: list[Value], number: int) -> Value:
     return Value(_concatenated(node, names, order.index(axis)), order, first.element)
 
 
-def _concatenated(node: Operator, names: list[str], axis: int) -> str:
+def _concatenated(node: OnnxOperator, names: list[str], axis: int) -> str:
     shape = node.draft.types[names[0]].shape
     if axis == len(shape) - 1 or (len(shape) == 4 and shape[0] == 1 and axis == 2):
         return node.apply(Concat(axis), *names)
@@ -188,7 +188,7 @@ def _concatenated(node: Operator, names: list[str], axis: int) -> str:
     return node.reshaped(node.apply(Concat(1), *flat), (*shape[:axis], length, *shape[axis + 1 :]))
 
 
-def _expand(node: Operator) -> Value:
+def _expand(node: OnnxOperator) -> Value:
     x = node.operand(0)
     own, wanted = node.shape(x), _sizes(node, node.known_integers(1, "new shape"))
     try:
@@ -198,13 +198,13 @@ def _expand(node: Operator) -> Value:
     return node.value(node.repeated(node.plain(x), shape), x.element)
 
 
-def _sizes(node: Operator, sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _sizes(node: OnnxOperator, sizes: tuple[int, ...]) -> tuple[int, ...]:
     if min(sizes, default=1) < 0 or prod(sizes) > _MOST_ELEMENTS or len(sizes) > _MOST_DIMENSIONS:
         raise node.fail(f"shape {list(sizes)} is none")
     return sizes
 
 
-def _tile(node: Operator) -> Value:
+def _tile(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape, times = node.shape(x), _sizes(node, node.known_integers(1, "repeats"))
     if len(times) != len(shape):
@@ -215,7 +215,7 @@ def _tile(node: Operator) -> Value:
     return node.value(node.picked(node.plain(x), Loops(sizes, strides), whole), x.element)
 
 
-def _constant(node: Operator) -> Value:
+def _constant(node: OnnxOperator) -> Value:
     if node.has_attribute("value"):
         return node.constant_from(node.tensor("value"))
     for name, element in (("value_float", TensorProto.FLOAT), ("value_floats", TensorProto.FLOAT)):
@@ -228,7 +228,7 @@ def _constant(node: Operator) -> Value:
     raise node.fail("it holds no number: texts and sparse tensors are not supported")
 
 
-def _constant_of_shape(node: Operator) -> Value:
+def _constant_of_shape(node: OnnxOperator) -> Value:
     shape = _sizes(node, node.known_integers(0, "shape"))
     if node.has_attribute("value"):
         value = node.constant_from(node.tensor("value"))
@@ -238,7 +238,7 @@ def _constant_of_shape(node: Operator) -> Value:
     return node.number(np.full(shape, element), value.element)
 
 
-def _range_of(node: Operator) -> Value:
+def _range_of(node: OnnxOperator) -> Value:
     start, limit, step = (node.known_scalar(i, "range") for i in range(3))
     if step == 0 or abs((limit - start) / step) > 1 << 24:
         raise node.fail(f"a range from {start} to {limit} in steps of {step} is not supported")
@@ -247,7 +247,7 @@ def _range_of(node: Operator) -> Value:
     return node.number(np.arange(start, limit, step).astype(dtype), element)
 
 
-def _eye_like(node: Operator) -> Value:
+def _eye_like(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
     if len(shape) != 2:
@@ -255,7 +255,7 @@ def _eye_like(node: Operator) -> Value:
     return node.number(np.eye(*shape, node.integer("k", 0)), node.integer("dtype", x.element))
 
 
-def _depth_to_space(node: Operator) -> Value:
+def _depth_to_space(node: OnnxOperator) -> Value:
     x, block = node.operand(0), node.integer("blocksize")
     shape = node.shape(x)
     if len(shape) != 4 or block < 1 or shape[1] % block**2:
@@ -269,7 +269,7 @@ def _depth_to_space(node: Operator) -> Value:
     return _moved(node, x, parts, axes, (n, depth, h * block, w * block))
 
 
-def _space_to_depth(node: Operator) -> Value:
+def _space_to_depth(node: OnnxOperator) -> Value:
     x, block = node.operand(0), node.integer("blocksize")
     shape = node.shape(x)
     if len(shape) != 4 or block < 1 or shape[2] % block or shape[3] % block:
@@ -281,7 +281,7 @@ def _space_to_depth(node: Operator) -> Value:
 
 
 def _moved(
-    node: Operator, x: Value, parts: tuple[int, ...], axes: tuple[int, ...], shape: tuple[int, ...]
+    node: OnnxOperator, x: Value, parts: tuple[int, ...], axes: tuple[int, ...], shape: tuple[int, ...]
 ) -> Value:
     """The tensor seen as parts, these transposed, and the whole under a shape."""
     strides = dense_strides(parts)
@@ -289,7 +289,7 @@ def _moved(
     return node.value(node.picked(node.plain(x), loops, shape), x.element)
 
 
-def _reverse_sequence(node: Operator) -> Value:
+def _reverse_sequence(node: OnnxOperator) -> Value:
     x, lengths = node.operand(0), node.known_integers(1, "sequence lengths")
     batch, time = node.integer("batch_axis", 1), node.integer("time_axis", 0)
     size = node.shape(x)[time]

@@ -7,14 +7,14 @@ from math import prod
 import numpy as np
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.op import Op
 from aot.ops.softmax import Softmax
 
 
-def _batch_normalization(node: Operator) -> Value:
+def _batch_normalization(node: OnnxOperator) -> Value:
     x = node.operand(0)
     if node.integer("training_mode", 0) or node.result_count > 1:
         raise node.fail("training is not supported", "export the model for inference: model.eval()")
@@ -29,26 +29,26 @@ def _batch_normalization(node: Operator) -> Value:
     return node.do("Add", node.do("Mul", x, _per_channel(node, x, factor)), _per_channel(node, x, offset))
 
 
-def _per_channel(node: Operator, x: Value, values: Array) -> Value:
+def _per_channel(node: OnnxOperator, x: Value, values: Array) -> Value:
     rank = len(x.order)
     if rank < 2 or values.shape != (node.shape(x)[1],):
         raise node.fail(f"{list(values.shape)} numbers do not fit shape {list(node.shape(x))}")
     return node.number(values.reshape(-1, *(1,) * (rank - 2)), x.element)
 
 
-def _computed(node: Operator, x: Value, epsilon: float) -> Value:
+def _computed(node: OnnxOperator, x: Value, epsilon: float) -> Value:
     scale, bias, mean, variance = (_channels(node, x, node.operand(i)) for i in range(1, 5))
     root = node.do("Sqrt", node.do("Add", variance, node.number(epsilon, x.element)))
     centred = node.do("Sub", x, mean)
     return node.do("Add", node.do("Mul", node.do("Div", centred, root), scale), bias)
 
 
-def _channels(node: Operator, x: Value, values: Value) -> Value:
+def _channels(node: OnnxOperator, x: Value, values: Value) -> Value:
     shape = (*node.shape(values), *(1,) * (len(x.order) - 2))
     return node.value(node.reshaped(node.plain(values), shape), values.element)
 
 
-def _instance_normalization(node: Operator) -> Value:
+def _instance_normalization(node: OnnxOperator) -> Value:
     x = node.operand(0)
     axes = node.number(range(2, len(x.order)), 7)
     mean = node.do("ReduceMean", x, axes, keepdims=1)
@@ -60,7 +60,7 @@ def _instance_normalization(node: Operator) -> Value:
     return node.do("Add", node.do("Mul", normal, scale), bias)
 
 
-def _lrn(node: Operator) -> Value:
+def _lrn(node: OnnxOperator) -> Value:
     """x / (bias + alpha / size * sum of squares of the channels nearby) ** beta"""
     x, size = node.operand(0), node.integer("size")
     channels = node.shape(x)[1]
@@ -76,7 +76,7 @@ def _lrn(node: Operator) -> Value:
     return node.do("Div", x, node.do("Pow", based, node.number(node.real("beta", 0.75), x.element)))
 
 
-def _lp_normalization(node: Operator) -> Value:
+def _lp_normalization(node: OnnxOperator) -> Value:
     """x / its norm; 0 where the norm is 0."""
     x, p = node.operand(0), node.integer("p", 2)
     axes = node.number([node.integer("axis", -1)], 7)
@@ -86,15 +86,15 @@ def _lp_normalization(node: Operator) -> Value:
     return node.do("Where", node.do("Equal", norm, nothing), nothing, quotient)
 
 
-def _softmax(node: Operator) -> Value:
+def _softmax(node: OnnxOperator) -> Value:
     return _shares(node, Softmax(1.0))
 
 
-def _log_softmax(node: Operator) -> Value:
+def _log_softmax(node: OnnxOperator) -> Value:
     return _shares(node, LogSoftmax())
 
 
-def _shares(node: Operator, op: Op) -> Value:
+def _shares(node: OnnxOperator, op: Op) -> Value:
     """Along one dimension; before set 13 along all from the axis on, as one."""
     x = node.operand(0)
     shape = node.shape(x)

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Item, Value
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 
 
-def _has_element(node: Operator) -> Value:
+def _has_element(node: OnnxOperator) -> Value:
     return node.number(node.has(0), TensorProto.BOOL)
 
 
-def _element(node: Operator) -> Item:
+def _element(node: OnnxOperator) -> Item:
     return node.item(0)
 
 
-def _optional(node: Operator) -> Item:
+def _optional(node: OnnxOperator) -> Item:
     if not node.has(0):
         raise node.fail("a value that is absent is not supported", "export the model with tensors only")
     return node.item(0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aot.frontend.onnx.draft import Order, Value
-from aot.frontend.onnx.operation import Operator
+from aot.frontend.onnx.operation import OnnxOperator
 
 Group = tuple[list[int], list[int]]  # dimensions before and after, of as many elements
 
 
-def cheapest_order(node: Operator, values: list[Value], rank: int) -> Order:
+def cheapest_order(node: OnnxOperator, values: list[Value], rank: int) -> Order:
     """That in which the fewest elements move, of those in which computed operands are stored."""
     moving = [v for v in values if v.name not in node.draft.constants] or values
     if not moving:

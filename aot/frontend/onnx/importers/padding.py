@@ -7,12 +7,12 @@ from math import prod
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ops.pad import Pad
 from aot.ops.spatial import Pair
 
 
-def padded(node: Operator, name: str, pairs: Sequence[Pair], value: float) -> str:
+def padded(node: OnnxOperator, name: str, pairs: Sequence[Pair], value: float) -> str:
     """With margins of a value around each dimension; negative margins cut off."""
     for axis, (before, after) in enumerate(pairs):
         length = node.draft.types[name].shape[axis]
@@ -31,7 +31,7 @@ def padded(node: Operator, name: str, pairs: Sequence[Pair], value: float) -> st
     return name
 
 
-def _padded_one(node: Operator, name: str, axis: int, pair: Pair, value: float) -> str:
+def _padded_one(node: OnnxOperator, name: str, axis: int, pair: Pair, value: float) -> str:
     """As the columns of an image."""
     shape = node.draft.types[name].shape
     image = (1, prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :]))
@@ -39,7 +39,7 @@ def _padded_one(node: Operator, name: str, axis: int, pair: Pair, value: float) 
     return node.reshaped(made, (*shape[:axis], shape[axis] + sum(pair), *shape[axis + 1 :]))
 
 
-def dilated(node: Operator, name: str, strides: Mapping[int, int]) -> str:
+def dilated(node: OnnxOperator, name: str, strides: Mapping[int, int]) -> str:
     """Zeros between the elements of some dimensions, as many as their strides leave room for."""
     for axis, stride in strides.items():
         if stride == 1:
@@ -52,7 +52,7 @@ def dilated(node: Operator, name: str, strides: Mapping[int, int]) -> str:
     return name
 
 
-def _pad(node: Operator) -> Value:
+def _pad(node: OnnxOperator) -> Value:
     x, mode = node.operand(0), node.text("mode", "constant")
     rank = len(x.order)
     pads = node.known_integers(1, "padding") if node.has(1) else node.integers("pads")
@@ -72,7 +72,7 @@ def _pad(node: Operator) -> Value:
     return x
 
 
-def _value(node: Operator) -> float:
+def _value(node: OnnxOperator) -> float:
     if node.has(2):
         return node.known_scalar(2, "value")
     return node.real("value", 0.0)
@@ -95,7 +95,7 @@ def _wrapped(size: int, before: int, after: int) -> list[int]:
 _TURNS = {"reflect": _reflected, "edge": _edge, "wrap": _wrapped}
 
 
-def _turned(node: Operator, x: Value, axis: int, pair: Pair, mode: str) -> Value:
+def _turned(node: OnnxOperator, x: Value, axis: int, pair: Pair, mode: str) -> Value:
     """The elements of one dimension again in another order, run by run."""
     if pair == (0, 0):
         return x

@@ -8,7 +8,7 @@ import numpy as np
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
-from aot.frontend.onnx.operation import Operator
+from aot.frontend.onnx.operation import OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 
@@ -16,7 +16,7 @@ REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 MOST = 64  # updates: each is compared with the whole dimension
 
 
-def scatter_elements(node: Operator, axis: int) -> Value:
+def scatter_elements(node: OnnxOperator, axis: int) -> Value:
     """Indices that cover less than the other dimensions are filled up with places that there are not."""
     x, indices, parts = (node.operand(position) for position in range(3))
     shape, sizes = node.shape(x), node.shape(indices)
@@ -32,7 +32,7 @@ def scatter_elements(node: Operator, axis: int) -> Value:
     return placed(node, x, parts, indices, axis)
 
 
-def scatter_nd(node: Operator, depth: int) -> Value:
+def scatter_nd(node: OnnxOperator, depth: int) -> Value:
     """The first dimensions are one, with a number for each place."""
     x, indices, parts = (node.operand(position) for position in range(3))
     shape, count = node.shape(x), prod(node.shape(indices)[:-1])
@@ -49,7 +49,7 @@ def scatter_nd(node: Operator, depth: int) -> Value:
     return _as(node, placed(node, flat[0], flat[1], _as(node, places, (count, 1)), 0), shape)
 
 
-def tensor_scatter(node: Operator, axis: int, is_circular: bool) -> Value:
+def tensor_scatter(node: OnnxOperator, axis: int, is_circular: bool) -> Value:
     """Each batch begins at a place of its own."""
     x, parts, begins = (node.operand(position) for position in range(3))
     along = [-1 if dimension == axis else 1 for dimension in range(len(x.order))]
@@ -61,7 +61,7 @@ def tensor_scatter(node: Operator, axis: int, is_circular: bool) -> Value:
     return placed(node, x, parts, places, axis)
 
 
-def placed(node: Operator, x: Value, parts: Value, places: Value, axis: int) -> Value:
+def placed(node: OnnxOperator, x: Value, parts: Value, places: Value, axis: int) -> Value:
     """Each part along the axis at its place, one after the other; a place that there is not takes none."""
     count, size = node.shape(parts)[axis], node.shape(x)[axis]
     if count > MOST:
@@ -82,7 +82,7 @@ def placed(node: Operator, x: Value, parts: Value, places: Value, axis: int) -> 
     return total
 
 
-def neutral_of(node: Operator, x: Value, reduction: str) -> float:
+def neutral_of(node: OnnxOperator, x: Value, reduction: str) -> float:
     """What changes nothing in a reduction."""
     if reduction not in REDUCTIONS:
         raise node.fail(f'reduction "{reduction}" is not known')
@@ -93,17 +93,17 @@ def neutral_of(node: Operator, x: Value, reduction: str) -> float:
     return low if reduction == "max" else high
 
 
-def _counted(node: Operator, indices: Value, size: int) -> Value:
+def _counted(node: OnnxOperator, indices: Value, size: int) -> Value:
     """From the front."""
     is_behind = node.do("Less", indices, node.number(0, indices.element))
     moved = node.do("Add", indices, node.number(size, indices.element))
     return node.do("Where", is_behind, moved, indices)
 
 
-def _filled(node: Operator, x: Value, axis: int, count: int, number: int) -> Value:
+def _filled(node: OnnxOperator, x: Value, axis: int, count: int, number: int) -> Value:
     sizes = [count if dimension == axis else size for dimension, size in enumerate(node.shape(x))]
     return concatenated(node, [x, node.number(np.full(sizes, number), x.element)], axis)
 
 
-def _as(node: Operator, x: Value, shape: tuple[int, ...]) -> Value:
+def _as(node: OnnxOperator, x: Value, shape: tuple[int, ...]) -> Value:
     return node.value(node.reshaped(node.plain(x), shape), x.element)

@@ -12,8 +12,8 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.convolution import as_image, from_image
 from aot.frontend.onnx.importers.padding import padded
 from aot.frontend.onnx.importers.scattering import put
-from aot.frontend.onnx.importers.windows import Windows, read_windows
-from aot.frontend.onnx.operation import Importer, Operator, Results
+from aot.frontend.onnx.importers.windows import SpatialWindows, read_windows
+from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.average_pool2d import AveragePool2d
@@ -24,7 +24,7 @@ from aot.ops.spatial import extent, output_size
 Reals = npt.NDArray[np.float64]
 
 
-def _read(node: Operator, x: Value) -> Windows:
+def _read(node: OnnxOperator, x: Value) -> SpatialWindows:
     lengths = node.shape(x)[2:]
     if not lengths:
         raise node.fail(f"shape {list(node.shape(x))} is not that of an image")
@@ -43,14 +43,16 @@ def _read(node: Operator, x: Value) -> Windows:
     return replace(windows, padding=tuple(padding))
 
 
-def _is_image(node: Operator, x: Value, windows: Windows) -> bool:
+def _is_image(node: OnnxOperator, x: Value, windows: SpatialWindows) -> bool:
     shape = node.shape(x)
     plain = all(d == 1 for d in windows.dilations)
     inside = all(max(p) < k for p, k in zip(windows.padding, windows.sizes, strict=True))
     return shape[0] == 1 and len(shape) in (3, 4) and plain and inside and node.dtype(x) is DType.F32
 
 
-def _pooled(node: Operator, x: Value, op: type[AveragePool2d] | type[MaxPool2d], windows: Windows) -> Value:
+def _pooled(
+    node: OnnxOperator, x: Value, op: type[AveragePool2d] | type[MaxPool2d], windows: SpatialWindows
+) -> Value:
     is_line = len(windows.sizes) == 1
     windows = windows.as_image() if is_line else windows
     size = (windows.sizes[0], windows.sizes[1])
@@ -58,7 +60,7 @@ def _pooled(node: Operator, x: Value, op: type[AveragePool2d] | type[MaxPool2d],
     return from_image(node, made, is_line, x.element)
 
 
-def laid_out(node: Operator, x: Value, windows: Windows, fill: float) -> Value:
+def laid_out(node: OnnxOperator, x: Value, windows: SpatialWindows, fill: float) -> Value:
     """[N, C, ..., elements of the window]"""
     image = padded(node, node.plain(x), [(0, 0), (0, 0), *windows.padding], fill)
     shape = node.draft.types[image].shape
@@ -69,7 +71,7 @@ def laid_out(node: Operator, x: Value, windows: Windows, fill: float) -> Value:
     return node.value(node.picked(image, loops, (*shape[:2], *outputs, prod(windows.sizes))), x.element)
 
 
-def _average_pool(node: Operator) -> Value:
+def _average_pool(node: OnnxOperator) -> Value:
     x = node.operand(0)
     windows = _read(node, x)
     counts_padding = bool(node.integer("count_include_pad", 0)) and any(map(any, windows.padding))
@@ -80,11 +82,13 @@ def _average_pool(node: Operator) -> Value:
     return node.do("Mul", sums, node.number(np.reciprocal(counts), x.element))
 
 
-def _last(node: Operator) -> Value:
+def _last(node: OnnxOperator) -> Value:
     return node.number([-1], 7)
 
 
-def _counts(node: Operator, lengths: tuple[int, ...], windows: Windows, with_padding: bool) -> Reals:
+def _counts(
+    node: OnnxOperator, lengths: tuple[int, ...], windows: SpatialWindows, with_padding: bool
+) -> Reals:
     """How many elements each window's mean is of; what ceil_mode adds behind the padding never counts."""
     pads = node.integers("pads", (0,) * 2 * len(lengths))
     total = np.ones((), np.float64)
@@ -104,7 +108,7 @@ def _counts(node: Operator, lengths: tuple[int, ...], windows: Windows, with_pad
     return total
 
 
-def _max_pool(node: Operator) -> Results:
+def _max_pool(node: OnnxOperator) -> Results:
     x = node.operand(0)
     windows = _read(node, x)
     if node.result_count > 1:
@@ -114,12 +118,12 @@ def _max_pool(node: Operator) -> Results:
     return node.do("ReduceMax", laid_out(node, x, windows, _least(node, x)), _last(node), keepdims=0)
 
 
-def _least(node: Operator, x: Value) -> float:
+def _least(node: OnnxOperator, x: Value) -> float:
     dtype = node.dtype(x)
     return float("-inf") if dtype is DType.F32 else float(dtype.limits[0])
 
 
-def _with_places(node: Operator, x: Value, windows: Windows) -> Results:
+def _with_places(node: OnnxOperator, x: Value, windows: SpatialWindows) -> Results:
     """The maxima, and where in the whole input each was found."""
     outlaid = laid_out(node, x, windows, _least(node, x))
     largest = node.do("ReduceMax", outlaid, _last(node), keepdims=0)
@@ -143,14 +147,14 @@ def _with_places(node: Operator, x: Value, windows: Windows) -> Results:
     return [largest, node.do("Squeeze", found, _last(node))]
 
 
-def _lp_pool(node: Operator) -> Value:
+def _lp_pool(node: OnnxOperator) -> Value:
     """(sum of |x| ** p) ** (1 / p)"""
     x, p = node.operand(0), node.integer("p", 2)
     outlaid = laid_out(node, x, _read(node, x), 0.0)
     return _p_norm(node, outlaid, p, (-1,), 0)
 
 
-def _p_norm(node: Operator, x: Value, p: int, axes: tuple[int, ...], keepdims: int) -> Value:
+def _p_norm(node: OnnxOperator, x: Value, p: int, axes: tuple[int, ...], keepdims: int) -> Value:
     places = node.number(list(axes), 7)
     if p == 1:
         return node.do("ReduceL1", x, places, keepdims=keepdims)
@@ -161,30 +165,30 @@ def _p_norm(node: Operator, x: Value, p: int, axes: tuple[int, ...], keepdims: i
     return node.do("Pow", sums, node.number(1 / p, x.element))
 
 
-def _spatial_axes(node: Operator, x: Value) -> tuple[int, ...]:
+def _spatial_axes(node: OnnxOperator, x: Value) -> tuple[int, ...]:
     if len(x.order) < 3:
         raise node.fail(f"shape {list(node.shape(x))} is not that of an image")
     return tuple(range(2, len(x.order)))
 
 
 def _global_pool(reduce: str) -> Importer:
-    def import_it(node: Operator) -> Value:
+    def import_it(node: OnnxOperator) -> Value:
         x = node.operand(0)
         shape = node.shape(x)
         if len(shape) == 4 and shape[0] == 1 and node.dtype(x) is DType.F32:
-            windows = Windows(shape[2:], (1, 1), (1, 1), ((0, 0), (0, 0)))
+            windows = SpatialWindows(shape[2:], (1, 1), (1, 1), ((0, 0), (0, 0)))
             return _pooled(node, x, AveragePool2d if reduce == "ReduceMean" else MaxPool2d, windows)
         return node.do(reduce, x, node.number(_spatial_axes(node, x), 7), keepdims=1)
 
     return import_it
 
 
-def _global_lp_pool(node: Operator) -> Value:
+def _global_lp_pool(node: OnnxOperator) -> Value:
     x = node.operand(0)
     return _p_norm(node, x, node.integer("p", 2), _spatial_axes(node, x), 1)
 
 
-def _max_unpool(node: Operator) -> Value:
+def _max_unpool(node: OnnxOperator) -> Value:
     """Zeros, with each element where it was found; a larger shape adds zeros behind."""
     x, places = node.operand(0), node.known(1, "places").astype(np.int64)
     shape = node.shape(x)

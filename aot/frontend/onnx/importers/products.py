@@ -8,7 +8,7 @@ import numpy as np
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.batch_matmul import BatchMatmul
@@ -16,18 +16,18 @@ from aot.ops.contract import Contract
 from aot.ops.dense import Dense
 
 
-def _matmul(node: Operator) -> Value:
+def _matmul(node: OnnxOperator) -> Value:
     x1, x2 = node.operand(0), node.operand(1)
     if _is_known(node, x2) and len(x2.order) == 2 and node.dtype(x1) is DType.F32:
         return dense(node, x1, x2, None)
     return multiplied(node, x1, x2, x1.element)
 
 
-def _is_known(node: Operator, value: Value | None) -> bool:
+def _is_known(node: OnnxOperator, value: Value | None) -> bool:
     return value is None or value.name in node.draft.constants
 
 
-def dense(node: Operator, x: Value, weights: Value, bias: Value | None) -> Value:
+def dense(node: OnnxOperator, x: Value, weights: Value, bias: Value | None) -> Value:
     """x [..., K] times constant weights [K, N]; a bias is one number for each of N, or one for all."""
     shape, (depth, columns) = node.shape(x), node.shape(weights)
     if not shape or shape[-1] != depth:
@@ -42,7 +42,7 @@ def dense(node: Operator, x: Value, weights: Value, bias: Value | None) -> Value
     return node.value(node.reshaped(made, (*shape[:-1], columns)), x.element)
 
 
-def multiplied(node: Operator, x1: Value, x2: Value, element: int) -> Value:
+def multiplied(node: OnnxOperator, x1: Value, x2: Value, element: int) -> Value:
     """Of any ranks, as NumPy's matmul."""
     shape1, shape2 = node.shape(x1), node.shape(x2)
     if not shape1 or not shape2:
@@ -71,7 +71,7 @@ def multiplied(node: Operator, x1: Value, x2: Value, element: int) -> Value:
     return node.value(node.reshaped(made, kept), element)
 
 
-def _pairs(node: Operator, x1: Value, x2: Value) -> str | None:
+def _pairs(node: OnnxOperator, x1: Value, x2: Value) -> str | None:
     """Matrices of real numbers, as many of both or one of one of them; transposed ones stay as they are."""
     shapes = node.shape(x1), node.shape(x2)
     counts = [prod(shape[:-2]) for shape in shapes]
@@ -84,7 +84,7 @@ def _pairs(node: Operator, x1: Value, x2: Value) -> str | None:
     return node.apply(BatchMatmul(x_transposed, y_transposed), first, second)
 
 
-def _matrices(node: Operator, x: Value) -> tuple[str, bool]:
+def _matrices(node: OnnxOperator, x: Value) -> tuple[str, bool]:
     """As [1, pairs, rows, columns], and whether they are stored transposed."""
     rank = len(x.order)
     is_turned = x.order == (*range(rank - 2), rank - 1, rank - 2)
@@ -100,7 +100,7 @@ def _repeated(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]
     return (*(0,) * (len(batch) - len(own)), *own, *steps[-2:])
 
 
-def _gemm(node: Operator) -> Value:
+def _gemm(node: OnnxOperator) -> Value:
     a, b, c = node.operand(0), node.operand(1), node.optional(2)
     if len(a.order) != 2 or len(b.order) != 2:
         raise node.fail(f"shapes {list(node.shape(a))} and {list(node.shape(b))} are not matrices")
@@ -120,11 +120,11 @@ def _is_vector(shape: tuple[int, ...], columns: int) -> bool:
     return len(shape) <= 2 and prod(shape[:-1]) == 1 and shape[-1:] in ((), (1,), (columns,))
 
 
-def _scaled(node: Operator, x: Value, factor: float) -> Value:
+def _scaled(node: OnnxOperator, x: Value, factor: float) -> Value:
     return x if factor == 1 else node.do("Mul", x, node.number(factor, x.element))
 
 
-def _einsum(node: Operator) -> Value:
+def _einsum(node: OnnxOperator) -> Value:
     """Of one or two operands; more are taken two by two, as the letters allow."""
     text = node.text("equation").replace(" ", "")
     values = [node.operand(i) for i in range(len(node.operands))]
@@ -137,7 +137,7 @@ def _einsum(node: Operator) -> Value:
     return _contracted(node, values, letters, made)
 
 
-def _letters(node: Operator, term: str, rank: int) -> str:
+def _letters(node: OnnxOperator, term: str, rank: int) -> str:
     """The ellipsis written out in capitals that count from the right."""
     named = term.replace("...", "")
     missing = rank - len(named)
@@ -154,7 +154,7 @@ def _result_letters(letters: list[str], right: str, explicit: bool) -> str:
     return broad + "".join(sorted(c for c in set(every) if every.count(c) == 1 and ord(c) < 0x100))
 
 
-def _contracted(node: Operator, values: list[Value], letters: list[str], made: str) -> Value:
+def _contracted(node: OnnxOperator, values: list[Value], letters: list[str], made: str) -> Value:
     sizes: dict[str, int] = {}
     for value, term in zip(values, letters, strict=True):
         for letter, size in zip(term, node.shape(value), strict=True):
@@ -176,7 +176,7 @@ def _contracted(node: Operator, values: list[Value], letters: list[str], made: s
     return node.value(node.apply(op, *(node.plain(v) for v in values)), element)
 
 
-def _letter_strides(node: Operator, value: Value, term: str, order: list[str]) -> tuple[int, ...]:
+def _letter_strides(node: OnnxOperator, value: Value, term: str, order: list[str]) -> tuple[int, ...]:
     """A letter that comes twice steps along the diagonal."""
     shape = node.shape(value)
     steps = dense_strides(shape)
@@ -186,14 +186,14 @@ def _letter_strides(node: Operator, value: Value, term: str, order: list[str]) -
     )
 
 
-def _matmul_integer(node: Operator) -> Value:
+def _matmul_integer(node: OnnxOperator) -> Value:
     """Products of integers; many zero points go with rows of the first or columns of the second."""
     a = centred(node, node.operand(0), node.optional(2), -2)
     b = centred(node, node.operand(1), node.optional(3), -1)
     return multiplied(node, a, b, TensorProto.INT32)
 
 
-def centred(node: Operator, x: Value, zero: Value | None, axis: int) -> Value:
+def centred(node: OnnxOperator, x: Value, zero: Value | None, axis: int) -> Value:
     """As int32, counted from the zero point; one of many goes with an index of the axis."""
     wide = node.do("Cast", x, to=TensorProto.INT32)
     if zero is None:

@@ -11,20 +11,20 @@ import onnx
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 
 Attributes = dict[str, object]
 
 
-def attribute(node: Operator, name: str) -> object:
+def attribute(node: OnnxOperator, name: str) -> object:
     return next(onnx.helper.get_attribute_value(a) for a in node.proto.attribute if a.name == name)
 
 
-def attributes(node: Operator, *but: str) -> Attributes:
+def attributes(node: OnnxOperator, *but: str) -> Attributes:
     return {a.name: attribute(node, a.name) for a in node.proto.attribute if a.name not in but}
 
 
-def _real(node: Operator, at: int, many_along: int | None = None) -> Value:
+def _real(node: OnnxOperator, at: int, many_along: int | None = None) -> Value:
     """Operand, scale and zero point follow each other; many scales go with indices of a dimension."""
     x, scale, zero = node.operand(at), node.operand(at + 1), node.optional(at + 2)
     shape = node.shape(scale)
@@ -38,31 +38,31 @@ def _real(node: Operator, at: int, many_along: int | None = None) -> Value:
     return node.do("DequantizeLinear", x, scale, zero)
 
 
-def _integers(node: Operator, real: Value, at: int) -> Value:
+def _integers(node: OnnxOperator, real: Value, at: int) -> Value:
     """Scale and zero point of the result; without a zero point it is a uint8 with 0."""
     return node.do("QuantizeLinear", real, node.operand(at), node.optional(at + 1))
 
 
-def _conv(node: Operator) -> Value:
+def _conv(node: OnnxOperator) -> Value:
     reals = [_real(node, 0), _real(node, 3, 0)]
     if node.has(8):
         reals.append(_bias(node, node.operand(8), node.operand(1), node.operand(4)))
     return _integers(node, node.do("Conv", *reals, **attributes(node)), 6)
 
 
-def _bias(node: Operator, bias: Value, x_scale: Value, w_scale: Value) -> Value:
+def _bias(node: OnnxOperator, bias: Value, x_scale: Value, w_scale: Value) -> Value:
     """In steps of the input's times the weights'."""
     scale = node.do("Mul", x_scale, w_scale)
     return node.do("DequantizeLinear", bias, scale, axis=0)
 
 
-def _matmul(node: Operator) -> Value:
+def _matmul(node: OnnxOperator) -> Value:
     """Many scales go with a row of the first operand or a column of the second."""
     rows, columns = len(node.operand(0).order) - 2, len(node.operand(3).order) - 1
     return _integers(node, node.do("MatMul", _real(node, 0, rows), _real(node, 3, columns)), 6)
 
 
-def _gemm(node: Operator) -> Value:
+def _gemm(node: OnnxOperator) -> Value:
     along = 0 if node.integer("transB", 0) else 1
     reals = [_real(node, 0), _real(node, 3, along)]
     if node.has(6):
@@ -79,7 +79,7 @@ def _pair(op_type: str) -> Importer:
 def _one(op_type: str, *dropped: str) -> Importer:
     """One operand, and the same attributes but for those of the form."""
 
-    def import_it(node: Operator) -> Value:
+    def import_it(node: OnnxOperator) -> Value:
         if node.integer("channels_last", 0):
             raise node.fail("channels_last is not supported", "export the model with channels first")
         made = node.do(op_type, _real(node, 0), **attributes(node, "channels_last", *dropped))
@@ -88,7 +88,7 @@ def _one(op_type: str, *dropped: str) -> Importer:
     return import_it
 
 
-def _softmax(node: Operator) -> Value:
+def _softmax(node: OnnxOperator) -> Value:
     """Its operator set says whether all dimensions from the axis on are one."""
     x, axis = _real(node, 0), node.integer("axis", -1)
     if node.integer("opset", 13) < 13 and axis not in (-1, len(x.order) - 1):
@@ -96,14 +96,14 @@ def _softmax(node: Operator) -> Value:
     return _integers(node, node.do("Softmax", x, axis=axis), 3)
 
 
-def _concat(node: Operator) -> Value:
+def _concat(node: OnnxOperator) -> Value:
     """The result's scale and zero point come first, then three operands for each input."""
     count = (len(node.operands) - 2) // 3
     reals = [_real(node, 2 + 3 * number) for number in range(count)]
     return _integers(node, node.do("Concat", *reals, axis=node.integer("axis")), 0)
 
 
-def _as_standard(node: Operator) -> Value:
+def _as_standard(node: OnnxOperator) -> Value:
     """The operator of the same name that ONNX has."""
     return node.do(node.proto.op_type, *node.operands, **attributes(node))
 

@@ -11,7 +11,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.elements import BITS, NARROW, STORED
 from aot.frontend.onnx.importers.elementwise import cast
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.frontend.onnx.stored import Stored
 from aot.ir.strides import dense_strides
 from aot.ir.types import Quant
@@ -21,7 +21,7 @@ from aot.ops.rearrange import Loops
 _WHOLE = (TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16)  # kept in as many bits as they have
 
 
-def _spread(node: Operator, numbers: Value, x: Value) -> Value:
+def _spread(node: OnnxOperator, numbers: Value, x: Value) -> Value:
     """Scales or zero points as x meets them: one, one for each index of an axis, or one for each block."""
     shape, rank = node.shape(numbers), len(x.order)
     if all(s == 1 for s in shape):
@@ -44,7 +44,7 @@ def _spread(node: Operator, numbers: Value, x: Value) -> Value:
     )
 
 
-def _quantize(node: Operator) -> Value:
+def _quantize(node: OnnxOperator) -> Value:
     x, scale = node.operand(0), node.operand(1)
     element = node.operand(2).element if node.has(2) else node.integer("output_dtype", 0) or TensorProto.UINT8
     reals = cast(node, x, TensorProto.FLOAT)
@@ -64,7 +64,7 @@ def _quantize(node: Operator) -> Value:
     return _saturated(node, whole, element)
 
 
-def _one_quant(node: Operator, scale: Value, zero_point: Value | None) -> Quant | None:
+def _one_quant(node: OnnxOperator, scale: Value, zero_point: Value | None) -> Quant | None:
     """The quantisation, if it is known, one for all elements and of real numbers in single precision."""
     scales = node.draft.array(scale)
     zeros = np.zeros(1) if zero_point is None else node.draft.array(zero_point)
@@ -76,7 +76,7 @@ def _one_quant(node: Operator, scale: Value, zero_point: Value | None) -> Quant 
     return Quant((step,), (int(zeros.reshape(-1)[0]),))
 
 
-def _saturated(node: Operator, x: Value, element: int) -> Value:
+def _saturated(node: OnnxOperator, x: Value, element: int) -> Value:
     """In the limits of the type, which is perhaps kept in a wider one."""
     if element in BITS:
         bits, has_sign = BITS[element]
@@ -85,7 +85,7 @@ def _saturated(node: Operator, x: Value, element: int) -> Value:
     return cast(node, x, element)
 
 
-def _dequantize(node: Operator) -> Value:
+def _dequantize(node: OnnxOperator) -> Value:
     x, scale = node.operand(0), node.operand(1)
     element = node.integer("output_dtype", 0) or scale.element
     quant = _one_quant(node, scale, node.optional(2))
@@ -103,7 +103,7 @@ def _dequantize(node: Operator) -> Value:
     return result
 
 
-def _remember(node: Operator, x: Value, result: Value) -> None:
+def _remember(node: OnnxOperator, x: Value, result: Value) -> None:
     """What a constant was before it became real numbers: layers take the integers."""
     integers = node.draft.array(x)
     scales = node.draft.array(_spread(node, node.operand(1), x))

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
-from aot.frontend.onnx.operation import Operator
+from aot.frontend.onnx.operation import OnnxOperator
 
 
 @dataclass(frozen=True)
 class Real:
     """A value of the graph that operators can be written with."""
 
-    node: Operator
+    node: OnnxOperator
     value: Value
 
     def _do(self, op_type: str, other: Real | float) -> Real:

@@ -9,7 +9,7 @@ import numpy as np
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
-from aot.frontend.onnx.operation import Importer, Operator, Results
+from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 
 MAX_STEPS = 1024
 Cell = Callable[["_Direction", Value, list[Value]], list[Value]]
@@ -19,7 +19,7 @@ Cell = Callable[["_Direction", Value, list[Value]], list[Value]]
 class _Direction:
     """One of the directions: its weights, and its activations by name."""
 
-    node: Operator
+    node: OnnxOperator
     number: int
     hidden: int
     activations: tuple[str, ...]
@@ -132,7 +132,7 @@ def _gru_cell(d: _Direction, x: Value, state: list[Value]) -> list[Value]:
 
 
 def _recurrent(cell: Cell, states: int, defaults: tuple[str, ...]) -> Importer:
-    def import_it(node: Operator) -> Results:
+    def import_it(node: OnnxOperator) -> Results:
         x = node.operand(0)
         if len(x.order) != 3:
             raise node.fail(f"its input must have 3 dimensions, it has shape {list(node.shape(x))}")
@@ -153,14 +153,14 @@ def _recurrent(cell: Cell, states: int, defaults: tuple[str, ...]) -> Importer:
     return import_it
 
 
-def _check_lengths(node: Operator, steps: int, batch: int) -> None:
+def _check_lengths(node: OnnxOperator, steps: int, batch: int) -> None:
     if node.has(4) and set(node.known_integers(4, "sequence lengths")) != {steps}:
         raise node.fail(
             f"sequences must all have the {steps} steps of the input", "pad them, or split the batch"
         )
 
 
-def _direction(node: Operator, number: int, defaults: tuple[str, ...], ways: int) -> _Direction:
+def _direction(node: OnnxOperator, number: int, defaults: tuple[str, ...], ways: int) -> _Direction:
     count = len(defaults)
     texts: list[bytes] = next((list(a.strings) for a in node.proto.attribute if a.name == "activations"), [])
     names = tuple(t.decode("utf-8", "replace") for t in texts) or defaults * ways
@@ -175,7 +175,7 @@ def _direction(node: Operator, number: int, defaults: tuple[str, ...], ways: int
 
 
 def _shared(
-    node: Operator, which: str, names: tuple[str, ...], number: int, count: int
+    node: OnnxOperator, which: str, names: tuple[str, ...], number: int, count: int
 ) -> tuple[float | None, ...]:
     """The numbers of the activations that take one, in order."""
     given = list(node.reals(f"activation_{which}", ()))
@@ -210,7 +210,7 @@ def _initial(d: _Direction, position: int, batch: int, element: int) -> Value:
     return d.weights(position)
 
 
-def _results(node: Operator, runs: list[tuple[list[Value], list[Value]]], states: int) -> Results:
+def _results(node: OnnxOperator, runs: list[tuple[list[Value], list[Value]]], states: int) -> Results:
     """Y [steps, directions, batch, hidden], then each last state [directions, batch, hidden]."""
 
     def stacked(values: list[Value], axis: int) -> Value:

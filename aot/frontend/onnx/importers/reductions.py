@@ -11,7 +11,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import sliced
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.contract import Contract
@@ -20,7 +20,7 @@ from aot.ops.quantize import Dequantize
 from aot.ops.reduce import COLUMNS, Mean
 
 
-def _axes(node: Operator, x: Value) -> tuple[int, ...]:
+def _axes(node: OnnxOperator, x: Value) -> tuple[int, ...]:
     """In the file's order; without any, all, unless the node says that none means none."""
     rank = len(x.order)
     given = node.axes(1)
@@ -30,7 +30,7 @@ def _axes(node: Operator, x: Value) -> tuple[int, ...]:
 
 
 def _finished(
-    node: Operator, name: str, shape: tuple[int, ...], axes: tuple[int, ...], element: int
+    node: OnnxOperator, name: str, shape: tuple[int, ...], axes: tuple[int, ...], element: int
 ) -> Value:
     """The name holds what is left of the shape without the axes."""
     kept = bool(node.integer("keepdims", 1))
@@ -38,7 +38,7 @@ def _finished(
     return node.value(node.reshaped(name, left), element)
 
 
-def _squares(node: Operator, x: Value, axes: tuple[int, ...]) -> str:
+def _squares(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> str:
     """Sums of squares; the axes are gone."""
     shape = node.shape(x)
     strides = dense_strides(shape)
@@ -50,7 +50,7 @@ def _squares(node: Operator, x: Value, axes: tuple[int, ...]) -> str:
     return node.apply(op, name, name)
 
 
-def _sum_square(node: Operator) -> Value:
+def _sum_square(node: OnnxOperator) -> Value:
     x = node.operand(0)
     axes = _axes(node, x)
     if 0 in node.shape(x):
@@ -58,7 +58,7 @@ def _sum_square(node: Operator) -> Value:
     return _finished(node, _squares(node, x, axes), node.shape(x), axes, x.element)
 
 
-def _mean(node: Operator) -> Value:
+def _mean(node: OnnxOperator) -> Value:
     x = node.operand(0)
     axes = _axes(node, x)
     pixels = _mean_of_pixels(node, x, axes) or _mean_of_vectors(node, x, axes)
@@ -71,7 +71,7 @@ def _mean(node: Operator) -> Value:
     return node.do("Mul", sums, node.number(1 / count, x.element))
 
 
-def _mean_of_pixels(node: Operator, x: Value, axes: tuple[int, ...]) -> Value | None:
+def _mean_of_pixels(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Value | None:
     """Over rows, columns or both of an image, a line's elements too, by an op of its own."""
     shape, rank = node.shape(x), len(x.order)
     if node.dtype(x) is not DType.F32 or shape[:1] != (1,) or rank not in (3, 4):
@@ -92,7 +92,7 @@ def _mean_of_pixels(node: Operator, x: Value, axes: tuple[int, ...]) -> Value | 
     return _without(node, axes, Value(node.reshaped(made, kept), order, x.element))
 
 
-def _mean_of_vectors(node: Operator, x: Value, axes: tuple[int, ...]) -> Value | None:
+def _mean_of_vectors(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Value | None:
     """Of integers along anything but the last dimension, as of pixels of a line: of words, say."""
     stored = node.draft.types[x.name].shape
     along = sorted(x.order.index(a) for a in axes)
@@ -107,7 +107,7 @@ def _mean_of_vectors(node: Operator, x: Value, axes: tuple[int, ...]) -> Value |
     return _without(node, axes, Value(node.reshaped(made, kept), x.order, x.element))
 
 
-def _without(node: Operator, axes: tuple[int, ...], kept: Value) -> Value:
+def _without(node: OnnxOperator, axes: tuple[int, ...], kept: Value) -> Value:
     """What is left, in which the axes are still there."""
     if node.integer("keepdims", 1):
         return kept
@@ -115,31 +115,31 @@ def _without(node: Operator, axes: tuple[int, ...], kept: Value) -> Value:
     return node.value(node.reshaped(node.plain(kept), left), kept.element)
 
 
-def _is_dequantised(node: Operator, x: Value) -> bool:
+def _is_dequantised(node: OnnxOperator, x: Value) -> bool:
     """Whether it may become a mean of integers."""
     maker = next((n for n in reversed(node.draft.nodes) if x.name in n.outputs), None)
     return maker is not None and isinstance(maker.op, Dequantize)
 
 
-def _l1(node: Operator) -> Value:
+def _l1(node: OnnxOperator) -> Value:
     x, axes = node.operand(0), _axes(node, node.operand(0))
     if 0 in node.shape(x):
         return _of_nothing(node, x, Folding.SUM, axes)
     return _left(node, folded(node, node.do("Abs", x), Folding.SUM, axes), node.shape(x), axes)
 
 
-def _l2(node: Operator) -> Value:
+def _l2(node: OnnxOperator) -> Value:
     sums = _sum_square(node)
     if node.dtype(sums) is DType.F32:
         return node.do("Sqrt", sums)
     return cast(node, node.do("Sqrt", cast(node, sums, TensorProto.FLOAT)), sums.element)
 
 
-def _log_sum(node: Operator) -> Value:
+def _log_sum(node: OnnxOperator) -> Value:
     return node.do("Log", _reduced(node, Folding.SUM))
 
 
-def _log_sum_exp(node: Operator) -> Value:
+def _log_sum_exp(node: OnnxOperator) -> Value:
     """Counted from the largest, so that no exponential is too large."""
     x = node.operand(0)
     axes = _axes(node, x)
@@ -152,7 +152,7 @@ def _log_sum_exp(node: Operator) -> Value:
     return _left(node, node.do("Add", logs, finite), node.shape(x), axes)
 
 
-def folded(node: Operator, x: Value, by: Folding, axes: tuple[int, ...]) -> Value:
+def folded(node: OnnxOperator, x: Value, by: Folding, axes: tuple[int, ...]) -> Value:
     """The dimensions that are gone stay as 1, in the order in which x is stored."""
     if not axes:
         return x
@@ -161,14 +161,14 @@ def folded(node: Operator, x: Value, by: Folding, axes: tuple[int, ...]) -> Valu
 
 
 def _folding(by: Folding, of_bool: Folding | None = None) -> Importer:
-    def import_it(node: Operator) -> Value:
+    def import_it(node: OnnxOperator) -> Value:
         is_bool = of_bool is not None and node.operand(0).element == TensorProto.BOOL
         return _reduced(node, of_bool if is_bool and of_bool is not None else by)
 
     return import_it
 
 
-def _reduced(node: Operator, by: Folding) -> Value:
+def _reduced(node: OnnxOperator, by: Folding) -> Value:
     x = node.operand(0)
     shape, axes = node.shape(x), _axes(node, x)
     if 0 in shape:
@@ -176,7 +176,7 @@ def _reduced(node: Operator, by: Folding) -> Value:
     return _left(node, folded(node, x, by, axes), shape, axes)
 
 
-def _left(node: Operator, kept: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Value:
+def _left(node: OnnxOperator, kept: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Value:
     """A reduction whose dimensions stayed as 1, as the node wants it."""
     if node.integer("keepdims", 1) or not axes:
         return kept
@@ -184,7 +184,7 @@ def _left(node: Operator, kept: Value, shape: tuple[int, ...], axes: tuple[int, 
     return node.value(node.reshaped(node.plain(kept), left), kept.element)
 
 
-def _of_nothing(node: Operator, x: Value, by: Folding, axes: tuple[int, ...]) -> Value:
+def _of_nothing(node: OnnxOperator, x: Value, by: Folding, axes: tuple[int, ...]) -> Value:
     """What the reduction of no elements gives."""
     shape = node.shape(x)
     kept = [1 if a in axes else s for a, s in enumerate(shape)]
@@ -193,7 +193,7 @@ def _of_nothing(node: Operator, x: Value, by: Folding, axes: tuple[int, ...]) ->
     return _left(node, node.number(np.full(kept, neutral), x.element), shape, axes)
 
 
-def extremes_of(node: Operator, x: Value) -> tuple[float, float]:
+def extremes_of(node: OnnxOperator, x: Value) -> tuple[float, float]:
     """The least and the greatest number of its element type."""
     dtype = node.dtype(x)
     return (-np.inf, np.inf) if dtype is DType.F32 else dtype.limits if dtype.is_integer else (0, 1)
@@ -202,7 +202,7 @@ def extremes_of(node: Operator, x: Value) -> tuple[float, float]:
 def _arg(by: Folding) -> Importer:
     """The first (or the last) place where the extreme is."""
 
-    def import_it(node: Operator) -> Value:
+    def import_it(node: OnnxOperator) -> Value:
         x = node.operand(0)
         shape = node.shape(x)
         axis = node.axis(node.integer("axis", 0), len(shape))
@@ -217,7 +217,7 @@ def _arg(by: Folding) -> Importer:
     return import_it
 
 
-def _hardmax(node: Operator) -> Value:
+def _hardmax(node: OnnxOperator) -> Value:
     """1 at the first of the largest, 0 elsewhere; before set 13 over all dimensions from the axis on."""
     x = node.operand(0)
     shape = node.shape(x)

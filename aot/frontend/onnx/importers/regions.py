@@ -15,8 +15,8 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.importers.real import Real
-from aot.frontend.onnx.importers.windows import Windows, read_windows
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.importers.windows import SpatialWindows, read_windows
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ops.gather import Gather
 
 _CHANNELS_LAST = (0, 2, 3, 1)
@@ -24,7 +24,7 @@ _MOST_PARTS = 256  # of a region along a dimension
 
 
 @dataclass(frozen=True)
-class _Tap:
+class _BilinearTap:
     """One of the two pixels beside a place along a dimension, and its share."""
 
     place: Real
@@ -35,12 +35,12 @@ class _Tap:
 class _Pixels:
     """Images as rows of channels: `name` is [images * rows * columns, channels]."""
 
-    node: Operator
+    node: OnnxOperator
     name: str
     sizes: tuple[int, int]
     first: Value | None  # int32: where the image begins that each place is in; without it there is one
 
-    def seen(self, rows: _Tap, columns: _Tap) -> Real:
+    def seen(self, rows: _BilinearTap, columns: _BilinearTap) -> Real:
         """Pixels times their shares, whose shape is followed by the channels."""
         node = self.node
         places = (cast(node, tap.place.value, TensorProto.INT32) for tap in (rows, columns))
@@ -53,7 +53,7 @@ class _Pixels:
         return Real(node, found) * Real(node, node.do("Unsqueeze", share, last))
 
 
-def _pixels(node: Operator, x: Value, images: Value | None) -> _Pixels:
+def _pixels(node: OnnxOperator, x: Value, images: Value | None) -> _Pixels:
     """`images` are the numbers of the images that the places are in."""
     n, channels, height, width = node.shape(x)
     name = node.draft.stored(node.place, x, _CHANNELS_LAST)
@@ -65,7 +65,7 @@ def _pixels(node: Operator, x: Value, images: Value | None) -> _Pixels:
     return _Pixels(node, flat, (height, width), first)
 
 
-def _roi_align(node: Operator) -> Value:
+def _roi_align(node: OnnxOperator) -> Value:
     """Regions of an image in one size: of the samples in each of their parts the mean, or the largest."""
     x, rois, count = node.operand(0), node.shape(node.operand(1)), sum(node.shape(node.operand(1))[:1])
     sizes = node.integer("output_height", 1), node.integer("output_width", 1)
@@ -91,7 +91,7 @@ def _roi_align(node: Operator) -> Value:
     return Value(node.plain(made), _CHANNELS_LAST, x.element)
 
 
-def _samples(node: Operator, size: int, parts: int, each: int, dimension: int) -> list[_Tap]:
+def _samples(node: OnnxOperator, size: int, parts: int, each: int, dimension: int) -> list[_BilinearTap]:
     """[regions, samples], and a dimension of 1 where the other's samples are."""
     rois, scale = node.operand(1), node.real("spatial_scale", 1.0)
     is_half = node.version >= 16 and node.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
@@ -107,16 +107,19 @@ def _samples(node: Operator, size: int, parts: int, each: int, dimension: int) -
     return _inside_taps(Real(node, node.do("Unsqueeze", places.value, added)), size)
 
 
-def _inside_taps(place: Real, size: int) -> list[_Tap]:
+def _inside_taps(place: Real, size: int) -> list[_BilinearTap]:
     """Up to one pixel outside the first and last count, beyond there is nothing."""
     seen = place.within(-1.0, float(size))
     inner = place.at_least(0.0).at_most(size - 1)
     first = inner.one("Floor")
     rest = inner - first
-    return [_Tap(first, (rest * -1.0 + 1.0) * seen), _Tap((first + 1.0).at_most(size - 1), rest * seen)]
+    return [
+        _BilinearTap(first, (rest * -1.0 + 1.0) * seen),
+        _BilinearTap((first + 1.0).at_most(size - 1), rest * seen),
+    ]
 
 
-def _deform_conv(node: Operator) -> Value:
+def _deform_conv(node: OnnxOperator) -> Value:
     """A convolution whose taps each lie where an offset says: what they see, times the weights."""
     x, w, offsets = (node.operand(i) for i in range(3))
     shape, w_shape = node.shape(x), node.shape(w)
@@ -143,7 +146,9 @@ def _deform_conv(node: Operator) -> Value:
     return node.do("Add", made, node.value(bias, x.element))
 
 
-def _deformed(node: Operator, windows: Windows, outputs: tuple[int, ...], number: int, parts: int) -> Value:
+def _deformed(
+    node: OnnxOperator, windows: SpatialWindows, outputs: tuple[int, ...], number: int, parts: int
+) -> Value:
     """What the taps of one group of channels see: [images, taps, rows, columns, channels]."""
     x, offsets = node.operand(0), node.operand(2)
     n, channels = node.shape(x)[:2]
@@ -160,7 +165,7 @@ def _deformed(node: Operator, windows: Windows, outputs: tuple[int, ...], number
     return total.value
 
 
-def _own(node: Operator, x: Value, shape: tuple[int, ...], number: int) -> Value:
+def _own(node: OnnxOperator, x: Value, shape: tuple[int, ...], number: int) -> Value:
     """One of the groups, which are the second dimension."""
     split = node.value(node.reshaped(node.plain(x), shape), x.element)
     one = sliced(node, split, {1: range(number, number + 1)})
@@ -168,8 +173,13 @@ def _own(node: Operator, x: Value, shape: tuple[int, ...], number: int) -> Value
 
 
 def _axis_taps(
-    node: Operator, grid: Value, windows: Windows, outputs: tuple[int, ...], dimension: int, size: int
-) -> list[_Tap]:
+    node: OnnxOperator,
+    grid: Value,
+    windows: SpatialWindows,
+    outputs: tuple[int, ...],
+    dimension: int,
+    size: int,
+) -> list[_BilinearTap]:
     """grid [images, taps, 2, rows, columns]; outside the image there is nothing."""
     offset = sliced(node, grid, {2: range(dimension, dimension + 1)})
     moved = Real(node, node.do("Squeeze", offset, node.number([2], TensorProto.INT64)))
@@ -182,8 +192,8 @@ def _axis_taps(
     return [_bounded(first, rest * -1.0 + 1.0, size), _bounded(first + 1.0, rest, size)]
 
 
-def _bounded(place: Real, share: Real, size: int) -> _Tap:
-    return _Tap(place.at_least(0.0).at_most(size - 1), share * place.within(0.0, size - 1))
+def _bounded(place: Real, share: Real, size: int) -> _BilinearTap:
+    return _BilinearTap(place.at_least(0.0).at_most(size - 1), share * place.within(0.0, size - 1))
 
 
 REGIONS: Mapping[str, Importer] = {"DeformConv": _deform_conv, "RoiAlign": _roi_align}

@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.gather import Gather
@@ -24,7 +24,7 @@ MAX_SHARES = 1 << 20  # elements of one matrix
 _MOST_TAPS = 4  # elements that one result is made of
 
 
-def _resize(node: Operator) -> Value:
+def _resize(node: OnnxOperator) -> Value:
     """Shares of integers are summed as real numbers, of which the fraction is cut off."""
     x = node.operand(0)
     if node.text("mode", "nearest") == "nearest" or node.dtype(x) is DType.F32:
@@ -32,7 +32,7 @@ def _resize(node: Operator) -> Value:
     return cast(node, _resized(node, cast(node, x, TensorProto.FLOAT)), x.element)
 
 
-def _resized(node: Operator, x: Value) -> Value:
+def _resized(node: OnnxOperator, x: Value) -> Value:
     shape = node.shape(x)
     axes = [node.axis(a, len(shape)) for a in node.integers("axes", tuple(range(len(shape))))]
     sizes, scales = _target(node, shape, axes)
@@ -59,7 +59,7 @@ def _resized(node: Operator, x: Value) -> Value:
     return x
 
 
-def _as_image(node: Operator, x: Value, every: Mapping[int, Reals]) -> Value | None:
+def _as_image(node: OnnxOperator, x: Value, every: Mapping[int, Reals]) -> Value | None:
     """By one op, where the shares are those of an image whose pixels lie together already."""
     is_linear = node.text("mode", "nearest") == "linear" and node.dtype(x) is DType.F32
     if not is_linear or not every or not set(every) <= {2, 3} or not node.draft.is_stored(x, _PIXELS):
@@ -83,7 +83,7 @@ def _shares_of(op: Resize, shape: tuple[int, ...], axis: int) -> Reals:
     return shares
 
 
-def _target(node: Operator, shape: tuple[int, ...], axes: list[int]) -> tuple[list[int], list[float]]:
+def _target(node: OnnxOperator, shape: tuple[int, ...], axes: list[int]) -> tuple[list[int], list[float]]:
     """Sizes and scales along the axes."""
     if node.has(3):
         sizes = list(node.known_integers(3, "sizes"))
@@ -104,18 +104,18 @@ def _target(node: Operator, shape: tuple[int, ...], axes: list[int]) -> tuple[li
     return [math.floor(shape[a] * s) for s, a in zip(scales, axes, strict=True)], scales
 
 
-def _region(node: Operator, number: int, count: int) -> tuple[float, float]:
+def _region(node: OnnxOperator, number: int, count: int) -> tuple[float, float]:
     if node.version < 11 or not node.has(1) or _transformation(node) != "tf_crop_and_resize":
         return 0.0, 1.0
     region = node.known(1, "region").reshape(-1)
     return float(region[number]), float(region[number + count])
 
 
-def _transformation(node: Operator) -> str:
+def _transformation(node: OnnxOperator) -> str:
     return node.text("coordinate_transformation_mode", "half_pixel" if node.version >= 11 else "asymmetric")
 
 
-def _places(node: Operator, length: int, size: int, scale: float, region: tuple[float, float]) -> Reals:
+def _places(node: OnnxOperator, length: int, size: int, scale: float, region: tuple[float, float]) -> Reals:
     """Where in the input each element of the result lies."""
     i = np.arange(size, dtype=np.float64)
     mode = _transformation(node)
@@ -140,7 +140,7 @@ def _places(node: Operator, length: int, size: int, scale: float, region: tuple[
     raise node.fail(f'coordinate transformation "{mode}" is not supported')
 
 
-def _shares(node: Operator, places: Reals, length: int, scale: float) -> Reals:
+def _shares(node: OnnxOperator, places: Reals, length: int, scale: float) -> Reals:
     """Row i: how much of each element of the input is in element i of the result."""
     mode = node.text("mode", "nearest")
     shares = np.zeros((len(places), length))
@@ -159,7 +159,7 @@ def _shares(node: Operator, places: Reals, length: int, scale: float) -> Reals:
     return shares
 
 
-def _nearest(node: Operator, place: float) -> int:
+def _nearest(node: OnnxOperator, place: float) -> int:
     mode = node.text("nearest_mode", "round_prefer_floor" if node.version >= 11 else "floor")
     if mode == "floor":
         return math.floor(place)
@@ -168,7 +168,7 @@ def _nearest(node: Operator, place: float) -> int:
     return math.ceil(place - 0.5) if mode == "round_prefer_floor" else math.floor(place + 0.5)
 
 
-def _taps(node: Operator, mode: str, rest: float, near: float) -> tuple[npt.NDArray[np.int64], Reals]:
+def _taps(node: OnnxOperator, mode: str, rest: float, near: float) -> tuple[npt.NDArray[np.int64], Reals]:
     """Neighbours and their weights; `near` below 1 widens the filter."""
     if mode not in ("linear", "cubic"):
         raise node.fail(f'mode "{mode}" is not supported', "use nearest, linear or cubic")
@@ -189,7 +189,7 @@ def _cubic(d: Reals, a: float) -> Reals:
     return np.where(d <= 1, inner, np.where(d < 2, outer, 0.0))
 
 
-def _multiplied(node: Operator, x: Value, axis: int, shares: Reals) -> Value:
+def _multiplied(node: OnnxOperator, x: Value, axis: int, shares: Reals) -> Value:
     """Few elements make each result: these are gathered and weighted; many: a product."""
     counts = (shares != 0).sum(axis=1)
     if int(counts.max()) > _MOST_TAPS:
@@ -205,7 +205,7 @@ def _multiplied(node: Operator, x: Value, axis: int, shares: Reals) -> Value:
     return parts[0] if len(parts) == 1 else node.do("Sum", *parts)
 
 
-def _gathered(node: Operator, x: Value, axis: int, places: npt.NDArray[np.int64]) -> Value:
+def _gathered(node: OnnxOperator, x: Value, axis: int, places: npt.NDArray[np.int64]) -> Value:
     """Each element of a dimension several times, or in any order, in the order in which x is stored."""
     shape, stored = node.draft.types[x.name].shape, x.order.index(axis)
     times = len(places) // shape[stored]
@@ -219,7 +219,7 @@ def _gathered(node: Operator, x: Value, axis: int, places: npt.NDArray[np.int64]
     return Value(node.apply(Gather(stored), x.name, indices.name), x.order, x.element)
 
 
-def _product(node: Operator, x: Value, axis: int, shares: Reals) -> Value:
+def _product(node: OnnxOperator, x: Value, axis: int, shares: Reals) -> Value:
     rank = len(x.order)
     order = [a for a in range(rank) if a != axis] + [axis]
     turned = node.do("Transpose", x, perm=order)

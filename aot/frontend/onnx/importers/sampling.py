@@ -14,7 +14,7 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import sliced
 from aot.frontend.onnx.importers.real import Real
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ops.gather import Gather
 
@@ -23,14 +23,14 @@ _CUBIC = -0.75
 
 
 @dataclass(frozen=True)
-class _Tap:
+class _SampledTap:
     """A pixel along one dimension: its place and its share, which is 0 where there is none."""
 
     place: Real
     share: Real
 
 
-def _grid_sample(node: Operator) -> Value:
+def _grid_sample(node: OnnxOperator) -> Value:
     x, grid = node.operand(0), node.operand(1)
     shape, places = node.shape(x), node.shape(grid)
     count = len(shape) - 2
@@ -48,7 +48,7 @@ def _grid_sample(node: Operator) -> Value:
     return Value(node.plain(total.value), order, x.element)
 
 
-def _coordinate(node: Operator, grid: Value, column: int, size: int) -> Real:
+def _coordinate(node: OnnxOperator, grid: Value, column: int, size: int) -> Real:
     """From -1..1 to pixels."""
     last = len(node.shape(grid)) - 1
     part = sliced(node, grid, {last: range(column, column + 1)})
@@ -62,7 +62,7 @@ def _coordinate(node: Operator, grid: Value, column: int, size: int) -> Real:
 class _Axis:
     """One dimension, and what is beyond its ends."""
 
-    node: Operator
+    node: OnnxOperator
     size: int
 
     @property
@@ -83,27 +83,27 @@ class _Axis:
         turned = (place + half).one("Abs").in_turns(2 * length)
         return ((turned - length).one("Abs") * -1.0 + length) - half
 
-    def tap(self, place: Real, share: Real | None) -> _Tap:
+    def tap(self, place: Real, share: Real | None) -> _SampledTap:
         """Of a whole number."""
         inner = self.inside(place).at_least(0.0).at_most(self.size - 1)
         if self.beyond == "zeros":
             seen = place.within(0.0, self.size - 1)
-            return _Tap(inner, seen if share is None else seen * share)
-        return _Tap(inner, place * 0.0 + 1.0 if share is None else share)
+            return _SampledTap(inner, seen if share is None else seen * share)
+        return _SampledTap(inner, place * 0.0 + 1.0 if share is None else share)
 
 
-def _nearest(axis: _Axis, place: Real) -> list[_Tap]:
+def _nearest(axis: _Axis, place: Real) -> list[_SampledTap]:
     return [axis.tap(axis.inside(place).one("Round"), None)]
 
 
-def _linear(axis: _Axis, place: Real) -> list[_Tap]:
+def _linear(axis: _Axis, place: Real) -> list[_SampledTap]:
     place = axis.inside(place)
     first = place.one("Floor")
     rest = place - first
     return [axis.tap(first, rest * -1.0 + 1.0), axis.tap(first + 1.0, rest)]
 
 
-def _cubic(axis: _Axis, place: Real) -> list[_Tap]:
+def _cubic(axis: _Axis, place: Real) -> list[_SampledTap]:
     place = axis.inside(place)
     first = place.one("Floor")
     rest = place - first
@@ -129,7 +129,7 @@ def _far(d: Real) -> Real:
 _TAPS = {"cubic": _cubic, "linear": _linear, "nearest": _nearest}
 
 
-def _weighted(node: Operator, pixels: str, taps: tuple[_Tap, ...], shape: tuple[int, ...]) -> Real:
+def _weighted(node: OnnxOperator, pixels: str, taps: tuple[_SampledTap, ...], shape: tuple[int, ...]) -> Real:
     """[N, places, C]"""
     steps = dense_strides(shape[2:])
     place = reduce(Real.__add__, (t.place * float(s) for t, s in zip(taps, steps, strict=True)))

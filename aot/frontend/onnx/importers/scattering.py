@@ -11,14 +11,14 @@ import numpy.typing as npt
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers import placing
 from aot.frontend.onnx.importers.moving import concatenated
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ops.gather import Gather
 
 Places = npt.NDArray[np.int64]
 
 
-def _scatter_elements(node: Operator) -> Value:
+def _scatter_elements(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
     axis = node.axis(node.integer("axis", 0), len(shape))
@@ -35,7 +35,7 @@ def _scatter_elements(node: Operator) -> Value:
     return put(node, x, node.operand(2), places, node.text("reduction", "none"))
 
 
-def _scatter_nd(node: Operator) -> Value:
+def _scatter_nd(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape, sizes = node.shape(x), node.shape(node.operand(1))
     depth = sizes[-1] if sizes else 0
@@ -52,7 +52,7 @@ def _scatter_nd(node: Operator) -> Value:
     return put(node, x, node.operand(2), places, node.text("reduction", "none"))
 
 
-def _tensor_scatter(node: Operator) -> Value:
+def _tensor_scatter(node: OnnxOperator) -> Value:
     """Updates of a cache along one dimension, from a place that each batch has."""
     x, part = node.operand(0), node.operand(1)
     shape, sizes = node.shape(x), node.shape(part)
@@ -73,7 +73,7 @@ def _tensor_scatter(node: Operator) -> Value:
     return put(node, x, part, np.ravel_multi_index(at, shape), "none")
 
 
-def _col2im(node: Operator) -> Value:
+def _col2im(node: OnnxOperator) -> Value:
     """Sums of the columns that lie over each pixel."""
     x = node.operand(0)
     image, block = node.known_integers(1, "image shape"), node.known_integers(2, "block shape")
@@ -95,22 +95,22 @@ def _col2im(node: Operator) -> Value:
     return put(node, nothing, x, np.where(inside, places, -1), "add")
 
 
-def _is_open(node: Operator, position: int) -> bool:
+def _is_open(node: OnnxOperator, position: int) -> bool:
     return node.has(position) and node.draft.array(node.operand(position)) is None
 
 
-def _indices(node: Operator, position: int) -> Places:
+def _indices(node: OnnxOperator, position: int) -> Places:
     return node.known(position, "indices").astype(np.int64)
 
 
-def _counted(node: Operator, indices: Places, size: int) -> Places:
+def _counted(node: OnnxOperator, indices: Places, size: int) -> Places:
     """From the front."""
     if indices.size and not -size <= int(indices.min()) <= int(indices.max()) < size:
         raise node.fail(f"indices from {indices.min()} to {indices.max()} do not fit {size}")
     return np.where(indices < 0, indices + size, indices)
 
 
-def put(node: Operator, x: Value, parts: Value, places: Places, reduction: str) -> Value:
+def put(node: OnnxOperator, x: Value, parts: Value, places: Places, reduction: str) -> Value:
     """Each part at its place in the flat x, below 0 nowhere; of several the last, or all combined."""
     shape, flat = node.shape(x), places.reshape(-1)
     total = node.value(node.reshaped(node.plain(x), (prod(shape),)), x.element)
@@ -141,7 +141,7 @@ def _turns(places: Places, size: int) -> list[Places]:
     return turns
 
 
-def _picked(node: Operator, flat: Value, chosen: Places, shape: tuple[int, ...]) -> Value:
+def _picked(node: OnnxOperator, flat: Value, chosen: Places, shape: tuple[int, ...]) -> Value:
     indices = node.number(chosen.reshape(shape), 6)
     return node.value(node.apply(Gather(0), flat.name, indices.name), flat.element)
 

@@ -5,55 +5,55 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from aot.frontend.onnx.draft import Tensors, Value
+from aot.frontend.onnx.draft import TensorSequence, Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 
 _MOST_PARTS = 4096  # of one tensor
 
 
-def _construct(node: Operator) -> Tensors:
-    return Tensors(tuple(node.operand(i) for i in range(len(node.operands))))
+def _construct(node: OnnxOperator) -> TensorSequence:
+    return TensorSequence(tuple(node.operand(i) for i in range(len(node.operands))))
 
 
-def _empty(node: Operator) -> Tensors:
-    return Tensors(())
+def _empty(node: OnnxOperator) -> TensorSequence:
+    return TensorSequence(())
 
 
-def _length(node: Operator) -> Value:
+def _length(node: OnnxOperator) -> Value:
     return node.number(len(node.sequence(0).values), TensorProto.INT64)
 
 
-def _at(node: Operator) -> Value:
+def _at(node: OnnxOperator) -> Value:
     values = node.sequence(0).values
     return values[_position(node, 1, len(values))]
 
 
-def _insert(node: Operator) -> Tensors:
+def _insert(node: OnnxOperator) -> TensorSequence:
     values = node.sequence(0).values
     place = _position(node, 2, len(values), is_between=True) if node.has(2) else len(values)
-    return Tensors((*values[:place], node.operand(1), *values[place:]))
+    return TensorSequence((*values[:place], node.operand(1), *values[place:]))
 
 
-def _erase(node: Operator) -> Tensors:
+def _erase(node: OnnxOperator) -> TensorSequence:
     values = node.sequence(0).values
     place = _position(node, 1, len(values)) if node.has(1) else _within(node, len(values) - 1, len(values))
-    return Tensors((*values[:place], *values[place + 1 :]))
+    return TensorSequence((*values[:place], *values[place + 1 :]))
 
 
-def _position(node: Operator, operand: int, length: int, is_between: bool = False) -> int:
+def _position(node: OnnxOperator, operand: int, length: int, is_between: bool = False) -> int:
     """Counted from the end where it is negative; between two tensors there is one place more."""
     number = int(node.known_scalar(operand, "position"))
     return _within(node, number + length if number < 0 else number, length + is_between)
 
 
-def _within(node: Operator, place: int, places: int) -> int:
+def _within(node: OnnxOperator, place: int, places: int) -> int:
     if not 0 <= place < places:
         raise node.fail(f"place {place} of a sequence is not one of {places}")
     return place
 
 
-def _split(node: Operator) -> Tensors:
+def _split(node: OnnxOperator) -> TensorSequence:
     """Into parts of one size, the last of what is left; of given sizes; of one, whose dimension may go."""
     x = node.operand(0)
     axis = node.axis(node.integer("axis", 0), len(x.order))
@@ -61,12 +61,12 @@ def _split(node: Operator) -> Tensors:
     begins = [sum(parts[:i]) for i in range(len(parts))]
     values = [sliced(node, x, {axis: range(b, b + p)}) for b, p in zip(begins, parts, strict=True)]
     if node.has(1) or node.integer("keepdims", 1):
-        return Tensors(tuple(values))
+        return TensorSequence(tuple(values))
     place = node.number([axis], TensorProto.INT64)
-    return Tensors(tuple(node.do("Squeeze", value, place) for value in values))
+    return TensorSequence(tuple(node.do("Squeeze", value, place) for value in values))
 
 
-def _parts(node: Operator, size: int) -> tuple[int, ...]:
+def _parts(node: OnnxOperator, size: int) -> tuple[int, ...]:
     given = node.known(1, "split") if node.has(1) else np.asarray(1)
     parts = tuple(int(part) for part in given.reshape(-1))
     if given.ndim == 0:
@@ -79,7 +79,7 @@ def _parts(node: Operator, size: int) -> tuple[int, ...]:
     return parts
 
 
-def _concatenated(node: Operator) -> Value:
+def _concatenated(node: OnnxOperator) -> Value:
     values, axis = list(node.sequence(0).values), node.integer("axis")
     if not values:
         raise node.fail("it joins no tensors, the sequence is empty")

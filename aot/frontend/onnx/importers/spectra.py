@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ops.rearrange import Loops
 
@@ -18,7 +18,7 @@ Reals = npt.NDArray[np.float64]
 _MOST = 1 << 20  # elements of one matrix
 
 
-def _dft(node: Operator) -> Value:
+def _dft(node: OnnxOperator) -> Value:
     x = node.operand(0)
     rank = len(x.order)
     if node.version >= 20:
@@ -36,7 +36,7 @@ def _dft(node: Operator) -> Value:
     return node.do("Transpose", made, perm=[order.index(a) for a in range(rank)])
 
 
-def _transformed(node: Operator, x: Value, length: int, one_sided: bool, inverse: bool) -> Value:
+def _transformed(node: OnnxOperator, x: Value, length: int, one_sided: bool, inverse: bool) -> Value:
     """x [..., elements, 1 or 2]; the result has real and imaginary parts, or real ones only."""
     shape = node.shape(x)
     real = _part(node, x, 0)
@@ -53,13 +53,13 @@ def _transformed(node: Operator, x: Value, length: int, one_sided: bool, inverse
     return node.do("Mul", whole, node.number(1 / length, x.element)) if inverse else whole
 
 
-def _part(node: Operator, x: Value, number: int) -> Value:
+def _part(node: OnnxOperator, x: Value, number: int) -> Value:
     last = len(x.order) - 1
     part = sliced(node, x, {last: range(number, number + 1)})
     return node.do("Squeeze", part, node.number([last], TensorProto.INT64))
 
 
-def _combined(node: Operator, real: Value, imaginary: Value | None, a: Reals, b: Reals) -> Value:
+def _combined(node: OnnxOperator, real: Value, imaginary: Value | None, a: Reals, b: Reals) -> Value:
     """real @ a + imaginary @ b"""
     if a.size > _MOST:
         raise node.fail(f"a transform of {a.shape[0]} elements to {a.shape[1]} is not supported")
@@ -88,7 +88,7 @@ def _half_known(size: int, length: int) -> tuple[Reals, Reals]:
     return cosines * twice, -sines * twice
 
 
-def _stft(node: Operator) -> Value:
+def _stft(node: OnnxOperator) -> Value:
     """Frames side by side, windowed, each transformed."""
     x = node.operand(0)
     step = int(node.known_scalar(1, "frame step"))
@@ -112,7 +112,7 @@ def _stft(node: Operator) -> Value:
     return _transformed(node, frames, length, bool(node.integer("onesided", 1)), False)
 
 
-def _mel_matrix(node: Operator) -> Value:
+def _mel_matrix(node: OnnxOperator) -> Value:
     """Triangles that lie evenly on the mel scale, a column each; it needs no run."""
     bands, length, rate = (int(node.known_scalar(i, "size")) for i in range(3))
     low, high = (2595 * np.log10(1 + node.known_scalar(i, "edge") / 700) for i in (3, 4))

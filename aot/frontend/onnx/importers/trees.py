@@ -12,7 +12,7 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.classical import ended, features
 from aot.frontend.onnx.importers.moving import concatenated
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array
 
 _MOST_DEEP = 64
@@ -38,7 +38,7 @@ class _Branch:
 class _Trees:
     """Branches and leaves by their keys."""
 
-    node: Operator
+    node: OnnxOperator
     branches: dict[_Key, _Branch] = field(default_factory=dict)
     leaves: dict[_Key, list[tuple[int, float]]] = field(default_factory=dict)  # target and weight
 
@@ -134,14 +134,14 @@ def _depth(trees: _Trees, roots: Sequence[_Key]) -> int:
     return depth
 
 
-def _same_length(node: Operator, *lists: Sized) -> None:
+def _same_length(node: OnnxOperator, *lists: Sized) -> None:
     """Attributes that speak of one thing each."""
     lengths = [len(each) for each in lists]
     if len(set(lengths)) > 1:
         raise node.fail(f"its attributes have {', '.join(map(str, lengths))} entries that belong together")
 
 
-def _combined(node: Operator, found: Value, how: str, base: Sequence[float]) -> Value:
+def _combined(node: OnnxOperator, found: Value, how: str, base: Sequence[float]) -> Value:
     if how not in _SUMS:
         raise node.fail(f"trees combined by {how} are not supported, {', '.join(_SUMS)} are")
     axes = node.number([1], TensorProto.INT64)
@@ -153,7 +153,7 @@ def _combined(node: Operator, found: Value, how: str, base: Sequence[float]) -> 
     return node.do("Add", total, node.number(np.array(base, np.float32), total.element))
 
 
-def _ensemble(node: Operator) -> Value:
+def _ensemble(node: OnnxOperator) -> Value:
     """Branches and leaves are numbered each for themselves, here leaves from -1 downwards."""
     trees, modes = _Trees(node), node.constant_from(node.tensor("nodes_modes"))
     splits = node.constant_from(node.tensor("nodes_splits"))
@@ -189,7 +189,7 @@ _WAYS = (("nodes_truenodeids", "nodes_trueleafs"), ("nodes_falsenodeids", "nodes
 _ENDS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-def _members(node: Operator) -> list[list[float]]:
+def _members(node: OnnxOperator) -> list[list[float]]:
     """Sets of numbers, each ended by one that is none, in the order of the branches that use them."""
     if not node.has_attribute("membership_values"):
         return []
@@ -222,7 +222,7 @@ def _targets(trees: _Trees, count: int) -> int:
     return count
 
 
-def _older(node: Operator, kind: str) -> tuple[_Trees, list[_Key]]:
+def _older(node: OnnxOperator, kind: str) -> tuple[_Trees, list[_Key]]:
     """Before set 5 of the domain nodes carry the numbers of their trees; `kind` is target or class."""
     trees = _Trees(node)
     numbers = node.integers("nodes_treeids"), node.integers("nodes_nodeids")
@@ -257,12 +257,12 @@ def _older(node: Operator, kind: str) -> tuple[_Trees, list[_Key]]:
     return trees, list(first.values())
 
 
-def _texts(node: Operator, name: str) -> list[bytes]:
+def _texts(node: OnnxOperator, name: str) -> list[bytes]:
     found = next((a for a in node.proto.attribute if a.name == name), onnx.AttributeProto())
     return list(found.strings)
 
 
-def _regressor(node: Operator) -> Value:
+def _regressor(node: OnnxOperator) -> Value:
     trees, roots = _older(node, "target")
     targets = _targets(trees, node.integer("n_targets", 1))
     how, base = node.text("aggregate_function", "SUM"), node.reals("base_values", ())
@@ -270,7 +270,7 @@ def _regressor(node: Operator) -> Value:
     return ended(node, made, node.text("post_transform", "NONE"))
 
 
-def _classifier(node: Operator) -> list[Value]:
+def _classifier(node: OnnxOperator) -> list[Value]:
     """The label of the highest score, and the scores."""
     if not node.has_attribute("classlabels_int64s"):
         raise node.fail("labels that are texts are not supported", "train the model with numbers as labels")
@@ -290,12 +290,12 @@ def _classifier(node: Operator) -> list[Value]:
     return [_label(node, labels, best), ended(node, scores, end)]
 
 
-def _label(node: Operator, labels: Sequence[int], place: Value) -> Value:
+def _label(node: OnnxOperator, labels: Sequence[int], place: Value) -> Value:
     return node.do("Gather", node.number(labels, TensorProto.INT64), place, axis=0)
 
 
 def _of_two(
-    node: Operator, trees: _Trees, scores: Value, column: int, labels: Sequence[int], end: str
+    node: OnnxOperator, trees: _Trees, scores: Value, column: int, labels: Sequence[int], end: str
 ) -> list[Value]:
     """One score for two classes: a probability where no weight is negative, else the distance from 0."""
     one = node.do("Gather", scores, node.number([column], TensorProto.INT64), axis=1)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from aot.frontend.onnx.operation import Operator
+from aot.frontend.onnx.operation import OnnxOperator
 from aot.ops.spatial import Padding, Pair, extent, output_size, same_padding
 
 _AGAIN = "get or export the file again"
 
 
 @dataclass(frozen=True)
-class Windows:
+class SpatialWindows:
     """One entry for each spatial dimension."""
 
     sizes: tuple[int, ...]
@@ -19,9 +19,11 @@ class Windows:
     dilations: tuple[int, ...]
     padding: tuple[Pair, ...]
 
-    def as_image(self) -> Windows:
+    def as_image(self) -> SpatialWindows:
         """A line's windows as those of an image of one row."""
-        return Windows((1, *self.sizes), (1, *self.strides), (1, *self.dilations), ((0, 0), *self.padding))
+        return SpatialWindows(
+            (1, *self.sizes), (1, *self.strides), (1, *self.dilations), ((0, 0), *self.padding)
+        )
 
     def output_sizes(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
         """Over an image that is padded already."""
@@ -41,7 +43,9 @@ class Windows:
         return self.padding[0], self.padding[1]
 
 
-def read_windows(node: Operator, lengths: tuple[int, ...], kernel: tuple[int, ...] | None) -> Windows:
+def read_windows(
+    node: OnnxOperator, lengths: tuple[int, ...], kernel: tuple[int, ...] | None
+) -> SpatialWindows:
     """Of a node over an image of these lengths; `kernel` is the weights', where there are some."""
     count = len(lengths)
     sizes = kernel or node.integers("kernel_shape")
@@ -55,7 +59,7 @@ def read_windows(node: Operator, lengths: tuple[int, ...], kernel: tuple[int, ..
             f"{list(pads)} do not fit an image of {count} dimensions",
             _AGAIN,
         )
-    windows = Windows(sizes, strides, dilations, tuple(zip(pads[:count], pads[count:], strict=True)))
+    windows = SpatialWindows(sizes, strides, dilations, tuple(zip(pads[:count], pads[count:], strict=True)))
     windows = replace(windows, padding=_automatic(node, windows, lengths))
     spans = zip(lengths, sizes, dilations, windows.padding, strict=True)
     if any(n + sum(p) < extent(k, d) for n, k, d, p in spans):
@@ -63,7 +67,7 @@ def read_windows(node: Operator, lengths: tuple[int, ...], kernel: tuple[int, ..
     return windows
 
 
-def _automatic(node: Operator, windows: Windows, lengths: tuple[int, ...]) -> tuple[Pair, ...]:
+def _automatic(node: OnnxOperator, windows: SpatialWindows, lengths: tuple[int, ...]) -> tuple[Pair, ...]:
     mode = node.text("auto_pad", "NOTSET")
     if mode in ("NOTSET", ""):
         return windows.padding

@@ -11,7 +11,7 @@ from aot.frontend.onnx.integers.match import Island, Layer
 from aot.ir.graph import Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
-from aot.ops.binary import Add, Binary, Mul, Sub
+from aot.ops.binary import Add, BinaryOp, Mul, Sub
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.requant import quant_of
 from aot.ops.reshape import Reshape
@@ -44,7 +44,7 @@ def _channels(island: Island, node: Node) -> _Channels | None:
     """What a chain of sums and products with constants does."""
     shape = island.graph.types[node.outputs[0]].shape
     found = _Channels(node.outputs[0], np.ones(shape[-1:]), np.zeros(shape[-1:]))
-    while (maker := island.graph.producers.get(found.value)) is not None and isinstance(maker.op, Binary):
+    while (maker := island.graph.producers.get(found.value)) is not None and isinstance(maker.op, BinaryOp):
         further = _before(island, maker, found, shape)
         if further is None:
             break

@@ -7,7 +7,7 @@ from dataclasses import replace
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.operation import Operator
+from aot.frontend.onnx.operation import OnnxOperator
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.reshape import Reshape
 
@@ -29,7 +29,7 @@ _KEEPING = frozenset(
 _COMPARING = frozenset({"Concat", "GlobalMaxPool", "MaxPool"})
 
 
-def with_plain_integers(node: Operator) -> Operator:
+def with_plain_integers(node: OnnxOperator) -> OnnxOperator:
     """The same operator over operands without quantisation, if it computes with stored integers."""
     if node.proto.op_type in _KEEPING:
         return node
@@ -38,7 +38,7 @@ def with_plain_integers(node: Operator) -> Operator:
     )
 
 
-def through_reals(node: Operator) -> Value | None:
+def through_reals(node: OnnxOperator) -> Value | None:
     """An operator that compares or moves, over real numbers: with_integers makes one op of it."""
     operands = [v for v in node.operands if isinstance(v, Value)]
     quants = {node.draft.types[v.name].quant for v in operands}
@@ -53,7 +53,7 @@ def through_reals(node: Operator) -> Value | None:
     return Value(name, made.order, operands[0].element)
 
 
-def _plain(node: Operator, value: Value) -> Value:
+def _plain(node: OnnxOperator, value: Value) -> Value:
     tensor = node.draft.types[value.name]
     if tensor.quant is None:
         return value

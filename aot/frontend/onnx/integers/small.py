@@ -11,7 +11,7 @@ from aot.ir.graph import Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d, Halves
-from aot.ops.binary import Binary, Mul
+from aot.ops.binary import BinaryOp, Mul
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.op import Op
@@ -29,7 +29,7 @@ _OF_16_BITS = Quant((1 / 65536,), (-32768,))  # of a softmax
 def pair(island: Island, layer: Layer, activation: Activation) -> Form | None:
     """Of two quantised values, one of which may be constant."""
     node = layer.node
-    assert isinstance(node.op, Binary)
+    assert isinstance(node.op, BinaryOp)
     operands = tuple(island.integers(name) for name in node.inputs)
     if None in operands or node.op.activation is not Activation.NONE:
         return None

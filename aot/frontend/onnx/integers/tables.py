@@ -23,7 +23,7 @@ def table(island: Island, quantise: Node) -> list[Node] | None:
     graph, (result,) = island.graph, quantise.outputs
     if graph.types[result].dtype is not DType.I8:
         return None
-    search = _Search(graph)
+    search = _SourceSearch(graph)
     results = search.evaluated(quantise)
     if results is None or search.source is None:
         return None
@@ -41,7 +41,7 @@ def _op_of(
     return Lookup(), (source, entries)
 
 
-class _Search:
+class _SourceSearch:
     """From a result back to the one 8-bit value that it comes from."""
 
     def __init__(self, graph: Graph) -> None:

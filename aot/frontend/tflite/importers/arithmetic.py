@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
-from aot.ops.binary import Add, Binary, Div, Mul, Prelu, SquaredDifference, Sub
+from aot.ops.binary import Add, BinaryOp, Div, Mul, Prelu, SquaredDifference, Sub
 from aot.ops.combine import Combination, Combine
 from aot.ops.compare import Compare, Relation
 from aot.ops.convert import Convert
@@ -24,7 +24,7 @@ from aot.ops.select import Select
 
 
 def _import_fused(
-    draft: Draft, operator: Operator, op_class: type[Binary], options: type[tflite.AddOptions]
+    draft: TfliteDraft, operator: TfliteOperator, op_class: type[BinaryOp], options: type[tflite.AddOptions]
 ) -> None:
     """Those that have an activation fused into them."""
     activation = read.activation(operator, operator.options(options).FusedActivationFunction())
@@ -34,7 +34,7 @@ def _import_fused(
     _import_op(draft, operator, op_class(activation=activation))
 
 
-def _import_div(draft: Draft, operator: Operator) -> None:
+def _import_div(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """A real number divided by 0 is the largest there is, not infinity."""
     number = operator.options(tflite.DivOptions).FusedActivationFunction()
     activation = read.activation(operator, number)
@@ -43,13 +43,13 @@ def _import_div(draft: Draft, operator: Operator) -> None:
     _import_op(draft, operator, Div(activation))
 
 
-def _import_mul(draft: Draft, operator: Operator) -> None:
+def _import_mul(draft: TfliteDraft, operator: TfliteOperator) -> None:
     number = operator.options(tflite.MulOptions).FusedActivationFunction()
     op = Mul(read.activation(operator, number), scales_in_single(Mul.name, draft.rounding))
     _import_op(draft, operator, op)
 
 
-def _import_prelu(draft: Draft, operator: Operator) -> None:
+def _import_prelu(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Slopes of i8 under data of i16 are widened: they are the same integers."""
     x, slopes = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the slopes")
     dtype, stored = draft.types[x].dtype, draft.types[slopes]
@@ -60,7 +60,7 @@ def _import_prelu(draft: Draft, operator: Operator) -> None:
     _import_op(draft, replace(operator, inputs=(x, slopes)), op)
 
 
-def _import_op(draft: Draft, operator: Operator, op: Op) -> None:
+def _import_op(draft: TfliteDraft, operator: TfliteOperator, op: Op) -> None:
     output = read.the_output(operator)
     whole = draft.types[output].shape
     inputs = tuple(None if n is None else _of_rank(draft, operator, n, whole) for n in operator.inputs)
@@ -71,7 +71,7 @@ def _import_op(draft: Draft, operator: Operator, op: Op) -> None:
     draft.add_node(operator, op, inputs, output)
 
 
-def _of_rank(draft: Draft, operator: Operator, name: str, whole: tuple[int, ...]) -> str:
+def _of_rank(draft: TfliteDraft, operator: TfliteOperator, name: str, whole: tuple[int, ...]) -> str:
     """The operand with as many dimensions as the result."""
     stored = draft.types[name]
     shape = (1,) * (len(whole) - stored.rank) + stored.shape
@@ -82,7 +82,7 @@ def _of_rank(draft: Draft, operator: Operator, name: str, whole: tuple[int, ...]
     return read.reshaped(draft, operator, name, shape)
 
 
-def _import_add_n(draft: Draft, operator: Operator) -> None:
+def _import_add_n(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Sums of two, one after the other."""
     names = read.operands(operator, "a term")
     output = read.the_output(operator)
@@ -96,7 +96,7 @@ def _import_add_n(draft: Draft, operator: Operator) -> None:
     draft.add_node(operator, Add(), (total, names[-1]), output)
 
 
-def _summed(draft: Draft, operator: Operator, names: list[str], tensor: TensorType) -> str:
+def _summed(draft: TfliteDraft, operator: TfliteOperator, names: list[str], tensor: TensorType) -> str:
     """The sum of one or more values of that type."""
     total = names[0]
     for name in names[1:]:
@@ -106,7 +106,7 @@ def _summed(draft: Draft, operator: Operator, names: list[str], tensor: TensorTy
     return total
 
 
-def _import_quantised_sum(draft: Draft, operator: Operator, names: list[str]) -> None:
+def _import_quantised_sum(draft: TfliteDraft, operator: TfliteOperator, names: list[str]) -> None:
     """Stored integers are added, and rounded once; the reference takes off one zero point too many."""
     output = read.the_output(operator)
     terms, declared = [draft.types[name] for name in names], draft.types[output]
@@ -127,14 +127,14 @@ def _import_quantised_sum(draft: Draft, operator: Operator, names: list[str]) ->
     draft.add_node(operator, Quantize(declared.dtype), (steps,), output)
 
 
-def _widened(draft: Draft, operator: Operator, name: str) -> str:
+def _widened(draft: TfliteDraft, operator: TfliteOperator, name: str) -> str:
     """The stored integers in 32 bits."""
     wide = draft.add_value(f"{operator.label}/wide", TensorType(DType.I32, draft.types[name].shape))
     draft.add_node(operator, Convert(DType.I32), (name,), wide)
     return wide
 
 
-def _import_broadcast_args(draft: Draft, operator: Operator) -> None:
+def _import_broadcast_args(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """The shape that two shapes are repeated to: the second's dimension where the first has 1."""
     first, second = read.operand(operator, 0, "a shape"), read.operand(operator, 1, "a shape")
     stored, other = draft.types[first], draft.types[second]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.unsigned import centred_weights
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
@@ -30,7 +30,7 @@ _ACTIVATION_NAMES = {
 _LARGEST_STEP = 1 << 14  # pixels: beyond any image of a microcontroller
 
 
-def activation(operator: Operator, number: int) -> Activation:
+def activation(operator: TfliteOperator, number: int) -> Activation:
     if number not in _ACTIVATIONS:
         known = ", ".join(_ACTIVATION_NAMES[n] for n in _ACTIVATIONS)
         name = _ACTIVATION_NAMES.get(number, f"number {number}")
@@ -38,7 +38,7 @@ def activation(operator: Operator, number: int) -> Activation:
     return _ACTIVATIONS[number]
 
 
-def at_least_one(operator: Operator, what: str, pair: Pair) -> Pair:
+def at_least_one(operator: TfliteOperator, what: str, pair: Pair) -> Pair:
     """Strides, dilations and window sizes as the file has them, refused where they are not positive."""
     if min(pair) < 1:
         raise operator.fail(
@@ -54,7 +54,7 @@ def at_least_one(operator: Operator, what: str, pair: Pair) -> Pair:
 
 
 def padding(
-    operator: Operator, number: int, image: TensorType, size: Pair, stride: Pair, dilation: Pair
+    operator: TfliteOperator, number: int, image: TensorType, size: Pair, stride: Pair, dilation: Pair
 ) -> Padding:
     """SAME and VALID as explicit rows and columns."""
     if number == tflite.Padding.VALID:
@@ -68,7 +68,7 @@ def padding(
     )
 
 
-def operand(operator: Operator, number: int, what: str) -> str:
+def operand(operator: TfliteOperator, number: int, what: str) -> str:
     """The name of an input that has to be there."""
     name = operator.inputs[number] if number < len(operator.inputs) else None
     if name is None:
@@ -76,29 +76,29 @@ def operand(operator: Operator, number: int, what: str) -> str:
     return name
 
 
-def operands(operator: Operator, what: str) -> list[str]:
+def operands(operator: TfliteOperator, what: str) -> list[str]:
     """All inputs, one at least."""
     return [operand(operator, number, what) for number in range(max(len(operator.inputs), 1))]
 
 
-def optional_operand(operator: Operator, number: int) -> str | None:
+def optional_operand(operator: TfliteOperator, number: int) -> str | None:
     return operator.inputs[number] if number < len(operator.inputs) else None
 
 
-def image(draft: Draft, operator: Operator, number: int = 0) -> tuple[str, TensorType]:
+def image(draft: TfliteDraft, operator: TfliteOperator, number: int = 0) -> tuple[str, TensorType]:
     """An input that has to be an NHWC image."""
     name = operand(operator, number, "the image")
     return name, with_rank(draft, operator, name, 4)
 
 
-def with_rank(draft: Draft, operator: Operator, name: str, rank: int) -> TensorType:
+def with_rank(draft: TfliteDraft, operator: TfliteOperator, name: str, rank: int) -> TensorType:
     tensor = draft.types[name]
     if tensor.rank != rank:
         raise operator.fail(f'"{name}" has shape {list(tensor.shape)}, it must have {rank} dimensions')
     return tensor
 
 
-def constant(draft: Draft, operator: Operator, number: int, what: str) -> str:
+def constant(draft: TfliteDraft, operator: TfliteOperator, number: int, what: str) -> str:
     """The name of an input that has to be constant: weights that change during a run are not supported."""
     name = operand(operator, number, what)
     if name not in draft.constants:
@@ -107,7 +107,7 @@ def constant(draft: Draft, operator: Operator, number: int, what: str) -> str:
 
 
 def constant_weights(
-    draft: Draft, operator: Operator, rank: int, met: int = 0, may_be_steps: bool = False
+    draft: TfliteDraft, operator: TfliteOperator, rank: int, met: int = 0, may_be_steps: bool = False
 ) -> str:
     """The weights as ops take them; `met` is the number of the input that they meet.
 
@@ -132,7 +132,7 @@ def _are_steps(weights: TensorType) -> bool:
     return not any(quant.zero_points) and quant.axis in (None, 0)
 
 
-def _as_reals(draft: Draft, name: str) -> str:
+def _as_reals(draft: TfliteDraft, name: str) -> str:
     """Quantised weights of a layer on real numbers: the numbers they stand for, sums are of real numbers too.
 
     LiteRT rounds the layer's input to 8 bits as well, each of its kernels in another way; this is what all of
@@ -149,7 +149,7 @@ def _as_reals(draft: Draft, name: str) -> str:
     return draft.add_value(f"{name}/reals", TensorType(DType.F32, tensor.shape), reals)
 
 
-def constant_bias(draft: Draft, operator: Operator, channels: int, number: int = 2) -> str | None:
+def constant_bias(draft: TfliteDraft, operator: TfliteOperator, channels: int, number: int = 2) -> str | None:
     """The name of the bias, if there is one, with one element for each output channel."""
     if optional_operand(operator, number) is None:
         return None
@@ -166,13 +166,13 @@ def constant_bias(draft: Draft, operator: Operator, channels: int, number: int =
     return draft.add_value(name, flat, draft.constants[name].reshape(flat.shape))
 
 
-def the_output(operator: Operator) -> str:
+def the_output(operator: TfliteOperator) -> str:
     if len(operator.outputs) != 1:
         raise operator.fail(f"it has {len(operator.outputs)} outputs, not 1")
     return operator.outputs[0]
 
 
-def integers(draft: Draft, operator: Operator, number: int, what: str) -> tuple[int, ...]:
+def integers(draft: TfliteDraft, operator: TfliteOperator, number: int, what: str) -> tuple[int, ...]:
     """The elements of a constant input of integers."""
     name = constant(draft, operator, number, what)
     if not draft.types[name].dtype.is_integer:
@@ -180,7 +180,7 @@ def integers(draft: Draft, operator: Operator, number: int, what: str) -> tuple[
     return tuple(int(v) for v in draft.constants[name].reshape(-1))
 
 
-def integer(draft: Draft, operator: Operator, number: int, what: str) -> int:
+def integer(draft: TfliteDraft, operator: TfliteOperator, number: int, what: str) -> int:
     """A constant input of one integer."""
     found = integers(draft, operator, number, what)
     if len(found) != 1:
@@ -188,19 +188,19 @@ def integer(draft: Draft, operator: Operator, number: int, what: str) -> int:
     return found[0]
 
 
-def axes(draft: Draft, operator: Operator, rank: int, number: int = 1) -> tuple[int, ...]:
+def axes(draft: TfliteDraft, operator: TfliteOperator, rank: int, number: int = 1) -> tuple[int, ...]:
     """The axes that a constant input names, each once and in order, counted from the front."""
     return tuple(sorted({axis(operator, a, rank) for a in integers(draft, operator, number, "axes")}))
 
 
-def axis(operator: Operator, number: int, rank: int) -> int:
+def axis(operator: TfliteOperator, number: int, rank: int) -> int:
     """An axis counted from the front."""
     if not -rank <= number < rank:
         raise operator.fail(f"axis {number} does not exist in {rank} dimensions")
     return number % rank
 
 
-def reshaped(draft: Draft, operator: Operator, name: str, shape: tuple[int, ...]) -> str:
+def reshaped(draft: TfliteDraft, operator: TfliteOperator, name: str, shape: tuple[int, ...]) -> str:
     """The value under another shape with as many elements; itself where that is its shape."""
     stored = draft.types[name]
     if stored.shape == shape:
@@ -210,27 +210,27 @@ def reshaped(draft: Draft, operator: Operator, name: str, shape: tuple[int, ...]
     return view
 
 
-def constant_like(draft: Draft, name: str, shape: tuple[int, ...]) -> str:
+def constant_like(draft: TfliteDraft, name: str, shape: tuple[int, ...]) -> str:
     """The constant under another shape with as many elements."""
     array = draft.constants[name].reshape(shape)
     return draft.add_value(name, replace(draft.types[name], shape=shape), array)
 
 
-def value_like(draft: Draft, wish: str, tensor: TensorType, shape: tuple[int, ...]) -> str:
+def value_like(draft: TfliteDraft, wish: str, tensor: TensorType, shape: tuple[int, ...]) -> str:
     """A value of the same type but for its shape."""
     return draft.add_value(wish, replace(tensor, shape=shape))
 
 
 def reshaped_result(
-    draft: Draft, operator: Operator, op: Op, inputs: Sequence[str | None], shape: tuple[int, ...]
+    draft: TfliteDraft, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], shape: tuple[int, ...]
 ) -> None:
     """A node that makes the operator's result under another shape, and the view that gives it its own."""
     reshaped_into(draft, operator, op, inputs, shape, the_output(operator))
 
 
 def reshaped_into(
-    draft: Draft,
-    operator: Operator,
+    draft: TfliteDraft,
+    operator: TfliteOperator,
     op: Op,
     inputs: Sequence[str | None],
     shape: tuple[int, ...],

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange, repeated
 from aot.frontend.tflite.importers.transposed import transposed_constant
@@ -17,7 +17,7 @@ from aot.ops.dense import Dense
 from aot.ops.rounding import RequantRounding, rounding_of, rounding_of_i16
 
 
-def import_batch_matmul(draft: Draft, operator: Operator) -> None:
+def import_batch_matmul(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.BatchMatMulOptions)
     names = [read.operand(operator, n, "a matrix") for n in (0, 1)]
     shapes = [draft.types[name].shape for name in names]
@@ -41,7 +41,7 @@ def import_batch_matmul(draft: Draft, operator: Operator) -> None:
     read.reshaped_result(draft, operator, op, (x, y), (1, prod(batch), *output.shape[-2:]))
 
 
-def _is_dense(draft: Draft, names: list[str], x_transposed: bool) -> bool:
+def _is_dense(draft: TfliteDraft, names: list[str], x_transposed: bool) -> bool:
     """Whether all vectors of the first operand meet the same constant matrix."""
     x, y = (draft.types[name] for name in names)
     if x_transposed or names[1] not in draft.constants or prod(y.shape[:-2]) != 1:
@@ -51,7 +51,7 @@ def _is_dense(draft: Draft, names: list[str], x_transposed: bool) -> bool:
     return y.quant is not None and not y.quant.is_per_channel and not any(y.quant.zero_points)
 
 
-def _import_dense(draft: Draft, operator: Operator, names: list[str], y_transposed: bool) -> None:
+def _import_dense(draft: TfliteDraft, operator: TfliteOperator, names: list[str], y_transposed: bool) -> None:
     (x, y), output = names, draft.types[read.the_output(operator)]
     weights = _without_batch(draft, y) if y_transposed else _matrix_by_outputs(draft, y)
     rows, columns = draft.types[weights].shape
@@ -64,21 +64,21 @@ def _import_dense(draft: Draft, operator: Operator, names: list[str], y_transpos
     read.reshaped_result(draft, operator, op, (vectors, weights, None), shape)
 
 
-def _without_batch(draft: Draft, name: str) -> str:
+def _without_batch(draft: TfliteDraft, name: str) -> str:
     return read.constant_like(draft, name, draft.types[name].shape[-2:])
 
 
-def _matrix_by_outputs(draft: Draft, name: str) -> str:
+def _matrix_by_outputs(draft: TfliteDraft, name: str) -> str:
     rows, columns = draft.types[name].shape[-2:]
     return transposed_constant(draft, name, (rows, columns), (1, 0), (columns, rows))
 
 
-def _rounding(draft: Draft, x: str) -> RequantRounding:
+def _rounding(draft: TfliteDraft, x: str) -> RequantRounding:
     is_wide = draft.types[x].dtype is DType.I16
     return (rounding_of_i16 if is_wide else rounding_of)(BatchMatmul.name, draft.rounding)
 
 
-def _as_image(draft: Draft, operator: Operator, name: str, batch: tuple[int, ...]) -> str:
+def _as_image(draft: TfliteDraft, operator: TfliteOperator, name: str, batch: tuple[int, ...]) -> str:
     """[1, matrices, rows, columns]; one matrix for all is not copied."""
     tensor = draft.types[name]
     matrix, own = tensor.shape[-2:], tensor.shape[:-2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ops.concat import Concat
 from aot.ops.op import Op
@@ -16,7 +16,12 @@ MOST_IMAGES = 64  # of a batch: each has layers of its own
 
 
 def by_images(
-    draft: Draft, operator: Operator, op: Op, x: str, others: Sequence[str | None], output: str = ""
+    draft: TfliteDraft,
+    operator: TfliteOperator,
+    op: Op,
+    x: str,
+    others: Sequence[str | None],
+    output: str = "",
 ) -> None:
     """The output, or the operator's result: op on each image of x, put together again."""
     output = output or read.the_output(operator)

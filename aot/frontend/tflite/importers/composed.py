@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
 from aot.ir.types import DType, TensorType
@@ -15,7 +15,7 @@ from aot.ops.op import Op
 from aot.ops.unary import Clamp
 
 
-def _reals(draft: Draft, operator: Operator) -> str:
+def _reals(draft: TfliteDraft, operator: TfliteOperator) -> str:
     """The data, which must be real numbers: no interpreter has pools of squares of integers."""
     x = read.operand(operator, 0, "the data")
     if draft.types[x].dtype is not DType.F32:
@@ -26,7 +26,7 @@ def _reals(draft: Draft, operator: Operator) -> str:
     return x
 
 
-def _made(draft: Draft, operator: Operator, op: Op, *inputs: str) -> str:
+def _made(draft: TfliteDraft, operator: TfliteOperator, op: Op, *inputs: str) -> str:
     """A value that only the next step reads."""
     ((dtype, shape),) = op.infer([draft.types[name] for name in inputs])
     name = draft.add_value(f"{operator.label}/{op.name}", TensorType(DType(dtype), shape))
@@ -34,7 +34,7 @@ def _made(draft: Draft, operator: Operator, op: Op, *inputs: str) -> str:
     return name
 
 
-def _import_l2_pool(draft: Draft, operator: Operator) -> None:
+def _import_l2_pool(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """sqrt(mean(x * x)) under each window"""
     options, x = operator.options(tflite.Pool2DOptions), _reals(draft, operator)
     size = read.at_least_one(operator, "window", (options.FilterHeight(), options.FilterWidth()))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ops.reshape import Reshape
 
@@ -14,24 +14,24 @@ MOST_TURNS = 1000  # of a loop that is written out
 _STATIC = "convert the model so that no branch depends on its inputs"
 
 
-def _import_call(draft: Draft, operator: Operator) -> None:
+def _import_call(draft: TfliteDraft, operator: TfliteOperator) -> None:
     _write_out(draft, operator, operator.options(tflite.CallOptions).Subgraph(), _operands(operator))
 
 
-def _import_composite(draft: Draft, operator: Operator) -> None:
+def _import_composite(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """A name for what a subgraph computes: the subgraph is taken."""
     number = operator.options(tflite.StableHLOCompositeOptions).DecompositionSubgraphIndex()
     _write_out(draft, operator, number, _operands(operator))
 
 
-def _import_if(draft: Draft, operator: Operator) -> None:
+def _import_if(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.IfOptions)
     is_true = _decided(draft, operator, read.operand(operator, 0, "the condition"))
     number = options.ThenSubgraphIndex() if is_true else options.ElseSubgraphIndex()
     _write_out(draft, operator, number, _operands(operator)[1:])
 
 
-def _import_while(draft: Draft, operator: Operator) -> None:
+def _import_while(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.WhileOptions)
     values: Sequence[str] = _operands(operator)
     for _ in range(MOST_TURNS):
@@ -43,7 +43,7 @@ def _import_while(draft: Draft, operator: Operator) -> None:
     raise operator.fail(f"its loop runs more than {MOST_TURNS} times", "make the loop shorter")
 
 
-def _decided(draft: Draft, operator: Operator, condition: str) -> bool:
+def _decided(draft: TfliteDraft, operator: TfliteOperator, condition: str) -> bool:
     value = draft.known(condition)
     if value is None:
         raise operator.fail(f'its condition "{condition}" is known only when the model runs', _STATIC)
@@ -52,15 +52,15 @@ def _decided(draft: Draft, operator: Operator, condition: str) -> bool:
     return bool(value.reshape(-1)[0])
 
 
-def _operands(operator: Operator) -> tuple[str, ...]:
+def _operands(operator: TfliteOperator) -> tuple[str, ...]:
     return tuple(read.operand(operator, n, "an argument") for n in range(len(operator.inputs)))
 
 
-def _write_out(draft: Draft, operator: Operator, number: int, values: Sequence[str]) -> None:
+def _write_out(draft: TfliteDraft, operator: TfliteOperator, number: int, values: Sequence[str]) -> None:
     _deliver(draft, operator, operator.read_subgraph(draft, operator, number, values))
 
 
-def _deliver(draft: Draft, operator: Operator, results: Sequence[str]) -> None:
+def _deliver(draft: TfliteDraft, operator: TfliteOperator, results: Sequence[str]) -> None:
     """The results under the names that the operator's outputs have."""
     if len(results) != len(operator.outputs):
         raise operator.fail(f"its subgraph gives {len(results)} results, it has {len(operator.outputs)}")

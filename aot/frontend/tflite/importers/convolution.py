@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
 from aot.frontend.tflite.importers.groups import by_groups
@@ -19,7 +19,7 @@ from aot.ops.reshape import Reshape
 from aot.ops.rounding import UNSIGNED, RequantRounding, rounding_of, rounding_of_i16, scales_in_single
 
 
-def import_conv_2d(draft: Draft, operator: Operator) -> None:
+def import_conv_2d(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.Conv2DOptions)
     x, x_type = read.image(draft, operator)
     w = read.constant_weights(draft, operator, rank=4)
@@ -43,7 +43,7 @@ def import_conv_2d(draft: Draft, operator: Operator) -> None:
         by_groups(draft, operator, op, x, w, bias)
 
 
-def import_depthwise_conv_2d(draft: Draft, operator: Operator) -> None:
+def import_depthwise_conv_2d(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.DepthwiseConv2DOptions)
     x, x_type = read.image(draft, operator)
     w = _depthwise_weights(draft, operator)
@@ -64,7 +64,7 @@ def import_depthwise_conv_2d(draft: Draft, operator: Operator) -> None:
     by_images(draft, operator, op, x, (w, bias))
 
 
-def _depthwise_weights(draft: Draft, operator: Operator) -> str:
+def _depthwise_weights(draft: TfliteDraft, operator: TfliteOperator) -> str:
     """The weights [1, rows, columns, channels] without their first dimension, which says nothing."""
     name = read.constant_weights(draft, operator, rank=4)
     stored = draft.types[name]
@@ -77,7 +77,7 @@ def _depthwise_weights(draft: Draft, operator: Operator) -> str:
     return draft.add_value(name, flat, draft.constants[name].reshape(flat.shape))
 
 
-def import_fully_connected(draft: Draft, operator: Operator) -> None:
+def import_fully_connected(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.FullyConnectedOptions)
     if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise operator.fail("shuffled weights are not supported", "convert the model with the default format")
@@ -95,7 +95,7 @@ def import_fully_connected(draft: Draft, operator: Operator) -> None:
 
 
 def _rounding(
-    draft: Draft, op_name: str, x: str, bias: str | None, said: int = tflite.TensorType.INT64
+    draft: TfliteDraft, op_name: str, x: str, bias: str | None, said: int = tflite.TensorType.INT64
 ) -> RequantRounding:
     """`said` is the element type that an absent bias would have."""
     if draft.types[x].dtype is not DType.I16:
@@ -104,18 +104,18 @@ def _rounding(
     return rounding_of_i16(op_name, draft.rounding, dtype is DType.I32)
 
 
-def multiplies_in_single(draft: Draft, op_name: str, x: str) -> bool:
+def multiplies_in_single(draft: TfliteDraft, op_name: str, x: str) -> bool:
     """Whether the product of the scales of a convolution of x is one in single precision."""
     return x in draft.unsigned and scales_in_single(op_name, draft.rounding, UNSIGNED)
 
 
-def _result(draft: Draft, operator: Operator, x: str) -> DType | None:
+def _result(draft: TfliteDraft, operator: TfliteOperator, x: str) -> DType | None:
     """The result's element type where it is not the input's."""
     dtype = draft.types[read.the_output(operator)].dtype
     return None if dtype is draft.types[x].dtype else dtype
 
 
-def _as_rows(draft: Draft, operator: Operator, x: str, depth: int) -> str:
+def _as_rows(draft: TfliteDraft, operator: TfliteOperator, x: str, depth: int) -> str:
     """The input as [N, depth]; TFLite takes any shape whose elements can be dealt into such rows."""
     stored = draft.types[x]
     if stored.rank == 2 and stored.shape[1] == depth:
@@ -131,7 +131,7 @@ def _as_rows(draft: Draft, operator: Operator, x: str, depth: int) -> str:
 
 
 def _add_dense(
-    draft: Draft, operator: Operator, op: Dense, inputs: tuple[str, str, str | None], outputs: int
+    draft: TfliteDraft, operator: TfliteOperator, op: Dense, inputs: tuple[str, str, str | None], outputs: int
 ) -> None:
     """The node itself and, where the file keeps more dimensions than two, a reshape after it."""
     result = read.the_output(operator)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from aot.frontend.tflite.custom_options import custom_options
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange
 from aot.ir.types import Array, DType, TensorType
@@ -24,7 +24,7 @@ from aot.ops.rearrange import Loops
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
 
 
-def _import_detection(draft: Draft, operator: Operator) -> None:
+def _import_detection(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = _options(operator)
     boxes, scores, anchors = (
         read.operand(operator, n, what) for n, what in enumerate(("boxes", "the scores", "the anchors"))
@@ -45,7 +45,7 @@ def _import_detection(draft: Draft, operator: Operator) -> None:
         first += size
 
 
-def _options(operator: Operator) -> Mapping[str, Any]:
+def _options(operator: TfliteOperator) -> Mapping[str, Any]:
     known = custom_options(operator)
     wanted = ("num_classes", "max_detections", "nms_score_threshold", "nms_iou_threshold", *_SCALES)
     bad = [name for name in wanted if not isinstance(known.get(name), int | float)]
@@ -58,7 +58,7 @@ def _options(operator: Operator) -> Mapping[str, Any]:
 
 
 def _refuse_other_forms(
-    operator: Operator, options: Mapping[str, Any], shapes: list[tuple[int, ...]], classes: int
+    operator: TfliteOperator, options: Mapping[str, Any], shapes: list[tuple[int, ...]], classes: int
 ) -> None:
     if options.get("use_regular_nms"):
         raise operator.fail(
@@ -82,7 +82,7 @@ def _refuse_other_forms(
 
 
 def _corners(
-    draft: Draft, operator: Operator, boxes: str, anchors: str, scales: list[float]
+    draft: TfliteDraft, operator: TfliteOperator, boxes: str, anchors: str, scales: list[float]
 ) -> tuple[str, ...]:
     """Top, left, bottom, right, each [1, boxes]."""
     count, width = draft.types[boxes].shape[1:]
@@ -108,7 +108,9 @@ def _corners(
     return (*near, *far)
 
 
-def _column(draft: Draft, operator: Operator, name: str, count: int, width: int, number: int) -> str:
+def _column(
+    draft: TfliteDraft, operator: TfliteOperator, name: str, count: int, width: int, number: int
+) -> str:
     """One number of each box, as a real one."""
     tensor = draft.types[name]
     column = read.value_like(draft, f"{name}/column", tensor, (1, count))
@@ -116,7 +118,7 @@ def _column(draft: Draft, operator: Operator, name: str, count: int, width: int,
     return _real(draft, operator, column)
 
 
-def _best_classes(draft: Draft, operator: Operator, scores: str, classes: int) -> tuple[str, str]:
+def _best_classes(draft: TfliteDraft, operator: TfliteOperator, scores: str, classes: int) -> tuple[str, str]:
     """The best score of each box and its class, each [1, boxes], without the background."""
     tensor = draft.types[scores]
     _, count, stored = tensor.shape
@@ -133,7 +135,7 @@ def _best_classes(draft: Draft, operator: Operator, scores: str, classes: int) -
     return _real(draft, operator, flat), read.reshaped(draft, operator, place, (1, count))
 
 
-def _real(draft: Draft, operator: Operator, name: str) -> str:
+def _real(draft: TfliteDraft, operator: TfliteOperator, name: str) -> str:
     tensor = draft.types[name]
     if tensor.dtype is DType.F32:
         return name
@@ -142,12 +144,12 @@ def _real(draft: Draft, operator: Operator, name: str) -> str:
     return real
 
 
-def _number(draft: Draft, operator: Operator, value: float) -> str:
+def _number(draft: TfliteDraft, operator: TfliteOperator, value: float) -> str:
     reals: Array = np.full((1, 1), value, np.float32)
     return draft.add_value(f"{operator.label}/number", TensorType(DType.F32, reals.shape), reals)
 
 
-def _made(draft: Draft, operator: Operator, op: Op, *inputs: str) -> str:
+def _made(draft: TfliteDraft, operator: TfliteOperator, op: Op, *inputs: str) -> str:
     """A value that only the next step reads."""
     ((dtype, shape),) = op.infer([draft.types[name] for name in inputs])
     name = draft.add_value(f"{operator.label}/{op.name}", TensorType(DType(dtype), shape))

@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from aot.frontend.tflite.custom_options import custom_options, whole_options
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.types import DType, TensorType
 from aot.ops.binary import Add
@@ -33,8 +33,8 @@ _MOST_FRAMES = 256  # that one run adds
 class _Steps:
     """Nodes for one operator; rows are [lines, samples]."""
 
-    draft: Draft
-    operator: Operator
+    draft: TfliteDraft
+    operator: TfliteOperator
 
     def shape(self, name: str) -> tuple[int, ...]:
         return self.draft.types[name].shape
@@ -85,13 +85,13 @@ class _Steps:
         self.draft.add_node(self.operator, op, inputs, to)
 
 
-def _outputs(operator: Operator, count: int) -> Sequence[str]:
+def _outputs(operator: TfliteOperator, count: int) -> Sequence[str]:
     if len(operator.outputs) != count:
         raise operator.fail(f"it has {len(operator.outputs)} outputs, not {count}")
     return operator.outputs
 
 
-def _import_delay(draft: Draft, operator: Operator) -> None:
+def _import_delay(draft: TfliteDraft, operator: TfliteOperator) -> None:
     (length,) = whole_options(operator, "delay_length")
     steps, output = _Steps(draft, operator), read.the_output(operator)
     x = steps.rows(read.operand(operator, 0, "the samples"))
@@ -102,7 +102,7 @@ def _import_delay(draft: Draft, operator: Operator) -> None:
     steps.result(Reshape(draft.types[output].shape), late, to=output)
 
 
-def _import_framer(draft: Draft, operator: Operator) -> None:
+def _import_framer(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Frames that overlap. Without samples to begin with the first are not valid."""
     size, step = whole_options(operator, "frame_size", "frame_step")
     steps, (output, valid) = _Steps(draft, operator), _outputs(operator, 2)
@@ -131,7 +131,7 @@ def _import_framer(draft: Draft, operator: Operator) -> None:
     draft.keep_state(count, steps.made("seen", least, more, steps.number(before, count)))
 
 
-def _import_stacker(draft: Draft, operator: Operator) -> None:
+def _import_stacker(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Several frames side by side, every so many runs; the first also stands for those before it."""
     channels, left, right, every = whole_options(
         operator, "num_channels", "stacker_left_context", "stacker_right_context", "stacker_step"
@@ -169,7 +169,7 @@ def _count_runs(steps: _Steps, runs: str, first: int, every: int, valid: str) ->
     steps.draft.keep_state(runs, onward)
 
 
-def _import_overlap_add(draft: Draft, operator: Operator) -> None:
+def _import_overlap_add(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Each frame is added where it lies over the end of those before."""
     (step,) = whole_options(operator, "frame_step")
     steps, output = _Steps(draft, operator), read.the_output(operator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.other_scales import require_movable
 from aot.ir.types import Array, DType, TensorType
@@ -14,7 +14,7 @@ from aot.ops.resize import Resize
 from aot.ops.update_slice import UpdateSlice
 
 
-def _import_gather(draft: Draft, operator: Operator) -> None:
+def _import_gather(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.GatherOptions)
     x, indices = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the indices")
     rank, batches = draft.types[x].rank, options.BatchDims()
@@ -25,20 +25,22 @@ def _import_gather(draft: Draft, operator: Operator) -> None:
     draft.add_node(operator, op, (x, indices), read.the_output(operator))
 
 
-def _import_embedding_lookup(draft: Draft, operator: Operator) -> None:
+def _import_embedding_lookup(draft: TfliteDraft, operator: TfliteOperator) -> None:
     indices, table = read.operand(operator, 0, "the indices"), read.operand(operator, 1, "the table")
     draft.add_node(operator, Gather(0), (table, indices), read.the_output(operator))
 
 
-def _import_gather_nd(draft: Draft, operator: Operator) -> None:
+def _import_gather_nd(draft: TfliteDraft, operator: TfliteOperator) -> None:
     draft.add_node(operator, GatherNd(), operator.inputs, read.the_output(operator))
 
 
-def _import_update_slice(draft: Draft, operator: Operator) -> None:
+def _import_update_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
     draft.add_node(operator, UpdateSlice(), operator.inputs, read.the_output(operator))
 
 
-def gathered(draft: Draft, operator: Operator, x: str, along: dict[int, Array], output: str) -> None:
+def gathered(
+    draft: TfliteDraft, operator: TfliteOperator, x: str, along: dict[int, Array], output: str
+) -> None:
     """The elements that constant indices pick along each of some axes; the last gives the output."""
     axes = sorted(along)
     for axis in axes:
@@ -52,7 +54,7 @@ def gathered(draft: Draft, operator: Operator, x: str, along: dict[int, Array], 
         x = made
 
 
-def _import_mirror_pad(draft: Draft, operator: Operator) -> None:
+def _import_mirror_pad(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the data")
     shape, amounts = draft.types[x].shape, read.integers(draft, operator, 1, "padding")
     require_movable(draft, operator, x, read.the_output(operator))
@@ -74,7 +76,7 @@ def _mirrored(size: int, pair: tuple[int, int], skip: int) -> Array:
     return np.concatenate((before, places, after))
 
 
-def _import_resize_nearest(draft: Draft, operator: Operator) -> None:
+def _import_resize_nearest(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.ResizeNearestNeighborOptions)
     x, x_type = read.image(draft, operator)
     output = read.the_output(operator)
@@ -97,7 +99,7 @@ def _nearest(size: int, wanted: int, align_corners: bool, half_pixels: bool) -> 
     return np.asarray(np.clip(chosen.astype(np.int64), 0, size - 1))
 
 
-def _import_resize_bilinear(draft: Draft, operator: Operator) -> None:
+def _import_resize_bilinear(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.ResizeBilinearOptions)
     x = read.operand(operator, 0, "the image")
     read.with_rank(draft, operator, x, 4)

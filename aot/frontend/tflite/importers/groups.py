@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
 from aot.frontend.tflite.importers.rearranging import rearrange
@@ -20,7 +20,9 @@ from aot.ops.rearrange import Loops
 _CHANNELS = 3  # the dimension of an image
 
 
-def by_groups(draft: Draft, operator: Operator, op: Conv2d, x: str, weights: str, bias: str | None) -> None:
+def by_groups(
+    draft: TfliteDraft, operator: TfliteOperator, op: Conv2d, x: str, weights: str, bias: str | None
+) -> None:
     """The operator's result, for weights that see only a part of the input's channels."""
     depth, channels = draft.types[weights].shape[3], draft.types[x].shape[_CHANNELS]
     if depth == 1:
@@ -40,14 +42,14 @@ def by_groups(draft: Draft, operator: Operator, op: Conv2d, x: str, weights: str
     _joined(draft, operator, parts, output)
 
 
-def _joined(draft: Draft, operator: Operator, parts: list[str], output: str) -> None:
+def _joined(draft: TfliteDraft, operator: TfliteOperator, parts: list[str], output: str) -> None:
     whole = draft.types[output]
     pixels = whole.elements // whole.shape[_CHANNELS]
     flat = [read.reshaped(draft, operator, n, (pixels, draft.types[n].shape[_CHANNELS])) for n in parts]
     read.reshaped_result(draft, operator, Concat(1), flat, (pixels, whole.shape[_CHANNELS]))
 
 
-def _channels(draft: Draft, operator: Operator, x: str, first: int, count: int) -> str:
+def _channels(draft: TfliteDraft, operator: TfliteOperator, x: str, first: int, count: int) -> str:
     tensor = draft.types[x]
     part = read.value_like(draft, f"{x}/group", tensor, (*tensor.shape[:3], count))
     loops = Loops(draft.types[part].shape, dense_strides(tensor.shape), first)
@@ -55,7 +57,7 @@ def _channels(draft: Draft, operator: Operator, x: str, first: int, count: int) 
     return part
 
 
-def _some(draft: Draft, name: str, chosen: slice) -> str:
+def _some(draft: TfliteDraft, name: str, chosen: slice) -> str:
     """The weights or biases of some of the output channels."""
     tensor = draft.types[name]
     data = np.ascontiguousarray(draft.constants[name][chosen])
@@ -73,7 +75,7 @@ def _of(tensor: TensorType, chosen: slice) -> Quant | None:
 
 
 def _as_depthwise(
-    draft: Draft, operator: Operator, op: Conv2d, x: str, weights: str, bias: str | None
+    draft: TfliteDraft, operator: TfliteOperator, op: Conv2d, x: str, weights: str, bias: str | None
 ) -> None:
     tensor = draft.types[weights]
     data = np.ascontiguousarray(np.moveaxis(draft.constants[weights][..., 0], 0, 2))

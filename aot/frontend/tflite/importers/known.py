@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange, repeated
 from aot.ir.types import Array
 
 
-def _known(draft: Draft, operator: Operator, array: Array) -> None:
+def _known(draft: TfliteDraft, operator: TfliteOperator, array: Array) -> None:
     """The operator's result is that constant."""
     output = read.the_output(operator)
     declared = draft.types[output]
@@ -22,22 +22,22 @@ def _known(draft: Draft, operator: Operator, array: Array) -> None:
     draft.set_constant(operator, output, array.astype(declared.dtype.numpy).reshape(declared.shape))
 
 
-def _import_shape(draft: Draft, operator: Operator) -> None:
+def _import_shape(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the data")
     _known(draft, operator, np.array(draft.types[x].shape, np.int64))
 
 
-def _import_rank(draft: Draft, operator: Operator) -> None:
+def _import_rank(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the data")
     _known(draft, operator, np.array(draft.types[x].rank, np.int64))
 
 
-def _import_zeros_like(draft: Draft, operator: Operator) -> None:
+def _import_zeros_like(draft: TfliteDraft, operator: TfliteOperator) -> None:
     declared = draft.types[read.the_output(operator)]
     _known(draft, operator, np.zeros(declared.shape, declared.dtype.numpy))
 
 
-def _import_range(draft: Draft, operator: Operator) -> None:
+def _import_range(draft: TfliteDraft, operator: TfliteOperator) -> None:
     start, _, delta = (
         draft.constants[read.constant(draft, operator, i, what)].reshape(-1)[0]
         for i, what in enumerate(("start", "limit", "delta"))
@@ -48,7 +48,7 @@ def _import_range(draft: Draft, operator: Operator) -> None:
     _known(draft, operator, start + np.arange(count) * delta)
 
 
-def _import_fill(draft: Draft, operator: Operator) -> None:
+def _import_fill(draft: TfliteDraft, operator: TfliteOperator) -> None:
     value, output = read.operand(operator, 1, "the value"), read.the_output(operator)
     whole = draft.types[output].shape
     if value in draft.constants:

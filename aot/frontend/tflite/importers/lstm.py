@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.concat import Concat
@@ -22,7 +22,7 @@ _HIDDEN, _CELL = 18, 19
 _OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)  # peepholes, projection, layer normalisation
 
 
-def import_lstm(draft: Draft, operator: Operator) -> None:
+def import_lstm(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.UnidirectionalSequenceLSTMOptions)
     _refuse_other_forms(operator, options)
     x = read.operand(operator, 0, "the sequence")
@@ -53,7 +53,7 @@ def import_lstm(draft: Draft, operator: Operator) -> None:
 
 
 def _one_sequence(
-    draft: Draft, operator: Operator, op: Lstm, operands: tuple[str, str, str, str], units: int
+    draft: TfliteDraft, operator: TfliteOperator, op: Lstm, operands: tuple[str, str, str, str], units: int
 ) -> str:
     """[1, steps * units]; the last step and the cell are where the next run begins."""
     names = [read.operand(operator, n, "a state") for n in (_HIDDEN, _CELL)]
@@ -71,7 +71,7 @@ def _one_sequence(
     return _narrowed(draft, operator, results, draft.types[read.the_output(operator)])
 
 
-def _narrowed(draft: Draft, operator: Operator, name: str, like: TensorType) -> str:
+def _narrowed(draft: TfliteDraft, operator: TfliteOperator, name: str, like: TensorType) -> str:
     stored = draft.types[name]
     if stored.dtype is like.dtype:
         return name
@@ -80,7 +80,7 @@ def _narrowed(draft: Draft, operator: Operator, name: str, like: TensorType) -> 
     return narrow
 
 
-def _cut(draft: Draft, operator: Operator, name: str, first: int, size: int) -> str:
+def _cut(draft: TfliteDraft, operator: TfliteOperator, name: str, first: int, size: int) -> str:
     if draft.types[name].elements == size:
         return name
     part = read.value_like(draft, f"{name}/part", draft.types[name], (1, size))
@@ -88,7 +88,7 @@ def _cut(draft: Draft, operator: Operator, name: str, first: int, size: int) -> 
     return part
 
 
-def _joined(draft: Draft, operator: Operator, first: int, what: str) -> str:
+def _joined(draft: TfliteDraft, operator: TfliteOperator, first: int, what: str) -> str:
     """The constants of the four gates as one, a scale for each row."""
     names = [read.constant(draft, operator, first + gate, "weights") for gate in range(GATES)]
     arrays = [draft.constants[name] for name in names]
@@ -111,7 +111,7 @@ def _quant(types: list[TensorType]) -> Quant | None:
     return Quant(scales, (0,) * len(scales), 0)
 
 
-def _refuse_other_forms(operator: Operator, options: tflite.UnidirectionalSequenceLSTMOptions) -> None:
+def _refuse_other_forms(operator: TfliteOperator, options: tflite.UnidirectionalSequenceLSTMOptions) -> None:
     hint = "convert a Keras LSTM layer with its default options"
     if any(read.optional_operand(operator, n) is not None for n in _OTHERS):
         raise operator.fail("peepholes, projections and layer normalisation are not supported", hint)

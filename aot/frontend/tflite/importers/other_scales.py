@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.lookup import Lookup
 
@@ -28,7 +28,7 @@ _REFUSED = {
 }
 
 
-def require_movable(draft: Draft, operator: Operator, x: str, output: str) -> None:
+def require_movable(draft: TfliteDraft, operator: TfliteOperator, x: str, output: str) -> None:
     """Raises ModelError where neither reference moves the elements of x as they are to the output."""
     source, target = draft.types[x], draft.types[output]
     is_unsigned = x in draft.unsigned
@@ -42,7 +42,7 @@ def require_movable(draft: Draft, operator: Operator, x: str, output: str) -> No
     )
 
 
-def rescaled(draft: Draft, operator: Operator, x: str, output: str) -> str:
+def rescaled(draft: TfliteDraft, operator: TfliteOperator, x: str, output: str) -> str:
     """A part of a concatenation in the scale of the whole: x itself where nothing has to be done."""
     source, target = draft.types[x], draft.types[output]
     if x not in draft.unsigned or _is_same(source, target):

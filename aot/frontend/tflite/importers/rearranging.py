@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.strides import dense_strides
 from aot.ir.types import TensorType
@@ -12,7 +12,7 @@ from aot.ops.rearrange import Loops, Rearrange, row_steps
 from aot.ops.reshape import Reshape
 
 
-def rearrange(draft: Draft, operator: Operator, x: str, loops: Loops, output: str) -> None:
+def rearrange(draft: TfliteDraft, operator: TfliteOperator, x: str, loops: Loops, output: str) -> None:
     """`output` holds the elements of x that the loops pick, in order."""
     declared = draft.types[output]
     if min(loops.sizes, default=1) < 1 or prod(loops.sizes) != declared.elements:
@@ -34,7 +34,7 @@ def rearrange(draft: Draft, operator: Operator, x: str, loops: Loops, output: st
         read.reshaped_into(draft, operator, op, (vector,), shape, output)
 
 
-def repeated(operator: Operator, shape: tuple[int, ...], whole: tuple[int, ...]) -> Loops:
+def repeated(operator: TfliteOperator, shape: tuple[int, ...], whole: tuple[int, ...]) -> Loops:
     """The loops that repeat a tensor of one shape over another."""
     ranked = (1,) * (len(whole) - len(shape)) + shape
     if len(ranked) != len(whole) or any(a not in (1, b) for a, b in zip(ranked, whole, strict=True)):

@@ -7,7 +7,7 @@ from math import prod
 
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange
 from aot.ir.strides import dense_strides
@@ -19,7 +19,7 @@ from aot.ops.reduce import COLUMNS, ROWS, Mean
 from aot.ops.reshape import Reshape
 
 
-def _import_mean(draft: Draft, operator: Operator) -> None:
+def _import_mean(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Any axes next to each other are the rows or the columns of an image; others are moved to the end."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
@@ -38,7 +38,7 @@ def _import_mean(draft: Draft, operator: Operator) -> None:
     read.reshaped_result(draft, operator, op, (source,), kept)
 
 
-def _requantise(draft: Draft, operator: Operator, x: str) -> None:
+def _requantise(draft: TfliteDraft, operator: TfliteOperator, x: str) -> None:
     """The mean of one element is the element, in the quantisation of the result."""
     output = read.the_output(operator)
     declared = draft.types[output]
@@ -50,7 +50,7 @@ def _requantise(draft: Draft, operator: Operator, x: str) -> None:
 
 
 def _moved_last(
-    draft: Draft, operator: Operator, x: str, axes: tuple[int, ...]
+    draft: TfliteDraft, operator: TfliteOperator, x: str, axes: tuple[int, ...]
 ) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
     stored = draft.types[x]
     order = [a for a in range(stored.rank) if a not in axes] + list(axes)
@@ -69,7 +69,7 @@ def _as_image(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     return (1, prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :]))
 
 
-def _import_fold(draft: Draft, operator: Operator, by: Folding) -> None:
+def _import_fold(draft: TfliteDraft, operator: TfliteOperator, by: Folding) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     op = Fold(by, read.axes(draft, operator, len(shape)))
@@ -77,7 +77,7 @@ def _import_fold(draft: Draft, operator: Operator, by: Folding) -> None:
     read.reshaped_result(draft, operator, op, (x,), kept)
 
 
-def _import_place(draft: Draft, operator: Operator, by: Folding) -> None:
+def _import_place(draft: TfliteDraft, operator: TfliteOperator, by: Folding) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     axis = read.axis(operator, read.integers(draft, operator, 1, "axis")[0], len(shape))
@@ -85,7 +85,7 @@ def _import_place(draft: Draft, operator: Operator, by: Folding) -> None:
     read.reshaped_result(draft, operator, op, (x,), (*shape[:axis], 1, *shape[axis + 1 :]))
 
 
-def _import_cumsum(draft: Draft, operator: Operator) -> None:
+def _import_cumsum(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.CumsumOptions)
     x = read.operand(operator, 0, "the data")
     axis = read.axis(operator, read.integers(draft, operator, 1, "axis")[0], draft.types[x].rank)

@@ -6,7 +6,7 @@ from math import prod
 
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.other_scales import require_movable, rescaled
 from aot.frontend.tflite.importers.rearranging import rearrange, repeated
@@ -20,7 +20,7 @@ from aot.ops.reshape import Reshape
 from aot.ops.spatial import Pair
 
 
-def import_reshape(draft: Draft, operator: Operator) -> None:
+def import_reshape(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """The result's declared shape is the new shape; a shape computed at run time is refused."""
     x = read.operand(operator, 0, "the data")
     shape = read.optional_operand(operator, 1)
@@ -32,7 +32,7 @@ def import_reshape(draft: Draft, operator: Operator) -> None:
     draft.add_node(operator, Reshape(draft.types[output].shape), (x,), output)
 
 
-def _import_concatenation(draft: Draft, operator: Operator) -> None:
+def _import_concatenation(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.ConcatenationOptions)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.NONE:
         raise operator.fail("a fused activation is not supported", "convert the model again: it comes apart")
@@ -44,7 +44,7 @@ def _import_concatenation(draft: Draft, operator: Operator) -> None:
     _concatenate(draft, operator, names, options.Axis())
 
 
-def _import_pack(draft: Draft, operator: Operator) -> None:
+def _import_pack(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """A concatenation along a dimension that is new."""
     names = read.operands(operator, "a part")
     for name in names:
@@ -56,7 +56,7 @@ def _import_pack(draft: Draft, operator: Operator) -> None:
     _concatenate(draft, operator, parts, axis)
 
 
-def _concatenate(draft: Draft, operator: Operator, names: list[str], number: int) -> None:
+def _concatenate(draft: TfliteDraft, operator: TfliteOperator, names: list[str], number: int) -> None:
     first = draft.types[names[0]]
     axis = read.axis(operator, number, first.rank)
     output = read.the_output(operator)
@@ -69,7 +69,7 @@ def _concatenate(draft: Draft, operator: Operator, names: list[str], number: int
     read.reshaped_result(draft, operator, Concat(1), flat, whole)
 
 
-def _import_strided_slice(draft: Draft, operator: Operator) -> None:
+def _import_strided_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.StridedSliceOptions)
     if options.EllipsisMask() or options.NewAxisMask():
         raise operator.fail("an ellipsis or a new axis is not supported", "write the slice out")
@@ -98,7 +98,7 @@ def _import_strided_slice(draft: Draft, operator: Operator) -> None:
     rearrange(draft, operator, x, Loops(tuple(sizes), tuple(strides), offset), read.the_output(operator))
 
 
-def _chosen_place(operator: Operator, begin: int, step: int, size: int) -> int:
+def _chosen_place(operator: TfliteOperator, begin: int, step: int, size: int) -> int:
     """The element that a dimension is shrunk to. Interpreters give any number where there is none."""
     if step < 1 or not -size <= begin < size:
         raise operator.fail(
@@ -108,7 +108,7 @@ def _chosen_place(operator: Operator, begin: int, step: int, size: int) -> int:
     return begin % size
 
 
-def _import_slice(draft: Draft, operator: Operator) -> None:
+def _import_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     begins, sizes = (read.integers(draft, operator, i, "bounds") for i in (1, 2))
@@ -120,21 +120,21 @@ def _import_slice(draft: Draft, operator: Operator) -> None:
     rearrange(draft, operator, x, Loops(taken, strides, offset), read.the_output(operator))
 
 
-def _import_split(draft: Draft, operator: Operator) -> None:
+def _import_split(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Parts of one size."""
     x = read.operand(operator, 1, "the data")
     number = read.integer(draft, operator, 0, "axis")
     _split(draft, operator, x, number)
 
 
-def _import_split_v(draft: Draft, operator: Operator) -> None:
+def _import_split_v(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Parts as large as the results say."""
     x = read.operand(operator, 0, "the data")
     number = read.integer(draft, operator, 2, "axis")
     _split(draft, operator, x, number)
 
 
-def _split(draft: Draft, operator: Operator, x: str, number: int) -> None:
+def _split(draft: TfliteDraft, operator: TfliteOperator, x: str, number: int) -> None:
     shape = draft.types[x].shape
     axis = read.axis(operator, number, len(shape))
     strides, begin = dense_strides(shape), 0
@@ -146,7 +146,7 @@ def _split(draft: Draft, operator: Operator, x: str, number: int) -> None:
         begin += length
 
 
-def _import_unpack(draft: Draft, operator: Operator) -> None:
+def _import_unpack(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Parts of size one, whose dimension goes."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
@@ -158,7 +158,7 @@ def _import_unpack(draft: Draft, operator: Operator) -> None:
         rearrange(draft, operator, x, Loops(sizes, strides, index * strides[axis]), output)
 
 
-def _import_transpose(draft: Draft, operator: Operator) -> None:
+def _import_transpose(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     order = [read.axis(operator, a, len(shape)) for a in read.integers(draft, operator, 1, "order")]
@@ -169,13 +169,13 @@ def _import_transpose(draft: Draft, operator: Operator) -> None:
     rearrange(draft, operator, x, loops, read.the_output(operator))
 
 
-def _import_broadcast_to(draft: Draft, operator: Operator) -> None:
+def _import_broadcast_to(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the data")
     output = read.the_output(operator)
     rearrange(draft, operator, x, repeated(operator, draft.types[x].shape, draft.types[output].shape), output)
 
 
-def _import_pad(draft: Draft, operator: Operator) -> None:
+def _import_pad(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """By rows and columns of an image; any other dimension as the columns of an image of its own."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
@@ -191,7 +191,7 @@ def _import_pad(draft: Draft, operator: Operator) -> None:
     _pad_each(draft, operator, x, pairs, value)
 
 
-def _padding_value(draft: Draft, operator: Operator) -> float:
+def _padding_value(draft: TfliteDraft, operator: TfliteOperator) -> float:
     """As it is stored in the result; what is not given is the real number 0 there."""
     if read.optional_operand(operator, 2) is not None:
         name = read.constant(draft, operator, 2, "value")
@@ -205,7 +205,7 @@ def _zero(tensor: TensorType) -> float:
     return float(quant_of(tensor).zero_point) if tensor.quant is not None else 0.0
 
 
-def _pad_each(draft: Draft, operator: Operator, x: str, pairs: list[Pair], value: float) -> None:
+def _pad_each(draft: TfliteDraft, operator: TfliteOperator, x: str, pairs: list[Pair], value: float) -> None:
     """One dimension after the other; the last one gives the result."""
     axes = [axis for axis, pair in enumerate(pairs) if pair != (0, 0)] or [0]
     for axis in axes[:-1]:
@@ -218,7 +218,9 @@ def _pad_each(draft: Draft, operator: Operator, x: str, pairs: list[Pair], value
     read.reshaped_result(draft, operator, op, (source,), whole)
 
 
-def _pad_one(draft: Draft, operator: Operator, x: str, axis: int, pair: Pair, value: float) -> str:
+def _pad_one(
+    draft: TfliteDraft, operator: TfliteOperator, x: str, axis: int, pair: Pair, value: float
+) -> str:
     tensor = draft.types[x]
     image = _around(tensor.shape, axis)
     whole = (*image[:2], image[2] + sum(pair), image[3])
@@ -228,7 +230,7 @@ def _pad_one(draft: Draft, operator: Operator, x: str, axis: int, pair: Pair, va
     return read.reshaped(draft, operator, padded, (*tensor.shape[:axis], length, *tensor.shape[axis + 1 :]))
 
 
-def _import_reverse(draft: Draft, operator: Operator) -> None:
+def _import_reverse(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     turned, strides = read.axes(draft, operator, len(shape)), dense_strides(shape)
@@ -237,7 +239,7 @@ def _import_reverse(draft: Draft, operator: Operator) -> None:
     rearrange(draft, operator, x, Loops(shape, signed, offset), read.the_output(operator))
 
 
-def _import_tile(draft: Draft, operator: Operator) -> None:
+def _import_tile(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     counts = read.integers(draft, operator, 1, "multiples")
@@ -248,13 +250,13 @@ def _import_tile(draft: Draft, operator: Operator) -> None:
     rearrange(draft, operator, x, Loops(sizes, strides), read.the_output(operator))
 
 
-def _blocks(operator: Operator, size: int, *dimensions: int) -> int:
+def _blocks(operator: TfliteOperator, size: int, *dimensions: int) -> int:
     if size < 1 or any(d % size for d in dimensions):
         raise operator.fail(f"blocks of {size} do not fit {list(dimensions)}", "the file looks corrupted")
     return size
 
 
-def _import_depth_to_space(draft: Draft, operator: Operator) -> None:
+def _import_depth_to_space(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x, image = read.image(draft, operator)
     n, height, width, depth = image.shape
     side = operator.options(tflite.DepthToSpaceOptions).BlockSize()
@@ -263,7 +265,7 @@ def _import_depth_to_space(draft: Draft, operator: Operator) -> None:
     _transposed(draft, operator, x, whole, (0, 1, 3, 2, 4, 5))
 
 
-def _import_space_to_depth(draft: Draft, operator: Operator) -> None:
+def _import_space_to_depth(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x, image = read.image(draft, operator)
     n, height, width, depth = image.shape
     side = _blocks(operator, operator.options(tflite.SpaceToDepthOptions).BlockSize(), height, width)
@@ -271,14 +273,14 @@ def _import_space_to_depth(draft: Draft, operator: Operator) -> None:
 
 
 def _transposed(
-    draft: Draft, operator: Operator, x: str, shape: tuple[int, ...], order: tuple[int, ...]
+    draft: TfliteDraft, operator: TfliteOperator, x: str, shape: tuple[int, ...], order: tuple[int, ...]
 ) -> None:
     strides = dense_strides(shape)
     loops = Loops(tuple(shape[a] for a in order), tuple(strides[a] for a in order))
     rearrange(draft, operator, x, loops, read.the_output(operator))
 
 
-def _import_batch_to_space(draft: Draft, operator: Operator) -> None:
+def _import_batch_to_space(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Blocks of batches side by side, then what hangs over cut off: strides all of it."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
@@ -312,7 +314,7 @@ def _import_batch_to_space(draft: Draft, operator: Operator) -> None:
     )
 
 
-def _import_space_to_batch(draft: Draft, operator: Operator) -> None:
+def _import_space_to_batch(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Padded to whole blocks, then each place within a block a batch of its own."""
     x = read.operand(operator, 0, "the data")
     tensor = draft.types[x]

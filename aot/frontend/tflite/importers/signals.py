@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from aot.frontend.tflite.custom_options import custom_options, whole_options
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.binary import Mul
@@ -20,25 +20,25 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
 
 
-def _import_window(draft: Draft, operator: Operator) -> None:
+def _import_window(draft: TfliteDraft, operator: TfliteOperator) -> None:
     (shift,) = whole_options(operator, "shift")
     draft.add_node(operator, Window(shift), operator.inputs, read.the_output(operator))
 
 
-def _import_auto_scale(draft: Draft, operator: Operator) -> None:
+def _import_auto_scale(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the samples")
     scaled, bits = _outputs(operator, 2)
     draft.add_node(operator, Headroom(), (x,), bits)
     draft.add_node(operator, ShiftUp(), (x, bits), scaled)
 
 
-def _import_rfft(draft: Draft, operator: Operator) -> None:
+def _import_rfft(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the samples")
     pairs = _made(draft, operator, Fft(_length(operator) // 2), x)
     draft.add_node(operator, RealSpectrum(), (pairs,), read.the_output(operator))
 
 
-def _length(operator: Operator) -> int:
+def _length(operator: TfliteOperator) -> int:
     """Of a transform, in real samples."""
     (length,) = whole_options(operator, "fft_length")
     if length < 4 or length & (length - 1):
@@ -49,7 +49,7 @@ def _length(operator: Operator) -> int:
     return length
 
 
-def _import_irfft(draft: Draft, operator: Operator) -> None:
+def _import_irfft(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Real samples are divided by their number, integers have been at each stage."""
     x, length = read.operand(operator, 0, "the spectrum"), _length(operator)
     made = _made(draft, operator, Fft(length // 2), _made(draft, operator, RealSamples(), x))
@@ -64,12 +64,12 @@ def _import_irfft(draft: Draft, operator: Operator) -> None:
     draft.add_node(operator, exchange, (made,), read.the_output(operator))
 
 
-def _import_energy(draft: Draft, operator: Operator) -> None:
+def _import_energy(draft: TfliteDraft, operator: TfliteOperator) -> None:
     first, end = whole_options(operator, "start_index", "end_index")
     draft.add_node(operator, Energy(first, end), operator.inputs, read.the_output(operator))
 
 
-def _import_filter_bank(draft: Draft, operator: Operator) -> None:
+def _import_filter_bank(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the energies")
     (channels,) = whole_options(operator, "num_channels")
     up, down, starts, places, widths = (
@@ -110,11 +110,11 @@ def _windows(rows: Array) -> tuple[Array, Array]:
     return first, rows[np.arange(len(rows))[:, None], first[:, None] + np.arange(width)].astype(np.int32)
 
 
-def _import_square_root(draft: Draft, operator: Operator) -> None:
+def _import_square_root(draft: TfliteDraft, operator: TfliteOperator) -> None:
     draft.add_node(operator, WholeRoot(), operator.inputs, read.the_output(operator))
 
 
-def _import_spectral_subtraction(draft: Draft, operator: Operator) -> None:
+def _import_spectral_subtraction(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """The noise lives from run to run. Even channels have a smoothing of their own, odd ones another."""
     x = read.operand(operator, 0, "the channels")
     shares = whole_options(
@@ -139,23 +139,23 @@ def _import_spectral_subtraction(draft: Draft, operator: Operator) -> None:
     draft.keep_state(noise, estimate)
 
 
-def _import_gain_control(draft: Draft, operator: Operator) -> None:
+def _import_gain_control(draft: TfliteDraft, operator: TfliteOperator) -> None:
     (shift,) = whole_options(operator, "snr_shift")
     draft.add_node(operator, GainControl(shift), operator.inputs, read.the_output(operator))
 
 
-def _import_log(draft: Draft, operator: Operator) -> None:
+def _import_log(draft: TfliteDraft, operator: TfliteOperator) -> None:
     up, scale = whole_options(operator, "input_correction_bits", "output_scale")
     draft.add_node(operator, FixedLog(up, scale), operator.inputs, read.the_output(operator))
 
 
-def _outputs(operator: Operator, count: int) -> tuple[str, ...]:
+def _outputs(operator: TfliteOperator, count: int) -> tuple[str, ...]:
     if len(operator.outputs) != count:
         raise operator.fail(f"it has {len(operator.outputs)} outputs, not {count}")
     return operator.outputs
 
 
-def _made(draft: Draft, operator: Operator, op: Op, x: str) -> str:
+def _made(draft: TfliteDraft, operator: TfliteOperator, op: Op, x: str) -> str:
     """A value that only the next step reads."""
     ((dtype, shape),) = op.infer([draft.types[x]])
     name = draft.add_value(f"{operator.label}/{op.name}", TensorType(DType(dtype), shape))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.transposed import transposed_constant
 from aot.ir.types import DType
@@ -32,7 +32,7 @@ class _Sizes:
         return self.steps * self.rank
 
 
-def import_svdf(draft: Draft, operator: Operator) -> None:
+def import_svdf(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Each sample of a batch has a memory of its own."""
     x, features, times = (read.operand(operator, n, "an operand") for n in (0, 1, 2))
     sizes = _sizes(draft, operator, features, times)
@@ -54,7 +54,7 @@ def import_svdf(draft: Draft, operator: Operator) -> None:
         draft.add_node(operator, Reshape(draft.types[output].shape), results, output)
 
 
-def _sizes(draft: Draft, operator: Operator, features: str, times: str) -> _Sizes:
+def _sizes(draft: TfliteDraft, operator: TfliteOperator, features: str, times: str) -> _Sizes:
     rank = operator.options(tflite.SVDFOptions).Rank()
     for name in (features, times):
         read.with_rank(draft, operator, name, 2)
@@ -68,7 +68,7 @@ def _sizes(draft: Draft, operator: Operator, features: str, times: str) -> _Size
     return _Sizes(filters // rank, rank, steps, depth)
 
 
-def _one_sample(draft: Draft, operator: Operator, x: str, sizes: _Sizes) -> str:
+def _one_sample(draft: TfliteDraft, operator: TfliteOperator, x: str, sizes: _Sizes) -> str:
     """The memory is [steps * rank, units]: the oldest step first, so that a step is taken off by its rows."""
     features, times = (read.operand(operator, n, "weights") for n in (1, 2))
     state = read.operand(operator, _STATE, "the state")
@@ -92,7 +92,12 @@ def _one_sample(draft: Draft, operator: Operator, x: str, sizes: _Sizes) -> str:
 
 
 def _feature(
-    draft: Draft, operator: Operator, x: str, features: str, dtype: DType, filters: tuple[int, int]
+    draft: TfliteDraft,
+    operator: TfliteOperator,
+    x: str,
+    features: str,
+    dtype: DType,
+    filters: tuple[int, int],
 ) -> str:
     """The dense layer, its results in the order [rank, unit]."""
     units, rank = filters
@@ -105,7 +110,9 @@ def _feature(
     return made
 
 
-def _shifted(draft: Draft, operator: Operator, memory: str, newest: str, sizes: tuple[int, int, int]) -> str:
+def _shifted(
+    draft: TfliteDraft, operator: TfliteOperator, memory: str, newest: str, sizes: tuple[int, int, int]
+) -> str:
     """The memory without its oldest step, with the newest at its end."""
     rows, rank, units = sizes
     kept = draft.types[memory]

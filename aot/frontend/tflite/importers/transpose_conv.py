@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Operator
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
 from aot.frontend.tflite.importers.convolution import multiplies_in_single
@@ -18,7 +18,7 @@ from aot.ops.rounding import TRANSPOSED, TRANSPOSED_NARROW, RequantRounding, rou
 from aot.ops.spatial import Pair, same_padding
 
 
-def import_transpose_conv(draft: Draft, operator: Operator) -> None:
+def import_transpose_conv(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.TransposeConvOptions)
     x = read.operand(operator, 2, "the image")
     x_type = read.with_rank(draft, operator, x, 4)
@@ -69,12 +69,14 @@ def _spread(length: int, wanted: int, kernel: int, step: int, before: int) -> tu
     return size, (first, last)
 
 
-def _turned(draft: Draft, weights: str) -> str:
+def _turned(draft: TfliteDraft, weights: str) -> str:
     array = np.ascontiguousarray(draft.constants[weights][:, ::-1, ::-1])
     return draft.add_value(f"{weights}/turned", draft.types[weights], array)
 
 
-def _with_zeros_between(draft: Draft, operator: Operator, x: str, stride: Pair, sizes: Pair) -> str:
+def _with_zeros_between(
+    draft: TfliteDraft, operator: TfliteOperator, x: str, stride: Pair, sizes: Pair
+) -> str:
     """By columns and then by rows: each pixel, or row, becomes the first of `stride`."""
     batch, height, width, channels = draft.types[x].shape
     fill = 0.0 if draft.types[x].quant is None else float(quant_of(draft.types[x]).zero_point)
@@ -92,7 +94,12 @@ def _with_zeros_between(draft: Draft, operator: Operator, x: str, stride: Pair, 
 
 
 def _padded(
-    draft: Draft, operator: Operator, name: str, seen: tuple[int, int, int], columns: int, fill: float
+    draft: TfliteDraft,
+    operator: TfliteOperator,
+    name: str,
+    seen: tuple[int, int, int],
+    columns: int,
+    fill: float,
 ) -> str:
     source = read.reshaped(draft, operator, name, (1, *seen))
     whole = (1, seen[0], columns, seen[2])
@@ -101,7 +108,7 @@ def _padded(
     return padded
 
 
-def _cut(draft: Draft, operator: Operator, name: str, axis: int, size: int) -> str:
+def _cut(draft: TfliteDraft, operator: TfliteOperator, name: str, axis: int, size: int) -> str:
     """Only the first of a dimension: what lies behind them is zeros."""
     tensor = draft.types[name]
     if tensor.shape[axis] == size:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.frontend.tflite.draft import Draft
+from aot.frontend.tflite.draft import TfliteDraft
 
 Shape = tuple[int, ...]
 
 
-def transposed_constant(draft: Draft, name: str, seen: Shape, order: Shape, shape: Shape) -> str:
+def transposed_constant(draft: TfliteDraft, name: str, seen: Shape, order: Shape, shape: Shape) -> str:
     """The constant seen under one shape, its dimensions put in order, then under another shape."""
     array = draft.constants[name].reshape(seen).transpose(order).reshape(shape)
     tensor = replace(draft.types[name], shape=shape)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Importer, Operator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
@@ -25,13 +25,13 @@ from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 
 
 def _without_attributes(op: Op) -> Importer:
-    def import_it(draft: Draft, operator: Operator) -> None:
+    def import_it(draft: TfliteDraft, operator: TfliteOperator) -> None:
         draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 
     return import_it
 
 
-def _import_relu6(draft: Draft, operator: Operator) -> None:
+def _import_relu6(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """TFLite Micro keeps the stored number, whatever the output's scale says; LiteRT rescales."""
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     stored, declared = draft.types[x], draft.types[output]
@@ -47,7 +47,7 @@ def _import_relu6(draft: Draft, operator: Operator) -> None:
     _import_table(draft, operator, op, x, output)
 
 
-def _import_negation(draft: Draft, operator: Operator) -> None:
+def _import_negation(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Of i8, the references turn the stored number: of one scale and zero point 0 that is the negation."""
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     stored, declared = draft.types[x], draft.types[output]
@@ -62,7 +62,7 @@ def _import_negation(draft: Draft, operator: Operator) -> None:
     _import_table(draft, operator, Curve(Function.NEGATE), x, output)
 
 
-def _import_table(draft: Draft, operator: Operator, op: Op, x: str, output: str) -> None:
+def _import_table(draft: TfliteDraft, operator: TfliteOperator, op: Op, x: str, output: str) -> None:
     """What the op makes of each stored number of its input, in the input's own scale."""
     low, high = DType.I8.limits
     every = replace(draft.types[x], shape=(high - low + 1,))
@@ -73,13 +73,13 @@ def _import_table(draft: Draft, operator: Operator, op: Op, x: str, output: str)
     draft.add_node(operator, Lookup(), (x, table), output)
 
 
-def _import_leaky_relu(draft: Draft, operator: Operator) -> None:
+def _import_leaky_relu(draft: TfliteDraft, operator: TfliteOperator) -> None:
     alpha = float(operator.options(tflite.LeakyReluOptions).Alpha())
     op = LeakyRelu(alpha, scales_in_single(LeakyRelu.name, draft.rounding))
     draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 
 
-def _import_l2_normalization(draft: Draft, operator: Operator) -> None:
+def _import_l2_normalization(draft: TfliteDraft, operator: TfliteOperator) -> None:
     number = operator.options(tflite.L2NormOptions).FusedActivationFunction()
     if number != tflite.ActivationFunctionType.NONE:
         raise operator.fail("a fused activation is not supported", "convert the model again: it comes apart")
@@ -87,23 +87,23 @@ def _import_l2_normalization(draft: Draft, operator: Operator) -> None:
     draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 
 
-def _import_quantize(draft: Draft, operator: Operator) -> None:
+def _import_quantize(draft: TfliteDraft, operator: TfliteOperator) -> None:
     output = read.the_output(operator)
     draft.add_node(operator, Quantize(draft.types[output].dtype), operator.inputs, output)
 
 
-def _import_gelu(draft: Draft, operator: Operator) -> None:
+def _import_gelu(draft: TfliteDraft, operator: TfliteOperator) -> None:
     approximate = operator.options(tflite.GeluOptions).Approximate()
     op = Curve(Function.GELU_BY_TANH if approximate else Function.GELU)
     draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 
 
-def _import_cast(draft: Draft, operator: Operator) -> None:
+def _import_cast(draft: TfliteDraft, operator: TfliteOperator) -> None:
     output = read.the_output(operator)
     draft.add_node(operator, Convert(draft.types[output].dtype), operator.inputs, output)
 
 
-def _import_dequantize(draft: Draft, operator: Operator) -> None:
+def _import_dequantize(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """A constant is computed at once: weights of 16 bits, which have become real numbers as they were read,
     and quantised ones are constants for the operators behind."""
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
@@ -116,7 +116,7 @@ def _import_dequantize(draft: Draft, operator: Operator) -> None:
         draft.add_known(operator, Dequantize(), (x,), output)
 
 
-def _import_softmax(draft: Draft, operator: Operator) -> None:
+def _import_softmax(draft: TfliteDraft, operator: TfliteOperator) -> None:
     beta = float(operator.options(tflite.SoftmaxOptions).Beta())
     if not (math.isfinite(beta) and beta > 0):
         raise operator.fail(f"beta {beta} must be positive", "get or convert the file again")

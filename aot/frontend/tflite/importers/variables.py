@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tflite
 
-from aot.frontend.tflite.draft import Draft, Importer, Operator, Variable
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator, Variable
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.types import TensorType
 from aot.ops.reshape import Reshape
 
 
-def _import_call_once(draft: Draft, operator: Operator) -> None:
+def _import_call_once(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """What the subgraph assigns is how variables begin."""
     number = operator.options(tflite.CallOnceOptions).InitSubgraphIndex()
     draft.is_initialising = True
@@ -18,7 +18,7 @@ def _import_call_once(draft: Draft, operator: Operator) -> None:
     draft.is_initialising = False
 
 
-def _import_var_handle(draft: Draft, operator: Operator) -> None:
+def _import_var_handle(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.VarHandleOptions)
     container, name = (text or b"" for text in (options.Container(), options.SharedName()))
     key = f"{container.decode('utf-8', 'replace')}/{name.decode('utf-8', 'replace')}"
@@ -26,7 +26,7 @@ def _import_var_handle(draft: Draft, operator: Operator) -> None:
     draft.variables.setdefault(key, Variable())
 
 
-def _variable(draft: Draft, operator: Operator) -> tuple[str, Variable]:
+def _variable(draft: TfliteDraft, operator: TfliteOperator) -> tuple[str, Variable]:
     handle = read.operand(operator, 0, "the variable")
     if handle not in draft.handles:
         raise operator.fail(f'its variable "{handle}" comes from no VAR_HANDLE before it')
@@ -34,7 +34,7 @@ def _variable(draft: Draft, operator: Operator) -> tuple[str, Variable]:
     return key, draft.variables[key]
 
 
-def _import_read_variable(draft: Draft, operator: Operator) -> None:
+def _import_read_variable(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """What was assigned before it in this run, or what the last run left."""
     key, variable = _variable(draft, operator)
     output = read.the_output(operator)
@@ -51,7 +51,7 @@ def _import_read_variable(draft: Draft, operator: Operator) -> None:
     draft.add_node(operator, Reshape(wanted.shape), (variable.now,), output)
 
 
-def _import_assign_variable(draft: Draft, operator: Operator) -> None:
+def _import_assign_variable(draft: TfliteDraft, operator: TfliteOperator) -> None:
     key, variable = _variable(draft, operator)
     value = read.operand(operator, 1, "the value")
     if draft.is_initialising:
@@ -70,7 +70,7 @@ def _import_assign_variable(draft: Draft, operator: Operator) -> None:
     variable.now = value
 
 
-def _require_same(operator: Operator, held: TensorType, other: TensorType, what: str) -> None:
+def _require_same(operator: TfliteOperator, held: TensorType, other: TensorType, what: str) -> None:
     if (held.dtype, held.shape) != (other.dtype, other.shape):
         raise operator.fail(
             f"{what} {other.dtype.value}{list(other.shape)}, "

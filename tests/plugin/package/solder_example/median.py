@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.operation import Importer, Operator
+from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, given
@@ -74,7 +74,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-def _import(node: Operator) -> Value:
+def _import(node: OnnxOperator) -> Value:
     values = [node.operand(position) for position in range(3)]
     made = node.apply(Median(), *(value.name for value in values))
     return Value(made, values[0].order, values[0].element)
