@@ -83,5 +83,5 @@ def test_thumb_instructions_are_counted_by_their_length(code: str, count: int) -
 
 def test_the_counter_runs_at_its_rate_and_wraps() -> None:
     machine = pytest.importorskip("platforms.runners.unicorn_machine", exc_type=ImportError)
-    counter = machine.Counter(address=0, hz=25_000_000, bits=32, instruction_ns=1024)
+    counter = machine.EmulatedCounter(address=0, hz=25_000_000, bits=32, instruction_ns=1024)
     assert [counter.ticks(n) for n in (0, 1, 1000, 2**32)] == [0, 25, 25_600, (2**32 * 256 // 10) % 2**32]
