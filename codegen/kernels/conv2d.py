@@ -19,6 +19,7 @@ from codegen.kernels.dot_product import (
     stored_bytes,
 )
 from codegen.kernels.edges import Columns, bias_inside, columns_of, whole_first
+from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised
 from codegen.kernels.residual import Addend, addend
@@ -39,10 +40,12 @@ def conv2d_schedule(
     needs: frozenset[Feature] = frozenset(),
     fits: tuple[Condition[Site], ...] = (),
     adds_in_store: Callable[[Site], bool] = never,
+    tail_of: Callable[[Site], Requantised] | None = None,
 ) -> Schedule:
     """Rows of pixels with the padding inside, or without it where the schedule `leaves_out_taps`.
 
-    It reads elements of `dtype_bytes`, and a `group` of them even where fewer are left.
+    It reads elements of `dtype_bytes`, and a `group` of them even where fewer are left. `tail_of` says how
+    sums are stored: with fitted scales where it is not given.
     """
 
     def requests(site: Site) -> RowRequests:
@@ -54,7 +57,8 @@ def conv2d_schedule(
         return (RowRequest(ElementOrder.PIXELS, dtype_bytes(site), left, right, top, bottom, slack=slack),)
 
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        return _lower(site, inputs, output, dot, _columns(site, leaves_out_taps))
+        tail = (tail_of or fitted_conv_tail)(site)
+        return _lower(site, inputs, output, dot, tail, _columns(site, leaves_out_taps))
 
     return Schedule(name, requests, lower, needs, fits, adds_in_store=adds_in_store)
 
@@ -89,10 +93,10 @@ def _lower(
     inputs: Sequence[RowFormat],
     output: RowFormat,
     dot: DotScheduler,
+    tail: Requantised,
     columns: tuple[Columns, ...],
 ) -> Kernel:
     op, x, w = conv_op(site), site.input(0), site.constants[1]
-    tail = conv_tail(site)
     problem = _problem(site, inputs, output, tail, columns)
     scheduled = dot(site, problem)
     window = RowAccess(op.stride[0], -op.padding[0][0], w.shape[1], op.dilation[0])
@@ -120,6 +124,10 @@ def conv_tail(site: Site) -> Requantised:
     multipliers = conv_requant(x, site.input(1), out, w.shape[0], op.scales_in_single)
     bias = site.constants.get(2)
     return requantised(w, bias, multipliers, x, out, op.activation, op.rounding, site.math)
+
+
+def fitted_conv_tail(site: Site, step: int = 1) -> Requantised:
+    return fitted_tail(conv_tail(site), site.constants[1], site.input(0).dtype, step)
 
 
 def _problem(

@@ -12,6 +12,7 @@ from aot.ops.requant import conv_requant
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.dot_product import DotProblem, DotScheduler, Tile, plain_dot, stored_bytes
+from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised, scale_constants
 from codegen.kernels.schedule import Condition, OpKernel, RowRequests, Schedule
@@ -33,8 +34,12 @@ def dense_schedule(
     group: int = 1,
     needs: frozenset[Feature] = frozenset(),
     fits: tuple[Condition[Site], ...] = (),
+    tail_of: Callable[[Site], Requantised] | None = None,
 ) -> Schedule:
-    """A vector of elements of `dtype_bytes`, of which a `group` is read even where fewer are left."""
+    """A vector of elements of `dtype_bytes`, of which a `group` is read even where fewer are left.
+
+    `tail_of` says how sums are stored: with fitted scales where it is not given.
+    """
 
     def requests(site: Site) -> RowRequests:
         return (RowRequest(dtype_bytes=dtype_bytes(site), slack=-site.constants[1].shape[1] % group),)
@@ -42,18 +47,21 @@ def dense_schedule(
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         (x,), w = inputs, site.constants[1]
         rows = w.shape[1] // (x.width * x.channels)
-        return _at_once(site, x, output, dot) if rows == 1 else _by_rows(site, x, output, rows, dot)
+        tail = (tail_of or _fitted_tail)(site)
+        if rows == 1:
+            return _at_once(site, x, output, tail, dot)
+        return _by_rows(site, x, output, tail, rows, dot)
 
     return Schedule(name, requests, lower, needs, fits, reads_image_rows=sums_of_32_bits)
 
 
 def sums_of_32_bits(site: Site) -> bool:
     """The arena is aligned for sums of 32 bits."""
-    return _tail(site).storing.sum_dtype is DType.I32
+    return dense_tail(site).storing.sum_dtype is DType.I32
 
 
-def _at_once(site: Site, x: RowFormat, y: RowFormat, dot: DotScheduler) -> Kernel:
-    w, tail = site.constants[1], _tail(site)
+def _at_once(site: Site, x: RowFormat, y: RowFormat, tail: Requantised, dot: DotScheduler) -> Kernel:
+    w = site.constants[1]
     made = dot(site, _problem(site, x, y, tail, w.shape[1]))
     return Kernel(
         schedule=made.schedule,
@@ -67,9 +75,11 @@ def _at_once(site: Site, x: RowFormat, y: RowFormat, dot: DotScheduler) -> Kerne
     )
 
 
-def _by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int, dot: DotScheduler) -> Kernel:
+def _by_rows(
+    site: Site, x: RowFormat, y: RowFormat, tail: Requantised, rows: int, dot: DotScheduler
+) -> Kernel:
     """The image in front of the flattening need not exist: each of its rows adds its part to the sums."""
-    w, tail = site.constants[1], _tail(site)
+    w = site.constants[1]
     length = w.shape[1] // rows
     made = dot(site, _problem(site, x, y, None, length))
     parts = [made.stored(part) for part in np.split(w, rows, axis=1)]
@@ -87,10 +97,14 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int, dot: DotSchedule
     )
 
 
-def _tail(site: Site) -> Requantised:
+def dense_tail(site: Site) -> Requantised:
     op, x, out, w = _op(site), site.input(0), site.outputs[0], site.constants[1]
     multipliers = conv_requant(x, site.input(1), out, w.shape[0])
     return requantised(w, site.constants.get(2), multipliers, x, out, op.activation, op.rounding, site.math)
+
+
+def _fitted_tail(site: Site) -> Requantised:
+    return fitted_tail(dense_tail(site), site.constants[1], site.input(0).dtype)
 
 
 def _problem(site: Site, x: RowFormat, y: RowFormat, tail: Requantised | None, length: int) -> DotProblem:

@@ -21,6 +21,7 @@ from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import ADD_WRAPPING
 from codegen.kernels.depthwise_blocks import op_of
+from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants, requantised
@@ -73,6 +74,10 @@ def tail_of(site: Site) -> Requantised:
     return requantised(filters, bias, multipliers, x, out, op.activation, op.rounding, site.math)
 
 
+def fitted_tail_of(site: Site) -> Requantised:
+    return fitted_tail(tail_of(site), filters_of(site), site.input(0).dtype)
+
+
 def sums_of_32_bits(site: Site) -> bool:
     return tail_of(site).storing.sum_dtype is DType.I32
 
@@ -103,7 +108,7 @@ def _requests(site: Site) -> RowRequests:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    tail, (rows, columns, _) = tail_of(site), site.constants[1].shape
+    tail, (rows, columns, _) = fitted_tail_of(site), site.constants[1].shape
     proc = depthwise_nest(site, inputs[0], output, tail)
     proc = _schedule_plain(proc, rows, columns, site.optimize is Optimize.SIZE)
     made = DepthwiseRows("plain", "one output at a time", proc, filters_of(site).reshape(-1))

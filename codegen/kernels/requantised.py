@@ -22,15 +22,14 @@ class Requantised:
     """The tail of a layer: sums start at `bias`; `storing` stores them with their channel's constants."""
 
     bias: Array
-    mult: Array
-    right: Array
+    scales: Mapping[str, Array]  # each channel's constants behind the bias
     requant: Requant
     storing: StoreQuantised
     sums_wrap: bool  # whether sums may leave 32 bits, which the reference keeps them in
 
     @property
     def tables(self) -> Mapping[str, Array]:
-        return {"bias": self.bias, "mult": self.mult, "right": self.right}
+        return {"bias": self.bias, **self.scales}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,9 @@ def channel_constants(storing: StoreQuantised, channels: int, channel: Affine) -
 def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
     """The constants for a nest that stores sums made before."""
     mult = Buffer("mult", DType.I32, channels, Role.CONSTANT)
-    right = Buffer("right", DType.I8, channels, Role.CONSTANT)
-    values: list[tuple[str, Expr]] = [("scale", load(mult, channel)), ("shift", load(right, channel))]
+    second = ("addend", DType.I32, "rounding") if storing.is_fitted else ("right", DType.I8, "shift")
+    other = Buffer(second[0], second[1], channels, Role.CONSTANT)
+    values: list[tuple[str, Expr]] = [("scale", load(mult, channel)), (second[2], load(other, channel))]
     shift = Buffer("shift", DType.I32, 1, Role.LOCAL)
     if storing.prepare is not None:
         values.append(("rounding", Apply(storing.prepare, (load(shift),))))
@@ -76,7 +76,7 @@ def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> 
         s for b, (_, value) in zip(locals_, values, strict=True) for s in (Declare(b), Store(at(b), value))
     ]
     scales = tuple(load(b) for b in locals_)
-    return ChannelConstants((mult, right), locals_, tuple(loads), None, scales, storing)
+    return ChannelConstants((mult, other), locals_, tuple(loads), None, scales, storing)
 
 
 def requantised(
@@ -111,8 +111,8 @@ def requantised(
     )
     start = start.astype(requant.sum_dtype.numpy)
     sums_wrap = requant.sum_dtype is DType.I32 and largest > INT32_MAX
-    scales = mult.astype(np.int32), right.astype(np.int8)
-    return Requantised(start, *scales, requant, store_quantised(requant), sums_wrap)
+    scales: Mapping[str, Array] = {"mult": mult.astype(np.int32), "right": right.astype(np.int8)}
+    return Requantised(start, scales, requant, store_quantised(requant), sums_wrap)
 
 
 def folded_bias(weights: Array, bias: Array | None, zero_point: int) -> Array:

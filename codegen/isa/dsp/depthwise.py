@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
 from codegen.isa.dsp.depthwise_text import (
-    CONSTANTS_IN_MEMORY,
     TAPS,
+    End,
     block_in_c,
     block_in_registers,
+    constants_in_memory,
     in_c,
     in_registers,
     instructions_of,
@@ -125,7 +126,16 @@ class _Text:
 
     @property
     def constants(self) -> tuple[str, ...]:
+        if self.storing.is_fitted:
+            return ("start", "scale", "rounding")
         return ("start", "scale", "shift", *(("rounding",) if self.storing.prepare is not None else ()))
+
+    @property
+    def end(self) -> End:
+        """What becomes of sums in registers."""
+        parts = self.storing.parts
+        assert parts is not None
+        return End.FITTED if parts.is_fitted else End.SIGNED if parts.adds_sign else End.RELU
 
     @property
     def definition(self) -> str:
@@ -138,7 +148,7 @@ class _Text:
             "    const int8_t *x0, const int8_t *x1, const int8_t *x2, const int8_t *w)",
             "{",
             TAPS,
-            *([CONSTANTS_IN_MEMORY] if self.storing.parts is not None else []),
+            *([constants_in_memory(self.end)] if self.storing.parts is not None else []),
             *self._margin(),
             *(self._written_out() if self.row.is_short else self._looped()),
             "}",
@@ -197,7 +207,7 @@ class _Text:
             f"STORED({called}, {parts.clamped.format(v=total)})"
             for called, total in zip(in_c, sums, strict=True)
         ]
-        return [*block_in_registers(block, parts.adds_sign), *self._stored(block.first, stored)]
+        return [*block_in_registers(block, self.end), *self._stored(block.first, stored)]
 
     @property
     def blocks(self) -> tuple[WindowBlock, ...]:
@@ -212,14 +222,12 @@ class _Text:
 
     @property
     def macros(self) -> tuple[Instruction, ...]:
-        parts = self.storing.parts
-        return in_c(self.blocks) if parts is None else in_registers(self.blocks, parts.adds_sign)
+        return in_c(self.blocks) if self.storing.parts is None else in_registers(self.blocks, self.end)
 
     @property
     def machine_instructions(self) -> int:
-        parts = self.storing.parts
-        adds_sign = parts is not None and parts.adds_sign
-        return sum(instructions_of(block, adds_sign) for block in self.blocks) + _TAP_INSTRUCTIONS
+        end = End.RELU if self.storing.parts is None else self.end
+        return sum(instructions_of(block, end) for block in self.blocks) + _TAP_INSTRUCTIONS
 
     def _stored(self, first: int, values: list[str]) -> list[str]:
         c_type = self.row.y_dtype.c_name

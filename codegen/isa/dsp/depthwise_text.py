@@ -8,6 +8,7 @@ in C. The macros know which of the two it is, so that a row is the same for both
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from functools import cache
 
 from codegen.isa.dsp.needs import NEEDS
@@ -25,9 +26,14 @@ TAPS = """\
         __asm__("sxtb16 %0, %1, ror #8" : "=r"(tap1[r]) : "r"(taps));
     }
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(tap1[0]) : "r"(tap1[0]), "r"(tap1[1]));"""
-CONSTANTS_IN_MEMORY = """\
-#ifndef FEW_REGISTERS /* all are taken: the channel's constants stay in memory */
-    const int32_t start_twice = start * 2, scales[2] = {scale, rounding};
+_IN_MEMORY = "#ifndef FEW_REGISTERS /* all are taken: the channel's constants stay in memory */"
+_FITTED_IN_MEMORY = f"""\
+{_IN_MEMORY}
+    const int32_t kept_start = start, scales[2] = {{scale, rounding}};
+#endif"""
+_DOUBLED_IN_MEMORY = f"""\
+{_IN_MEMORY}
+    const int32_t kept_start = start * 2, scales[2] = {{scale, rounding}};
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[0]));
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[1]));
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[2]));
@@ -37,10 +43,23 @@ CONSTANTS_IN_MEMORY = """\
 _ZERO = ', [zero] "r"(zero)'
 
 
-def in_registers(blocks: Sequence[WindowBlock], adds_sign: bool) -> tuple[Instruction, ...]:
+class End(Enum):
+    """What becomes of sums in registers; the value is a part of the macro's name."""
+
+    SIGNED = ""  # doubled sums: rounded away from zero, on both sides of it
+    RELU = "_RELU"  # doubled sums, of which none below the zero point is stored
+    FITTED = "_FITTED"  # scales are fitted to the sums, and the shift is the saturation's
+
+
+def constants_in_memory(end: End) -> str:
+    """Declares what the statement takes from memory; twice the taps make twice the sums."""
+    return _FITTED_IN_MEMORY if end is End.FITTED else _DOUBLED_IN_MEMORY
+
+
+def in_registers(blocks: Sequence[WindowBlock], end: End) -> tuple[Instruction, ...]:
     """The macros of blocks whose sums are requantised before they leave their registers."""
     at_edge = (_sums_at_edge(),) if True in _edges(blocks) else ()
-    ends = (_requantised(together, adds_sign) for together in sorted({b.together for b in blocks}))
+    ends = (_requantised(together, end) for together in sorted({b.together for b in blocks}))
     return (_sums_by_rows(is_edge=False), *in_c(blocks), _sums(), *at_edge, *ends)
 
 
@@ -49,10 +68,11 @@ def in_c(blocks: Sequence[WindowBlock]) -> tuple[Instruction, ...]:
     return (*(_sums_by_rows(is_edge) for is_edge in _edges(blocks)), *(_windows(block) for block in blocks))
 
 
-def block_in_registers(block: WindowBlock, adds_sign: bool) -> list[str]:
+def block_in_registers(block: WindowBlock, end: End) -> list[str]:
     """Declares sum0 and sum1, and has the results in them."""
     names = [f"sum{n}" for n in range(block.together)]
-    given = [_windows_name(block), f"START_OF_{block.together}", _end_name(block.together, adds_sign)]
+    scales = "FITTED_SCALES" if end is End.FITTED else "SCALES"
+    given = [_windows_name(block), f"START_OF_{block.together}", _end_name(block.together, end), scales]
     sums = [f"SUM({name})" for name in names]
     return [
         f"        int32_t {', '.join(f'{name} SUM_STARTS' for name in names)};",
@@ -71,9 +91,9 @@ def block_in_c(block: WindowBlock) -> list[str]:
     ]
 
 
-def instructions_of(block: WindowBlock, adds_sign: bool) -> int:
+def instructions_of(block: WindowBlock, end: End) -> int:
     """Counts the instructions that a block of this kind puts into the code."""
-    return 3 * len(window_row(block)) + len(_START[: block.together]) + len(_end(block.together, adds_sign))
+    return 3 * len(window_row(block)) + len(_START[: block.together]) + len(_end(block.together, end))
 
 
 def _shared(name: str, definition: str, calls: tuple[ScalarFunction, ...] = ()) -> Instruction:
@@ -132,7 +152,7 @@ def _sums_by_rows(is_edge: bool) -> Instruction:
 def _sums_in_registers(is_edge: bool) -> tuple[str, str]:
     """The macros with which sums begin and end in one statement: for clang, and for gcc."""
     edge, zero = _at_edge(is_edge), _ZERO if is_edge else ""
-    head = f"SUMS_OF_WINDOWS{edge}(text, start_text, end_text, ...)"
+    head = f"SUMS_OF_WINDOWS{edge}(text, start_text, end_text, scale_operands, ...)"
     lines = [
         "    __asm__ volatile(start_text",
         '        text("x0", "outer0", "middle0", "b") text("x1", "outer1", "middle0", "t")',
@@ -140,8 +160,8 @@ def _sums_in_registers(is_edge: bool) -> tuple[str, str]:
         '        : __VA_ARGS__, [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2),',
         '          [even] "=&r"(even), [odd] "=&r"(odd)',
         '        : [outer0] "r"(taps02[0]), [outer1] "r"(taps02[1]), [outer2] "r"(taps02[2]),',
-        f'          [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]){zero}, [start] "m"(start_twice),',
-        '          [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift)',
+        f'          [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]){zero},',
+        '          [start] "m"(kept_start), scale_operands',
         '        : "memory")',
     ]
     return f"#define {head} SUMS_BY_ROWS{edge}(text, __VA_ARGS__)\n", _macro(head, lines)
@@ -165,6 +185,8 @@ def _sums() -> Instruction:
 #define SUM_STARTS
 #define SUM(sum) [sum] "=&r"(sum)
 #define STORED(in_c, in_registers) in_registers
+#define SCALES [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift)
+#define FITTED_SCALES [scales] "m"(scales)
 #endif
 {starts}""",
         (FEW_REGISTERS,),
@@ -179,29 +201,31 @@ def _sums_at_edge() -> Instruction:
     )
 
 
-def _end_name(together: int, adds_sign: bool) -> str:
-    return f"END_OF_{together}{'' if adds_sign else '_RELU'}"
+def _end_name(together: int, end: End) -> str:
+    return f"END_OF_{together}{end.value}"
 
 
 _START = ("ldr %[sum0], %[start]", "mov %[sum1], %[sum0]")
 
 
-def _end(together: int, adds_sign: bool) -> list[str]:
-    """Multiplies doubled sums by the scale, adds the rounding term and shifts to the right."""
+def _end(together: int, end: End) -> list[str]:
+    """Multiplies sums by the scale and adds what rounds; shifts to the right where scales are not fitted."""
     sums = [f"%[sum{n}]" for n in range(together)]
     text = ["ldrd %[even], %[odd], %[scales]"]
     for n, total in enumerate(sums):
-        if adds_sign:
+        if end is End.SIGNED:
             text += [*(["ldr %[odd], %[rounding]"] if n else []), f"add %[odd], %[odd], {total}, asr #31"]
         text.append(f"smmlar {total}, {total}, %[even], %[odd]")
+    if end is End.FITTED:
+        return text
     return [*text, "ldr %[even], %[shift]", *(f"asr {total}, {total}, %[even]" for total in sums)]
 
 
 @cache
-def _requantised(together: int, adds_sign: bool) -> Instruction:
-    text = _end(together, adds_sign)
+def _requantised(together: int, end: End) -> Instruction:
+    text = _end(together, end)
     lines = [_quoted(text[first : first + 2]) for first in range(0, len(text), 2)]
-    name = _end_name(together, adds_sign)
+    name = _end_name(together, end)
     return _shared(name, _macro(name, lines))
 
 

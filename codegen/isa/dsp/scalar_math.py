@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from aot.ir.types import DType
 from aot.ops.resize import FRACTION_BITS
@@ -26,6 +27,20 @@ static inline int32_t saturate_to_int8(int32_t v)
     lambda v: min(max(v, -128), 127),
     needs=NEEDS,
 )
+
+
+@cache
+def _shifted_and_saturated(shift: int) -> ScalarFunction:
+    name = f"saturate_to_int8_shift_{shift}"
+    definition = f"""\
+static inline int32_t {name}(int32_t v)
+{{
+    int32_t result;
+    __asm__("ssat %0, #8, %1, asr #{shift}" : "=r"(result) : "r"(v));
+    return result;
+}}
+"""
+    return ScalarFunction(name, DType.I32, definition, lambda v: min(max(v >> shift, -128), 127), needs=NEEDS)
 
 
 def _line(line: SumLine, low: int, high: int) -> FunctionLines:
@@ -71,6 +86,21 @@ static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
     PORTABLE.high_mul_add.compute,
     needs=NEEDS,
 )
+_HIGH_WORD_ADD = ScalarFunction(
+    PORTABLE.high_word_add.name,
+    DType.I32,
+    """\
+/* The high word of a * b + 2^31, plus c. */
+static inline int32_t high_word_mul_add(int32_t a, int32_t b, int32_t c)
+{
+    int32_t result;
+    __asm__("smmlar %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+""",
+    lambda a, b, c: (a * b + (1 << 31) >> 32) + c,
+    needs=NEEDS,
+)
 _ROUNDED_SHARE = ScalarFunction(
     PORTABLE.rounded_share.name,
     DType.I32,
@@ -94,7 +124,10 @@ def with_dsp(math: ScalarMath) -> ScalarMath:
         math,
         high_mul=_HIGH_MUL,
         high_mul_add=_HIGH_MUL_ADD,
+        high_word_add=_HIGH_WORD_ADD,
+        high_word_half=1 << 31,
         rounded_share=_ROUNDED_SHARE,
         line=_line,
         saturate=SATURATE,
+        shifted_and_saturated=_shifted_and_saturated,
     )

@@ -45,21 +45,29 @@ class Requant:
 
 @dataclass(frozen=True, slots=True)
 class ShiftedRight:
-    """The parts of a store for code that does it in registers: (SMMLAR [+ sign]) >> right, clamped."""
+    """The parts of a store for code that does it in registers: (SMMLAR [+ sign]) >> right, clamped.
+
+    Where scales are fitted, the product is that of the sum and not of its double, and `clamped` shifts.
+    """
 
     adds_sign: bool
     clamped: str  # C of {v}
     calls: tuple[ScalarFunction, ...]
+    is_fitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StoreQuantised:
-    """Says how sums become stored integers: `prepare(right)` once per channel, `store` for every sum."""
+    """Says how sums become stored integers: `prepare(right)` once per channel, `store` for every sum.
+
+    `store` takes (sum, mult, right), then what `prepare` gave; where scales are fitted, (sum, mult, addend).
+    """
 
     prepare: ScalarFunction | None
-    store: ScalarFunction  # (sum, mult, right) -> what is stored, or (sum, mult, right, prepared) -> it
+    store: ScalarFunction
     sum_dtype: DType = DType.I32
     parts: ShiftedRight | None = None  # of `store`, where it has nothing else
+    is_fitted: bool = False
 
 
 def store_quantised(requant: Requant) -> StoreQuantised:
@@ -89,7 +97,7 @@ static inline int32_t {name}(int32_t right)
 
 def _right_shift_only(r: Requant) -> ScalarFunction:
     parts = _parts(r)
-    name = f"to_{_stored(r)}{_clamp_suffix(r)}" + ("" if parts.adds_sign else "_nonnegative")
+    name = f"to_{type_name(r)}{clamp_suffix(r)}" + ("" if parts.adds_sign else "_nonnegative")
     rounded = "(v + (sum >> 31))" if parts.adds_sign else "v"
     definition = f"""\
 /* sum * mult / 2^31 / 2^right, rounded after each division as the reference does; {r.low} .. {r.high}. */
@@ -110,7 +118,7 @@ def _parts(r: Requant) -> ShiftedRight:
 
 
 def _any_shift(r: Requant) -> ScalarFunction:
-    name = f"to_{_stored(r)}{_suffix(r)}_any_shift"
+    name = f"to_{type_name(r)}{_suffix(r)}_any_shift"
     definition = f"""\
 /* sum * 2^left * mult / 2^31 / 2^right, each rounded as the reference does, {_said(r)};
    left is -right where right < 0. */
@@ -151,7 +159,7 @@ _PRODUCT_OF_WIDE = """\
 
 def _rounding_once(r: Requant) -> ScalarFunction:
     is_wide = r.sum_dtype is DType.I64
-    name = f"to_{_stored(r)}{_suffix(r)}_once{'_wide' if is_wide else ''}"
+    name = f"to_{type_name(r)}{_suffix(r)}_once{'_wide' if is_wide else ''}"
     far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
     definition = f"""\
 /* sum * mult / 2^(31 + right), rounded once, half up, {_said(r)}. */
@@ -167,7 +175,7 @@ static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, in
 
 def _reduced(r: Requant) -> ScalarFunction:
     wide = "_wide" if r.sum_dtype is DType.I64 else ""
-    name = f"to_{_stored(r)}{_suffix(r)}_reduced{wide}"
+    name = f"to_{type_name(r)}{_suffix(r)}_reduced{wide}"
     far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
     definition = f"""\
 /* sum * mult / 2^(15 + right), mult of 16 bits, rounded once, half up, {_said(r)}. */
@@ -210,7 +218,7 @@ def _clamp_any(value: str, r: Requant) -> str:
     return f"(clamp({value}, {r.low - r.zero_point}, {r.high - r.zero_point}) + {_number(r.zero_point)})"
 
 
-def _stored(r: Requant) -> str:
+def type_name(r: Requant) -> str:
     return f"int{8 * r.dtype.bytes}"
 
 
@@ -218,12 +226,12 @@ def _is_full_range(r: Requant) -> bool:
     return (r.low, r.high) == r.dtype.limits
 
 
-def _clamp_suffix(r: Requant) -> str:
+def clamp_suffix(r: Requant) -> str:
     return "" if _is_full_range(r) else f"_{_word(r.low)}_{_word(r.high)}"
 
 
 def _suffix(r: Requant) -> str:
-    return f"_zero_{_word(r.zero_point)}{_clamp_suffix(r)}"
+    return f"_zero_{_word(r.zero_point)}{clamp_suffix(r)}"
 
 
 def _said(r: Requant) -> str:

@@ -48,11 +48,15 @@ class ScalarMath:
 
     high_mul: ScalarFunction  # (a, b) -> round(a * b / 2**31), half up, for |a| < 2**30
     high_mul_add: ScalarFunction  # (a, b, c) -> the same plus c
+    high_word_add: ScalarFunction  # (a, b, c) -> the high word of a * b + high_word_half, plus c
+    high_word_half: int  # 2^31 where the core rounds, 0 where it does not
     rounded_share: ScalarFunction  # a sum of shares of a resized image, rounded
     line: Callable[
         [SumLine, int, int], FunctionLines
     ]  # it returns a sum of bytes a and b, clamped from low to high
     saturate: ScalarFunction | None = None  # to the range of int8, by an instruction
+    # By how much -> to the range of int8 after a shift to the right, by one instruction.
+    shifted_and_saturated: Callable[[int], ScalarFunction] | None = None
     # (result, count) -> bytes of the other signedness, several at a time.
     flipped_bytes: Callable[[DType, int], Instruction] | None = None
 
@@ -61,6 +65,13 @@ class ScalarMath:
         if self.saturate is not None and (low, high) == DType.I8.limits:
             return f"{self.saturate.name}({value})"
         return f"{CLAMP.name}({value}, {low}, {high})"
+
+    def clamped_shift(self, value: str, shift: int, low: int, high: int) -> tuple[str, ScalarFunction]:
+        """C of the value shifted to the right, from low to high, and the function that it calls."""
+        if self.shifted_and_saturated is not None and (low, high) == DType.I8.limits:
+            function = self.shifted_and_saturated(shift)
+            return f"{function.name}({value})", function
+        return self.clamped(f"{value} >> {shift}", low, high), self.clamp(low, high)
 
     def clamp(self, low: int, high: int) -> ScalarFunction:
         """The function that `clamped` calls."""
@@ -104,6 +115,19 @@ static inline int32_t doubling_high_mul_add(int32_t a, int32_t b, int32_t c)
 """,
         lambda a, b, c: ((a * b + (1 << 30)) >> 31) + c,
     ),
+    high_word_add=ScalarFunction(
+        "high_word_mul_add",
+        DType.I32,
+        """\
+/* The high word of a * b, plus c. */
+static inline int32_t high_word_mul_add(int32_t a, int32_t b, int32_t c)
+{
+    return (int32_t)(((int64_t)a * b) >> 32) + c;
+}
+""",
+        lambda a, b, c: (a * b >> 32) + c,
+    ),
+    high_word_half=0,
     rounded_share=rounded_share(DType.I32),
     line=_line,
 )

@@ -12,7 +12,7 @@ from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.schedules.words import FINDS_WORDS
 from codegen.kernels import depthwise_blocks
 from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
-from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, sums_of_32_bits, tail_of
+from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, fitted_tail_of, sums_of_32_bits
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants
@@ -88,7 +88,7 @@ def _tile(site: Site, x: RowFormat, pixels: int, channels: int) -> ChannelsTile:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    (x,), tail = inputs, tail_of(site)
+    (x,), tail = inputs, fitted_tail_of(site)
     rows, columns, channels = site.constants[1].shape
     name = f"depthwise_conv2d_{rows}x{columns}_{channels}_by_{output.width}"
     space = _space(f"{name} channels", site, x, output)

@@ -21,8 +21,8 @@ from codegen.kernels.depthwise_conv2d import (
     depthwise_kernel,
     depthwise_nest,
     filters_of,
+    fitted_tail_of,
     sums_of_32_bits,
-    tail_of,
 )
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
@@ -58,7 +58,7 @@ def _edges(site: Site) -> Edges | None:
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    tail, row = tail_of(site), _row(site, output)
+    tail, row = fitted_tail_of(site), _row(site, output)
     proc = depthwise_nest(site, inputs[0], output, tail, _element(site, inputs[0], row.edges))
     space = _space(f"{proc.name} planes", row)
     point = space.chosen(site.tuned)

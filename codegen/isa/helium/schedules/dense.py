@@ -5,7 +5,7 @@ from __future__ import annotations
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.schedules.dot_product import helium_dot
 from codegen.kernels.conditions import BYTES
-from codegen.kernels.dense import dense_schedule
+from codegen.kernels.dense import dense_schedule, dense_tail
 from codegen.kernels.dot_product import stored_bytes
 
-SCHEDULE = dense_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES,))
+SCHEDULE = dense_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES,), tail_of=dense_tail)

@@ -1,0 +1,166 @@
+"""Requantisation with one rounding, fitted to the reference's two: a product, an addend, a constant shift.
+
+What the reference stores is a step function of the sum: it grows by one at certain sums, its thresholds.
+So is, in integers and with the same shift for all channels,
+
+    ((sum + offset) * mult, its high word, plus addend) >> shift
+
+and where both have the same thresholds they are the same function. The multiplier is all but given. The
+offset, which costs nothing where sums start, moves thresholds by less than a sum. Those of every channel are
+found by trying, and every threshold within the channel's reach is compared, so nothing is left to trust.
+Results on both sides of the zero point are rounded away from it, which one rounding cannot do: there the
+reference's way stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.requant import INT32_MAX, Ints, multiply_by_quantized_multiplier
+from codegen.isa.plain.requantise import (
+    Requant,
+    ShiftedRight,
+    StoreQuantised,
+    clamp_suffix,
+    type_name,
+)
+from codegen.loops.ir import ScalarFunction
+
+MOST_SHIFT = 21  # so that 256 steps of 2^(shift + 32) are within 64 bits
+MOST_OFFSET = 1 << 19
+_WORD = 1 << 32
+_MOST_ADDEND = 1 << 29  # beside a high word, which is below 2^30
+_USUAL_SHIFT = 4  # most layers can have it, and layers with the same one share their kernel
+_NEAR = 4  # sums that a threshold is from where the scale alone would have it
+_TRIED_AT_ONCE = (1 << 10, 1 << 13, 1 << 17, MOST_OFFSET)  # nearly every channel has one among the first
+_BESIDE = np.array((0, 1, -1, 2, -2, 3, -3, 4, -4), np.int64)  # multipliers tried, from the nearest one
+
+_Bound = tuple[Ints, Ints]  # levels, and sums that are held against them
+
+
+@dataclass(frozen=True, slots=True)
+class FittedScales:
+    """What meets every threshold, by channel: what the sum's start is moved by, and its constants."""
+
+    offset: Ints
+    mult: Ints
+    addend: Ints
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class SumRange:
+    """The least and the greatest sum of each channel, and how far neighbouring sums are apart."""
+
+    least: Ints
+    greatest: Ints
+    step: int = 1
+
+
+def store_fitted(r: Requant, shift: int) -> StoreQuantised:
+    """One product, one addend, one shift: (sum, mult, addend) -> what is stored."""
+    clamped, clamp = r.math.clamped_shift("{v}", shift, r.low, r.high)
+    product = r.math.high_word_add
+    name = f"to_{type_name(r)}{clamp_suffix(r)}_shift_{shift}"
+    definition = f"""\
+/* What the reference stores for every sum there can be: its scales are fitted to that. */
+static inline int32_t {name}(int32_t sum, int32_t scale, int32_t rounding)
+{{
+    const int32_t v = {product.name}(sum, scale, rounding);
+    return {clamped.format(v="v")};
+}}
+"""
+
+    def compute(total: int, mult: int, addend: int) -> int:
+        return int(min(max(product.compute(total, mult, addend) >> shift, r.low), r.high))
+
+    function = ScalarFunction(name, DType.I32, definition, compute, (), (product, clamp))
+    parts = ShiftedRight(False, clamped, (clamp,), is_fitted=True)
+    return StoreQuantised(None, function, parts=parts, is_fitted=True)
+
+
+def fitted(r: Requant, mult: Ints, right: Ints, sums: SumRange, half: int) -> FittedScales | None:
+    """The constants for each channel, or None where a channel has none.
+
+    `half` is what the core adds to a product before it takes the high word: 2^31 where it rounds.
+    """
+    most = int(right.min()) - 1 + (sums.step.bit_length() - 1)
+    if r.low == r.high or not 1 <= most <= MOST_SHIFT:
+        return None
+    thresholds = _thresholds(r, mult, right, sums)
+    shifts = dict.fromkeys((min(_USUAL_SHIFT, most), most))
+    found = (_fitted_with(r, shift, mult, right, sums, thresholds, half) for shift in shifts)
+    return next(filter(None, found), None)
+
+
+def _fitted_with(
+    r: Requant, shift: int, mult: Ints, right: Ints, sums: SumRange, thresholds: Ints, half: int
+) -> FittedScales | None:
+    scale = np.exp2((shift + 1 - right).astype(np.float64)) / sums.step
+    nearest = np.rint(mult * scale).astype(np.int64)
+    levels = np.arange(r.low + 1, r.high + 1, dtype=np.int64) << (shift + 32)
+    found: list[tuple[int, int, int]] = []
+    for first, reached, least, greatest in zip(nearest, thresholds, sums.least, sums.greatest, strict=True):
+        at_least = levels[reached <= greatest], reached[reached <= greatest] * sums.step
+        below = levels[reached > least], (reached[reached > least] - 1) * sums.step
+        channel = next(filter(None, (_met(m, at_least, below, half) for m in first + _BESIDE)), None)
+        if channel is None:
+            return None
+        found.append(channel)
+    offset, fitted_mult, addend = (np.array(column, np.int64) for column in zip(*found, strict=True))
+    return FittedScales(offset, fitted_mult, addend, shift)
+
+
+def _met(m: int, at_least: _Bound, below: _Bound, half: int) -> tuple[int, int, int] | None:
+    """An offset, this multiplier and an addend with which sums are at or below the levels as they must be."""
+    lowest = [int((levels - totals * m).max()) for levels, totals in [at_least] if len(levels)]
+    beyond = [int((levels - totals * m).min()) for levels, totals in [below] if len(levels)]
+    low = lowest[0] if lowest else beyond[0] - _WORD
+    high = beyond[0] if beyond else lowest[0] + _WORD
+    if low >= high or not 0 <= m <= INT32_MAX:
+        return None
+    for number in range(len(_TRIED_AT_ONCE)):
+        offsets = _offsets(number)
+        moved = offsets * m + half
+        addend = -((moved - low) >> 32)  # the least that lifts them to `low`
+        fits = np.flatnonzero((moved + (addend << 32) < high) & (np.abs(addend) < _MOST_ADDEND))
+        if len(fits):
+            return int(offsets[fits[0]]), int(m), int(addend[fits[0]])
+    return None
+
+
+@cache
+def _offsets(number: int) -> Ints:
+    """Those up to a size that were not tried before, the smallest first."""
+    tried, most = (0, *_TRIED_AT_ONCE)[number : number + 2]
+    sizes = np.arange(tried, most + 1, dtype=np.int64)
+    return np.stack((sizes, -sizes), axis=1).reshape(-1)
+
+
+def _stored(r: Requant, sums: Ints, mult: Ints, right: Ints) -> Ints:
+    scaled = multiply_by_quantized_multiplier(sums, mult, -right, r.rounding)
+    return np.clip(np.asarray(scaled, np.int64) + r.zero_point, r.low, r.high)
+
+
+def _thresholds(r: Requant, mult: Ints, right: Ints, sums: SumRange) -> Ints:
+    """The least sum at which each channel stores j or more, for j from low + 1 to high, by bisection.
+
+    One beyond the greatest sum where none does.
+    """
+    levels = np.arange(r.low + 1, r.high + 1, dtype=np.int64)
+    m, rt = mult[:, None], right[:, None]
+    first, last = (sums.least - 1)[:, None], (sums.greatest + 1)[:, None]
+    about = (levels - r.zero_point - 0.5) * np.exp2(31.0 + rt) / np.maximum(m, 1)
+    nearest = np.clip(about, first.astype(float), last.astype(float)).astype(np.int64)
+    below, reached = np.maximum(nearest - _NEAR, first), np.minimum(nearest + _NEAR, last)
+    below = np.where((below > first) & (_stored(r, below, m, rt) >= levels), first, below)
+    reached = np.where((reached < last) & (_stored(r, reached, m, rt) < levels), last, reached)
+    while (reached - below > 1).any():
+        middle = (below + reached) >> 1
+        enough = _stored(r, middle, m, rt) >= levels
+        reached, below = np.where(enough, middle, reached), np.where(enough, below, middle)
+    return reached

@@ -1,0 +1,62 @@
+"""The tail of a layer with scales fitted to its sums, where every channel has some."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from aot.ir.types import Array, DType
+from aot.ops.requant import INT32_MAX, Ints
+from aot.ops.rounding import RequantRounding
+from codegen.isa.plain.fitted_scale import MOST_OFFSET, FittedScales, SumRange, fitted, store_fitted
+from codegen.isa.plain.requantise import Requant
+from codegen.kernels.requantised import Requantised
+
+_ROUNDINGS = (RequantRounding.DOUBLE, RequantRounding.SINGLE)
+
+
+def fitted_tail(tail: Requantised, weights: Array, x_dtype: DType, step: int = 1) -> Requantised:
+    """The tail whose sums are `step` times as large, the bias with them; the same one where none fits."""
+    r = tail.requant
+    is_fit = r.dtype is DType.I8 and r.sum_dtype is DType.I32 and r.rounding in _ROUNDINGS
+    if not is_fit or tail.sums_wrap or _is_signed(r):
+        return tail
+    least, greatest = _reach(weights, tail.bias.astype(np.int64), x_dtype)
+    if step * max(int(-least.min()), int(greatest.max())) > INT32_MAX - MOST_OFFSET:
+        return tail
+    scales = (tail.scales["mult"], tail.scales["right"], least, greatest)
+    mult, right, low, high = (array.astype(np.int64).tobytes() for array in scales)
+    found = _found(r, mult, right, low, high, step)
+    if found is None:
+        return tail
+    return replace(
+        tail,
+        bias=(tail.bias.astype(np.int64) * step + found.offset).astype(np.int32),
+        scales={"mult": found.mult.astype(np.int32), "addend": found.addend.astype(np.int32)},
+        storing=store_fitted(r, found.shift),
+    )
+
+
+def _is_signed(r: Requant) -> bool:
+    """True where results on both sides of the zero point are rounded away from it."""
+    return r.rounding is RequantRounding.DOUBLE and r.low < r.zero_point
+
+
+def _reach(weights: Array, start: Ints, x_dtype: DType) -> tuple[Ints, Ints]:
+    """The least and the greatest sum of each channel, for inputs as they are stored."""
+    flat = weights.reshape(weights.shape[0], -1).astype(np.int64)
+    low, high = x_dtype.limits
+    least = np.minimum(flat * low, flat * high).sum(axis=1, dtype=np.int64)
+    greatest = np.maximum(flat * low, flat * high).sum(axis=1, dtype=np.int64)
+    return start + least, start + greatest
+
+
+@lru_cache(maxsize=1024)
+def _found(
+    r: Requant, mult: bytes, right: bytes, least: bytes, greatest: bytes, step: int
+) -> FittedScales | None:
+    """Kept: the same layer is lowered for each variant of a plan."""
+    m, rights, low, high = (np.frombuffer(data, np.int64) for data in (mult, right, least, greatest))
+    return fitted(r, m, rights, SumRange(low, high, step), r.math.high_word_half)
