@@ -1,4 +1,4 @@
-"""A core as plain data, from boards/core/<core>.toml: what it can do, and how compilers are told of it."""
+"""A core as plain data, from boards/core/<core>.toml: its features, and the options of compilers for it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CoreCounter:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """A kind of processor. Which of the optional features there are is chosen by the chip."""
+    """A kind of processor; each chip chooses which of its optional features it has."""
 
     name: str  # the file's name without its ending
     machine: str  # of MACHINES
@@ -65,7 +65,7 @@ def _word(part: re.Match[str], chosen: Collection[Feature]) -> str:
 
 
 def _conditions(said: str) -> Iterator[tuple[Feature, bool]]:
-    """Each feature that is asked for, and whether it must be there."""
+    """Yields each feature that the compiler words name, and whether it must be there."""
     for condition in said.split(","):
         yield Feature(condition.removeprefix(_NOT)), not condition.startswith(_NOT)
 

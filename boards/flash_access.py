@@ -1,4 +1,4 @@
-"""How a chip reads its flash, as plain data: the table [flash_access] of a board's file."""
+"""The times of a chip's flash reads, as plain data: the table [flash_access] of a board's file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from boards.schema import FilePlace, Key, OneTable, at_least, boolean, power_of_
 
 @dataclass(frozen=True, slots=True)
 class FlashCache:
-    """A cache that throws out what was not used for longest."""
+    """A cache that evicts the least recently used line."""
 
     bytes: int
     line_bytes: int
@@ -25,7 +25,7 @@ class FlashCache:
 
 @dataclass(frozen=True, slots=True)
 class FlashAccess:
-    """Reads of flash, which wait at a high clock unless a cache has what is read."""
+    """The rules of reading flash, which waits at a high clock unless a cache holds the data."""
 
     most_hz: tuple[int, ...]  # the highest clock for no wait state, for one, for two, ...
     bits: int  # that one read gives
@@ -42,7 +42,7 @@ class FlashAccess:
 
 
 def flash_access(values: Mapping[str, Any]) -> FlashAccess:
-    """The table as SECTION read it."""
+    """Makes a FlashAccess of the table that SECTION read."""
     caches = {name: values[name] and FlashCache(**values[name]) for name in ("instructions", "data")}
     error = values["known_error"]
     return FlashAccess(**{**values, **caches, "known_error": error and KnownError(**error)})
