@@ -1,4 +1,4 @@
-"""The commands as functions: what `import deploy` offers."""
+"""The commands as Python functions, which `import deploy` offers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Inputs = Mapping[str, Array] | Sequence[Array] | Array
 
 @dataclass(frozen=True)
 class Model:
-    """A model file that was read, and what it means."""
+    """A model file that was read, with its graph."""
 
     path: Path
     imported: ImportedModel = field(repr=False)
@@ -71,7 +71,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Run:
-    """What came back from a board."""
+    """The outputs and times of a run on a board."""
 
     outputs: Mapping[str, Array]  # by name; with an axis for the samples where the inputs had one
     unit: str  # "instructions", "cycles", or "" where the board counts neither
@@ -171,7 +171,7 @@ def tune(
 
 @takes_options()
 def inspect(model: str | Path | Model | Compiled, board: str | None = None, **options: Any) -> Inspection:
-    """What a model holds and needs, and with a board whether it fits. print() it, or take as_json()."""
+    """Says what a model holds and needs, and with a board whether it fits. print() it, or take as_json()."""
     if isinstance(model, Compiled):
         _require_same(model, board, options)
         return Inspection(model.report, model.board, model.job, model.steps)
@@ -183,7 +183,7 @@ def inspect(model: str | Path | Model | Compiled, board: str | None = None, **op
 
 @takes_options()
 def in_process(model: str | Path | Model, **options: Any) -> HostModel:
-    """The model's C, compiled for this machine and loaded; its `run` takes and gives arrays by name."""
+    """Compiles the model's C for this machine and loads it; its `run` takes and gives arrays by name."""
     host = load_core("host").target()
     known = _options(model, options)
     job, _ = job_for(_imported(model, known), host, known)
@@ -197,11 +197,11 @@ def in_process(model: str | Path | Model, **options: Any) -> HostModel:
 
 
 def _keep_nothing(_library: HostModel) -> None:
-    """It was loaded from a folder that is about to be renamed."""
+    """Does nothing: the library was loaded from a folder that is about to be renamed."""
 
 
 def _imported(model: str | Path | Model, options: CompileOptions) -> ImportedModel:
-    """What was loaded already; a model that was loaded with options of another meaning is read again."""
+    """The loaded model; it is read again where these options give its file another meaning."""
     if isinstance(model, Model) and _reading(model.options) == _reading(options):
         return model.imported
     return import_model(model.path if isinstance(model, Model) else Path(model), options)
@@ -221,7 +221,7 @@ def _take_line(options: dict[str, Any]) -> LineOptions:
 def _options(
     model: str | Path | Model, given: Mapping[str, object], names: Collection[str] = OPTIONS
 ) -> CompileOptions:
-    """What is given here, else what the model was loaded with, else the defaults."""
+    """The options given here, else those that the model was loaded with, else the defaults."""
     return read_options(given, model.options if isinstance(model, Model) else CompileOptions(), names)
 
 
@@ -239,7 +239,7 @@ def _prepared(
 
 
 def _require_same(compiled: Compiled, board: str | None, options: Mapping[str, object]) -> None:
-    """A compiled model is for its board, and is compiled as it is. Raises InputError, BoardError."""
+    """Refuses another board or options for a model that is compiled. Raises InputError, BoardError."""
     require_no_options(read_options(options), compiled.artifact.facts.source_name)
     if board is not None and load_board(board).name != compiled.board.name:
         raise BoardError(

@@ -1,4 +1,4 @@
-"""Calibration data: samples a model was made for, and what each of them is where that is known."""
+"""Calibration data: samples that are typical of a model's inputs, with their classes where known."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_calibration(path: Path, specs: tuple[TensorSpec, ...]) -> Calibration:
 
 
 def _require_finite(sample: Mapping[str, Array], number: int, path: Path) -> None:
-    """A range from or to what is no number is none."""
+    """Raises InputError for infinities and NaN, which cannot be the ends of a range."""
     for name, array in sample.items():
         count = int(np.count_nonzero(~np.isfinite(array)))
         if count:
@@ -57,7 +57,7 @@ def _require_finite(sample: Mapping[str, Array], number: int, path: Path) -> Non
 
 
 def _with_batch_axis(array: Array, spec: TensorSpec | None) -> Array:
-    """[N, ...] where the model takes [1, ...] is a series of N."""
+    """Reads [N, ...] as a series of N samples where the model takes [1, ...]."""
     if spec is None or spec.shape[:1] != (1,) or array.shape[1:] != spec.shape[1:]:
         return array
     return np.expand_dims(array, 1)

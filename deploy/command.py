@@ -30,7 +30,7 @@ exit status: 0 fine, 1 something for you to put right, 2 wrong usage, 70 a bug o
 
 
 class Command(Protocol):
-    """What a module in deploy.commands offers."""
+    """The interface of a module in deploy.commands."""
 
     EXAMPLE: str  # command lines
 

@@ -1,4 +1,4 @@
-"""A model for a board: compiled, and known to fit."""
+"""Compiles a model for a board and makes sure that it fits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Compiled:
 
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
-    """Raises ModelError for what cannot be compiled, FitError for what has no room."""
+    """Compiles. Raises ModelError where the model cannot be compiled, FitError where it does not fit."""
     start = time.perf_counter()
     job, selection = job_for(model, board.target, options, board.name)
     compiled = compile_or_explain(job)

@@ -1,4 +1,4 @@
-"""The cycles of a compiled model by the model of its board's core and memory: recorded runs, weighted."""
+"""Estimates the cycles of a compiled model by weighting a recorded run with its board's core and memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from platforms.project import project_source
 
 @dataclass(frozen=True, slots=True)
 class ModelCycles:
-    """What a model takes on a board by the model of its cycles."""
+    """The cycles that a model takes on a board, as the cycle model estimates them."""
 
     board: Board
     run: Cycles

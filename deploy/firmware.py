@@ -1,4 +1,4 @@
-"""Makes firmware of a model file, an archive or a project folder: the steps that are missing are done."""
+"""Makes firmware of a model file, an archive or a project folder, by the steps that are still missing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from platforms.rpc.messages import Expected
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Firmware that can be started, and what it must say of itself then."""
+    """Firmware that can be started, and the model and build that it must then report."""
 
     firmware: Firmware
     platform: Platform
@@ -52,7 +52,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is known of a model and its board before anything is built."""
+    """The facts about a model and its board that are known before anything is built."""
 
     board: Board
     source: ProjectSource | Path  # to make a project of, or the project's folder
@@ -60,7 +60,7 @@ class Prepared:
 
 
 def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
-    """Compiles a model file, or reads an archive or a project folder. Raises what is wrong with it."""
+    """Compiles a model file, or reads an archive or a project folder. Raises DeployError."""
     if not path.is_dir() and not is_archive(path):
         board = named_board(board_name, path)
         return prepare_compiled(compile_for(import_model(path, options), board, options))
@@ -155,8 +155,10 @@ def build_project(platform: Platform, directory: Path, board: Board, choices: Bu
 
 
 def source_for(artifact: Artifact, board: Board) -> ProjectSource:
-    """What a project holds of the model. Raises BoardError if it was compiled for another core, FitError if
-    this board has less memory than it takes."""
+    """The part of the model that a project holds.
+
+    Raises BoardError where it was compiled for another core, FitError where the board has too little memory.
+    """
     require_core(artifact.facts, board)
     require_fit(make_report(artifact.facts, board.target), board)
     return project_source(artifact)

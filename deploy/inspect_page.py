@@ -1,4 +1,4 @@
-"""What `deploy inspect` prints for people."""
+"""The page that `deploy inspect` prints for people."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _head(facts: ModelFacts, board_name: str | None) -> str:
 
 
 def _removed(facts: ModelFacts) -> str:
-    """What passes removed: a model looks too small without it."""
+    """Names the MACs that passes removed, without which a model would look too small."""
     removed = [f"{macs:,} by {name}" for name, macs in facts.removed_macs.items()]
     return f"; removed: {', '.join(removed)}" if removed else ""
 
@@ -92,7 +92,7 @@ def layers_table(report: Report) -> str:
 
 
 def _passed_over(report: Report) -> Iterator[str]:
-    """A line for each schedule and reason, with the layers."""
+    """Writes a line for each schedule that was passed over and the reason, with the layers."""
     layers: dict[str, list[str]] = {}
     for row in report.layers:
         for schedule_and_why in row.layer.passed_over:

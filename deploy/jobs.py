@@ -1,4 +1,4 @@
-"""Jobs as users ask for them: a model with options for a target, and what would make it fit."""
+"""Makes jobs from a user's model, options and target, and finds options that would make a model fit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OTHER_OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 def job_for(
     model: ImportedModel, target: Target, options: CompileOptions, board: str = ""
 ) -> tuple[Job, Selection | None]:
-    """The job, and what was selected of the tuning records that the options name."""
+    """The job, and the selection from the tuning records that the options name."""
     selection = select_records(options, target)
     return Job(model, target, options, selection.points if selection else NOT_TUNED, board), selection
 

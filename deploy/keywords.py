@@ -17,7 +17,7 @@ TUNING = tuple(name for name in OPTIONS if name != "tuning_records")  # tuning m
 
 
 def takes_options(names: Collection[str] = OPTIONS) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """The function has `**options`: help() and editors then show which there are."""
+    """Makes help() and editors show the options of a function that has `**options`."""
     options = [{**OPTIONS, **LINE}[name] for name in names]
 
     def show(function: Callable[P, R]) -> Callable[P, R]:
@@ -38,5 +38,5 @@ def _line(option: Option) -> str:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    """None is not given: the default, or what the loaded model has."""
+    """A keyword whose None means that it is not given, so the default or the loaded model's value counts."""
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None)

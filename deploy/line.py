@@ -1,4 +1,4 @@
-"""The table of options that say how a board is reached; sessions, which load much more, are elsewhere."""
+"""The table of options for reaching a board; sessions, which load much more, are elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from platforms.runners.runner import BoardSelector
 
 @dataclass(frozen=True, slots=True)
 class LineOptions:
-    """What a user may say about reaching the board."""
+    """The user's choices for reaching the board."""
 
     runner: str | None = option(
         None, Text("NAME"), "--runner", "what runs the firmware; else the board's first found here"
@@ -36,7 +36,7 @@ class LineOptions:
 
     @property
     def where(self) -> BoardSelector:
-        """Which of several equal boards is meant."""
+        """The selector of one among several equal boards."""
         return BoardSelector(self.serial, self.port)
 
 

@@ -1,4 +1,4 @@
-"""What this computer has for building, writing and running firmware, and how to get what it lacks."""
+"""Lists what this computer has for building, writing and running firmware, and how to get the rest."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """What this machine can do for one board."""
+    """The compiler and runner that this machine has for one board."""
 
     board: str
     compiler: str | None  # that would be used; None: there is none
@@ -84,7 +84,7 @@ def _compilers() -> Iterable[Program]:
 
 
 def _west() -> Program:
-    """Zephyr's builder, of use only with a tree."""
+    """Looks for west, Zephyr's builder, which is of use only with a tree."""
     try:
         return Program("builder", "west", True, find_west().version)
     except ToolError as error:
@@ -104,7 +104,7 @@ def ability(board: Board) -> Ability:
 
 
 def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
-    """What was found, or how to get what is lacking."""
+    """Returns what was found, or else how to get what is missing."""
     try:
         return find(), ""
     except DeployError as error:
@@ -120,7 +120,7 @@ def ports(boards: Iterable[Board]) -> tuple[Port, ...]:
 
 
 def packages() -> dict[str, bool]:
-    """Which of the optional packages are installed, by the name that pip takes in brackets."""
+    """Says which optional packages are installed, by the name that pip takes in brackets."""
     return {name: find_spec(module) is not None for name, module in PACKAGES.items()}
 
 

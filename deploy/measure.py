@@ -47,7 +47,7 @@ class Meter:
 
     @property
     def unit(self) -> str:
-        """ "instructions", "cycles", or "" where the counter measures nothing but time."""
+        """The unit "instructions" or "cycles"; "" where the counter measures nothing but time."""
         counter = self.board.own_counter
         if counter is None:
             return ""
@@ -63,14 +63,14 @@ class Meter:
         return round(ticks * self.board.clock_hz / counter.hz)
 
     def seconds(self, ticks: int) -> float:
-        """These ticks in seconds; an emulated board counts as if each instruction took one cycle."""
+        """Converts ticks to seconds; an emulated board counts as if each instruction took one cycle."""
         if self.unit == "instructions":
             return self.count(ticks) / self.board.clock_hz
         return ticks / self.board.counter.hz
 
 
 def is_emulated(board: Board) -> bool:
-    """Whether it counts instructions and not time."""
+    """True where the board counts instructions and not time."""
     return Meter(board).unit == "instructions"
 
 

@@ -1,4 +1,4 @@
-"""Command-line options that several commands share; those of the compiler come from its table."""
+"""Adds the command-line options that several commands share; the compiler's come from its table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEST = "option_"  # so that no other argument of a command has the name of a co
 
 
 def size(text: str) -> int:
-    """Bytes as people write them: 65536, 64K, 1MB."""
+    """Reads a number of bytes as people write it: 65536, 64K, 1MB."""
     try:
         return read_size(text)
     except WrongValueError as error:
@@ -27,7 +27,7 @@ def size(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """A count, which is 1 or more."""
+    """Reads a count, which is 1 or more."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
@@ -51,14 +51,14 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_compile_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
-    """The compiler's options, which `compile_options` reads, but for those with the names in `without`."""
+    """Adds the compiler's options, which `compile_options` reads, except those named in `without`."""
     for name, option in OPTIONS.items():
         if name not in without:
             add_option(parser, option)
 
 
 def add_option(parser: argparse.ArgumentParser, option: Option, more_help: str = "") -> None:
-    """Adds an option of a table. Its words are checked here, and read later with the others of its table."""
+    """Adds an option of a table. Its value is checked here, and read later with the others of its table."""
     dest, kind = f"{_DEST}{option.name}", option.kind
     if not kind.metavar:
         parser.add_argument(option.flag, dest=dest, action="store_true", default=_UNSET, help=option.help)

@@ -38,7 +38,7 @@ _ERRORS_ONLY = 3  # of ONNX Runtime's levels
 
 @dataclass(frozen=True, slots=True)
 class LayerError:
-    """How far one activation of the int8 model is from the float one."""
+    """The distance between an activation of the int8 model and the float one."""
 
     value: str
     op: str
@@ -49,7 +49,7 @@ class LayerError:
 
 @dataclass(frozen=True, slots=True)
 class Quantized:
-    """An int8 model and what it cost."""
+    """An int8 model, and the loss against the float one."""
 
     data: bytes
     float_bytes: int
@@ -61,7 +61,7 @@ class Quantized:
 
 
 def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:
-    """What a float ONNX model takes, with the shapes given; a batch that is not fixed counts as 1."""
+    """The inputs of a float ONNX model, with the shapes given; an open batch size counts as 1."""
     data = read_file(path)
     require_onnx(data, path.name)  # says what is wrong in our words
     require_float(data, path.name)
@@ -75,7 +75,7 @@ def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:
 
 
 def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) -> Quantized:
-    """With inputs in the shapes given.
+    """Quantises a float model with inputs in the shapes given.
 
     Raises ModelError where the model cannot be read, ToolError where ONNX Runtime is missing or fails.
     """
@@ -97,7 +97,7 @@ def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) 
 
 
 def with_integers_outside(made: Quantized, path: Path) -> Quantized:
-    """Inputs and outputs as integers."""
+    """Makes the model's inputs and outputs integers."""
     data, edges = with_integer_edges(made.data, path.name)
     return replace(made, data=data, edges=edges)
 
@@ -235,7 +235,7 @@ def _share_right(classes: Array, labels: Array | None) -> float | None:
 
 
 def _reader(samples: Sequence[Mapping[str, Array]]) -> Any:
-    """The samples as the calibrator asks for them: one by one, then None; and once more from the start."""
+    """A reader of samples as the calibrator asks for them: one by one, then None, and then once more."""
     from onnxruntime.quantization import CalibrationDataReader
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]  # its base has no types
@@ -253,7 +253,7 @@ def _reader(samples: Sequence[Mapping[str, Array]]) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The quantiser prints, and writes advice to the root logger that speaks of its own options."""
+    """Silences the quantiser's prints, and its advice in the root log about options that are not ours."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""Inputs for a run: arrays by name, one sample or a series of them, checked against what the model takes."""
+"""Reads inputs for a run, arrays by name of one sample or a series, and checks them against the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEED = 20_260_000  # any number; the same on every machine
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Samples: each is one array for each input, in the order of the model's inputs."""
+    """A series of samples: each has an array for each input, in the order of the model's inputs."""
 
     each: tuple[tuple[Array, ...], ...]
     is_series: bool  # whether outputs get an axis for the samples, even for one sample
@@ -66,7 +66,7 @@ def _random(spec: TensorSpec, rng: np.random.Generator) -> Array:
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """All arrays of an .npz file. Raises InputError."""
+    """Reads all arrays of an .npz file. Raises InputError."""
     try:
         with path.open("rb") as file:
             return _arrays(np.load(file, allow_pickle=False), path)
@@ -105,7 +105,7 @@ def _by_spec(
 
 
 def _as_taken(array: Array, shape: tuple[int, ...]) -> Array:
-    """The array in the model's shape, if only its elements are grouped otherwise, as in a vector or image."""
+    """Reshapes an array whose elements are only grouped otherwise, as a vector and an image may be."""
     if _only_regroups(array.shape, shape):
         return array.reshape(shape)
     if array.shape and _only_regroups(array.shape[1:], shape):
@@ -114,7 +114,7 @@ def _as_taken(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _only_regroups(given: tuple[int, ...], taken: tuple[int, ...]) -> bool:
-    """Whether both begin with a batch of one, and one's rows are made of whole rows of the other's."""
+    """True where both begin with a batch of one, and one's rows are made of whole rows of the other's."""
     if given[:1] != (1,) or taken[:1] != (1,) or prod(given) != prod(taken):
         return False
     starts, others = ({prod(shape[i:]) for i in range(len(shape))} for shape in (given, taken))

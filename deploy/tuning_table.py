@@ -1,4 +1,4 @@
-"""The table of a search: each task with what was tried, the best, its share, and the time left."""
+"""Shows the table of a search: each task with its trials, best cost and share, and the time left."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def text(tuning: Tuning) -> str:
 
 @contextmanager
 def live(trials: int) -> Iterator[Callable[[Tuning], OnTrial]]:
-    """On stderr while the block runs, where that is a terminal."""
+    """Shows the table on stderr while the block runs, where that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _tuning: keep_silent
         return

@@ -29,7 +29,7 @@ from platforms.base import BuildChoices
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison found."""
+    """The result of a comparison."""
 
     model: str
     board: str
@@ -55,7 +55,7 @@ class Verdict:
         return "\n".join(lines)
 
     def require_equal(self) -> None:
-        """Raises DeviceError where it is not."""
+        """Raises DeviceError where the outputs differ."""
         if self.equal:
             return
         where = str(self.wrong_layer or self.differences[0])
@@ -86,7 +86,7 @@ class Verdict:
 def verify_model(
     compiled: Compiled, samples: Samples, layers: bool, toolchain: str | None, line: LineOptions
 ) -> Verdict:
-    """Outputs are compared with the model as it stands in its file; layers with what was compiled from it."""
+    """Compares outputs with the model as its file has it, and layers with the graph that was compiled."""
     facts, graph = compiled.artifact.facts, compiled.job.model.graph
     ready = build(prepare_compiled(compiled), BuildChoices(toolchain, profile=layers))
     with open_device(ready, line) as device:

@@ -1,4 +1,4 @@
-"""The commands: name -> what it does. The module deploy.commands.<name> is loaded when it is named."""
+"""The commands by name, with their summaries. The module deploy.commands.<name> is loaded on demand."""
 
 COMMANDS = {
     "compile": "a model file becomes an archive of C sources",

@@ -1,4 +1,4 @@
-"""deploy bench: models on boards, measured: a table for people, a list of objects for machines."""
+"""`deploy bench` measures models on boards: it prints a table for people, a list of objects for machines."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _measured_cycles(cost: BoardCost) -> int | None:
 
 
 def _cycle_notes(costs: Sequence[BoardCost]) -> list[str]:
-    """A sentence for each emulated board: where its cycles are from, or why there are none."""
+    """Says for each emulated board where its cycles are from, or why there are none."""
     boards = {cost.board.name: cost.board for cost in costs if is_emulated(cost.board)}
     return [f"cycles on {name}: {lacks(board) or described(board)}" for name, board in boards.items()]
 
@@ -177,7 +177,7 @@ def _layers(cost: BoardCost) -> str:
 
 
 def _weight(layer: LayerCost) -> float:
-    """What its share is told of: the model's cycles where there are some, else time."""
+    """The cost whose share is printed: modelled cycles where there are some, else time."""
     return layer.cycles.count if layer.cycles else layer.seconds
 
 

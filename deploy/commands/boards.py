@@ -1,4 +1,4 @@
-"""deploy boards: lists the boards that suit, shows what is known of one, makes one from a CMSIS pack."""
+"""`deploy boards` lists the boards that suit, shows the facts about one, and makes one from a CMSIS pack."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _run_list(arguments: argparse.Namespace) -> None:
 
 
 def _core_names() -> tuple[str, ...]:
-    """Short or whole, each once."""
+    """Lists the names of all cores, with and without "cortex-"."""
     names = core_names()
     return tuple(dict.fromkeys((*names, *(name.removeprefix("cortex-") for name in names))))
 
@@ -152,7 +152,7 @@ _ACTIONS = {"list": _run_list, "show": _run_show, "search": _run_search, "add": 
 
 
 def facts(board: Board) -> dict[str, Any]:
-    """A board as JSON."""
+    """The facts about a board as JSON."""
     return {
         "name": board.name,
         "title": board.title,
@@ -213,7 +213,7 @@ _LINES = {
 
 
 def _named(platforms: Any) -> list[str]:
-    """Each platform, with the board's name there."""
+    """Lists the platforms, each with its own name for the board."""
     return [" ".join((platform, *names.values())) for platform, names in platforms.items()]
 
 

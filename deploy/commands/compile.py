@@ -1,4 +1,4 @@
-"""deploy compile: a model file becomes an archive of C sources, if it fits the board."""
+"""`deploy compile` makes an archive of C sources from a model file that fits the board."""
 
 from __future__ import annotations
 

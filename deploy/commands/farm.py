@@ -1,4 +1,4 @@
-"""deploy farm: boards of this machine offered to `deploy tune --farm`, here or elsewhere."""
+"""`deploy farm` offers boards of this machine to `deploy tune --farm`, here or elsewhere."""
 
 from __future__ import annotations
 

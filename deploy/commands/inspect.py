@@ -1,4 +1,4 @@
-"""deploy inspect: operators, shapes, MACs, and whether it fits: memory by memory, the peak named by layer."""
+"""`deploy inspect` shows operators, shapes and MACs, whether each memory suffices, and the peak's layer."""
 
 from __future__ import annotations
 

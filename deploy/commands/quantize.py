@@ -1,4 +1,4 @@
-"""deploy quantize: float ONNX and samples become an int8 model, ONNX or TFLite, and the cost is said."""
+"""`deploy quantize` makes an int8 model, ONNX or TFLite, of float ONNX and samples, and reports the loss."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _is_quantised(path: Path) -> bool:
-    """By what quantisers write of themselves."""
+    """True where the file has the name that its quantiser writes into it."""
     from aot.frontend.tflite.write import WRITTEN_BY
 
     return (WRITTEN_BY if path.suffix == ".tflite" else _ONNX_QUANTISER).encode() in path.read_bytes()
@@ -123,7 +123,7 @@ def _text(made: Quantized, path: Path, samples: int, method: str) -> str:
 
 
 def _edges(made: Quantized) -> tuple[str, ...]:
-    """How its caller makes integers of real numbers, and the other way round."""
+    """Explains how callers convert real numbers to the model's integers and back."""
     if not made.edges:
         return ()
     rows = [

@@ -1,4 +1,4 @@
-"""deploy records: what tuning has found: the best of each task, statistics, files as one, a drawing."""
+"""`deploy records` shows what tuning has found: the best of each task, statistics, files merged, a plot."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _plot(records: tuple[TuningRecord, ...], out: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Over an earlier file of the same kind, but over nothing else."""
+    """Writes the file; only an earlier file of the same kind is replaced."""
     begins = text[:_KIND]
     require_place(
         path, lambda there: there.read_bytes()[:_KIND].decode(errors="replace") in ("", begins), _WHAT

@@ -1,4 +1,4 @@
-"""deploy run: inputs go onto a board, outputs come back, and what each run took is printed."""
+"""`deploy run` sends inputs to a board, fetches the outputs, and prints what each run took."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""deploy tune: measures a model's kernels with other knobs on a board and keeps what it finds as records."""
+"""`deploy tune` measures a model's kernels with other knobs on a board and keeps the results as records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""deploy verify: a board's outputs beside the reference's; the first layer that differs is named."""
+"""`deploy verify` compares a board's outputs with the reference's and names the first layer that differs."""
 
 from __future__ import annotations
 
