@@ -21,7 +21,7 @@ class App(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProjectSource:
-    """One compiled model, as far as a project holds it."""
+    """The part of a compiled model that a project holds."""
 
     name: str  # a C identifier in lower case, such as "kws"
     sources: Mapping[str, str]  # "kws.c", "kws_weights.c", "kws_describe.c" -> text
@@ -50,7 +50,7 @@ class ProjectSource:
 
 
 def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> ProjectSource:
-    """One firmware of several models; the arena is the largest of theirs. Raises InputError."""
+    """Joins several models in one firmware, whose arena is the largest of theirs. Raises InputError."""
     names = [source.name for source in (first, *others)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -78,7 +78,7 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
 
 
 def _shared_arenas(sources: Sequence[ProjectSource]) -> tuple[Arena, ...]:
-    """One arena in each region, as large as the largest model's there. Raises InputError."""
+    """Joins the arenas of each region, as large as the largest model's there. Raises InputError."""
     most = max((source.arenas for source in sources), key=len)
     for source in sources:
         theirs = [arena.region for arena in source.arenas]
@@ -99,7 +99,7 @@ def _shared_constants(sources: Sequence[ProjectSource]) -> Mapping[str, int]:
 
 
 def project_source(artifact: Artifact) -> ProjectSource:
-    """What a project holds of a compiled model."""
+    """Extracts the part of a compiled model that a project holds."""
     facts = artifact.facts
     return ProjectSource(
         name=facts.name,

@@ -1,4 +1,4 @@
-"""The model as a shared library of this computer, called in process: for tests and for Python programs."""
+"""Builds a model as a shared library and calls it in this process, for tests and for Python programs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MESSAGE_LINES = 12
 
 
 class _Tensor(ctypes.Structure):
-    """struct solder_tensor"""
+    """The layout of `struct solder_tensor`."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -44,7 +44,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Model(ctypes.Structure):
-    """struct solder_model"""
+    """The layout of `struct solder_model`."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -78,12 +78,12 @@ class HostModel:
         self.reset()
 
     def reset(self) -> None:
-        """States go back to their beginning."""
+        """Sets the states back to their beginning."""
         if self._model.reset_state:
             self._model.reset_state(self._pointers)
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs by name. Raises InputError where an input is missing or of another kind."""
+        """Computes the outputs by name. Raises InputError where an input is missing or of another kind."""
         self.fill(inputs)
         for memory in self._memories:
             memory[:_GUARD_BYTES] = memory[-_GUARD_BYTES:] = _GUARD
@@ -131,12 +131,12 @@ def build(sources: Mapping[str, str], directory: Path) -> HostModel:
 
 
 def _digest(sources: Mapping[str, str]) -> str:
-    """Other files make a library of another name: the system would give an old one of the same name again."""
+    """Names a library by its files: the system would give an old library of the same name again."""
     return hashlib.sha256("\0".join((*sources, *sources.values())).encode()).hexdigest()[:16]
 
 
 def model_name(sources: Mapping[str, str]) -> str:
-    """The name of the model that the files are of."""
+    """The name of the model that the files belong to."""
     (name,) = (file.removesuffix(_DESCRIPTION) for file in sources if file.endswith(_DESCRIPTION))
     return name
 

@@ -1,4 +1,4 @@
-"""The deepest the stack can get below a function: its compiler's stack usage, summed along the calls.
+"""Computes the greatest stack depth below a function: its compiler's stack usage, summed along the calls.
 
 The compiler's .su files say what each function takes. Who calls whom is read from the objects: every function
 has a section of its own there (-ffunction-sections), so each call is a relocation from one section to another
@@ -92,14 +92,14 @@ def _calls(objects: Path) -> dict[str, frozenset[str]]:
 
 
 def _data(elf: Any) -> Iterator[str]:
-    """The names that are defined here and are no functions."""
+    """The names of the variables and constants that the object defines."""
     for table in elf.iter_sections():
         if isinstance(table, SymbolTableSection):
             yield from (s.name for s in table.iter_symbols() if s["st_info"]["type"] == "STT_OBJECT")
 
 
 def _edges(elf: Any) -> Iterator[tuple[str, str]]:
-    """(function, what it calls or names) of an object file."""
+    """Yields pairs from an object file: a function, and another that it calls or names."""
     for section in elf.iter_sections():
         if isinstance(section, RelocationSection):
             caller = _function_of(elf.get_section(section["sh_info"]).name)

@@ -1,4 +1,4 @@
-"""The model of cycles for a board: what it is made of, and what it lacks where there is none."""
+"""The cycle model of a board: its parts, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGE = "capstone"
 
 
 def lacks(board: Board) -> str:
-    """Why there is no model of that board's cycles here; "" where there is."""
+    """The reason why there is no model of that board's cycles here; "" where there is one."""
     if board.core.timing is None:
         return f"nothing is known of what instructions take on a {board.core.name}"
     if not board.core.unicorn:
@@ -29,7 +29,7 @@ def timing_of(board: Board) -> CoreTiming:
 
 
 def flash_of(board: Board) -> Flash | None:
-    """Its flash at its clock; None where nothing is known of it, or it never waits."""
+    """The board's flash at its clock; None where nothing is known about it, or it never waits."""
     access, region = board.flash_access, board.region("flash")
     if access is None or not access.wait_states(board.clock_hz):
         return None
@@ -39,7 +39,7 @@ def flash_of(board: Board) -> Flash | None:
 
 
 def described(board: Board) -> str:
-    """What the model knows of the board, and its known error, in a sentence."""
+    """Describes in a sentence what the model knows about the board, and its known error."""
     flash = flash_of(board)
     memory = f"flash of {flash.wait_states} wait states" if flash else "memory that never waits"
     error = flash.access.known_error if flash else timing_of(board).known_error

@@ -1,4 +1,4 @@
-"""The C of a trial: where its rows lie, and a function for each candidate that computes them."""
+"""Prints the C of a trial: the places of its rows, and a function for each candidate that computes them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def candidates_text(
 
 @dataclass(frozen=True)
 class Batch:
-    """Candidates as C, with all that a measurement needs: plain data that can go to another machine."""
+    """Candidates as C with all that a measurement needs: plain data that can be sent to other machines."""
 
     parts: tuple[str, ...]  # C files
     count: int
@@ -141,7 +141,7 @@ def batch_of(
 
 
 def without_candidates(batch: Batch) -> Batch:
-    """Firmware into which candidates for the same rows are loaded."""
+    """A batch without candidates, for firmware into which candidates for the same rows are loaded."""
     return replace(batch, parts=(), count=0, models=_models(0))
 
 
