@@ -79,7 +79,11 @@ def prepare_compiled(compiled: Compiled) -> Prepared:
 
 def named_board(name: str | None, path: Path) -> Board:
     if name is None and not path.exists():
-        raise InputError("there is no such model, archive or project", str(path))
+        raise InputError(
+            "there is no such model, archive or project",
+            str(path),
+            "check the path: a .tflite or .onnx file, an archive, or a project folder",
+        )
     if name is None:
         raise BoardError("no board is named", str(path), "--board B; deploy boards lists them")
     return load_board(name)

@@ -92,7 +92,7 @@ def require_no_options(options: CompileOptions, where: str | Path) -> None:
     """Raises InputError if options are given for a model that is compiled already."""
     if options != CompileOptions():
         raise InputError(
-            "options of deploy compile are given, and this is compiled already",
+            "options of deploy compile are given, but this model is compiled already",
             str(where),
             "leave them out here, or give the model file",
         )
@@ -106,7 +106,7 @@ def add_print_after(parser: argparse.ArgumentParser) -> None:
 
 def add_explain(parser: argparse.ArgumentParser) -> None:
     _add_passes(
-        parser, "--explain", "also what a pass rewrote, or all of them, and why it left the rest alone"
+        parser, "--explain", "also show what a pass rewrote, or all of them, and why it left the rest alone"
     )
 
 
@@ -118,14 +118,18 @@ def _add_passes(parser: argparse.ArgumentParser, flag: str, help_text: str) -> N
 
 def add_toolchain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--toolchain", metavar="NAME", help="a compiler, as in deploy doctor; else the first found"
+        "--toolchain", metavar="NAME", help="a compiler, as in deploy doctor (default: the first found)"
     )
 
 
 def add_line(parser: argparse.ArgumentParser, names: Collection[str] = LINE, can_attach: bool = True) -> None:
     """Adds the options that say how a board is reached, which `line_options` reads."""
     for name in names:
-        add_option(parser, LINE[name], "; attach: it runs already" if can_attach and name == "runner" else "")
+        add_option(
+            parser,
+            LINE[name],
+            "; attach: the firmware runs already" if can_attach and name == "runner" else "",
+        )
 
 
 def line_options(arguments: argparse.Namespace) -> LineOptions:

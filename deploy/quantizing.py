@@ -149,7 +149,9 @@ def _spec(entry: Any, given: tuple[int, ...] | None, path: Path) -> TensorSpec:
         return TensorSpec(entry.name, TensorType(_ORT_TYPES[entry.type], tuple(size or 1 for size in sizes)))
     if len(given) != len(sizes) or any(d not in (None, g) for d, g in zip(sizes, given, strict=True)):
         raise ModelError(
-            f'the shape {list(given)} given for input "{entry.name}" does not fit {entry.shape}', path.name
+            f'the shape {list(given)} given for input "{entry.name}" does not fit {entry.shape}',
+            path.name,
+            "give a size for each open dimension, and the others as they are",
         )
     return TensorSpec(entry.name, TensorType(_ORT_TYPES[entry.type], given))
 

@@ -44,7 +44,11 @@ def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where
         return Samples((tuple(array for _, _, array in by_spec),), is_series=False)
     if len(set(series.values())) > 1:
         counts = ", ".join(f'"{key}" has {length}' for key, length in series.items())
-        raise InputError(f"the inputs have different numbers of samples: {counts}", where)
+        raise InputError(
+            f"the inputs have different numbers of samples: {counts}",
+            where,
+            "give as many samples of each input",
+        )
     count = next(iter(series.values()))
     if count == 0:
         raise InputError("the series has 0 samples", where, "its first axis counts the samples: 1 or more")
@@ -71,7 +75,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
         with path.open("rb") as file:
             return _arrays(np.load(file, allow_pickle=False), path)
     except FileNotFoundError:
-        raise InputError("the file of inputs does not exist", str(path)) from None
+        raise InputError("the file of inputs does not exist", str(path), _HOW) from None
     except OSError as error:
         raise InputError(f"the file of inputs cannot be read: {error.strerror}", str(path)) from None
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
@@ -99,7 +103,9 @@ def _by_spec(
         if not keys:
             raise InputError(f'input "{spec.name}" is missing', _given(arrays, where), _takes(specs))
         if len(keys) > 1:
-            raise InputError(f'input "{spec.name}" is given twice, as {_quoted(keys)}', where)
+            raise InputError(
+                f'input "{spec.name}" is given twice, as {_quoted(keys)}', where, "leave one of them out"
+            )
         found.append((spec, keys[0], _as_taken(np.asarray(arrays[keys[0]]), spec.shape)))
     return found
 

@@ -192,7 +192,7 @@ def _range(part: str, text: str, most: int) -> range:
     first, dash, last = (piece.strip() for piece in part.partition("-"))
     if not first.isdecimal() or not (last.isdecimal() or not last):
         raise InputError(
-            f'tasks "{text}" are no numbers such as 1,3-5 or 2-', hint=f"there are tasks 1 to {most}"
+            f'tasks "{text}" is no list such as 1,3-5 or 2-', hint=f"there are tasks 1 to {most}"
         )
     begin = int(first)
     if not last:

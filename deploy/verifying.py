@@ -60,7 +60,7 @@ class Verdict:
             return
         where = str(self.wrong_layer or self.differences[0])
         hint = "" if self.layers else "deploy verify --layers names the first layer that differs"
-        raise DeviceError(f"{self.board} does not compute what {self.model} means", where, hint)
+        raise DeviceError(f"{self.board} computes {self.model} otherwise than the reference", where, hint)
 
     def as_json(self) -> dict[str, Any]:
         wrong = self.wrong_layer

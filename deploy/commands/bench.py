@@ -49,21 +49,28 @@ _OFF_HEADS = ("model", "board", "cycles measured", "model's cycles", "off by")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="a .tflite or .onnx file")
     parser.add_argument(
-        "--board", metavar="B", nargs="+", required=True, help="boards' names, as in deploy boards"
+        "--board", metavar="B", nargs="+", required=True, help="names of boards, as in deploy boards"
     )
-    parser.add_argument("--layers", action="store_true", help="also what each layer takes")
+    parser.add_argument("--layers", action="store_true", help="also show what each layer takes")
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--emulated", action="store_true", help="emulate boards that are not here: their cycles by the model"
+        "--emulated", action="store_true", help="emulate boards that are not here, and estimate their cycles"
     )
     where.add_argument(
-        "--compare", action="store_true", help="also how far the model of cycles is off for measured boards"
+        "--compare", action="store_true", help="also show how far the cycle model is off for measured boards"
     )
     parser.add_argument(
-        "--clock", metavar="HZ", type=options.count, help="with --emulated, the boards' clock; else their own"
+        "--clock",
+        metavar="HZ",
+        type=options.count,
+        help="the clock of the boards that --emulated emulates (default: their own)",
     )
     parser.add_argument(
-        "--repeat", metavar="N", type=options.count, default=3, help="runs; the median counts"
+        "--repeat",
+        metavar="N",
+        type=options.count,
+        default=3,
+        help="number of runs, of which the median counts",
     )
     options.add_compile_options(parser)
     options.add_toolchain(parser)
@@ -77,7 +84,8 @@ def run(arguments: argparse.Namespace) -> None:
         boards = [_emulated(board, arguments.clock) for board in boards]
     elif arguments.clock:
         raise InputError(
-            "--clock is given, and boards have a clock of their own", hint="--emulated --clock HZ"
+            "--clock is given without --emulated, and real boards have a clock of their own",
+            hint="--emulated --clock HZ",
         )
     line = options.line_options(arguments)
     choices = BenchChoices(

@@ -30,12 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(action="list", json=False, core=None, ram=0, flash=0, platform=None, fits=None)
     parser.set_defaults(markdown=False)
     actions = parser.add_subparsers(dest="action", metavar="list | show B | search WORD | add PART")
-    all_of_them = actions.add_parser("list", help="all boards, one a line; also what no word means")
-    one = actions.add_parser("show", help="one board's facts")
+    all_of_them = actions.add_parser("list", help="lists all boards, one per line (the default)")
+    one = actions.add_parser("show", help="shows the facts about a board")
     one.add_argument("board", metavar="B", help="a board's name or file")
     for each in (parser, all_of_them):
         _add_filters(each)
-    search = actions.add_parser("search", help="parts in the index of CMSIS packs")
+    search = actions.add_parser("search", help="finds parts in the index of CMSIS packs")
     search.add_argument("word", metavar="WORD", help="a piece of the part's name, such as STM32F4")
     add = actions.add_parser("add", help="makes a board file for a part")
     add.add_argument("part", metavar="PART", help="the part's name, such as STM32F407VG")
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--processor", metavar="P", help="which one, where the part has several")
     for each in (search, add):
         each.add_argument(
-            "--pack", metavar="FILE.pdsc", type=Path, help="a pack's description; no index then"
+            "--pack", metavar="FILE.pdsc", type=Path, help="a pack's description to read instead of the index"
         )
     for each in (parser, all_of_them, one, search):
         # SUPPRESS: the inner parser's default must not undo what stood before its word
@@ -52,13 +52,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     unset = argparse.SUPPRESS
-    parser.add_argument("--core", metavar="C", default=unset, help="with this core: m4, cortex-m55, ...")
-    parser.add_argument("--ram", metavar="BYTES", type=options.size, default=unset, help="at least: 64K, 1M")
-    parser.add_argument("--flash", metavar="BYTES", type=options.size, default=unset, help="at least")
-    parser.add_argument("--platform", metavar="P", default=unset, help="that this platform builds for")
-    parser.add_argument("--fits", metavar="MODEL", type=Path, default=unset, help="that have room for it")
+    parser.add_argument(
+        "--core", metavar="C", default=unset, help="only boards with this core: m4, cortex-m55, ..."
+    )
+    parser.add_argument(
+        "--ram", metavar="BYTES", type=options.size, default=unset, help="only with this much RAM: 64K, 1M"
+    )
+    parser.add_argument(
+        "--flash", metavar="BYTES", type=options.size, default=unset, help="only with this much flash"
+    )
+    parser.add_argument(
+        "--platform", metavar="P", default=unset, help="only those that this platform builds for"
+    )
+    parser.add_argument(
+        "--fits", metavar="MODEL", type=Path, default=unset, help="only those that have room for this model"
+    )
     options.add_compile_options(parser, without=_OF_ONE_BOARD)
-    parser.add_argument("--markdown", action="store_true", default=unset, help="as the README's table")
+    parser.add_argument("--markdown", action="store_true", default=unset, help="print the README's table")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -123,7 +133,9 @@ def _run_search(arguments: argparse.Namespace) -> None:
     pack = arguments.pack
     found = search_pack(arguments.word, pack) if pack else search_index(arguments.word)
     if not found:
-        raise BoardError(f'no part has "{arguments.word}" in its name', str(pack or ""))
+        raise BoardError(
+            f'no part has "{arguments.word}" in its name', str(pack or ""), "search for a shorter word"
+        )
     rows = [(part.name, part.core, part.pack) for part in found]
     as_json = [{"part": name, "core": core, "pack": pack} for name, core, pack in rows]
     print_result(arguments.json, as_json, table(("part", "core", "pack"), rows))
@@ -136,7 +148,9 @@ def _run_add(arguments: argparse.Namespace) -> None:
 
     output, pack = arguments.output, arguments.pack
     if output.suffix != ".toml":
-        raise OutputError("a board file's name ends in .toml", str(output))
+        raise OutputError(
+            "a board file's name ends in .toml", str(output), f"-o {output.with_suffix('.toml')}"
+        )
     if output.exists():
         raise OutputError(
             "the file exists, so it is left alone", str(output), "name another file, or remove it"

@@ -28,7 +28,7 @@ deploy doctor --board nano-33-ble
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--board", metavar="B", help="what is here for that board alone")
+    parser.add_argument("--board", metavar="B", help="report on that board alone")
     add_json(parser)
 
 

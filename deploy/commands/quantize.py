@@ -34,7 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f'samples by input name, the first axis counts them; "{LABELS}" holds their classes if known',
     )
     parser.add_argument(
-        "-o", metavar="INT8", dest="output", type=Path, required=True, help="to write: .onnx or .tflite"
+        "-o",
+        metavar="INT8",
+        dest="output",
+        type=Path,
+        required=True,
+        help="the file to write: .onnx or .tflite",
     )
     parser.add_argument(
         "--method", choices=tuple(METHODS), default="minmax", help="how ranges are chosen from the samples"
@@ -43,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--io",
         choices=("float32", "int8"),
         default="float32",
-        help="what inputs and outputs are; int8 spares the board the conversion (default: float32)",
+        help="the type of inputs and outputs; int8 spares the board the conversion (default: float32)",
     )
     options.add_option(parser, OPTIONS["shape"])
     options.add_json(parser)

@@ -29,39 +29,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_model(parser)
     options.add_board(parser)
     parser.add_argument(
-        "-o", metavar="FILE", dest="records", type=Path, help="the records; those there are taken up again"
+        "-o",
+        metavar="FILE",
+        dest="records",
+        type=Path,
+        help="the file of records, which the search continues",
     )
     parser.add_argument("--list", action="store_true", help="show the tasks and measure nothing")
-    parser.add_argument("--trials", metavar="N", type=options.count, default=300, help="points to measure")
+    parser.add_argument(
+        "--trials", metavar="N", type=options.count, default=300, help="number of points to measure"
+    )
     parser.add_argument(
         "--tuner",
         choices=tuple(TUNERS),
-        help="how points are chosen; model where the package lightgbm is installed, else ga",
+        help="how points are chosen (default: model where the package lightgbm is installed, else ga)",
     )
     parser.add_argument(
-        "--tasks", metavar="LIST", default="", help="only these, as 1,3-5 or 2- (2 and up); see --list"
+        "--tasks", metavar="LIST", default="", help="tune only these, as 1,3-5 or 2- (2 and up); see --list"
     )
     parser.add_argument(
         "--early-stop", metavar="N", type=options.count, help="leave a task after N trials without a gain"
     )
-    parser.add_argument("--number", metavar="N", type=options.count, help=f"runs timed together; {_ENOUGH}")
-    parser.add_argument("--repeat", metavar="N", type=options.count, help=f"the median counts; {_ENOUGH}")
     parser.add_argument(
-        "--timeout", metavar="S", type=float, default=10.0, help="seconds after which a candidate hangs"
+        "--number", metavar="N", type=options.count, help=f"runs timed together (default: {_ENOUGH})"
+    )
+    parser.add_argument(
+        "--repeat",
+        metavar="N",
+        type=options.count,
+        help=f"measurements, of which the median counts (default: {_ENOUGH})",
+    )
+    parser.add_argument(
+        "--timeout", metavar="S", type=float, default=10.0, help="seconds until a candidate counts as hung"
     )
     parser.add_argument(
         "--place",
         choices=("auto", "ram", "image"),
         default="auto",
-        help="candidates go into the RAM of running firmware, where it takes them, or many into one image",
+        help="put candidates into the RAM of running firmware, or many into one image (default: auto)",
     )
     parser.add_argument("--farm", metavar="ADDRESS", help="measure on the boards of deploy farm")
-    parser.add_argument("--prior", metavar="FILE", type=Path, help="records of other models or boards")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="other chances")
+    parser.add_argument(
+        "--prior", metavar="FILE", type=Path, help="records of other models or boards to learn from"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random choices")
     parser.add_argument(
         "--schedules",
         action="store_true",
-        help="also print the best schedules of loop nests that have none by hand, as Python",
+        help="also print as Python the best schedules of loop nests that have none written by hand",
     )
     options.add_compile_options(parser, without=("tuning_records",))  # it makes them
     options.add_toolchain(parser)

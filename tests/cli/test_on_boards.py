@@ -108,7 +108,7 @@ def test_verify_names_the_first_layer_that_differs(
     assert outcome.status == 1
     named = r"first layer that differs: sample 0, layer \d average_pool2d, AVERAGE_POOL_2D #1"
     assert re.search(named, outcome.out)
-    assert outcome.err.startswith("error: host does not compute what tiny means")
+    assert outcome.err.startswith("error: host computes tiny otherwise than the reference")
 
 
 @pytest.mark.cc

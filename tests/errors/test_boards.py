@@ -167,6 +167,7 @@ def test_a_model_needs_a_board_to_run_on(model: Path, complaint: Complaint) -> N
 def test_what_is_not_there_is_told_before_a_missing_board(tmp_path: Path, complaint: Complaint) -> None:
     assert complaint("run", tmp_path / "my-app", "--inputs", "in.npz") == (
         "error: there is no such model, archive or project\n  FOLDER/my-app\n"
+        "  hint: check the path: a .tflite or .onnx file, an archive, or a project folder\n"
     )
 
 
@@ -176,7 +177,7 @@ def test_options_for_compiling_are_refused_where_nothing_is_compiled(
     run_deploy("compile", model, "--board", "host", "-o", tmp_path / "a.tar")
     words = ("run", tmp_path / "a.tar", "--board", "host", "--inputs", "in.npz", "--optimize", "ram")
     assert complaint(*words) == (
-        "error: options of deploy compile are given, and this is compiled already\n"
+        "error: options of deploy compile are given, but this model is compiled already\n"
         "  FOLDER/a.tar\n"
         "  hint: leave them out here, or give the model file\n"
     )

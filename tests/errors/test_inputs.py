@@ -31,7 +31,8 @@ WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], str]] = {
     "no arrays": ({}, 'error: input "image" is missing\n  in.npz holds nothing\n' + TAKES),
     "given twice": (
         {"image": IMAGE, "input_0": IMAGE},
-        'error: input "image" is given twice, as "image", "input_0"\n  in.npz\n',
+        'error: input "image" is given twice, as "image", "input_0"\n  in.npz\n'
+        "  hint: leave one of them out\n",
     ),
     "wrong shape": (
         {"image": IMAGE[0]},
@@ -84,7 +85,7 @@ HOW = "  hint: numpy writes one: np.savez(file, input_0=array)\n"
 
 
 def test_a_missing_file_of_inputs(refuse: Callable[[Path], str], tmp_path: Path) -> None:
-    assert refuse(tmp_path / "in.npz") == "error: the file of inputs does not exist\n  FOLDER/in.npz\n"
+    assert refuse(tmp_path / "in.npz") == "error: the file of inputs does not exist\n  FOLDER/in.npz\n" + HOW
 
 
 def test_a_single_array_has_no_name(refuse: Callable[[Path], str], tmp_path: Path) -> None:
@@ -117,6 +118,17 @@ def test_a_damaged_npz_file(refuse: Callable[[Path], str], tmp_path: Path) -> No
     data[300:400] = bytes(100)
     (tmp_path / "in.npz").write_bytes(data)
     assert refuse(tmp_path / "in.npz") == NOT_NPZ
+
+
+def test_series_of_different_lengths() -> None:
+    taken = [TensorSpec(name, TensorType(DType.I8, (1, 4))) for name in ("a", "b")]
+    series = {"a": np.zeros((2, 1, 4), np.int8), "b": np.zeros((3, 1, 4), np.int8)}
+    with pytest.raises(InputError) as caught:
+        make_samples(series, taken, "in.npz")
+    assert str(caught.value) == (
+        'error: the inputs have different numbers of samples: "a" has 2, "b" has 3\n  in.npz\n'
+        "  hint: give as many samples of each input"
+    )
 
 
 @pytest.mark.parametrize("shape", [(1, 64), (1, 8, 8), (1, 8, 1, 8, 1), (2, 1, 64)])

@@ -38,7 +38,7 @@ def test_tasks_are_listed_without_a_board_at_hand(
     [
         ((), "no file for the records is named"),
         (("--list", "--tasks", "99"), "there is no task 99"),
-        (("--list", "--tasks", "1-x"), 'tasks "1-x" are no numbers such as 1,3-5'),
+        (("--list", "--tasks", "1-x"), 'tasks "1-x" is no list such as 1,3-5'),
     ],
 )
 def test_wrong_words_are_refused(
