@@ -33,13 +33,15 @@ def estimate_kernel_bytes(library: KernelLibrary) -> int:
     instructions = sum(
         stmt.helper.machine_instructions for stmt in statements if isinstance(stmt, InstructionCall)
     )
-    return round(instructions * _BYTES_PER_INSTRUCTION + len(statements) * _BYTES_PER_STATEMENT)
+    generated = round(instructions * _BYTES_PER_INSTRUCTION + len(statements) * _BYTES_PER_STATEMENT)
+    return generated + sum(each.code_bytes for each in library.libraries)
 
 
 def estimate_stack_bytes(library: KernelLibrary, stages: int, pointer_bytes: int) -> int:
     """The calls, the row counters, and the hungriest kernel's row pointers and arrays."""
     kernels = [_row_pointers(k.buffers) * pointer_bytes + _local_bytes(k.function) for k in library.kernels]
-    return _STACK_BYTES_OF_CALLS + _saved_bytes(library) + stages + max(kernels, default=0)
+    most = max((*kernels, library.library_stack_bytes))
+    return _STACK_BYTES_OF_CALLS + _saved_bytes(library) + stages + most
 
 
 def _saved_bytes(library: KernelLibrary) -> int:

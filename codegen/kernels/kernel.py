@@ -10,10 +10,10 @@ from aot.ir.graph import Node
 from aot.ir.types import Array, DType, TensorType
 from aot.target import Optimize, Target
 from codegen.isa.plain.scalar_math import ScalarMath
+from codegen.kernels.c_function import CFunction
 from codegen.kernels.knobs import Point, Space
+from codegen.kernels.memory_demand import ANYWHERE, WORD, MemoryDemand
 from codegen.loops.ir import Buffer, Proc, Role
-
-_SCRATCH_ALIGN = 4
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,10 @@ class PassedOver:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A scheduled proc, how it meets the tensors, and its constants as the proc reads them."""
+    """A scheduled proc, how it meets the tensors, and its constants as the proc reads them.
+
+    Where a C function computes the layer, the proc has parameters and no body.
+    """
 
     schedule: str
     why: str
@@ -135,6 +138,8 @@ class Kernel:
     whole: bool = False  # then `proc` runs once, over tensors in one piece
     rows_per_step: int = 1  # of the result, that one run of `proc` makes
     extra_bytes: int = 0  # by which transformed weights are larger than weights as they are
+    calls: CFunction | None = None  # the function that computes the layer, in the place of loops
+    demand: MemoryDemand = ANYWHERE  # where its tensors, its scratch and its constants must lie
 
     @property
     def procs(self) -> tuple[Proc, ...]:
@@ -147,18 +152,22 @@ class Kernel:
     def scratch(self) -> Mapping[str, int]:
         """The offset of each array that the procs work in, in bytes: one lies behind the other."""
         sizes = {p.name: p.elements * p.dtype.bytes for p in _scratch_of(self.procs)}
-        ends = accumulate((aligned(size) for size in sizes.values()), initial=0)
+        ends = accumulate((self._aligned(size) for size in sizes.values()), initial=0)
         return dict(zip(sizes, ends, strict=False))
 
     @property
     def scratch_bytes(self) -> int:
-        return sum(aligned(p.elements * p.dtype.bytes) for p in _scratch_of(self.procs))
+        return sum(self._aligned(p.elements * p.dtype.bytes) for p in _scratch_of(self.procs))
+
+    def _aligned(self, size: int) -> int:
+        """Bytes up to where the next array may begin."""
+        return aligned(size, self.demand.align)
 
 
 def _scratch_of(procs: Sequence[Proc]) -> list[Buffer]:
     return [param for proc in procs for param in proc.params if param.role is Role.SCRATCH]
 
 
-def aligned(size: int) -> int:
-    """Bytes up to where the next array may begin."""
-    return -(-size // _SCRATCH_ALIGN) * _SCRATCH_ALIGN
+def aligned(size: int, align: int = WORD) -> int:
+    """The next multiple."""
+    return -(-size // align) * align

@@ -14,6 +14,7 @@ from aot.ir.types import DType
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest
 from codegen.kernels.kernel import Kernel, PassedOver, Site
+from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
 
 T = TypeVar("T")
 RowRequests = tuple[RowRequest | None, ...]  # one for each activation; None: any format will do
@@ -53,6 +54,7 @@ class Schedule:
     ] = ()  # of rows beyond its requests; else the next that fits is taken
     reads_image_rows: Callable[[Site], bool] = never  # reads a flattened image by the rows of the image
     adds_in_store: Callable[[Site], bool] = never  # makes a sum that its result goes into as it is stored
+    demand: MemoryDemand = ANYWHERE  # on the memory that its kernel works in
 
     def misfit(self, site: Site) -> str:
         """Says why it cannot serve the site; empty where it can."""
@@ -102,6 +104,11 @@ class ChosenSchedule:
     def adds_in_store(self) -> bool:
         return self.schedule.adds_in_store(self.site)
 
+    @property
+    def demands_memory(self) -> bool:
+        """True where its tensors must lie in the arena, at places that the plan sees to."""
+        return any(schedule.demand != ANYWHERE for schedule in self.fitting)
+
     def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         """The kernel over these rows; `site` is the chosen one with points or an addition of its own."""
         rows, passed = RowFormats(tuple(inputs), output), list(self.passed_over)
@@ -109,7 +116,7 @@ class ChosenSchedule:
             reason = _first_broken(schedule.takes, rows)
             if not reason:
                 kernel = schedule.lower(site, inputs, output)
-                return replace(kernel, passed_over=tuple(passed))
+                return replace(kernel, passed_over=tuple(passed), demand=schedule.demand)
             passed.append(PassedOver(schedule.name, reason))
         raise AssertionError(f"{site.node.op.name}: no schedule takes any rows")
 

@@ -22,7 +22,7 @@ from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.planned_scratch import with_planned_scratch
 from codegen.kernels.relayout import copy_constant, copy_constant_rows, relayout
 from codegen.kernels.residual import sums_in_stores
-from codegen.kernels.schedule import choose_schedule
+from codegen.kernels.schedule import ChosenSchedule, choose_schedule
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
@@ -181,7 +181,7 @@ class _Lowering:
         if node is not last:
             site = replace(site, addition=self.sites[last.name])
             reads += [(v, None) for v in last.reads if v not in node.outputs]
-        sources = [self._source(v, request, chosen.reads_image_rows) for v, request in reads]
+        sources = [self._source_for(chosen, v, request) for v, request in reads]
         (made,) = last.outputs
         in_one_piece = self.choice.goes_in_one_piece(node)
         result = self._result(made, in_one_piece)
@@ -237,8 +237,11 @@ class _Lowering:
         self.joins[node.name] = parts
 
     def _can_write(self, part: JoinedPart, tensor: LoweredTensor) -> bool:
-        """True where the maker's kernel can: what has one row, or is in one piece, may be taken for words."""
-        if part.maker is None:
+        """True where the maker's kernel can: what has one row, or is in one piece, may be taken for words.
+
+        One that demands memory writes where the plan has put a tensor, not somewhere within it.
+        """
+        if part.maker is None or self.chosen[part.maker.name].demands_memory:
             return False
         in_one_piece = self.choice.goes_in_one_piece(part.maker)
         is_single = in_one_piece or part.result.image_rows == 1
@@ -266,6 +269,19 @@ class _Lowering:
         """The node's name, unless its sums would then have the name of a tensor."""
         taken = {name.removesuffix(".state") for name in self.graph.types if name.endswith(".state")}
         return fresh_name(node.name, taken)
+
+    def _source_for(
+        self, chosen: ChosenSchedule, value: str, request: RowRequest | None
+    ) -> tuple[str, RowFormat | None]:
+        """The tensor that a node reads a value from; a copy of the caller's where the node demands memory."""
+        root = self.views.get(value, value)
+        is_callers = self.tensors[root].kind in (Kind.INPUT, Kind.OUTPUT)
+        if chosen.demands_memory and is_callers:
+            tensor, value_type = self.tensors[root], self.graph.types[value]
+            view = view_format(value_type, tensor.type, tensor.format)
+            own = RowRequest(dtype_bytes=value_type.dtype.bytes)
+            return self._copy(root, value, view, request or own), None
+        return self._source(value, request, chosen.reads_image_rows)
 
     def _source(
         self, value: str, request: RowRequest | None, reads_image_rows: bool
