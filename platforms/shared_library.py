@@ -25,7 +25,7 @@ _FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared")
 _NO_CHECKS: Mapping[str, tuple[str, ...]] = {"zig": ("-fno-sanitize=all",)}  # its checks need its own runtime
 _GUARD_BYTES = 64
 _GUARD = 0xC5
-_ALIGN = 16
+_ALIGN = 64  # a cache line: the most that a kernel may demand
 _MESSAGE_LINES = 12
 
 

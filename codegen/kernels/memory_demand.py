@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from aot.plan.model import ANY_POOL
 
 WORD = 4
+MOST_ALIGN = 64  # a cache line, which the arenas of all platforms can begin at
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,10 @@ class MemoryDemand:
     memories: frozenset[str] = ANY_POOL  # of the board, for tensors and scratch; empty: all
 
     def __post_init__(self) -> None:
-        if self.align < WORD or self.align & (self.align - 1):
-            raise ValueError(f"alignment must be a power of two from {WORD} on, not {self.align}")
+        if not WORD <= self.align <= MOST_ALIGN or self.align & (self.align - 1):
+            raise ValueError(
+                f"alignment must be a power of two from {WORD} to {MOST_ALIGN}, not {self.align}"
+            )
 
 
 ANYWHERE = MemoryDemand()

@@ -3,117 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from calls import ALIGNED, Larger, maxima, random_inputs, used_for
 from model_checks import PLAIN
 from poisoned import Poisoned
 
 from aot.errors import BoardError, InputError, ModelError
-from aot.extensions import ISAS, register, unregister
 from aot.interpret import run_graph
-from aot.ir.graph import Graph, Node
-from aot.ir.types import Array, DType, TensorType
-from aot.ops.combine import Combination, Combine
 from aot.plan.check import PlanError, check_plan
 from aot.target import Feature, Optimize, Region, Target
 from artifact.artifact import artifact_of
 from codegen.compile import compile_job
-from codegen.formats import RowFormat, RowRequest, whole
-from codegen.isa.isa import Isa
 from codegen.job import ImportedModel, Job
-from codegen.kernels.c_function import CFile, CFunction, CLibrary
-from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
 from codegen.kernels.schedule import Condition, Schedule
-from codegen.loops.ir import Buffer, Proc, Role
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from platforms.project import project_source, share_firmware
 from platforms.shared_library import build
 
-HEADER = """\
-#include <stdint.h>
-
-struct larger_shape {
-    int32_t elements;
-};
-
-/* The larger of two, for each element. All memory begins at a multiple of 16. */
-void larger(
-    const int8_t *a, const int8_t *b, const int8_t *offset, int8_t *y, int8_t *scratch,
-    const struct larger_shape *shape);
-"""
-SOURCE = """\
-#include "larger.h"
-
-static int is_misplaced(const void *pointer)
-{
-    return ((uintptr_t)pointer & (ALIGN - 1)) != 0;
-}
-
-void larger(
-    const int8_t *a, const int8_t *b, const int8_t *offset, int8_t *y, int8_t *scratch,
-    const struct larger_shape *shape)
-{
-    const int is_any = is_misplaced(a) || is_misplaced(b) || is_misplaced(y);
-    if (is_any || is_misplaced(offset) || is_misplaced(scratch)) {
-        return;
-    }
-    for (int32_t i = 0; i < shape->elements; ++i) {
-        scratch[i] = a[i] > b[i] ? a[i] : b[i];
-    }
-    for (int32_t i = 0; i < shape->elements; ++i) {
-        y[i] = (int8_t)(scratch[i] + offset[i]);
-    }
-}
-"""
-SHAPE = (1, 4, 5, 3)
 FAST, SLOW = Region("DTCM", 0, 64 * 1024, "ram"), Region("SRAM", 1 << 20, 256 * 1024, "ram", speed=1)
 TWO_MEMORIES = Target("host", regions=(FAST, SLOW), pointer_bytes=8)
-ALIGNED = MemoryDemand(align=16)
-
-
-def library(align: int, needs: frozenset[Feature]) -> CLibrary:
-    source = CFile("larger.c", SOURCE.replace("ALIGN", str(align)))
-    return CLibrary(CFile("larger.h", HEADER), (source,), 5_000, needs)
-
-
-@dataclass(frozen=True)
-class Larger:
-    """Makes the schedule: a tensor at a time, or a row."""
-
-    demand: MemoryDemand
-    by_rows: bool = False
-    needs: frozenset[Feature] = frozenset()
-
-    def requests(self, site: Site) -> tuple[RowRequest, ...]:
-        request = RowRequest() if self.by_rows else whole(site.outputs[0])
-        return (request, request)
-
-    def lower(self, site: Site, _inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        elements = output.width * output.channels if self.by_rows else site.outputs[0].elements
-        roles = (Role.ROWS, Role.ROWS, Role.CONSTANT, Role.OUTPUT, Role.SCRATCH)
-        names = ("a", "b", "offset", "y", "scratch")
-        params = (Buffer(n, DType.I8, elements, role) for n, role in zip(names, roles, strict=True))
-        source = library(1 if self.demand == ANYWHERE else self.demand.align, self.needs)
-        return Kernel(
-            schedule="larger",
-            why="a test wants it",
-            proc=Proc("larger", tuple(params), ()),
-            summary="",
-            access=(RowAccess(stride=1, first=0, count=1),) * 2,
-            constants={"offset": np.zeros(elements, np.int8)},
-            whole=not self.by_rows,
-            calls=CFunction("larger", source, (("elements", elements),), 3_000),
-        )
-
-    @property
-    def schedule(self) -> Schedule:
-        return Schedule("larger", self.requests, self.lower, demand=self.demand)
 
 
 Use = Callable[[Larger], None]
@@ -122,38 +38,13 @@ Use = Callable[[Larger], None]
 @pytest.fixture
 def use() -> Iterator[Use]:
     """Puts the schedule before all others, for the time of a test."""
-    used: list[str] = []
-
-    def register_for_now(larger: Larger) -> None:
-        name = f"larger{len(used)}"
-        register(ISAS, name, Isa(name, frozenset(), {"combine": (larger.schedule,)}))
-        used.append(name)
-
-    yield register_for_now
-    for name in used:
-        unregister(ISAS, name)
-
-
-def graph() -> Graph:
-    """The largest of inputs and of minima, which loops compute."""
-    kind = TensorType(DType.I8, SHAPE)
-    largest, least = Combine(Combination.MAXIMUM), Combine(Combination.MAXIMUM)
-    nodes = (
-        Node("first", largest, ("a", "b"), ("m",)),
-        Node("second", least, ("m", "a"), ("n",)),
-        Node("third", largest, ("n", "m"), ("y",)),
-    )
-    return Graph("net", ("a", "b"), ("y",), nodes, dict.fromkeys(("a", "b", "m", "n", "y"), kind))
+    with ExitStack() as stack:
+        yield lambda larger: stack.enter_context(used_for("combine", larger.schedule))
 
 
 def model(target: Target = PLAIN, name: str = "net", **options: object) -> CompiledModel:
-    imported = ImportedModel(graph(), "net.tflite", "00" * 32, name)
+    imported = ImportedModel(maxima(), "net.tflite", "00" * 32, name)
     return compile_job(Job(imported, target, replace(CompileOptions(), **options)))  # type: ignore[arg-type]
-
-
-def random_inputs() -> dict[str, Array]:
-    chance = np.random.default_rng(1)
-    return {name: chance.integers(-128, 128, SHAPE).astype(np.int8) for name in "ab"}
 
 
 def assert_right(made: CompiledModel, folder: Path) -> None:
@@ -269,20 +160,17 @@ def test_two_functions_that_reach_no_memory_in_common_are_named(use: Use) -> Non
     fast = Larger(MemoryDemand(memories=frozenset({"DTCM"}))).schedule
     slow = Larger(MemoryDemand(memories=frozenset({"SRAM"}))).schedule
     assert fast.demand != slow.demand
-    register(ISAS, "both", Isa("both", frozenset(), {"combine": (_only("second", slow), fast)}))
-    try:
-        with pytest.raises(ModelError) as caught:
-            model(TWO_MEMORIES)
-    finally:
-        unregister(ISAS, "both")
+    with used_for("combine", _only("second", slow), fast), pytest.raises(ModelError) as caught:
+        model(TWO_MEMORIES)
     assert caught.value.what == (
         'combine "first" (larger) and combine "second" (larger) reach no memory in common'
     )
 
 
 def test_alignment_is_a_power_of_two() -> None:
-    with pytest.raises(ValueError, match="a power of two from 4 on, not 12"):
-        MemoryDemand(align=12)
+    for wrong in (12, 2, 0, 128):
+        with pytest.raises(ValueError, match=f"a power of two from 4 to 64, not {wrong}"):
+            MemoryDemand(align=wrong)
 
 
 def test_a_model_may_not_be_called_as_the_library_is(use: Use) -> None:
