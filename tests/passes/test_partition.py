@@ -14,7 +14,8 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ir.verify import verify
 from aot.ops.binary import Add, Mul
 from aot.ops.unary import Tanh
-from aot.passes.partition.claims import NOBODY, Claim, claims_by_patterns, claims_by_predicate
+from aot.passes.outcome import Miss
+from aot.passes.partition.claims import NOBODY, ClaimRule, Claims, claims_by_node, claims_by_rules
 from aot.passes.partition.partition import Partition, partition
 from aot.passes.partition.pieces import piece_graph
 from aot.patterns.choices import optional
@@ -35,8 +36,8 @@ def graph(*reads: str, outputs: str = "") -> Graph:
     return Graph("g", ("x",), made, tuple(nodes), dict.fromkeys(names, F32), {"one": np.ones(4, np.float32)})
 
 
-def claims(owner: str, *regions: str) -> list[Claim]:
-    return [Claim(owner, tuple(region)) for region in regions]
+def claims(owner: str, *regions: str) -> list[Claims]:
+    return [Claims(owner, tuple(map(tuple, regions)))]
 
 
 def pieces(found: Partition) -> list[str]:
@@ -77,13 +78,13 @@ def test_no_two_regions_wait_for_each_other() -> None:
     both = [*claims("npu", "ad"), *claims("dma", "bc")]
     found = partition(made, both)
     assert pieces(found) == [":c", "npu:ad", ":b"]
-    assert found.left_alone == dict.fromkeys("bc", 'dma leaves it alone: "a" lies between its nodes')
+    assert found.left_alone["dma"] == dict.fromkeys("bc", '"a" lies between the nodes of the region')
 
 
 def test_a_claim_around_a_node_that_stays_is_left_alone() -> None:
     found = partition(graph("x", "a", "ab"), claims("npu", "ac"))
     assert pieces(found) == [":a", ":b", ":c"]
-    assert found.left_alone["a"] == 'npu leaves it alone: "b" lies between its nodes'
+    assert found.left_alone["npu"]["a"] == '"b" lies between the nodes of the region'
 
 
 def test_regions_have_several_results_and_outputs_of_the_graph() -> None:
@@ -98,7 +99,7 @@ def test_regions_have_several_results_and_outputs_of_the_graph() -> None:
 def test_the_first_of_two_owners_has_a_node() -> None:
     found = partition(graph("x", "a", "b"), [*claims("npu", "ab"), *claims("dma", "bc")])
     assert pieces(found) == ["npu:ab", ":c"]
-    assert found.left_alone == {"c": "dma leaves it alone: npu has a part of it"}
+    assert found.left_alone == {"npu": {}, "dma": dict.fromkeys("bc", "npu has a part of the region")}
 
 
 @pytest.mark.parametrize(
@@ -108,16 +109,17 @@ def test_the_first_of_two_owners_has_a_node() -> None:
         (claims("npu", "aa"), 'npu claims "a" twice'),
         (claims("npu", "az"), 'npu claims "z", which is no node of g'),
         (claims("npu", ""), "npu claims a region without nodes"),
-        (claims("", "a"), 'nobody claims "a": a claim has an owner'),
+        (claims("", "a"), "a claim has no owner"),
+        ([*claims("npu", "a"), *claims("npu", "b")], "npu claims nodes twice: an owner's claims are one"),
     ],
 )
-def test_claims_that_cannot_be_meant_are_errors(wrong: list[Claim], message: str) -> None:
+def test_claims_that_cannot_be_meant_are_errors(wrong: list[Claims], message: str) -> None:
     with pytest.raises(ModelError) as caught:
         partition(graph("x", "a"), wrong)
     assert caught.value.what == message
 
 
-def test_patterns_claim_the_most_that_they_match_and_earlier_ones_first() -> None:
+def mixed() -> Graph:
     nodes = (
         Node("a", Add(), ("x", "one"), ("a",)),
         Node("t", Tanh(), ("a",), ("t",)),
@@ -125,12 +127,29 @@ def test_patterns_claim_the_most_that_they_match_and_earlier_ones_first() -> Non
         Node("n", Add(), ("m", "one"), ("n",)),
     )
     constants = {"one": np.ones(4, np.float32)}
-    made = Graph("g", ("x",), ("n",), nodes, dict.fromkeys(("x", "one", *"atmn"), F32), constants)
-    sums = optional(is_op("tanh"), is_op("add")(wildcard(), constant()))
-    found = claims_by_patterns("npu", [sums, is_op("mul")(is_op("tanh"), wildcard())], made)
-    assert [claim.nodes for claim in found] == [("n",), ("a", "t")]
-    by_name = claims_by_predicate("npu", lambda graph, node: node.op.name == "mul", made)
-    assert [claim.nodes for claim in by_name] == [("m",)]
+    return Graph("g", ("x",), ("n",), nodes, dict.fromkeys(("x", "one", *"atmn"), F32), constants)
+
+
+def test_rules_claim_the_most_that_they_match_and_earlier_ones_first() -> None:
+    sums = ClaimRule(optional(is_op("tanh"), is_op("add")(wildcard(), constant())))
+    products = ClaimRule(is_op("mul")(is_op("tanh"), wildcard()))
+    found = claims_by_rules("npu", [sums, products], mixed())
+    assert found == Claims("npu", (("n",), ("a", "t")), {"m": "no pattern matches"})
+
+
+def test_a_rule_says_why_it_refuses_a_match_and_a_later_one_may_take_it() -> None:
+    late = Miss("comes last")
+    first = ClaimRule(is_op("add"), lambda graph, found: late if found.value in graph.outputs else None)
+    assert claims_by_rules("npu", [first], mixed()).left_alone["n"] == "comes last"
+    assert claims_by_rules("npu", [first, ClaimRule(is_op("add"))], mixed()).regions == (("a",), ("n",))
+
+
+def test_an_owner_may_take_nodes_one_by_one() -> None:
+    def refusal(_graph: Graph, node: Node) -> Miss | None:
+        return None if node.op.name == "mul" else Miss("is no product")
+
+    found = claims_by_node("npu", refusal, mixed())
+    assert found == Claims("npu", (("m",),), dict.fromkeys("atn", "is no product"))
 
 
 def random_graph(chance: random.Random) -> Graph:
@@ -146,23 +165,23 @@ def test_running_the_pieces_one_by_one_is_running_the_graph(seed: int) -> None:
     chance = random.Random(seed)
     made = random_graph(chance)
     names = [node.name for node in made.nodes]
-    wanted = [
-        Claim(chance.choice(("npu", "dma")), tuple(chance.sample(names, min(len(names), size))))
-        for size in (1, 1, 1, 2, 2, 3)
-    ]
-    seen: set[tuple[str, str]] = set()
-    sound = []
-    for claim in wanted:
-        pairs = {(claim.owner, name) for name in claim.nodes}
-        if seen.isdisjoint(pairs):
-            sound.append(claim)
-            seen |= pairs
+    wanted = [_random_claims(chance, owner, names) for owner in ("npu", "dma")]
     values: dict[str, Array] = {"x": np.linspace(-1, 1, 4, dtype=np.float32)}
     expected = run_graph(made, values)
-    found = partition(made, sound)
+    found = partition(made, wanted)
     assert sorted(node.name for piece in found.pieces for node in piece.nodes) == sorted(names)
     for piece in found.pieces:
         part = piece_graph(made, piece)
         verify(part)
         values |= run_graph(part, {name: values[name] for name in part.inputs})
     assert all(np.array_equal(values[name], array) for name, array in expected.items())
+
+
+def _random_claims(chance: random.Random, owner: str, names: list[str]) -> Claims:
+    """Regions of one to three nodes anywhere, none of which share a node."""
+    left, regions = chance.sample(names, chance.randrange(len(names) + 1)), []
+    while left:
+        size = chance.choice((1, 1, 2, 3))
+        regions.append(tuple(left[:size]))
+        left = left[size:]
+    return Claims(owner, tuple(regions))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from aot.ir.graph import Graph, Node
-from aot.passes.partition.claims import NOBODY, Claim
+from aot.passes.partition.claims import NOBODY
 
 
 class NodeGroups:
@@ -24,17 +24,17 @@ class NodeGroups:
             for maker in (maker for maker in makers if maker is not None):
                 self._after[maker.name].add(node.name)
 
-    def refusal(self, claim: Claim) -> str:
-        """Why a claim cannot be met; empty where it can."""
-        other = next((self.owners[name] for name in claim.nodes if self.owners[name] != NOBODY), None)
+    def obstacle(self, region: Sequence[str]) -> str:
+        """Why these nodes cannot be a region; empty where they can."""
+        other = next((self.owners[name] for name in region if self.owners[name] != NOBODY), None)
         if other is not None:
-            return f"{other} has a part of it"
-        way = self._way_back({self._of[name] for name in claim.nodes})
-        return f'"{way}" lies between its nodes' if way else ""
+            return f"{other} has a part of the region"
+        way = self._way_back({self._of[name] for name in region})
+        return f'"{way}" lies between the nodes of the region' if way else ""
 
-    def take(self, claim: Claim) -> None:
-        self._join({self._of[name] for name in claim.nodes})
-        self.owners |= dict.fromkeys(claim.nodes, claim.owner)
+    def take(self, owner: str, region: Sequence[str]) -> None:
+        self._join({self._of[name] for name in region})
+        self.owners |= dict.fromkeys(region, owner)
 
     def merge_neighbours(self) -> None:
         """Joins groups of one owner of which one reads the other, until no such two may be joined."""

@@ -6,12 +6,12 @@ need what is computed elsewhere from its own results, since a region runs at one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aot.ir.graph import Graph
 from aot.passes.outcome import Reasons
-from aot.passes.partition.claims import NOBODY, Claim, require_sound
+from aot.passes.partition.claims import Claims, require_sound
 from aot.passes.partition.node_groups import NodeGroups
 from aot.passes.partition.pieces import Piece, piece_of
 
@@ -21,23 +21,22 @@ class Partition:
     """All nodes of a graph in pieces, each after those whose results it reads."""
 
     pieces: tuple[Piece, ...]
-    left_alone: Reasons  # nodes that were claimed in vain
+    left_alone: Mapping[str, Reasons]  # owner -> the nodes that it does not have, and why not
 
 
-def partition(graph: Graph, claims: Sequence[Claim]) -> Partition:
-    """The pieces. Of two owners that claim one node, the first has it, and the other's claim is left alone.
+def partition(graph: Graph, claims: Sequence[Claims]) -> Partition:
+    """The pieces. Of two owners that claim one node, the first has it.
 
-    Raises ModelError for a claim of nothing or of what does not exist, and for a node claimed twice.
+    Raises ModelError for a region of nothing or of what does not exist, and for a node claimed twice by one.
     """
     require_sound(graph, claims)
-    groups, left_alone = NodeGroups(graph), dict[str, str]()
-    for claim in claims:
-        reason = groups.refusal(claim)
-        if reason:
-            left_alone |= dict.fromkeys(claim.nodes, f"{claim.owner} leaves it alone: {reason}")
-        else:
-            groups.take(claim)
+    groups, left_alone = NodeGroups(graph), {each.owner: dict(each.left_alone) for each in claims}
+    for each in claims:
+        for region in each.regions:
+            obstacle = groups.obstacle(region)
+            if obstacle:
+                left_alone[each.owner] |= dict.fromkeys(region, obstacle)
+            else:
+                groups.take(each.owner, region)
     groups.merge_neighbours()
-    taken = {name for name, owner in groups.owners.items() if owner != NOBODY}
-    why = {name: reason for name, reason in left_alone.items() if name not in taken}
-    return Partition(tuple(piece_of(graph, owner, nodes) for owner, nodes in groups.in_order()), why)
+    return Partition(tuple(piece_of(graph, owner, nodes) for owner, nodes in groups.in_order()), left_alone)
