@@ -36,6 +36,7 @@ from aot.ops.op import Op
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
+from aot.ops.recurrent import Recurrent
 from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
 from aot.ops.resize import Resize
@@ -100,6 +101,7 @@ _OURS = (
     RealSamples,
     RealSpectrum,
     Rearrange,
+    Recurrent,
     Reshape,
     Resize,
     Select,

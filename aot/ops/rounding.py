@@ -180,6 +180,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "real_samples": _FIXED_16,
         "real_spectrum": _FIXED_16,
         "rearrange": _MOVED,
+        "recurrent": _REAL,
         "reshape": _MOVED,
         "resize": _table(_of(Finish.NEAREST, *_BOTH), _REAL),
         "select": _MOVED,

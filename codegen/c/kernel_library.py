@@ -22,6 +22,7 @@ _PARTS_OF_GROWING = (
     "\nOne row is added to the sums.",
     "\nAfter the last row: the sums become the result.",
 )
+_PARTS_OF_STEPS = ("\nBefore the first step: the state begins.", "")
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,9 @@ def _callers(
 
 
 def _nameless(kernel: Kernel) -> list[KernelFunction]:
-    """The functions of a kernel, without names; of a result that grows row by row each says its part."""
-    parts = ("",) if kernel.accumulation is None else _PARTS_OF_GROWING
+    """The functions of a kernel, without names; where it has several, each says its part."""
+    parts: tuple[str, ...] = _PARTS_OF_STEPS if kernel.carried is not None else ("",)
+    parts = _PARTS_OF_GROWING if kernel.accumulation is not None else parts
     return [
         kernel_function(replace(proc, name=""), f"{kernel.summary}{part}")
         for proc, part in zip(kernel.procs, parts, strict=True)

@@ -12,6 +12,7 @@ from gain_control_cases import CASES as GAIN_CASES
 from lookup_cases import case as looked_up
 from lstm_cases import integers as lstm
 from op_case import OpCase, constant_of, float32, int8, op_case, plain
+from recurrent_cases import recurrent
 
 from aot.ir.types import DType
 from aot.ops.detect import Detect
@@ -21,6 +22,7 @@ from aot.ops.filter_bank import FilterBank
 from aot.ops.gain_control import GainControl
 from aot.ops.lstm import Lstm
 from aot.ops.narrow import Narrow
+from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
 from aot.ops.update_slice import UpdateSlice
 from aot.ops.windows import Windows
@@ -96,6 +98,13 @@ def _narrow(draw: Draw) -> OpCase:
     return op_case("narrow", op, [float32(*draw.shape(draw.upto(4)))], float32())
 
 
+def _recurrent(draw: Draw) -> OpCase:
+    cell, is_given = draw.one_of(*Cell), draw.chance()
+    op = Recurrent(cell, gives_cell=is_given and cell is Cell.LSTM, clip=draw.one_of(0.0, 0.7))
+    given = draw.one_of("", "h", "hc", "rbphc")
+    return recurrent("any", op, draw.upto(4), draw.upto(2), draw.upto(9), given, draw.chance())
+
+
 def _noise_estimate(draw: Draw) -> OpCase:
     channels = draw.upto(6)
     x = plain(DType.U32, *draw.shape(draw.upto(1, 0), 4), channels)
@@ -162,6 +171,7 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "narrow": _narrow,
     "noise_estimate": _noise_estimate,
     "real_samples": _real_samples,
+    "recurrent": _recurrent,
     "real_spectrum": _real_spectrum,
     "shift_up": _shift_up,
     "update_slice": _update_slice,

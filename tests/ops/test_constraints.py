@@ -20,6 +20,7 @@ from aot.ops.op import Op
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
+from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
@@ -207,6 +208,42 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         int8(1, 3, 3, 2),
         "matrices must fit; there must be as many of both, or one of one of them, "
         "or of the first a multiple of the second: 1x2x3x4 and 1x3x4x2",
+    ),
+    "recurrent types": (
+        Recurrent(Cell.RNN),
+        [int8(1, 2, 1, 3), int8(1, 9)],
+        float32(1, 2, 1, 3),
+        "all must be f32: i8",
+    ),
+    "recurrent sequence": (
+        Recurrent(),
+        [float32(1, 2, 1, 6), float32(1, 4)],
+        float32(1, 2, 1, 1),
+        "x must be [1, steps, sequences, gates times units]: 1x2x1x6",
+    ),
+    "recurrent vectors": (
+        Recurrent(),
+        [float32(1, 2, 1, 8), float32(1, 8)],
+        float32(1, 2, 1, 2),
+        "weights, biases and states must be vectors that fit the units: r has shape 1x8, not 1x16",
+    ),
+    "recurrent bias": (
+        Recurrent(Cell.GRU_RESET_AFTER),
+        [float32(1, 2, 1, 3), float32(1, 3)],
+        float32(1, 2, 1, 1),
+        "weights, biases and states must be vectors that fit the units: there is no b",
+    ),
+    "recurrent activations": (
+        Recurrent(Cell.GRU, activations=("tanh",)),
+        [float32(1, 2, 1, 3), float32(1, 3)],
+        float32(1, 2, 1, 1),
+        "each activation must be known, and there must be as many as the cell has: they are tanh of 2",
+    ),
+    "recurrent cells": (
+        Recurrent(Cell.GRU, cell_clip=1.0),
+        [float32(1, 2, 1, 3), float32(1, 3)],
+        float32(1, 2, 1, 1),
+        "only an LSTM's cell may be given, clipped or tied to its input gate: it is a gru",
     ),
     "lstm types": (
         Lstm(),
