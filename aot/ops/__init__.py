@@ -29,7 +29,6 @@ from aot.ops.gather import Gather, GatherNd
 from aot.ops.l2_norm import L2Norm
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
-from aot.ops.lstm import Lstm
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.narrow import Narrow
 from aot.ops.op import Op
@@ -88,7 +87,6 @@ _OURS = (
     LogSoftmax,
     Logistic,
     Lookup,
-    Lstm,
     MaxPool2d,
     Mean,
     Mul,

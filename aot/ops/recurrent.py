@@ -12,7 +12,10 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import Reals
+from aot.ops.integer_lstm import integer_step, lstm_parameters, scales_misfit
 from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.requant import quant_of
+from aot.ops.rounding import RequantRounding
 
 
 class Cell(Enum):
@@ -47,12 +50,29 @@ ACTIVATIONS: Mapping[str, Callable[[Any, float, float], Any]] = {
     "tanh": lambda x, _, __: np.tanh(x),
     "thresholded_relu": lambda x, a, _: np.where(x > a, x, 0),
 }
+_INTEGERS = [
+    [DType.I16, DType.I8, None, None, hidden, DType.I16] for hidden in (DType.I8, DType.I16)
+]  # what x, r, b, p, h and c are then
 _PEEPHOLES = 3  # to the input, output and forget gate
 
 
 def _types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    found = {t.dtype.value for t in inputs if t is not None} - {DType.F32.value}
-    return ", ".join(sorted(found)) or None
+    found = [None if t is None else t.dtype for t in inputs]
+    if set(found) <= {DType.F32, None} or found in _INTEGERS:
+        return None
+    return ", ".join("none" if dtype is None else dtype.value for dtype in found)
+
+
+def _integers(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    """An LSTM as TFLite has it."""
+    assert isinstance(op, Recurrent)
+    if given(inputs[0]).dtype is DType.F32:
+        return None
+    is_plain = op == Recurrent(gives_cell=True, cell_clip=op.cell_clip, rounding=op.rounding)
+    if not is_plain:
+        return f"it is a {op.cell.value} with other activations or limits"
+    x, r, _, _, h, c = inputs
+    return scales_misfit(given(x), given(h), given(c), given(r))
 
 
 def _sequence(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -66,7 +86,8 @@ def _vectors(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None
     assert isinstance(op, Recurrent)
     wanted = op.vector_sizes(given(inputs[0]))
     for (name, size), found in zip(wanted.items(), (*inputs[1:], *(None,) * len(wanted)), strict=False):
-        if found is not None and found.shape != (1, size):
+        shapes = ((1, size), (size // op.units(given(inputs[0])), op.units(given(inputs[0]))))
+        if found is not None and found.shape not in shapes[: 1 + (name == "r")]:
             return f"{name} has shape {limits.shape_text(found)}, not 1x{size}"
         if found is None and size and name in "rb":
             return f"there is no {name}"
@@ -91,7 +112,8 @@ def _of_a_cell(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 class Recurrent(Op):
     """Inputs: x [1, T, N, G U], r, b, p, h, c: T steps of N sequences through G gates of U units.
 
-    x is what the input adds to the gates. r [1, G U U] has a row of weights for each gate's unit. A GRU whose
+    x is what the input adds to the gates. r [G U, U] has a row of weights for each gate's unit; those that
+    come with the run are a vector, [1, G U U]. A GRU whose
     reset gate comes late has b [1, U], which is added to the hidden part of what is new. p [1, 3 U] are an
     LSTM's peepholes. h and c [1, N U] are the states before the first step, 0 where they are absent.
 
@@ -102,11 +124,16 @@ class Recurrent(Op):
     name: ClassVar[str] = "recurrent"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(2, 6),
-        Constraint("all must be f32", _types),
+        Constraint("all must be f32, or gates and cell i16, weights i8 and hidden values i8 or i16", _types),
         Constraint("x must be [1, steps, sequences, gates times units]", _sequence),
         Constraint("weights, biases and states must be vectors that fit the units", _vectors),
         Constraint("each activation must be known, and there must be as many as the cell has", _activations),
         Constraint("only an LSTM's cell may be given, clipped or tied to its input gate", _of_a_cell),
+        Constraint(
+            "integers are for LSTMs with the usual activations that give the cell, and have scales: "
+            "of gates 2**-12, of the cell a power of two from 2**-16 to 2**-8",
+            _integers,
+        ),
     )
     cell: Cell = Cell.LSTM
     gives_cell: bool = False
@@ -116,6 +143,7 @@ class Recurrent(Op):
     clip: float = 0.0  # largest number that goes into an activation; 0: any
     cell_clip: float = 0.0  # largest cell; 0: any
     input_forget: bool = False  # forgets what the input gate does not take
+    rounding: RequantRounding = RequantRounding.DOUBLE  # of integer sums of hidden values
 
     def units(self, x: TensorType) -> int:
         return x.shape[3] // self.cell.gates
@@ -145,6 +173,8 @@ class Recurrent(Op):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
+        if given(inputs[0]).dtype is not DType.F32:
+            return (self._on_integers([given(arrays[i]) for i in (0, 1, 4, 5)], inputs),)
         units = self.units(given(inputs[0]))
         reals = [None if a is None else a.astype(np.float64) for a in arrays]
         x, r, b, p, *states = reals + [None] * (6 - len(reals))
@@ -162,6 +192,17 @@ class Recurrent(Op):
                 h = self._gru(gates, weights, b, h)
             rows.append(np.concatenate([h, c], axis=1) if self.gives_cell else h)
         return (np.stack(rows)[None].astype(np.float32),)
+
+    def _on_integers(self, arrays: Sequence[Array], inputs: Types) -> Array:
+        x, r, h, c = (array.astype(np.int64) for array in arrays)
+        h_type, count, units = given(inputs[4]), x.shape[2], self.units(given(inputs[0]))
+        p = lstm_parameters(h_type, given(inputs[5]), given(inputs[1]), self.cell_clip)
+        h, c, zero, rows = h.reshape(count, units), c.reshape(count, units), quant_of(h_type).zero_point, []
+        for row in x[0]:
+            sums = (h - zero) @ r.reshape(-1, units).T
+            h, c = integer_step(row, sums, c, p, h_type, self.rounding)
+            rows.append(np.concatenate([h, c], axis=1))
+        return np.stack(rows)[None].astype(np.int16)
 
     def _lstm(self, x: Reals, r: Reals, p: Reals | None, h: Reals, c: Reals) -> tuple[Reals, Reals]:
         to_i, to_o, to_f = (0.0,) * _PEEPHOLES if p is None else p.reshape(_PEEPHOLES, -1)

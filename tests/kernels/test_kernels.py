@@ -32,8 +32,7 @@ OTHER_GOALS = [
     *((op_name, "ram") for op_name in ("conv2d", "dense", "depthwise_conv2d")),
     *((op_name, "size") for op_name in ("conv2d", "depthwise_conv2d")),
 ]
-IN_BITS = [name for name, kernel in KERNELS.items() if kernel.dtypes != {DType.F32}]
-ON_BOARD = [*((op_name, "speed") for op_name in IN_BITS), *OTHER_GOALS]
+ON_BOARD = [*((op_name, "speed") for op_name in KERNELS), *OTHER_GOALS]
 TARGETS = {"plain": PLAIN, "dsp": DSP, "mve": MVE}
 WITH_VECTORS = ("add", "average_pool2d", "conv2d", "dense", "depthwise_conv2d", "sub")
 ON_VECTORS = [*((op_name, "speed") for op_name in WITH_VECTORS), *OTHER_GOALS]
@@ -76,13 +75,13 @@ def small_cases(op_name: str) -> list[OpCase]:
     return [*written[:IN_LOOPS], *awkward_cases(op_name, IN_LOOPS, IN_LOOPS_MACS)]
 
 
-@pytest.mark.parametrize("op_name", IN_BITS)
+@pytest.mark.parametrize("op_name", KERNELS)
 def test_every_kernel_has_small_cases(op_name: str) -> None:
     assert small_cases(op_name)
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-@pytest.mark.parametrize("op_name", IN_BITS)
+@pytest.mark.parametrize("op_name", KERNELS)
 def test_a_loop_nest_equals_the_reference(op_name: str, target: Target) -> None:
     for case in small_cases(op_name):
         for options in (OPTIONS["speed"], OPTIONS["ram"]):
@@ -94,7 +93,7 @@ def test_a_loop_nest_equals_the_reference(op_name: str, target: Target) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-@pytest.mark.parametrize("op_name", IN_BITS)
+@pytest.mark.parametrize("op_name", KERNELS)
 def test_portable_c_equals_the_reference(
     op_name: str, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
@@ -129,7 +128,7 @@ def test_mve_c_equals_the_reference(
 
 @pytest.mark.cc
 @pytest.mark.slow
-@pytest.mark.parametrize("op_name", IN_BITS)
+@pytest.mark.parametrize("op_name", KERNELS)
 def test_kernels_in_c_equal_their_reference_where_an_int_has_16_bits(
     op_name: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, require_tool: Callable[..., None]
 ) -> None:

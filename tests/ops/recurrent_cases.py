@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from op_case import OpCase, float32, float32_weights
+import numpy as np
+from op_case import OpCase, float32, float32_weights, int8, wide
 
 from aot.ir.graph import Graph, Node
-from aot.ir.types import Array
+from aot.ir.types import Array, DType, Quant, TensorType
+from aot.ops.integer_lstm import GATE_QUANT
 from aot.ops.recurrent import ACTIVATIONS, Cell, Recurrent
+from aot.ops.rounding import RequantRounding
 
 
 def recurrent(
@@ -37,6 +40,26 @@ def recurrent(
     return OpCase(node.name, Graph(node.name, inputs, ("y",), (node,), types, constants))
 
 
+def integers(name: str, steps: int, count: int, units: int, is_wide: bool, cell_clip: float = 0.0) -> OpCase:
+    """An LSTM of TFLite's: a scale of weights for each gate, hidden values of 8 or of 16 bits."""
+    rounding = RequantRounding.REDUCED if is_wide else RequantRounding.DOUBLE
+    op = Recurrent(gives_cell=True, cell_clip=cell_clip, rounding=rounding)
+    rows = 4 * units
+    scales = np.repeat(np.array([0.01, 0.02, 0.03, 0.015], np.float32), units).tolist()
+    weights = np.random.default_rng(2).integers(-127, 128, (rows, units)).astype(np.int8)
+    narrow = int8(1, count * units, scale=0.008, zero_point=0 if is_wide else 3)
+    hidden = wide(narrow) if is_wide else narrow
+    types = {
+        "x0": TensorType(DType.I16, (1, steps, count, rows), GATE_QUANT),
+        "x1": hidden,
+        "x2": TensorType(DType.I16, (1, count * units), Quant((2.0**-11,), (0,))),
+        "r": TensorType(DType.I8, (rows, units), Quant(tuple(scales), (0,) * rows, 0)),
+        "y": TensorType(DType.I16, (1, steps, count, 2 * units), hidden.quant),
+    }
+    node = Node(f"recurrent_{name}", op, ("x0", "r", None, None, "x1", "x2"), ("y",))
+    return OpCase(node.name, Graph(node.name, ("x0", "x1", "x2"), ("y",), (node,), types, {"r": weights}))
+
+
 _LSTM = Recurrent(Cell.LSTM)
 _TWO = ("sigmoid", "tanh")
 
@@ -58,4 +81,8 @@ CASES = (
     recurrent("gru_weights", Recurrent(Cell.GRU_RESET_AFTER, activations=_TWO[::-1]), 2, 2, 2, "rbh"),
     recurrent("rnn", Recurrent(Cell.RNN), 4, 2, 6, "h"),
     *map(_of_one_activation, ACTIVATIONS),
+    integers("integers", 3, 1, 4, False, 10.0),
+    integers("integers_of_one", 1, 1, 1, False),
+    integers("integers_clipped", 2, 2, 3, False, 0.5),
+    integers("integers_of_16_bits", 2, 1, 5, True),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from op_case import float32, int8
+from op_case import float32, int8, int16
 
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.average_pool2d import AveragePool2d
@@ -15,7 +15,6 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.lookup import Lookup
-from aot.ops.lstm import Lstm
 from aot.ops.op import Op
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
@@ -40,6 +39,7 @@ def per_channel(*shape: int, axis: int, zero_point: int = 0) -> TensorType:
     return TensorType(DType.I8, shape, Quant((0.1,) * count, (zero_point,) * count, axis))
 
 
+_GATES, _CELL = int16(1, 1, 1, 4), int16(1, 1)
 CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
     "count": (Conv2d(), [X], Y, "there must be 2 to 3 inputs and one output: it has 1"),
     "weights absent": (Conv2d(), [X, None, B], Y, "there must be 2 to 3 inputs and one output: it has 3"),
@@ -213,7 +213,22 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Recurrent(Cell.RNN),
         [int8(1, 2, 1, 3), int8(1, 9)],
         float32(1, 2, 1, 3),
-        "all must be f32: i8",
+        "all must be f32, or gates and cell i16, weights i8 and hidden values i8 or i16: i8, i8",
+    ),
+    "recurrent scales": (
+        Recurrent(gives_cell=True),
+        [_GATES, int8(4, 1), None, None, int8(1, 1), _CELL],
+        int16(1, 1, 1, 2),
+        "integers are for LSTMs with the usual activations that give the cell, and have scales: "
+        "of gates 2**-12, of the cell a power of two from 2**-16 to 2**-8: the gates' is 0.0005",
+    ),
+    "recurrent integers": (
+        Recurrent(clip=1.0),
+        [_GATES, int8(4, 1), None, None, int8(1, 1), _CELL],
+        int16(1, 1, 1, 1),
+        "integers are for LSTMs with the usual activations that give the cell, and have scales: "
+        "of gates 2**-12, of the cell a power of two from 2**-16 to 2**-8: "
+        "it is a lstm with other activations or limits",
     ),
     "recurrent sequence": (
         Recurrent(),
@@ -244,19 +259,6 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         [float32(1, 2, 1, 3), float32(1, 3)],
         float32(1, 2, 1, 1),
         "only an LSTM's cell may be given, clipped or tied to its input gate: it is a gru",
-    ),
-    "lstm types": (
-        Lstm(),
-        [int8(1, 2), int8(1, 1), int8(1, 1), int8(4, 2), int8(4, 1), int8(4)],
-        int8(1, 2),
-        "all must be f32, or data i8 or i16, weights i8 and the cell i16: i8, i8, i8, i8, i8",
-    ),
-    "lstm shapes": (
-        Lstm(2),
-        [float32(1, 2), float32(1, 1), float32(1, 1), float32(4, 2), float32(4, 1), float32(4)],
-        float32(1, 3),
-        "weights, states and biases must fit the units and the input: "
-        "(1, 2), (1, 1), (1, 1), (4, 2), (4, 1), (4,)",
     ),
     "mean axes": (Mean((3,)), [X], X, "the axes must be rows, columns or both: they are [3]"),
     "mean scale": (
