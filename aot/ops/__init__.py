@@ -29,13 +29,13 @@ from aot.ops.gather import Gather, GatherNd
 from aot.ops.l2_norm import L2Norm
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
-from aot.ops.lstm import Lstm
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.narrow import Narrow
 from aot.ops.op import Op
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
+from aot.ops.recurrent import Recurrent
 from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
 from aot.ops.resize import Resize
@@ -87,7 +87,6 @@ _OURS = (
     LogSoftmax,
     Logistic,
     Lookup,
-    Lstm,
     MaxPool2d,
     Mean,
     Mul,
@@ -100,6 +99,7 @@ _OURS = (
     RealSamples,
     RealSpectrum,
     Rearrange,
+    Recurrent,
     Reshape,
     Resize,
     Select,

@@ -24,6 +24,7 @@ _PARTS_OF_GROWING = (
     "\nOne row is added to the sums.",
     "\nAfter the last row: the sums become the result.",
 )
+_PARTS_OF_STEPS = ("\nBefore the first step: the state begins.", "")
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,11 @@ def _callers(
 
 
 def _nameless(kernel: Kernel) -> list[KernelFunction]:
-    """The functions to generate, without names; of a result that grows row by row each says its part."""
+    """The functions to generate, without names; where a kernel has several, each says its part."""
     if kernel.calls is not None:
         return []
-    parts = ("",) if kernel.accumulation is None else _PARTS_OF_GROWING
+    parts: tuple[str, ...] = _PARTS_OF_STEPS if kernel.carried is not None else ("",)
+    parts = _PARTS_OF_GROWING if kernel.accumulation is not None else parts
     return [
         kernel_function(replace(proc, name=""), f"{kernel.summary}{part}")
         for proc, part in zip(kernel.procs, parts, strict=True)

@@ -105,6 +105,18 @@ class Accumulation:
         return self.elements * 4
 
 
+@dataclass(frozen=True)
+class Carried:
+    """What each step leaves for the next, in the arena from the first step to the last."""
+
+    start: Proc  # before the first step
+    state: Buffer
+
+    @property
+    def bytes(self) -> int:
+        return self.state.elements * self.state.dtype.bytes
+
+
 @dataclass(frozen=True, slots=True)
 class PassedOver:
     """A schedule that would have come before the one that a kernel has, and why it did not."""
@@ -133,6 +145,7 @@ class Kernel:
     point: Point = field(default_factory=dict)  # of that space
     sketch: Point = field(default_factory=dict)  # of the space of its nest, where it has none of its own
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
+    carried: Carried | None = None  # then each step needs the one before it
     slowed_by_edges: bool = False  # rows with margins would be read faster
     passed_over: tuple[PassedOver, ...] = ()
     whole: bool = False  # then `proc` runs once, over tensors in one piece
@@ -144,9 +157,23 @@ class Kernel:
     @property
     def procs(self) -> tuple[Proc, ...]:
         """All procs, in the order in which they first run."""
-        if self.accumulation is None:
-            return (self.proc,)
-        return (self.accumulation.start, self.proc, self.accumulation.finish)
+        if self.accumulation is not None:
+            return (self.accumulation.start, self.proc, self.accumulation.finish)
+        return (self.proc,) if self.carried is None else (self.carried.start, self.proc)
+
+    @property
+    def row_params(self) -> tuple[Buffer, ...]:
+        """The parameters that are rows of inputs, one for each access, whichever proc reads them."""
+        found: dict[str, Buffer] = {}
+        for proc in (self.proc, *self.procs):
+            found |= {p.name: p for p in proc.params if p.role is Role.ROWS and p.name not in found}
+        return tuple(found.values())
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes that live from its first step to its last."""
+        kept = self.accumulation or self.carried
+        return kept.bytes if kept is not None else 0
 
     @property
     def scratch(self) -> Mapping[str, int]:

@@ -9,7 +9,6 @@ from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
 from codegen.formats import RowFormat, has_margins
 from codegen.kernels.kernel import Accumulation
 from codegen.kernels.memory_demand import ANYWHERE
-from codegen.loops.ir import Role
 from codegen.lower.memory_demands import demands_on_tensors
 from codegen.lower.outside_rows import stored_rows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Reading
@@ -73,6 +72,7 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
         names,
         (stage.writes,),
         tuple(steps),
+        state_bytes=stage.kernel.state_bytes,
         scratch_bytes=stage.kernel.scratch_bytes,
         pools=stage.kernel.demand.memories,
         align=stage.kernel.demand.align,
@@ -82,8 +82,7 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
 
 def _in_place(stage: LoweredStage, names: Sequence[str]) -> tuple[tuple[int, int], ...]:
     """The tensors that the kernel may write its result over, however often it reads them."""
-    params = [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
-    readings = list(zip(params, stage.reads, strict=True))
+    readings = list(zip(stage.kernel.row_params, stage.reads, strict=True))
     kept = {r.tensor for p, r in readings if not p.may_alias or r.view is not None}
     return tuple((n, 0) for n, name in enumerate(names) if name not in kept)
 
@@ -101,7 +100,7 @@ def _accumulating_stage(
         (reading.tensor,),
         (stage.writes,),
         tuple(steps),
-        state_bytes=accumulation.bytes,
+        state_bytes=stage.kernel.state_bytes,
         scratch_bytes=stage.kernel.scratch_bytes,
     )
 

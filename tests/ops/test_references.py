@@ -43,7 +43,7 @@ def test_the_reference_gives_what_infer_promises(case: OpCase) -> None:
 
 _WITH_MACS = {"batch_matmul", "contract", "conv2d", "depthwise_conv2d", "dense", "energy", "fft"} | {
     "filter_bank",
-    "lstm",
+    "recurrent",
     "real_samples",
     "real_spectrum",
 }
