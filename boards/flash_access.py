@@ -27,7 +27,7 @@ class FlashCache:
 class FlashAccess:
     """Reads of flash, which wait at a high clock unless a cache has what is read."""
 
-    most_hz: tuple[int, ...]  # the highest clock for no wait state, for one, for two, ...
+    most_hz: tuple[int, ...]  # the highest clock for no wait state, for one, ...; none: it never waits
     bits: int  # that one read gives
     prefetch: bool  # whether the next read is begun while the instructions of the last are executed
     instructions: FlashCache | None
