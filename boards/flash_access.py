@@ -40,6 +40,10 @@ class FlashAccess:
     def wait_states(self, clock_hz: int) -> int:
         return sum(clock_hz > most for most in self.most_hz)
 
+    def code_cache_bytes(self, clock_hz: int) -> int:
+        """The bytes of code that are read again without a wait; 0 where nothing waits, or everything does."""
+        return self.instructions.bytes if self.instructions and self.wait_states(clock_hz) else 0
+
 
 def flash_access(values: Mapping[str, Any]) -> FlashAccess:
     """The table as SECTION read it."""
