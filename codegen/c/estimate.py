@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from codegen.c.function_size import estimate_bytes
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
 from codegen.c.tree import DeclareArray, DeclareVariables, FunctionDefinition, InstructionCall
@@ -15,8 +16,6 @@ from codegen.c.tree_walk import statements_of
 from codegen.isa.table import isas
 from codegen.loops.ir import Buffer, Role
 
-_BYTES_PER_INSTRUCTION = 3.9
-_BYTES_PER_STATEMENT = 12
 _BYTES_PER_ROW_POINTER = 40  # a place in a ring, by multiplication
 _BYTES_OF_START = 1800  # startup, C library, entry
 _STACK_BYTES_OF_CALLS = 280  # run, order, layer and kernel with all registers saved
@@ -29,11 +28,7 @@ def estimate_code_bytes(library: KernelLibrary, run: RunCode) -> int:
 
 
 def estimate_kernel_bytes(library: KernelLibrary) -> int:
-    statements = [stmt for kernel in library.kernels for stmt in statements_of(kernel.function)]
-    instructions = sum(
-        stmt.helper.machine_instructions for stmt in statements if isinstance(stmt, InstructionCall)
-    )
-    generated = round(instructions * _BYTES_PER_INSTRUCTION + len(statements) * _BYTES_PER_STATEMENT)
+    generated = round(sum(estimate_bytes(kernel.function) for kernel in library.kernels))
     return generated + sum(each.code_bytes for each in library.libraries)
 
 

@@ -25,6 +25,7 @@ from codegen.kernels.residual import sums_in_stores
 from codegen.kernels.schedule import ChosenSchedule, choose_schedule
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
+from codegen.lower.code_cache import within_cache
 from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
 from codegen.lower.stages import (
     STREAMED_ROW,
@@ -187,11 +188,19 @@ class _Lowering:
         result = self._result(made, in_one_piece)
         formats = [view or self.tensors[name].format for name, view in sources]
 
+        def made_with(points: Mapping[str, Point]) -> Kernel:
+            made = chosen.lower(replace(site, tuned=points), formats, result.format)
+            return with_planned_scratch(rewritten(with_sketches(made, points), self.target))
+
         def lower(tuned: Mapping[str, Point]) -> Kernel:
             wanted = {**self.defaults, **tuned}
-            made = chosen.lower(replace(site, tuned=wanted), formats, result.format)
-            made = with_planned_scratch(rewritten(with_sketches(made, wanted), self.target))
-            return with_default(made, self.defaults)
+            made = with_default(made_with(wanted), self.defaults)
+            if made.space is None or made.space.task in tuned:
+                return made
+            task, cache_bytes = made.space.task, self.target.code_cache_bytes
+            return within_cache(
+                made, made.space.default, cache_bytes, lambda point: made_with({**wanted, task: point})
+            )
 
         flags = tuple(
             (n in self.widened, n in self.unpadded, n in self.compact) for n in (node.name, last.name)

@@ -9,12 +9,14 @@ from typing import Any
 from aot.counted import counted
 from deploy import options
 from deploy.console import print_result, progress, table
+from deploy.cycle_model import ModelCycles, cycles_of_sample
 from deploy.device import open_device
 from deploy.firmware import Ready, build, prepare
-from deploy.measure import Measured, Meter, run_series, spread
+from deploy.measure import Measured, Meter, is_emulated, run_series, spread
 from deploy.results import require_results_place, write_results
 from deploy.samples import Samples, read_samples
 from platforms.base import BuildChoices
+from platforms.cycles.model import described, lacks_program
 
 EXAMPLE = """
 deploy run kws.tflite --board mps2-an386 --inputs in.npz --output out.npz
@@ -59,14 +61,22 @@ def run(arguments: argparse.Namespace) -> None:
     if prepared.inputs is not None:
         read_samples(arguments.inputs, prepared.inputs)  # complains before anything is built
     ready = build(prepared, BuildChoices(arguments.toolchain)).asked_for(arguments.model)
-    with open_device(ready, options.line_options(arguments)) as device:
+    line = options.line_options(arguments)
+    with open_device(ready, line) as device:
         samples = read_samples(arguments.inputs, device.model.inputs)
         with progress("running", len(samples) * arguments.repeat) as bar:
             measured = run_series(device, samples, arguments.repeat, bar.step)
     if arguments.output:
         write_results(arguments.output, measured.stacked(samples))
+    is_modelled = is_emulated(ready.board) and not _lacks_cycles(ready)
+    cycles = cycles_of_sample(ready, samples.each[0], line) if is_modelled else None
     facts = _facts(ready, samples, measured, arguments)
-    print_result(arguments.json, facts, _text(ready, facts))
+    facts |= {"cycle_model": cycles.as_json()} if cycles else {}
+    print_result(arguments.json, facts, _text(ready, facts, cycles))
+
+
+def _lacks_cycles(ready: Ready) -> str:
+    return lacks_program(ready.platform.name, ready.board)
 
 
 def _facts(
@@ -91,18 +101,23 @@ def _facts(
     }
 
 
-def _text(ready: Ready, facts: dict[str, Any]) -> str:
+def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | None) -> str:
     times = f", {facts['repeat']} times" if facts["repeat"] > 1 else ""
     lines = [f"{ready.model_name} on {ready.board.name}: {counted(facts['samples'], 'sample')}{times}", ""]
-    lines.append(table(("per run", *_STATISTICS), _rows(ready, facts)))
-    if Meter(ready.board).unit == "instructions":
-        lines.append(f"(time at {ready.board.clock_hz / 1e6:g} MHz, if each instruction took one cycle)")
+    lines.append(table(("per run", *_STATISTICS), _rows(ready, facts, cycles is None)))
+    if cycles:
+        lines.append(f"first sample: {cycles.run.count:,} cycles, {cycles.seconds * 1e3:,.4f} ms")
+        lines.append(f"(by {described(ready.board)})")
+    elif is_emulated(ready.board):
+        lines.append(f"(time at {ready.board.clock_hz / 1e6:g} MHz, if each instruction took one cycle:")
+        lines.append(f" {_lacks_cycles(ready)})")
     if facts["output_file"]:
         lines += ["", f"outputs: {facts['output_file']}"]
     return "\n".join(lines)
 
 
-def _rows(ready: Ready, facts: dict[str, Any]) -> list[tuple[str, ...]]:
+def _rows(ready: Ready, facts: dict[str, Any], with_time: bool) -> list[tuple[str, ...]]:
     unit = Meter(ready.board).unit
     counts = [(unit, *(f"{facts[unit][name]:,.0f}" for name in _STATISTICS))] if unit else []
-    return [*counts, ("time, ms", *(f"{facts['time_s'][name] * 1e3:,.4f}" for name in _STATISTICS))]
+    times = [("time, ms", *(f"{facts['time_s'][name] * 1e3:,.4f}" for name in _STATISTICS))]
+    return counts + (times if with_time else [])
