@@ -38,7 +38,7 @@ def conv2d_schedule(
     leaves_out_taps: Callable[[Site], bool] = never,
     needs: frozenset[Feature] = frozenset(),
     fits: tuple[Condition[Site], ...] = (),
-    adds_in_store: Callable[[Site], bool] = never,
+    adds_in_store: tuple[Condition[Site], ...] | None = None,
 ) -> Schedule:
     """Rows of pixels with the padding inside, or without it where the schedule `leaves_out_taps`.
 

@@ -52,7 +52,8 @@ class Schedule:
         Condition[RowFormats], ...
     ] = ()  # of rows beyond its requests; else the next that fits is taken
     reads_image_rows: Callable[[Site], bool] = never  # reads a flattened image by the rows of the image
-    adds_in_store: Callable[[Site], bool] = never  # makes a sum that its result goes into as it is stored
+    # Where a sum that its result goes into is best made as the result is stored; None: nowhere.
+    adds_in_store: tuple[Condition[Site], ...] | None = None
 
     def misfit(self, site: Site) -> str:
         """Says why it cannot serve the site; empty where it can."""
@@ -60,6 +61,13 @@ class Schedule:
         if missing:
             return f"the core has no {', '.join(sorted(missing))}"
         return _first_broken(self.fits, site)
+
+    def slow_sum(self, site: Site) -> str:
+        """Says why a sum is not to be made in its store; empty where it is."""
+        if self.adds_in_store is None:
+            return f"the schedule {self.name} makes no sums"
+        broken = _first_broken(self.adds_in_store, site)
+        return f"the schedule {self.name} makes sums {broken}" if broken else ""
 
 
 def _first_broken(conditions: Sequence[Condition[T]], place: T) -> str:
@@ -99,8 +107,8 @@ class ChosenSchedule:
         return self.schedule.reads_image_rows(self.site)
 
     @property
-    def adds_in_store(self) -> bool:
-        return self.schedule.adds_in_store(self.site)
+    def slow_sum(self) -> str:
+        return self.schedule.slow_sum(self.site)
 
     def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         """The kernel over these rows; `site` is the chosen one with points or an addition of its own."""

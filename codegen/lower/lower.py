@@ -15,17 +15,17 @@ from aot.passes.names import fresh_name
 from aot.plan.model import Kind
 from aot.target import Optimize, Target
 from codegen.formats import RowFormat, RowRequest, dense_format, requested_format, satisfies
-from codegen.isa.table import math_of, rewritten, schedules_of
+from codegen.isa.table import rewritten
 from codegen.kernels.default_points import default_points, with_default
-from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.planned_scratch import with_planned_scratch
 from codegen.kernels.relayout import copy_constant, copy_constant_rows, relayout
 from codegen.kernels.residual import sums_in_stores
-from codegen.kernels.schedule import choose_schedule
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
+from codegen.lower.sites import Sites, chosen_for
 from codegen.lower.stages import (
     STREAMED_ROW,
     Lowered,
@@ -65,9 +65,8 @@ def lower_graph(
     _require_kernels(graph)
     if widened is None:
         widened = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
-    return _Lowering(
-        graph, target, options, widened, tuned, unpadded, compact, {} if made is None else made
-    ).run()
+    sites = Sites(graph, target, options, widened, tuned, unpadded, compact)
+    return _Lowering(sites, {} if made is None else made).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -89,36 +88,23 @@ def _require_kernels(graph: Graph) -> None:
 class _Lowering:
     """Holds what is found on the way; run() once."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        target: Target,
-        options: CompileOptions,
-        widened: frozenset[str],
-        tuned: Mapping[str, Point],
-        unpadded: frozenset[str],
-        compact: frozenset[str],
-        made: KernelsMade,
-    ) -> None:
-        self.graph = graph
-        self.target = target
-        self.options = options
-        self.widened = widened
-        self.tuned = tuned
-        self.unpadded = unpadded
-        self.compact = compact
+    def __init__(self, sites: Sites, made: KernelsMade) -> None:
+        self.graph = sites.graph
+        self.target = sites.target
+        self.options = sites.options
+        self.widened = sites.widened
+        self.tuned = sites.tuned
+        self.unpadded = sites.unpadded
+        self.compact = sites.compact
         self.kernels_made = made
-        self.math = math_of(target)
-        self.defaults = default_points(target.core, options.optimize)
-        self.views = view_roots(graph)
-        self.sites = {node.name: self._site(node) for node in graph.nodes if not is_view(node)}
-        self.chosen = {
-            name: choose_schedule(schedules_of(site.node.op.name), site) for name, site in self.sites.items()
-        }
-        sums = sums_in_stores(graph).items()
-        self.sums = {name: node for name, node in sums if self.chosen[node.name].adds_in_store}
+        self.defaults = default_points(self.target.core, self.options.optimize)
+        self.views = view_roots(self.graph)
+        self.sites = {node.name: sites.of(node) for node in self.graph.nodes if not is_view(node)}
+        self.chosen = {name: chosen_for(site) for name, site in self.sites.items()}
+        sums = sums_in_stores(self.graph).items()
+        self.sums = {name: node for name, node in sums if not self.chosen[node.name].slow_sum}
         self.summing = {node.name for node in self.sums.values()}
-        self.choice = TensorChoice(graph, self.views, self.chosen)
+        self.choice = TensorChoice(self.graph, self.views, self.chosen)
         self.tensors: dict[str, LoweredTensor] = {}
         self.stages: list[LoweredStage] = []
         self.copies: dict[tuple[str, RowRequest], str] = {}
@@ -153,25 +139,6 @@ class _Lowering:
         reads = (Reading(STREAMED_ROW, kernel.access[0]),)
         result = whole_result(tensor, value)
         self.stages.append(LoweredStage(f"receive {value}", None, "receive", kernel, reads, result))
-
-    def _site(self, node: Node) -> Site:
-        graph = self.graph
-        constants = {
-            i: graph.constants[v] for i, v in enumerate(node.inputs) if v is not None and v in graph.constants
-        }
-        return Site(
-            node,
-            graph.input_types(node),
-            graph.output_types(node),
-            constants,
-            self.target,
-            self.math,
-            self.options.optimize,
-            node.name in self.widened,
-            self.tuned,
-            node.name in self.unpadded,
-            node.name in self.compact,
-        )
 
     def _add_node(self, last: Node) -> None:
         """A stage for the node; for a sum that a convolution's store makes, one for both."""
