@@ -111,7 +111,7 @@ class ChosenSchedule:
         return self.schedule.slow_sum(self.site)
 
     def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        """The kernel over these rows; `site` is the chosen one with points or an addition of its own."""
+        """The kernel over these rows; `site` is the chosen one with points of its own."""
         rows, passed = RowFormats(tuple(inputs), output), list(self.passed_over)
         for schedule in self.fitting:
             reason = _first_broken(schedule.takes, rows)

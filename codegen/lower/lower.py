@@ -21,7 +21,6 @@ from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.planned_scratch import with_planned_scratch
 from codegen.kernels.relayout import copy_constant, copy_constant_rows, relayout
-from codegen.kernels.residual import sums_in_stores
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
@@ -40,7 +39,7 @@ from codegen.lower.tensor_choice import TensorChoice
 from codegen.lower.views import is_view, view_format, view_roots
 from codegen.options import CompileOptions
 
-# By node, the sum made in its store, what both may do, and the formats of its rows: for one graph and goal.
+# By node and op, what the node may do, and the formats of its rows: for one graph and goal.
 KernelsMade = dict[tuple[object, ...], Kernel]
 
 
@@ -92,18 +91,12 @@ class _Lowering:
         self.graph = sites.graph
         self.target = sites.target
         self.options = sites.options
-        self.widened = sites.widened
         self.tuned = sites.tuned
-        self.unpadded = sites.unpadded
-        self.compact = sites.compact
         self.kernels_made = made
         self.defaults = default_points(self.target.core, self.options.optimize)
         self.views = view_roots(self.graph)
         self.sites = {node.name: sites.of(node) for node in self.graph.nodes if not is_view(node)}
         self.chosen = {name: chosen_for(site) for name, site in self.sites.items()}
-        sums = sums_in_stores(self.graph).items()
-        self.sums = {name: node for name, node in sums if not self.chosen[node.name].slow_sum}
-        self.summing = {node.name for node in self.sums.values()}
         self.choice = TensorChoice(self.graph, self.views, self.chosen)
         self.tensors: dict[str, LoweredTensor] = {}
         self.stages: list[LoweredStage] = []
@@ -124,7 +117,7 @@ class _Lowering:
         for node in self.graph.nodes:
             if node.name in self.joins:
                 self._copy_parts(node)
-            elif not is_view(node) and node.name not in self.summing:
+            elif not is_view(node):
                 self._add_node(node)
         for value in self.graph.outputs:
             self._deliver(value)
@@ -140,18 +133,13 @@ class _Lowering:
         result = whole_result(tensor, value)
         self.stages.append(LoweredStage(f"receive {value}", None, "receive", kernel, reads, result))
 
-    def _add_node(self, last: Node) -> None:
-        """A stage for the node; for a sum that a convolution's store makes, one for both."""
-        node = self.sums.get(last.name, last)
+    def _add_node(self, node: Node) -> None:
         site, chosen = self.sites[node.name], self.chosen[node.name]
         reads = self.choice.reads(node)
-        if node is not last:
-            site = replace(site, addition=self.sites[last.name])
-            reads += [(v, None) for v in last.reads if v not in node.outputs]
         sources = [self._source(v, request, chosen.reads_image_rows) for v, request in reads]
-        (made,) = last.outputs
+        (value_made,) = node.outputs
         in_one_piece = self.choice.goes_in_one_piece(node)
-        result = self._result(made, in_one_piece)
+        result = self._result(value_made, in_one_piece)
         formats = [view or self.tensors[name].format for name, view in sources]
 
         def lower(tuned: Mapping[str, Point]) -> Kernel:
@@ -160,10 +148,8 @@ class _Lowering:
             made = with_planned_scratch(rewritten(with_sketches(made, wanted), self.target))
             return with_default(made, self.defaults)
 
-        flags = tuple(
-            (n in self.widened, n in self.unpadded, n in self.compact) for n in (node.name, last.name)
-        )
-        key = node.name, last.name, flags, tuple(formats), result.format
+        flags = site.allow_widened_rows, site.unpadded, site.compact
+        key = node.name, node.op.name, flags, tuple(formats), result.format
         kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
         fills = [
             0 if request is None else request.fill_of(self.graph.types[value]) for value, request in reads
@@ -171,11 +157,8 @@ class _Lowering:
         readings = tuple(
             Reading(n, a, v, fill) for (n, v), a, fill in zip(sources, kernel.access, fills, strict=True)
         )
-        op = "+".join(dict.fromkeys((node.op.name, last.op.name)))
-        values = tuple(value for value, _ in reads)
-        self.stages.append(
-            LoweredStage(self._stage_name(node), node, op, kernel, readings, result, lower, values)
-        )
+        values, name = tuple(value for value, _ in reads), self._stage_name(node)
+        self.stages.append(LoweredStage(name, node, node.op.name, kernel, readings, result, lower, values))
 
     def _result(self, value: str, in_one_piece: bool) -> Result:
         """The result of a node's stage: a tensor of its own, or its part of one that joins several."""
