@@ -14,6 +14,7 @@ from aot.ops.compare import Compare
 from aot.ops.concat import Concat
 from aot.ops.contract import Contract
 from aot.ops.conv2d import Conv2d
+from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.convert import Convert
 from aot.ops.cumulate import Cumulate
 from aot.ops.curve import Curve
@@ -64,6 +65,7 @@ _OURS = (
     Concat,
     Contract,
     Conv2d,
+    Conv2dAdd,
     Convert,
     Cumulate,
     Curve,

@@ -122,6 +122,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
             {TRANSPOSED_NARROW: MappingProxyType({"tflm": _R, "litert-ref": _D, "onnx": _R})},
             _REAL,
         ),
+        "conv2d+add": _table({"i8": _TWICE_IN_TFLITE}),
         "convert": _table(_of(Finish.EXACT, *_INTEGERS, "bool"), _of(Finish.TOWARDS_0, "f32")),
         "cumulate": _table(_of(Finish.DOUBLE, "i8"), _of(Finish.EXACT, *_PLAIN), _REAL),
         "curve": _table(

@@ -31,7 +31,6 @@ class Site:
     tuned: Mapping[str, Point]  # by task
     unpadded: bool = False  # rows have no padding where the kernel can do without
     compact: bool = False  # weights are stored in no more bytes than they have
-    addition: Site | None = None  # the sum that its result goes into as it is stored
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]

@@ -15,18 +15,18 @@ from aot.passes.names import fresh_name
 from aot.plan.model import Kind
 from aot.target import Optimize, Target
 from codegen.formats import RowFormat, RowRequest, dense_format, requested_format, satisfies
-from codegen.isa.table import math_of, rewritten, schedules_of
+from codegen.isa.table import rewritten
 from codegen.kernels.default_points import default_points, with_default
-from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.planned_scratch import with_planned_scratch
 from codegen.kernels.relayout import copy_constant, copy_constant_rows, relayout
-from codegen.kernels.residual import sums_in_stores
-from codegen.kernels.schedule import ChosenSchedule, choose_schedule
+from codegen.kernels.schedule import ChosenSchedule
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.lower.code_cache import within_cache
 from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
+from codegen.lower.sites import Sites, chosen_for
 from codegen.lower.stages import (
     STREAMED_ROW,
     Lowered,
@@ -41,7 +41,7 @@ from codegen.lower.tensor_choice import TensorChoice
 from codegen.lower.views import is_view, view_format, view_roots
 from codegen.options import CompileOptions
 
-# By node, the sum made in its store, what both may do, and the formats of its rows: for one graph and goal.
+# By node and op, what the node may do, and the formats of its rows: for one graph and goal.
 KernelsMade = dict[tuple[object, ...], Kernel]
 
 
@@ -66,9 +66,8 @@ def lower_graph(
     _require_kernels(graph)
     if widened is None:
         widened = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
-    return _Lowering(
-        graph, target, options, widened, tuned, unpadded, compact, {} if made is None else made
-    ).run()
+    sites = Sites(graph, target, options, widened, tuned, unpadded, compact)
+    return _Lowering(sites, {} if made is None else made).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -90,36 +89,17 @@ def _require_kernels(graph: Graph) -> None:
 class _Lowering:
     """Holds what is found on the way; run() once."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        target: Target,
-        options: CompileOptions,
-        widened: frozenset[str],
-        tuned: Mapping[str, Point],
-        unpadded: frozenset[str],
-        compact: frozenset[str],
-        made: KernelsMade,
-    ) -> None:
-        self.graph = graph
-        self.target = target
-        self.options = options
-        self.widened = widened
-        self.tuned = tuned
-        self.unpadded = unpadded
-        self.compact = compact
+    def __init__(self, sites: Sites, made: KernelsMade) -> None:
+        self.graph = sites.graph
+        self.target = sites.target
+        self.options = sites.options
+        self.tuned = sites.tuned
         self.kernels_made = made
-        self.math = math_of(target)
-        self.defaults = default_points(target.core, options.optimize)
-        self.views = view_roots(graph)
-        self.sites = {node.name: self._site(node) for node in graph.nodes if not is_view(node)}
-        self.chosen = {
-            name: choose_schedule(schedules_of(site.node.op.name), site) for name, site in self.sites.items()
-        }
-        sums = sums_in_stores(graph).items()
-        self.sums = {name: node for name, node in sums if self.chosen[node.name].adds_in_store}
-        self.summing = {node.name for node in self.sums.values()}
-        self.choice = TensorChoice(graph, self.views, self.chosen)
+        self.defaults = default_points(self.target.core, self.options.optimize)
+        self.views = view_roots(self.graph)
+        self.sites = {node.name: sites.of(node) for node in self.graph.nodes if not is_view(node)}
+        self.chosen = {name: chosen_for(site) for name, site in self.sites.items()}
+        self.choice = TensorChoice(self.graph, self.views, self.chosen)
         self.tensors: dict[str, LoweredTensor] = {}
         self.stages: list[LoweredStage] = []
         self.copies: dict[tuple[str, RowRequest], str] = {}
@@ -139,7 +119,7 @@ class _Lowering:
         for node in self.graph.nodes:
             if node.name in self.joins:
                 self._copy_parts(node)
-            elif not is_view(node) and node.name not in self.summing:
+            elif not is_view(node):
                 self._add_node(node)
         for value in self.graph.outputs:
             self._deliver(value)
@@ -155,37 +135,13 @@ class _Lowering:
         result = whole_result(tensor, value)
         self.stages.append(LoweredStage(f"receive {value}", None, "receive", kernel, reads, result))
 
-    def _site(self, node: Node) -> Site:
-        graph = self.graph
-        constants = {
-            i: graph.constants[v] for i, v in enumerate(node.inputs) if v is not None and v in graph.constants
-        }
-        return Site(
-            node,
-            graph.input_types(node),
-            graph.output_types(node),
-            constants,
-            self.target,
-            self.math,
-            self.options.optimize,
-            node.name in self.widened,
-            self.tuned,
-            node.name in self.unpadded,
-            node.name in self.compact,
-        )
-
-    def _add_node(self, last: Node) -> None:
-        """A stage for the node; for a sum that a convolution's store makes, one for both."""
-        node = self.sums.get(last.name, last)
+    def _add_node(self, node: Node) -> None:
         site, chosen = self.sites[node.name], self.chosen[node.name]
         reads = self.choice.reads(node)
-        if node is not last:
-            site = replace(site, addition=self.sites[last.name])
-            reads += [(v, None) for v in last.reads if v not in node.outputs]
         sources = [self._source_for(chosen, v, request) for v, request in reads]
-        (made,) = last.outputs
+        (value_made,) = node.outputs
         in_one_piece = self.choice.goes_in_one_piece(node)
-        result = self._result(made, in_one_piece)
+        result = self._result(value_made, in_one_piece)
         formats = [view or self.tensors[name].format for name, view in sources]
 
         def made_with(points: Mapping[str, Point]) -> Kernel:
@@ -202,10 +158,8 @@ class _Lowering:
                 made, made.space.default, cache_bytes, lambda point: made_with({**wanted, task: point})
             )
 
-        flags = tuple(
-            (n in self.widened, n in self.unpadded, n in self.compact) for n in (node.name, last.name)
-        )
-        key = node.name, last.name, flags, tuple(formats), result.format
+        flags = site.allow_widened_rows, site.unpadded, site.compact
+        key = node.name, node.op.name, flags, tuple(formats), result.format
         kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
         fills = [
             0 if request is None else request.fill_of(self.graph.types[value]) for value, request in reads
@@ -213,11 +167,8 @@ class _Lowering:
         readings = tuple(
             Reading(n, a, v, fill) for (n, v), a, fill in zip(sources, kernel.access, fills, strict=True)
         )
-        op = "+".join(dict.fromkeys((node.op.name, last.op.name)))
-        values = tuple(value for value, _ in reads)
-        self.stages.append(
-            LoweredStage(self._stage_name(node), node, op, kernel, readings, result, lower, values)
-        )
+        values, name = tuple(value for value, _ in reads), self._stage_name(node)
+        self.stages.append(LoweredStage(name, node, node.op.name, kernel, readings, result, lower, values))
 
     def _result(self, value: str, in_one_piece: bool) -> Result:
         """The result of a node's stage: a tensor of its own, or its part of one that joins several."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from contract_cases import matrices
+from conv2d_add_cases import case as added
 from detect_cases import case as detections
 from drawing import Draw
 from gain_control_cases import CASES as GAIN_CASES
@@ -14,6 +15,7 @@ from op_case import OpCase, constant_of, float32, int8, op_case, plain
 from recurrent_cases import integers, recurrent
 
 from aot.ir.types import DType
+from aot.ops.conv2d import Conv2d
 from aot.ops.detect import Detect
 from aot.ops.energy import Energy
 from aot.ops.fft import Fft, RealSamples, RealSpectrum
@@ -35,6 +37,13 @@ def _contract(draw: Draw) -> OpCase:
     dtype, result = draw.one_of((DType.I8, I32), (DType.U8, I32), (DType.F32, float32()))
     op = matrices(batch, rows, depth, columns)
     return op_case("contract", op, [plain(dtype, *shape) for shape in pair], result)
+
+
+def _conv2d_add(draw: Draw) -> OpCase:
+    kernel, x = draw.shape(2, 3), int8(1, *draw.shape(3, 6), zero_point=draw.upto(127, -128))
+    stride = draw.upto(2), draw.upto(2)
+    op = Conv2d(stride, padding=((kernel[0] // 2, kernel[0]), (kernel[1] // 2, kernel[1])))
+    return added("any", op, x, (draw.upto(6), kernel[0], kernel[1]))
 
 
 def _detect(draw: Draw) -> OpCase:
@@ -153,6 +162,7 @@ def _update_slice(draw: Draw) -> OpCase:
 
 SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "contract": _contract,
+    "conv2d+add": _conv2d_add,
     "detect": _detect,
     "energy": _energy,
     "fft": _fft,

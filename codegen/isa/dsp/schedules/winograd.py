@@ -9,7 +9,7 @@ from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.winograd import input_of_pair, longest_turn, products_of_pair
-from codegen.kernels.conditions import INTEGERS
+from codegen.kernels.conditions import ADDS_NOTHING, INTEGERS
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import Knob, Point, Space
@@ -127,5 +127,6 @@ SCHEDULE = Schedule(
         Condition("flash with room for transformed weights", _may_grow),
         Condition("sums of 32 bits", sums_of_32_bits),
         Condition("weights whose transformed sums fit 32 bits", lambda site: sums_fit(site.constants[1])),
+        ADDS_NOTHING,
     ),
 )
