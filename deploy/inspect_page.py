@@ -57,7 +57,9 @@ def _type(tensor: TensorType) -> str:
 def _budget(budget: Budget) -> str:
     region, needed = budget.region, budget.needed_bytes
     share = f"{needed / region.bytes:.1%}".replace("%", " %")
-    verdict = "fits" if budget.fits else f"does not fit: {needed - region.bytes:,} bytes too many"
+    by_estimate = " by estimate" if budget.fits_but_for_estimates else ""
+    too_many = f"does not fit{by_estimate}: {needed - region.bytes:,} bytes too many"
+    verdict = "fits" if budget.fits else too_many
     whole = f"{region.bytes:,} bytes of {region.name}"
     head = f"{role_name(region.role):5} {needed:>11,} of {whole} ({share}): {verdict}"
     return "\n".join([head, *(f"      {size:>11,} {name}" for name, size in budget.parts)])

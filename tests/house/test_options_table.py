@@ -45,6 +45,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "value": ("axes=0,1", {"axes": (0, 1)}),
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
     "disable": ("merge-tables", ["merge-tables"]),
+    "force": ("", True),
 }
 HEAD_WORDS = {"ram": "65536", "pool": "DTCM=65536"}  # where they are not the words that were given
 COMPILING = {  # words of a command that compiles, and of those the options it does not take
@@ -54,7 +55,7 @@ COMPILING = {  # words of a command that compiles, and of those the options it d
     "verify": (["m", "--board", "host"], set()),
     "bench": (["m", "--board", "host"], set()),
     "tune": (["m", "--board", "host"], {"tuning_records"}),  # it makes them
-    "boards": (["--fits", "m"], {"ram", "pool", "constants", "tuning_records"}),  # of one board
+    "boards": (["--fits", "m"], {"ram", "pool", "constants", "tuning_records", "force"}),  # of one board
 }
 FUNCTIONS = {
     "load": set(OPTIONS) - {"rounding", "shape", "value"},
