@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from aot import interpret
 from aot.errors import BoardError
-from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec, graph_specs
 from aot.ir.types import Array, TensorType
@@ -64,9 +64,11 @@ class Model:
         return {name: self.graph.types[name] for name in self.graph.outputs}
 
     def run(self, inputs: Inputs) -> dict[str, Array]:
-        """The outputs of one sample by name, computed by the reference."""
+        """The outputs by name, computed by the reference; of a series or a batch, those of all samples."""
         samples = make_samples(_by_name(inputs), graph_specs(self.graph, self.graph.inputs), "inputs")
-        return run_graph(self.graph, dict(zip(self.graph.inputs, samples.each[0], strict=True)))
+        each = [dict(zip(self.graph.inputs, sample, strict=True)) for sample in samples.each]
+        found = list(interpret.run_series(self.graph, each))
+        return {name: samples.stacked([outputs[name] for outputs in found]) for name in self.graph.outputs}
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def run(
 ) -> Run:
     """Runs a model file, an archive, a project folder or a compiled model on a board; does what is missing.
 
-    `inputs` are arrays by name, in order, or a single one; one more leading axis makes a series.
+    `inputs` are arrays by name, in order, or a single one; a batch, or one more leading axis, makes a series.
     """
     line = _take_line(options)
     prepared = _prepared(model, board, options)

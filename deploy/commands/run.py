@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="IN.npz",
         type=Path,
         required=True,
-        help="arrays by input name, or input_0, ...; with one more leading axis: a series of samples",
+        help="arrays by input name, or input_0, ...; a batch of N, or one more leading axis: N samples",
     )
     parser.add_argument(
         "--output", metavar="OUT.npz", type=Path, help="outputs are written here, as output_0, ..."
