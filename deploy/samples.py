@@ -183,7 +183,7 @@ def _conversion(spec: TensorSpec, array: Array) -> str:
         return f"if the values are meant like that: x.astype(np.{spec.dtype})"
     low, high = spec.type.dtype.limits
     rounded = f"np.round(x / {quant.scale:.9g}) + {quant.zero_point}"
-    return f"quantise: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
+    return f"--quantize does it: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
 
 
 def _takes(specs: Sequence[TensorSpec]) -> str:
