@@ -6,13 +6,14 @@ import argparse
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from aot.counted import counted
 from aot.errors import OutputError
 from artifact.memory_text import shortened
 from artifact.whole_file import write_whole
 from codegen.options import OPTIONS
 from deploy import options
 from deploy.calibration import LABELS, read_calibration
-from deploy.console import print_result, table
+from deploy.console import print_result, progress, table
 from deploy.files import require_place
 from deploy.quantizing import METHODS, Quantized, as_tflite, model_specs, quantize, with_integers_outside
 
@@ -55,7 +56,9 @@ def run(arguments: argparse.Namespace) -> None:
     shapes = options.compile_options(arguments).shapes
     slots = model_specs(arguments.model, shapes)
     calibration = read_calibration(arguments.data, slots)
-    made = quantize(arguments.model, calibration, arguments.method, shapes)
+    with progress("quantizing", 1) as bar:
+        bar.step(f"{arguments.model.name} with {counted(len(calibration.samples), 'sample')}")
+        made = quantize(arguments.model, calibration, arguments.method, shapes)
     if arguments.io == "int8":
         made = with_integers_outside(made, arguments.model)
     if arguments.output.suffix == ".tflite":
