@@ -21,6 +21,7 @@ EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
 """
 _WIDEST_NAME = 60
+_FEW_SAMPLES = 10  # fewer are warned of
 _SUFFIXES = (".onnx", ".tflite")
 _ONNX_QUANTISER = "onnx.quantize"  # what ONNX Runtime's calls itself
 
@@ -114,11 +115,11 @@ def _text(made: Quantized, path: Path, samples: int, method: str) -> str:
     heads = ("value", "op", "signal to noise, dB", "largest error", "of its range")
     return "\n".join(
         (
-            f"{path}: int8, {samples} samples, {method}; {made.float_bytes:,} -> {len(made.data):,} bytes",
+            f"{path}: int8, {counted(samples, 'sample')}, {method}; "
+            f"{made.float_bytes:,} -> {len(made.data):,} bytes",
+            *_warning(samples),
             "",
             table(heads, rows),
-            "",
-            f"same class as float  {made.same_class:.1%} of the samples",
             *_right(made),
             *_edges(made),
         )
@@ -136,7 +137,21 @@ def _edges(made: Quantized) -> tuple[str, ...]:
     return ("", table(("int8", "name", "scale", "zero point"), rows), "real = scale * (integer - zero point)")
 
 
-def _right(made: Quantized) -> tuple[str, ...]:
-    if made.float_right is None or made.int8_right is None:
+def _warning(samples: int) -> tuple[str, ...]:
+    if samples >= _FEW_SAMPLES:
         return ()
-    return (f"right, float         {made.float_right:.1%}", f"right, int8          {made.int8_right:.1%}")
+    what = "one sample says" if samples == 1 else f"{samples} samples say"
+    return (f"warning: {what} little of the ranges of values; take some hundred",)
+
+
+def _right(made: Quantized) -> tuple[str, ...]:
+    if made.same_class is None:
+        return ()
+    same = ("", f"same class as float  {made.same_class:.1%} of the samples")
+    if made.float_right is None or made.int8_right is None:
+        return same
+    return (
+        *same,
+        f"right, float         {made.float_right:.1%}",
+        f"right, int8          {made.int8_right:.1%}",
+    )
