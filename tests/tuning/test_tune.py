@@ -13,7 +13,14 @@ from tiny_models import residual
 
 import deploy
 import deploy.demo
+from codegen.job import read_job
 from codegen.kernels.tuning_records import read_records
+from codegen.options import CompileOptions
+from deploy.console import table
+from deploy.tuning import TuneChoices, begin
+from deploy.tuning_table import narrow_rows
+from deploy.tuning_table import text as whole_table
+from platforms.board_files import load_board
 
 PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
@@ -124,3 +131,42 @@ def test_where_memory_cannot_be_executed_candidates_go_into_an_image(
     words = ("tune", DIGITS, "--board", "host", "-o", tmp_path / "r.jsonl", "--place", "ram", "--trials", 12)
     assert run_deploy(*words).status == 0
     assert [record.error for record in read_records(tmp_path / "r.jsonl")] == [""] * 12
+
+
+@pytest.mark.arm
+def test_an_interrupted_search_says_what_it_found_and_how_to_go_on(
+    run_deploy: Callable[..., Any],
+    require_tool: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deploy.tuning.search", interrupted)
+    path = tmp_path / "digits.jsonl"
+    outcome = run_deploy("tune", DIGITS, *M4, "-o", path)
+    assert outcome.status == 130
+    assert "conv2d" in outcome.out
+    assert outcome.err == (
+        f"0 trials in {path}; the same command goes on from there, and --tuning-records {path} "
+        "uses the best so far\ninterrupted\n"
+    )
+
+
+@pytest.mark.arm
+def test_the_live_table_fits_a_small_terminal(
+    require_tool: Callable[..., None], shared_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+    board = load_board("mps2-an386")
+    path = shared_dir / "models" / "tiny_vww_mbv1_int8" / "model.tflite"
+    tuning = begin(read_job(path, board.target, CompileOptions()), board, TuneChoices(), ())
+    text = table([""] * 8, narrow_rows(tuning.searches, 12))
+    assert len(tuning.searches) > 12
+    assert len(text.splitlines()) == 13
+    assert max(map(len, text.splitlines())) < 80
+    assert max(map(len, whole_table(tuning, 80).splitlines())) < 80
+    assert whole_table(tuning, 1000) == whole_table(tuning)
