@@ -20,7 +20,22 @@ _WIDEST_NAME = 60
 
 def summary(report: Report, board_name: str | None) -> str:
     """The page without the table of layers and the map of memory."""
-    return "\n\n".join([_head(report.facts, board_name), *map(_budget, report.budgets), _peak(report)])
+    memory = [_budget(budget) for budget in report.budgets] or [_needs(report.facts)]
+    return "\n\n".join([_head(report.facts, board_name), *memory, _peak(report)])
+
+
+def _needs(facts: ModelFacts) -> str:
+    """What a model takes of memories that nobody has named."""
+    ram = facts.arena_bytes + facts.io_bytes_beside + facts.stack_bytes_estimate
+    flash = facts.constants_bytes + facts.code_bytes_estimate
+    return (
+        f"RAM   {ram:>11,} bytes: arena {facts.arena_bytes:,}"
+        + (f", inputs and outputs {facts.io_bytes_beside:,}" if facts.io_bytes_beside else "")
+        + f", stack about {facts.stack_bytes_estimate:,}\n"
+        f"flash {flash:>11,} bytes: constants {facts.constants_bytes:,}, "
+        f"code about {facts.code_bytes_estimate:,}\n"
+        "(--board B says whether that is there; deploy boards list --fits MODEL names boards with room)"
+    )
 
 
 def _head(facts: ModelFacts, board_name: str | None) -> str:
