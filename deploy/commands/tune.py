@@ -14,7 +14,7 @@ from codegen.job import Job, read_job
 from codegen.kernels.tuning_records import read_records
 from deploy import options
 from deploy.console import print_result
-from deploy.tuning import TuneChoices, Tuning, begin, tune_model
+from deploy.tuning import TuneChoices, Tuning, begin, constants_before_and_after, tune_model
 from deploy.tuning_table import live, terminal_columns, text
 from platforms.board_files import load_board
 from platforms.tuning.auto import schedule_text
@@ -82,8 +82,12 @@ def run(arguments: argparse.Namespace) -> None:
         tuning = begin(job, board, choices, records)
     else:
         tuning = _search(job, board, choices, file)
-    shown = _text(tuning) + (_schedules(tuning) if arguments.schedules else "")
-    print_result(arguments.json, _facts(tuning), shown)
+    facts, shown = _facts(tuning), _text(tuning)
+    if not arguments.list:
+        by_default, tuned = constants_before_and_after(job, file)
+        facts |= {"constants_bytes": by_default, "tuned_constants_bytes": tuned}
+        shown += f"\nconstants in flash: {by_default:,} bytes by default, {tuned:,} with these records"
+    print_result(arguments.json, facts, shown + (_schedules(tuning) if arguments.schedules else ""))
 
 
 def _search(job: Job, board: Board, choices: TuneChoices, file: Path) -> Tuning:

@@ -70,13 +70,17 @@ def test_a_run_is_taken_up_again_and_the_best_is_compiled(
     path = tmp_path / "digits.jsonl"
     words = ("tune", DIGITS, *M4, "-o", path, "--tuner", "ga", "--json")
     for trials, place in ((10, "ram"), (20, "image")):
-        assert run_deploy(*words, "--trials", trials, "--place", place).status == 0
+        outcome = run_deploy(*words, "--trials", trials, "--place", place)
+        assert outcome.status == 0
     records = read_records(path)
     assert len({record.key for record in records}) == len(records) == 30
     assert not [record.error for record in records if record.error]
     assert all(record.default_cost for record in records)
     compiled = run_deploy("compile", DIGITS, *M4, "-o", tmp_path / "a.tar", "--tuning-records", path)
     assert "tuned" in compiled.out
+    facts = json.loads(outcome.out)
+    assert f"constants {facts['tuned_constants_bytes']:>10,} bytes" in compiled.out
+    assert facts["constants_bytes"] == 4_651
     verified = run_deploy("verify", DIGITS, *M4, "--tuning-records", path)
     assert "outputs equal to the reference in every bit" in verified.out
 
