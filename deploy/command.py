@@ -25,7 +25,8 @@ options:
 example:
   deploy run model.tflite --board mps2-an386 --inputs in.npz --output out.npz
 
-exit status: 0 fine, 1 something for you to put right, 2 wrong usage, 70 a bug of ours
+exit status: 0 fine, 1 something for you to put right, 2 wrong usage, 70 a bug of ours,
+             130 interrupted, 141 whoever read the output has gone
 """
 
 

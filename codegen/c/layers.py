@@ -54,12 +54,6 @@ class RunCode:
     order: Order
     stream: StreamInfo | None
 
-    @property
-    def row_pointers(self) -> int:
-        """Counts the calls by which layers ask where a row is."""
-        names = {accessor.name for accessor in self.accessors}
-        return sum(isinstance(node, FunctionCall) and node.function in names for node in walk(self.layers))
-
 
 @dataclass(frozen=True)
 class StreamInfo:

@@ -1,7 +1,7 @@
 """The commands: name -> what it does. The module deploy.commands.<name> is loaded when it is named."""
 
 COMMANDS = {
-    "compile": "a model file becomes an archive of C sources",
+    "compile": "a model file becomes C sources, in an archive or a folder",
     "quantize": "a float ONNX model becomes an int8 one, with samples of its inputs",
     "inspect": "what a model holds, and whether it fits a board",
     "ops": "the operators that are supported, in which element types",

@@ -10,8 +10,8 @@ REASONS: Mapping[str, str] = {
     "return _STACK_BYTES_OF_CALLS + _saved_bytes(library) + stages + max(kernels, default=1)": (
         "one byte, where there is no kernel"
     ),
-    "return kernels + run.row_pointers * _BYTES_PER_ROW_POINTER + tables + _BYTES_OF_START  ->  "
-    "return kernels + run.row_pointers * _BYTES_PER_ROW_POINTER - tables + _BYTES_OF_START": (
+    "return estimate_kernel_bytes(library) + layers + tables + _BYTES_OF_START  ->  "
+    "return estimate_kernel_bytes(library) + layers - tables + _BYTES_OF_START": (
         "some tens of bytes in an estimate of thousands that holds to a fifth"
     ),
 }
