@@ -103,7 +103,9 @@ class Board:
 
     @property
     def target(self) -> Target:
-        return self.core.target(self.features, self.regions)
+        access = self.flash_access
+        cache_bytes = access.code_cache_bytes(self.clock_hz) if access else 0
+        return self.core.target(self.features, self.regions, cache_bytes)
 
     def region(self, role: str) -> Region:
         """The fastest region of that role."""

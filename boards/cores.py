@@ -44,7 +44,9 @@ class Core:
     unicorn: str  # the unicorn package's name for it; "" where that package does not emulate it
     timing: CoreTiming | None  # None: nothing is known
 
-    def target(self, chosen: Collection[Feature] = (), regions: tuple[Region, ...] = ()) -> Target:
+    def target(
+        self, chosen: Collection[Feature] = (), regions: tuple[Region, ...] = (), code_cache_bytes: int = 0
+    ) -> Target:
         """The core with these of its optional features, and this memory."""
         return Target(
             core=self.name,
@@ -52,6 +54,7 @@ class Core:
             regions=regions,
             pointer_bytes=self.pointer_bytes,
             constant_space=self.constant_space,
+            code_cache_bytes=code_cache_bytes,
         )
 
     def compiler_options(self, family: str, chosen: Collection[Feature]) -> tuple[str, ...]:

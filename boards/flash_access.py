@@ -27,7 +27,7 @@ class FlashCache:
 class FlashAccess:
     """The rules of reading flash, which waits at a high clock unless a cache holds the data."""
 
-    most_hz: tuple[int, ...]  # the highest clock for no wait state, for one, for two, ...
+    most_hz: tuple[int, ...]  # the highest clock for no wait state, for one, ...; none: it never waits
     bits: int  # that one read gives
     prefetch: bool  # whether the next read is begun while the instructions of the last are executed
     instructions: FlashCache | None
@@ -39,6 +39,10 @@ class FlashAccess:
 
     def wait_states(self, clock_hz: int) -> int:
         return sum(clock_hz > most for most in self.most_hz)
+
+    def code_cache_bytes(self, clock_hz: int) -> int:
+        """The bytes of code that are read again without a wait; 0 where nothing waits, or everything does."""
+        return self.instructions.bytes if self.instructions and self.wait_states(clock_hz) else 0
 
 
 def flash_access(values: Mapping[str, Any]) -> FlashAccess:

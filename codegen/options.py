@@ -227,6 +227,14 @@ class CompileOptions:
         "leave out a rewriting of the graph, such as merge-tables; inspect --explain all shows them",
     )
 
+    force: bool = option(
+        False,
+        OnOff(),
+        "--force",
+        "go on where there is no room by the estimates of code and stack alone: the linker has the last word",
+        in_head=When.NEVER,
+    )
+
     @property
     def given(self) -> Given:
         """All that the user says of the model's inputs."""

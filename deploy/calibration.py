@@ -28,9 +28,7 @@ def read_calibration(path: Path, specs: tuple[TensorSpec, ...]) -> Calibration:
     """The samples in an .npz file; a first axis of N counts them, also in place of the model's batch of 1."""
     arrays = read_arrays(path)
     labels = arrays.pop(LABELS, None)
-    by_name = {spec.name: spec for spec in specs} | {f"input_{i}": spec for i, spec in enumerate(specs)}
-    batched = {key: _with_batch_axis(array, by_name.get(key)) for key, array in arrays.items()}
-    samples = make_samples(batched, specs, path.name).each
+    samples = make_samples(arrays, specs, path.name).each
     if labels is not None and labels.shape != (len(samples),):
         raise InputError(
             f'"{LABELS}" has shape {list(labels.shape)}, there are {len(samples)} samples',
@@ -54,10 +52,3 @@ def _require_finite(sample: Mapping[str, Array], number: int, path: Path) -> Non
                 path.name,
                 "calibrate with samples as the model will get them: leave that one out",
             )
-
-
-def _with_batch_axis(array: Array, spec: TensorSpec | None) -> Array:
-    """Reads [N, ...] as a series of N samples where the model takes [1, ...]."""
-    if spec is None or spec.shape[:1] != (1,) or array.shape[1:] != spec.shape[1:]:
-        return array
-    return np.expand_dims(array, 1)

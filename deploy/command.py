@@ -25,7 +25,8 @@ options:
 example:
   deploy run model.tflite --board mps2-an386 --inputs in.npz --output out.npz
 
-exit status: 0 success, 1 an error that you can put right, 2 wrong usage, 70 a bug in Solder
+exit status: 0 success, 1 an error that you can put right, 2 wrong usage, 70 a bug in Solder,
+             130 interrupted, 141 the reader of the output has gone
 """
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aot.passes.pipeline import PassStep
-from artifact.archive import write_archive
 from artifact.artifact import Artifact, artifact_of
 from artifact.report import Report, make_report
 from boards.board import Board
@@ -16,6 +15,7 @@ from codegen.kernels.tuning_records import Selection
 from codegen.options import CompileOptions
 from deploy.fit import require_fit
 from deploy.jobs import compile_or_explain, job_for
+from deploy.saving import save
 from platforms.templates import c_files
 
 
@@ -40,8 +40,8 @@ class Compiled:
         return self.artifact.facts.constants_bytes
 
     def save(self, path: str | Path) -> None:
-        """Writes the archive: the model's own files, and the device runtime beside them."""
-        write_archive(self.artifact, Path(path))
+        """Writes the archive, the device runtime in it; into a folder, plain sources for another project."""
+        save(self.artifact, self.job.model.graph, Path(path))
 
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:

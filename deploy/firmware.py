@@ -57,6 +57,7 @@ class Prepared:
     board: Board
     source: ProjectSource | Path  # to make a project of, or the project's folder
     inputs: tuple[TensorSpec, ...] | None  # None: only the firmware knows
+    outputs: tuple[TensorSpec, ...] | None = None  # likewise
 
 
 def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
@@ -69,12 +70,12 @@ def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prep
         board, _ = project_board(path, board_name)
         return Prepared(board, path, None)
     board, artifact = named_board(board_name, path), read_archive(path)
-    return Prepared(board, source_for(artifact, board), artifact.facts.inputs)
+    return Prepared(board, source_for(artifact, board), artifact.facts.inputs, artifact.facts.outputs)
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:
-    source = project_source(compiled.artifact)
-    return Prepared(compiled.board, source, compiled.artifact.facts.inputs)
+    source, facts = project_source(compiled.artifact), compiled.artifact.facts
+    return Prepared(compiled.board, source, facts.inputs, facts.outputs)
 
 
 def named_board(name: str | None, path: Path) -> Board:

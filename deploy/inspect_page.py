@@ -20,7 +20,22 @@ _WIDEST_NAME = 60
 
 def summary(report: Report, board_name: str | None) -> str:
     """The page without the table of layers and the map of memory."""
-    return "\n\n".join([_head(report.facts, board_name), *map(_budget, report.budgets), _peak(report)])
+    memory = [_budget(budget) for budget in report.budgets] or [_needs(report.facts)]
+    return "\n\n".join([_head(report.facts, board_name), *memory, _peak(report)])
+
+
+def _needs(facts: ModelFacts) -> str:
+    """The bytes that a model takes of memories that nobody has named."""
+    ram = facts.arena_bytes + facts.io_bytes_beside + facts.stack_bytes_estimate
+    flash = facts.constants_bytes + facts.code_bytes_estimate
+    return (
+        f"RAM   {ram:>11,} bytes: arena {facts.arena_bytes:,}"
+        + (f", inputs and outputs {facts.io_bytes_beside:,}" if facts.io_bytes_beside else "")
+        + f", stack about {facts.stack_bytes_estimate:,}\n"
+        f"flash {flash:>11,} bytes: constants {facts.constants_bytes:,}, "
+        f"code about {facts.code_bytes_estimate:,}\n"
+        "(--board B says whether that is there; deploy boards list --fits MODEL names boards with room)"
+    )
 
 
 def _head(facts: ModelFacts, board_name: str | None) -> str:
@@ -57,7 +72,9 @@ def _type(tensor: TensorType) -> str:
 def _budget(budget: Budget) -> str:
     region, needed = budget.region, budget.needed_bytes
     share = f"{needed / region.bytes:.1%}".replace("%", " %")
-    verdict = "fits" if budget.fits else f"does not fit: {needed - region.bytes:,} bytes too many"
+    by_estimate = " by estimate" if budget.fits_but_for_estimates else ""
+    too_many = f"does not fit{by_estimate}: {needed - region.bytes:,} bytes too many"
+    verdict = "fits" if budget.fits else too_many
     whole = f"{region.bytes:,} bytes of {region.name}"
     head = f"{role_name(region.role):5} {needed:>11,} of {whole} ({share}): {verdict}"
     return "\n".join([head, *(f"      {size:>11,} {name}" for name, size in budget.parts)])

@@ -16,6 +16,7 @@ from codegen.kernels.knobs import NOT_TUNED
 from codegen.kernels.tuning_records import Selection
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from deploy.console import progress
 from deploy.selecting import select_records
 
 # What a user may overlook, by what is short. That of RAM is not --optimize ram: each job falls back to it.
@@ -36,7 +37,9 @@ def job_for(
 def compile_or_explain(job: Job) -> CompiledModel:
     """The compiled model. Raises ModelError; FitError with the options that would do."""
     try:
-        return compile_job(job)
+        with progress("compiling", 1) as bar:
+            bar.step(job.model.source_name)
+            return compile_job(job)
     except FitError as error:
         hints = [*ways_out(job, "ram"), error.hint]
         raise FitError(error.what, error.where, "\n".join(hint for hint in hints if hint)) from None

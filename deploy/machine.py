@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import metadata, resources
 from importlib.util import find_spec
+from pathlib import Path
 
 from aot.errors import DeployError, ToolError
 from boards.board import Board
@@ -17,6 +19,7 @@ from platforms.toolchains import all_found
 from platforms.transport.ports import boards_at, usb_ports
 from platforms.zephyr_tools import find_west
 
+OUR_PACKAGES = ("aot", "artifact", "boards", "codegen", "deploy", "platforms", "project_templates")
 # What `pip install 'solder[NAME]'` adds, and the module by which it is known.
 PACKAGES = {
     "zig": "ziglang",
@@ -117,6 +120,37 @@ def ports(boards: Iterable[Board]) -> tuple[Port, ...]:
         Port(port.device, f"{port.vid:04x}:{port.pid:04x}", port.serial, boards_at(port, known))
         for port in usb_ports()
     )
+
+
+def clashes(here: Path | None = None) -> tuple[str, ...]:
+    """Other modules with the name of one of our packages, which would be imported in its place.
+
+    PyPI's "deploy" writes over our files; a file or folder of such a name beside a notebook hides ours.
+    """
+    root = Path(__file__).parent.parent
+    folders = {name: _folder_of(name) for name in OUR_PACKAGES}
+    elsewhere = (f'"{name}" comes from {place}' for name, place in folders.items() if place != root)
+    foreign = (
+        'pip has installed PyPI\'s "deploy", which writes over ours: pip uninstall deploy, then Solder again'
+    )
+    installed = [foreign] if any(_distributions("deploy")) else []
+    beside = (here or Path.cwd()).resolve()
+    hiding = [
+        f"{path} hides ours from Python programs that start here"
+        for name in OUR_PACKAGES
+        for path in (beside / f"{name}.py", beside / name / "__init__.py")
+        if beside != root and path.exists()
+    ]
+    return (*installed, *elsewhere, *hiding)
+
+
+def _folder_of(package: str) -> Path:
+    """The folder that a package is imported from."""
+    return Path(str(resources.files(package))).parent
+
+
+def _distributions(name: str) -> Iterable[object]:
+    return metadata.distributions(name=name)
 
 
 def packages() -> dict[str, bool]:

@@ -11,6 +11,7 @@ from codegen.option_entry import Option
 from codegen.option_kinds import WrongValueError, read_size
 from codegen.option_reading import read_given
 from codegen.options import OPTIONS, CompileOptions, read_options
+from deploy.data import DATA, DataOptions
 from deploy.line import LINE, LineOptions
 from deploy.pass_page import known_names
 
@@ -135,6 +136,17 @@ def add_line(parser: argparse.ArgumentParser, names: Collection[str] = LINE, can
 def line_options(arguments: argparse.Namespace) -> LineOptions:
     """The options that `add_line` added to the parser."""
     return read_given(LineOptions(), LINE, _given(arguments, LINE))
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say what inputs are, which `data_options` reads."""
+    for option in DATA.values():
+        add_option(parser, option)
+
+
+def data_options(arguments: argparse.Namespace) -> DataOptions:
+    """The options that `add_data` added to the parser."""
+    return read_given(DataOptions(), DATA, _given(arguments, DATA))
 
 
 def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, object]:

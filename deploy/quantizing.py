@@ -27,6 +27,7 @@ from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
 from deploy.calibration import Calibration
+from deploy.quality import is_of_classes
 
 Shapes = Mapping[str, tuple[int, ...]]  # of inputs by name
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
@@ -54,7 +55,7 @@ class Quantized:
     data: bytes
     float_bytes: int
     layers: tuple[LayerError, ...]
-    same_class: float  # share of the samples
+    same_class: float | None  # share of the samples; None where the first output is no row of classes
     float_right: float | None  # share, where there are labels
     int8_right: float | None
     edges: tuple[Edge, ...] = ()  # inputs and outputs that are integers
@@ -90,7 +91,7 @@ def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) 
             int8.read_bytes(),
             prepared.stat().st_size,
             layers,
-            float((real == integer).mean()),
+            None if real is None or integer is None else float((real == integer).mean()),
             _share_right(real, calibration.labels),
             _share_right(integer, calibration.labels),
         )
@@ -120,6 +121,8 @@ def _sessions() -> Iterator[Any]:
         raise ToolError(
             "quantising needs ONNX Runtime, which is not installed", "", "pip install 'solder[quantize]'"
         ) from None
+
+    onnxruntime.set_default_logger_severity(_ERRORS_ONLY)  # its warnings speak of what it prunes itself
 
     def open_session(path: Path) -> Any:
         options = onnxruntime.SessionOptions()
@@ -227,13 +230,16 @@ def _layer_error(value: str, op: str, pair: Mapping[str, Sequence[Array]]) -> La
     return LayerError(value, op, float(decibels), largest, largest / extent if extent else 0.0)
 
 
-def _classes(session: Any, samples: Sequence[Mapping[str, Array]]) -> Array:
-    """The place of the largest number in the first output, for each sample."""
-    return np.array([int(np.argmax(session.run(None, dict(sample))[0])) for sample in samples])
+def _classes(session: Any, samples: Sequence[Mapping[str, Array]]) -> Array | None:
+    """The place of the largest number in the first output, for each sample; None where it has no classes."""
+    outputs = [session.run(None, dict(sample))[0] for sample in samples]
+    if not all(is_of_classes(output.shape) for output in outputs):
+        return None
+    return np.array([int(np.argmax(output)) for output in outputs])
 
 
-def _share_right(classes: Array, labels: Array | None) -> float | None:
-    return None if labels is None else float((classes == labels).mean())
+def _share_right(classes: Array | None, labels: Array | None) -> float | None:
+    return None if labels is None or classes is None else float((classes == labels).mean())
 
 
 def _reader(samples: Sequence[Mapping[str, Array]]) -> Any:

@@ -25,9 +25,17 @@ class Samples:
 
     each: tuple[tuple[Array, ...], ...]
     is_series: bool  # whether outputs get an axis for the samples, even for one sample
+    is_batch: bool = False  # whether the samples stood in place of the model's batch of 1
 
     def __len__(self) -> int:
         return len(self.each)
+
+    def stacked(self, outputs: Sequence[Array]) -> Array:
+        """One output of all samples as one array, grouped as the inputs were."""
+        if not self.is_series:
+            return outputs[0]
+        joins = self.is_batch and outputs[0].shape[:1] == (1,)
+        return np.concatenate(outputs) if joins else np.stack(outputs)
 
 
 def read_samples(path: Path, specs: Sequence[TensorSpec]) -> Samples:
@@ -38,6 +46,8 @@ def read_samples(path: Path, specs: Sequence[TensorSpec]) -> Samples:
 def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where: str) -> Samples:
     """Checks arrays by name and cuts them into samples. Raises InputError."""
     by_spec = _by_spec(arrays, specs, where)
+    batches = {key for spec, key, array in by_spec if _is_batch(array, spec.shape)}
+    by_spec = [(spec, key, np.expand_dims(a, 1) if key in batches else a) for spec, key, a in by_spec]
     lengths = {key: _length(array, key, spec, where) for spec, key, array in by_spec}
     series = {key: length for key, length in lengths.items() if length is not None}
     if not series:
@@ -53,7 +63,7 @@ def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where
     if count == 0:
         raise InputError("the series has 0 samples", where, "its first axis counts the samples: 1 or more")
     each = (tuple(a[i] if key in series else a for _, key, a in by_spec) for i in range(count))
-    return Samples(tuple(each), is_series=True)
+    return Samples(tuple(each), is_series=True, is_batch=series.keys() <= batches)
 
 
 def random_samples(specs: Sequence[TensorSpec], count: int) -> Samples:
@@ -106,8 +116,16 @@ def _by_spec(
             raise InputError(
                 f'input "{spec.name}" is given twice, as {_quoted(keys)}', where, "leave one of them out"
             )
-        found.append((spec, keys[0], _as_taken(np.asarray(arrays[keys[0]]), spec.shape)))
+        array = _in_single_precision(np.asarray(arrays[keys[0]]), spec)
+        found.append((spec, keys[0], _as_taken(array, spec.shape)))
     return found
+
+
+def _in_single_precision(array: Array, spec: TensorSpec) -> Array:
+    """NumPy makes real numbers of double precision unless it is told otherwise."""
+    if spec.dtype == np.float32 and array.dtype.kind == "f":
+        return array.astype(np.float32)
+    return array
 
 
 def _as_taken(array: Array, shape: tuple[int, ...]) -> Array:
@@ -116,7 +134,19 @@ def _as_taken(array: Array, shape: tuple[int, ...]) -> Array:
         return array.reshape(shape)
     if array.shape and _only_regroups(array.shape[1:], shape):
         return array.reshape((len(array), *shape))
+    if array.shape and _only_regroups((1, *array.shape[1:]), shape):
+        return array.reshape((len(array), *shape[1:]))
     return array
+
+
+def _is_batch(array: Array, shape: tuple[int, ...]) -> bool:
+    """True where the array has N samples and the model takes a batch of 1; a batch of 1 is one sample."""
+    return (
+        shape[:1] == (1,)
+        and array.ndim == len(shape)
+        and array.shape[1:] == shape[1:]
+        and array.shape[:1] != (1,)
+    )
 
 
 def _only_regroups(given: tuple[int, ...], taken: tuple[int, ...]) -> bool:
@@ -149,7 +179,7 @@ def _length(array: Array, key: str, spec: TensorSpec, where: str) -> int | None:
     raise InputError(
         f'"{key}" has shape {list(array.shape)}, the model takes {list(spec.shape)}',
         where,
-        f"a series of N samples has shape [N, {', '.join(map(str, spec.shape))}]",
+        f"N samples have shape [{', '.join(map(str, ('N', *spec.shape[spec.shape[:1] == (1,) :])))}]",
     )
 
 
@@ -159,7 +189,7 @@ def _conversion(spec: TensorSpec, array: Array) -> str:
         return f"if the values are meant like that: x.astype(np.{spec.dtype})"
     low, high = spec.type.dtype.limits
     rounded = f"np.round(x / {quant.scale:.9g}) + {quant.zero_point}"
-    return f"quantise: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
+    return f"--quantize does it: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
 
 
 def _takes(specs: Sequence[TensorSpec]) -> str:

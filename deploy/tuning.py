@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -15,12 +15,14 @@ from pathlib import Path
 from aot.errors import InputError
 from aot.ir.tensor_spec import graph_specs
 from boards.board import Board
+from codegen.compile import compile_job
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
 from codegen.kernels.tuning_records import TuningRecord, read_records
 from codegen.version import VERSION
 from deploy.cache import cache_folder
+from deploy.jobs import job_for
 from deploy.measure import Meter
 from deploy.samples import random_samples
 from platforms.base import compiler_platform_of
@@ -107,6 +109,14 @@ def tune_model(
         limits = Limits(choices.trials, choices.early_stop)
         search(tuning.searches, bench, file, tuning.setting, limits, on_trial)
     return tuning
+
+
+def constants_before_and_after(job: Job, records: Path) -> tuple[int, int]:
+    """Bytes of constants by default and with what the records have: widened weights are quicker."""
+    options = replace(job.options, tuning_records=records)
+    tuned, _ = job_for(job.model, job.target, options, job.board)
+    by_default, with_records = (compile_job(each).constants_bytes for each in (job, tuned))
+    return by_default, with_records
 
 
 def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:

@@ -23,6 +23,16 @@ from deploy.device import Device, open_device
 from deploy.firmware import build, prepare_compiled
 from deploy.line import LineOptions
 from deploy.measure import run_series
+from deploy.quality import (
+    NOTHING_KNOWN,
+    Accuracy,
+    Distance,
+    Truth,
+    accuracy_of,
+    distances_text,
+    distances_to,
+    quality_json,
+)
 from deploy.samples import Samples
 from platforms.base import BuildChoices
 
@@ -38,12 +48,19 @@ class Verdict:
     wrong_layer: WrongLayer | None  # None also where layers were not looked at
     layers: int  # how many of each sample were compared
     has_reals: bool  # outputs that are real numbers need not be equal in every bit
+    accuracy: Accuracy | None = None  # where there are labels
+    distances: tuple[Distance, ...] = ()  # to the outputs that somebody expects
 
     @property
     def equal(self) -> bool:
         return not self.differences and self.wrong_layer is None
 
     def __str__(self) -> str:
+        parts = [self._bits(), str(self.accuracy or "")]
+        parts += [distances_text(self.distances)] if self.distances else []
+        return "\n\n".join(filter(None, parts))
+
+    def _bits(self) -> str:
         what = f"{self.model} on {self.board}: {counted(self.samples, 'sample')}"
         compared = f"outputs and {counted(self.layers, 'layer')}" if self.layers else "outputs"
         if self.equal:
@@ -71,6 +88,7 @@ class Verdict:
             "equal": self.equal,
             "differences": [asdict(difference) for difference in self.differences],
             "layers_compared": self.layers,
+            **quality_json(self.accuracy, self.distances),
             "first_wrong_layer": wrong
             and {
                 "sample": wrong.sample,
@@ -84,7 +102,12 @@ class Verdict:
 
 
 def verify_model(
-    compiled: Compiled, samples: Samples, layers: bool, toolchain: str | None, line: LineOptions
+    compiled: Compiled,
+    samples: Samples,
+    layers: bool,
+    toolchain: str | None,
+    line: LineOptions,
+    truth: Truth = NOTHING_KNOWN,
 ) -> Verdict:
     """Compares outputs with the model as its file has it, and layers with the graph that was compiled."""
     facts, graph = compiled.artifact.facts, compiled.job.model.graph
@@ -102,6 +125,8 @@ def verify_model(
         wrong,
         len(comparable_layers(compiled.artifact.graph, facts.layers)) if layers else 0,
         has_real_outputs(graph),
+        accuracy_of(truth.labels, measured.outputs, expected) if truth.labels is not None else None,
+        distances_to(truth.expected or {}, measured.outputs, facts.outputs),
     )
 
 

@@ -113,7 +113,7 @@ def model_table(source: ProjectSource) -> str:
         "project",
         "models.c.jinja",
         name=source.name,
-        macro=source.name.upper(),
+        alignment=" ".join(f"{name.upper()}_ALIGN" for name in source.models),  # the largest counts
         build_id=build_id_of(source),
         behind=_BEHIND if source.callers else "",
         **arena_words(source),

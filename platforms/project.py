@@ -68,13 +68,25 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
     sources = (first, *others)
     return replace(
         first,
-        sources={name: text for source in sources for name, text in source.sources.items()},
-        headers={name: text for source in sources for name, text in source.headers.items()},
+        sources=_together([source.sources for source in sources]),
+        headers=_together([source.headers for source in sources]),
         arenas=_shared_arenas(sources),
         constants_in=_shared_constants(sources),
         stack_bytes=max(source.stack_bytes for source in sources),
         beside=tuple(names[1:]),
     )
+
+
+def _together(files: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The files of all models; those that several have, such as an accelerator's, once. Raises InputError."""
+    found: dict[str, str] = {}
+    for name, text in (entry for each in files for entry in each.items()):
+        if found.setdefault(name, text) != text:
+            raise InputError(
+                f"two of the models come with different files {name}",
+                hint="compile all of them by one version of what they come from",
+            )
+    return found
 
 
 def _shared_arenas(sources: Sequence[ProjectSource]) -> tuple[Arena, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from aot.counted import counted
 from aot.errors import InputError, ToolError
 from aot.ir.types import Array, TensorType
 from boards.cores import load_core
@@ -25,7 +26,7 @@ _FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared")
 _NO_CHECKS: Mapping[str, tuple[str, ...]] = {"zig": ("-fno-sanitize=all",)}  # its checks need its own runtime
 _GUARD_BYTES = 64
 _GUARD = 0xC5
-_ALIGN = 16
+_ALIGN = 64  # a cache line: the most that a kernel may demand
 _MESSAGE_LINES = 12
 
 
@@ -82,9 +83,12 @@ class HostModel:
         if self._model.reset_state:
             self._model.reset_state(self._pointers)
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Computes the outputs by name. Raises InputError where an input is missing or of another kind."""
-        self.fill(inputs)
+    def run(self, inputs: Mapping[str, Array] | Sequence[Array] | Array) -> dict[str, Array]:
+        """Computes the outputs of one sample by name; inputs are arrays by name, in order, or a single one.
+
+        Raises InputError where an input is missing or of another kind.
+        """
+        self.fill(inputs if isinstance(inputs, Mapping) else self._named(inputs))
         for memory in self._memories:
             memory[:_GUARD_BYTES] = memory[-_GUARD_BYTES:] = _GUARD
         self.invoke()
@@ -96,6 +100,15 @@ class HostModel:
         given = [(tensor, _checked(tensor, inputs)) for tensor in self.inputs]
         for tensor, array in given:
             self._place(tensor)[:] = array.reshape(-1).view(np.uint8)
+
+    def _named(self, inputs: Sequence[Array] | Array) -> dict[str, Array]:
+        arrays = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
+        names = [tensor.name for tensor in self.inputs]
+        if len(arrays) != len(names):
+            listed = ", ".join(f'"{name}"' for name in names)
+            given = counted(len(arrays), "array")
+            raise InputError(f"{given} given, the model takes {counted(len(names), 'input')}: {listed}")
+        return dict(zip(names, arrays, strict=True))
 
     def invoke(self) -> None:
         """Runs on what lies in the arenas, and does no more than the model's C."""

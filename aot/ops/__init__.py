@@ -14,6 +14,7 @@ from aot.ops.compare import Compare
 from aot.ops.concat import Concat
 from aot.ops.contract import Contract
 from aot.ops.conv2d import Conv2d
+from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.convert import Convert
 from aot.ops.cumulate import Cumulate
 from aot.ops.curve import Curve
@@ -29,13 +30,13 @@ from aot.ops.gather import Gather, GatherNd
 from aot.ops.l2_norm import L2Norm
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
-from aot.ops.lstm import Lstm
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.narrow import Narrow
 from aot.ops.op import Op
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
+from aot.ops.recurrent import Recurrent
 from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
 from aot.ops.resize import Resize
@@ -64,6 +65,7 @@ _OURS = (
     Concat,
     Contract,
     Conv2d,
+    Conv2dAdd,
     Convert,
     Cumulate,
     Curve,
@@ -87,7 +89,6 @@ _OURS = (
     LogSoftmax,
     Logistic,
     Lookup,
-    Lstm,
     MaxPool2d,
     Mean,
     Mul,
@@ -100,6 +101,7 @@ _OURS = (
     RealSamples,
     RealSpectrum,
     Rearrange,
+    Recurrent,
     Reshape,
     Resize,
     Select,

@@ -90,6 +90,7 @@ _NEAREST: Row = MappingProxyType(
 )
 # Sums of i16 inputs have 64 bits, but where the bias has 32, or is said to have: a row of its own.
 NARROW = "i16, bias i32"
+HIDDEN_NARROW = "i16, hidden values i8"  # gates of an LSTM
 # TFLite Micro takes each bias of a transposed convolution for one of 64 bits.
 TRANSPOSED, TRANSPOSED_NARROW = "i16, transposed", "i16, transposed, bias i32"
 
@@ -121,6 +122,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
             {TRANSPOSED_NARROW: MappingProxyType({"tflm": _R, "litert-ref": _D, "onnx": _R})},
             _REAL,
         ),
+        "conv2d+add": _table({"i8": _TWICE_IN_TFLITE}),
         "convert": _table(_of(Finish.EXACT, *_INTEGERS, "bool"), _of(Finish.TOWARDS_0, "f32")),
         "cumulate": _table(_of(Finish.DOUBLE, "i8"), _of(Finish.EXACT, *_PLAIN), _REAL),
         "curve": _table(
@@ -162,7 +164,6 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "log_softmax": _table(_of(Finish.FIXED_POINT, "i8"), _REAL),
         "logistic": _table(_of(Finish.FIXED_POINT, "i8"), _of(Finish.LINES, "i16"), _REAL),
         "lookup": _of(Finish.TABLE, "i8", "u8"),
-        "lstm": _table(_of(_D, "i8"), _of(_R, "i16"), _REAL),
         "max_pool2d": _of(Finish.EXACT, *_BOTH, "f32"),
         "mean": _table(_of(Finish.DOUBLE, *_BOTH), _REAL),
         "mul": _PRODUCTS,
@@ -180,6 +181,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "real_samples": _FIXED_16,
         "real_spectrum": _FIXED_16,
         "rearrange": _MOVED,
+        "recurrent": _table(_of(_D, HIDDEN_NARROW), _of(_R, "i16"), _REAL),
         "reshape": _MOVED,
         "resize": _table(_of(Finish.NEAREST, *_BOTH), _REAL),
         "select": _MOVED,

@@ -1,7 +1,7 @@
 """The commands by name, with their summaries. The module deploy.commands.<name> is loaded on demand."""
 
 COMMANDS = {
-    "compile": "makes an archive of C sources from a model file",
+    "compile": "makes C sources from a model file, in an archive or a folder",
     "quantize": "makes an int8 model from a float ONNX model and samples of its inputs",
     "inspect": "shows what a model holds, and whether it fits a board",
     "ops": "lists the supported operators and their element types",

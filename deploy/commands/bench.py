@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aot.errors import InputError
+from aot.counted import counted
+from aot.errors import DeployError, InputError
 from boards.board import Board
 from deploy import options
 from deploy.benching import BenchChoices, BoardCost, LayerCost, Modelled, measure_cost
@@ -96,13 +97,45 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.layers,
         Modelled.ALL if arguments.compare else Modelled.EMULATED,
     )
-    costs = []
-    with progress("measuring", len(arguments.models) * len(boards)) as bar:
-        for model in arguments.models:
-            for board in boards:
-                bar.step(f"{model} on {board.name}")
+    cases = [(model, board) for model in arguments.models for board in boards]
+    costs, failures = [], []
+    with progress("measuring", len(cases)) as bar:
+        for model, board in cases:
+            bar.step(f"{model} on {board.name}")
+            try:
                 costs.append(measure_cost(model, board, choices))
-    print_result(arguments.json, [cost.as_json() for cost in costs], _text(costs))
+            except DeployError as error:
+                if len(cases) == 1:
+                    raise
+                failures.append(_Failure(model, board, error))
+    facts = [*(cost.as_json() for cost in costs), *(failure.as_json() for failure in failures)]
+    print_result(arguments.json, facts, _text(costs) if costs else "nothing could be measured")
+    _require_all(failures, len(cases))
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A model that could not be measured on a board: the others are."""
+
+    model: Path
+    board: Board
+    error: DeployError
+
+    def as_json(self) -> dict[str, str]:
+        return {"model": str(self.model), "board": self.board.name, "error": self.error.what}
+
+    def __str__(self) -> str:
+        hint = self.error.hint.partition("\n")[0]
+        return f"{self.model} on {self.board.name}: {self.error.what}" + (f" ({hint})" if hint else "")
+
+
+def _require_all(failures: Sequence[_Failure], cases: int) -> None:
+    """Raises DeployError where some failed."""
+    if failures:
+        raise DeployError(
+            f"{len(failures)} of {counted(cases, 'case')} could not be measured",
+            "\n".join(map(str, failures)),
+        )
 
 
 def _emulated(board: Board, clock_hz: int | None) -> Board:

@@ -18,7 +18,7 @@ from deploy.console import print_result, table
 from platforms import PLATFORMS
 from platforms.board_files import all_boards, load_board
 
-_OF_ONE_BOARD = ("ram", "pool", "constants", "tuning_records")  # the others say how --fits compiles
+_OF_ONE_BOARD = ("ram", "pool", "constants", "tuning_records", "force")  # the others say how --fits compiles
 EXAMPLE = """
 deploy boards list --core m4 --ram 64K --fits model.tflite
 deploy boards show mps2-an386

@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     programs, known = machine.programs(), all_boards()
     abilities = [machine.ability(board) for board in known if is_supported(board)]
     ports, packages, cache = machine.ports(known), machine.packages(), machine.cache()
+    clashes = machine.clashes()
     facts = {
         "solder": VERSION,
         "python": platform.python_version(),
@@ -47,9 +48,11 @@ def run(arguments: argparse.Namespace) -> None:
         "ports": [asdict(port) for port in ports],
         "packages": packages,
         "cache": asdict(cache),
+        "clashes": clashes,
     }
     parts = (
         f"Solder {VERSION} on Python {platform.python_version()}",
+        *(f"name clash: {clash}" for clash in clashes),
         _programs(programs),
         *_missing_runners(programs),
         *filter(None, _boards(abilities)),

@@ -6,13 +6,14 @@ import argparse
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from aot.counted import counted
 from aot.errors import OutputError
 from artifact.memory_text import shortened
 from artifact.whole_file import write_whole
 from codegen.options import OPTIONS
 from deploy import options
 from deploy.calibration import LABELS, read_calibration
-from deploy.console import print_result, table
+from deploy.console import print_result, progress, table
 from deploy.files import require_place
 from deploy.quantizing import METHODS, Quantized, as_tflite, model_specs, quantize, with_integers_outside
 
@@ -20,6 +21,7 @@ EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
 """
 _WIDEST_NAME = 60
+_FEW_SAMPLES = 10  # fewer are warned of
 _SUFFIXES = (".onnx", ".tflite")
 _ONNX_QUANTISER = "onnx.quantize"  # what ONNX Runtime's calls itself
 
@@ -60,7 +62,9 @@ def run(arguments: argparse.Namespace) -> None:
     shapes = options.compile_options(arguments).shapes
     slots = model_specs(arguments.model, shapes)
     calibration = read_calibration(arguments.data, slots)
-    made = quantize(arguments.model, calibration, arguments.method, shapes)
+    with progress("quantizing", 1) as bar:
+        bar.step(f"{arguments.model.name} with {counted(len(calibration.samples), 'sample')}")
+        made = quantize(arguments.model, calibration, arguments.method, shapes)
     if arguments.io == "int8":
         made = with_integers_outside(made, arguments.model)
     if arguments.output.suffix == ".tflite":
@@ -116,11 +120,11 @@ def _text(made: Quantized, path: Path, samples: int, method: str) -> str:
     heads = ("value", "op", "signal to noise, dB", "largest error", "of its range")
     return "\n".join(
         (
-            f"{path}: int8, {samples} samples, {method}; {made.float_bytes:,} -> {len(made.data):,} bytes",
+            f"{path}: int8, {counted(samples, 'sample')}, {method}; "
+            f"{made.float_bytes:,} -> {len(made.data):,} bytes",
+            *_warning(samples),
             "",
             table(heads, rows),
-            "",
-            f"same class as float  {made.same_class:.1%} of the samples",
             *_right(made),
             *_edges(made),
         )
@@ -138,7 +142,21 @@ def _edges(made: Quantized) -> tuple[str, ...]:
     return ("", table(("int8", "name", "scale", "zero point"), rows), "real = scale * (integer - zero point)")
 
 
-def _right(made: Quantized) -> tuple[str, ...]:
-    if made.float_right is None or made.int8_right is None:
+def _warning(samples: int) -> tuple[str, ...]:
+    if samples >= _FEW_SAMPLES:
         return ()
-    return (f"right, float         {made.float_right:.1%}", f"right, int8          {made.int8_right:.1%}")
+    what = "one sample says" if samples == 1 else f"{samples} samples say"
+    return (f"warning: {what} little of the ranges of values; take some hundred",)
+
+
+def _right(made: Quantized) -> tuple[str, ...]:
+    if made.same_class is None:
+        return ()
+    same = ("", f"same class as float  {made.same_class:.1%} of the samples")
+    if made.float_right is None or made.int8_right is None:
+        return same
+    return (
+        *same,
+        f"right, float         {made.float_right:.1%}",
+        f"right, int8          {made.int8_right:.1%}",
+    )

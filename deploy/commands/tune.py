@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
+from aot.counted import counted
 from aot.errors import InputError
-from codegen.job import read_job
+from boards.board import Board
+from codegen.job import Job, read_job
 from codegen.kernels.tuning_records import read_records
 from deploy import options
 from deploy.console import print_result
-from deploy.tuning import TuneChoices, Tuning, begin, tune_model
-from deploy.tuning_table import live, text
+from deploy.tuning import TuneChoices, Tuning, begin, constants_before_and_after, tune_model
+from deploy.tuning_table import live, terminal_columns, text
 from platforms.board_files import load_board
 from platforms.tuning.auto import schedule_text
-from platforms.tuning.search import TaskProgress
+from platforms.tuning.search import OnTrial, TaskProgress
 from platforms.tuning.tuners import TUNERS
 
 EXAMPLE = """
@@ -93,10 +96,36 @@ def run(arguments: argparse.Namespace) -> None:
         records = read_records(file) if file is not None and file.exists() else ()
         tuning = begin(job, board, choices, records)
     else:
-        with live(arguments.trials) as on_begin:
-            tuning = tune_model(job, board, choices, file, on_begin)
-    shown = _text(tuning) + (_schedules(tuning) if arguments.schedules else "")
-    print_result(arguments.json, _facts(tuning), shown)
+        tuning = _search(job, board, choices, file)
+    facts, shown = _facts(tuning), _text(tuning)
+    if not arguments.list:
+        by_default, tuned = constants_before_and_after(job, file)
+        facts |= {"constants_bytes": by_default, "tuned_constants_bytes": tuned}
+        shown += f"\nconstants in flash: {by_default:,} bytes by default, {tuned:,} with these records"
+    print_result(arguments.json, facts, shown + (_schedules(tuning) if arguments.schedules else ""))
+
+
+def _search(job: Job, board: Board, choices: TuneChoices, file: Path) -> Tuning:
+    """Tunes; if it is interrupted, what was found is said before it ends."""
+    begun: list[Tuning] = []
+    try:
+        with live(choices.trials) as on_begin:
+
+            def begin_watched(tuning: Tuning) -> OnTrial:
+                begun.append(tuning)
+                return on_begin(tuning)
+
+            return tune_model(job, board, choices, file, begin_watched)
+    except KeyboardInterrupt:
+        for tuning in begun:
+            tried = sum(p.tried for p in tuning.searches)
+            print(_text(tuning))
+            print(
+                f"{counted(tried, 'trial')} in {file}; the same command goes on from there, and "
+                f"--tuning-records {file} uses the best so far",
+                file=sys.stderr,
+            )
+        raise
 
 
 def _records(arguments: argparse.Namespace) -> Path:
@@ -164,7 +193,8 @@ def _schedule(p: TaskProgress) -> str:
 
 def _text(tuning: Tuning) -> str:
     if not any(p.tried for p in tuning.searches):
-        return text(tuning)
+        return text(tuning, terminal_columns())
     unit = tuning.setting.unit
     saved = 1 - 1 / tuning.speedup
-    return f"{text(tuning)}\n{unit} of these kernels in a run of the model: {saved:.1%} fewer than by default"
+    gained = f"{unit} of these kernels in a run of the model: {saved:.1%} fewer than by default"
+    return f"{text(tuning, terminal_columns())}\n{gained}"

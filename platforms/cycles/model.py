@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from boards.board import Board
 from boards.core_timing import CoreTiming
 from platforms.cycles.flash_waits import Flash
+from platforms.cycles.stand_in import EMULATED
 from platforms.runners import unicorn_runner
 
 PACKAGE = "capstone"
@@ -21,6 +22,13 @@ def lacks(board: Board) -> str:
     if unicorn_runner.missing() or find_spec(PACKAGE) is None:
         return "needs the Python packages unicorn and capstone (pip install 'solder[cycles]')"
     return ""
+
+
+def lacks_program(platform: str, board: Board) -> str:
+    """Says why the cycles of that platform's programs are not told on an emulated board; "" where they are."""
+    if "unicorn" in board.runners and platform == EMULATED:
+        return lacks(board)
+    return lacks(board) or f"the unicorn package does not run what {platform} builds for a {board.name}"
 
 
 def timing_of(board: Board) -> CoreTiming:
@@ -41,7 +49,10 @@ def flash_of(board: Board) -> Flash | None:
 def described(board: Board) -> str:
     """Describes in a sentence what the model knows about the board, and its known error."""
     flash = flash_of(board)
-    memory = f"flash of {flash.wait_states} wait states" if flash else "memory that never waits"
+    if board.flash_access is None:
+        memory = "flash whose waits are not known: as if it never waited, so that times are a lower bound"
+    else:
+        memory = f"flash of {flash.wait_states} wait states" if flash else "memory that never waits"
     error = flash.access.known_error if flash else timing_of(board).known_error
     off = f"off by {error}" if error else "not held against silicon"
     return f"a model of {board.core.name} at {board.clock_hz / 1e6:g} MHz and {memory}; {off}"

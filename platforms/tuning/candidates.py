@@ -119,7 +119,7 @@ def batch_of(
     task: Task, experiment: Experiment, kernels: Sequence[Kernel], choices: MeasureChoices, parts: int
 ) -> Batch:
     """Splits the candidates into as many C files as compilers can work on at once."""
-    states = max((_state_bytes(k) for k in kernels), default=0)
+    states = max((k.state_bytes for k in kernels), default=0)
     places = places_of(experiment, states, max((k.scratch_bytes for k in kernels), default=0))
     # Kernels that store their weights alike share a file, so that these are compiled once.
     by_packing = sorted(range(len(kernels)), key=lambda n: list(kernels[n].point.items())[::-1])
@@ -147,10 +147,6 @@ def without_candidates(batch: Batch) -> Batch:
 
 def _models(count: int) -> str:
     return filled("tuning", "models.c.jinja", numbers=range(count))
-
-
-def _state_bytes(kernel: Kernel) -> int:
-    return kernel.accumulation.bytes if kernel.accumulation is not None else 0
 
 
 def _values(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -99,6 +100,41 @@ def test_an_int8_model_is_written_and_its_layers_are_compared(
     assert all(layer["signal_to_noise_db"] > 10 for layer in facts["layers"])
     assert facts["float_right"] == 1.0
     assert facts["int8_right"] == float((classes(out) == np.load(data)["labels"]).mean())
+
+
+def test_a_detector_has_no_classes_to_compare(tmp_path: Path, run_deploy: Deploy) -> None:
+    """Its largest number is that of some box."""
+    node = helper.make_node("Conv", ["x", "w"], ["boxes"])
+    weights = numpy_helper.from_array(np.ones((3, 2, 1, 1), np.float32), "w")
+    values = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", (1, 2, 8, 8)), ("boxes", (1, 3, 8, 8)))
+    ]
+    graph = helper.make_graph([node], "boxes", values[:1], values[1:], [weights])
+    opsets = [helper.make_opsetid("", 13)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=7), tmp_path / "boxes.onnx")
+    np.savez(tmp_path / "c.npz", x=images())
+    words = ("quantize", tmp_path / "boxes.onnx", "--data", tmp_path / "c.npz", "-o", tmp_path / "q.onnx")
+    assert "same class" not in run_deploy(*words).out
+    assert json.loads(run_deploy(*words, "--json").out)["same_class"] is None
+
+
+def test_too_few_samples_are_warned_of(float_model: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+    warnings = []
+    for count in (1, 9, 10):
+        np.savez(tmp_path / "c.npz", x=images()[:count])
+        said = run_deploy("quantize", float_model, "--data", tmp_path / "c.npz", "-o", tmp_path / "q.onnx")
+        warnings.append(said.out.splitlines()[1].partition(" little")[0])
+    assert warnings == ["warning: one sample says", "warning: 9 samples say", ""]
+
+
+def test_the_runtime_does_not_speak_of_what_it_removes_itself(shared_dir: Path, tmp_path: Path) -> None:
+    path = shared_dir / "models" / "onnx_ulfd_slim320_f32" / "model.onnx"
+    np.savez(tmp_path / "c.npz", input=np.zeros((1, 3, 240, 320), np.float32))
+    words = ("quantize", path, "--data", tmp_path / "c.npz", "-o", tmp_path / "q.onnx")
+    argv = [sys.executable, "-m", "deploy", *map(str, words)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert "Removing initializer" not in done.stderr
 
 
 def test_weights_have_a_scale_for_each_channel(

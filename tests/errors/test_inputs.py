@@ -18,7 +18,7 @@ Complaint = Callable[..., str]
 
 IMAGE = np.zeros((1, 8, 8, 1), np.int8)
 TAKES = '  hint: the model takes "image" or "input_0": int8[1, 8, 8, 1]\n'
-SERIES = "  hint: a series of N samples has shape [N, 1, 8, 8, 1]\n"
+SERIES = "  hint: N samples have shape [N, 8, 8, 1]\n"
 WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], str]] = {
     "misspelt name": (
         {"imgae": IMAGE},
@@ -38,9 +38,13 @@ WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], str]] = {
         {"image": IMAGE[0]},
         'error: "image" has shape [8, 8, 1], the model takes [1, 8, 8, 1]\n  in.npz\n' + SERIES,
     ),
-    "series without the batch axis": (
-        {"image": np.zeros((5, 8, 8, 1), np.int8)},
-        'error: "image" has shape [5, 8, 8, 1], the model takes [1, 8, 8, 1]\n  in.npz\n' + SERIES,
+    "batch of other images": (
+        {"image": np.zeros((5, 8, 9, 1), np.int8)},
+        'error: "image" has shape [5, 8, 9, 1], the model takes [1, 8, 8, 1]\n  in.npz\n' + SERIES,
+    ),
+    "batch of nothing": (
+        {"image": np.zeros((0, 8, 8, 1), np.int8)},
+        "error: the series has 0 samples\n  in.npz\n  hint: its first axis counts the samples: 1 or more\n",
     ),
     "series of nothing": (
         {"image": np.zeros((0, 1, 8, 8, 1), np.int8)},
@@ -50,7 +54,7 @@ WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], str]] = {
         {"image": IMAGE.astype(np.float32)},
         'error: "image" has elements of float32, the model takes int8[1, 8, 8, 1]\n'
         "  in.npz\n"
-        "  hint: quantise: np.clip(np.round(x / 0.0625) + -128, -128, 127).astype(np.int8)\n",
+        "  hint: --quantize does it: np.clip(np.round(x / 0.0625) + -128, -128, 127).astype(np.int8)\n",
     ),
     "wider integers": (
         {"image": IMAGE.astype(np.int64)},
@@ -129,6 +133,24 @@ def test_series_of_different_lengths() -> None:
         'error: the inputs have different numbers of samples: "a" has 2, "b" has 3\n  in.npz\n'
         "  hint: give as many samples of each input"
     )
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 8, 1), (8, 64), (8, 8, 8)])
+def test_a_batch_is_a_series_whose_outputs_are_a_batch(shape: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape)).reshape(shape).astype(np.int8)
+    image = TensorSpec("image", TensorType(DType.I8, IMAGE.shape))
+    samples = make_samples({"image": array}, [image], "in.npz")
+    assert [each.shape for (each,) in samples.each] == [IMAGE.shape] * 8
+    assert samples.stacked([np.zeros((1, 10))] * 8).shape == (8, 10)
+    assert samples.stacked([np.zeros(3)] * 8).shape == (8, 3)
+
+
+@pytest.mark.parametrize("element", [np.float64, np.float16])
+def test_real_numbers_of_another_precision_are_taken(element: type[np.floating[Any]]) -> None:
+    """NumPy makes float64 of everything, and nobody means it."""
+    image = TensorSpec("image", TensorType(DType.F32, IMAGE.shape))
+    ((taken,),) = make_samples({"image": IMAGE.astype(element)}, [image], "in.npz").each
+    assert taken.dtype == np.float32
 
 
 @pytest.mark.parametrize("shape", [(1, 64), (1, 8, 8), (1, 8, 1, 8, 1), (2, 1, 64)])

@@ -101,9 +101,9 @@ def test_an_op_keeps_its_bits_in_c(tmp_path: Path, require_tool: Callable[..., N
     }
     models = {
         name: compile_job(
-            Job(ImportedModel(graph, name, "00" * 32, f"c_{name}"), Target("host"), CompileOptions())
+            Job(ImportedModel(graph, name, "00" * 32, f"graph_{n}"), Target("host"), CompileOptions())
         )
-        for name, graph in graphs.items()
+        for n, (name, graph) in enumerate(graphs.items())
     }
     hosts = build_batch({model.name: model for model in models.values()}, tmp_path)
     wrong = []

@@ -18,7 +18,7 @@ from aot.frontend.onnx.inputs import Shapes, inputs_of
 from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
 from aot.frontend.onnx.integers.recognise import with_integers
 from aot.frontend.onnx.operation import OnnxOperator
-from aot.frontend.onnx.order import in_order, reads
+from aot.frontend.onnx.order import in_order, names_read, reads
 from aot.frontend.onnx.refused import Refused
 from aot.frontend.onnx.supported import STANDARD, label_of, name_of, unsupported_within, versions_of
 from aot.ir.graph import Graph
@@ -83,6 +83,7 @@ class _FileReader:
         self.refused = Refused(file_name)
         self.scopes: list[dict[str, Item]] = [{}]
         self.versions = [self.sets[""]]
+        self.names_read = names_read(model)
 
     def _fail(self, what: str, hint: str = _AGAIN) -> ModelError:
         return ModelError(what, self.file_name, hint)
@@ -212,7 +213,14 @@ class _FileReader:
         importer = find_importer(node.domain, node.op_type)
         if importer is not None:
             operator = OnnxOperator(
-                node, self.versions[-1], tuple(operands), self.draft, place, self.run, self.run_graph
+                node,
+                self.versions[-1],
+                tuple(operands),
+                self.draft,
+                place,
+                self.run,
+                self.run_graph,
+                self.names_read,
             )
             if any(isinstance(v, Value) and self.draft.types[v.name].quant is not None for v in operands):
                 made = through_reals(operator)

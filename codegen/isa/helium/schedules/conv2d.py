@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.schedules.dot_product import helium_dot
-from codegen.kernels.conditions import BYTES
+from codegen.kernels.conditions import ADDS_NOTHING, BYTES
 from codegen.kernels.conv2d import conv2d_schedule
 from codegen.kernels.dot_product import stored_bytes
 
-SCHEDULE = conv2d_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES,))
+SCHEDULE = conv2d_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES, ADDS_NOTHING))
