@@ -16,7 +16,7 @@ Outputs = Sequence[tuple[Array, ...]]  # of each sample
 
 
 def top_facts(outputs: Outputs, specs: Sequence[TensorSpec], top: int) -> list[list[dict[str, Any]]]:
-    """The `top` largest numbers of each output, sample by sample; indices count within the sample's output."""
+    """The `top` largest numbers of each output, by sample; indices count within a sample's output."""
     return [[_largest(spec, array, top) for spec, array in zip(specs, each, strict=True)] for each in outputs]
 
 

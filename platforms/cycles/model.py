@@ -25,7 +25,7 @@ def lacks(board: Board) -> str:
 
 
 def lacks_program(platform: str, board: Board) -> str:
-    """Says why the cycles of that platform's programs are not told on an emulated board; "" where they are."""
+    """Says why the cycles of that platform's programs are not told on a board; "" where they are."""
     if "unicorn" in board.runners and platform == EMULATED:
         return lacks(board)
     return lacks(board) or f"the unicorn package does not run what {platform} builds for a {board.name}"
