@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from aot.errors import ModelError, ToolError
-from aot.frontend.given import Given
+from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.float_model import float_model, require_float
 from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
@@ -108,7 +108,7 @@ def as_tflite(data: bytes, specs: Sequence[TensorSpec], file_name: str) -> bytes
     from aot.frontend.tflite.write import write_model
 
     shapes = {spec.name: spec.shape for spec in specs}
-    graph = parse_model(data, Path(file_name).with_suffix(".onnx").name, "tflm", Given(shapes))
+    graph = parse_model(data, Path(file_name).with_suffix(".onnx").name, "tflm", InputOverrides(shapes))
     return write_model(graph, file_name)
 
 

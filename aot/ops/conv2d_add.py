@@ -10,7 +10,7 @@ from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops import constraints as limits
 from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 
 def _count(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -31,7 +31,7 @@ def _of_sum(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 
 def _shape(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    row, out = given(inputs[3]), outputs[0]
+    row, out = required(inputs[3]), outputs[0]
     if (row.dtype, row.shape) == (out.dtype, out.shape):
         return None
     return f"they are {row.dtype.value}{list(row.shape)} and {out.dtype.value}{list(out.shape)}"

@@ -13,7 +13,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import Reals
 from aot.ops.integer_lstm import integer_step, lstm_parameters, scales_misfit
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import quant_of
 from aot.ops.rounding import RequantRounding
 
@@ -66,27 +66,27 @@ def _types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 def _integers(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     """An LSTM as TFLite has it."""
     assert isinstance(op, Recurrent)
-    if given(inputs[0]).dtype is DType.F32:
+    if required(inputs[0]).dtype is DType.F32:
         return None
     is_plain = op == Recurrent(gives_cell=True, cell_clip=op.cell_clip, rounding=op.rounding)
     if not is_plain:
         return f"it is a {op.cell.value} with other activations or limits"
     x, r, _, _, h, c = inputs
-    return scales_misfit(given(x), given(h), given(c), given(r))
+    return scales_misfit(required(x), required(h), required(c), required(r))
 
 
 def _sequence(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Recurrent)
-    x = given(inputs[0])
+    x = required(inputs[0])
     is_image = x.rank == 4 and x.shape[0] == 1 and min(x.shape) > 0
     return None if is_image and x.shape[3] % op.cell.gates == 0 else limits.shape_text(x)
 
 
 def _vectors(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Recurrent)
-    wanted = op.vector_sizes(given(inputs[0]))
+    wanted = op.vector_sizes(required(inputs[0]))
     for (name, size), found in zip(wanted.items(), (*inputs[1:], *(None,) * len(wanted)), strict=False):
-        shapes = ((1, size), (size // op.units(given(inputs[0])), op.units(given(inputs[0]))))
+        shapes = ((1, size), (size // op.units(required(inputs[0])), op.units(required(inputs[0]))))
         if found is not None and found.shape not in shapes[: 1 + (name == "r")]:
             return f"{name} has shape {limits.shape_text(found)}, not 1x{size}"
         if found is None and size and name in "rb":
@@ -167,22 +167,22 @@ class Recurrent(Op):
         return names[which], alpha, beta
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, (*x.shape[:3], (1 + self.gives_cell) * self.units(x))),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        if given(inputs[0]).dtype is not DType.F32:
-            return (self._on_integers([given(arrays[i]) for i in (0, 1, 4, 5)], inputs),)
-        units = self.units(given(inputs[0]))
+        if required(inputs[0]).dtype is not DType.F32:
+            return (self._on_integers([required(arrays[i]) for i in (0, 1, 4, 5)], inputs),)
+        units = self.units(required(inputs[0]))
         reals = [None if a is None else a.astype(np.float64) for a in arrays]
         x, r, b, p, *states = reals + [None] * (6 - len(reals))
-        weights = given(r).reshape(self.cell.gates, units, units)
-        count = given(x).shape[2]
+        weights = required(r).reshape(self.cell.gates, units, units)
+        count = required(x).shape[2]
         h, c = (np.zeros((count, units)) if s is None else s.reshape(count, units) for s in states)
         rows = []
-        for row in given(x)[0]:
+        for row in required(x)[0]:
             gates = row.reshape(count, self.cell.gates, units)
             if self.cell is Cell.LSTM:
                 h, c = self._lstm(gates, weights, p, h, c)
@@ -195,8 +195,8 @@ class Recurrent(Op):
 
     def _on_integers(self, arrays: Sequence[Array], inputs: Types) -> Array:
         x, r, h, c = (array.astype(np.int64) for array in arrays)
-        h_type, count, units = given(inputs[4]), x.shape[2], self.units(given(inputs[0]))
-        p = lstm_parameters(h_type, given(inputs[5]), given(inputs[1]), self.cell_clip)
+        h_type, count, units = required(inputs[4]), x.shape[2], self.units(required(inputs[0]))
+        p = lstm_parameters(h_type, required(inputs[5]), required(inputs[1]), self.cell_clip)
         h, c, zero, rows = h.reshape(count, units), c.reshape(count, units), quant_of(h_type).zero_point, []
         for row in x[0]:
             sums = (h - zero) @ r.reshape(-1, units).T
@@ -216,7 +216,7 @@ class Recurrent(Op):
     def _gru(self, x: Reals, r: Reals, b: Reals | None, h: Reals) -> Reals:
         update, reset = (self._activated(0, x[:, gate] + h @ r[gate].T) for gate in range(2))
         is_late = self.cell is Cell.GRU_RESET_AFTER
-        hidden = reset * (h @ r[2].T + given(b)) if is_late else (reset * h) @ r[2].T
+        hidden = reset * (h @ r[2].T + required(b)) if is_late else (reset * h) @ r[2].T
         return (1 - update) * self._activated(1, x[:, 2] + hidden) + update * h
 
     def _activated(self, which: int, value: Reals, is_clipped: bool = True) -> Reals:
@@ -226,5 +226,5 @@ class Recurrent(Op):
         return np.asarray(ACTIVATIONS[name](inside, alpha, beta), np.float64)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        x = given(inputs[0])
-        return Cost(macs=x.shape[1] * x.shape[2] * given(inputs[1]).elements, elementwise=x.elements)
+        x = required(inputs[0])
+        return Cost(macs=x.shape[1] * x.shape[2] * required(inputs[1]).elements, elementwise=x.elements)

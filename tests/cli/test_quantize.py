@@ -15,7 +15,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tflite_builder import ModelBuilder
 
-from aot.frontend.given import Given
+from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import load_model
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
@@ -308,8 +308,8 @@ def test_written_as_tflite_the_model_is_the_same_integers(
 
     for name in ("int8.onnx", "int8.tflite"):
         assert run_deploy("quantize", float_model, "--data", data, "-o", tmp_path / name).status == 0
-    given = Given({"x": (1, 2, 8, 8)})
-    onnx_graph = load_model(tmp_path / "int8.onnx", given=given)
+    overrides = InputOverrides({"x": (1, 2, 8, 8)})
+    onnx_graph = load_model(tmp_path / "int8.onnx", overrides=overrides)
     tflite_graph = load_model(tmp_path / "int8.tflite")
     kernels = OpResolverType.BUILTIN_REF
     litert = Interpreter(str(tmp_path / "int8.tflite"), experimental_op_resolver_type=kernels)

@@ -21,8 +21,8 @@ from aot.ops.energy import Energy
 from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
 from aot.ops.gain_control import GainControl
-from aot.ops.narrow import Narrow
 from aot.ops.recurrent import Cell, Recurrent
+from aot.ops.round_mantissa import RoundMantissa
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
 from aot.ops.update_slice import UpdateSlice
 from aot.ops.windows import Windows
@@ -94,9 +94,9 @@ def _lookup(draw: Draw) -> OpCase:
     return looked_up("any", int8(*draw.shape(draw.upto(4)), zero_point=draw.upto(127, -128)))
 
 
-def _narrow(draw: Draw) -> OpCase:
-    op = draw.one_of(Narrow(10, -14, 65504.0), Narrow(3, -6, 448.0), Narrow(1, 0, 6.0))
-    return op_case("narrow", op, [float32(*draw.shape(draw.upto(4)))], float32())
+def _round_mantissa(draw: Draw) -> OpCase:
+    op = draw.one_of(RoundMantissa(10, -14, 65504.0), RoundMantissa(3, -6, 448.0), RoundMantissa(1, 0, 6.0))
+    return op_case("round_mantissa", op, [float32(*draw.shape(draw.upto(4)))], float32())
 
 
 def _recurrent(draw: Draw) -> OpCase:
@@ -171,11 +171,11 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "gain_control": _gain_control,
     "headroom": _headroom,
     "lookup": _lookup,
-    "narrow": _narrow,
     "noise_estimate": _noise_estimate,
     "real_samples": _real_samples,
-    "recurrent": _recurrent,
     "real_spectrum": _real_spectrum,
+    "recurrent": _recurrent,
+    "round_mantissa": _round_mantissa,
     "shift_up": _shift_up,
     "update_slice": _update_slice,
     "whole_root": _whole_root,

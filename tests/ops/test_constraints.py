@@ -15,12 +15,12 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.lookup import Lookup
+from aot.ops.mean import Mean
 from aot.ops.op import Op
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
 from aot.ops.recurrent import Cell, Recurrent
-from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, LeakyRelu, Logistic, Tanh
@@ -170,13 +170,13 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         "the input scale must be less than 2**20 times the output scale: it is 1e+07 times as large",
     ),
     "alpha": (LeakyRelu(-2e3), [int8(4)], int8(4), "alpha must lie between -1024 and 1024: it is -2000.0"),
-    "curve scale": (
+    "unary_math scale": (
         Tanh(),
         [int8(4, scale=9.0)],
         int8(4, scale=1 / 128),
         "the scale of an i8 input must lie between 2**-27 and 8: it is 9",
     ),
-    "curve output": (
+    "unary_math output": (
         Logistic(),
         [int8(4)],
         int8(4),

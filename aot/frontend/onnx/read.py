@@ -11,7 +11,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 from aot.errors import ModelError
 from aot.frontend.onnx.draft import Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
-from aot.frontend.onnx.errors import NoImporterError, ToldError
+from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError
 from aot.frontend.onnx.functions import FunctionBody, body_of
 from aot.frontend.onnx.importers.find import find_importer
 from aot.frontend.onnx.inputs import Shapes, inputs_of
@@ -133,7 +133,7 @@ class _FileReader:
             if self.refused.is_long:
                 break
         if outer is not None and not is_whole:
-            raise ToldError("a body holds what is not supported")
+            raise AlreadyReportedError("a body holds what is not supported")
 
     def _delivered(self, place: NodePlace, value: Item) -> str:
         """An output as the file means it: in its order, and in no more bits than its element type has."""

@@ -60,10 +60,12 @@ class _Layer:
     operator: TfliteOperator
     is_time_major: bool
 
-    def made(self, op: Op, inputs: tuple[str | None, ...], wish: str, quant: Quant | None) -> str:
+    def made(self, op: Op, inputs: tuple[str | None, ...], name_hint: str, quant: Quant | None) -> str:
         """The result of a node."""
         ((dtype, shape),) = op.infer(self.draft.types_of(inputs))
-        name = self.draft.add_value(f"{self.operator.label}/{wish}", TensorType(DType(dtype), shape, quant))
+        name = self.draft.add_value(
+            f"{self.operator.label}/{name_hint}", TensorType(DType(dtype), shape, quant)
+        )
         self.draft.add_node(self.operator, op, inputs, name)
         return name
 

@@ -1,4 +1,4 @@
-"""Narrow: real numbers rounded to the nearest that a format of fewer bits has, and kept as f32."""
+"""Real numbers rounded to the nearest that a format of fewer bits has, and kept as f32."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import Elementwise
-from aot.ops.op import Constraint, Op, Types, given
+from aot.ops.op import Constraint, Op, Types, required
 
 
-class Beyond(Enum):
+class Overflow(Enum):
     """What a number beyond the largest becomes."""
 
     LARGEST = "largest"
@@ -24,16 +24,16 @@ class Beyond(Enum):
 
 
 def _format(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Narrow)
+    assert isinstance(op, RoundMantissa)
     fits = 0 <= op.mantissa_bits <= 23 and -126 <= op.least_exponent < 128 and op.largest > 0
     return None if fits else f"{op.mantissa_bits}, {op.least_exponent}, {op.largest}"
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow(Elementwise):
+class RoundMantissa(Elementwise):
     """Input: x. Ties go to even; `least_exponent` is that of the least normal number."""
 
-    name: ClassVar[str] = "narrow"
+    name: ClassVar[str] = "round_mantissa"
     elementwise: ClassVar[tuple[int, ...]] = (0,)
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
@@ -43,13 +43,13 @@ class Narrow(Elementwise):
     mantissa_bits: int = 23
     least_exponent: int = -126
     largest: float = 1.0
-    beyond: Beyond = Beyond.INFINITE
+    overflow: Overflow = Overflow.INFINITE
     has_nan: bool = True  # else what is no number becomes 0
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x = given(arrays[0]).astype(np.float64)
+        x = required(arrays[0]).astype(np.float64)
         _, exponents = np.frexp(np.where(np.isfinite(x), x, 0))
         steps = np.maximum(exponents - 1, self.least_exponent) - self.mantissa_bits
         with np.errstate(invalid="ignore", over="ignore"):
@@ -62,7 +62,7 @@ class Narrow(Elementwise):
     def outside(self) -> float:
         """What a number beyond the largest becomes."""
         return {
-            Beyond.LARGEST: self.largest,
-            Beyond.INFINITE: float("inf"),
-            Beyond.NO_NUMBER: float("nan"),
-        }[self.beyond]
+            Overflow.LARGEST: self.largest,
+            Overflow.INFINITE: float("inf"),
+            Overflow.NO_NUMBER: float("nan"),
+        }[self.overflow]

@@ -1,4 +1,4 @@
-"""curve: a table for int8, one C expression for everything else."""
+"""unary_math: a table for int8, one C expression for everything else."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from aot.ir.types import DType, TensorType
-from aot.ops.curve import Curve, abs_multiplier, exp_points, rsqrt_multiplier
-from aot.ops.curve import Function as Kind
 from aot.ops.requant import quant_of
+from aot.ops.unary_math import MathFunction, UnaryMath, abs_multiplier, exp_points, rsqrt_multiplier
 from codegen.formats import RowFormat
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.f32 import literal
@@ -25,42 +24,42 @@ from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 _REALS = {
-    Kind.ABS: "fabsf(a)",
-    Kind.NEGATE: "-a",
-    Kind.SIGN: "(float)((a > 0.0f) - (a < 0.0f))",
-    Kind.SQUARE: "a * a",
-    Kind.SQRT: "sqrtf(a)",
-    Kind.RSQRT: "1.0f / sqrtf(a)",
-    Kind.RECIPROCAL: "1.0f / a",
-    Kind.EXP: "expf(a)",
-    Kind.LOG: "logf(a)",
-    Kind.SIN: "sinf(a)",
-    Kind.COS: "cosf(a)",
-    Kind.TAN: "tanf(a)",
-    Kind.ASIN: "asinf(a)",
-    Kind.ACOS: "acosf(a)",
-    Kind.ATAN: "atanf(a)",
-    Kind.SINH: "sinhf(a)",
-    Kind.COSH: "coshf(a)",
-    Kind.ASINH: "asinhf(a)",
-    Kind.ACOSH: "acoshf(a)",
-    Kind.ATANH: "atanhf(a)",
-    Kind.ERF: "erff(a)",
-    Kind.CEIL: "ceilf(a)",
-    Kind.FLOOR: "floorf(a)",
-    Kind.ROUND: "rintf(a)",  # half to even, unless the program has chosen another way of rounding
-    Kind.ELU: "a < 0.0f ? {alpha} * expm1f(a) : a",
-    Kind.GELU: "0.5f * a * (1.0f + erff(a * 0.70710678f))",
-    Kind.GELU_BY_TANH: "0.5f * a * (1.0f + tanhf(0.79788456f * (a + 0.044715f * a * a * a)))",
-    Kind.SOFTPLUS: "a > 0.0f ? a + log1pf(expf(-a)) : log1pf(expf(a))",
-    Kind.SOFTSIGN: "a / (1.0f + fabsf(a))",
+    MathFunction.ABS: "fabsf(a)",
+    MathFunction.NEGATE: "-a",
+    MathFunction.SIGN: "(float)((a > 0.0f) - (a < 0.0f))",
+    MathFunction.SQUARE: "a * a",
+    MathFunction.SQRT: "sqrtf(a)",
+    MathFunction.RSQRT: "1.0f / sqrtf(a)",
+    MathFunction.RECIPROCAL: "1.0f / a",
+    MathFunction.EXP: "expf(a)",
+    MathFunction.LOG: "logf(a)",
+    MathFunction.SIN: "sinf(a)",
+    MathFunction.COS: "cosf(a)",
+    MathFunction.TAN: "tanf(a)",
+    MathFunction.ASIN: "asinf(a)",
+    MathFunction.ACOS: "acosf(a)",
+    MathFunction.ATAN: "atanf(a)",
+    MathFunction.SINH: "sinhf(a)",
+    MathFunction.COSH: "coshf(a)",
+    MathFunction.ASINH: "asinhf(a)",
+    MathFunction.ACOSH: "acoshf(a)",
+    MathFunction.ATANH: "atanhf(a)",
+    MathFunction.ERF: "erff(a)",
+    MathFunction.CEIL: "ceilf(a)",
+    MathFunction.FLOOR: "floorf(a)",
+    MathFunction.ROUND: "rintf(a)",  # half to even, unless the program has chosen another way of rounding
+    MathFunction.ELU: "a < 0.0f ? {alpha} * expm1f(a) : a",
+    MathFunction.GELU: "0.5f * a * (1.0f + erff(a * 0.70710678f))",
+    MathFunction.GELU_BY_TANH: "0.5f * a * (1.0f + tanhf(0.79788456f * (a + 0.044715f * a * a * a)))",
+    MathFunction.SOFTPLUS: "a > 0.0f ? a + log1pf(expf(-a)) : log1pf(expf(a))",
+    MathFunction.SOFTSIGN: "a / (1.0f + fabsf(a))",
 }
 _INTEGERS = {
-    Kind.ABS: "a < 0 ? ({T})(0u - ({U})a) : a",
-    Kind.NEGATE: "({T})(0u - ({U})a)",
-    Kind.SIGN: "({T})((a > 0) - (a < 0))",
-    Kind.SQUARE: "({T})(({U})a * ({U})a)",
-    Kind.NOT: "({T})~a",
+    MathFunction.ABS: "a < 0 ? ({T})(0u - ({U})a) : a",
+    MathFunction.NEGATE: "({T})(0u - ({U})a)",
+    MathFunction.SIGN: "({T})((a > 0) - (a < 0))",
+    MathFunction.SQUARE: "({T})(({U})a * ({U})a)",
+    MathFunction.NOT: "({T})~a",
 }
 
 
@@ -69,7 +68,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     if table is not None:
         return lookup_kernel(site, table, inputs[0], output)
     op = site.node.op
-    assert isinstance(op, Curve)
+    assert isinstance(op, UnaryMath)
     function = _function(op, site.input(0), site.outputs[0])
 
     def result(values: Sequence[Load]) -> Expr:
@@ -78,14 +77,16 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return element_kernel(site, inputs, output, result, f"the {op.of.value}")
 
 
-def _function(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
+def _function(op: UnaryMath, x: TensorType, out: TensorType) -> ScalarFunction:
     kind, dtype = op.of.value, x.dtype
     if out.quant is not None:
         return _FIXED_POINT[op.of](op, x, out)
     if dtype is DType.F32:
         text = _REALS[op.of].format(alpha=literal(op.alpha))
         suffix = (
-            "_" + "".join(c if c.isalnum() else "_" for c in literal(op.alpha)) if op.of is Kind.ELU else ""
+            "_" + "".join(c if c.isalnum() else "_" for c in literal(op.alpha))
+            if op.of is MathFunction.ELU
+            else ""
         )
         name = f"real_{kind}{suffix}"
         return expression_function(name, dtype, (dtype,), text, _meaning(op, x, out), includes=("math.h",))
@@ -93,7 +94,7 @@ def _function(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
     return expression_function(f"{kind}_{dtype.value}", dtype, (dtype,), text, _meaning(op, x, out))
 
 
-def _absolute(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
+def _absolute(op: UnaryMath, x: TensorType, out: TensorType) -> ScalarFunction:
     zero, low, high = parenthesised(quant_of(x).zero_point), *out.dtype.limits
     magnitude = f"(a < {zero} ? {zero} - a : a - {zero})"
     if quant_of(x).scale != quant_of(out).scale:
@@ -104,7 +105,7 @@ def _absolute(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
     )
 
 
-def _inverse_root(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
+def _inverse_root(op: UnaryMath, x: TensorType, out: TensorType) -> ScalarFunction:
     low, high = out.dtype.limits
     mult, shift = rsqrt_multiplier(x, out)
     centred = f"a - {parenthesised(quant_of(x).zero_point)}"
@@ -113,7 +114,7 @@ def _inverse_root(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
     return _clamped(op, x, out, f"{centred} <= 0 ? {high} : {text}", (TIMES, INVERSE_ROOT))
 
 
-def _exponential(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
+def _exponential(op: UnaryMath, x: TensorType, out: TensorType) -> ScalarFunction:
     line = line_function("exp", exp_points(x, out))
     return expression_function(
         f"{line.name}_i16",
@@ -125,15 +126,15 @@ def _exponential(op: Curve, x: TensorType, out: TensorType) -> ScalarFunction:
     )
 
 
-_FIXED_POINT: Mapping[Kind, Callable[[Curve, TensorType, TensorType], ScalarFunction]] = {
-    Kind.ABS: _absolute,
-    Kind.EXP: _exponential,
-    Kind.RSQRT: _inverse_root,
+_FIXED_POINT: Mapping[MathFunction, Callable[[UnaryMath, TensorType, TensorType], ScalarFunction]] = {
+    MathFunction.ABS: _absolute,
+    MathFunction.EXP: _exponential,
+    MathFunction.RSQRT: _inverse_root,
 }
 
 
 def _clamped(
-    op: Curve, x: TensorType, out: TensorType, text: str, calls: tuple[ScalarFunction, ...]
+    op: UnaryMath, x: TensorType, out: TensorType, text: str, calls: tuple[ScalarFunction, ...]
 ) -> ScalarFunction:
     return expression_function(
         numbered_name(f"{op.of.value}_{out.dtype.value}", text),
@@ -145,7 +146,7 @@ def _clamped(
     )
 
 
-def _meaning(op: Curve, x: TensorType, out: TensorType) -> Callable[[Any], Any]:
+def _meaning(op: UnaryMath, x: TensorType, out: TensorType) -> Callable[[Any], Any]:
     def compute(value: Any) -> Any:
         array = np.asarray([value], x.dtype.numpy)
         return op.reference([array], (x,), (out,))[0][0].item()
@@ -154,5 +155,5 @@ def _meaning(op: Curve, x: TensorType, out: TensorType) -> Callable[[Any], Any]:
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "curve": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
+    "unary_math": OpKernel((Schedule("plain", element_requests, _lower),), frozenset(DType))
 }

@@ -1,4 +1,4 @@
-"""Curves: functions of one number, in real numbers, in plain integers and in quantised ones."""
+"""Functions of one number, in real numbers, in plain integers and in quantised ones."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from aot.ops.activation import Activation, clamp_integers
 from aot.ops.elementwise import Elementwise
 from aot.ops.inverse_root import inverse_root_multipliers
 from aot.ops.lines import Table, on_lines, points
-from aot.ops.op import Constraint, Op, Types, given
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 
-class Function(Enum):
+class MathFunction(Enum):
     """The value is the name in graph text."""
 
     ABS = "abs"
@@ -64,51 +64,51 @@ def _gelu_by_tanh(x: Any) -> Any:
 
 
 # Of float64, rounded to f32 afterwards: no better reference is to be had.
-REALS: Mapping[Function, Callable[[Any, float], Any]] = {
-    Function.ABS: lambda x, _: np.abs(x),
-    Function.NEGATE: lambda x, _: -x,
-    Function.SIGN: lambda x, _: np.sign(x),
-    Function.SQUARE: lambda x, _: x * x,
-    Function.SQRT: lambda x, _: np.sqrt(x),
-    Function.RSQRT: lambda x, _: 1 / np.sqrt(x),
-    Function.RECIPROCAL: lambda x, _: 1 / x,
-    Function.EXP: lambda x, _: np.exp(x),
-    Function.LOG: lambda x, _: np.log(x),
-    Function.SIN: lambda x, _: np.sin(x),
-    Function.COS: lambda x, _: np.cos(x),
-    Function.TAN: lambda x, _: np.tan(x),
-    Function.ASIN: lambda x, _: np.arcsin(x),
-    Function.ACOS: lambda x, _: np.arccos(x),
-    Function.ATAN: lambda x, _: np.arctan(x),
-    Function.SINH: lambda x, _: np.sinh(x),
-    Function.COSH: lambda x, _: np.cosh(x),
-    Function.ASINH: lambda x, _: np.arcsinh(x),
-    Function.ACOSH: lambda x, _: np.arccosh(x),
-    Function.ATANH: lambda x, _: np.arctanh(x),
-    Function.ERF: lambda x, _: _erf(x),
-    Function.CEIL: lambda x, _: np.ceil(x),
-    Function.FLOOR: lambda x, _: np.floor(x),
-    Function.ROUND: lambda x, _: np.round(x),  # half to even
-    Function.ELU: lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
-    Function.GELU: lambda x, _: 0.5 * x * (1 + _erf(x * math.sqrt(0.5))),
-    Function.GELU_BY_TANH: lambda x, _: _gelu_by_tanh(x),
-    Function.SOFTPLUS: lambda x, _: np.logaddexp(x, 0),
-    Function.SOFTSIGN: lambda x, _: x / (1 + np.abs(x)),
+REALS: Mapping[MathFunction, Callable[[Any, float], Any]] = {
+    MathFunction.ABS: lambda x, _: np.abs(x),
+    MathFunction.NEGATE: lambda x, _: -x,
+    MathFunction.SIGN: lambda x, _: np.sign(x),
+    MathFunction.SQUARE: lambda x, _: x * x,
+    MathFunction.SQRT: lambda x, _: np.sqrt(x),
+    MathFunction.RSQRT: lambda x, _: 1 / np.sqrt(x),
+    MathFunction.RECIPROCAL: lambda x, _: 1 / x,
+    MathFunction.EXP: lambda x, _: np.exp(x),
+    MathFunction.LOG: lambda x, _: np.log(x),
+    MathFunction.SIN: lambda x, _: np.sin(x),
+    MathFunction.COS: lambda x, _: np.cos(x),
+    MathFunction.TAN: lambda x, _: np.tan(x),
+    MathFunction.ASIN: lambda x, _: np.arcsin(x),
+    MathFunction.ACOS: lambda x, _: np.arccos(x),
+    MathFunction.ATAN: lambda x, _: np.arctan(x),
+    MathFunction.SINH: lambda x, _: np.sinh(x),
+    MathFunction.COSH: lambda x, _: np.cosh(x),
+    MathFunction.ASINH: lambda x, _: np.arcsinh(x),
+    MathFunction.ACOSH: lambda x, _: np.arccosh(x),
+    MathFunction.ATANH: lambda x, _: np.arctanh(x),
+    MathFunction.ERF: lambda x, _: _erf(x),
+    MathFunction.CEIL: lambda x, _: np.ceil(x),
+    MathFunction.FLOOR: lambda x, _: np.floor(x),
+    MathFunction.ROUND: lambda x, _: np.round(x),  # half to even
+    MathFunction.ELU: lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
+    MathFunction.GELU: lambda x, _: 0.5 * x * (1 + _erf(x * math.sqrt(0.5))),
+    MathFunction.GELU_BY_TANH: lambda x, _: _gelu_by_tanh(x),
+    MathFunction.SOFTPLUS: lambda x, _: np.logaddexp(x, 0),
+    MathFunction.SOFTSIGN: lambda x, _: x / (1 + np.abs(x)),
 }
-INTEGERS: Mapping[Function, Callable[[Any], Any]] = {
-    Function.ABS: np.abs,
-    Function.NEGATE: np.negative,
-    Function.SIGN: np.sign,
-    Function.SQUARE: lambda x: x * x,
-    Function.NOT: np.invert,
+INTEGERS: Mapping[MathFunction, Callable[[Any], Any]] = {
+    MathFunction.ABS: np.abs,
+    MathFunction.NEGATE: np.negative,
+    MathFunction.SIGN: np.sign,
+    MathFunction.SQUARE: lambda x: x * x,
+    MathFunction.NOT: np.invert,
 }
-_OF_16 = (Function.ABS, Function.EXP, Function.RSQRT)
+_OF_16 = (MathFunction.ABS, MathFunction.EXP, MathFunction.RSQRT)
 _RSQRT_SHIFT = 20  # keeps the inverse root an integer
 
 
 def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Curve)
-    x, (y,) = given(inputs[0]), outputs
+    assert isinstance(op, UnaryMath)
+    x, (y,) = required(inputs[0]), outputs
     if x.dtype is not y.dtype:
         return f"{x.dtype.value} would become {y.dtype.value}"
     if x.dtype is DType.F32:
@@ -116,22 +116,22 @@ def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     elif x.quant is not None or y.quant is not None:
         allowed = op.of in REALS and (x.dtype is DType.I8 or (x.dtype is DType.I16 and op.of in _OF_16))
     else:
-        allowed = op.of is Function.NOT if x.dtype is DType.BOOL else op.of in INTEGERS
+        allowed = op.of is MathFunction.NOT if x.dtype is DType.BOOL else op.of in INTEGERS
     return None if allowed else f"{op.of.value} of {x.dtype.value}"
 
 
 def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    found = [t.quant for t in (given(inputs[0]), *outputs)]
+    found = [t.quant for t in (required(inputs[0]), *outputs)]
     if all(q is None for q in found):
         return None
     return None if all(q is not None and not q.is_per_channel for q in found) else "not each has one"
 
 
 @dataclass(frozen=True, slots=True)
-class Curve(Elementwise):
+class UnaryMath(Elementwise):
     """Input: x. `alpha` is the steepness of elu below 0. Rounding is half to even."""
 
-    name: ClassVar[str] = "curve"
+    name: ClassVar[str] = "unary_math"
     elementwise: ClassVar[tuple[int, ...]] = (0,)
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
@@ -142,13 +142,13 @@ class Curve(Elementwise):
         ),
         Constraint("quantised inputs and outputs must both have one scale and one zero point", _quantised),
     )
-    of: Function = Function.ABS
+    of: MathFunction = MathFunction.ABS
     alpha: float = 1.0
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, x_type, (out,) = given(arrays[0]), given(inputs[0]), outputs
+        x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         with np.errstate(all="ignore"):
             if x_type.dtype is DType.F32:
                 return (np.asarray(REALS[self.of](x.astype(np.float64), self.alpha), np.float32),)
@@ -158,9 +158,9 @@ class Curve(Elementwise):
 
     def _quantised(self, x: Array, x_type: TensorType, out: TensorType) -> Ints:
         centred = x.astype(np.int64) - quant_of(x_type).zero_point
-        if self.of is Function.ABS:
+        if self.of is MathFunction.ABS:
             return absolute(np.abs(centred), x_type, out)
-        if self.of is Function.RSQRT:
+        if self.of is MathFunction.RSQRT:
             return _inverse_roots(centred, x_type, out)
         if x_type.dtype is DType.I16:
             return on_lines(x.astype(np.int64), exp_points(x_type, out))

@@ -1,4 +1,4 @@
-"""narrow: scaled so that the last bit that is kept is 1, rounded, and scaled back."""
+"""round_mantissa: scaled so that the last bit that is kept is 1, rounded, and scaled back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from aot.ir.types import DType, TensorType
-from aot.ops.narrow import Narrow
+from aot.ops.round_mantissa import RoundMantissa
 from codegen.formats import RowFormat
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.f32 import literal
@@ -20,7 +20,7 @@ from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     op = site.node.op
-    assert isinstance(op, Narrow)
+    assert isinstance(op, RoundMantissa)
     function = _function(op)
 
     def result(values: Sequence[Load]) -> Expr:
@@ -29,8 +29,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return element_kernel(site, inputs, output, result, f"numbers of {op.mantissa_bits + 1} bits")
 
 
-def _function(op: Narrow) -> ScalarFunction:
-    name = numbered_name("narrow", op)
+def _function(op: RoundMantissa) -> ScalarFunction:
+    name = numbered_name("round_mantissa", op)
     definition = f"""\
 /* a with {op.mantissa_bits} bits after its first, none less than 2^{op.least_exponent - op.mantissa_bits}. */
 static inline float {name}(float a)
@@ -50,7 +50,7 @@ static inline float {name}(float a)
     return ScalarFunction(name, DType.F32, definition, _meaning(op), ("math.h",))
 
 
-def _meaning(op: Narrow) -> Callable[[Any], Any]:
+def _meaning(op: RoundMantissa) -> Callable[[Any], Any]:
     def compute(value: Any) -> Any:
         one = TensorType(DType.F32, (1,))
         return op.reference([np.asarray([value], np.float32)], (one,), (one,))[0][0].item()

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InputOverrides:
     """By the inputs' names; an input with a value is none any more."""
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
-NOTHING_GIVEN = Given()
+NO_OVERRIDES = InputOverrides()
