@@ -67,6 +67,7 @@ class Target:
     regions: tuple[Region, ...] = ()
     pointer_bytes: int = 4
     constant_space: str = ""  # the C address space of constants where a plain load does not reach the flash
+    code_cache_bytes: int = 0  # of the cache before a flash that waits; 0: loops of any length run alike
 
     def has(self, feature: Feature) -> bool:
         return feature in self.features

@@ -42,7 +42,7 @@ def tar_bytes(files: Mapping[str, bytes], seconds: int) -> bytes:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether this file is a tar: it is then read as an archive, otherwise as a model."""
+    """True where this file is a tar: it is then read as an archive, otherwise as a model."""
     try:
         with path.open("rb") as file:
             return file.read(512)[_MAGIC_AT] == b"ustar"
@@ -125,7 +125,7 @@ def _refuse_to_lose(path: Path) -> None:
 
 
 def _may_be_replaced(path: Path) -> bool:
-    """Whether a file is empty, or an archive of any version, even a damaged one: it begins with metadata."""
+    """True for an empty file and for any archive, even a damaged one or of another version."""
     try:
         if path.stat().st_size == 0:
             return True

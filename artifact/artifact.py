@@ -22,7 +22,7 @@ _NO_FILES: Mapping[str, bytes] = {}
 
 @dataclass(frozen=True)
 class Artifact:
-    """What is known of a compiled model, its C files, its graph, and the device runtime beside them."""
+    """The facts of a compiled model, its C files, its graph, and the device runtime beside them."""
 
     facts: ModelFacts
     files: Mapping[str, bytes] = field(repr=False)  # path in an archive -> contents
@@ -33,12 +33,12 @@ class Artifact:
 
     @cached_property
     def sources(self) -> Mapping[str, str]:
-        """ "kws.c", "kws_weights.c", ... -> text."""
+        """The C sources by file name: "kws.c", "kws_weights.c", ..."""
         return {name: data.decode() for name, data in self._below(_SOURCES).items()}
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
-        """ "kws.h", ... -> text."""
+        """The C headers by file name: "kws.h", ..."""
         return {name: data.decode() for name, data in self._below(_HEADERS).items()}
 
     @cached_property
@@ -52,7 +52,7 @@ class Artifact:
 
     @cached_property
     def graph(self) -> Graph:
-        """What the layers compute, constants included: the reference can run it. Raises ModelError."""
+        """The graph that the layers compute, constants included; the reference runs it. Raises ModelError."""
         try:
             return parse_graph(self.graph_text, unpack_parameters(self.files[_parameters_path(self.name)]))
         except (GraphTextError, ParametersError) as error:
@@ -68,7 +68,7 @@ class Artifact:
 
 
 class _FilesMadeLater(Mapping[str, bytes]):
-    """Files that are made when the first of them is asked for."""
+    """Files that are all made when the first of them is asked for."""
 
     def __init__(self, make: Callable[[], Mapping[str, bytes]]) -> None:
         self._make = make
@@ -88,7 +88,7 @@ class _FilesMadeLater(Mapping[str, bytes]):
 
 
 def artifact_of(model: CompiledModel, runtime: Mapping[str, bytes] = _NO_FILES) -> Artifact:
-    """What the compiler returned; `runtime` are files that its C needs. The C is written when asked for."""
+    """Wraps a compiled model, whose C is written on demand; `runtime` holds files that its C needs."""
     return Artifact(facts_of(model), _FilesMadeLater(lambda: _files(model, runtime)))
 
 

@@ -72,7 +72,7 @@ def _decode_plain(kind: Any, data: Any) -> Any:
 
 
 def _decode_fields(kind: type, data: Any) -> Iterator[tuple[str, Any]]:
-    """A field that the data does not have is left out, so it has its default."""
+    """Decodes the fields that the data has; a missing field keeps its default."""
     for each in _stored_fields(kind):
         item = _get(data, each.path)
         if item is not _MISSING:
@@ -87,7 +87,7 @@ def _get(data: Any, path: Sequence[str]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _StoredField:
-    """A field of a dataclass, and where and when it is written."""
+    """A field of a dataclass, and the key and condition under which it is written."""
 
     name: str
     hint: Any

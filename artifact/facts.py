@@ -1,4 +1,4 @@
-"""Everything a compiled model's C text does not say: what its archive keeps and `deploy inspect` shows."""
+"""The facts about a compiled model that are not in its C: archives keep them, `deploy inspect` shows them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ModelFacts:
 
     @property
     def line_arenas(self) -> tuple[Arena, ...]:
-        """The arenas that the serial line needs: it sends a streamed input as a whole, which lies behind."""
+        """The arenas that the serial line needs, with room behind them for a streamed input as a whole."""
         sizes = line_bytes(self.arenas, (*self.inputs, *self.outputs))
         return tuple(replace(arena, bytes=size) for arena, size in zip(self.arenas, sizes, strict=True))
 
@@ -62,7 +62,7 @@ class ModelFacts:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether the arena holds a state that is kept from run to run."""
+        """True where the arena holds a state that is kept from run to run."""
         return any(buffer.kind == Kind.STATE.value for buffer in self.memory.buffers)
 
     @property

@@ -1,4 +1,4 @@
-"""Where each row of each buffer lies, and from when to when it is needed, computed from the plan's order."""
+"""Computes from the plan's order where each row of each buffer lies, and from when to when it is needed."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class MemoryMap:
 
     @property
     def is_below_whole_tensors(self) -> bool:
-        """Whether it is known that whole tensors need more. A lower bound below the arena says nothing."""
+        """True where whole tensors are known to need more; a lower bound below the arena proves nothing."""
         return self.arena_bytes < self.whole_tensor_bound_bytes
 
     @cached_property
@@ -119,7 +119,7 @@ class MemoryMap:
         return tuple(sorted((s for s in sizes if s[1]), key=lambda s: (-s[1], s[0])))
 
     def by_pool(self) -> tuple[MemoryMap, ...]:
-        """One map for each pool."""
+        """Splits the map into one for each pool."""
         return tuple(
             replace(
                 self,
@@ -163,7 +163,7 @@ def map_memory(request: PlanRequest, plan: Plan, whole_tensor_bound_bytes: int) 
 
 
 def _workspace_kind(buffer: str) -> tuple[str, int]:
-    """Of a buffer that holds one row."""
+    """The kind of a stage's state or scratch, by its name, and its number of rows, which is 1."""
     return _WORKSPACES[buffer.rpartition(".")[2]], 1
 
 
@@ -186,7 +186,7 @@ def _buffer_life(buffer: PlannedBuffer, kind: str, rows: int, spans: Spans) -> B
 
 
 def _tensor_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
-    """Each row lives from its first use to its last; inputs from the start, outputs to the end."""
+    """The lives of rows: each from its first use to its last, inputs from the start, outputs to the end."""
     touched: dict[str, dict[int, tuple[int, int]]] = {tensor.name: {} for tensor in request.tensors}
     for time, stage, step in _steps(request, plan.order):
         for name, rows in _touches(stage, step):
@@ -217,7 +217,7 @@ def _touches(stage: Stage, step: Step) -> Iterator[tuple[str, Rows]]:
 
 
 def _workspace_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
-    """The state of a stage lives from its first step to its last, its scratch at each of them."""
+    """The lives of a stage's state, from its first step to its last, and of its scratch, at each step."""
     times: dict[str, list[int]] = defaultdict(list)
     for time, stage, _ in _steps(request, plan.order):
         times[stage.name].append(time)

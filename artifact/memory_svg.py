@@ -112,7 +112,7 @@ def _pool_bases(memory: MemoryMap) -> Mapping[str, int]:
 
 
 def _pools(bases: Mapping[str, int], panel: _Panel) -> Iterator[str]:
-    """A line where each memory begins, with its name above."""
+    """Draws a line where each memory begins, with its name above."""
     for pool, base in bases.items():
         y = panel.y(base)
         yield _line(_LEFT, y, _LEFT + _PLOT, y, _INK)
@@ -120,7 +120,7 @@ def _pools(bases: Mapping[str, int], panel: _Panel) -> Iterator[str]:
 
 
 def _rows(buffer: BufferLife, base: int, panel: _Panel, colour: str) -> Iterator[str]:
-    """One rectangle for each row and stay in memory. Every other turn of a ring is lighter, to be counted."""
+    """Draws a rectangle for each stay of a row in memory; every other turn of a ring is lighter."""
     seam = ' stroke="#fff" stroke-width="0.6"' if panel.height * buffer.row_bytes / panel.most > 2.5 else ""
     for lighter, opacity in ((False, 0.9), (True, 0.55)):
         data = "".join(
@@ -134,7 +134,7 @@ def _rows(buffer: BufferLife, base: int, panel: _Panel, colour: str) -> Iterator
 
 
 def _labels(buffers: Sequence[BufferLife], bases: Mapping[str, int], panel: _Panel) -> Iterator[str]:
-    """Names in the middle of their buffers, largest buffers first, where there is room."""
+    """Writes names into the middle of their buffers, largest buffers first, where there is room."""
     halo = f'stroke="{_PAPER}" stroke-width="3" stroke-opacity="0.75" paint-order="stroke"'
     taken: list[tuple[float, float, float]] = []  # x and y of the middle, width
     for buffer in sorted(buffers, key=_area, reverse=True):
@@ -179,7 +179,7 @@ def _legend(memory: MemoryMap, colours: Mapping[str, str]) -> Iterator[str]:
 
 
 def _legend_symbol(buffer: BufferLife, x: float, y: float, colour: str) -> str:
-    """A ring with one segment for each row held; a square for a whole tensor."""
+    """Draws a ring with one segment for each row held, or a square for a whole tensor."""
     if not buffer.is_ring:
         return f'<rect x="{_n(x - 5)}" y="{_n(y - 5)}" width="10" height="10" rx="1.5" fill="{colour}"/>'
     segments = min(buffer.rows_held, _MOST_SEGMENTS)
@@ -190,7 +190,7 @@ def _legend_symbol(buffer: BufferLife, x: float, y: float, colour: str) -> str:
 
 
 def _arc(x: float, y: float, radius: float, start: float, end: float) -> str:
-    """A circle as two arcs, because SVG draws nothing for an arc that ends where it begins."""
+    """Draws a circle as two arcs, because SVG draws nothing for an arc that ends where it begins."""
     points = [(x + radius * sin(a), y - radius * cos(a)) for a in (start, (start + end) / 2, end)]
     begin, *others = [f"{_n(px)} {_n(py)}" for px, py in points]
     return f"M{begin}" + "".join(f"A{radius} {radius} 0 0 1 {point}" for point in others)
@@ -214,7 +214,7 @@ def _level(panel: _Panel, size: int, says: str) -> Iterator[str]:
 
 
 def _step_order(facts: ModelFacts, panel: _Panel, colours: Mapping[str, str]) -> Iterator[str]:
-    """One line for each layer, marked where it computes rows."""
+    """Draws a line for each layer, marked where it computes rows."""
     yield from _ground(panel)
     yield _text(_LEFT, panel.top - 8, "layer", anchor="end", dx=-8, fill=_FAINT)
     marks = _marks(facts.memory.order)
@@ -228,7 +228,7 @@ def _step_order(facts: ModelFacts, panel: _Panel, colours: Mapping[str, str]) ->
 
 
 def _marks(order: Sequence[int]) -> Mapping[int, list[tuple[int, int]]]:
-    """Layer -> the stretches of time in which it runs without a break."""
+    """Maps each layer to the stretches of time in which it runs without a break."""
     marks: dict[int, list[tuple[int, int]]] = {}
     time = 0
     for layer, steps in groupby(order):

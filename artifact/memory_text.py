@@ -1,4 +1,4 @@
-"""The memory map as text: a line for each buffer, time from left to right, a bar for what is needed."""
+"""Draws the memory map as text: a line for each buffer, time from left to right, bars for bytes in use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def draw_memory(memory: MemoryMap, columns: int = 60) -> str:
 
 
 def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[str]:
-    """The buffers of one memory, all together, and its peak."""
+    """Draws the buffers of one memory, their sum, and its peak."""
     steps = len(memory.order)
     (pool,) = memory.pool_bytes
     title = "" if is_only else f"in {pool}"
@@ -48,7 +48,7 @@ def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[st
 
 
 def rows_said(buffer: BufferLife) -> str:
-    """How much of a tensor is held: "ring of 3 of 25 rows", "25 rows"."""
+    """Says how much of a tensor is held: "ring of 3 of 25 rows", "25 rows"."""
     if not buffer.bytes and buffer.kind in _CALLERS:
         return "the caller's"
     if buffer.is_ring:
@@ -57,7 +57,7 @@ def rows_said(buffer: BufferLife) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """The end of a long name, which says most, from a slash on where there is one."""
+    """Keeps the end of a long name, which says most, from a slash on where there is one."""
     if len(name) <= most:
         return name
     end = name[1 - most :]
@@ -66,7 +66,7 @@ def shortened(name: str, most: int) -> str:
 
 
 def _cells(values: Sequence[int], full: int, columns: int) -> str:
-    """A bar for each column: the most that is needed in its stretch of time. More than nothing is visible."""
+    """Draws a bar for each column: the most that is needed in its stretch of time. Any need is visible."""
     most = [0] * columns
     for time, value in enumerate(values):
         column = _column(time, len(values), columns)

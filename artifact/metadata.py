@@ -1,4 +1,4 @@
-"""`metadata.json` of an archive: Model Library Format 7 as TVM wrote it, and our own part under "solder"."""
+"""Writes and reads an archive's `metadata.json`: TVM's Model Library Format 7, our part under "solder"."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _operators(facts: ModelFacts) -> list[dict[str, Any]]:
 
 
 def _workspace(memory: MemoryMap, stage: str) -> int:
-    """Bytes of its state and its scratch."""
+    """The bytes of a layer's state and scratch."""
     found = (memory.by_name.get(f"{stage}.{kind}") for kind in ("state", "scratch"))
     return sum(buffer.bytes for buffer in found if buffer is not None)
 
@@ -174,7 +174,7 @@ def _require_known_versions(document: Mapping[str, Any], where: str) -> None:
 
 
 def is_ours(text: bytes) -> bool:
-    """Whether some version of Solder wrote this metadata.json."""
+    """True where any version of Solder wrote this metadata.json."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -183,7 +183,7 @@ def is_ours(text: bytes) -> bool:
 
 
 def _schema_violation(document: Mapping[str, Any]) -> str:
-    """Where and how the document breaks the schema; empty if it follows it."""
+    """Says where and how the document breaks the schema; empty if it follows it."""
     from jsonschema.exceptions import best_match  # a tenth of a second that only archives need
 
     error = best_match(_validator().iter_errors(document))
@@ -199,5 +199,5 @@ def _validator() -> Any:
 
 
 def _shortened(message: str, most: int = 160) -> str:
-    """jsonschema quotes the whole offending value; its beginning and what is wrong are enough."""
+    """Cuts the middle out of a long message, since jsonschema quotes the whole offending value."""
     return message if len(message) <= most else f"{message[: most // 2]} ... {message[-most // 2 :]}"

@@ -1,4 +1,4 @@
-"""`parameters/<name>.params`: named arrays in the binary form that TVM gives its parameter files.
+"""Packs named arrays into `parameters/<name>.params`, the binary form of TVM's parameter files, and back.
 
 All numbers are little-endian. A list: magic, 0, the names (how many, then each with its length), how many
 arrays, the arrays. An array: magic, 0, device, rank, element type, shape, length in bytes, elements.

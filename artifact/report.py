@@ -1,4 +1,4 @@
-"""What `deploy inspect` shows of a compiled model: layer by layer, and whether it fits the memory."""
+"""The report that `deploy inspect` shows of a compiled model: its layers, and whether it fits the memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Report:
         return all(budget.fits for budget in self.budgets)
 
     def lacks(self, role: str) -> bool:
-        """Whether a memory of this role is too small."""
+        """True where a memory of this role is too small."""
         return any(not budget.fits for budget in self.budgets if budget.region.role == role)
 
 

@@ -1,4 +1,4 @@
-"""The bytes that a layer writes, made from the value it computes, to be compared with a device's."""
+"""Packs a layer's value into the bytes that the layer writes, to be compared with a device's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON schema of an archive's metadata.json: a file, and in it the options as their table has them."""
+"""The JSON schema of an archive's metadata.json: a file, completed with the options from their table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codegen.options import ALL_OPTIONS
 
 @cache
 def archive_schema() -> Any:
-    """The whole schema. It is kept, so it must not be changed."""
+    """The whole schema. It is cached, so callers must not change it."""
     schema = json.loads(files("artifact").joinpath("archive_schema.json").read_text(encoding="utf-8"))
     schema["$defs"]["options"] = options_schema(ALL_OPTIONS)
     return schema

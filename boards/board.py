@@ -1,4 +1,4 @@
-"""A board as plain data: what it is, where its memory lies, how to reach it."""
+"""A board as plain data: its core, its memories, and the ways to reach it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from boards.flash_access import FlashAccess
 
 
 class BoardStatus(Enum):
-    """How far a board's data has been tried."""
+    """The degree to which a board's data has been tested."""
 
     EMULATED_TESTED = "emulated-tested"  # every test of this project runs on it in an emulator
     BUILD_TESTED = "build-tested"  # firmware is built for it, not run
@@ -33,7 +33,7 @@ class Uart:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """What counts time on the device."""
+    """The counter that measures time on the device."""
 
     # "register": a free-running register at `address`; "dwt": the core's own cycle counter, which must be
     # switched on (DWT_CYCCNT at 0xE0001004); "systick": the core's SysTick timer, which the firmware must
@@ -53,7 +53,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """Which of the board's ports a person sees, and over what."""
+    """The serial port that a person sees, and the connection that it goes through."""
 
     port: str  # the chip's name for it
     baud: int
@@ -63,7 +63,7 @@ class Console:
 
 @dataclass(frozen=True, slots=True)
 class UsbId:
-    """How the board, or its debug probe, is known on the USB."""
+    """The USB ids of the board or of its debug probe."""
 
     vid: int
     pid: int
@@ -93,7 +93,7 @@ class Board:
 
     @property
     def counter(self) -> Counter:
-        """What counts time on the device. Raises BoardError where nothing is known to."""
+        """The counter that measures time on the device. Raises BoardError where none is known."""
         if self.own_counter is None:
             raise BoardError(
                 f"{self.name} has no table [counter]: firmware cannot be run there",
@@ -103,7 +103,9 @@ class Board:
 
     @property
     def target(self) -> Target:
-        return self.core.target(self.features, self.regions)
+        access = self.flash_access
+        cache_bytes = access.code_cache_bytes(self.clock_hz) if access else 0
+        return self.core.target(self.features, self.regions, cache_bytes)
 
     def region(self, role: str) -> Region:
         """The fastest region of that role."""

@@ -1,4 +1,4 @@
-"""Which keys a board file may have and what each must hold."""
+"""The keys that a board file may have, and what each must hold."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ COUNTER = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What a platform or runner reads of a board's file: a table of its own, and what the rest must have."""
+    """The keys of a platform's or runner's own table, and its demands on the rest of a board's file."""
 
     keys: Keys = field(default_factory=dict)
     lacks: Callable[[Board], Iterable[str]] = lambda _board: ()  # what the board must have for it and has not
@@ -67,7 +67,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """What the platforms and runners that there are read of a board's file, by name."""
+    """The sections of a board's file that the known platforms and runners read, by name."""
 
     platforms: Mapping[str, Section]
     runners: Mapping[str, Section]
@@ -82,7 +82,7 @@ def board_keys(sections: Sections) -> Keys:
 
 
 class _KeysOf(Mapping[str, Keys]):
-    """The keys of sections, which are asked for only when their table is there."""
+    """The keys of sections; a section is loaded only when a file has its table."""
 
     def __init__(self, sections: Mapping[str, Section]) -> None:
         self._sections = sections

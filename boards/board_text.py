@@ -57,12 +57,12 @@ def _counter(chip: Chip) -> Iterator[str]:
 
 
 def _text(value: str) -> str:
-    """JSON's strings are TOML's."""
+    """Quotes a text as JSON does: JSON's strings are valid in TOML."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def boards_table(boards: Sequence[Board]) -> str:
-    """Markdown: one line for each board."""
+    """A Markdown table with one line for each board."""
     rows = (_HEADS, tuple("---" for _ in _HEADS), *(_row(board) for board in boards))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
@@ -80,6 +80,6 @@ def _row(board: Board) -> tuple[str, ...]:
 
 
 def size_text(count: int) -> str:
-    """Bytes for people: 256 KiB."""
+    """Writes a number of bytes for people, such as 256 KiB."""
     unit, name = (1 << 20, "MiB") if count >= 1 << 20 else (1 << 10, "KiB")
     return f"{round(count / unit, 2):g} {name}"

@@ -1,4 +1,4 @@
-"""What instructions take on a core, as plain data: the table [timing] of boards/core/<core>.toml."""
+"""The cycles of a core's instructions, as plain data: the table [timing] of boards/core/<core>.toml."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class KnownError:
-    """How far the model was off where its cycles were held against silicon."""
+    """The error of the model's cycles where they were compared with silicon."""
 
     mean_percent: int  # of the absolute errors
     worst_percent: int
@@ -68,7 +68,7 @@ class CoreTiming:
 
 
 def core_timing(values: Mapping[str, Any]) -> CoreTiming:
-    """The table as SECTION read it."""
+    """Makes a CoreTiming of the table that SECTION read."""
     named = {name: _named(values[name]) for name in ("cycles", "each", "refill")}
     error = values["known_error"]
     return CoreTiming(**{**values, **named, "known_error": error and KnownError(**error)})

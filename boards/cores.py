@@ -1,4 +1,4 @@
-"""A core as plain data, from boards/core/<core>.toml: what it can do, and how compilers are told of it."""
+"""A core as plain data, from boards/core/<core>.toml: its features, and the options of compilers for it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class CoreCounter:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """A kind of processor. Which of the optional features there are is chosen by the chip."""
+    """A kind of processor; each chip chooses which of its optional features it has."""
 
     name: str  # the file's name without its ending
     machine: str  # of MACHINES
@@ -44,7 +44,9 @@ class Core:
     unicorn: str  # the unicorn package's name for it; "" where that package does not emulate it
     timing: CoreTiming | None  # None: nothing is known
 
-    def target(self, chosen: Collection[Feature] = (), regions: tuple[Region, ...] = ()) -> Target:
+    def target(
+        self, chosen: Collection[Feature] = (), regions: tuple[Region, ...] = (), code_cache_bytes: int = 0
+    ) -> Target:
         """The core with these of its optional features, and this memory."""
         return Target(
             core=self.name,
@@ -52,6 +54,7 @@ class Core:
             regions=regions,
             pointer_bytes=self.pointer_bytes,
             constant_space=self.constant_space,
+            code_cache_bytes=code_cache_bytes,
         )
 
     def compiler_options(self, family: str, chosen: Collection[Feature]) -> tuple[str, ...]:
@@ -65,7 +68,7 @@ def _word(part: re.Match[str], chosen: Collection[Feature]) -> str:
 
 
 def _conditions(said: str) -> Iterator[tuple[Feature, bool]]:
-    """Each feature that is asked for, and whether it must be there."""
+    """Yields each feature that the compiler words name, and whether it must be there."""
     for condition in said.split(","):
         yield Feature(condition.removeprefix(_NOT)), not condition.startswith(_NOT)
 

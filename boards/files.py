@@ -1,4 +1,4 @@
-"""Where files of boards, of their chips and of cores are looked for, and how one is read."""
+"""Finds and reads the files of boards, of their chips and of cores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OURS = Path(__file__).parent
 
 
 def folders() -> Iterator[Path]:
-    """Where boards are looked for, in this order: the user's own, then extensions', then ours."""
+    """The folders in which boards are searched, in this order: the user's own, extensions', ours."""
     yield Path("boards")
     yield config_folder() / "boards"
     for package in loaded(BOARDS).values():
@@ -29,7 +29,7 @@ def folders() -> Iterator[Path]:
 
 
 def config_folder() -> Path:
-    """The user's settings of this program, where the system keeps such settings."""
+    """The folder of the user's settings for this program, where the system keeps such settings."""
     if sys.platform == "win32":
         return Path(os.environ.get("APPDATA") or Path.home()) / "solder"
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "solder"
@@ -42,7 +42,7 @@ def find_file(name: str, below: str = "") -> Path | None:
 
 
 def file_names(below: str = "") -> tuple[str, ...]:
-    """Every name that find_file finds, sorted."""
+    """Lists every name that find_file finds, sorted."""
     return tuple(sorted({file.stem for folder in folders() for file in (folder / below).glob("*.toml")}))
 
 

@@ -1,4 +1,4 @@
-"""How a chip reads its flash, as plain data: the table [flash_access] of a board's file."""
+"""The times of a chip's flash reads, as plain data: the table [flash_access] of a board's file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from boards.schema import FilePlace, Key, OneTable, at_least, boolean, power_of_
 
 @dataclass(frozen=True, slots=True)
 class FlashCache:
-    """A cache that throws out what was not used for longest."""
+    """A cache that evicts the least recently used line."""
 
     bytes: int
     line_bytes: int
@@ -25,9 +25,9 @@ class FlashCache:
 
 @dataclass(frozen=True, slots=True)
 class FlashAccess:
-    """Reads of flash, which wait at a high clock unless a cache has what is read."""
+    """The rules of reading flash, which waits at a high clock unless a cache holds the data."""
 
-    most_hz: tuple[int, ...]  # the highest clock for no wait state, for one, for two, ...
+    most_hz: tuple[int, ...]  # the highest clock for no wait state, for one, ...; none: it never waits
     bits: int  # that one read gives
     prefetch: bool  # whether the next read is begun while the instructions of the last are executed
     instructions: FlashCache | None
@@ -40,9 +40,13 @@ class FlashAccess:
     def wait_states(self, clock_hz: int) -> int:
         return sum(clock_hz > most for most in self.most_hz)
 
+    def code_cache_bytes(self, clock_hz: int) -> int:
+        """The bytes of code that are read again without a wait; 0 where nothing waits, or everything does."""
+        return self.instructions.bytes if self.instructions and self.wait_states(clock_hz) else 0
+
 
 def flash_access(values: Mapping[str, Any]) -> FlashAccess:
-    """The table as SECTION read it."""
+    """Makes a FlashAccess of the table that SECTION read."""
     caches = {name: values[name] and FlashCache(**values[name]) for name in ("instructions", "data")}
     error = values["known_error"]
     return FlashAccess(**{**values, **caches, "known_error": error and KnownError(**error)})

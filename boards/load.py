@@ -98,7 +98,7 @@ def _read_board(file: Path, sections: Sections) -> Board:
 
 
 def _read_soc(soc: object, file: Path) -> dict[str, Any]:
-    """The keys that a board shares with others of its chip; the board's own keys override them."""
+    """Reads the keys that a board shares with others of its chip; the board's own keys override them."""
     folders = (file.parent / "soc", OURS / "soc")
     for folder in folders:
         if (folder / f"{soc}.toml").is_file():
@@ -116,7 +116,7 @@ def _check_features(core: Core, chosen: frozenset[Feature], place: FilePlace) ->
 
 
 def _check(board: Board, place: FilePlace) -> None:
-    """Facts that must agree with each other."""
+    """Raises BoardError where facts of the board contradict each other."""
     for role in ("flash", "ram"):
         if not any(region.role == role for region in board.regions):
             raise BoardError(f'no region has role = "{role}"', str(place))
@@ -127,7 +127,7 @@ def _check(board: Board, place: FilePlace) -> None:
 
 
 def _require_enough(board: Board, sections: Sections, place: FilePlace) -> None:
-    """Raises one error for all that the board's platforms and runners need and it has not."""
+    """Raises one error for everything that the board's platforms and runners need and its file lacks."""
     named = (
         ("platform", board.platforms, sections.platforms),
         ("runner", board.runners, sections.runners),

@@ -32,7 +32,7 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class PackPart:
-    """What a pack says of a part, still in its own words."""
+    """The facts that a pack states of a part, still in the pack's words."""
 
     name: str
     pack: Pack
@@ -46,7 +46,7 @@ class PackPart:
 
 
 def core_name(dcore: str) -> str:
-    """ "Cortex-M0+", or "CortexM0Plus" of cmsis-pack-manager's index, as boards write it."""
+    """Spells "Cortex-M0+", or "CortexM0Plus" of cmsis-pack-manager's index, as board files do."""
     number = re.fullmatch(r"Cortex-?M(\d+)(\+|Plus)?", dcore)
     return f"cortex-m{number[1]}{'plus' if number[2] else ''}" if number else dcore.lower()
 
@@ -68,7 +68,7 @@ def read_parts(text: str, where: str) -> tuple[PackPart, ...]:
 
 
 def _parts_in(node: ElementTree.Element, around: PackPart) -> Iterator[PackPart]:
-    """The part that this node describes, and those inside it."""
+    """Yields the part that this node describes, and those inside it."""
     here = PackPart(
         name=node.get(_NAMES.get(node.tag, ""), ""),
         pack=around.pack,
@@ -111,7 +111,7 @@ def find_part(parts: tuple[PackPart, ...], name: str, where: str) -> PackPart:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One processor of a part, in a board's words."""
+    """A processor of a part, in a board's words."""
 
     part: PackPart
     core: Core

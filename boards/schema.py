@@ -1,4 +1,4 @@
-"""Reads tables strictly: what each key must hold. Unknown and missing keys are errors that name the rest."""
+"""Reads tables strictly; errors for unknown and missing keys name the legal ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Read = Callable[[Any, str, FilePlace], Any]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One legal key: how its value is read, and its value where it is missing."""
+    """A legal key: the reader of its value, and its value where it is missing."""
 
     read: Read
     default: Any = REQUIRED
@@ -44,7 +44,7 @@ Keys = Mapping[str, Key]
 
 
 def read_table(table: Any, keys: Keys, place: FilePlace) -> dict[str, Any]:
-    """The values of a table with exactly these keys. All missing keys are told at once."""
+    """The values of a table with exactly these keys. One error names all missing keys."""
     parts = tuple(_tables(table, keys, place))
     for part in parts:
         _require_known(*part)
@@ -56,7 +56,7 @@ Part = tuple[Mapping[str, Any], Keys, FilePlace]  # a table, its keys, where it 
 
 
 def _tables(table: Any, keys: Keys, place: FilePlace) -> Iterator[Part]:
-    """The table, and those inside it."""
+    """Yields the table and those inside it."""
     if not isinstance(table, dict):
         raise BoardError(f"must be a table, not {table!r}", str(place))
     yield table, keys, place
@@ -116,7 +116,7 @@ def texts(value: Any, name: str, place: FilePlace) -> tuple[str, ...]:
 
 
 def words(value: Any, name: str, place: FilePlace) -> tuple[str, ...]:
-    """A list of texts that may be empty."""
+    """Reads a list of texts, which may be empty."""
     return texts(value, name, place) if value != [] else ()
 
 
@@ -179,7 +179,7 @@ def features(value: Any, name: str, place: FilePlace) -> frozenset[Feature]:
 
 
 def _features_of_extensions() -> list[str]:
-    """What the instruction sets of extensions need and nothing of ours does."""
+    """The features that only instruction sets of extensions need."""
     needed = (str(feature) for isa in loaded(ISAS).values() for feature in getattr(isa, "needs", ()))
     return sorted(set(needed) - set(FEATURES))
 
@@ -189,15 +189,15 @@ class Nested(ABC):
 
     @abstractmethod
     def tables(self, value: Any, name: str, place: FilePlace) -> Iterator[Part]:
-        """Every table in the value. Raises BoardError where it is not made of tables."""
+        """Yields every table in the value. Raises BoardError where it is not made of tables."""
 
     @abstractmethod
     def __call__(self, value: Any, name: str, place: FilePlace) -> Any:
-        """The values of the tables, which are known to have the right keys."""
+        """Reads the values of tables that are known to have the right keys."""
 
 
 class OneTable(Nested):
-    """[name]"""
+    """Reads one table [name]."""
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
@@ -210,7 +210,7 @@ class OneTable(Nested):
 
 
 class ListOfTables(Nested):
-    """[[name]], one or more."""
+    """Reads one or more tables [[name]]."""
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
@@ -226,7 +226,7 @@ class ListOfTables(Nested):
 
 
 class NamedTables(Nested):
-    """[name.kind], each kind with its own keys; one or more, in the order of the file."""
+    """Reads one or more tables [name.kind], each kind with its own keys, in the order of the file."""
 
     def __init__(self, keys_of: Mapping[str, Keys]) -> None:
         self._keys_of = keys_of

@@ -91,8 +91,9 @@ def compile_job(job: Job) -> CompiledModel:
 
 
 def _arena_align(lowered: Lowered) -> int:
-    """A word, or what the widest element takes."""
-    return max((_ALIGN, *(t.type.dtype.bytes for t in lowered.tensors.values())))
+    """A word, or what the widest element takes or a kernel demands."""
+    elements = (tensor.type.dtype.bytes for tensor in lowered.tensors.values())
+    return max((_ALIGN, *elements, *(stage.kernel.demand.align for stage in lowered.stages)))
 
 
 def _interface(

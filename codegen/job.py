@@ -51,7 +51,7 @@ def read_job(
 def import_model(path: Path, options: CompileOptions) -> ImportedModel:
     """Reads a model file. Raises ModelError for what is not supported."""
     data = read_model(path)
-    graph = parse_model(data, path.name, options.rounding.value, options.given)
+    graph = parse_model(data, path.name, options.rounding.value, options.input_overrides)
     return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), model_name(path))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from aot.frontend.given import Given
+from aot.frontend.input_overrides import InputOverrides
 from aot.passes import REQUIRED
 from aot.passes.table import pass_names
 from aot.plan.model import Pool
@@ -227,10 +227,18 @@ class CompileOptions:
         "leave out a rewriting of the graph, such as merge-tables; inspect --explain all shows them",
     )
 
+    force: bool = option(
+        False,
+        OnOff(),
+        "--force",
+        "go on where there is no room by the estimates of code and stack alone: the linker has the last word",
+        in_head=When.NEVER,
+    )
+
     @property
-    def given(self) -> Given:
+    def input_overrides(self) -> InputOverrides:
         """All that the user says of the model's inputs."""
-        return Given(self.shapes, self.values)
+        return InputOverrides(self.shapes, self.values)
 
 
 ALL_OPTIONS = options_of(CompileOptions)

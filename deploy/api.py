@@ -1,4 +1,4 @@
-"""The commands as functions: what `import deploy` offers."""
+"""The commands as Python functions, which `import deploy` offers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from aot import interpret
 from aot.errors import BoardError
-from aot.interpret import run_graph
 from aot.ir.graph import Graph
-from aot.ir.tensor_spec import TensorSpec, graph_specs
+from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array, TensorType
 from boards.cores import load_core
 from codegen.job import ImportedModel, Job, import_model
@@ -22,6 +22,7 @@ from codegen.option_reading import read_given, require_known
 from codegen.options import OPTIONS, CompileOptions, read_options
 from deploy.cache import cached
 from deploy.compiling import Compiled, compile_for
+from deploy.data import DATA, DataOptions, Fill, make_data
 from deploy.device import open_device
 from deploy.firmware import Prepared, build, named_board, prepare, prepare_compiled
 from deploy.inspecting import Inspection, inspect_file, inspect_model
@@ -30,7 +31,8 @@ from deploy.keywords import READING, TUNING, takes_options
 from deploy.line import LINE, LineOptions
 from deploy.measure import Meter, Spread, run_series, spread
 from deploy.options import require_no_options
-from deploy.samples import RANDOM_SAMPLES, Samples, make_samples, random_samples
+from deploy.quality import Truth, require_truth
+from deploy.samples import RANDOM_SAMPLES, make_samples
 from deploy.tuning import TuneChoices, Tuning, tune_model
 from deploy.verifying import Verdict, verify_model
 from platforms.base import BuildChoices
@@ -45,7 +47,7 @@ Inputs = Mapping[str, Array] | Sequence[Array] | Array
 
 @dataclass(frozen=True)
 class Model:
-    """A model file that was read, and what it means."""
+    """A model file that was read, with its graph."""
 
     path: Path
     imported: ImportedModel = field(repr=False)
@@ -64,14 +66,16 @@ class Model:
         return {name: self.graph.types[name] for name in self.graph.outputs}
 
     def run(self, inputs: Inputs) -> dict[str, Array]:
-        """The outputs of one sample by name, computed by the reference."""
+        """The outputs by name, computed by the reference; of a series or a batch, those of all samples."""
         samples = make_samples(_by_name(inputs), graph_specs(self.graph, self.graph.inputs), "inputs")
-        return run_graph(self.graph, dict(zip(self.graph.inputs, samples.each[0], strict=True)))
+        each = [dict(zip(self.graph.inputs, sample, strict=True)) for sample in samples.each]
+        found = list(interpret.run_series(self.graph, each))
+        return {name: samples.stacked([outputs[name] for outputs in found]) for name in self.graph.outputs}
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came back from a board."""
+    """The outputs and times of a run on a board."""
 
     outputs: Mapping[str, Array]  # by name; with an axis for the samples where the inputs had one
     unit: str  # "instructions", "cycles", or "" where the board counts neither
@@ -96,10 +100,10 @@ def compile(model: str | Path | Model, board: str, **options: Any) -> Compiled:
     return compile_for(_imported(model, known), load_board(board), known)
 
 
-@takes_options([*OPTIONS, *LINE])
+@takes_options([*OPTIONS, *DATA, *LINE])
 def run(
     model: str | Path | Model | Compiled,
-    inputs: Inputs,
+    inputs: Inputs | None = None,
     board: str | None = None,
     repeat: int = 1,
     toolchain: str | None = None,
@@ -107,16 +111,16 @@ def run(
 ) -> Run:
     """Runs a model file, an archive, a project folder or a compiled model on a board; does what is missing.
 
-    `inputs` are arrays by name, in order, or a single one; one more leading axis makes a series.
+    `inputs` are arrays by name, in order, or a single one; a batch, or one more leading axis, makes a series.
     """
-    line = _take_line(options)
+    line, data = _take_line(options), _take_data(options)
     prepared = _prepared(model, board, options)
-    arrays = _by_name(inputs)
+    arrays = None if inputs is None else _by_name(inputs)
     if prepared.inputs is not None:
-        make_samples(arrays, prepared.inputs, "inputs")  # complains before anything is built
+        make_data(arrays, data, prepared.inputs, 1)  # complains before anything is built
     ready = build(prepared, BuildChoices(toolchain))
     with open_device(ready, line) as device:
-        samples = make_samples(arrays, device.model.inputs, "inputs")
+        samples = make_data(arrays, data, prepared.inputs or device.model.inputs, 1)
         measured = run_series(device, samples, repeat, lambda _doing: None)
     meter = Meter(ready.board)
     names = [spec.name for spec in measured.specs]
@@ -128,24 +132,30 @@ def run(
     )
 
 
-@takes_options([*OPTIONS, *LINE])
+@takes_options([*OPTIONS, *DATA, *LINE])
 def verify(
     model: str | Path | Model,
     board: str,
     inputs: Inputs | None = None,
     layers: bool = False,
     toolchain: str | None = None,
+    labels: Array | None = None,
+    expected: Mapping[str, Array] | None = None,
     **options: Any,
 ) -> Verdict:
     """Compares a board with the reference in every bit; `layers` finds the first layer that differs.
 
-    Without inputs, random ones are taken, the same each time.
+    Without inputs, random ones are taken, the same each time. With `labels`, the samples' classes, accuracy
+    and confusion are told; with `expected`, outputs by name, how far the board's are from them.
     """
-    line = _take_line(options)
+    line, data = _take_line(options), _take_data(options)
     known = _options(model, options)
     compiled = compile_for(_imported(model, known), load_board(board), known)
-    samples = _samples(inputs, compiled.artifact.facts.inputs)
-    return verify_model(compiled, samples, layers, toolchain, line)
+    facts, arrays = compiled.artifact.facts, None if inputs is None else _by_name(inputs)
+    samples = make_data(arrays, data, facts.inputs, RANDOM_SAMPLES, Fill.RANDOM)
+    truth = Truth(None if labels is None else np.asarray(labels), expected)
+    require_truth(truth, len(samples), facts.outputs)
+    return verify_model(compiled, samples, layers, toolchain, line, truth)
 
 
 @takes_options(TUNING)
@@ -171,7 +181,7 @@ def tune(
 
 @takes_options()
 def inspect(model: str | Path | Model | Compiled, board: str | None = None, **options: Any) -> Inspection:
-    """What a model holds and needs, and with a board whether it fits. print() it, or take as_json()."""
+    """Says what a model holds and needs, and with a board whether it fits. print() it, or take as_json()."""
     if isinstance(model, Compiled):
         _require_same(model, board, options)
         return Inspection(model.report, model.board, model.job, model.steps)
@@ -183,7 +193,7 @@ def inspect(model: str | Path | Model | Compiled, board: str | None = None, **op
 
 @takes_options()
 def in_process(model: str | Path | Model, **options: Any) -> HostModel:
-    """The model's C, compiled for this machine and loaded; its `run` takes and gives arrays by name."""
+    """Compiles the model's C for this machine and loads it; its `run` takes and gives arrays by name."""
     host = load_core("host").target()
     known = _options(model, options)
     job, _ = job_for(_imported(model, known), host, known)
@@ -197,11 +207,11 @@ def in_process(model: str | Path | Model, **options: Any) -> HostModel:
 
 
 def _keep_nothing(_library: HostModel) -> None:
-    """It was loaded from a folder that is about to be renamed."""
+    """Does nothing: the library was loaded from a folder that is about to be renamed."""
 
 
 def _imported(model: str | Path | Model, options: CompileOptions) -> ImportedModel:
-    """What was loaded already; a model that was loaded with options of another meaning is read again."""
+    """The loaded model; it is read again where these options give its file another meaning."""
     if isinstance(model, Model) and _reading(model.options) == _reading(options):
         return model.imported
     return import_model(model.path if isinstance(model, Model) else Path(model), options)
@@ -214,14 +224,19 @@ def _reading(options: CompileOptions) -> list[object]:
 
 def _take_line(options: dict[str, Any]) -> LineOptions:
     """Takes the options that say how the board is reached out of the others."""
-    require_known(options, {**OPTIONS, **LINE})
+    require_known(options, {**OPTIONS, **DATA, **LINE})
     return read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
+
+
+def _take_data(options: dict[str, Any]) -> DataOptions:
+    """The same for those that say what inputs are."""
+    return read_given(DataOptions(), DATA, {name: options.pop(name) for name in DATA if name in options})
 
 
 def _options(
     model: str | Path | Model, given: Mapping[str, object], names: Collection[str] = OPTIONS
 ) -> CompileOptions:
-    """What is given here, else what the model was loaded with, else the defaults."""
+    """The options given here, else those that the model was loaded with, else the defaults."""
     return read_options(given, model.options if isinstance(model, Model) else CompileOptions(), names)
 
 
@@ -239,7 +254,7 @@ def _prepared(
 
 
 def _require_same(compiled: Compiled, board: str | None, options: Mapping[str, object]) -> None:
-    """A compiled model is for its board, and is compiled as it is. Raises InputError, BoardError."""
+    """Refuses another board or options for a model that is compiled. Raises InputError, BoardError."""
     require_no_options(read_options(options), compiled.artifact.facts.source_name)
     if board is not None and load_board(board).name != compiled.board.name:
         raise BoardError(
@@ -253,9 +268,3 @@ def _by_name(inputs: Inputs) -> Mapping[str, Array]:
         return inputs
     arrays = [inputs] if isinstance(inputs, np.ndarray) else inputs
     return {f"input_{number}": array for number, array in enumerate(arrays)}
-
-
-def _samples(inputs: Inputs | None, specs: Sequence[TensorSpec]) -> Samples:
-    if inputs is None:
-        return random_samples(specs, RANDOM_SAMPLES)
-    return make_samples(_by_name(inputs), specs, "inputs")

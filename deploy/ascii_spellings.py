@@ -1,4 +1,4 @@
-"""What is printed where the output cannot show a character: a spelling of the same width, or its escape."""
+"""Replaces characters that the output cannot show by a spelling of the same width, or by their escape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SPELLINGS = {
 
 
 def spell_out_what_cannot_be_shown() -> None:
-    """Printing never fails because of the terminal's encoding, such as ASCII, cp1252 or a file's."""
+    """Makes printing succeed in any encoding of a terminal or file, such as ASCII or cp1252."""
     codecs.register_error(HANDLER, _spelled)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # else somebody has put another object there

@@ -1,4 +1,4 @@
-"""What a model costs on a board: instructions, cycles, RAM, flash and the time to compile it."""
+"""Measures a model's cost on a board: instructions, cycles, RAM, flash and the time to compile it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from platforms.stack_depth import run_stack
 
 @dataclass(frozen=True, slots=True)
 class LayerCost:
-    """One layer's share of a run."""
+    """The share of a run that a layer takes."""
 
     layer: LayerInfo
     count: int  # instructions or cycles
@@ -41,7 +41,7 @@ class LayerCost:
 
 @dataclass(frozen=True, slots=True)
 class BoardCost:
-    """One model on one board."""
+    """The cost of a model on a board."""
 
     model: str
     board: Board
@@ -92,7 +92,7 @@ def _layer_json(cost: LayerCost, unit: str) -> dict[str, Any]:
 
 
 class Modelled(Enum):
-    """The boards whose cycles the model is asked for."""
+    """The boards whose cycles are estimated by the cycle model."""
 
     NONE = "none"
     EMULATED = "emulated"  # those that only count instructions
@@ -160,7 +160,7 @@ def _sample(device: Device) -> Samples:
 
 
 def _ignore(_doing: str) -> None:
-    """Reports no progress: one model is one step of what is shown."""
+    """Reports no progress, since the progress shown has one step for each model."""
 
 
 def _code_bytes(compiled: Compiled, board: Board, toolchain: str | None) -> int:

@@ -21,7 +21,7 @@ from deploy.jobs import job_for
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a board must have; None is no condition."""
+    """The conditions that a board must meet; None is no condition."""
 
     core: str | None = None  # "m4" or "cortex-m4"
     ram_bytes: int = 0
@@ -64,7 +64,7 @@ def fitting(boards: Sequence[Board], path: Path, options: CompileOptions) -> lis
 
 
 def _kind(target: Target, options: CompileOptions) -> Target:
-    """What code depends on: not where memory lies, and the core only where points were measured on it."""
+    """The part of a target that decides the code: no addresses, and the core only where it was tuned for."""
     is_measured = bool(default_points(target.core, options.optimize)) or options.tuning_records is not None
     return replace(target, core=target.core if is_measured else "", regions=())
 
@@ -93,7 +93,7 @@ def _facts(target: Target, model: ImportedModel, options: CompileOptions) -> Mod
 
 
 def _has_room(report: Report, target: Target) -> bool:
-    """Whether the search for a plan would not even look at the target's RAM."""
+    """True where the search for a plan would not even look at the target's RAM."""
     return not report.lacks("ram") and not pools_for(target, report.facts.arena_bytes)
 
 

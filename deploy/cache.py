@@ -1,4 +1,4 @@
-"""Where built firmware is kept between commands, so that the same model is not built twice."""
+"""Keeps built firmware between commands, so that the same model is not built twice."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def _use_again(place: Path) -> bool:
-    """Whether it is there. Another process may forget it at any time: then it is made anew."""
+    """True where the folder exists, which is marked as used. Another process may delete it at any time."""
     try:
         os.utime(place)
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def _move(partial: Path, place: Path) -> None:
 
 
 def _forget_oldest(folder: Path) -> None:
-    """Only folders that were complete: one in the making belongs to another process."""
+    """Deletes the folders unused for longest, but none that another process is still making."""
     kept = [path for path in folder.iterdir() if not path.name.startswith(".")]
     idle_since = time.time() - IN_USE_S
     for old in sorted(kept, key=_used_at, reverse=True)[MOST_KEPT:]:
@@ -74,7 +74,7 @@ def _forget_oldest(folder: Path) -> None:
 
 
 def _used_at(place: Path) -> float:
-    """When it was last used: long ago, where another process has just forgotten it."""
+    """The time of the last use; 0 where another process has just deleted the folder."""
     try:
         return place.stat().st_mtime
     except FileNotFoundError:

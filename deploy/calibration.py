@@ -1,4 +1,4 @@
-"""Calibration data: samples a model was made for, and what each of them is where that is known."""
+"""Calibration data: samples that are typical of a model's inputs, with their classes where known."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def read_calibration(path: Path, specs: tuple[TensorSpec, ...]) -> Calibration:
     """The samples in an .npz file; a first axis of N counts them, also in place of the model's batch of 1."""
     arrays = read_arrays(path)
     labels = arrays.pop(LABELS, None)
-    by_name = {spec.name: spec for spec in specs} | {f"input_{i}": spec for i, spec in enumerate(specs)}
-    batched = {key: _with_batch_axis(array, by_name.get(key)) for key, array in arrays.items()}
-    samples = make_samples(batched, specs, path.name).each
+    samples = make_samples(arrays, specs, path.name).each
     if labels is not None and labels.shape != (len(samples),):
         raise InputError(
             f'"{LABELS}" has shape {list(labels.shape)}, there are {len(samples)} samples',
@@ -45,7 +43,7 @@ def read_calibration(path: Path, specs: tuple[TensorSpec, ...]) -> Calibration:
 
 
 def _require_finite(sample: Mapping[str, Array], number: int, path: Path) -> None:
-    """A range from or to what is no number is none."""
+    """Raises InputError for infinities and NaN, which cannot be the ends of a range."""
     for name, array in sample.items():
         count = int(np.count_nonzero(~np.isfinite(array)))
         if count:
@@ -54,10 +52,3 @@ def _require_finite(sample: Mapping[str, Array], number: int, path: Path) -> Non
                 path.name,
                 "calibrate with samples as the model will get them: leave that one out",
             )
-
-
-def _with_batch_axis(array: Array, spec: TensorSpec | None) -> Array:
-    """[N, ...] where the model takes [1, ...] is a series of N."""
-    if spec is None or spec.shape[:1] != (1,) or array.shape[1:] != spec.shape[1:]:
-        return array
-    return np.expand_dims(array, 1)

@@ -25,12 +25,13 @@ options:
 example:
   deploy run model.tflite --board mps2-an386 --inputs in.npz --output out.npz
 
-exit status: 0 fine, 1 something for you to put right, 2 wrong usage, 70 a bug of ours
+exit status: 0 success, 1 an error that you can put right, 2 wrong usage, 70 a bug in Solder,
+             130 interrupted, 141 the reader of the output has gone
 """
 
 
 class Command(Protocol):
-    """What a module in deploy.commands offers."""
+    """The interface of a module in deploy.commands."""
 
     EXAMPLE: str  # command lines
 

@@ -24,7 +24,7 @@ REAL_TOLERANCE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How one output of one sample differs from the reference."""
+    """The difference between one output of one sample and the reference."""
 
     sample: int
     output: str
@@ -57,7 +57,7 @@ class WrongLayer:
 
 
 def reference_outputs(graph: Graph, samples: Samples) -> list[tuple[Array, ...]]:
-    """What the model means, sample by sample: the graph as the importer made it, no pass has touched it.
+    """The outputs of the graph as the importer made it, which no pass has changed, for each sample.
 
     A streamed input may be an image there and a vector here.
     """

@@ -1,4 +1,4 @@
-"""A model for a board: compiled, and known to fit."""
+"""Compiles a model for a board and makes sure that it fits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aot.passes.pipeline import PassStep
-from artifact.archive import write_archive
 from artifact.artifact import Artifact, artifact_of
 from artifact.report import Report, make_report
 from boards.board import Board
@@ -16,6 +15,7 @@ from codegen.kernels.tuning_records import Selection
 from codegen.options import CompileOptions
 from deploy.fit import require_fit
 from deploy.jobs import compile_or_explain, job_for
+from deploy.saving import save
 from platforms.templates import c_files
 
 
@@ -40,12 +40,12 @@ class Compiled:
         return self.artifact.facts.constants_bytes
 
     def save(self, path: str | Path) -> None:
-        """Writes the archive: the model's own files, and the device runtime beside them."""
-        write_archive(self.artifact, Path(path))
+        """Writes the archive, the device runtime in it; into a folder, plain sources for another project."""
+        save(self.artifact, self.job.model.graph, Path(path))
 
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
-    """Raises ModelError for what cannot be compiled, FitError for what has no room."""
+    """Compiles. Raises ModelError where the model cannot be compiled, FitError where it does not fit."""
     start = time.perf_counter()
     job, selection = job_for(model, board.target, options, board.name)
     compiled = compile_or_explain(job)

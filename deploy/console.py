@@ -36,7 +36,7 @@ class Progress(Protocol):
     """Progress that a long piece of work reports."""
 
     def step(self, doing: str) -> None:
-        """One more of the announced steps begins."""
+        """Notes that one more of the announced steps begins."""
 
 
 class _Quiet:
@@ -49,7 +49,7 @@ _is_shown: ContextVar[bool] = ContextVar("_is_shown", default=False)
 
 @contextmanager
 def progress(title: str, steps: int) -> Iterator[Progress]:
-    """A bar on stderr while the block runs, where stderr is a terminal and no other bar is shown."""
+    """Shows a bar on stderr while the block runs, where stderr is a terminal and no other bar is shown."""
     if _is_shown.get() or not sys.stderr.isatty():
         yield _Quiet()
         return

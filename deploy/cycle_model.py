@@ -1,17 +1,18 @@
-"""The cycles of a compiled model by the model of its board's core and memory: recorded runs, weighted."""
+"""Estimates the cycles of a compiled model by weighting a recorded run with its board's core and memory."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from aot.ir.types import Array
 from boards.board import Board
 from deploy.compiling import Compiled
 from deploy.device import Device, device_on
-from deploy.firmware import build_source
+from deploy.firmware import Ready, build_source
 from deploy.line import LineOptions
 from deploy.samples import random_samples
 from platforms.base import BuildChoices
@@ -25,7 +26,7 @@ from platforms.project import project_source
 
 @dataclass(frozen=True, slots=True)
 class ModelCycles:
-    """What a model takes on a board by the model of its cycles."""
+    """The cycles that a model takes on a board, as the cycle model estimates them."""
 
     board: Board
     run: Cycles
@@ -49,27 +50,30 @@ def model_cycles(
     compiled: Compiled, board: Board, toolchain: str | None, line: LineOptions, layers: bool
 ) -> ModelCycles:
     """Runs the model on random inputs in an emulator that records it."""
-    run = _estimate(compiled, board, BuildChoices(toolchain), line).run
-    by_layer = (
-        _estimate(compiled, board, BuildChoices(toolchain, profile=True), line).layers if layers else {}
-    )
-    return ModelCycles(board, run, by_layer)
+    source, emulated = project_source(compiled.artifact), stand_in(board)
+    run = _estimate(build_source(source, emulated, BuildChoices(toolchain)), line).run
+    if not layers:
+        return ModelCycles(board, run, {})
+    profiled = build_source(source, emulated, BuildChoices(toolchain, profile=True))
+    return ModelCycles(board, run, _estimate(profiled, line).layers)
 
 
-def _estimate(compiled: Compiled, board: Board, choices: BuildChoices, line: LineOptions) -> Estimate:
-    ready = build_source(project_source(compiled.artifact), stand_in(board), choices)
+def cycles_of_sample(ready: Ready, sample: Sequence[Array], line: LineOptions) -> ModelCycles:
+    """Runs built firmware once more, on that sample, in an emulator that records it."""
+    return ModelCycles(ready.board, _estimate(ready, line, sample).run, {})
+
+
+def _estimate(ready: Ready, line: LineOptions, sample: Sequence[Array] | None = None) -> Estimate:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.npz"
-        with device_on(
-            open_recorded(ready.firmware, ready.board, ready.model_name, file), ready, line
-        ) as device:
-            _run(device, choices.profile)
-        return estimate(load_trace(file), timing_of(board), flash_of(board))
+        recorded = open_recorded(ready.firmware, ready.board, ready.model_name, file)
+        with device_on(recorded, ready, replace(line, trace=None)) as device:
+            _run(device, sample or random_samples(device.model.inputs, 1).each[0], ready.firmware.profile)
+        return estimate(load_trace(file), timing_of(ready.board), flash_of(ready.board))
 
 
-def _run(device: Device, profile: bool) -> None:
+def _run(device: Device, sample: Sequence[Array], profile: bool) -> None:
     session, model = device.session, device.model
-    (sample,) = random_samples(model.inputs, 1).each
     inputs = [spec.to_bytes(array) for spec, array in zip(model.inputs, sample, strict=True)]
     if profile:
         session.profile(model, inputs)

@@ -60,7 +60,9 @@ def _traced(line: Transport, trace: Path | None, stack: ExitStack) -> Transport:
     try:
         file = stack.enter_context(trace.open("w", encoding="utf-8"))
     except OSError as error:
-        raise OutputError(f"the trace cannot be written: {error.strerror}", str(trace)) from error
+        raise OutputError(
+            f"the trace cannot be written: {error.strerror}", str(trace), "name a file that can be written"
+        ) from error
     return TraceTransport(line, file)
 
 

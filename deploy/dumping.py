@@ -1,4 +1,4 @@
-"""A folder with every stage of one compile: the graph after each pass that changed it, layers, memory."""
+"""Writes the stages of a compile to a folder: the graph after each pass that changed it, layers, memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deploy.pass_page import dumped
 
 
 def dump_stages(compiled: Compiled, folder: Path) -> None:
-    """Raises OutputError where the folder is in use already."""
+    """Writes the stages into a folder that `require_free` has accepted."""
     facts = compiled.report.facts
     _write(
         folder,
@@ -26,7 +26,7 @@ def dump_stages(compiled: Compiled, folder: Path) -> None:
 
 
 def require_free(folder: Path) -> None:
-    """Asked before anything is compiled. An earlier dump has other numbers: the two would mix."""
+    """Raises OutputError for a folder that is in use: files of two dumps would mix, under other numbers."""
     if folder.is_dir() and any(folder.iterdir()):
         raise OutputError(
             "the folder for the dump is not empty", str(folder), "name a new folder, or empty this one"

@@ -1,4 +1,4 @@
-"""Makes firmware of a model file, an archive or a project folder: the steps that are missing are done."""
+"""Makes firmware of a model file, an archive or a project folder, by the steps that are still missing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from platforms.rpc.messages import Expected
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Firmware that can be started, and what it must say of itself then."""
+    """Firmware that can be started, and the model and build that it must then report."""
 
     firmware: Firmware
     platform: Platform
@@ -52,15 +52,16 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is known of a model and its board before anything is built."""
+    """The facts about a model and its board that are known before anything is built."""
 
     board: Board
     source: ProjectSource | Path  # to make a project of, or the project's folder
     inputs: tuple[TensorSpec, ...] | None  # None: only the firmware knows
+    outputs: tuple[TensorSpec, ...] | None = None  # likewise
 
 
 def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
-    """Compiles a model file, or reads an archive or a project folder. Raises what is wrong with it."""
+    """Compiles a model file, or reads an archive or a project folder. Raises DeployError."""
     if not path.is_dir() and not is_archive(path):
         board = named_board(board_name, path)
         return prepare_compiled(compile_for(import_model(path, options), board, options))
@@ -69,17 +70,21 @@ def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prep
         board, _ = project_board(path, board_name)
         return Prepared(board, path, None)
     board, artifact = named_board(board_name, path), read_archive(path)
-    return Prepared(board, source_for(artifact, board), artifact.facts.inputs)
+    return Prepared(board, source_for(artifact, board), artifact.facts.inputs, artifact.facts.outputs)
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:
-    source = project_source(compiled.artifact)
-    return Prepared(compiled.board, source, compiled.artifact.facts.inputs)
+    source, facts = project_source(compiled.artifact), compiled.artifact.facts
+    return Prepared(compiled.board, source, facts.inputs, facts.outputs)
 
 
 def named_board(name: str | None, path: Path) -> Board:
     if name is None and not path.exists():
-        raise InputError("there is no such model, archive or project", str(path))
+        raise InputError(
+            "there is no such model, archive or project",
+            str(path),
+            "check the path: a .tflite or .onnx file, an archive, or a project folder",
+        )
     if name is None:
         raise BoardError("no board is named", str(path), "--board B; deploy boards lists them")
     return load_board(name)
@@ -155,8 +160,10 @@ def build_project(platform: Platform, directory: Path, board: Board, choices: Bu
 
 
 def source_for(artifact: Artifact, board: Board) -> ProjectSource:
-    """What a project holds of the model. Raises BoardError if it was compiled for another core, FitError if
-    this board has less memory than it takes."""
+    """The part of the model that a project holds.
+
+    Raises BoardError where it was compiled for another core, FitError where the board has too little memory.
+    """
     require_core(artifact.facts, board)
     require_fit(make_report(artifact.facts, board.target), board)
     return project_source(artifact)

@@ -23,10 +23,11 @@ def role_name(role: str) -> str:
 def require_fit(report: Report, board: Board, job: Job | None = None) -> None:
     """Raises FitError with what is needed, what there is, what is largest, and what would do.
 
-    An archive has no job: compiled for this board it may fit.
+    An archive has no job: compiled for this board it may fit. What is estimated refuses nothing with --force.
     """
     for budget in report.budgets:
-        if not budget.fits:
+        may_fit = budget.fits_but_for_estimates and report.facts.options.force
+        if not (budget.fits or may_fit):
             raise _does_not_fit(report, board, budget, job)
 
 
@@ -35,17 +36,19 @@ def _does_not_fit(report: Report, board: Board, budget: Budget, job: Job | None)
     parts = ", ".join(f"{name} {size:,}" for name, size in budget.parts)
     is_least = role == "RAM" and report.facts.options.optimize is Optimize.RAM
     needed = "needed with --optimize ram" if is_least else "needed"
+    is_estimate = budget.fits_but_for_estimates
     where = [f"{needed}: {parts}", *(_peak(report) if role == "RAM" else ())]
     if job is None:
         hints = [f"deploy compile {name} --board {board.name} -o OUT.tar   compiles it for this board"]
     else:
         hints = [
             *ways_out(job, budget.region.role),
+            *(["--force goes on: the linker then says whether it fits"] if is_estimate else []),
             f"deploy inspect {name} --board {board.name} --memory   shows what needs how much",
             f"deploy boards list --fits {name}   lists the boards with room",
         ]
     return FitError(
-        f"the model needs {budget.needed_bytes:,} bytes of {role}, "
+        f"the model needs {'about ' if is_estimate else ''}{budget.needed_bytes:,} bytes of {role}, "
         f"{region.name} of {board.name} has {region.bytes:,}: "
         f"{budget.needed_bytes - region.bytes:,} too few",
         "\n".join(where),

@@ -1,4 +1,4 @@
-"""What `deploy inspect --json` prints for machines."""
+"""The facts that `deploy inspect --json` prints for machines."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _buffer_facts(buffer: BufferLife) -> dict[str, Any]:
 
 
 def operators(facts: ModelFacts) -> Counter[str]:
-    """How often each kind of layer occurs."""
+    """Counts the layers of each kind."""
     return Counter(layer.op for layer in facts.layers)
 
 

@@ -1,4 +1,4 @@
-"""What `deploy inspect` prints for people."""
+"""The page that `deploy inspect` prints for people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,22 @@ _WIDEST_NAME = 60
 
 def summary(report: Report, board_name: str | None) -> str:
     """The page without the table of layers and the map of memory."""
-    return "\n\n".join([_head(report.facts, board_name), *map(_budget, report.budgets), _peak(report)])
+    memory = [_budget(budget) for budget in report.budgets] or [_needs(report.facts)]
+    return "\n\n".join([_head(report.facts, board_name), *memory, _peak(report)])
+
+
+def _needs(facts: ModelFacts) -> str:
+    """The bytes that a model takes of memories that nobody has named."""
+    ram = facts.arena_bytes + facts.io_bytes_beside + facts.stack_bytes_estimate
+    flash = facts.constants_bytes + facts.code_bytes_estimate
+    return (
+        f"RAM   {ram:>11,} bytes: arena {facts.arena_bytes:,}"
+        + (f", inputs and outputs {facts.io_bytes_beside:,}" if facts.io_bytes_beside else "")
+        + f", stack about {facts.stack_bytes_estimate:,}\n"
+        f"flash {flash:>11,} bytes: constants {facts.constants_bytes:,}, "
+        f"code about {facts.code_bytes_estimate:,}\n"
+        "(--board B says whether that is there; deploy boards list --fits MODEL names boards with room)"
+    )
 
 
 def _head(facts: ModelFacts, board_name: str | None) -> str:
@@ -38,7 +53,7 @@ def _head(facts: ModelFacts, board_name: str | None) -> str:
 
 
 def _removed(facts: ModelFacts) -> str:
-    """What passes removed: a model looks too small without it."""
+    """Names the MACs that passes removed, without which a model would look too small."""
     removed = [f"{macs:,} by {name}" for name, macs in facts.removed_macs.items()]
     return f"; removed: {', '.join(removed)}" if removed else ""
 
@@ -57,7 +72,9 @@ def _type(tensor: TensorType) -> str:
 def _budget(budget: Budget) -> str:
     region, needed = budget.region, budget.needed_bytes
     share = f"{needed / region.bytes:.1%}".replace("%", " %")
-    verdict = "fits" if budget.fits else f"does not fit: {needed - region.bytes:,} bytes too many"
+    by_estimate = " by estimate" if budget.fits_but_for_estimates else ""
+    too_many = f"does not fit{by_estimate}: {needed - region.bytes:,} bytes too many"
+    verdict = "fits" if budget.fits else too_many
     whole = f"{region.bytes:,} bytes of {region.name}"
     head = f"{role_name(region.role):5} {needed:>11,} of {whole} ({share}): {verdict}"
     return "\n".join([head, *(f"      {size:>11,} {name}" for name, size in budget.parts)])
@@ -92,7 +109,7 @@ def layers_table(report: Report) -> str:
 
 
 def _passed_over(report: Report) -> Iterator[str]:
-    """A line for each schedule and reason, with the layers."""
+    """Writes a line for each schedule that was passed over and the reason, with the layers."""
     layers: dict[str, list[str]] = {}
     for row in report.layers:
         for schedule_and_why in row.layer.passed_over:

@@ -1,4 +1,4 @@
-"""Looks into a model or an archive: what it holds, and whether it fits a board."""
+"""Inspects a model or an archive: it says what the model holds, and whether it fits a board."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Inspection:
 
     @property
     def fits(self) -> bool | None:
-        """None where no board was named."""
+        """True where the model fits; None where no board was named."""
         return self.report.fits if self.board else None
 
     def require_fit(self) -> None:
@@ -52,7 +52,7 @@ class Inspection:
             require_fit(self.report, self.board, self.job)
 
     def steps_of(self, passes: Sequence[str]) -> tuple[PassStep, ...]:
-        """What these passes did, or "all" of them. Raises InputError for an archive."""
+        """The steps of these passes, or of "all". Raises InputError for an archive."""
         if not self.steps:
             raise InputError(
                 "an archive does not say what the passes did",
@@ -62,7 +62,7 @@ class Inspection:
         return named(self.steps, passes)
 
     def explain(self, *passes: str) -> str:
-        """What these passes rewrote, or "all" of them, and why they left the rest alone."""
+        """Says what these passes rewrote, or "all" of them, and why they left the rest alone."""
         for name in passes:
             known = known_names()
             if name not in known:
@@ -72,7 +72,7 @@ class Inspection:
         return explained(self.steps_of(passes))
 
     def page(self, layers: bool = False, memory: bool = False, steps: Sequence[PassStep] = ()) -> str:
-        """The page; with a table of layers, with a map of the arena, with what passes did."""
+        """The page for people; on request with a table of layers, a map of the arena, the passes' steps."""
         parts = [summary(self.report, self.board.name if self.board else None)]
         if layers:
             parts.append(layers_table(self.report))
@@ -83,7 +83,7 @@ class Inspection:
         return "\n\n".join(parts)
 
     def as_json(self, memory: bool = False, steps: Sequence[PassStep] = ()) -> dict[str, Any]:
-        """The same facts for machines; with the map of the arena, with what passes did."""
+        """The same facts for machines, with the map of the arena and the passes' steps on request."""
         facts = report_facts(self.report, self.board.name if self.board else None)
         if memory:
             facts["arena"] = arena_facts(self.report.facts.memory)
@@ -92,7 +92,7 @@ class Inspection:
         return facts
 
     def draw(self, path: Path) -> None:
-        """The map of the arena over time as an SVG file."""
+        """Draws the map of the arena over time as an SVG file."""
         require_place(path, _is_svg, "an SVG picture")
         write_whole(path, draw_memory_svg(self.report.facts).encode())
 

@@ -1,4 +1,4 @@
-"""Jobs as users ask for them: a model with options for a target, and what would make it fit."""
+"""Makes jobs from a user's model, options and target, and finds options that would make a model fit."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from codegen.kernels.knobs import NOT_TUNED
 from codegen.kernels.tuning_records import Selection
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from deploy.console import progress
 from deploy.selecting import select_records
 
 # What a user may overlook, by what is short. That of RAM is not --optimize ram: each job falls back to it.
@@ -28,7 +29,7 @@ _OTHER_OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 def job_for(
     model: ImportedModel, target: Target, options: CompileOptions, board: str = ""
 ) -> tuple[Job, Selection | None]:
-    """The job, and what was selected of the tuning records that the options name."""
+    """The job, and the selection from the tuning records that the options name."""
     selection = select_records(options, target)
     return Job(model, target, options, selection.points if selection else NOT_TUNED, board), selection
 
@@ -36,7 +37,9 @@ def job_for(
 def compile_or_explain(job: Job) -> CompiledModel:
     """The compiled model. Raises ModelError; FitError with the options that would do."""
     try:
-        return compile_job(job)
+        with progress("compiling", 1) as bar:
+            bar.step(job.model.source_name)
+            return compile_job(job)
     except FitError as error:
         hints = [*ways_out(job, "ram"), error.hint]
         raise FitError(error.what, error.where, "\n".join(hint for hint in hints if hint)) from None

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from codegen.option_entry import Option
 from codegen.options import OPTIONS
+from deploy.data import DATA
 from deploy.line import LINE
 
 P = ParamSpec("P")
@@ -17,8 +18,8 @@ TUNING = tuple(name for name in OPTIONS if name != "tuning_records")  # tuning m
 
 
 def takes_options(names: Collection[str] = OPTIONS) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """The function has `**options`: help() and editors then show which there are."""
-    options = [{**OPTIONS, **LINE}[name] for name in names]
+    """Makes help() and editors show the options of a function that has `**options`."""
+    options = [{**OPTIONS, **DATA, **LINE}[name] for name in names]
 
     def show(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
@@ -38,5 +39,5 @@ def _line(option: Option) -> str:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    """None is not given: the default, or what the loaded model has."""
+    """A keyword whose None means that it is not given, so the default or the loaded model's value counts."""
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None)

@@ -1,4 +1,4 @@
-"""The table of options that say how a board is reached; sessions, which load much more, are elsewhere."""
+"""The table of options for reaching a board; sessions, which load much more, are elsewhere."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from platforms.runners.runner import BoardSelector
 
 @dataclass(frozen=True, slots=True)
 class LineOptions:
-    """What a user may say about reaching the board."""
+    """The user's choices for reaching the board."""
 
     runner: str | None = option(
-        None, Text("NAME"), "--runner", "what runs the firmware; else the board's first found here"
+        None, Text("NAME"), "--runner", "what runs the firmware (default: the board's first found here)"
     )
     serial: str | None = option(
         None,
@@ -29,14 +29,16 @@ class LineOptions:
         None,
         Text("PORT"),
         "--port",
-        "its line: /dev/ttyACM0, COM3, a pseudo terminal, tcp://HOST:PORT",
+        "the board's line: /dev/ttyACM0, COM3, a pseudo terminal, tcp://HOST:PORT",
     )
     trace: Path | None = option(None, FilePath(), "--trace", "write every packet on the line to this file")
-    run_s: float = option(RUN_S, Seconds(), "--deadline", f"what one run may take, {RUN_S:g} if not said")
+    run_s: float = option(
+        RUN_S, Seconds(), "--deadline", f"the longest that one run may take (default: {RUN_S:g})"
+    )
 
     @property
     def where(self) -> BoardSelector:
-        """Which of several equal boards is meant."""
+        """The selector of one among several equal boards."""
         return BoardSelector(self.serial, self.port)
 
 

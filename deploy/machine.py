@@ -1,10 +1,12 @@
-"""What this computer has for building, writing and running firmware, and how to get what it lacks."""
+"""Lists what this computer has for building, writing and running firmware, and how to get the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import metadata, resources
 from importlib.util import find_spec
+from pathlib import Path
 
 from aot.errors import DeployError, ToolError
 from boards.board import Board
@@ -17,6 +19,7 @@ from platforms.toolchains import all_found
 from platforms.transport.ports import boards_at, usb_ports
 from platforms.zephyr_tools import find_west
 
+OUR_PACKAGES = ("aot", "artifact", "boards", "codegen", "deploy", "platforms", "project_templates")
 # What `pip install 'solder[NAME]'` adds, and the module by which it is known.
 PACKAGES = {
     "zig": "ziglang",
@@ -44,7 +47,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Ability:
-    """What this machine can do for one board."""
+    """The compiler and runner that this machine has for one board."""
 
     board: str
     compiler: str | None  # that would be used; None: there is none
@@ -84,7 +87,7 @@ def _compilers() -> Iterable[Program]:
 
 
 def _west() -> Program:
-    """Zephyr's builder, of use only with a tree."""
+    """Looks for west, Zephyr's builder, which is of use only with a tree."""
     try:
         return Program("builder", "west", True, find_west().version)
     except ToolError as error:
@@ -104,7 +107,7 @@ def ability(board: Board) -> Ability:
 
 
 def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
-    """What was found, or how to get what is lacking."""
+    """Returns what was found, or else how to get what is missing."""
     try:
         return find(), ""
     except DeployError as error:
@@ -119,8 +122,39 @@ def ports(boards: Iterable[Board]) -> tuple[Port, ...]:
     )
 
 
+def clashes(here: Path | None = None) -> tuple[str, ...]:
+    """Other modules with the name of one of our packages, which would be imported in its place.
+
+    PyPI's "deploy" writes over our files; a file or folder of such a name beside a notebook hides ours.
+    """
+    root = Path(__file__).parent.parent
+    folders = {name: _folder_of(name) for name in OUR_PACKAGES}
+    elsewhere = (f'"{name}" comes from {place}' for name, place in folders.items() if place != root)
+    foreign = (
+        'pip has installed PyPI\'s "deploy", which writes over ours: pip uninstall deploy, then Solder again'
+    )
+    installed = [foreign] if any(_distributions("deploy")) else []
+    beside = (here or Path.cwd()).resolve()
+    hiding = [
+        f"{path} hides ours from Python programs that start here"
+        for name in OUR_PACKAGES
+        for path in (beside / f"{name}.py", beside / name / "__init__.py")
+        if beside != root and path.exists()
+    ]
+    return (*installed, *elsewhere, *hiding)
+
+
+def _folder_of(package: str) -> Path:
+    """The folder that a package is imported from."""
+    return Path(str(resources.files(package))).parent
+
+
+def _distributions(name: str) -> Iterable[object]:
+    return metadata.distributions(name=name)
+
+
 def packages() -> dict[str, bool]:
-    """Which of the optional packages are installed, by the name that pip takes in brackets."""
+    """Says which optional packages are installed, by the name that pip takes in brackets."""
     return {name: find_spec(module) is not None for name, module in PACKAGES.items()}
 
 

@@ -6,8 +6,6 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from boards.board import Board
@@ -47,7 +45,7 @@ class Meter:
 
     @property
     def unit(self) -> str:
-        """ "instructions", "cycles", or "" where the counter measures nothing but time."""
+        """The unit "instructions" or "cycles"; "" where the counter measures nothing but time."""
         counter = self.board.own_counter
         if counter is None:
             return ""
@@ -63,14 +61,14 @@ class Meter:
         return round(ticks * self.board.clock_hz / counter.hz)
 
     def seconds(self, ticks: int) -> float:
-        """These ticks in seconds; an emulated board counts as if each instruction took one cycle."""
+        """Converts ticks to seconds; an emulated board counts as if each instruction took one cycle."""
         if self.unit == "instructions":
             return self.count(ticks) / self.board.clock_hz
         return ticks / self.board.counter.hz
 
 
 def is_emulated(board: Board) -> bool:
-    """Whether it counts instructions and not time."""
+    """True where the board counts instructions and not time."""
     return Meter(board).unit == "instructions"
 
 
@@ -84,9 +82,8 @@ class Measured:
 
     def stacked(self, samples: Samples) -> dict[str, Array]:
         """The outputs as output_0, output_1, ...; those of a series have an axis for the samples."""
-        columns = list(zip(*self.outputs, strict=True))
-        arrays = (np.stack(column) if samples.is_series else column[0] for column in columns)
-        return {f"output_{number}": array for number, array in enumerate(arrays)}
+        columns = zip(*self.outputs, strict=True)
+        return {f"output_{number}": samples.stacked(column) for number, column in enumerate(columns)}
 
 
 def run_series(device: Device, samples: Samples, repeat: int, on_run: Callable[[str], None]) -> Measured:

@@ -1,4 +1,4 @@
-"""What is supported, out of the tables that do it: ops, element types, roundings, operators of formats."""
+"""Lists supported ops, element types, roundings and operators of formats, from the compiler's own tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Counts = Mapping[str, Mapping[str, int]]
 
 
 def op_facts() -> dict[str, Any]:
-    """For machines."""
+    """The facts for machines."""
     formats = {
         "tflite": _operators(set(IMPORTERS), suite_counts()),
         "onnx": _operators(set(ONNX_IMPORTERS) | set(node_counts()), node_counts()),
@@ -32,12 +32,12 @@ def _operators(codes: set[str], counts: Counts) -> list[dict[str, Any]]:
 
 
 def suite_counts() -> Counts:
-    """Operator -> how many cases of public kernel tests give the right result, and how many are refused."""
+    """The cases of public kernel tests that are right, and that are refused, by TFLite operator."""
     return _stored("suite_counts.json")
 
 
 def node_counts() -> Counts:
-    """The same of ONNX's node tests."""
+    """ONNX's node tests that are right, and that are refused, by ONNX operator."""
     return _stored("onnx_counts.json")
 
 
@@ -63,18 +63,18 @@ def _op(name: str, op: type[Op]) -> dict[str, Any]:
 
 
 def op_sources() -> Mapping[str, Mapping[str, Any]]:
-    """Format -> op -> operators that become it, and how many right cases (node tests) have it."""
+    """The operators that become an op, and the right cases (node tests) that have it, by format and op."""
     sources: Mapping[str, Mapping[str, Any]] = json.loads(_text("op_sources.json"))
     return sources
 
 
 def sources_of(op_name: str) -> Mapping[str, Any]:
-    """Of each format; nothing is known of an op that is new."""
+    """The sources of an op in each format; a new op has none."""
     return {form: found.get(op_name, {"operators": [], "cases": 0}) for form, found in op_sources().items()}
 
 
 def rounding_rows(op_name: str) -> list[tuple[str, ...]]:
-    """Elements that are rounded alike, and how in each mode."""
+    """Groups element types that are rounded alike, with the rounding in each mode."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for elements, row in ROUNDING[op_name].items():
         alike.setdefault(tuple(row[mode].value for mode in MODES), []).append(elements)
@@ -82,7 +82,7 @@ def rounding_rows(op_name: str) -> list[tuple[str, ...]]:
 
 
 def op_text() -> str:
-    """For people: a table of ops, and one of each format's operators."""
+    """Writes the facts for people: a table of ops, and one of each format's operators."""
     facts = op_facts()
     ops = [(name, *row) for name in sorted(OPS) for row in rounding_rows(name)]
     tflite, onnx = (_counted(facts["formats"][name]) for name in ("tflite", "onnx"))

@@ -1,4 +1,4 @@
-"""Command-line options that several commands share; those of the compiler come from its table."""
+"""Adds the command-line options that several commands share; the compiler's come from its table."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from codegen.option_entry import Option
 from codegen.option_kinds import WrongValueError, read_size
 from codegen.option_reading import read_given
 from codegen.options import OPTIONS, CompileOptions, read_options
+from deploy.data import DATA, DataOptions
 from deploy.line import LINE, LineOptions
 from deploy.pass_page import known_names
 
@@ -19,7 +20,7 @@ _DEST = "option_"  # so that no other argument of a command has the name of a co
 
 
 def size(text: str) -> int:
-    """Bytes as people write them: 65536, 64K, 1MB."""
+    """Reads a number of bytes as people write it: 65536, 64K, 1MB."""
     try:
         return read_size(text)
     except WrongValueError as error:
@@ -27,7 +28,7 @@ def size(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """A count, which is 1 or more."""
+    """Reads a count, which is 1 or more."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
@@ -51,14 +52,14 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_compile_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
-    """The compiler's options, which `compile_options` reads, but for those with the names in `without`."""
+    """Adds the compiler's options, which `compile_options` reads, except those named in `without`."""
     for name, option in OPTIONS.items():
         if name not in without:
             add_option(parser, option)
 
 
 def add_option(parser: argparse.ArgumentParser, option: Option, more_help: str = "") -> None:
-    """Adds an option of a table. Its words are checked here, and read later with the others of its table."""
+    """Adds an option of a table. Its value is checked here, and read later with the others of its table."""
     dest, kind = f"{_DEST}{option.name}", option.kind
     if not kind.metavar:
         parser.add_argument(option.flag, dest=dest, action="store_true", default=_UNSET, help=option.help)
@@ -92,7 +93,7 @@ def require_no_options(options: CompileOptions, where: str | Path) -> None:
     """Raises InputError if options are given for a model that is compiled already."""
     if options != CompileOptions():
         raise InputError(
-            "options of deploy compile are given, and this is compiled already",
+            "options of deploy compile are given, but this model is compiled already",
             str(where),
             "leave them out here, or give the model file",
         )
@@ -106,7 +107,7 @@ def add_print_after(parser: argparse.ArgumentParser) -> None:
 
 def add_explain(parser: argparse.ArgumentParser) -> None:
     _add_passes(
-        parser, "--explain", "also what a pass rewrote, or all of them, and why it left the rest alone"
+        parser, "--explain", "also show what a pass rewrote, or all of them, and why it left the rest alone"
     )
 
 
@@ -118,19 +119,34 @@ def _add_passes(parser: argparse.ArgumentParser, flag: str, help_text: str) -> N
 
 def add_toolchain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--toolchain", metavar="NAME", help="a compiler, as in deploy doctor; else the first found"
+        "--toolchain", metavar="NAME", help="a compiler, as in deploy doctor (default: the first found)"
     )
 
 
 def add_line(parser: argparse.ArgumentParser, names: Collection[str] = LINE, can_attach: bool = True) -> None:
     """Adds the options that say how a board is reached, which `line_options` reads."""
     for name in names:
-        add_option(parser, LINE[name], "; attach: it runs already" if can_attach and name == "runner" else "")
+        add_option(
+            parser,
+            LINE[name],
+            "; attach: the firmware runs already" if can_attach and name == "runner" else "",
+        )
 
 
 def line_options(arguments: argparse.Namespace) -> LineOptions:
     """The options that `add_line` added to the parser."""
     return read_given(LineOptions(), LINE, _given(arguments, LINE))
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say what inputs are, which `data_options` reads."""
+    for option in DATA.values():
+        add_option(parser, option)
+
+
+def data_options(arguments: argparse.Namespace) -> DataOptions:
+    """The options that `add_data` added to the parser."""
+    return read_given(DataOptions(), DATA, _given(arguments, DATA))
 
 
 def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Reads a command's words; what is wrong with them is told in one line, with what was probably meant."""
+"""Reads a command line; an error is one line, with a suggestion of what was probably meant."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SENTENCES = (
 
 
 class UsageError(DeployError):
-    """The words behind a command are not what it takes; exit status 2."""
+    """The command line is not what the command takes; exit status 2."""
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's parser, with errors that say what is wrong and nothing else."""
+    """A parser of argparse's whose errors say what is wrong and nothing else."""
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
-        """The words as values. Raises UsageError."""
+        """Reads the words as values. Raises UsageError."""
         self._require_known_options(words)
         found, extra = self.parse_known_args(words)
         if extra and extra[0].startswith("-"):
@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(what, hint=hint or self._way_out())
 
     def _require_known_options(self, words: Sequence[str]) -> None:
-        """argparse would first complain of what is missing, which is often what was mistyped."""
+        """Refuses unknown options first: argparse would call the argument that was mistyped missing."""
         known = set(self._flags())
         for word in words:
             flag = word.partition("=")[0]
@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
                 )
 
     def _flags(self) -> Iterator[str]:
-        """All options, those behind a second word such as "list" among them."""
+        """Yields all options, with those of subcommands such as "list"."""
         yield from self._option_string_actions
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):

@@ -1,4 +1,4 @@
-"""What people are shown of the passes: what each rewrote, and why it left the rest alone."""
+"""Shows people what each pass rewrote, and why it left the rest alone."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def changed_lines(before: Graph, after: Graph) -> tuple[list[str], list[str]]:
 
 
 def printed_after(steps: Sequence[PassStep]) -> str:
-    """The whole graph after each of these steps; only said where it is as it was before."""
+    """Prints the whole graph after each of these steps, or a line where the step changed nothing."""
     return "\n".join(
         f"# after {step.what.name}"
         + (": unchanged\n" if isinstance(step.outcome, Unchanged) else f"\n{print_graph(step.after)}")
@@ -62,7 +62,7 @@ def printed_after(steps: Sequence[PassStep]) -> str:
 
 
 def dumped(imported: Graph, steps: Sequence[PassStep]) -> dict[str, str]:
-    """Files, in their order: the graph as it was imported, and after each step that changed it."""
+    """Makes files, in their order, of the graph as it was imported and after each step that changed it."""
     changed = [step for step in steps if step.after is not step.before]
     graphs = [("imported", imported), *((step.what.name, step.after) for step in changed)]
     files = {f"{number:02}-{name}.graph": print_graph(graph) for number, (name, graph) in enumerate(graphs)}

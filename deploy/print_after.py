@@ -1,4 +1,4 @@
-"""--print-after: graphs as passes leave them, on stderr; those of a model that is refused, too."""
+"""Prints graphs as passes leave them, on stderr, for --print-after; also those of a refused model."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from deploy.pass_page import named, printed_after
 
 
 def print_after(steps: Sequence[PassStep], passes: Sequence[str]) -> None:
-    """The graphs after the passes with these names."""
+    """Prints the graphs after the passes with these names."""
     print(printed_after(named(steps, passes)), end="", file=sys.stderr)
 
 
 @contextmanager
 def printed_if_refused(path: Path, options: CompileOptions, passes: Sequence[str]) -> Iterator[None]:
-    """Where the model file at `path` is refused in here, its graphs help to see why: those of MEANING."""
+    """Prints the graphs of MEANING, which show why, where the block refuses the model file at `path`."""
     try:
         yield
     except DeployError:
@@ -31,7 +31,7 @@ def printed_if_refused(path: Path, options: CompileOptions, passes: Sequence[str
 
 
 def _print_meaning(path: Path, options: CompileOptions, passes: Sequence[str]) -> None:
-    """Nothing where the file itself cannot be read: the error says why."""
+    """Prints the graphs; nothing where the file itself cannot be read, since the error says why."""
     with suppress(DeployError):
         graph = import_model(path, options).graph
         print_after(run_meaning(graph, options.disabled_passes).steps, passes)

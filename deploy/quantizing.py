@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from aot.errors import ModelError, ToolError
-from aot.frontend.given import Given
+from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.float_model import float_model, require_float
 from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
@@ -27,6 +27,7 @@ from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
 from deploy.calibration import Calibration
+from deploy.quality import is_of_classes
 
 Shapes = Mapping[str, tuple[int, ...]]  # of inputs by name
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
@@ -38,7 +39,7 @@ _ERRORS_ONLY = 3  # of ONNX Runtime's levels
 
 @dataclass(frozen=True, slots=True)
 class LayerError:
-    """How far one activation of the int8 model is from the float one."""
+    """The distance between an activation of the int8 model and the float one."""
 
     value: str
     op: str
@@ -49,19 +50,19 @@ class LayerError:
 
 @dataclass(frozen=True, slots=True)
 class Quantized:
-    """An int8 model and what it cost."""
+    """An int8 model, and the loss against the float one."""
 
     data: bytes
     float_bytes: int
     layers: tuple[LayerError, ...]
-    same_class: float  # share of the samples
+    same_class: float | None  # share of the samples; None where the first output is no row of classes
     float_right: float | None  # share, where there are labels
     int8_right: float | None
     edges: tuple[Edge, ...] = ()  # inputs and outputs that are integers
 
 
 def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:
-    """What a float ONNX model takes, with the shapes given; a batch that is not fixed counts as 1."""
+    """The inputs of a float ONNX model, with the shapes given; an open batch size counts as 1."""
     data = read_file(path)
     require_onnx(data, path.name)  # says what is wrong in our words
     require_float(data, path.name)
@@ -75,7 +76,7 @@ def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:
 
 
 def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) -> Quantized:
-    """With inputs in the shapes given.
+    """Quantises a float model with inputs in the shapes given.
 
     Raises ModelError where the model cannot be read, ToolError where ONNX Runtime is missing or fails.
     """
@@ -90,14 +91,14 @@ def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) 
             int8.read_bytes(),
             prepared.stat().st_size,
             layers,
-            float((real == integer).mean()),
+            None if real is None or integer is None else float((real == integer).mean()),
             _share_right(real, calibration.labels),
             _share_right(integer, calibration.labels),
         )
 
 
 def with_integers_outside(made: Quantized, path: Path) -> Quantized:
-    """Inputs and outputs as integers."""
+    """Makes the model's inputs and outputs integers."""
     data, edges = with_integer_edges(made.data, path.name)
     return replace(made, data=data, edges=edges)
 
@@ -107,7 +108,7 @@ def as_tflite(data: bytes, specs: Sequence[TensorSpec], file_name: str) -> bytes
     from aot.frontend.tflite.write import write_model
 
     shapes = {spec.name: spec.shape for spec in specs}
-    graph = parse_model(data, Path(file_name).with_suffix(".onnx").name, "tflm", Given(shapes))
+    graph = parse_model(data, Path(file_name).with_suffix(".onnx").name, "tflm", InputOverrides(shapes))
     return write_model(graph, file_name)
 
 
@@ -120,6 +121,8 @@ def _sessions() -> Iterator[Any]:
         raise ToolError(
             "quantising needs ONNX Runtime, which is not installed", "", "pip install 'solder[quantize]'"
         ) from None
+
+    onnxruntime.set_default_logger_severity(_ERRORS_ONLY)  # its warnings speak of what it prunes itself
 
     def open_session(path: Path) -> Any:
         options = onnxruntime.SessionOptions()
@@ -149,7 +152,9 @@ def _spec(entry: Any, given: tuple[int, ...] | None, path: Path) -> TensorSpec:
         return TensorSpec(entry.name, TensorType(_ORT_TYPES[entry.type], tuple(size or 1 for size in sizes)))
     if len(given) != len(sizes) or any(d not in (None, g) for d, g in zip(sizes, given, strict=True)):
         raise ModelError(
-            f'the shape {list(given)} given for input "{entry.name}" does not fit {entry.shape}', path.name
+            f'the shape {list(given)} given for input "{entry.name}" does not fit {entry.shape}',
+            path.name,
+            "give a size for each open dimension, and the others as they are",
         )
     return TensorSpec(entry.name, TensorType(_ORT_TYPES[entry.type], given))
 
@@ -225,17 +230,20 @@ def _layer_error(value: str, op: str, pair: Mapping[str, Sequence[Array]]) -> La
     return LayerError(value, op, float(decibels), largest, largest / extent if extent else 0.0)
 
 
-def _classes(session: Any, samples: Sequence[Mapping[str, Array]]) -> Array:
-    """The place of the largest number in the first output, for each sample."""
-    return np.array([int(np.argmax(session.run(None, dict(sample))[0])) for sample in samples])
+def _classes(session: Any, samples: Sequence[Mapping[str, Array]]) -> Array | None:
+    """The place of the largest number in the first output, for each sample; None where it has no classes."""
+    outputs = [session.run(None, dict(sample))[0] for sample in samples]
+    if not all(is_of_classes(output.shape) for output in outputs):
+        return None
+    return np.array([int(np.argmax(output)) for output in outputs])
 
 
-def _share_right(classes: Array, labels: Array | None) -> float | None:
-    return None if labels is None else float((classes == labels).mean())
+def _share_right(classes: Array | None, labels: Array | None) -> float | None:
+    return None if labels is None or classes is None else float((classes == labels).mean())
 
 
 def _reader(samples: Sequence[Mapping[str, Array]]) -> Any:
-    """The samples as the calibrator asks for them: one by one, then None; and once more from the start."""
+    """A reader of samples as the calibrator asks for them: one by one, then None, and then once more."""
     from onnxruntime.quantization import CalibrationDataReader
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]  # its base has no types
@@ -253,7 +261,7 @@ def _reader(samples: Sequence[Mapping[str, Array]]) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The quantiser prints, and writes advice to the root logger that speaks of its own options."""
+    """Silences the quantiser's prints, and its advice in the root log about options that are not ours."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""The outputs of a run as an .npz file."""
+"""Writes the outputs of a run as an .npz file."""
 
 from __future__ import annotations
 

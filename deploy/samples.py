@@ -1,4 +1,4 @@
-"""Inputs for a run: arrays by name, one sample or a series of them, checked against what the model takes."""
+"""Reads inputs for a run, arrays by name of one sample or a series, and checks them against the model."""
 
 from __future__ import annotations
 
@@ -21,13 +21,21 @@ _SEED = 20_260_000  # any number; the same on every machine
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Samples: each is one array for each input, in the order of the model's inputs."""
+    """A series of samples: each has an array for each input, in the order of the model's inputs."""
 
     each: tuple[tuple[Array, ...], ...]
     is_series: bool  # whether outputs get an axis for the samples, even for one sample
+    is_batch: bool = False  # whether the samples stood in place of the model's batch of 1
 
     def __len__(self) -> int:
         return len(self.each)
+
+    def stacked(self, outputs: Sequence[Array]) -> Array:
+        """One output of all samples as one array, grouped as the inputs were."""
+        if not self.is_series:
+            return outputs[0]
+        joins = self.is_batch and outputs[0].shape[:1] == (1,)
+        return np.concatenate(outputs) if joins else np.stack(outputs)
 
 
 def read_samples(path: Path, specs: Sequence[TensorSpec]) -> Samples:
@@ -38,18 +46,24 @@ def read_samples(path: Path, specs: Sequence[TensorSpec]) -> Samples:
 def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where: str) -> Samples:
     """Checks arrays by name and cuts them into samples. Raises InputError."""
     by_spec = _by_spec(arrays, specs, where)
+    batches = {key for spec, key, array in by_spec if _is_batch(array, spec.shape)}
+    by_spec = [(spec, key, np.expand_dims(a, 1) if key in batches else a) for spec, key, a in by_spec]
     lengths = {key: _length(array, key, spec, where) for spec, key, array in by_spec}
     series = {key: length for key, length in lengths.items() if length is not None}
     if not series:
         return Samples((tuple(array for _, _, array in by_spec),), is_series=False)
     if len(set(series.values())) > 1:
         counts = ", ".join(f'"{key}" has {length}' for key, length in series.items())
-        raise InputError(f"the inputs have different numbers of samples: {counts}", where)
+        raise InputError(
+            f"the inputs have different numbers of samples: {counts}",
+            where,
+            "give as many samples of each input",
+        )
     count = next(iter(series.values()))
     if count == 0:
         raise InputError("the series has 0 samples", where, "its first axis counts the samples: 1 or more")
     each = (tuple(a[i] if key in series else a for _, key, a in by_spec) for i in range(count))
-    return Samples(tuple(each), is_series=True)
+    return Samples(tuple(each), is_series=True, is_batch=series.keys() <= batches)
 
 
 def random_samples(specs: Sequence[TensorSpec], count: int) -> Samples:
@@ -66,12 +80,12 @@ def _random(spec: TensorSpec, rng: np.random.Generator) -> Array:
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """All arrays of an .npz file. Raises InputError."""
+    """Reads all arrays of an .npz file. Raises InputError."""
     try:
         with path.open("rb") as file:
             return _arrays(np.load(file, allow_pickle=False), path)
     except FileNotFoundError:
-        raise InputError("the file of inputs does not exist", str(path)) from None
+        raise InputError("the file of inputs does not exist", str(path), _HOW) from None
     except OSError as error:
         raise InputError(f"the file of inputs cannot be read: {error.strerror}", str(path)) from None
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
@@ -99,22 +113,44 @@ def _by_spec(
         if not keys:
             raise InputError(f'input "{spec.name}" is missing', _given(arrays, where), _takes(specs))
         if len(keys) > 1:
-            raise InputError(f'input "{spec.name}" is given twice, as {_quoted(keys)}', where)
-        found.append((spec, keys[0], _as_taken(np.asarray(arrays[keys[0]]), spec.shape)))
+            raise InputError(
+                f'input "{spec.name}" is given twice, as {_quoted(keys)}', where, "leave one of them out"
+            )
+        array = _in_single_precision(np.asarray(arrays[keys[0]]), spec)
+        found.append((spec, keys[0], _as_taken(array, spec.shape)))
     return found
 
 
+def _in_single_precision(array: Array, spec: TensorSpec) -> Array:
+    """NumPy makes real numbers of double precision unless it is told otherwise."""
+    if spec.dtype == np.float32 and array.dtype.kind == "f":
+        return array.astype(np.float32)
+    return array
+
+
 def _as_taken(array: Array, shape: tuple[int, ...]) -> Array:
-    """The array in the model's shape, if only its elements are grouped otherwise, as in a vector or image."""
+    """Reshapes an array whose elements are only grouped otherwise, as a vector and an image may be."""
     if _only_regroups(array.shape, shape):
         return array.reshape(shape)
     if array.shape and _only_regroups(array.shape[1:], shape):
         return array.reshape((len(array), *shape))
+    if array.shape and _only_regroups((1, *array.shape[1:]), shape):
+        return array.reshape((len(array), *shape[1:]))
     return array
 
 
+def _is_batch(array: Array, shape: tuple[int, ...]) -> bool:
+    """True where the array has N samples and the model takes a batch of 1; a batch of 1 is one sample."""
+    return (
+        shape[:1] == (1,)
+        and array.ndim == len(shape)
+        and array.shape[1:] == shape[1:]
+        and array.shape[:1] != (1,)
+    )
+
+
 def _only_regroups(given: tuple[int, ...], taken: tuple[int, ...]) -> bool:
-    """Whether both begin with a batch of one, and one's rows are made of whole rows of the other's."""
+    """True where both begin with a batch of one, and one's rows are made of whole rows of the other's."""
     if given[:1] != (1,) or taken[:1] != (1,) or prod(given) != prod(taken):
         return False
     starts, others = ({prod(shape[i:]) for i in range(len(shape))} for shape in (given, taken))
@@ -143,7 +179,7 @@ def _length(array: Array, key: str, spec: TensorSpec, where: str) -> int | None:
     raise InputError(
         f'"{key}" has shape {list(array.shape)}, the model takes {list(spec.shape)}',
         where,
-        f"a series of N samples has shape [N, {', '.join(map(str, spec.shape))}]",
+        f"N samples have shape [{', '.join(map(str, ('N', *spec.shape[spec.shape[:1] == (1,) :])))}]",
     )
 
 
@@ -153,7 +189,7 @@ def _conversion(spec: TensorSpec, array: Array) -> str:
         return f"if the values are meant like that: x.astype(np.{spec.dtype})"
     low, high = spec.type.dtype.limits
     rounded = f"np.round(x / {quant.scale:.9g}) + {quant.zero_point}"
-    return f"quantise: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
+    return f"--quantize does it: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
 
 
 def _takes(specs: Sequence[TensorSpec]) -> str:

@@ -1,4 +1,4 @@
-"""Which of the given tuning records are for a target and the compiler that builds for it here."""
+"""Selects the tuning records for a target and for the compiler that builds for it here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from platforms.toolchains import find_toolchain
 
 
 def select_records(options: CompileOptions, target: Target) -> Selection | None:
-    """What the tuning records have for the target; None where no records are given."""
+    """Selects the records for the target; None where no records are given."""
     if options.tuning_records is None:
         return None
     return select(read_records(options.tuning_records), target.core, _compiler(target))

@@ -1,4 +1,4 @@
-"""Which boards this version can build firmware for; of many others only the data is known."""
+"""Finds the boards that this version can build firmware for; of many others only the data is known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from platforms.runners import RUNNERS
 
 
 def is_supported(board: Board) -> bool:
-    """Whether this version has a platform that builds for the board and a runner that starts it."""
+    """True where this version has a platform that builds for the board and a runner that starts it."""
     return any(name in PLATFORMS for name in board.platforms) and set(board.runners) <= set(RUNNERS)
 
 

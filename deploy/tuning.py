@@ -1,4 +1,4 @@
-"""Tuning: a model's kernels measured with other knobs on a board, the results kept as records."""
+"""Tunes a model: its kernels are measured with other knobs on a board, and the results kept as records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -15,12 +15,14 @@ from pathlib import Path
 from aot.errors import InputError
 from aot.ir.tensor_spec import graph_specs
 from boards.board import Board
+from codegen.compile import compile_job
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
 from codegen.kernels.tuning_records import TuningRecord, read_records
 from codegen.version import VERSION
 from deploy.cache import cache_folder
+from deploy.jobs import job_for
 from deploy.measure import Meter
 from deploy.samples import random_samples
 from platforms.base import compiler_platform_of
@@ -42,7 +44,7 @@ _TIMED = 5  # runs together, and repeats, where noise is in every measurement
 
 @dataclass(frozen=True, slots=True)
 class TuneChoices:
-    """What the user may say about a search."""
+    """The user's choices for a search."""
 
     trials: int = 300
     tuner: str | None = None  # by name; None: the best that this machine can run
@@ -62,7 +64,7 @@ class TuneChoices:
 
 @dataclass(frozen=True)
 class Tuning:
-    """A model's tasks on a board, with what is known of each."""
+    """The tasks of a model on a board, with the progress of each."""
 
     board: Board
     setting: Setting
@@ -70,12 +72,12 @@ class Tuning:
 
     @property
     def speedup(self) -> float:
-        """Of the tuned kernels together, against their defaults."""
+        """The speedup of all tuned kernels together over their defaults."""
         return sum(p.default_in_model for p in self.searches) / sum(p.cost_in_model for p in self.searches)
 
 
 def begin(job: Job, board: Board, choices: TuneChoices, records: Sequence[TuningRecord]) -> Tuning:
-    """The tasks that were asked for, as far as the records have come."""
+    """Starts from the tasks that were asked for, with the trials that the records already have."""
     planned = plan_job(job)
     setting = _setting(board, choices)
     prior = read_records(choices.prior) if choices.prior is not None else ()
@@ -109,8 +111,16 @@ def tune_model(
     return tuning
 
 
+def constants_before_and_after(job: Job, records: Path) -> tuple[int, int]:
+    """Bytes of constants by default and with what the records have: widened weights are quicker."""
+    options = replace(job.options, tuning_records=records)
+    tuned, _ = job_for(job.model, job.target, options, job.board)
+    by_default, with_records = (compile_job(each).constants_bytes for each in (job, tuned))
+    return by_default, with_records
+
+
 def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
-    """Where starting firmware costs nothing, as in an emulator, an image is the quicker way."""
+    """The bench: a whole image where starting firmware is cheap, as in an emulator, else loaded code."""
     if choices.farm is not None:
         return FarmBench(board, choices.farm, _measure(board, choices))
     starts_free = choose_runner(board, choices.runner) in EMULATORS
@@ -128,7 +138,7 @@ def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
 
 
 def _measure(board: Board, choices: TuneChoices) -> MeasureChoices:
-    """A count of instructions is the same every time, a time is not."""
+    """Chooses the number of repeats: instruction counts are the same every time, times are not."""
     enough = 1 if board.counter.instruction_ns is not None else _TIMED
     return MeasureChoices(choices.number or enough, choices.repeat or enough, timeout_s=choices.timeout_s)
 
@@ -152,7 +162,7 @@ def _setting(board: Board, choices: TuneChoices) -> Setting:
 
 
 def _experiment(task: Task, planned: CompiledPlan) -> Callable[[], Experiment]:
-    """Made when it is first needed, of inputs that are the same in every run."""
+    """Makes the experiment when it is first needed, of inputs that are the same in every run."""
 
     @cache
     def make() -> Experiment:
@@ -164,7 +174,7 @@ def _experiment(task: Task, planned: CompiledPlan) -> Callable[[], Experiment]:
 
 
 def _tuner(task: Task, choices: TuneChoices) -> Tuner:
-    """Each task has chances of its own, the same in every run."""
+    """Makes a task's tuner, whose random choices are its own and the same in every run."""
     digest = hashlib.sha256(json.dumps([choices.seed, task.name]).encode()).digest()
     name = choices.tuner or default_tuner()
     return make_tuner(name, task.space, int.from_bytes(digest[:4], "little"))
@@ -177,7 +187,7 @@ def _chosen(tasks: Sequence[Task], wanted: str) -> tuple[Task, ...]:
 
 
 def task_numbers(text: str, most: int) -> list[int]:
-    """1,3-5,7- as numbers from 1 to `most`, in order; 7- is 7 and all above. Raises InputError."""
+    """Reads 1,3-5,7- as numbers from 1 to `most`, in order; 7- is 7 and all above. Raises InputError."""
     found = {number for part in text.split(",") for number in _range(part.strip(), text, most)}
     outside = sorted(n for n in found if not 1 <= n <= most)
     if outside:
@@ -188,11 +198,11 @@ def task_numbers(text: str, most: int) -> list[int]:
 
 
 def _range(part: str, text: str, most: int) -> range:
-    """One number, or those from one to another; without an end, to the last task."""
+    """Reads one number or a range, which without an end goes to the last task."""
     first, dash, last = (piece.strip() for piece in part.partition("-"))
     if not first.isdecimal() or not (last.isdecimal() or not last):
         raise InputError(
-            f'tasks "{text}" are no numbers such as 1,3-5 or 2-', hint=f"there are tasks 1 to {most}"
+            f'tasks "{text}" is no list such as 1,3-5 or 2-', hint=f"there are tasks 1 to {most}"
         )
     begin = int(first)
     if not last:

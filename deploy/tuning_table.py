@@ -1,7 +1,8 @@
-"""The table of a search: each task with what was tried, the best, its share, and the time left."""
+"""Shows the table of a search: each task with its trials, best cost and share, and the time left."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,10 @@ from deploy.tuning import Tuning
 from platforms.tuning.search import OnTrial, TaskProgress, keep_silent
 
 HEADS = ("", "task", "layers", "share", "space", "tried", "failed", "default", "best", "gain", "knobs")
+_NARROW_HEADS = ("", "task", "share", "tried", "failed", "default", "best", "gain")
+_WIDEST_TASK = 24  # so that the live table fits 80 columns
+_LEAST_TASKS = 4  # shown of them, however low the terminal is
+_LINES_AROUND = 6  # the title, the heads and their frame
 _EVERY_S = 0.25  # so often the live table changes
 
 
@@ -29,6 +34,19 @@ def _row(number: int, p: TaskProgress, whole: float) -> tuple[str, ...]:
     return (*what, *counts, *costs, _knobs(p))
 
 
+def narrow_rows(searches: Sequence[TaskProgress], most: int) -> list[tuple[str, ...]]:
+    """The rows that fit a terminal: the `most` tasks with the largest share."""
+    whole = sum(p.default_in_model for p in searches) or 1
+    numbered = sorted(enumerate(searches, 1), key=lambda each: -each[1].default_in_model)[:most]
+    return [_narrow(_row(number, p, whole)) for number, p in sorted(numbered, key=lambda each: each[0])]
+
+
+def _narrow(row: tuple[str, ...]) -> tuple[str, ...]:
+    number, task, _layers, share, _points, tried, failed, default, best, gain, _knobs = row
+    name = task if len(task) <= _WIDEST_TASK else f"{task[: _WIDEST_TASK - 1]}…"
+    return (number, name, share, tried, failed, default, best, gain)
+
+
 def _knobs(p: TaskProgress) -> str:
     if p.best is None:
         return "-"
@@ -39,13 +57,23 @@ def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def text(tuning: Tuning) -> str:
-    return table(HEADS, rows(tuning.searches))
+def text(tuning: Tuning, columns: int | None = None) -> str:
+    """The whole table; where that is wider than a terminal of so many columns, the knobs stand below it."""
+    whole = table(HEADS, rows(tuning.searches))
+    if columns is None or max(map(len, whole.splitlines())) <= columns:
+        return whole
+    found = [f"{row[0]}  {row[-1]}" for row in rows(tuning.searches) if row[-1] != "-"]
+    return "\n".join([table(_NARROW_HEADS, narrow_rows(tuning.searches, len(tuning.searches))), *found])
+
+
+def terminal_columns() -> int | None:
+    """The width of the terminal that results go to; None where they go into a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 @contextmanager
 def live(trials: int) -> Iterator[Callable[[Tuning], OnTrial]]:
-    """On stderr while the block runs, where that is a terminal."""
+    """Shows the table on stderr while the block runs, where that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _tuning: keep_silent
         return
@@ -53,13 +81,14 @@ def live(trials: int) -> Iterator[Callable[[Tuning], OnTrial]]:
     from rich.live import Live
 
     with Live(console=Console(stderr=True), refresh_per_second=4, transient=True) as screen:
-        yield lambda tuning: _Screen(tuning, trials, screen.update)
+        yield lambda tuning: _Screen(tuning, trials, screen.update, screen.console.height)
 
 
 class _Screen:
     """Redraws the table after trials, not more often than an eye sees."""
 
-    def __init__(self, tuning: Tuning, trials: int, show: Callable[..., None]) -> None:
+    def __init__(self, tuning: Tuning, trials: int, show: Callable[..., None], height: int) -> None:
+        self._most = max(height - _LINES_AROUND, _LEAST_TASKS)
         self._tuning, self._trials, self._show = tuning, trials, show
         self._begun = self._shown = time.monotonic()
         self._done = 0
@@ -78,7 +107,7 @@ class _Screen:
         rate = self._done / seconds if seconds else 0.0
         left = (self._trials - self._done) / rate if rate else 0.0
         title = f"{self._done} of {self._trials} trials, {rate:.1f} a second, {left:.0f} s left"
-        drawn = Table(*HEADS, title=title)
-        for row in rows(self._tuning.searches):
+        drawn = Table(*_NARROW_HEADS, title=title, box=None, padding=(0, 1))
+        for row in narrow_rows(self._tuning.searches, self._most):
             drawn.add_row(*row)
         return drawn

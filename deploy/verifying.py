@@ -23,13 +23,23 @@ from deploy.device import Device, open_device
 from deploy.firmware import build, prepare_compiled
 from deploy.line import LineOptions
 from deploy.measure import run_series
+from deploy.quality import (
+    NOTHING_KNOWN,
+    Accuracy,
+    Distance,
+    Truth,
+    accuracy_of,
+    distances_text,
+    distances_to,
+    quality_json,
+)
 from deploy.samples import Samples
 from platforms.base import BuildChoices
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison found."""
+    """The result of a comparison."""
 
     model: str
     board: str
@@ -38,12 +48,19 @@ class Verdict:
     wrong_layer: WrongLayer | None  # None also where layers were not looked at
     layers: int  # how many of each sample were compared
     has_reals: bool  # outputs that are real numbers need not be equal in every bit
+    accuracy: Accuracy | None = None  # where there are labels
+    distances: tuple[Distance, ...] = ()  # to the outputs that somebody expects
 
     @property
     def equal(self) -> bool:
         return not self.differences and self.wrong_layer is None
 
     def __str__(self) -> str:
+        parts = [self._bits(), str(self.accuracy or "")]
+        parts += [distances_text(self.distances)] if self.distances else []
+        return "\n\n".join(filter(None, parts))
+
+    def _bits(self) -> str:
         what = f"{self.model} on {self.board}: {counted(self.samples, 'sample')}"
         compared = f"outputs and {counted(self.layers, 'layer')}" if self.layers else "outputs"
         if self.equal:
@@ -55,12 +72,12 @@ class Verdict:
         return "\n".join(lines)
 
     def require_equal(self) -> None:
-        """Raises DeviceError where it is not."""
+        """Raises DeviceError where the outputs differ."""
         if self.equal:
             return
         where = str(self.wrong_layer or self.differences[0])
         hint = "" if self.layers else "deploy verify --layers names the first layer that differs"
-        raise DeviceError(f"{self.board} does not compute what {self.model} means", where, hint)
+        raise DeviceError(f"{self.board} computes {self.model} otherwise than the reference", where, hint)
 
     def as_json(self) -> dict[str, Any]:
         wrong = self.wrong_layer
@@ -71,6 +88,7 @@ class Verdict:
             "equal": self.equal,
             "differences": [asdict(difference) for difference in self.differences],
             "layers_compared": self.layers,
+            **quality_json(self.accuracy, self.distances),
             "first_wrong_layer": wrong
             and {
                 "sample": wrong.sample,
@@ -84,9 +102,14 @@ class Verdict:
 
 
 def verify_model(
-    compiled: Compiled, samples: Samples, layers: bool, toolchain: str | None, line: LineOptions
+    compiled: Compiled,
+    samples: Samples,
+    layers: bool,
+    toolchain: str | None,
+    line: LineOptions,
+    truth: Truth = NOTHING_KNOWN,
 ) -> Verdict:
-    """Outputs are compared with the model as it stands in its file; layers with what was compiled from it."""
+    """Compares outputs with the model as its file has it, and layers with the graph that was compiled."""
     facts, graph = compiled.artifact.facts, compiled.job.model.graph
     ready = build(prepare_compiled(compiled), BuildChoices(toolchain, profile=layers))
     with open_device(ready, line) as device:
@@ -102,6 +125,8 @@ def verify_model(
         wrong,
         len(comparable_layers(compiled.artifact.graph, facts.layers)) if layers else 0,
         has_real_outputs(graph),
+        accuracy_of(truth.labels, measured.outputs, expected) if truth.labels is not None else None,
+        distances_to(truth.expected or {}, measured.outputs, facts.outputs),
     )
 
 

@@ -1,4 +1,4 @@
-"""The platforms: name -> the module that has its PLATFORM, and in SECTION its keys of a board's file."""
+"""The platforms by name: each module has a PLATFORM, and in SECTION its keys of a board's file."""
 
 from __future__ import annotations
 

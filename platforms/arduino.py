@@ -116,7 +116,7 @@ def _require_near_flash(source: ProjectSource, board: Board) -> None:
 
 
 def _require_stack(program: Path, board: Board) -> None:
-    """No linker of an AVR keeps room for the stack: it is what variables leave."""
+    """Raises FitError where variables leave an AVR too little stack: its linker does not check that."""
     taken, there = sizes(program).ram, board.region("ram").bytes
     if there - taken < AVR_STACK_BYTES:
         raise FitError(

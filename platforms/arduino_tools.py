@@ -1,4 +1,4 @@
-"""The programs that build Arduino sketches, arduino-cli and Debian's arduino-builder, by their argv."""
+"""The command lines of the programs that build Arduino sketches, arduino-cli and Debian's arduino-builder."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _cores_of_cli() -> frozenset[str]:
 
 
 def listed_cores(text: str) -> frozenset[str]:
-    """The first column of what `arduino-cli core list` prints, but for its head."""
+    """The cores that `arduino-cli core list` prints: its first column without the head."""
     words = (line.partition(" ")[0] for line in text.splitlines())
     return frozenset(word for word in words if ":" in word)
 

@@ -1,4 +1,4 @@
-"""The memories of a project's models in the words of its templates."""
+"""Describes the memories of a project's models in the words of its templates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from platforms.project import ProjectSource
 
 
 def variable(number: int, arena: Arena) -> str:
-    """The array in a project's C; the linker script knows the section of the same name."""
+    """The name of an arena's array in a project's C, and of its section in the linker script."""
     return f"solder_{arena.name}" if number else "solder_arena"
 
 

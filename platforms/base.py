@@ -1,4 +1,4 @@
-"""What every platform can do: generate a project, build it, open a line to the firmware."""
+"""The interface of all platforms: generate a project, build it, open a line to the firmware."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def all_boards() -> tuple[Board, ...]:
 
 
 class _Declared(Mapping[str, Section]):
-    """The SECTION of each module in a table, which is imported when it is asked for."""
+    """The SECTION of each module in a table; a module is imported when its section is needed."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self._modules = modules

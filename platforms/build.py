@@ -134,7 +134,7 @@ def _content(output: Path, directory: Path, toolchain: Toolchain) -> str:
 
 
 def _inputs(directory: Path) -> Iterator[Path]:
-    """All files of the project except those that are built."""
+    """Yields all files of the project except those that are built."""
     for entry in sorted(directory.iterdir()):
         if entry.is_dir() and entry.name != "build":
             yield from sorted(path for path in entry.rglob("*") if path.is_file())

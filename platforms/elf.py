@@ -1,4 +1,4 @@
-"""Reads built programs: what takes how much flash and RAM, and which line of the source an address is."""
+"""Reads built programs: the flash and RAM that their parts take, and the source lines of addresses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHF_WRITE, SHF_ALLOC = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class ProgramSizes:
-    """Bytes of a program or an object file."""
+    """The sizes in bytes of a program or an object file."""
 
     code: int  # instructions and read-only data, the model's constants among it
     data: int  # variables with a value at the start: RAM, and flash to hold that value

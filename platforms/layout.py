@@ -88,13 +88,13 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
 
 
 def model_files(source: ProjectSource, app: App) -> dict[str, str]:
-    """The model; its description only where a server asks for it."""
+    """The files of the model; its description is among them only where a server asks for it."""
     leave_out = {f"{model}_describe.c" for model in source.models} if app is App.STANDALONE else set()
     return {n: text for n, text in {**source.headers, **source.sources}.items() if n not in leave_out}
 
 
 def runtime_files(app: App) -> dict[str, str]:
-    """The server, or the two headers that a program of one's own may need of it."""
+    """The server, or the two of its headers that a user's own program may need."""
     if app is App.STANDALONE:
         return {name: template_text("common", name) for name in STANDALONE_HEADERS}
     return dict(c_files("common"))
@@ -108,12 +108,12 @@ def app_files(source: ProjectSource, app: App) -> dict[str, str]:
 
 
 def model_table(source: ProjectSource) -> str:
-    """models.c, which the server asks for the models."""
+    """The text of models.c, which the server asks for the models."""
     return filled(
         "project",
         "models.c.jinja",
         name=source.name,
-        macro=source.name.upper(),
+        alignment=" ".join(f"{name.upper()}_ALIGN" for name in source.models),  # the largest counts
         build_id=build_id_of(source),
         behind=_BEHIND if source.callers else "",
         **arena_words(source),
@@ -135,7 +135,7 @@ def tensor_words(source: ProjectSource) -> dict[str, Any]:
 
 
 def _for_main(source: ProjectSource, tensor: TensorInfo) -> dict[str, str | int]:
-    """A tensor in the words of main.c. It prints integers only, so a real number is shown in thousandths."""
+    """Describes a tensor for main.c. It prints integers only, so a real number is shown in thousandths."""
     real, is_placed = tensor.type.dtype is DType.F32, tensor not in source.callers
     own = f"tensor_{tensor.c_name}"  # the user's name may be taken
     offset = f"{source.name}_{tensor.c_name}_OFFSET".upper()
@@ -154,7 +154,7 @@ def _for_main(source: ProjectSource, tensor: TensorInfo) -> dict[str, str | int]
 
 
 def build_id_of(source: ProjectSource) -> str:
-    """Names the content, not the time: the same project gives the same firmware."""
+    """The id of a build, made from its content and not the time: the same project gives the same firmware."""
     digest = hashlib.sha256()
     for name, text in sorted({**source.headers, **source.sources}.items()):
         digest.update(f"{name}\0{text}\0".encode())

@@ -39,6 +39,6 @@ def adapted(deadlines: Deadlines, line: Transport) -> Deadlines:
 
 
 def _board_seconds(board: Board) -> float:
-    """Seconds on an emulated board's clock in a real second: many where its instructions are slow."""
+    """The seconds on an emulated board's clock per real second: many where its instructions are slow."""
     instruction_ns = board.counter.instruction_ns
     return 1.0 if instruction_ns is None else INSTRUCTIONS_PER_S * instruction_ns * 1e-9

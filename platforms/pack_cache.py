@@ -26,7 +26,7 @@ class Listed:
 
 
 def search_index(word: str) -> tuple[Listed, ...]:
-    """Parts of the index whose names hold that word."""
+    """Lists the parts of the index whose names contain that word."""
     return tuple(
         Listed(name, _core(entry), "{vendor}.{pack} {version}".format(**entry["from_pack"]))
         for name, entry in sorted(_index(_cache()).items())
@@ -35,7 +35,7 @@ def search_index(word: str) -> tuple[Listed, ...]:
 
 
 def search_pack(word: str, pdsc: Path) -> tuple[Listed, ...]:
-    """The same in one pack's description."""
+    """Lists the parts in a pack's description whose names contain that word."""
     return tuple(
         Listed(part.name, ", ".join(part.cores), str(part.pack))
         for part in read_pack(pdsc)
@@ -75,7 +75,7 @@ def _cache() -> Any:
 
 
 def _index(cache: Any) -> Mapping[str, Any]:
-    """This computer's index, fetched where there is none yet. Without a network that fails in silence."""
+    """The index on this computer, fetched where there is none; the fetch fails silently without a network."""
     if not cache.index:
         try:
             cache.cache_descriptors()

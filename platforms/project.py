@@ -21,7 +21,7 @@ class App(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ProjectSource:
-    """One compiled model, as far as a project holds it."""
+    """The part of a compiled model that a project holds."""
 
     name: str  # a C identifier in lower case, such as "kws"
     sources: Mapping[str, str]  # "kws.c", "kws_weights.c", "kws_describe.c" -> text
@@ -50,7 +50,7 @@ class ProjectSource:
 
 
 def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> ProjectSource:
-    """One firmware of several models; the arena is the largest of theirs. Raises InputError."""
+    """Joins several models in one firmware, whose arena is the largest of theirs. Raises InputError."""
     names = [source.name for source in (first, *others)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -68,8 +68,8 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
     sources = (first, *others)
     return replace(
         first,
-        sources={name: text for source in sources for name, text in source.sources.items()},
-        headers={name: text for source in sources for name, text in source.headers.items()},
+        sources=_together([source.sources for source in sources]),
+        headers=_together([source.headers for source in sources]),
         arenas=_shared_arenas(sources),
         constants_in=_shared_constants(sources),
         stack_bytes=max(source.stack_bytes for source in sources),
@@ -77,8 +77,20 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
     )
 
 
+def _together(files: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The files of all models; those that several have, such as an accelerator's, once. Raises InputError."""
+    found: dict[str, str] = {}
+    for name, text in (entry for each in files for entry in each.items()):
+        if found.setdefault(name, text) != text:
+            raise InputError(
+                f"two of the models come with different files {name}",
+                hint="compile all of them by one version of what they come from",
+            )
+    return found
+
+
 def _shared_arenas(sources: Sequence[ProjectSource]) -> tuple[Arena, ...]:
-    """One arena in each region, as large as the largest model's there. Raises InputError."""
+    """Joins the arenas of each region, as large as the largest model's there. Raises InputError."""
     most = max((source.arenas for source in sources), key=len)
     for source in sources:
         theirs = [arena.region for arena in source.arenas]
@@ -99,7 +111,7 @@ def _shared_constants(sources: Sequence[ProjectSource]) -> Mapping[str, int]:
 
 
 def project_source(artifact: Artifact) -> ProjectSource:
-    """What a project holds of a compiled model."""
+    """Extracts the part of a compiled model that a project holds."""
     facts = artifact.facts
     return ProjectSource(
         name=facts.name,

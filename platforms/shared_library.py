@@ -1,4 +1,4 @@
-"""The model as a shared library of this computer, called in process: for tests and for Python programs."""
+"""Builds a model as a shared library and calls it in this process, for tests and for Python programs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from aot.counted import counted
 from aot.errors import InputError, ToolError
 from aot.ir.types import Array, TensorType
 from boards.cores import load_core
@@ -25,12 +26,12 @@ _FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared")
 _NO_CHECKS: Mapping[str, tuple[str, ...]] = {"zig": ("-fno-sanitize=all",)}  # its checks need its own runtime
 _GUARD_BYTES = 64
 _GUARD = 0xC5
-_ALIGN = 16
+_ALIGN = 64  # a cache line: the most that a kernel may demand
 _MESSAGE_LINES = 12
 
 
 class _Tensor(ctypes.Structure):
-    """struct solder_tensor"""
+    """The layout of `struct solder_tensor`."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -44,7 +45,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Model(ctypes.Structure):
-    """struct solder_model"""
+    """The layout of `struct solder_model`."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -78,13 +79,16 @@ class HostModel:
         self.reset()
 
     def reset(self) -> None:
-        """States go back to their beginning."""
+        """Sets the states back to their beginning."""
         if self._model.reset_state:
             self._model.reset_state(self._pointers)
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs by name. Raises InputError where an input is missing or of another kind."""
-        self.fill(inputs)
+    def run(self, inputs: Mapping[str, Array] | Sequence[Array] | Array) -> dict[str, Array]:
+        """Computes the outputs of one sample by name; inputs are arrays by name, in order, or a single one.
+
+        Raises InputError where an input is missing or of another kind.
+        """
+        self.fill(inputs if isinstance(inputs, Mapping) else self._named(inputs))
         for memory in self._memories:
             memory[:_GUARD_BYTES] = memory[-_GUARD_BYTES:] = _GUARD
         self.invoke()
@@ -96,6 +100,15 @@ class HostModel:
         given = [(tensor, _checked(tensor, inputs)) for tensor in self.inputs]
         for tensor, array in given:
             self._place(tensor)[:] = array.reshape(-1).view(np.uint8)
+
+    def _named(self, inputs: Sequence[Array] | Array) -> dict[str, Array]:
+        arrays = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
+        names = [tensor.name for tensor in self.inputs]
+        if len(arrays) != len(names):
+            listed = ", ".join(f'"{name}"' for name in names)
+            given = counted(len(arrays), "array")
+            raise InputError(f"{given} given, the model takes {counted(len(names), 'input')}: {listed}")
+        return dict(zip(names, arrays, strict=True))
 
     def invoke(self) -> None:
         """Runs on what lies in the arenas, and does no more than the model's C."""
@@ -131,12 +144,12 @@ def build(sources: Mapping[str, str], directory: Path) -> HostModel:
 
 
 def _digest(sources: Mapping[str, str]) -> str:
-    """Other files make a library of another name: the system would give an old one of the same name again."""
+    """Names a library by its files: the system would give an old library of the same name again."""
     return hashlib.sha256("\0".join((*sources, *sources.values())).encode()).hexdigest()[:16]
 
 
 def model_name(sources: Mapping[str, str]) -> str:
-    """The name of the model that the files are of."""
+    """The name of the model that the files belong to."""
     (name,) = (file.removesuffix(_DESCRIPTION) for file in sources if file.endswith(_DESCRIPTION))
     return name
 

@@ -1,4 +1,4 @@
-"""The deepest the stack can get below a function: its compiler's stack usage, summed along the calls.
+"""Computes the greatest stack depth below a function: its compiler's stack usage, summed along the calls.
 
 The compiler's .su files say what each function takes. Who calls whom is read from the objects: every function
 has a section of its own there (-ffunction-sections), so each call is a relocation from one section to another
@@ -21,6 +21,7 @@ from platforms.base import Firmware
 
 LIBRARY_BYTES = 64  # reckoned for a function of the C library: memset, expf
 _TEXT = ".text."
+_Place = tuple[Path, str]  # an object file, and a function in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,12 @@ def run_stack(firmware: Firmware, model: str) -> StackDepth | None:
 
 def stack_depth(objects: Path, entry: str) -> StackDepth | None:
     """The stack of a call of `entry`, by the folder's .su and .o files; None where there is no .su file."""
-    usage = stack_usage(objects)
-    if entry not in usage:
+    usage = {path: _usage_of(path.with_suffix(".su")) for path in sorted(objects.rglob("*.o"))}
+    place = next((path for path, mine in usage.items() if entry in mine), None)
+    if place is None:
         return None
     walk = _CallWalk(usage, _calls(objects))
-    total, chain = walk.deepest(entry)
+    total, chain = walk.deepest((place, entry))
     return StackDepth(total, chain, tuple(sorted(walk.library)))
 
 
@@ -49,57 +51,75 @@ def stack_usage(build: Path) -> dict[str, int]:
     """Stack bytes of each function by name, from the .su files of a folder; empty with zig."""
     usage: dict[str, int] = {}
     for file in sorted(build.rglob("*.su")):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            place, count, _kind = line.split("\t")
-            name = place.rpartition(":")[2].partition(".")[0]
-            usage[name] = usage.get(name, 0) + int(count)
+        for name, count in _usage_of(file).items():
+            usage[name] = usage.get(name, 0) + count
+    return usage
+
+
+def _usage_of(file: Path) -> dict[str, int]:
+    usage: dict[str, int] = {}
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    for line in lines:
+        place, count, _kind = line.split("\t")
+        name = place.rpartition(":")[2].partition(".")[0]
+        usage[name] = usage.get(name, 0) + int(count)
     return usage
 
 
 @dataclass
 class _CallWalk:
-    usage: Mapping[str, int]
-    calls: Mapping[str, frozenset[str]]
-    known: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    """Follows calls. A name is first looked for in the caller's object, since two models have functions of
+    equal names, such as layer_0, and then in the others."""
+
+    usage: Mapping[Path, Mapping[str, int]]  # object -> function -> bytes
+    calls: Mapping[_Place, frozenset[str]]
+    known: dict[_Place, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     library: set[str] = field(default_factory=set)
-    above: list[str] = field(default_factory=list)
+    above: list[_Place] = field(default_factory=list)
 
-    def deepest(self, name: str) -> tuple[int, tuple[str, ...]]:
-        if name not in self.usage:
-            self.library.add(name)
-            return LIBRARY_BYTES, (name,)
-        if name in self.above:
-            raise ToolError(f"{' > '.join((*self.above, name))} is a recursion: no stack is known to suffice")
-        if name not in self.known:
-            self.above.append(name)
-            below = [self.deepest(other) for other in sorted(self.calls.get(name, ()))]
+    def deepest(self, place: _Place) -> tuple[int, tuple[str, ...]]:
+        path, name = place
+        if place in self.above:
+            chain = " > ".join(name for _, name in (*self.above, place))
+            raise ToolError(f"{chain} is a recursion: no stack is known to suffice")
+        if place not in self.known:
+            self.above.append(place)
+            below = [self._below(path, other) for other in sorted(self.calls.get(place, ()))]
             self.above.pop()
-            total, chain = max(below, default=(0, ()))
-            self.known[name] = self.usage[name] + total, (name, *chain)
-        return self.known[name]
+            total, chain_below = max(below, default=(0, ()))
+            self.known[place] = self.usage[path][name] + total, (name, *chain_below)
+        return self.known[place]
+
+    def _below(self, caller: Path, name: str) -> tuple[int, tuple[str, ...]]:
+        for path in (caller, *self.usage):
+            if name in self.usage[path]:
+                return self.deepest((path, name))
+        self.library.add(name)
+        return LIBRARY_BYTES, (name,)
 
 
-def _calls(objects: Path) -> dict[str, frozenset[str]]:
-    called: dict[str, frozenset[str]] = {}
+def _calls(objects: Path) -> dict[_Place, frozenset[str]]:
+    called: dict[_Place, frozenset[str]] = {}
     data: set[str] = set()
     for path in sorted(objects.rglob("*.o")):
         with path.open("rb") as file:
             elf = ELFFile(file)
             data |= set(_data(elf))
             for caller, other in _edges(elf):
-                called[caller] = called.get(caller, frozenset()) | {other}
+                place = path, caller
+                called[place] = called.get(place, frozenset()) | {other}
     return {caller: others - data for caller, others in called.items()}
 
 
 def _data(elf: Any) -> Iterator[str]:
-    """The names that are defined here and are no functions."""
+    """The names of the variables and constants that the object defines."""
     for table in elf.iter_sections():
         if isinstance(table, SymbolTableSection):
             yield from (s.name for s in table.iter_symbols() if s["st_info"]["type"] == "STT_OBJECT")
 
 
 def _edges(elf: Any) -> Iterator[tuple[str, str]]:
-    """(function, what it calls or names) of an object file."""
+    """Yields pairs from an object file: a function, and another that it calls or names."""
     for section in elf.iter_sections():
         if isinstance(section, RelocationSection):
             caller = _function_of(elf.get_section(section["sh_info"]).name)

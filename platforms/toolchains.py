@@ -84,13 +84,13 @@ def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
 
 
 def _preferred_by_environment(names: Iterable[str]) -> str | None:
-    """The variable names one compiler for everything: it counts only where that one serves the target."""
+    """The compiler that the environment names for everything; None where it does not serve this target."""
     wanted = os.environ.get(PREFER_VARIABLE, "")
     return wanted if wanted in names else None
 
 
 def all_found() -> tuple[tuple[str, Toolchain | None], ...]:
-    """Every compiler that would be used, as (what it is for, what was found)."""
+    """Lists every compiler that would be used, as pairs of its purpose and what was found."""
     return tuple((f"{c.name} for {c.machine}", _look(c)) for c in _CANDIDATES)
 
 

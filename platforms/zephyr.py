@@ -70,7 +70,7 @@ class Zephyr(ToolPlatform):
 
 
 def west_build(board: str, build: str, profile: bool) -> tuple[str, ...]:
-    """It runs in the project's folder; a build folder that came from elsewhere is made anew."""
+    """The command that builds, in the project's folder; a build folder from elsewhere is made anew."""
     hook = ("--", "-DCONFIG_SOLDER_LAYER_HOOK=y") if profile else ()
     return ("west", "build", "--pristine", "always", "--board", board, "--build-dir", build, ".", *hook)
 
@@ -82,7 +82,7 @@ def _zephyr_board(board: Board, is_new: bool = False) -> str:
 
 
 def _is_native(board: Board) -> bool:
-    """Zephyr as a process of this computer."""
+    """True where Zephyr runs as a process of this computer."""
     return board.core.machine == "host"
 
 
@@ -128,12 +128,12 @@ def _port(board: Board) -> str:
 
 
 def _is_usb(board: Board) -> bool:
-    """Whether Zephyr's console is a USB port of the chip itself."""
+    """True where Zephyr's console is a USB port of the chip itself."""
     return board.console is not None and board.console.line == "usb"
 
 
 def _can_change_rate(board: Board, app: App) -> bool:
-    """Whether the line has a UART, which may still refuse another rate."""
+    """True where the line has a UART, which may still refuse another rate."""
     return app is App.RPC and not _is_native(board) and not _is_usb(board)
 
 
@@ -147,7 +147,7 @@ def _fault_files(board: Board) -> dict[str, str]:
 
 
 def _settings(source: ProjectSource, board: Board) -> list[tuple[str, list[str]]]:
-    """Why, and the lines of prj.conf for it."""
+    """The lines of prj.conf, each group with its reason."""
     stack_bytes = SERVER_STACK_BYTES + source.stack_bytes
     settings = [
         (
@@ -171,12 +171,12 @@ def _settings(source: ProjectSource, board: Board) -> list[tuple[str, list[str]]
 
 
 def _describes(file: str) -> bool:
-    """Whether that file tells the server of the model: it is no part of the module."""
+    """True where that file describes the model to the server: it is no part of the module."""
     return file.endswith("_describe.c")
 
 
 def _module(source: ProjectSource, app: App) -> dict[str, str]:
-    """A Zephyr module that needs nothing of Solder, and of the application only its switch."""
+    """The files of a Zephyr module that needs no Solder, and of the application only its Kconfig switch."""
     files = {name: text for name, text in model_files(source, app).items() if not _describes(name)}
     files[HOOK_HEADER] = runtime_files(app)[HOOK_HEADER]
     names = {"name": source.name, "option": _option(source), "arena_bytes": source.arena_bytes}

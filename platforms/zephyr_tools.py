@@ -20,7 +20,7 @@ WAY_OUT = (
 
 
 def find_west(prefer: str | None = None) -> Toolchain:
-    """west, with the version of the tree that it builds with; the compiler is Zephyr's business."""
+    """Finds west, with the version of its Zephyr tree; Zephyr chooses the compiler itself."""
     if prefer not in (None, "west"):
         what = f'toolchain "{prefer}" does not build Zephyr applications'
         raise ToolError(what, hint="known for Zephyr: west")
@@ -37,7 +37,7 @@ def find_west(prefer: str | None = None) -> Toolchain:
 
 
 def has_new_names() -> bool:
-    """Whether the tree at hand is of a version that renamed some boards."""
+    """True where the tree at hand is of a version that renamed some boards."""
     base = os.environ.get(BASE_VARIABLE)
     return base is not None and tree_version(Path(base)) >= RENAMED
 

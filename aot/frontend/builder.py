@@ -20,14 +20,14 @@ class Names:
 
     def __init__(self, numbers: dict[str, int] | None = None) -> None:
         self._taken: set[str] = set()
-        self._numbers = {} if numbers is None else numbers  # wish -> the last number given to it
+        self._numbers = {} if numbers is None else numbers  # name_hint -> the last number given to it
 
-    def unique(self, wish: str) -> str:
-        """The wish, or the wish with the first free number; it is taken from now on."""
-        name = wish
+    def unique(self, name_hint: str) -> str:
+        """The hint itself, or the hint with the first free number; it is taken from now on."""
+        name = name_hint
         while name in self._taken:
-            self._numbers[wish] = self._numbers.get(wish, 1) + 1
-            name = f"{wish}#{self._numbers[wish]}"
+            self._numbers[name_hint] = self._numbers.get(name_hint, 1) + 1
+            name = f"{name_hint}#{self._numbers[name_hint]}"
         self._taken.add(name)
         return name
 

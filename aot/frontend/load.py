@@ -8,7 +8,7 @@ import numpy as np
 
 from aot.errors import ModelError
 from aot.frontend.c_array import SUFFIXES, model_in_c
-from aot.frontend.given import NOTHING_GIVEN, Given
+from aot.frontend.input_overrides import NO_OVERRIDES, InputOverrides
 from aot.ir.graph import Graph
 
 _TFLITE_IDENTIFIER = b"TFL3"
@@ -44,15 +44,17 @@ _QUANTISE_TFLITE = (
 _OTHERWISE = "give a .tflite or .onnx file"
 
 
-def load_model(path: Path, rounding: str = "tflm", given: Given = NOTHING_GIVEN) -> Graph:
+def load_model(path: Path, rounding: str = "tflm", overrides: InputOverrides = NO_OVERRIDES) -> Graph:
     """The model in a file as a graph that keeps every rule. `rounding` is a mode of aot.ops.rounding."""
-    return parse_model(read_model(path), path.name, rounding, given)
+    return parse_model(read_model(path), path.name, rounding, overrides)
 
 
-def parse_model(data: bytes, file_name: str, rounding: str = "tflm", given: Given = NOTHING_GIVEN) -> Graph:
+def parse_model(
+    data: bytes, file_name: str, rounding: str = "tflm", overrides: InputOverrides = NO_OVERRIDES
+) -> Graph:
     """The model in a file's bytes; the format is told by the content, not by the name."""
     if data[4:8] == _TFLITE_IDENTIFIER:
-        if given != NOTHING_GIVEN:
+        if overrides != NO_OVERRIDES:
             raise ModelError(
                 "shapes and values of inputs are given to ONNX models", file_name, "a .tflite file has them"
             )
@@ -66,8 +68,8 @@ def parse_model(data: bytes, file_name: str, rounding: str = "tflm", given: Give
     if _is_onnx(data, Path(file_name).suffix.lower()):
         from aot.frontend.onnx.read import read_onnx
 
-        values = {name: np.asarray(numbers) for name, numbers in given.values.items()}
-        return read_onnx(data, file_name, rounding, given.shapes, values)
+        values = {name: np.asarray(numbers) for name, numbers in overrides.values.items()}
+        return read_onnx(data, file_name, rounding, overrides.shapes, values)
     hint = _CONVERT.get(Path(file_name).suffix.lower(), _OTHERWISE)
     raise ModelError(_what_it_is(data), file_name, hint.format(name=file_name))
 

@@ -12,7 +12,7 @@ class GraphTextError(ValueError):
 
 
 _TOKEN = re.compile(
-    r"""\s*( "(?:[^"\\]|\\.)*" | -> | [-+]?\d[\w.]* | \w+ | [^\w\s] )""",
+    r"""\s*( "(?:[^"\\]|\\.)*" | -> | [-+]?\d[\w.]* | \w+(?:\+\w+)* | [^\w\s] )""",
     re.VERBOSE,
 )
 

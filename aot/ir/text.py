@@ -8,8 +8,9 @@
     state "s": i8[1,4] {0.5, 0} next "y" = [0, 0, 0, 0]
     output "y"
 
-Braces hold scales, zero points and axis. Attributes at their default are left out. A constant of more
-than INLINE_ELEMENTS elements is `external`: its elements come in a dictionary beside the text.
+Braces hold scales, zero points and axis. Attributes at their default are left out; one
+that is an op or a quantisation is written as those are. A constant of more than INLINE_ELEMENTS elements is
+`external`: its elements come in a dictionary beside the text.
 """
 
 from __future__ import annotations
@@ -81,7 +82,11 @@ def _node(node: Node, graph: Graph) -> str:
     inputs = ", ".join("none" if name is None else _quoted(name) for name in node.inputs)
     outputs = ", ".join(_declared(name, graph) for name in node.outputs)
     origin = f" # {node.origin.encode('unicode_escape').decode('ascii')}" if node.origin else ""
-    return f"{_quoted(node.name)} = {node.op.name}({_attributes(node.op)}) {inputs} -> {outputs}{origin}"
+    return f"{_quoted(node.name)} = {_op(node.op)} {inputs} -> {outputs}{origin}"
+
+
+def _op(op: Op) -> str:
+    return f"{op.name}({_attributes(op)})"
 
 
 def _attributes(op: Op) -> str:
@@ -93,6 +98,10 @@ def _attributes(op: Op) -> str:
 
 
 def _attribute(value: Any) -> str:
+    if isinstance(value, Op):
+        return _op(value)
+    if isinstance(value, Quant):
+        return _quant(value)
     return str(value.value) if isinstance(value, Enum) else json.dumps(value)
 
 
@@ -255,6 +264,11 @@ def _parse_op(line: Line) -> Op:
 
 def _parse_attribute(line: Line, hint: Any) -> Any:
     hint = next((kind for kind in get_args(hint) if kind is not type(None)), hint)  # X | None is read as X
+    if isinstance(hint, type) and issubclass(hint, Op):
+        return _parse_op(line)
+    if hint is Quant:
+        line.take("{")
+        return _parse_quant(line)
     if isinstance(hint, type) and issubclass(hint, Enum):
         word = line.take()
         try:

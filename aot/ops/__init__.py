@@ -14,31 +14,31 @@ from aot.ops.compare import Compare
 from aot.ops.concat import Concat
 from aot.ops.contract import Contract
 from aot.ops.conv2d import Conv2d
+from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.convert import Convert
 from aot.ops.cumulate import Cumulate
-from aot.ops.curve import Curve
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.detect import Detect
 from aot.ops.energy import Energy
 from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
-from aot.ops.fold import Fold, PlaceOf
 from aot.ops.gain_control import GainControl
 from aot.ops.gather import Gather, GatherNd
 from aot.ops.l2_norm import L2Norm
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
-from aot.ops.lstm import Lstm
 from aot.ops.max_pool2d import MaxPool2d
-from aot.ops.narrow import Narrow
+from aot.ops.mean import Mean
 from aot.ops.op import Op
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
-from aot.ops.reduce import Mean
+from aot.ops.recurrent import Recurrent
+from aot.ops.reduce import ArgExtreme, Reduce
 from aot.ops.reshape import Reshape
 from aot.ops.resize import Resize
+from aot.ops.round_mantissa import RoundMantissa
 from aot.ops.select import Select
 from aot.ops.signal import (
     FixedLog,
@@ -51,11 +51,13 @@ from aot.ops.signal import (
 )
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
+from aot.ops.unary_math import UnaryMath
 from aot.ops.update_slice import UpdateSlice
 from aot.ops.windows import Windows
 
 _OURS = (
     Add,
+    ArgExtreme,
     AveragePool2d,
     BatchMatmul,
     Clamp,
@@ -64,9 +66,9 @@ _OURS = (
     Concat,
     Contract,
     Conv2d,
+    Conv2dAdd,
     Convert,
     Cumulate,
-    Curve,
     Dense,
     DepthwiseConv2d,
     Dequantize,
@@ -76,7 +78,6 @@ _OURS = (
     Fft,
     FilterBank,
     FixedLog,
-    Fold,
     GainControl,
     Gather,
     GatherNd,
@@ -84,34 +85,35 @@ _OURS = (
     Headroom,
     L2Norm,
     LeakyRelu,
-    LogSoftmax,
     Logistic,
+    LogSoftmax,
     Lookup,
-    Lstm,
     MaxPool2d,
     Mean,
     Mul,
-    Narrow,
     NoiseEstimate,
     Pad,
-    PlaceOf,
     Prelu,
     Quantize,
     RealSamples,
     RealSpectrum,
     Rearrange,
+    Recurrent,
+    Reduce,
     Reshape,
     Resize,
+    RoundMantissa,
     Select,
     ShiftUp,
     Softmax,
     SquaredDifference,
     Sub,
     Tanh,
+    UnaryMath,
     UpdateSlice,
     WholeRoot,
     Window,
-    WithoutNoise,
     Windows,
+    WithoutNoise,
 )
 OPS: Mapping[str, type[Op]] = OpenTable({op.name: op for op in _OURS}, GROUP, entry_of("OP", type))

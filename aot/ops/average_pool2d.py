@@ -13,7 +13,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import Reals
 from aot.ops.activation import clamp_integers, clamp_reals
-from aot.ops.op import Constraint, Types, given
+from aot.ops.op import Constraint, Types, required
 from aot.ops.pooling import WINDOW_SEES_PIXELS, Pool2d
 from aot.ops.requant import Ints
 from aot.ops.spatial import pad, patches
@@ -49,7 +49,7 @@ class AveragePool2d(Pool2d):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, (out_type,) = given(arrays[0]), outputs
+        x, (out_type,) = required(arrays[0]), outputs
         counts = self._sums(np.ones((1, *x.shape[1:3], 1)))
         sums = self._sums(x.astype(np.float64))
         if out_type.dtype is DType.F32:

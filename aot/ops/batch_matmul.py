@@ -12,14 +12,14 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import Multipliers, centred, finish_integers
 from aot.ops.activation import Activation
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 
 
 def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, BatchMatmul)
-    x, y = given(inputs[0]), given(inputs[1])
+    x, y = required(inputs[0]), required(inputs[1])
     fact = f"{limits.shape_text(x)} and {limits.shape_text(y)}"
     if x.rank != 4 or y.rank != 4 or x.shape[0] != 1 or y.shape[0] != 1:
         return fact
@@ -29,7 +29,7 @@ def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 
 def _second(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    second = given(inputs[1])
+    second = required(inputs[1])
     if second.dtype is DType.F32:
         return None
     if second.quant is None or second.quant.is_per_channel:
@@ -76,15 +76,15 @@ class BatchMatmul(Op):
         return pairs, k, n
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x, y = given(inputs[0]), given(inputs[1])
+        x, y = required(inputs[0]), required(inputs[1])
         (first, m, _), (second, _, n) = self.sizes(x), self.sizes_of_second(y)
         return (((self.result or x.dtype).value, (1, max(first, second), m, n)),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        types, (out,) = [given(t) for t in inputs], outputs
-        x, y = (centred(given(a), t) for a, t in zip(arrays, types, strict=True))
+        types, (out,) = [required(t) for t in inputs], outputs
+        x, y = (centred(required(a), t) for a, t in zip(arrays, types, strict=True))
         x = x.swapaxes(2, 3) if self.x_transposed else x
         y = y.swapaxes(2, 3) if self.y_transposed else y
         sums = x @ np.repeat(y, max(1, x.shape[1] // y.shape[1]), axis=1)
@@ -95,7 +95,7 @@ class BatchMatmul(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         results = outputs[0].elements
-        return Cost(macs=results * self.sizes(given(inputs[0]))[2], elementwise=results)
+        return Cost(macs=results * self.sizes(required(inputs[0]))[2], elementwise=results)
 
 
 def product_requant(x: TensorType, y: TensorType, out: TensorType) -> Multipliers:

@@ -14,7 +14,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers, clamp_reals, plain_clamp
 from aot.ops.elementwise import SHAPES_FIT
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.pairs import (
     LEFT_SHIFT,
     add_parameters,
@@ -37,12 +37,12 @@ _ELEMENTS = (DType.I8, DType.I16, DType.I32, DType.I64, DType.F32)
 
 
 def _types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    first, second = given(inputs[0]), given(inputs[1])
+    first, second = required(inputs[0]), required(inputs[1])
     return None if first.dtype is second.dtype else f"{first.dtype.value} and {second.dtype.value}"
 
 
 def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    tensors = (given(inputs[0]), given(inputs[1]), *outputs)
+    tensors = (required(inputs[0]), required(inputs[1]), *outputs)
     if tensors[0].dtype is DType.F32 or all(t.quant is None for t in tensors):
         return None
     if tensors[0].dtype not in LEFT_SHIFT:
@@ -55,7 +55,7 @@ def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 
 
 def _sum_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x1, x2, (y,) = given(inputs[0]), given(inputs[1]), outputs
+    x1, x2, (y,) = required(inputs[0]), required(inputs[1]), outputs
     if x1.dtype is DType.F32 or x1.quant is None or x2.quant is None or y.quant is None:
         return None
     ratio = max(x1.quant.scale, x2.quant.scale) / y.quant.scale
@@ -63,14 +63,14 @@ def _sum_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
 
 
 def _branch_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, (y,) = given(inputs[0]), outputs
+    x, (y,) = required(inputs[0]), outputs
     if x.quant is None or y.quant is None or x.quant.scale / y.quant.scale < _MAX_PRODUCT_RESCALE:
         return None
     return f"it is {x.quant.scale / y.quant.scale:.3g} times as large"
 
 
 def _product_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x1, x2, (y,) = given(inputs[0]), given(inputs[1]), outputs
+    x1, x2, (y,) = required(inputs[0]), required(inputs[1]), outputs
     if x1.quant is None or x2.quant is None or y.quant is None:
         return None
     factor = x1.quant.scale * x2.quant.scale / y.quant.scale
@@ -115,19 +115,19 @@ class BinaryOp(Op):
         """The meaning in integers that stand for themselves; what leaves the type wraps around."""
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x1, x2 = given(inputs[0]), given(inputs[1])
+        x1, x2 = required(inputs[0]), required(inputs[1])
         return ((x1.dtype.value, np.broadcast_shapes(x1.shape, x2.shape)),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
         (out_type,) = outputs
-        x1, x2 = given(arrays[0]), given(arrays[1])
+        x1, x2 = required(arrays[0]), required(arrays[1])
         if out_type.dtype is DType.F32:
             return (
                 clamp_reals(self.on_reals(x1.astype(np.float32), x2.astype(np.float32)), self.activation),
             )
-        types = given(inputs[0]), given(inputs[1])
+        types = required(inputs[0]), required(inputs[1])
         if out_type.quant is None:
             with np.errstate(over="ignore"):
                 wrapped = self.on_plain(x1.astype(np.int64), x2.astype(np.int64)).astype(out_type.dtype.numpy)
@@ -237,7 +237,7 @@ class Prelu(BinaryOp):
 
 
 def _div_types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x = given(inputs[0])
+    x = required(inputs[0])
     return "it is i16" if x.dtype is DType.I16 and x.quant is not None else None
 
 

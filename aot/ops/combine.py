@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_quantisation, one_type
-from aot.ops.op import Constraint, Op, Types, given
+from aot.ops.op import Constraint, Op, Types, required
 
 
 class Combination(Enum):
@@ -78,7 +78,7 @@ MEANINGS: Mapping[Combination, Callable[[Any, Any], Any]] = {
 
 def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Combine)
-    x = given(inputs[0])
+    x = required(inputs[0])
     fact = f"{op.by.value} of {x.dtype.value}"
     if op.by in _REAL:
         return None if x.dtype is DType.F32 else fact
@@ -91,7 +91,7 @@ def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
 
 def _plain(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Combine)
-    quantised = [given(t) for t in inputs if given(t).quant is not None]
+    quantised = [required(t) for t in inputs if required(t).quant is not None]
     return (
         f"{op.by.value} of quantised {quantised[0].dtype.value}"
         if quantised and op.by not in _STORED
@@ -123,5 +123,5 @@ class Combine(Elementwise):
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
         with np.errstate(all="ignore"):
-            results = MEANINGS[self.by](given(arrays[0]), given(arrays[1]))
+            results = MEANINGS[self.by](required(arrays[0]), required(arrays[1]))
         return (np.asarray(results).astype(outputs[0].dtype.numpy),)

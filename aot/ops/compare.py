@@ -12,7 +12,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_type
-from aot.ops.op import Constraint, Op, Types, given
+from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.pairs import compare_parameters, rescaled
 
 
@@ -38,7 +38,7 @@ HOLDS: Mapping[Relation, Callable[..., Array]] = {
 
 
 def _scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    quants = [given(t).quant for t in inputs]
+    quants = [required(t).quant for t in inputs]
     if all(q is None for q in quants) or quants[0] == quants[1]:
         return None
     if any(q is None or q.is_per_channel or q.scale >= 1 for q in quants):
@@ -66,7 +66,12 @@ class Compare(Elementwise):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x1, x2, first, second = given(arrays[0]), given(arrays[1]), given(inputs[0]), given(inputs[1])
+        x1, x2, first, second = (
+            required(arrays[0]),
+            required(arrays[1]),
+            required(inputs[0]),
+            required(inputs[1]),
+        )
         if is_rescaled(inputs):
             p = compare_parameters(first, second)
             x1 = rescaled(x1, first, p.first, p.left_shift)
@@ -76,5 +81,5 @@ class Compare(Elementwise):
 
 def is_rescaled(inputs: Types) -> bool:
     """Whether stored integers cannot be compared as they are."""
-    first, second = given(inputs[0]).quant, given(inputs[1]).quant
+    first, second = required(inputs[0]).quant, required(inputs[1]).quant
     return first is not None and second is not None and first != second

@@ -11,17 +11,17 @@ import numpy as np
 
 from aot.ir.types import Array, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    found = [given(t).dtype for t in (*inputs, *outputs)]
+    found = [required(t).dtype for t in (*inputs, *outputs)]
     return None if len(set(found)) == 1 else f"they are {', '.join(d.value for d in found)}"
 
 
 def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Concat)
-    shape = given(inputs[0]).shape
+    shape = required(inputs[0]).shape
     is_beside = op.axis == len(shape) - 1 or (len(shape) == 4 and shape[0] == 1 and op.axis == 2)
     fact = f"axis {op.axis} of shape {limits.shape_text(inputs[0])}"
     return None if is_beside or behind(op.axis, shape) else fact
@@ -36,8 +36,8 @@ def behind(axis: int, shape: Sequence[int]) -> bool:
 
 def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Concat)
-    others = {tuple(d for a, d in enumerate(given(t).shape) if a != op.axis) for t in inputs}
-    same_rank = len({given(t).rank for t in inputs}) == 1
+    others = {tuple(d for a, d in enumerate(required(t).shape) if a != op.axis) for t in inputs}
+    same_rank = len({required(t).rank for t in inputs}) == 1
     if same_rank and len(others) == 1:
         return None
     return f"they have shapes {', '.join(limits.shape_text(t) for t in inputs)}"
@@ -64,14 +64,14 @@ class Concat(Op):
     axis: int = 0
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        first = given(inputs[0])
-        length = sum(given(t).shape[self.axis] for t in inputs)
+        first = required(inputs[0])
+        length = sum(required(t).shape[self.axis] for t in inputs)
         return ((first.dtype.value, (*first.shape[: self.axis], length, *first.shape[self.axis + 1 :])),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        return (np.concatenate([given(a) for a in arrays], axis=self.axis),)
+        return (np.concatenate([required(a) for a in arrays], axis=self.axis),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)

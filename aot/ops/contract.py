@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.rearrange import Loops
 
 _RESULTS = {
@@ -26,7 +26,7 @@ _PIECE = 1 << 22  # products at a time in the reference
 
 
 def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    found = [given(t).dtype for t in inputs]
+    found = [required(t).dtype for t in inputs]
     same = found[0] is found[1] and found[0] in _RESULTS
     return None if same else f"{found[0].value} and {found[1].value}"
 
@@ -43,8 +43,8 @@ def _inside(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Contract)
     for tensor, strides in zip(inputs, (op.strides1, op.strides2), strict=True):
         low, high = Loops(op.sizes, strides).reach
-        if low < 0 or high >= given(tensor).elements:
-            return f"elements {low} to {high} of {given(tensor).elements}"
+        if low < 0 or high >= required(tensor).elements:
+            return f"elements {low} to {high} of {required(tensor).elements}"
     return None
 
 
@@ -69,13 +69,13 @@ class Contract(Op):
     strides2: tuple[int, ...] = ()
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        dtype = given(inputs[0]).dtype
+        dtype = required(inputs[0]).dtype
         return ((_RESULTS.get(dtype, dtype).value, self.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x1, x2 = (given(a).reshape(-1) for a in arrays)
+        x1, x2 = (required(a).reshape(-1) for a in arrays)
         wide = np.float64 if x1.dtype == np.float32 else np.int64
         depth = prod(self.sizes[len(self.sizes) - self.summed :])
         places = [

@@ -12,14 +12,14 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import centred, finish_integers, finish_reals, with_bias
 from aot.ops.activation import Activation
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size, pad, patches
 
 
 def _channels(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, w = given(inputs[0]), given(inputs[1])
+    x, w = required(inputs[0]), required(inputs[1])
     if w.rank != 4:
         return f"the weights have {w.rank} dimensions, not 4"
     if w.shape[3] == x.shape[3]:
@@ -55,7 +55,7 @@ class Conv2d(Op):
     scales_in_single: bool = False  # whether their product is computed in single precision
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x, w = given(inputs[0]), given(inputs[1])
+        x, w = required(inputs[0]), required(inputs[1])
         n, height, width, _ = x.shape
         o, kernel_rows, kernel_columns, _ = w.shape
         rows = output_size(height, kernel_rows, self.stride[0], self.dilation[0], self.padding[0])
@@ -65,8 +65,8 @@ class Conv2d(Op):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x_type, w_type, (out_type,) = given(inputs[0]), given(inputs[1]), outputs
-        x, w, b = given(arrays[0]), given(arrays[1]), arrays[2] if len(arrays) > 2 else None
+        x_type, w_type, (out_type,) = required(inputs[0]), required(inputs[1]), outputs
+        x, w, b = required(arrays[0]), required(arrays[1]), arrays[2] if len(arrays) > 2 else None
         size = w.shape[1], w.shape[2]
         image = pad(centred(x, x_type), self.padding, 0.0)
         windows = patches(image, size, self.stride, self.dilation)
@@ -80,6 +80,6 @@ class Conv2d(Op):
         return (finish_integers(sums, multipliers, out_type, self.activation, self.rounding),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        _, kernel_rows, kernel_columns, channels = given(inputs[1]).shape
+        _, kernel_rows, kernel_columns, channels = required(inputs[1]).shape
         results = outputs[0].elements
         return Cost(macs=results * kernel_rows * kernel_columns * channels, elementwise=results)

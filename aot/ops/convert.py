@@ -11,12 +11,12 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import Elementwise
-from aot.ops.op import Constraint, Op, Types, given
+from aot.ops.op import Constraint, Op, Types, required
 
 
 def _width(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Convert)
-    x = given(inputs[0])
+    x = required(inputs[0])
     fits = not op.of_bits or x.dtype.bytes == op.to.bytes
     return None if fits else f"{x.dtype.value} would become {op.to.value}"
 
@@ -43,7 +43,7 @@ class Convert(Elementwise):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x = given(arrays[0])
+        x = required(arrays[0])
         if self.of_bits:
             return (np.ascontiguousarray(x).view(self.to.numpy).reshape(x.shape),)
         if x.dtype.kind == "f" and self.to.is_integer:

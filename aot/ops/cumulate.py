@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.pairs import AddParameters, add_parameters, rescaled
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 
@@ -20,7 +20,7 @@ _NUMBERS = (DType.I8, DType.I32, DType.I64, DType.F32)
 
 def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Cumulate)
-    x = given(inputs[0])
+    x = required(inputs[0])
     return None if 0 <= op.axis < x.rank else f"axis {op.axis} of {limits.shape_text(x)}"
 
 
@@ -40,13 +40,13 @@ class Cumulate(Op):
     reverse: bool = False
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, x.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, x_type, (out,) = given(arrays[0]), given(inputs[0]), outputs
+        x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         if x_type.dtype is DType.F32:
             return (self._sums(x.astype(np.float64)).astype(np.float32),)
         if x_type.quant is None:

@@ -12,13 +12,13 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import Reals, centred, finish_integers, finish_reals, with_bias
 from aot.ops.activation import Activation
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 
 
 def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, w = given(inputs[0]), given(inputs[1])
+    x, w = required(inputs[0]), required(inputs[1])
     if w.rank != 2:
         return f"the weights have {w.rank} dimensions, not 2"
     if w.shape[1] == x.shape[1]:
@@ -56,14 +56,14 @@ class Dense(Op):
     result: DType | None = None  # where it is another than the input's
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x, w = given(inputs[0]), given(inputs[1])
+        x, w = required(inputs[0]), required(inputs[1])
         return (((self.result or x.dtype).value, (x.shape[0], w.shape[0])),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x_type, w_type, (out_type,) = given(inputs[0]), given(inputs[1]), outputs
-        x, w, b = given(arrays[0]), given(arrays[1]), arrays[2] if len(arrays) > 2 else None
+        x_type, w_type, (out_type,) = required(inputs[0]), required(inputs[1]), outputs
+        x, w, b = required(arrays[0]), required(arrays[1]), arrays[2] if len(arrays) > 2 else None
         sums = centred(x, x_type) @ w.astype(np.float64).T
         if x_type.dtype is DType.F32:
             return (finish_reals(with_bias(sums * steps_of(w_type), b), self.activation),)
@@ -73,4 +73,4 @@ class Dense(Op):
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         results = outputs[0].elements
-        return Cost(macs=results * given(inputs[1]).shape[1], elementwise=results)
+        return Cost(macs=results * required(inputs[1]).shape[1], elementwise=results)

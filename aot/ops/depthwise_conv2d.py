@@ -12,7 +12,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import centred, finish_integers, finish_reals, with_bias
 from aot.ops.activation import Activation
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size, pad, patches
@@ -20,7 +20,7 @@ from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size, pad, patches
 
 def _channels(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, DepthwiseConv2d)
-    x, w = given(inputs[0]), given(inputs[1])
+    x, w = required(inputs[0]), required(inputs[1])
     if w.rank != 3:
         return f"the weights have {w.rank} dimensions, not 3"
     if w.shape[2] == x.shape[3] * op.multiplier:
@@ -60,7 +60,7 @@ class DepthwiseConv2d(Op):
     scales_in_single: bool = False  # whether their product is computed in single precision
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x, w = given(inputs[0]), given(inputs[1])
+        x, w = required(inputs[0]), required(inputs[1])
         n, height, width, _ = x.shape
         kernel_rows, kernel_columns, o = w.shape
         rows = output_size(height, kernel_rows, self.stride[0], self.dilation[0], self.padding[0])
@@ -70,8 +70,8 @@ class DepthwiseConv2d(Op):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x_type, w_type, (out_type,) = given(inputs[0]), given(inputs[1]), outputs
-        x, w, b = given(arrays[0]), given(arrays[1]), arrays[2] if len(arrays) > 2 else None
+        x_type, w_type, (out_type,) = required(inputs[0]), required(inputs[1]), outputs
+        x, w, b = required(arrays[0]), required(arrays[1]), arrays[2] if len(arrays) > 2 else None
         kernel_rows, kernel_columns, channels = w.shape
         image = pad(centred(x, x_type), self.padding, 0.0)
         image = np.repeat(image, self.multiplier, axis=3) if self.multiplier > 1 else image
@@ -86,6 +86,6 @@ class DepthwiseConv2d(Op):
         return (finish_integers(sums, multipliers, out_type, self.activation, self.rounding),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        kernel_rows, kernel_columns, _ = given(inputs[1]).shape
+        kernel_rows, kernel_columns, _ = required(inputs[1]).shape
         results = outputs[0].elements
         return Cost(macs=results * kernel_rows * kernel_columns, elementwise=results)

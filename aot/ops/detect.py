@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 CORNERS = 4  # top, left, bottom, right
 _PARTS = CORNERS + 2  # of a detection: its corners, its class, its score
@@ -20,7 +20,7 @@ _Reals = npt.NDArray[np.float32]
 
 def _vectors(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     wanted = (DType.F32,) * (CORNERS + 1) + (DType.I32,)
-    found = [given(t) for t in inputs]
+    found = [required(t) for t in inputs]
     is_list = len({t.shape for t in found}) == 1 and found[0].rank == 2 and found[0].shape[0] == 1
     if is_list and tuple(t.dtype for t in found) == wanted:
         return None
@@ -74,7 +74,7 @@ class Detect(Op):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        vectors = [given(a).reshape(-1) for a in arrays]
+        vectors = [required(a).reshape(-1) for a in arrays]
         corners, scores, classes = np.stack(vectors[:CORNERS]).astype(np.float32), vectors[4], vectors[5]
         chosen = self.chosen(corners, scores)
         result = np.zeros(self.count * _PARTS + 1, np.float32)
@@ -96,4 +96,4 @@ class Detect(Op):
         return chosen
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=given(inputs[0]).elements * self.count + outputs[0].elements)
+        return Cost(elementwise=required(inputs[0]).elements * self.count + outputs[0].elements)

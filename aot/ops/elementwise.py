@@ -9,14 +9,14 @@ import numpy as np
 
 from aot.ir.types import DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 ANY = tuple(DType)
 
 
 def _repeats(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     try:
-        np.broadcast_shapes(*(given(t).shape for t in inputs))
+        np.broadcast_shapes(*(required(t).shape for t in inputs))
     except ValueError:
         return " and ".join(limits.shape_text(t) for t in inputs)
     return None
@@ -32,7 +32,7 @@ def one_type(first: int = 0) -> Constraint:
     """Of the inputs from one on."""
 
     def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-        found = [given(t).dtype.value for t in inputs[first:]]
+        found = [required(t).dtype.value for t in inputs[first:]]
         return None if len(set(found)) == 1 else " and ".join(found)
 
     return Constraint("the inputs that are computed with must have the same element type", violation)
@@ -42,7 +42,7 @@ def one_quantisation(first: int = 0) -> Constraint:
     """Stored integers are compared or moved as they are."""
 
     def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-        quants = [t.quant for t in (*(given(i) for i in inputs[first:]), *outputs) if t.quant is not None]
+        quants = [t.quant for t in (*(required(i) for i in inputs[first:]), *outputs) if t.quant is not None]
         scales = {q.scales for q in quants}
         return (
             None if len(scales | {q.zero_points for q in quants}) <= 2 else f"there are {len(scales)} scales"
@@ -56,10 +56,10 @@ class Elementwise(Op):
     """An op whose result has the shape of its operands, each repeated to it."""
 
     def result_dtype(self, inputs: Types) -> DType:
-        return given(inputs[-1]).dtype
+        return required(inputs[-1]).dtype
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        shape = np.broadcast_shapes(*(given(x).shape for x in inputs))
+        shape = np.broadcast_shapes(*(required(x).shape for x in inputs))
         return ((self.result_dtype(inputs).value, shape),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:

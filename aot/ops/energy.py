@@ -10,13 +10,13 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.signal import types_are
 
 
 def _range(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Energy)
-    x = given(inputs[0])
+    x = required(inputs[0])
     fits = x.rank == 1 and x.shape[0] % 2 == 0 and 0 <= op.first <= op.end <= x.shape[0] // 2
     return None if fits else f"{op.first} to {op.end} of shape {limits.shape_text(x)}"
 
@@ -35,12 +35,12 @@ class Energy(Op):
     end: int = 0
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return ((DType.U32.value, (given(inputs[0]).shape[0] // 2,)),)
+        return ((DType.U32.value, (required(inputs[0]).shape[0] // 2,)),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        squares = (given(arrays[0]).astype(np.int64) ** 2).reshape(-1, 2).sum(axis=1)
+        squares = (required(arrays[0]).astype(np.int64) ** 2).reshape(-1, 2).sum(axis=1)
         energies = np.zeros(len(squares), np.uint32)
         energies[self.first : self.end] = squares[self.first : self.end]
         return (energies,)

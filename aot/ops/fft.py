@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 _TYPES = (DType.I16, DType.I32, DType.F32)
 _MOST = 1 << 14
@@ -21,13 +21,13 @@ Numbers = npt.NDArray[Any]  # i64 or f64: wider than what is stored
 
 def _pairs(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Fft)
-    x = given(inputs[0])
+    x = required(inputs[0])
     fits = x.rank > 0 and 2 <= op.pairs <= _MOST and op.pairs & (op.pairs - 1) == 0
     return None if fits and x.shape[-1] <= 2 * op.pairs else f"{op.pairs} of {limits.shape_text(x)}"
 
 
 def _even(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x = given(inputs[0])
+    x = required(inputs[0])
     return None if x.rank and x.shape[-1] % 2 == 0 else f"it has shape {limits.shape_text(x)}"
 
 
@@ -98,13 +98,13 @@ class Fft(Op):
     pairs: int = 2
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, (*x.shape[:-1], 2 * self.pairs)),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, out = given(arrays[0]), outputs[0]
+        x, out = required(arrays[0]), outputs[0]
         filled = np.zeros(out.shape, x.dtype)
         filled[..., : x.shape[-1]] = x
         z, numbers, count = _as_pairs(filled), Arithmetic(out.dtype), self.pairs
@@ -155,13 +155,13 @@ class RealSpectrum(Op):
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, (*x.shape[:-1], x.shape[-1] + 2)),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x = given(arrays[0])
+        x = required(arrays[0])
         numbers = Arithmetic(outputs[0].dtype)
         stored = _as_pairs(x)
         count = stored.shape[1]
@@ -180,11 +180,11 @@ class RealSpectrum(Op):
         return (y.reshape(outputs[0].shape).astype(x.dtype),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(macs=2 * given(inputs[0]).elements, elementwise=outputs[0].elements)
+        return Cost(macs=2 * required(inputs[0]).elements, elementwise=outputs[0].elements)
 
 
 def _spectrum_of_pairs(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x = given(inputs[0])
+    x = required(inputs[0])
     fits = x.rank and x.shape[-1] % 2 == 0 and x.shape[-1] >= 4
     return None if fits else f"it has shape {limits.shape_text(x)}"
 
@@ -205,13 +205,13 @@ class RealSamples(Op):
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, (*x.shape[:-1], x.shape[-1] - 2)),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x = given(arrays[0])
+        x = required(arrays[0])
         numbers = Arithmetic(outputs[0].dtype)
         stored = _as_pairs(x)
         count = stored.shape[1] - 1

@@ -10,12 +10,12 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.signal import types_are
 
 
 def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, first, weights = (given(t) for t in inputs)
+    x, first, weights = (required(t) for t in inputs)
     fits = x.rank == first.rank == 1 and weights.rank == 2 and weights.shape[0] == first.shape[0]
     fits = fits and weights.shape[1] <= x.shape[0]
     return None if fits else " and ".join(limits.shape_text(t) for t in (x, first, weights))
@@ -36,14 +36,14 @@ class FilterBank(Op):
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return ((DType.U64.value, given(inputs[1]).shape),)
+        return ((DType.U64.value, required(inputs[1]).shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, first, weights = (given(a) for a in arrays)
+        x, first, weights = (required(a) for a in arrays)
         window = x[first.astype(np.int64)[:, None] + np.arange(weights.shape[1])].astype(np.uint64)
         return ((window * weights.astype(np.int64).astype(np.uint64)).sum(axis=1, dtype=np.uint64),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(macs=given(inputs[2]).elements, elementwise=outputs[0].elements)
+        return Cost(macs=required(inputs[2]).elements, elementwise=outputs[0].elements)

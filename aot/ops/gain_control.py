@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.signal import numbers_within, types_are
 
 GAINS = 125  # three alone, then four for each size of the noise; the last is never looked at
@@ -19,7 +19,7 @@ _WORD = 2**32 - 1
 
 
 def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, noise, gains = (given(t) for t in inputs)
+    x, noise, gains = (required(t) for t in inputs)
     fits = x.shape == noise.shape and gains.rank == 1 and gains.shape[0] >= GAINS
     return None if fits else " and ".join(limits.shape_text(t) for t in (x, noise, gains))
 
@@ -38,12 +38,12 @@ class GainControl(Op):
     shift: int = 6
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return ((DType.U32.value, given(inputs[0]).shape),)
+        return ((DType.U32.value, required(inputs[0]).shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, noise, gains = (given(a) for a in arrays)
+        x, noise, gains = (required(a) for a in arrays)
         numbers = [int(g) for g in gains]
         found = [
             compressed(int(level), gain_at(numbers, int(n)), self.shift)

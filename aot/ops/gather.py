@@ -10,24 +10,24 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 _INDEX = (DType.I8, DType.I16, DType.I32, DType.I64)
 
 
 def _indices(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    dtype = given(inputs[1]).dtype
+    dtype = required(inputs[1]).dtype
     return None if dtype in _INDEX else f"they are {dtype.value}"
 
 
 def _dtype(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, (y,) = given(inputs[0]), outputs
+    x, (y,) = required(inputs[0]), outputs
     return None if x.dtype is y.dtype else f"{x.dtype.value} would become {y.dtype.value}"
 
 
 def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Gather)
-    x, indices = given(inputs[0]), given(inputs[1])
+    x, indices = required(inputs[0]), required(inputs[1])
     fact = f"axis {op.axis}, {op.batches} of {limits.shape_text(x)} and {limits.shape_text(indices)}"
     if not 0 <= op.batches <= min(op.axis, indices.rank) or not op.axis < x.rank:
         return fact
@@ -57,14 +57,14 @@ class Gather(Op):
     batches: int = 0
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x, indices = given(inputs[0]), given(inputs[1])
+        x, indices = required(inputs[0]), required(inputs[1])
         shape = (*x.shape[: self.axis], *indices.shape[self.batches :], *x.shape[self.axis + 1 :])
         return ((x.dtype.value, shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, indices = given(arrays[0]), given(arrays[1]).astype(np.int64)
+        x, indices = required(arrays[0]), required(arrays[1]).astype(np.int64)
         inside = np.clip(indices, 0, x.shape[self.axis] - 1)
         if self.batches == 0:
             return (np.take(x, inside, self.axis).reshape(outputs[0].shape),)
@@ -77,7 +77,7 @@ class Gather(Op):
 
 
 def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, indices = given(inputs[0]), given(inputs[1])
+    x, indices = required(inputs[0]), required(inputs[1])
     if indices.rank > 0 and indices.shape[-1] <= x.rank:
         return None
     return f"{limits.shape_text(indices)} into {limits.shape_text(x)}"
@@ -94,13 +94,13 @@ class GatherNd(Op):
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x, indices = given(inputs[0]), given(inputs[1])
+        x, indices = required(inputs[0]), required(inputs[1])
         return ((x.dtype.value, (*indices.shape[:-1], *x.shape[indices.shape[-1] :])),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, indices = given(arrays[0]), given(arrays[1]).astype(np.int64)
+        x, indices = required(arrays[0]), required(arrays[1]).astype(np.int64)
         depth = indices.shape[-1]
         inside = np.clip(indices, 0, np.array(x.shape[:depth], np.int64) - 1)
         return (np.asarray(x[tuple(np.moveaxis(inside, -1, 0))]).reshape(outputs[0].shape),)

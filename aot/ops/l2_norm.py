@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.inverse_root import inverse_root_multipliers
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from aot.ops.unary import output_is
 
@@ -21,7 +21,7 @@ _MOST_ELEMENTS = 1 << 15  # squares of nine bits add up to 31
 
 
 def _length(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x = given(inputs[0])
+    x = required(inputs[0])
     if not x.shape:
         return "it is a scalar"
     return f"there are {x.shape[-1]}" if x.dtype is DType.I8 and x.shape[-1] > _MOST_ELEMENTS else None
@@ -45,13 +45,13 @@ class L2Norm(Op):
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, x.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, x_type = given(arrays[0]), given(inputs[0])
+        x, x_type = required(arrays[0]), required(inputs[0])
         if x_type.dtype is DType.F32:
             reals = x.astype(np.float64)
             norms = np.sqrt((reals * reals).sum(axis=-1, keepdims=True))

@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.fixed_point import logarithm
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import (
     INT32_MIN,
     Ints,
@@ -45,14 +45,14 @@ def reverse_multiplier(p: SoftmaxParameters) -> tuple[int, int]:
 
 
 def _length(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x = given(inputs[0])
+    x = required(inputs[0])
     if not x.shape:
         return "it is a scalar"
     return f"there are {x.shape[-1]}" if x.dtype is DType.I8 and x.shape[-1] > MOST_ELEMENTS else None
 
 
 def _resolution(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x = given(inputs[0])
+    x = required(inputs[0])
     if x.quant is None or 2.0 ** (DIFF_INTEGER_BITS - 31) <= x.quant.scale < 2.0**4:
         return None
     return f"it is {x.quant.scale:.3g}"
@@ -75,13 +75,13 @@ class LogSoftmax(Op):
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, x.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, x_type = given(arrays[0]), given(inputs[0])
+        x, x_type = required(arrays[0]), required(inputs[0])
         below = x.astype(np.float64) - x.max(axis=-1, keepdims=True)
         if x_type.dtype is DType.F32:
             return ((below - np.log(np.exp(below).sum(axis=-1, keepdims=True))).astype(np.float32),)

@@ -10,18 +10,18 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 _EIGHT_BITS = (DType.I8, DType.U8)
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    found = [given(inputs[0]).dtype, outputs[0].dtype]
+    found = [required(inputs[0]).dtype, outputs[0].dtype]
     return None if set(found) <= set(_EIGHT_BITS) else f"they are {', '.join(d.value for d in found)}"
 
 
 def _table(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    table = given(inputs[1])
+    table = required(inputs[1])
     if table.shape == (256,) and table.dtype is outputs[0].dtype:
         return None
     return f"it is {table.dtype.value} {limits.shape_text(table)}"
@@ -40,13 +40,13 @@ class Lookup(Op):
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return ((given(inputs[1]).dtype.value, given(inputs[0]).shape),)
+        return ((required(inputs[1]).dtype.value, required(inputs[0]).shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, table = given(arrays[0]), given(arrays[1])
-        least, _ = given(inputs[0]).dtype.limits
+        x, table = required(arrays[0]), required(arrays[1])
+        least, _ = required(inputs[0]).dtype.limits
         return (table[x.astype(np.int64) - least],)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:

@@ -55,7 +55,7 @@ class Op(ABC):
         """MACs and element-wise results of one run."""
 
 
-def given(value: T | None) -> T:
+def required(value: T | None) -> T:
     """An input that the op's constraints promise to be there."""
     assert value is not None
     return value

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.spatial import NO_PADDING, Padding, pad
 
 
 def _value(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Pad)
-    x = given(inputs[0])
+    x = required(inputs[0])
     if not x.dtype.is_integer:
         return None
     low, high = x.dtype.limits
@@ -37,14 +37,14 @@ class Pad(Op):
     value: float = 0.0
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         n, height, width, channels = x.shape
         return ((x.dtype.value, (n, height + sum(self.padding[0]), width + sum(self.padding[1]), channels)),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        return (pad(given(arrays[0]), self.padding, self.value),)
+        return (pad(required(arrays[0]), self.padding, self.value),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)

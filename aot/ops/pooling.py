@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size
 
 
@@ -21,7 +21,7 @@ class Pool2d(Op):
     activation: Activation = Activation.NONE
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         n, height, width, channels = x.shape
         rows = output_size(height, self.size[0], self.stride[0], 1, self.padding[0])
         columns = output_size(width, self.size[1], self.stride[1], 1, self.padding[1])

@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.accumulate import Reals
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 _INTEGERS = (DType.I8, DType.U8, DType.I16)
@@ -20,7 +20,7 @@ _MAX_RESCALE = 2.0**14  # seventeen bits times that still fit in 32
 
 
 def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    for name, tensor in (("input", given(inputs[0])), ("output", outputs[0])):
+    for name, tensor in (("input", required(inputs[0])), ("output", outputs[0])):
         if tensor.dtype in _ALL and (tensor.quant is None or tensor.quant.is_per_channel):
             return f"the {name} has {'no' if tensor.quant is None else len(tensor.quant.scales)} scales"
     return None
@@ -28,7 +28,7 @@ def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 
 def _dtypes(sources: tuple[DType, ...], results: tuple[DType, ...]) -> Constraint:
     def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-        x, y = given(inputs[0]).dtype, outputs[0].dtype
+        x, y = required(inputs[0]).dtype, outputs[0].dtype
         return None if x in sources and y in results else f"{x.value} would become {y.value}"
 
     return Constraint(f"elements must be {_listed(sources)} and become {_listed(results)}", violation)
@@ -39,7 +39,7 @@ def _listed(dtypes: tuple[DType, ...]) -> str:
 
 
 def _rescale(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, (y,) = given(inputs[0]), outputs
+    x, (y,) = required(inputs[0]), outputs
     if x.quant is None or y.quant is None:
         return None
     if x.quant.scale / y.quant.scale < (1 if x.dtype is DType.I32 else _MAX_RESCALE):
@@ -77,12 +77,12 @@ class Quantize(_Conversion):
     halves_to_even: bool = False  # of reals, as ONNX has it; TFLite rounds halves away from zero
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return ((self.to.value, given(inputs[0]).shape),)
+        return ((self.to.value, required(inputs[0]).shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, x_type, (out,) = given(arrays[0]), given(inputs[0]), outputs
+        x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         quant, (low, high) = quant_of(out), out.dtype.limits
         if x_type.dtype is DType.F32:
             steps = x.astype(np.float32) / np.float32(quant.scale)
@@ -112,11 +112,11 @@ class Dequantize(_Conversion):
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return ((DType.F32.value, given(inputs[0]).shape),)
+        return ((DType.F32.value, required(inputs[0]).shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        quant = quant_of(given(inputs[0]))
-        centred = given(arrays[0]).astype(np.int64) - quant.zero_point
+        quant = quant_of(required(inputs[0]))
+        centred = required(arrays[0]).astype(np.int64) - quant.zero_point
         return (centred.astype(np.float32) * np.float32(quant.scale),)

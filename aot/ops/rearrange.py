@@ -11,7 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,13 @@ def row_steps(loops: Loops, row_elements: int) -> tuple[int, int] | None:
 
 
 def _dtype(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, (y,) = given(inputs[0]), outputs
+    x, (y,) = required(inputs[0]), outputs
     return None if x.dtype is y.dtype else f"{x.dtype.value} would become {y.dtype.value}"
 
 
 def _inside(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Rearrange)
-    x, (low, high) = given(inputs[0]), op.loops.reach
+    x, (low, high) = required(inputs[0]), op.loops.reach
     return None if low >= 0 and high < x.elements else f"elements {low} to {high} of {x.elements}"
 
 
@@ -134,12 +134,12 @@ class Rearrange(Op):
         return _planes(self.loops, row_elements) if len(self.sizes) == 4 and self.sizes[0] == 1 else None
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return ((given(inputs[0]).dtype.value, self.shape),)
+        return ((required(inputs[0]).dtype.value, self.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        return (given(arrays[0]).reshape(-1)[self.loops.indices()].reshape(self.shape),)
+        return (required(arrays[0]).reshape(-1)[self.loops.indices()].reshape(self.shape),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)

@@ -1,106 +1,169 @@
-"""Reductions: one result for all pixels along rows, columns or both."""
+"""Reductions: one result for all elements along some dimensions: sums, products, extremes, logic, places."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from enum import Enum
+from math import prod
+from typing import Any, ClassVar
 
 import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.elementwise import one_quantisation
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
-ROWS, COLUMNS = 1, 2
+
+class Reduction(Enum):
+    """The value is the name in graph text."""
+
+    SUM = "sum"
+    PRODUCT = "product"
+    MAXIMUM = "maximum"
+    MINIMUM = "minimum"
+    ANY = "any"
+    ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class MeanParameters:
-    """mean = m(sum - zero_point_in * count) + zero_point_out; 1 / count is part of m."""
+_MEANINGS: Mapping[Reduction, Callable[..., Any]] = {
+    Reduction.SUM: np.sum,
+    Reduction.PRODUCT: np.prod,
+    Reduction.MAXIMUM: np.max,
+    Reduction.MINIMUM: np.min,
+    Reduction.ANY: np.any,
+    Reduction.ALL: np.all,
+}
+_OF_TRUTH = (Reduction.ANY, Reduction.ALL)
+_EXTREMES = (Reduction.MAXIMUM, Reduction.MINIMUM)
+_MOST_BITS = 31
 
-    mult: int
-    shift: int
 
-
-def mean_parameters(x_type: TensorType, out_type: TensorType, count: int) -> MeanParameters:
-    """The rescaling of an integer mean, with the division by the count in it, as the reference has it."""
-    mult, shift = quantize_multiplier(quant_of(x_type).scale / quant_of(out_type).scale)
-    spare = max(0, min(count.bit_length() - 1, 32, 31 + shift))
-    return MeanParameters((mult << spare) // count, shift - spare)
+def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Reduce)
+    x, (y,) = required(inputs[0]), outputs
+    if x.dtype is not y.dtype or (op.by in _OF_TRUTH) != (x.dtype is DType.BOOL):
+        return f"{op.by.value} of {x.dtype.value} gives {y.dtype.value}"
+    return (
+        f"{op.by.value} of quantised {x.dtype.value}"
+        if x.quant is not None and op.by is Reduction.PRODUCT
+        else None
+    )
 
 
 def _axes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Mean)
-    return None if op.axes in ((ROWS,), (COLUMNS,), (ROWS, COLUMNS)) else f"they are {list(op.axes)}"
+    assert isinstance(op, Reduce)
+    rank = required(inputs[0]).rank
+    is_ordered = list(op.axes) == sorted(set(op.axes)) and all(0 <= a < rank for a in op.axes)
+    return None if is_ordered else f"they are {list(op.axes)} of {rank}"
 
 
-# Of numbers of nine and seventeen bits, so that sums stay below 2**31.
-_MAX_COUNT = {DType.I8: 1 << 22, DType.I16: 1 << 14, DType.F32: 1 << 22}
+def _extreme_scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Reduce)
+    return one_quantisation().violation(op, inputs, outputs) if op.by in _EXTREMES else None
 
 
-# A mean of nine and seventeen bits, in the output's steps, stays below 2**31 too.
-_MAX_RATIO = {DType.I8: 2.0**20, DType.I16: 2.0**12}
-
-
-def _count(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Mean)
-    x = given(inputs[0])
-    count = op.count(x)
-    return None if count <= _MAX_COUNT[x.dtype] else f"there are {count}"
-
-
-def _shift(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    assert isinstance(op, Mean)
-    x, (y,) = given(inputs[0]), outputs
-    if x.dtype is DType.F32 or x.quant is None or y.quant is None:
+def _sum_fits(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Reduce)
+    x, (y,) = required(inputs[0]), outputs
+    if op.by is not Reduction.SUM or x.quant is y.quant is None:
         return None
+    if x.quant is None or y.quant is None or x.quant.is_per_channel or y.quant.is_per_channel:
+        return "not both have one"
     ratio = x.quant.scale / y.quant.scale
-    return None if 2.0**-20 < ratio < _MAX_RATIO[x.dtype] else f"it is {ratio:.3g} times as large"
+    bits = (
+        x.dtype.bytes * 8 + 1 + op.count(x).bit_length() + max(0, int(np.log2(ratio)) + 1 if ratio > 0 else 0)
+    )
+    return None if bits <= _MOST_BITS else f"they take {bits} bits"
 
 
 @dataclass(frozen=True, slots=True)
-class Mean(Op):
-    """Input: x [1, H, W, C]; the dimensions that are gone stay as 1."""
+class Reduce(Op):
+    """Input: x; the dimensions that are gone stay as 1. Plain integers wrap around."""
 
-    name: ClassVar[str] = "mean"
+    name: ClassVar[str] = "reduce"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
-        limits.rank_is(4),
-        limits.BATCH_IS_ONE,
-        limits.INTEGERS_ARE_QUANTISED,
-        Constraint("the axes must be rows, columns or both", _axes),
-        Constraint("a mean must be of at most 2**22 elements (i16: 2**14)", _count),
-        Constraint(
-            "the input scale must be more than 2**-20 and less than 2**20 (i16: 2**12) times the "
-            "output scale",
-            _shift,
-        ),
+        Constraint("any and all are of bool, products of plain numbers, the others of numbers", _elements),
+        Constraint("the axes must exist and be in order", _axes),
+        Constraint("extremes must keep the quantisation", _extreme_scales),
+        Constraint("quantised sums must have a scale and fit 31 bits in the output's steps", _sum_fits),
     )
-    axes: tuple[int, ...] = (ROWS, COLUMNS)
+    by: Reduction = Reduction.SUM
+    axes: tuple[int, ...] = (0,)
 
     def count(self, x: TensorType) -> int:
         """How many elements make one result."""
-        return int(np.prod([x.shape[axis] for axis in self.axes]))
+        return prod(x.shape[a] for a in self.axes)
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, tuple(1 if a in self.axes else d for a, d in enumerate(x.shape))),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, x_type, (out,) = given(arrays[0]), given(inputs[0]), outputs
-        if out.dtype is DType.F32:
-            return (x.astype(np.float64).mean(axis=self.axes, keepdims=True).astype(np.float32),)
-        count = self.count(x_type)
-        sums = x.astype(np.int64).sum(axis=self.axes, keepdims=True) - quant_of(x_type).zero_point * count
-        p = mean_parameters(x_type, out, count)
-        means = multiply_by_quantized_multiplier(sums, p.mult, p.shift) + quant_of(out).zero_point
-        return (clamp_integers(means, Activation.NONE, out),)
+        x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
+        wide = x.astype(np.float64) if x_type.dtype is DType.F32 else x
+        if x_type.dtype.is_integer and self.by in (Reduction.SUM, Reduction.PRODUCT):
+            wide = x.astype(np.int64)
+        with np.errstate(over="ignore"):
+            results = _MEANINGS[self.by](wide, axis=self.axes, keepdims=True)
+        if x_type.quant is None or self.by is not Reduction.SUM:
+            return (np.asarray(results).astype(out.dtype.numpy),)
+        centred = results - quant_of(x_type).zero_point * self.count(x_type)
+        scaled = multiply_by_quantized_multiplier(centred, *sum_multiplier(x_type, out))
+        return (clamp_integers(scaled + quant_of(out).zero_point, Activation.NONE, out),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=given(inputs[0]).elements)
+        return Cost(elementwise=required(inputs[0]).elements)
+
+
+def sum_multiplier(x_type: TensorType, out: TensorType) -> tuple[int, int]:
+    """(mult, shift) of a quantised sum."""
+    return quantize_multiplier(quant_of(x_type).scale / quant_of(out).scale)
+
+
+def _index_type(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    dtype = outputs[0].dtype
+    return None if dtype in (DType.I32, DType.I64) else f"it is {dtype.value}"
+
+
+def _index_axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, ArgExtreme)
+    x = required(inputs[0])
+    if x.dtype is DType.BOOL:
+        return "the input is bool"
+    return None if 0 <= op.axis < x.rank else f"axis {op.axis} of {limits.shape_text(x)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgExtreme(Op):
+    """Input: x; the index along the axis of the first extreme. The dimension stays as 1."""
+
+    name: ClassVar[str] = "arg_extreme"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        Constraint("the axis must exist and the input be numbers", _index_axis),
+        Constraint("the output must be i32 or i64", _index_type),
+    )
+    by: Reduction = Reduction.MAXIMUM
+    axis: int = 0
+    to: DType = DType.I32
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        shape = required(inputs[0]).shape
+        return ((self.to.value, (*shape[: self.axis], 1, *shape[self.axis + 1 :])),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        find = np.argmax if self.by is Reduction.MAXIMUM else np.argmin
+        places = np.expand_dims(find(required(arrays[0]), axis=self.axis), self.axis)
+        return (places.astype(self.to.numpy),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(elementwise=required(inputs[0]).elements)

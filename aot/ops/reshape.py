@@ -9,17 +9,17 @@ from typing import ClassVar
 
 from aot.ir.types import Array, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 
 def _same_dtype(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, (y,) = given(inputs[0]), outputs
+    x, (y,) = required(inputs[0]), outputs
     return None if x.dtype is y.dtype else f"{x.dtype.value} would become {y.dtype.value}"
 
 
 def _same_elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Reshape)
-    x, elements = given(inputs[0]), prod(op.shape)
+    x, elements = required(inputs[0]), prod(op.shape)
     return None if x.elements == elements else f"{x.elements} would become {elements}"
 
 
@@ -36,12 +36,12 @@ class Reshape(Op):
     shape: tuple[int, ...] = ()
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return ((given(inputs[0]).dtype.value, self.shape),)
+        return ((required(inputs[0]).dtype.value, self.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        return (given(arrays[0]).reshape(self.shape),)
+        return (required(arrays[0]).reshape(self.shape),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.spatial import Pair
 
 FRACTION_BITS = 10  # of places between pixels, in the integers' own arithmetic
@@ -98,7 +98,7 @@ class Resize(Op):
     is_unsigned: bool = False  # in the file: then the references reckon with real numbers
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, (x.shape[0], *self.size, x.shape[3])),)
 
     def places(self, x: TensorType) -> tuple[Between, Between]:
@@ -113,7 +113,7 @@ class Resize(Op):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, x_type = given(arrays[0]), given(inputs[0])
+        x, x_type = required(arrays[0]), required(inputs[0])
         is_real = x_type.dtype is DType.F32
         rows, columns = self.places(x_type)
         if self.is_unsigned and not is_real:

@@ -15,7 +15,7 @@ class RequantRounding(Enum):
     REDUCED = "reduced"  # a 64-bit accumulator, the multiplier cut to 16 bits, one rounding shift
 
 
-class Finish(Enum):
+class FixedRounding(Enum):
     """How results come about that no op's attribute chooses the rounding of."""
 
     MOVED = "moved"
@@ -32,25 +32,25 @@ class Finish(Enum):
     TOWARDS_0 = "towards 0"
 
 
-Rounding = RequantRounding | Finish
+Rounding = RequantRounding | FixedRounding
 Row = Mapping[str, Rounding]  # by mode
 
 MEANINGS: Mapping[Rounding, str] = MappingProxyType(
     {
-        Finish.MOVED: "stored elements are copied as they are",
-        Finish.EXACT: "integers, or a choice between numbers: there is nothing to round; sums wrap around",
-        Finish.REAL: "computed in single precision: last digits depend on the order of sums",
-        Finish.DOUBLE: "a rounding high multiplication to 31 bits, then a rounding shift",
+        FixedRounding.MOVED: "stored elements are copied as they are",
+        FixedRounding.EXACT: "integers, or a choice between numbers: nothing is rounded; sums wrap around",
+        FixedRounding.REAL: "computed in single precision: last digits depend on the order of sums",
+        FixedRounding.DOUBLE: "a rounding high multiplication to 31 bits, then a rounding shift",
         RequantRounding.SINGLE: "one product of 64 bits, one rounding shift",
         RequantRounding.REDUCED: "sums of 64 bits, the multiplier cut to 16 bits, one rounding shift",
-        Finish.DOUBLE_OF_SINGLE: "as double, by a multiplier that was computed in single precision",
-        Finish.FIXED_POINT: "the reference's own steps in fixed point, bit for bit",
-        Finish.TABLE: "a result for each stored byte, made in single precision, halves away from 0",
-        Finish.LINES: "lines between the entries of a table",
-        Finish.NEAREST: "the nearest integer, halves away from 0 (of unsigned bytes up)",
-        Finish.NEAREST_EVEN: "the nearest, halves to even",
-        Finish.DOWN: "rounded down by a shift",
-        Finish.TOWARDS_0: "what is behind the point is dropped",
+        FixedRounding.DOUBLE_OF_SINGLE: "as double, by a multiplier that was computed in single precision",
+        FixedRounding.FIXED_POINT: "the reference's own steps in fixed point, bit for bit",
+        FixedRounding.TABLE: "a result for each stored byte, made in single precision, halves away from 0",
+        FixedRounding.LINES: "lines between the entries of a table",
+        FixedRounding.NEAREST: "the nearest integer, halves away from 0 (of unsigned bytes up)",
+        FixedRounding.NEAREST_EVEN: "the nearest, halves to even",
+        FixedRounding.DOWN: "rounded down by a shift",
+        FixedRounding.TOWARDS_0: "what is behind the point is dropped",
     }
 )
 
@@ -78,42 +78,48 @@ _TWICE_IN_TFLITE = MappingProxyType({"tflm": _D, "litert-ref": _D, "onnx": _S})
 # LiteRT multiplies the scales of these in single precision, TFLite Micro in double: a multiplier that
 # differs in its last bits moves a result that lies between two steps.
 _SCALES_IN_SINGLE = MappingProxyType(
-    {"tflm": Finish.DOUBLE, "litert-ref": Finish.DOUBLE_OF_SINGLE, "onnx": Finish.DOUBLE}
+    {"tflm": FixedRounding.DOUBLE, "litert-ref": FixedRounding.DOUBLE_OF_SINGLE, "onnx": FixedRounding.DOUBLE}
 )
 # The same of convolutions whose tensors are unsigned in the file.
 UNSIGNED = "i8, u8 in the file"
 _UNSIGNED_PRODUCTS: Row = MappingProxyType(
-    {"tflm": Finish.DOUBLE, "litert-ref": Finish.DOUBLE_OF_SINGLE, "onnx": RequantRounding.SINGLE}
+    {
+        "tflm": FixedRounding.DOUBLE,
+        "litert-ref": FixedRounding.DOUBLE_OF_SINGLE,
+        "onnx": RequantRounding.SINGLE,
+    }
 )
 _NEAREST: Row = MappingProxyType(
-    {"tflm": Finish.NEAREST, "litert-ref": Finish.NEAREST, "onnx": Finish.NEAREST_EVEN}
+    {"tflm": FixedRounding.NEAREST, "litert-ref": FixedRounding.NEAREST, "onnx": FixedRounding.NEAREST_EVEN}
 )
 # Sums of i16 inputs have 64 bits, but where the bias has 32, or is said to have: a row of its own.
 NARROW = "i16, bias i32"
+HIDDEN_NARROW = "i16, hidden values i8"  # gates of an LSTM
 # TFLite Micro takes each bias of a transposed convolution for one of 64 bits.
 TRANSPOSED, TRANSPOSED_NARROW = "i16, transposed", "i16, transposed, bias i32"
 
 _BOTH, _PLAIN = ("i8", "i16"), ("i32", "i64")
 _INTEGERS = ("i8", "u8", "i16", "i32", "i64", "u32", "u64")
 _ALL = (*_INTEGERS, "bool", "f32")
-_REAL = _of(Finish.REAL, "f32")
-_MOVED = _of(Finish.MOVED, *_ALL)
-_EXACT = _of(Finish.EXACT, *_ALL)
-_TWICE = _table(_of(Finish.DOUBLE, *_BOTH), _of(Finish.EXACT, *_PLAIN), _REAL)
-_PRODUCTS = _table(dict.fromkeys(_BOTH, _SCALES_IN_SINGLE), _of(Finish.EXACT, *_PLAIN), _REAL)
-_FIXED_16 = _table(_of(Finish.FIXED_POINT, "i16", "i32"), _REAL)
+_REAL = _of(FixedRounding.REAL, "f32")
+_MOVED = _of(FixedRounding.MOVED, *_ALL)
+_EXACT = _of(FixedRounding.EXACT, *_ALL)
+_TWICE = _table(_of(FixedRounding.DOUBLE, *_BOTH), _of(FixedRounding.EXACT, *_PLAIN), _REAL)
+_PRODUCTS = _table(dict.fromkeys(_BOTH, _SCALES_IN_SINGLE), _of(FixedRounding.EXACT, *_PLAIN), _REAL)
+_FIXED_16 = _table(_of(FixedRounding.FIXED_POINT, "i16", "i32"), _REAL)
 
 # By op, then by the elements that it takes (of a select, those it chooses from) and what else decides.
 ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
     {
         "add": _TWICE,
+        "arg_extreme": _of(FixedRounding.EXACT, *_INTEGERS, "f32"),
         "average_pool2d": _table(dict.fromkeys(_BOTH, _NEAREST), _REAL),
         "batch_matmul": _table({"i8": _TWICE_IN_TFLITE}, _of(_R, "i16"), _REAL),
-        "clamp": _table(_of(Finish.DOUBLE, *_BOTH), _of(Finish.EXACT, "f32")),
-        "combine": _table(_of(Finish.EXACT, *_INTEGERS, "bool"), _REAL),
-        "compare": _table(_EXACT, _of(Finish.DOUBLE, "i8, two scales")),
+        "clamp": _table(_of(FixedRounding.DOUBLE, *_BOTH), _of(FixedRounding.EXACT, "f32")),
+        "combine": _table(_of(FixedRounding.EXACT, *_INTEGERS, "bool"), _REAL),
+        "compare": _table(_EXACT, _of(FixedRounding.DOUBLE, "i8, two scales")),
         "concat": _MOVED,
-        "contract": _table(_of(Finish.EXACT, "i8", "u8", "i16", *_PLAIN), _REAL),
+        "contract": _table(_of(FixedRounding.EXACT, "i8", "u8", "i16", *_PLAIN), _REAL),
         "conv2d": _table(
             {"i8": _TWICE_IN_TFLITE, UNSIGNED: _UNSIGNED_PRODUCTS},
             _of(_R, "i16", TRANSPOSED),
@@ -121,15 +127,9 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
             {TRANSPOSED_NARROW: MappingProxyType({"tflm": _R, "litert-ref": _D, "onnx": _R})},
             _REAL,
         ),
-        "convert": _table(_of(Finish.EXACT, *_INTEGERS, "bool"), _of(Finish.TOWARDS_0, "f32")),
-        "cumulate": _table(_of(Finish.DOUBLE, "i8"), _of(Finish.EXACT, *_PLAIN), _REAL),
-        "curve": _table(
-            _of(Finish.TABLE, "i8"),
-            _of(Finish.DOUBLE, "i8, abs or rsqrt", "i16, abs or rsqrt"),
-            _of(Finish.LINES, "i16, exp"),
-            _of(Finish.EXACT, "u8", *_PLAIN, "u32", "u64", "bool"),
-            _REAL,
-        ),
+        "conv2d+add": _table({"i8": _TWICE_IN_TFLITE}),
+        "convert": _table(_of(FixedRounding.EXACT, *_INTEGERS, "bool"), _of(FixedRounding.TOWARDS_0, "f32")),
+        "cumulate": _table(_of(FixedRounding.DOUBLE, "i8"), _of(FixedRounding.EXACT, *_PLAIN), _REAL),
         "dense": _table(
             {
                 "i8": MappingProxyType({"tflm": _D, "litert-ref": _S, "onnx": _S}),
@@ -137,69 +137,77 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
                 NARROW: MappingProxyType({"tflm": _D, "litert-ref": _S, "onnx": _S}),
             },
             _REAL,
-            _of(Finish.REAL, "f32, weights i8"),
+            _of(FixedRounding.REAL, "f32, weights i8"),
         ),
         "depthwise_conv2d": _table(
             {"i8": _TWICE_IN_TFLITE, UNSIGNED: _UNSIGNED_PRODUCTS}, _of(_R, "i16"), _REAL
         ),
-        "dequantize": _of(Finish.REAL, "i8", "u8", "i16"),
+        "dequantize": _of(FixedRounding.REAL, "i8", "u8", "i16"),
         "detect": _REAL,
-        "div": _table(_of(Finish.DOUBLE, "i8"), _of(Finish.TOWARDS_0, "i16", *_PLAIN), _REAL),
-        "energy": _of(Finish.EXACT, "i16"),
+        "div": _table(_of(FixedRounding.DOUBLE, "i8"), _of(FixedRounding.TOWARDS_0, "i16", *_PLAIN), _REAL),
+        "energy": _of(FixedRounding.EXACT, "i16"),
         "fft": _FIXED_16,
-        "filter_bank": _of(Finish.EXACT, "u32"),
-        "fixed_log": _of(Finish.FIXED_POINT, "u32"),
-        "fold": _table(
-            _of(Finish.EXACT, *_INTEGERS, "bool"), _of(Finish.DOUBLE, "i8, sum", "i16, sum"), _REAL
-        ),
-        "gain_control": _of(Finish.FIXED_POINT, "u32"),
+        "filter_bank": _of(FixedRounding.EXACT, "u32"),
+        "fixed_log": _of(FixedRounding.FIXED_POINT, "u32"),
+        "gain_control": _of(FixedRounding.FIXED_POINT, "u32"),
         "gather": _MOVED,
         "gather_nd": _MOVED,
-        "hard_swish": _table(_of(Finish.FIXED_POINT, "i8"), _REAL),
-        "headroom": _of(Finish.EXACT, "i16"),
-        "l2_norm": _table(_of(Finish.FIXED_POINT, "i8"), _REAL),
+        "hard_swish": _table(_of(FixedRounding.FIXED_POINT, "i8"), _REAL),
+        "headroom": _of(FixedRounding.EXACT, "i16"),
+        "l2_norm": _table(_of(FixedRounding.FIXED_POINT, "i8"), _REAL),
         "leaky_relu": _table(dict.fromkeys(_BOTH, _SCALES_IN_SINGLE), _REAL),
-        "log_softmax": _table(_of(Finish.FIXED_POINT, "i8"), _REAL),
-        "logistic": _table(_of(Finish.FIXED_POINT, "i8"), _of(Finish.LINES, "i16"), _REAL),
-        "lookup": _of(Finish.TABLE, "i8", "u8"),
-        "lstm": _table(_of(_D, "i8"), _of(_R, "i16"), _REAL),
-        "max_pool2d": _of(Finish.EXACT, *_BOTH, "f32"),
-        "mean": _table(_of(Finish.DOUBLE, *_BOTH), _REAL),
+        "log_softmax": _table(_of(FixedRounding.FIXED_POINT, "i8"), _REAL),
+        "logistic": _table(_of(FixedRounding.FIXED_POINT, "i8"), _of(FixedRounding.LINES, "i16"), _REAL),
+        "lookup": _of(FixedRounding.TABLE, "i8", "u8"),
+        "max_pool2d": _of(FixedRounding.EXACT, *_BOTH, "f32"),
+        "mean": _table(_of(FixedRounding.DOUBLE, *_BOTH), _REAL),
         "mul": _PRODUCTS,
-        "narrow": _of(Finish.NEAREST_EVEN, "f32"),
-        "noise_estimate": _of(Finish.DOWN, "u32"),
+        "noise_estimate": _of(FixedRounding.DOWN, "u32"),
         "pad": _MOVED,
-        "place_of": _of(Finish.EXACT, *_INTEGERS, "f32"),
         "prelu": _PRODUCTS,
         "quantize": _table(
             {
                 "f32": _NEAREST,
             },
-            _of(Finish.DOUBLE, "i8", "u8", "i16", "i32"),
+            _of(FixedRounding.DOUBLE, "i8", "u8", "i16", "i32"),
         ),
         "real_samples": _FIXED_16,
         "real_spectrum": _FIXED_16,
         "rearrange": _MOVED,
+        "recurrent": _table(_of(_D, HIDDEN_NARROW), _of(_R, "i16"), _REAL),
+        "reduce": _table(
+            _of(FixedRounding.EXACT, *_INTEGERS, "bool"),
+            _of(FixedRounding.DOUBLE, "i8, sum", "i16, sum"),
+            _REAL,
+        ),
         "reshape": _MOVED,
-        "resize": _table(_of(Finish.NEAREST, *_BOTH), _REAL),
+        "resize": _table(_of(FixedRounding.NEAREST, *_BOTH), _REAL),
+        "round_mantissa": _of(FixedRounding.NEAREST_EVEN, "f32"),
         "select": _MOVED,
-        "shift_up": _of(Finish.EXACT, "i16"),
-        "softmax": _table(_of(Finish.FIXED_POINT, "i8"), _of(Finish.LINES, "i16"), _REAL),
+        "shift_up": _of(FixedRounding.EXACT, "i16"),
+        "softmax": _table(_of(FixedRounding.FIXED_POINT, "i8"), _of(FixedRounding.LINES, "i16"), _REAL),
         "squared_difference": _TWICE,
         "sub": _TWICE,
-        "tanh": _table(_of(Finish.FIXED_POINT, "i8"), _of(Finish.LINES, "i16"), _REAL),
+        "tanh": _table(_of(FixedRounding.FIXED_POINT, "i8"), _of(FixedRounding.LINES, "i16"), _REAL),
+        "unary_math": _table(
+            _of(FixedRounding.TABLE, "i8"),
+            _of(FixedRounding.DOUBLE, "i8, abs or rsqrt", "i16, abs or rsqrt"),
+            _of(FixedRounding.LINES, "i16, exp"),
+            _of(FixedRounding.EXACT, "u8", *_PLAIN, "u32", "u64", "bool"),
+            _REAL,
+        ),
         "update_slice": _MOVED,
-        "whole_root": _of(Finish.NEAREST, "u64"),
-        "window": _of(Finish.DOWN, "i16"),
-        "windows": _of(Finish.MOVED, *_BOTH, "f32"),
-        "without_noise": _of(Finish.DOWN, "u32"),
+        "whole_root": _of(FixedRounding.NEAREST, "u64"),
+        "window": _of(FixedRounding.DOWN, "i16"),
+        "windows": _of(FixedRounding.MOVED, *_BOTH, "f32"),
+        "without_noise": _of(FixedRounding.DOWN, "u32"),
     }
 )
 
 
 def scales_in_single(op_name: str, mode: str, elements: str = "i8") -> bool:
     """Whether the mode computes the op's multiplier from its scales in single precision."""
-    return ROUNDING[op_name][elements][mode] is Finish.DOUBLE_OF_SINGLE
+    return ROUNDING[op_name][elements][mode] is FixedRounding.DOUBLE_OF_SINGLE
 
 
 def rounding_of(op_name: str, mode: str, elements: str = "i8") -> RequantRounding:

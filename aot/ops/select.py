@@ -11,11 +11,11 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_quantisation, one_type
-from aot.ops.op import Constraint, Op, Types, given
+from aot.ops.op import Constraint, Op, Types, required
 
 
 def _condition(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    dtype = given(inputs[0]).dtype
+    dtype = required(inputs[0]).dtype
     return None if dtype is DType.BOOL else f"it is {dtype.value}"
 
 
@@ -36,4 +36,4 @@ class Select(Elementwise):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        return (np.where(given(arrays[0]), given(arrays[1]), given(arrays[2])),)
+        return (np.where(required(arrays[0]), required(arrays[1]), required(arrays[2])),)

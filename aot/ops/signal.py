@@ -12,7 +12,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise
 from aot.ops.fixed_log import fixed_log
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.whole_root import whole_root
 
 _HALF_RANGE = -(2**15)
@@ -20,7 +20,7 @@ _HALF_RANGE = -(2**15)
 
 def types_are(*wanted: DType) -> Constraint:
     def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-        found = tuple(given(x).dtype for x in inputs)
+        found = tuple(required(x).dtype for x in inputs)
         return None if found == wanted else ", ".join(d.value for d in found)
 
     return Constraint(f"inputs must be {', '.join(d.value for d in wanted)}", violation)
@@ -53,7 +53,7 @@ class Window(Elementwise):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, w = (given(a).astype(np.int64) for a in arrays)
+        x, w = (required(a).astype(np.int64) for a in arrays)
         return (np.clip((x * w) >> self.shift, *DType.I16.limits).astype(np.int16),)
 
 
@@ -75,12 +75,12 @@ class Headroom(Op):
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
         largest = 0
-        for value in given(arrays[0]).reshape(-1).tolist():
+        for value in required(arrays[0]).reshape(-1).tolist():
             largest = louder(largest, value)
         return (np.array(free_bits(largest), np.int32),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=given(inputs[0]).elements)
+        return Cost(elementwise=required(inputs[0]).elements)
 
 
 def louder(largest: int, value: int) -> int:
@@ -115,7 +115,7 @@ class ShiftUp(Elementwise):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, bits = (given(a).astype(np.int64) for a in arrays)
+        x, bits = (required(a).astype(np.int64) for a in arrays)
         return ((x << (bits & 15)).astype(np.int16),)
 
 
@@ -137,7 +137,7 @@ class WholeRoot(Elementwise):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, bits = np.broadcast_arrays(*(given(a) for a in arrays))
+        x, bits = np.broadcast_arrays(*(required(a) for a in arrays))
         roots = [whole_root(int(value)) >> (int(n) & 31) for value, n in zip(x.flat, bits.flat, strict=True)]
         return (np.array(roots, np.uint32).reshape(x.shape),)
 
@@ -164,7 +164,7 @@ class NoiseEstimate(Elementwise):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, noise, a, b = (given(array).astype(np.uint64) for array in arrays)
+        x, noise, a, b = (required(array).astype(np.uint64) for array in arrays)
         scaled = (x << np.uint64(self.up)) & np.uint64(DType.U32.limits[1])
         found = ((scaled * a + noise * b) >> np.uint64(self.down)).astype(np.uint32)
         return (np.minimum(found, scaled.astype(np.uint32)) if self.limited else found,)
@@ -190,7 +190,7 @@ class WithoutNoise(Elementwise):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, noise = (given(array).astype(np.uint64) for array in arrays)
+        x, noise = (required(array).astype(np.uint64) for array in arrays)
         scaled = (x << np.uint64(self.up)) & np.uint64(DType.U32.limits[1])
         left = (scaled - np.minimum(noise, scaled)) >> np.uint64(self.up)
         least = ((x * np.uint64(self.least)) >> np.uint64(self.down)).astype(np.uint32)
@@ -218,6 +218,6 @@ class FixedLog(Elementwise):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x = given(arrays[0])
+        x = required(arrays[0])
         found = [fixed_log(int(value) << self.up, self.scale) for value in x.flat]
         return (np.array(found, np.int16).reshape(x.shape),)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.fixed_point import exp_of_negative, reciprocal
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import (
     Ints,
     quant_of,
@@ -67,7 +67,7 @@ def exp_table(x_type: TensorType, beta: float) -> npt.NDArray[np.int32]:
 def _probabilities(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     (y,) = outputs
     steps, least = 1 << (8 * y.dtype.bytes), 0 if y.dtype is DType.F32 else y.dtype.limits[0]
-    if given(inputs[0]).dtype is DType.I16:
+    if required(inputs[0]).dtype is DType.I16:
         steps, least = 1 << 15, 0
     if y.quant is None or (y.quant.zero_point == least and abs(y.quant.scale * steps - 1) <= 1e-3):
         return None
@@ -76,7 +76,7 @@ def _probabilities(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str 
 
 def _resolution(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Softmax)
-    x = given(inputs[0])
+    x = required(inputs[0])
     if x.quant is None:
         return None
     step = op.beta * x.quant.scale
@@ -87,13 +87,13 @@ def _resolution(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
 
 
 def _length(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x = given(inputs[0])
+    x = required(inputs[0])
     most = {DType.I8: MOST_ELEMENTS, DType.I16: _MOST_OF_16}.get(x.dtype)
     return None if most is None or not x.shape or x.shape[-1] <= most else f"there are {x.shape[-1]}"
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    found = given(inputs[0]).dtype, outputs[0].dtype
+    found = required(inputs[0]).dtype, outputs[0].dtype
     possible = ((DType.F32,) * 2, (DType.I8,) * 2, (DType.I8, DType.I16), (DType.I16,) * 2)
     return None if found in possible else " become ".join(d.value for d in found)
 
@@ -124,13 +124,13 @@ class Softmax(Op):
     result: DType | None = None  # where it is another than the input's
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return (((self.result or x.dtype).value, x.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, x_type = given(arrays[0]), given(inputs[0])
+        x, x_type = required(arrays[0]), required(inputs[0])
         below = x.max(axis=-1, keepdims=True).astype(np.float64) - x
         if x_type.dtype is DType.F32:
             exps = np.exp(-self.beta * below)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
-from aot.ops.op import Op, Types, given
+from aot.ops.op import Op, Types, required
 
 
 def table_of(
@@ -23,7 +23,7 @@ def table_of(
     if len(unknown) != 1 or unknown[0] not in op.elementwise or len(outputs) != 1:
         return None
     (position,), (out,) = unknown, outputs
-    x = given(inputs[position])
+    x = required(inputs[position])
     repeated = [c for i, c in enumerate(constants) if i in op.elementwise and c is not None]
     bytes_ = (DType.I8, DType.U8)
     if x.dtype not in bytes_ or out.dtype not in bytes_ or any(np.unique(c).size != 1 for c in repeated):
@@ -32,7 +32,7 @@ def table_of(
     arrays, types = list(constants), list(inputs)
     for i, array in enumerate(constants):
         if i in op.elementwise and array is not None:
-            arrays[i], types[i] = array.reshape(-1)[:1], replace(given(inputs[i]), shape=(1,))
+            arrays[i], types[i] = array.reshape(-1)[:1], replace(required(inputs[i]), shape=(1,))
     arrays[position] = np.arange(low, high + 1).astype(x.dtype.numpy)
     types[position] = replace(x, shape=(high - low + 1,))
     (results,) = op.reference(arrays, types, (replace(out, shape=(high - low + 1,)),))

@@ -15,7 +15,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers, clamp_reals, integer_clamp
 from aot.ops.fixed_point import logistic, tanh
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import (
     Ints,
     multiply_by_quantized_multiplier,
@@ -45,13 +45,13 @@ class Unary(Op):
         """The int8 meaning of x counted from its zero point; what leaves int8 is clamped afterwards."""
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, x.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, x_type, (out,) = given(arrays[0]), given(inputs[0]), outputs
+        x, x_type, (out,) = required(arrays[0]), required(inputs[0]), outputs
         if x_type.dtype is DType.F32:
             return (self.on_reals(x.astype(np.float32)).astype(np.float32),)
         centred = x.astype(np.int64) - quant_of(x_type).zero_point
@@ -77,7 +77,7 @@ _ON_16 = (
 
 def rescale_below(limit: float, text: str) -> Constraint:
     def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-        x, (y,) = given(inputs[0]), outputs
+        x, (y,) = required(inputs[0]), outputs
         if x.quant is None or y.quant is None or x.quant.scale / y.quant.scale < limit:
             return None
         return f"it is {x.quant.scale / y.quant.scale:.3g} times as large"
@@ -115,7 +115,7 @@ def clamp_multiplier(x_type: TensorType, out: TensorType) -> tuple[int, int]:
 
 
 def _wide_quant(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    found = [t.quant for t in (given(inputs[0]), *outputs) if t.dtype is DType.I16]
+    found = [t.quant for t in (required(inputs[0]), *outputs) if t.dtype is DType.I16]
     return None if all(q is not None and not q.is_per_channel for q in found) else "not each has one"
 
 
@@ -159,7 +159,7 @@ class LeakyRelu(Unary):
 
 
 def _curve_scale(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x = given(inputs[0])
+    x = required(inputs[0])
     if x.quant is None or x.dtype is not DType.I8 or 2.0**-27 <= x.quant.scale < 2.0**3:
         return None
     return f"it is {x.quant.scale:.3g}"
@@ -182,7 +182,7 @@ def output_is(scale: float, zero_point: int, text: str, dtype: DType = DType.I8)
 
 
 def _curve_of_16(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x = given(inputs[0])
+    x = required(inputs[0])
     if x.quant is None or x.dtype is not DType.I16:
         return None
     fits = x.quant.zero_point == 0 and 2.0**-28 <= x.quant.scale < 2.0

@@ -10,23 +10,23 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 
 def _dtypes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    found = [given(inputs[0]).dtype, given(inputs[1]).dtype, outputs[0].dtype]
+    found = [required(inputs[0]).dtype, required(inputs[1]).dtype, outputs[0].dtype]
     return None if len(set(found)) == 1 else ", ".join(d.value for d in found)
 
 
 def _fits(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, part = given(inputs[0]), given(inputs[1])
+    x, part = required(inputs[0]), required(inputs[1])
     if x.rank == part.rank and all(p <= d for p, d in zip(part.shape, x.shape, strict=True)):
         return None
     return f"{limits.shape_text(part)} into {limits.shape_text(x)}"
 
 
 def _starts(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, starts = given(inputs[0]), given(inputs[2])
+    x, starts = required(inputs[0]), required(inputs[2])
     is_integer = starts.dtype in (DType.I32, DType.I64)
     return (
         None
@@ -48,13 +48,13 @@ class UpdateSlice(Op):
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, x.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, part, starts = (given(a) for a in arrays)
+        x, part, starts = (required(a) for a in arrays)
         room = np.array(x.shape, np.int64) - np.array(part.shape, np.int64)
         begins = np.clip(starts.reshape(-1).astype(np.int64), 0, room)
         made = x.copy()

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 
 
 def _sizes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -20,7 +20,7 @@ def _sizes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 def _phase(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Windows)
-    columns = given(inputs[0]).shape[2]
+    columns = required(inputs[0]).shape[2]
     return f"step {op.step}, {columns} columns" if op.step % columns else None
 
 
@@ -47,13 +47,13 @@ class Windows(Op):
     before: int = 0
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, (1, self.rows, self.length, x.shape[3])),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, x_type = given(arrays[0]), given(inputs[0])
+        x, x_type = required(arrays[0]), required(inputs[0])
         line = x.reshape(-1, x.shape[3])
         places = np.arange(self.rows)[:, None] * self.step - self.before + np.arange(self.length)
         is_inside = (places >= 0) & (places < len(line))

@@ -39,6 +39,11 @@ PLACEMENT: Mapping[str, str] = MappingProxyType(
     }
 )
 
+# Rewritings that depend on the kernels of layers: they run for each variant of a graph that is tried.
+VARIANT: Mapping[str, str] = MappingProxyType(
+    {"add-in-stores": "alone: sums are made where the convolutions before them have kernels for it"}
+)
+
 # Passes without which what follows cannot be right -> why.
 REQUIRED: Mapping[str, str] = MappingProxyType(
     {"fold-constants": "kernels take weights and tables that are known when the model is compiled"}

@@ -19,7 +19,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.max_pool2d import MaxPool2d
-from aot.ops.op import given
+from aot.ops.op import required
 from aot.ops.pooling import Pool2d
 from aot.ops.requant import INT32_MAX, Ints, conv_requant, multiply_by_quantized_multiplier, quant_of
 from aot.ops.reshape import Reshape
@@ -116,7 +116,7 @@ def _reshape(node: Node, graph: Graph, x: Range) -> Range:
 
 
 def _weights(node: Node, graph: Graph) -> Ints | None:
-    array = graph.constants.get(given(node.inputs[1]))
+    array = graph.constants.get(required(node.inputs[1]))
     return None if array is None else array.astype(np.int64)
 
 

@@ -17,7 +17,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.max_pool2d import MaxPool2d
-from aot.ops.op import given
+from aot.ops.op import required
 from aot.ops.requant import quant_of
 from aot.ops.reshape import Reshape
 from aot.ops.spatial import NO_PADDING
@@ -45,7 +45,7 @@ def dead_channels(graph: Graph, ranges: dict[str, Range]) -> dict[str, Mask]:
 def _can_lose_channels(node: Node, graph: Graph) -> bool:
     if isinstance(node.op, Reshape):
         (x,), (y,) = graph.input_types(node), graph.output_types(node)
-        return given(x).rank > 0 and y.rank > 0 and given(x).shape[-1] == y.shape[-1]
+        return required(x).rank > 0 and y.rank > 0 and required(x).shape[-1] == y.shape[-1]
     if isinstance(node.op, Conv2d | Dense | DepthwiseConv2d):
         return _has_constant_weights(node, graph)
     return isinstance(node.op, _CHANNEL_BY_CHANNEL)
@@ -93,7 +93,7 @@ def _reader_allows(
         return np.asarray(result.reshape(-1, _outputs_per_channel(node)).all(axis=1))
     if not isinstance(node.op, _MIXING) or name != node.inputs[0] or not _has_constant_weights(node, graph):
         return False
-    weights = graph.constants[given(node.inputs[1])]
+    weights = graph.constants[required(node.inputs[1])]
     live = weights if result is None else weights[~result]
     unread = ~live.any(axis=tuple(range(live.ndim - 1)))
     return np.asarray(unread | _foldable(node, graph, ranges[name]), np.bool_)

@@ -13,8 +13,8 @@ from aot.ir.types import TensorType
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.mean import COLUMNS, ROWS, Mean
 from aot.ops.pooling import Pool2d
-from aot.ops.reduce import COLUMNS, ROWS, Mean
 from aot.ops.reshape import Reshape
 from aot.ops.spatial import extent
 
@@ -100,14 +100,15 @@ def is_pointwise(node: Node, graph: Graph) -> bool:
     window = sliding_window_of(node, graph)
     if made is None or window is not None:
         return window is not None and window.is_one_pixel
-    moving = [i for i, value in enumerate(node.inputs) if value is not None and value not in graph.constants]
-    sequences = [sequence_of(graph.types[node.reads[i]]) for i in moving]
+    values = {i: value for i, value in enumerate(node.inputs) if value is not None}
+    moving = [i for i, value in values.items() if value not in graph.constants]
+    sequences = [sequence_of(graph.types[values[i]]) for i in moving]
     if isinstance(node.op, Concat):
         is_along_channels = node.op.axis == graph.types[node.outputs[0]].rank - 1
         return is_along_channels and len(moving) == len(node.inputs) and None not in sequences
     if not moving or not set(moving) <= set(node.op.elementwise) or set(sequences) != {made}:
         return False
-    fixed = [graph.types[node.reads[i]] for i in node.op.elementwise if i not in moving]
+    fixed = [graph.types[values[i]] for i in node.op.elementwise if i not in moving]
     return all(constant.elements in (1, *constant.shape[-1:]) for constant in fixed)
 
 

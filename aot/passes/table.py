@@ -6,14 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 from aot.errors import ExtensionError
 from aot.extensions import PASSES, loaded
 from aot.ir.graph import Graph
-from aot.passes import MEANING, PLACEMENT
+from aot.passes import MEANING, PLACEMENT, VARIANT
 from aot.passes.outcome import Outcome
 from aot.passes.placement_goal import PlacementGoal
+from aot.passes.variant_goal import VariantGoal
+
+TABLES: Mapping[str, Mapping[str, str]] = {"MEANING": MEANING, "PLACEMENT": PLACEMENT, "VARIANT": VARIANT}
+Goal = PlacementGoal | VariantGoal
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +37,32 @@ class Pass:
 
 def pass_names() -> tuple[str, ...]:
     """The names of all passes: the tree's in the order in which they run, then those of extensions."""
-    return (*MEANING, *PLACEMENT, *loaded(PASSES))
+    return (*chain(*TABLES.values()), *loaded(PASSES))
 
 
 def meaning_passes() -> tuple[Pass, ...]:
-    return tuple(_passes("MEANING", MEANING))
+    return tuple(_passes("MEANING"))
 
 
 def placement_passes(goal: PlacementGoal) -> tuple[Pass, ...]:
-    return tuple(_passes("PLACEMENT", PLACEMENT, goal=goal))
+    return tuple(_passes("PLACEMENT", goal=goal))
 
 
-def _passes(table: str, reasons: Mapping[str, str], **arguments: PlacementGoal) -> Iterator[Pass]:
+def variant_passes(goal: VariantGoal) -> tuple[Pass, ...]:
+    return tuple(_passes("VARIANT", goal=goal))
+
+
+def _passes(table: str, **arguments: Goal) -> Iterator[Pass]:
     """The passes of the tree in their order, those of extensions before the ones that they name."""
     added = [(name, module) for name, module in loaded(PASSES).items() if _table_of(name, module) == table]
-    for name, why in reasons.items():
+    for name, why in TABLES[table].items():
         for its_name, module in added:
             if getattr(module, "BEFORE", "") == name:
                 yield _pass(its_name, table, module, str(getattr(module, "WHY", "")), **arguments)
         yield _pass(name, table, import_module(f"aot.passes.{table.lower()}.{_stem(name)}"), why, **arguments)
 
 
-def _pass(name: str, table: str, module: Any, why: str, **arguments: PlacementGoal) -> Pass:
+def _pass(name: str, table: str, module: Any, why: str, **arguments: Goal) -> Pass:
     summary, *_ = module.__doc__.splitlines()
     return Pass(name, table, summary, partial(getattr(module, _stem(name)), **arguments), why)
 
@@ -65,11 +74,11 @@ def _stem(name: str) -> str:
 def _table_of(name: str, module: object) -> str:
     """Raises ExtensionError for an extension that says no place in a table."""
     table, before = getattr(module, "TABLE", ""), getattr(module, "BEFORE", "")
-    known: Mapping[str, Mapping[str, str]] = {"MEANING": MEANING, "PLACEMENT": PLACEMENT}
-    if before not in known.get(table, {}):
+    if before not in TABLES.get(table, {}):
+        *others, last = TABLES
         raise ExtensionError(
             f'the pass "{name}" of an extension has no place: TABLE is "{table}", BEFORE is "{before}"',
-            hint="TABLE is MEANING or PLACEMENT, BEFORE one of its passes: "
-            + ", ".join((*MEANING, *PLACEMENT)),
+            hint=f"TABLE is {', '.join(others)} or {last}, BEFORE one of its passes: "
+            + ", ".join(chain(*TABLES.values())),
         )
     return str(table)

@@ -16,7 +16,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from aot.plan.model import STATE_ALIGN, Kind, Plan, PlannedBuffer, PlanRequest, PlanTensor, Rows, Stage, Step
+from aot.plan.model import Kind, Plan, PlannedBuffer, PlanRequest, PlanTensor, Rows, Stage, Step
 
 Ints = NDArray[np.int64]
 NOBODY = 0
@@ -55,7 +55,7 @@ def _check_buffers(request: PlanRequest, plan: Plan) -> None:
         buffer = _buffer(plan, name)
         if buffer.bytes < size:
             raise PlanError(f"buffer '{name}' has {buffer.bytes} bytes, its stage needs {size}")
-        _check_place(request, plan, buffer, STATE_ALIGN, stage.pools)
+        _check_place(request, plan, buffer, stage.align, stage.pools)
 
 
 def _buffer(plan: Plan, name: str) -> PlannedBuffer:

@@ -70,14 +70,14 @@ def bytes_over_time(steps: Steps, lives: Lives) -> Ints:
     return _bytes(steps, lives, lives.dies)
 
 
-def ring_bytes_over_time(steps: Steps, lives: Lives, rings: Ints, patience: int) -> Ints:
-    """As bytes_over_time, but ring slots that idle for at most `patience` steps count as in use."""
+def ring_bytes_over_time(steps: Steps, lives: Lives, rings: Ints, idle_steps: int) -> Ints:
+    """As bytes_over_time, but ring slots that idle for at most `idle_steps` steps count as in use."""
     rows = _rows(steps)
     held = np.repeat(rings, rows)
     following = np.arange(len(held)) + held
     has_following = following < np.repeat(np.asarray(steps.row_starts[1:]), rows)
     refilled = lives.born[np.where(has_following, following, 0)]
-    idles_briefly = has_following & (refilled - lives.dies <= patience)
+    idles_briefly = has_following & (refilled - lives.dies <= idle_steps)
     return _bytes(steps, lives, np.where(idles_briefly, refilled - 1, lives.dies))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-STATE_ALIGN = 4  # of every stage's state and scratch
+STATE_ALIGN = 4  # of a stage's state and scratch, where it asks for no more
 ANY_POOL: frozenset[str] = frozenset()
 
 
@@ -75,6 +75,7 @@ class Stage:
     state_bytes: int = 0  # kept from the first step to the last: accumulators
     scratch_bytes: int = 0  # in use while a step runs, anybody's between the steps
     pools: frozenset[str] = ANY_POOL  # names of those that its state and scratch may lie in
+    align: int = STATE_ALIGN  # of its state and scratch
     work: int = 0  # multiplications in a run: about as often it loads what it reads
     in_place: tuple[tuple[int, int], ...] = ()  # (read, write): the row written may lie on the row read
 

@@ -17,7 +17,7 @@ from aot.plan.wholes import WholeOrder
 SEARCH_STEPS = 120_000  # put in order, all trials of a climb together
 SEARCH_ROWS = 1_200_000  # whose lives are told, all trials of a climb together
 ALIKE = 4  # of the best that are placed though they may rank alike, where several climbs found them
-PATIENCE = 1  # a slot idling for more rounds of all stages than that can hold something else
+_IDLE_ROUNDS = 1  # a slot idling for more rounds of all stages than that can hold something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class DraftOrder:
 def draft(steps: Steps, order: Sequence[int]) -> DraftOrder:
     lives = live(steps, order)
     rings = ring_lengths(steps, lives)
-    patience = PATIENCE * len(steps.counts)
-    estimate = int(ring_bytes_over_time(steps, lives, rings, patience).max())
+    idle_steps = _IDLE_ROUNDS * len(steps.counts)
+    estimate = int(ring_bytes_over_time(steps, lives, rings, idle_steps).max())
     return DraftOrder(tuple(order), lives, rings, bytes_over_time(steps, lives), estimate)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.plan.lives import Lives
-from aot.plan.model import ANY_POOL, STATE_ALIGN, Stage
+from aot.plan.model import ANY_POOL, Stage
 from aot.plan.steps import Ints, Steps
 
 
@@ -74,7 +74,7 @@ def _states(steps: Steps, lives: Lives) -> Iterator[Block]:
 
 def _single(kind: str, stage: Stage, size: int, first: Ints, last: Ints) -> Block:
     uses, slot = max(stage.work, size * len(first)), np.zeros_like(first)
-    return Block(f"{stage.name}.{kind}", 1, size, STATE_ALIGN, slot, first, last, uses, stage.pools)
+    return Block(f"{stage.name}.{kind}", 1, size, stage.align, slot, first, last, uses, stage.pools)
 
 
 def find_in_place_overlaps(steps: Steps, lives: Lives, rings: Ints) -> AllowedOverlaps:

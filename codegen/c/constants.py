@@ -13,6 +13,7 @@ from aot.ir.types import Array, DType
 from codegen.c.dialect import Dialect
 from codegen.c.states import StateInfo
 from codegen.isa.plain.f32 import literal
+from codegen.kernels.memory_demand import WORD
 from codegen.lower.stages import LoweredStage
 
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
@@ -28,6 +29,7 @@ class Constants:
     names: tuple[Mapping[str, str], ...]  # one per stage: parameter -> C name
     regions: Mapping[str, str]  # C name -> region, of what does not lie with the code
     outside: Mapping[tuple[str, int], str]  # (element type, value) -> C name of a row of it
+    aligns: Mapping[str, int]  # C name -> where it begins, of those that kernels want at more than words
 
     @property
     def bytes(self) -> int:
@@ -54,6 +56,7 @@ def collect_constants(
     `outside_rows` are what layers read beyond images: type and value of the elements -> their number.
     """
     regions: dict[str, str] = {}
+    aligns: dict[str, int] = {}
     arrays: dict[str, Array] = {}
     known: dict[tuple[str, bytes], str] = {}
     names = []
@@ -66,6 +69,8 @@ def collect_constants(
                 arrays[known[key]] = data
                 if stage_regions and stage_regions[index]:
                     regions[known[key]] = stage_regions[index]
+            if stage.kernel.demand.align > WORD:
+                aligns[known[key]] = max(aligns.get(known[key], WORD), stage.kernel.demand.align)
             mine[param] = known[key]
         names.append(mine)
     outside = {}
@@ -76,23 +81,28 @@ def collect_constants(
     for state in states:
         if state.constant is not None:
             arrays[state.constant] = state.initial.reshape(-1)
-    return Constants(arrays, tuple(names), regions, outside)
+    return Constants(arrays, tuple(names), regions, outside, aligns)
 
 
-def declaration(name: str, data: Array, dialect: Dialect) -> str:
+def declaration(name: str, data: Array, dialect: Dialect, align: int = WORD) -> str:
     """The declaration of a constant, with the alignment of its definition.
 
     The x86-64 ABI promises 16 bytes for arrays as large as these: clang would load by aligned vectors what
     lies at a multiple of four.
     """
-    return f"extern CONSTANT {_typed(name, data, dialect)};"
+    return f"extern CONSTANT{_more(align)} {_typed(name, data, dialect)};"
 
 
-def definition(name: str, data: Array, dialect: Dialect, region: str) -> str:
-    """Aligned to a word, because kernels read weights by words."""
+def definition(name: str, data: Array, dialect: Dialect, region: str, align: int = WORD) -> str:
+    """Aligned to a word at least, because kernels read weights by words."""
     place = f"CONSTANT_IN({region})" if region else "CONSTANT"
-    head = f"{place} {_typed(name, data, dialect)} = {{"
+    head = f"{place}{_more(align)} {_typed(name, data, dialect)} = {{"
     return "\n".join([head, *_lines(data), "};"])
+
+
+def _more(align: int) -> str:
+    """The attribute of what begins at more than a word."""
+    return f" __attribute__((aligned({align})))" if align > WORD else ""
 
 
 def _typed(name: str, data: Array, dialect: Dialect) -> str:

@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from aot.counted import counted
+from aot.errors import ModelError
 from aot.ir.types import TensorType
 from codegen.c.constants import Constants, declaration, definition
 from codegen.c.dialect import Dialect
@@ -23,6 +24,7 @@ from codegen.c.tree import Helper
 from codegen.c.tree_walk import helpers_of
 from codegen.fit.arenas import Arena, line_bytes
 from codegen.isa.plain.scalar_math import parenthesised
+from codegen.kernels.memory_demand import WORD
 from codegen.model import TensorInfo
 from codegen.version import VERSION
 
@@ -56,16 +58,23 @@ class SourceParts:
 
 
 def emit_sources(parts: SourceParts) -> Mapping[str, str]:
-    """File name -> text."""
+    """File name -> text. Raises ModelError where a library has a file of the model's name."""
     name, common = parts.name, _common_context(parts)
     weights = {**common, **_weights_context(parts)}
-    return {
+    generated = {
         f"{name}.h": _render("model.h.j2", common),
         f"{name}.c": _render("model.c.j2", {**common, **_model_context(parts)}),
         f"{name}_weights.h": _render("weights.h.j2", weights),
         f"{name}_weights.c": _render("weights.c.j2", weights),
         f"{name}_describe.c": _render("describe.c.j2", common),
     }
+    for file in (file for library in parts.library.libraries for file in library.files):
+        if generated.setdefault(file.name, file.text) != file.text:
+            raise ModelError(
+                f"there are two different files {file.name} beside {name}.c",
+                hint="rename the model's file: its C is called as it is",
+            )
+    return generated
 
 
 def _common_context(parts: SourceParts) -> Mapping[str, object]:
@@ -111,6 +120,7 @@ def _symbols(parts: SourceParts) -> str:
     functions += [f"{name}_reset"] if has_states else []
     constants = f"the constants of {name}_weights.c" if parts.constants.arrays else ""
     every = [*functions, *([constants] if constants else []), f"{name}_model of {name}_describe.c"]
+    every += [f"the functions of {library.header.name}" for library in parts.library.libraries]
     text = f"Global symbols: {', '.join(every)}."
     return "\n".join(wrap(text, LINE, initial_indent="   ", subsequent_indent="   "))
 
@@ -126,6 +136,7 @@ def _model_context(parts: SourceParts) -> Mapping[str, object]:
     )
     includes = {*library.helpers.includes, *(name for fill in fills for name in fill.includes)}
     return {
+        "headers": [each.header.name for each in library.libraries],
         "includes": sorted({*includes, *(name for is_wanted, name in wanted if is_wanted)}),
         "helpers": library.helpers.texts(printer),
         "kernels": [printer.function(kernel.function) + "\n" for kernel in library.kernels],
@@ -143,11 +154,15 @@ def _order_text(order: OrderTable, printer: Printer) -> str:
 
 
 def _weights_context(parts: SourceParts) -> Mapping[str, object]:
-    arrays, regions, dialect = parts.constants.arrays, parts.constants.regions, parts.dialect
+    constants, dialect = parts.constants, parts.dialect
+    arrays, regions, aligns = constants.arrays, constants.regions, constants.aligns
     return {
-        "declarations": [declaration(name, array, dialect) for name, array in arrays.items()],
+        "declarations": [
+            declaration(name, array, dialect, aligns.get(name, WORD)) for name, array in arrays.items()
+        ],
         "definitions": [
-            definition(name, array, dialect, regions.get(name, "")) for name, array in arrays.items()
+            definition(name, array, dialect, regions.get(name, ""), aligns.get(name, WORD))
+            for name, array in arrays.items()
         ],
         "has_regions": bool(regions),
     }

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from aot.target import Feature
 from codegen.c.alike import Users, told_apart
 from codegen.c.helper_library import Helpers, collect_helpers
 from codegen.c.kernel_function import KernelFunction, kernel_function
@@ -13,6 +14,7 @@ from codegen.c.lift import lift, skeleton
 from codegen.c.tree import AnyHelper, FunctionDefinition
 from codegen.c.tree_walk import helpers_of
 from codegen.formats import RowFormat
+from codegen.kernels.c_function import CLibrary
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Buffer, Instruction
 from codegen.lower.stages import LoweredStage
@@ -22,6 +24,7 @@ _PARTS_OF_GROWING = (
     "\nOne row is added to the sums.",
     "\nAfter the last row: the sums become the result.",
 )
+_PARTS_OF_STEPS = ("\nBefore the first step: the state begins.", "")
 
 
 @dataclass(frozen=True)
@@ -38,26 +41,51 @@ class KernelLibrary:
     helpers: Helpers
     kernels: tuple[KernelFunction, ...]
     calls: tuple[tuple[SharedKernel, ...], ...]  # per stage, one for each of its kernel's procs
+    libraries: tuple[CLibrary, ...] = ()  # that have the functions which are not generated
+    library_stack_bytes: int = 0  # of the hungriest of these
+
+    @property
+    def needs(self) -> frozenset[Feature]:
+        """All that the code needs of the core."""
+        return self.helpers.needs.union(*(library.needs for library in self.libraries))
 
 
 def kernel_library(stages: Sequence[LoweredStage], lifts: bool) -> KernelLibrary:
     """Makes one function of equal kernels; where it `lifts`, one of those in which only integers differ."""
     families: dict[Hashable, dict[KernelFunction, str]] = {}  # what is common -> who has it, its first name
     users = [_nameless(stage.kernel) for stage in stages]
+    foreign = [stage.kernel.calls for stage in stages if stage.kernel.calls is not None]
     for stage, mine in zip(stages, users, strict=True):
-        for user, proc in zip(mine, stage.kernel.procs, strict=True):
+        for user, proc in zip(mine, stage.kernel.procs if mine else (), strict=True):
             key = skeleton(user.function) if lifts else user.function
             families.setdefault(key, {}).setdefault(user, proc.name)
     shared: dict[KernelFunction, SharedKernel] = {}
-    kernels, taken = [], set[str]()
+    kernels, taken = [], {function.name for function in foreign}
     for family in families.values():
         name = _free_name(_common_name(tuple(family.values())), taken)
         kernel, calls = _family(name, tuple(family))
         kernels.append(kernel)
         shared |= zip(family, calls, strict=True)
     helpers = collect_helpers((h for k in kernels for h in _called(k.function)), taken)
-    called = tuple(tuple(shared[user] for user in mine) for mine in users)
-    return KernelLibrary(helpers, told_apart(kernels, _callers(kernels, called, stages), helpers), called)
+    called = tuple(
+        _calls_of(stage.kernel) or tuple(shared[user] for user in mine)
+        for stage, mine in zip(stages, users, strict=True)
+    )
+    return KernelLibrary(
+        helpers,
+        told_apart(kernels, _callers(kernels, called, stages), helpers),
+        called,
+        tuple(dict.fromkeys(function.library for function in foreign)),
+        max((function.stack_bytes for function in foreign), default=0),
+    )
+
+
+def _calls_of(kernel: Kernel) -> tuple[SharedKernel, ...]:
+    """The call of a function that is not generated; nothing where loops compute the layer."""
+    function = kernel.calls
+    if function is None:
+        return ()
+    return (SharedKernel(function.name, kernel.proc.params, dict(function.numbers)),)
 
 
 def _callers(
@@ -68,14 +96,17 @@ def _callers(
     """The layers that call each function."""
     found: dict[str, list[tuple[int, RowFormat]]] = {kernel.function.name: [] for kernel in kernels}
     for layer, (mine, stage) in enumerate(zip(calls, stages, strict=True)):
-        for call in mine:
+        for call in (call for call in mine if call.name in found):
             found[call.name].append((layer, stage.result.format))
     return list(found.values())
 
 
 def _nameless(kernel: Kernel) -> list[KernelFunction]:
-    """The functions of a kernel, without names; of a result that grows row by row each says its part."""
-    parts = ("",) if kernel.accumulation is None else _PARTS_OF_GROWING
+    """The functions to generate, without names; where a kernel has several, each says its part."""
+    if kernel.calls is not None:
+        return []
+    parts: tuple[str, ...] = _PARTS_OF_STEPS if kernel.carried is not None else ("",)
+    parts = _PARTS_OF_GROWING if kernel.accumulation is not None else parts
     return [
         kernel_function(replace(proc, name=""), f"{kernel.summary}{part}")
         for proc, part in zip(kernel.procs, parts, strict=True)

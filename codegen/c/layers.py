@@ -54,12 +54,6 @@ class RunCode:
     order: Order
     stream: StreamInfo | None
 
-    @property
-    def row_pointers(self) -> int:
-        """Counts the calls by which layers ask where a row is."""
-        names = {accessor.name for accessor in self.accessors}
-        return sum(isinstance(node, FunctionCall) and node.function in names for node in walk(self.layers))
-
 
 @dataclass(frozen=True)
 class StreamInfo:
@@ -132,10 +126,23 @@ class RunMaker:
 
     def _row_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
         out, together = stage.result, stage.kernel.rows_per_step
-        (kernel,) = self.calls[index]
+        *_, kernel = self.calls[index]
         rows = out.image_rows if stage.kernel.whole else 1
         wrote = (self._wrote(index, out, rows, y) for y in _written(together))
-        return (*self._output(out, together), *self._call(index, stage, kernel), *wrote)
+        before = (*self._output(out, together), *self._carried(index, stage))
+        return (*before, *self._call(index, stage, kernel), *wrote)
+
+    def _carried(self, index: int, stage: LoweredStage) -> Iterator[Stmt]:
+        """What the step before has left; ahead of the first step it begins."""
+        carried = stage.kernel.carried
+        if carried is None:
+            return
+        c_type, place = carried.state.dtype.c_name, self.plan.buffers[f"{stage.name}.state"]
+        start = self._call(index, stage, self.calls[index][0])
+        yield Define(
+            TypedName(f"{c_type} *const", carried.state.name), pointer_to(c_type, self.rows.place(place))
+        )
+        yield from start if self.steps[index] == 1 else (If(Infix("==", ROW, Number(0)), start),)
 
     def _growing_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
         """The sums begin with the first row of the input and become the result after the last."""
@@ -167,7 +174,7 @@ class RunMaker:
         return storage_dtype(out.type, out.format).c_name
 
     def _call(self, index: int, stage: LoweredStage, called: SharedKernel) -> tuple[Stmt, ...]:
-        by_param = {p.name: r for p, r in zip(_row_params(stage), stage.reads, strict=True)}
+        by_param = {p.name: r for p, r in zip(stage.kernel.row_params, stage.reads, strict=True)}
 
         def row(param: Buffer, number: int) -> Expr:
             reading = by_param[param.name]
@@ -272,10 +279,6 @@ def _meet(one: PlannedBuffer, other: PlannedBuffer) -> bool:
     apart = one.offset + one.bytes <= other.offset or other.offset + other.bytes <= one.offset
     before = one.last_step < other.first_step or other.last_step < one.first_step
     return one.pool == other.pool and not apart and not before
-
-
-def _row_params(stage: LoweredStage) -> list[Buffer]:
-    return [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
 
 
 def _shape(tensor: TensorType) -> str:

@@ -39,7 +39,7 @@ _FLASH = Need("avr-gcc's address space __flash", "__FLASH", "use avr-gcc with -s
 
 def needs(library: KernelLibrary, target: Target) -> tuple[Need, ...]:
     """The needs of the text beside C99: its instructions and its address space."""
-    features = sorted(library.helpers.needs)
+    features = sorted(library.needs)
     of_core = tuple(Need(feature.says, feature.macro, _OTHER_CORE) for feature in features)
     return (*of_core, _FLASH) if target.constant_space else of_core
 

@@ -58,6 +58,11 @@ def chosen_pools(target: Target, wished: Sequence[Pool]) -> tuple[Pool, ...]:
     return tuple(Pool(n, min(sizes[n] or rooms[n], regions[n].bytes)) for n in regions if n in sizes)
 
 
+def all_pools(target: Target) -> tuple[Pool, ...]:
+    """All RAM of the target that has room for an arena, fastest first."""
+    return tuple(Pool(name, room) for name, room in _rooms(target).items() if room)
+
+
 def _rooms(target: Target) -> dict[str, int]:
     """The bytes that each RAM has for an arena; the firmware keeps its stack and variables in the fastest."""
     rooms = {region.name: region.bytes for region in target.by_speed("ram")}

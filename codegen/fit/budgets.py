@@ -9,6 +9,8 @@ from aot.target import Region, Target
 from codegen.fit.arenas import Arena
 
 Parts = tuple[tuple[str, int], ...]  # what takes memory, and bytes
+_STACK, _CODE = "stack, estimated", "code, estimated"
+_ESTIMATES = (_STACK, _CODE)  # before there is a compiler; all other parts are known exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,11 @@ class Budget:
         return self.needed_bytes <= self.region.bytes
 
     @property
+    def fits_but_for_estimates(self) -> bool:
+        """Whether there would be room if nothing were estimated: only a build knows then."""
+        return sum(size for name, size in self.parts if name not in _ESTIMATES) <= self.region.bytes
+
+    @property
     def missing_bytes(self) -> int:
         return max(self.needed_bytes - self.region.bytes, 0)
 
@@ -53,9 +60,9 @@ def budgets_of(needs: MemoryNeeds, target: Target) -> tuple[Budget, ...]:
     parts = [
         *((region, "ram", _arena_said(region, beside), size) for region, size in arenas.items()),
         *([("", "ram", "inputs and outputs", beside)] if beside is not None else []),
-        (_stack_region(target, arenas), "ram", "stack, estimated", needs.stack),
+        (_stack_region(target, arenas), "ram", _STACK, needs.stack),
         ("", "flash", "constants", needs.constants - elsewhere),
-        ("", "flash", "code, estimated", needs.code),
+        ("", "flash", _CODE, needs.code),
     ]
     chosen = {
         role: _place(regions, sum(size for name, of, _, size in parts if (name, of) == ("", role)))

@@ -8,7 +8,9 @@ from functools import cached_property
 
 from aot.errors import FitError, ModelError
 from aot.ir.graph import Graph
-from aot.passes.pipeline import PassStep
+from aot.passes.pipeline import PassRun, PassStep, run_passes
+from aot.passes.table import variant_passes
+from aot.passes.variant_goal import VariantGoal
 from aot.plan.check import check_plan
 from aot.plan.groups import Grouped, group_steps, one_by_one
 from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
@@ -16,9 +18,11 @@ from aot.plan.planner import find_plan_below, make_plan, plan_like
 from aot.target import Optimize, Target
 from codegen.c.kernel_library import KernelLibrary, kernel_library
 from codegen.fit.callers_io import without_io
+from codegen.fit.slow_sums import slow_sums
 from codegen.job import Job
 from codegen.kernels.knobs import Point
 from codegen.lower.lower import KernelsMade, lower_graph
+from codegen.lower.sites import Sites
 from codegen.lower.stage_rows import plan_stages, plan_tensors
 from codegen.lower.stages import Lowered
 from codegen.options import CompileOptions
@@ -54,20 +58,22 @@ class PlannedVariant:
     plan: Plan
 
     def checked(self, job: Job, steps: tuple[PassStep, ...]) -> CompiledPlan:
+        """The plan, if it is right; `steps` are those before the variant's own."""
         check_plan(self.grouped.request, self.plan)
         request, plan = self.variant.request, self.plan
         used = tuple(pool for pool in request.pools if plan.pool_bytes[pool.name]) or request.pools[:1]
         sizes = {pool.name: plan.pool_bytes[pool.name] for pool in used}
         plan = one_by_one(replace(plan, pool_bytes=sizes), self.grouped)
         request, variant = replace(request, pools=used), self.variant
-        return CompiledPlan(job, steps, variant.graph, variant.lowered, request, plan)
+        placed = variant.placed
+        return CompiledPlan(job, (*steps, *placed.steps), placed.graph, variant.lowered, request, plan)
 
 
 @dataclass(frozen=True)
 class Variant:
     """One way to lower a graph: the layers that may read widened rows, and those without padding."""
 
-    graph: Graph
+    graph: Graph  # before the passes of VARIANT
     target: Target
     options: CompileOptions
     tuned: Mapping[str, Point]
@@ -78,9 +84,18 @@ class Variant:
     made: KernelsMade = field(default_factory=dict)  # kernels that variants share
 
     @cached_property
+    def placed(self) -> PassRun:
+        """The passes of VARIANT, for the kernels that the layers have in this one."""
+        sites = Sites(
+            self.graph, self.target, self.options, self.widened, self.tuned, self.unpadded, self.compact
+        )
+        goal = VariantGoal(slow_sums(sites))
+        return run_passes(self.graph, variant_passes(goal), self.options.disabled_passes)
+
+    @cached_property
     def lowered(self) -> Lowered:
         return lower_graph(
-            self.graph,
+            self.placed.graph,
             self.target,
             self.options,
             self.widened,

@@ -16,9 +16,12 @@ from aot.ir.graph import Graph
 from aot.plan.model import Pool
 from aot.target import Optimize, Target
 from codegen.fit.arenas import ANY_REGION, chosen_pools, pools_for
+from codegen.fit.demanded_pools import pools_demanded
 from codegen.fit.upgrades import affordable_upgrades, with_upgrades
 from codegen.fit.variant import MORE_ROOM, PlannedVariant, Variant, limit_in, work_of
+from codegen.isa.table import schedules_of
 from codegen.kernels.knobs import Point
+from codegen.lower.views import is_view
 from codegen.options import CompileOptions
 
 TRIED_ROWS = 10_000  # rows in all plans that are tried for upgrades of one graph
@@ -69,9 +72,18 @@ def find_variant(
     """
     chosen = chosen_pools(target, options.pools)
     variant = Variant(graph, target, options, tuned, chosen or (ANY_REGION,), compact=compact)
+    demanded = pools_demanded(variant.lowered.stages, target, chosen) if _may_demand(variant) else ()
+    if demanded:
+        return _find(replace(variant, pools=demanded), PlanCache())
     planned = _find(variant, cache)
     pools = () if chosen or planned is None else pools_for(target, planned.plan.arena_bytes)
     return _in_pools(variant, pools) or planned
+
+
+def _may_demand(variant: Variant) -> bool:
+    """True where a kernel may demand a memory of the board. That is cheap to say; lowering is not."""
+    ops = {node.op.name for node in variant.graph.nodes if not is_view(node)}
+    return any(schedule.demand.memories for op in ops for schedule in schedules_of(op))
 
 
 def limit_of(target: Target, options: CompileOptions) -> int | None:

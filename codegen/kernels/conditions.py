@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aot.ir.types import DType
+from aot.ops.conv2d_add import Conv2dAdd
 from aot.target import Optimize
 from codegen.kernels.kernel import Site
 from codegen.kernels.schedule import Condition
@@ -10,6 +11,10 @@ from codegen.kernels.schedule import Condition
 
 def _are_bytes(site: Site) -> bool:
     return {site.input(0).dtype, site.input(1).dtype, site.outputs[0].dtype} == {DType.I8}
+
+
+def _adds_nothing(site: Site) -> bool:
+    return not isinstance(site.node.op, Conv2dAdd)
 
 
 def _are_integers(site: Site) -> bool:
@@ -20,3 +25,4 @@ F32_INPUTS = Condition[Site]("real numbers", lambda site: site.input(0).dtype is
 NOT_FOR_SIZE = Condition[Site]("code that need not be small", lambda site: site.optimize is not Optimize.SIZE)
 INTEGERS = Condition("integers", _are_integers)
 BYTES = Condition("data, weights and results of 8 bits", _are_bytes)
+ADDS_NOTHING = Condition("results that nothing is added to", _adds_nothing)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.conv2d import Conv2d
+from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.requant import conv_requant, quant_of
 from aot.target import Feature
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
+from codegen.kernels.addend import addend
 from codegen.kernels.dot_product import (
     DotProblem,
     DotScheduler,
@@ -22,13 +23,20 @@ from codegen.kernels.edges import Columns, bias_inside, columns_of, whole_first
 from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised
-from codegen.kernels.residual import Addend, addend
 from codegen.kernels.schedule import Condition, OpKernel, RowRequests, Schedule, never
 
 
 def conv_op(site: Site) -> Conv2d:
-    assert isinstance(site.node.op, Conv2d)
-    return site.node.op
+    """The convolution of a site of conv2d or conv2d+add."""
+    op = site.node.op.conv if isinstance(site.node.op, Conv2dAdd) else site.node.op
+    assert isinstance(op, Conv2d)
+    return op
+
+
+def _made(site: Site) -> TensorType:
+    """The type of the convolution's result before anything is added to it."""
+    op, out = site.node.op, site.outputs[0]
+    return op.made(out) if isinstance(op, Conv2dAdd) else out
 
 
 def conv2d_schedule(
@@ -39,7 +47,7 @@ def conv2d_schedule(
     leaves_out_taps: Callable[[Site], bool] = never,
     needs: frozenset[Feature] = frozenset(),
     fits: tuple[Condition[Site], ...] = (),
-    adds_in_store: Callable[[Site], bool] = never,
+    adds_in_store: tuple[Condition[Site], ...] | None = None,
     tail_of: Callable[[Site], Requantised] | None = None,
 ) -> Schedule:
     """Rows of pixels with the padding inside, or without it where the schedule `leaves_out_taps`.
@@ -54,7 +62,8 @@ def conv2d_schedule(
         if _columns(site, leaves_out_taps):
             left = right = 0
         slack = -_tap_length(op, site.constants[1]) % group
-        return (RowRequest(ElementOrder.PIXELS, dtype_bytes(site), left, right, top, bottom, slack=slack),)
+        image = RowRequest(ElementOrder.PIXELS, dtype_bytes(site), left, right, top, bottom, slack=slack)
+        return (image, None) if isinstance(site.node.op, Conv2dAdd) else (image,)
 
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         tail = (tail_of or fitted_conv_tail)(site)
@@ -120,7 +129,7 @@ def _edge_tables(site: Site, bias: Array, columns: tuple[Columns, ...]) -> Mappi
 
 
 def conv_tail(site: Site) -> Requantised:
-    op, x, out, w = conv_op(site), site.input(0), site.outputs[0], site.constants[1]
+    op, x, out, w = conv_op(site), site.input(0), _made(site), site.constants[1]
     multipliers = conv_requant(x, site.input(1), out, w.shape[0], op.scales_in_single)
     bias = site.constants.get(2)
     return requantised(w, bias, multipliers, x, out, op.activation, op.rounding, site.math)
@@ -136,7 +145,7 @@ def _problem(
     op, w, x = conv_op(site), site.constants[1], inputs[0]
     columns = columns or (Columns(0, y.width, range(w.shape[2])),)
     begin = columns[0].first
-    row = _addend(site, inputs, begin)
+    row = addend(site, inputs[-1], begin)
     channels, kernel_rows, kernel_columns, depth = w.shape
     left = op.padding[1][0]
     length = _tap_length(op, w)
@@ -179,14 +188,6 @@ def _edge(op: Conv2d, columns: Columns, begin: int, depth: int, x_step: int) -> 
     )
 
 
-def _addend(site: Site, inputs: Sequence[RowFormat], begin: int) -> Addend | None:
-    if site.addition is None:
-        return None
-    position = 1 - site.addition.node.inputs.index(site.node.outputs[0])
-    added = addend(site.outputs[0], site.addition, position, inputs[1])
-    return replace(added, first=added.first + begin * added.pixel_step)
-
-
 def _summary(op: Conv2d, x: TensorType, w: Array, y: TensorType, is_sum: bool) -> str:
     o, rows, columns, depth = w.shape
     strides = f", stride {op.stride[0]}x{op.stride[1]}" if op.stride != (1, 1) else ""
@@ -197,5 +198,5 @@ def _summary(op: Conv2d, x: TensorType, w: Array, y: TensorType, is_sum: bool) -
     )
 
 
-_PLAIN = conv2d_schedule("plain", plain_dot(Tile(2, 2)), stored_bytes, leaves_out_taps=lambda site: True)
-KERNEL = OpKernel((_PLAIN,), frozenset({DType.I8, DType.I16}))
+PLAIN = conv2d_schedule("plain", plain_dot(Tile(2, 2)), stored_bytes, leaves_out_taps=lambda site: True)
+KERNEL = OpKernel((PLAIN,), frozenset({DType.I8, DType.I16}))

@@ -15,7 +15,7 @@ import numpy as np
 
 from aot.ir.types import Array
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.ops.op import given
+from aot.ops.op import required
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.kernel import Site
@@ -113,7 +113,7 @@ def _channel(
         return (For("column", y.width, (*begun, window, *scales.loads, stored)),)
     body = (
         Declare(total),
-        Store(at(total), given(constants.start)),
+        Store(at(total), required(constants.start)),
         window,
         Store(at(ys, place), constants.stored(load(total))),
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.ops.op import given
+from aot.ops.op import required
 from aot.ops.requant import conv_requant
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
@@ -137,7 +137,7 @@ def depthwise_nest(
     place = (column + y.left) * y.x_step + out_channel * y.c_step
     body = (
         Declare(total),
-        Store(at(total), given(channel.start)),
+        Store(at(total), required(channel.start)),
         For("r", kernel_rows, (For("t", kernel_columns, (add,)),)),
         Store(at(ys, place), channel.stored(load(total))),
     )

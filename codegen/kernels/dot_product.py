@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aot.ir.types import Array, DType
+from codegen.kernels.addend import Addend
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.requantised import Requantised, channel_constants
-from codegen.kernels.residual import Addend
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,

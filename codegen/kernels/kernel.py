@@ -10,10 +10,10 @@ from aot.ir.graph import Node
 from aot.ir.types import Array, DType, TensorType
 from aot.target import Optimize, Target
 from codegen.isa.plain.scalar_math import ScalarMath
+from codegen.kernels.c_function import CFunction
 from codegen.kernels.knobs import Point, Space
+from codegen.kernels.memory_demand import ANYWHERE, WORD, MemoryDemand
 from codegen.loops.ir import Buffer, Proc, Role
-
-_SCRATCH_ALIGN = 4
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,6 @@ class Site:
     tuned: Mapping[str, Point]  # by task
     unpadded: bool = False  # rows have no padding where the kernel can do without
     compact: bool = False  # weights are stored in no more bytes than they have
-    addition: Site | None = None  # the sum that its result goes into as it is stored
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]
@@ -105,6 +104,18 @@ class Accumulation:
         return self.elements * 4
 
 
+@dataclass(frozen=True)
+class Carried:
+    """What each step leaves for the next, in the arena from the first step to the last."""
+
+    start: Proc  # before the first step
+    state: Buffer
+
+    @property
+    def bytes(self) -> int:
+        return self.state.elements * self.state.dtype.bytes
+
+
 @dataclass(frozen=True, slots=True)
 class PassedOver:
     """A schedule that would have come before the one that a kernel has, and why it did not."""
@@ -115,7 +126,10 @@ class PassedOver:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A scheduled proc, how it meets the tensors, and its constants as the proc reads them."""
+    """A scheduled proc, how it meets the tensors, and its constants as the proc reads them.
+
+    Where a C function computes the layer, the proc has parameters and no body.
+    """
 
     schedule: str
     why: str
@@ -130,35 +144,56 @@ class Kernel:
     point: Point = field(default_factory=dict)  # of that space
     sketch: Point = field(default_factory=dict)  # of the space of its nest, where it has none of its own
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
+    carried: Carried | None = None  # then each step needs the one before it
     slowed_by_edges: bool = False  # rows with margins would be read faster
     passed_over: tuple[PassedOver, ...] = ()
     whole: bool = False  # then `proc` runs once, over tensors in one piece
     rows_per_step: int = 1  # of the result, that one run of `proc` makes
     extra_bytes: int = 0  # by which transformed weights are larger than weights as they are
+    calls: CFunction | None = None  # the function that computes the layer, in the place of loops
+    demand: MemoryDemand = ANYWHERE  # where its tensors, its scratch and its constants must lie
 
     @property
     def procs(self) -> tuple[Proc, ...]:
         """All procs, in the order in which they first run."""
-        if self.accumulation is None:
-            return (self.proc,)
-        return (self.accumulation.start, self.proc, self.accumulation.finish)
+        if self.accumulation is not None:
+            return (self.accumulation.start, self.proc, self.accumulation.finish)
+        return (self.proc,) if self.carried is None else (self.carried.start, self.proc)
+
+    @property
+    def row_params(self) -> tuple[Buffer, ...]:
+        """The parameters that are rows of inputs, one for each access, whichever proc reads them."""
+        found: dict[str, Buffer] = {}
+        for proc in (self.proc, *self.procs):
+            found |= {p.name: p for p in proc.params if p.role is Role.ROWS and p.name not in found}
+        return tuple(found.values())
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes that live from its first step to its last."""
+        kept = self.accumulation or self.carried
+        return kept.bytes if kept is not None else 0
 
     @property
     def scratch(self) -> Mapping[str, int]:
         """The offset of each array that the procs work in, in bytes: one lies behind the other."""
         sizes = {p.name: p.elements * p.dtype.bytes for p in _scratch_of(self.procs)}
-        ends = accumulate((aligned(size) for size in sizes.values()), initial=0)
+        ends = accumulate((self._aligned(size) for size in sizes.values()), initial=0)
         return dict(zip(sizes, ends, strict=False))
 
     @property
     def scratch_bytes(self) -> int:
-        return sum(aligned(p.elements * p.dtype.bytes) for p in _scratch_of(self.procs))
+        return sum(self._aligned(p.elements * p.dtype.bytes) for p in _scratch_of(self.procs))
+
+    def _aligned(self, size: int) -> int:
+        """Bytes up to where the next array may begin."""
+        return aligned(size, self.demand.align)
 
 
 def _scratch_of(procs: Sequence[Proc]) -> list[Buffer]:
     return [param for proc in procs for param in proc.params if param.role is Role.SCRATCH]
 
 
-def aligned(size: int) -> int:
-    """Bytes up to where the next array may begin."""
-    return -(-size // _SCRATCH_ALIGN) * _SCRATCH_ALIGN
+def aligned(size: int, align: int = WORD) -> int:
+    """The next multiple."""
+    return -(-size // align) * align

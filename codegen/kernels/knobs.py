@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from math import prod
 from types import MappingProxyType
 
 Point = Mapping[str, int]  # a value for every knob of a space
@@ -18,6 +19,7 @@ class Knob:
 
     name: str
     values: tuple[int, ...]
+    is_written_out: bool = False  # its value is how often a loop's body stands in the code
 
 
 def any_point(_point: Point) -> bool:
@@ -50,6 +52,19 @@ class Space:
         every = (dict(zip((k.name for k in self.knobs), point, strict=True)) for point in values)
         return (p for p in every if p != self.default and self.is_legal(p))
 
+    def shorter(self, point: Point) -> Iterator[Point]:
+        """Legal points like that one whose loops are written out less often, the longest first."""
+        choices = [
+            [value for value in knob.values if value <= point[knob.name]]
+            if knob.is_written_out
+            else [point[knob.name]]
+            for knob in self.knobs
+        ]
+        longest_first = sorted(product(*choices), key=lambda values: (prod(values), values), reverse=True)
+        names = [knob.name for knob in self.knobs]
+        every = (dict(zip(names, values, strict=True)) for values in longest_first)
+        return (p for p in every if p != point and self.is_legal(p))
+
     def holds(self, point: Point) -> bool:
         """True where it sets this space's knobs, each to one of its values, and can be built."""
         names = {knob.name for knob in self.knobs}
@@ -62,7 +77,7 @@ class Space:
         return found if self.holds(found) else self.default
 
 
-UNROLL_KNOB = Knob("unroll", (1, 2, 4, 8))
+UNROLL_KNOB = Knob("unroll", (1, 2, 4, 8), is_written_out=True)
 
 
 def unroll_space(task: str, extent: int) -> Space:

@@ -1,28 +1,35 @@
-"""mean: over the columns of each row, or growing row by row where rows are among the axes."""
+"""reduce, arg_extreme: each result from all its elements, over flat memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from aot.ir.strides import dense_strides
 from aot.ir.types import DType
-from aot.ops.reduce import COLUMNS, ROWS, Mean, mean_parameters
-from aot.ops.requant import quant_of
-from codegen.formats import RowFormat, geometry, storage_dtype
-from codegen.isa.plain.f32 import f32_function, literal
-from codegen.isa.plain.mean import stored_mean
-from codegen.kernels.elementwise import requests_anything
-from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
-from codegen.kernels.pixels import every_pixel, pixel_element
+from aot.ops.reduce import ArgExtreme, Reduce, Reduction, sum_multiplier
+from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
+from codegen.formats import RowFormat
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.plain import TIMES, expression_function, unsigned, wrapped
+from codegen.isa.plain.scalar_math import CLAMP, parenthesised
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.nest import StridedNest
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.affine import Affine, variable
+from codegen.loops.affine import variable
 from codegen.loops.ir import (
-    Accumulate,
     Apply,
+    Binary,
     Buffer,
+    Choose,
     Const,
     Declare,
+    Expr,
     For,
-    Proc,
+    Index,
+    Load,
     Role,
     ScalarFunction,
     Store,
@@ -32,96 +39,126 @@ from codegen.loops.ir import (
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    (x,) = inputs
-    grows = ROWS in _op(site).axes and geometry(site.input(0)).rows > 1 and not (output.top or output.bottom)
-    return _by_rows(site, x, output) if grows else _at_once(site, x, output)
-
-
-def _op(site: Site) -> Mean:
-    assert isinstance(site.node.op, Mean)
-    return site.node.op
-
-
-def _at_once(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
-    """Each result from all its elements."""
-    rows = geometry(site.input(0)).rows if ROWS in _op(site).axes else 1
-    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, rows)
-    ys = _y(site, y)
-    total = Buffer("sum", _sum_dtype(site), 1, Role.LOCAL)
-    element = load(xs, _element(site, x), variable("r"))
-    body = (
+    op, x = site.node.op, site.input(0)
+    assert isinstance(op, Reduce)
+    xs, ys = operand(site, 0, "x"), result(site)
+    kept, gone = _nests(x.shape, op.axes)
+    total = Buffer("total", DType.I32 if _is_scaled(site) else x.dtype, 1, Role.LOCAL)
+    first = xs, kept.element(0)
+    is_extreme = op.by in (Reduction.MAXIMUM, Reduction.MINIMUM)
+    element = load(xs, kept.element(0) + gone.element(0, "k"))
+    one_by_one = Store(at(total), _combined(site, total, element))
+    body = kept.loops(
         Declare(total),
-        Store(at(total), _nothing(site)),
-        For("r", rows, (For("t", _taps(site, x), (Accumulate(at(total), element),)),)),
-        Store(at(ys, pixel_element(y)), Apply(_mean(site), (load(total),))),
+        Store(at(total), load(*first) if is_extreme else _nothing(op.by, x.dtype)),
+        *gone.loops(one_by_one, prefix="k"),
+        Store(at(ys, kept.element(1)), _finished(site, load(total))),
     )
-    return Kernel(
-        schedule="plain",
-        why="each result by itself",
-        proc=Proc(_name(site, x, y), (xs, ys), (every_pixel(y, *body),)),
-        summary=f"Means of {rows}x{_taps(site, x)}: {y.said}.",
-        access=(RowAccess(stride=1, first=0, count=rows),),
-    )
+    return flat_kernel(site, (xs,), body, f"a {op.by.value}")
 
 
-def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
-    rows, elements = geometry(site.input(0)).rows, y.width * y.channels
-    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
-    sums = Buffer("sums", _sum_dtype(site), elements, Role.STATE)
-    place = at(sums, variable("column") * y.channels + variable("c"))
-    ys, name = _y(site, y), _name(site, x, y)
-    taps = For("t", _taps(site, x), (Accumulate(place, load(xs, _element(site, x))),))
-    stored = Store(at(ys, pixel_element(y)), Apply(_mean(site), (load(sums, place.index),)))
-    return Kernel(
-        schedule="by-rows",
-        why=f"the {rows} rows of the image are added as they come",
-        proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, taps),)),
-        summary=f"Means of {rows}x{_taps(site, x)}: {y.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
-        accumulation=Accumulation(
-            Proc(f"{name}_begin", (sums,), (every_pixel(y, Store(place, _nothing(site))),)),
-            Proc(f"{name}_finish", (sums, ys), (every_pixel(y, stored),)),
-            elements,
-            rows,
-            sums.dtype,
+def _nests(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[StridedNest, StridedNest]:
+    """The loops over the results, and those over the elements of one."""
+    strides = dense_strides(shape)
+    left = [a for a in range(len(shape)) if a not in axes]
+    sizes = tuple(shape[a] for a in left)
+    kept = StridedNest(sizes, (tuple(strides[a] for a in left), dense_strides(sizes))).merged()
+    gone = StridedNest(tuple(shape[a] for a in axes), (tuple(strides[a] for a in axes),)).merged()
+    return kept, gone
+
+
+def _is_scaled(site: Site) -> bool:
+    op = site.node.op
+    assert isinstance(op, Reduce)
+    return site.outputs[0].quant is not None and op.by is Reduction.SUM
+
+
+def _nothing(by: Reduction, dtype: DType) -> Const:
+    one = 1 if by in (Reduction.PRODUCT, Reduction.ALL) else 0
+    return Const(float(one) if dtype is DType.F32 else one)
+
+
+def _combined(site: Site, total: Buffer, element: Load) -> Expr:
+    op, dtype = site.node.op, total.dtype
+    assert isinstance(op, Reduce)
+    match op.by:
+        case Reduction.MAXIMUM:
+            return Binary("max", load(total), element)
+        case Reduction.MINIMUM:
+            return Binary("min", load(total), element)
+        case Reduction.ANY:
+            return Binary("max", load(total), element)
+        case Reduction.ALL:
+            return Binary("min", load(total), element)
+    sign = "+" if op.by is Reduction.SUM else "*"
+    if dtype is DType.F32 or _is_scaled(site):
+        return Binary(sign, load(total), element)
+    return Apply(_wrapping(sign, dtype), (load(total), element))
+
+
+def _wrapping(sign: str, dtype: DType) -> ScalarFunction:
+    u, name = unsigned(dtype), {"+": "sum", "*": "product"}[sign]
+
+    def compute(a: int, b: int) -> int:
+        return wrapped(a + b if sign == "+" else a * b, dtype)
+
+    text = f"({dtype.c_name})(({u})a {sign} ({u})b)"
+    return expression_function(f"{name}_of_{dtype.value}", dtype, (dtype, dtype), text, compute)
+
+
+def _finished(site: Site, total: Load) -> Expr:
+    if not _is_scaled(site):
+        return total
+    op, x, out = site.node.op, site.input(0), site.outputs[0]
+    assert isinstance(op, Reduce)
+    zero_sum, zero_point = quant_of(x).zero_point * op.count(x), quant_of(out).zero_point
+    (mult, shift), (low, high) = sum_multiplier(x, out), out.dtype.limits
+
+    def compute(value: int) -> int:
+        scaled = int(multiply_by_quantized_multiplier(np.int64(value - zero_sum), mult, shift))
+        return min(max(scaled + zero_point, low), high)
+
+    text = f"times(a - {parenthesised(zero_sum)}, {mult}, {shift}) + {parenthesised(zero_point)}"
+    function = expression_function(
+        numbered_name("stored_sum", text, out.dtype),
+        out.dtype,
+        (DType.I32,),
+        f"({out.dtype.c_name})clamp({text}, {low}, {high})",
+        compute,
+        calls=(TIMES, CLAMP),
+    )
+    return Apply(function, (total,))
+
+
+def _lower_index(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op, x = site.node.op, site.input(0)
+    assert isinstance(op, ArgExtreme)
+    xs, ys = operand(site, 0, "x"), result(site)
+    kept, _ = _nests(x.shape, (op.axis,))
+    stride = dense_strides(x.shape)[op.axis]
+    best, place = Buffer("best", x.dtype, 1, Role.LOCAL), Buffer("place", DType.I32, 1, Role.LOCAL)
+    element = load(xs, kept.element(0) + variable("k") * stride)
+    pair = (load(best), element) if op.by is Reduction.MAXIMUM else (element, load(best))
+    is_better = Binary("<", *pair)
+    body = kept.loops(
+        Declare(best),
+        Declare(place),
+        Store(at(best), load(xs, kept.element(0))),
+        Store(at(place), Const(0)),
+        For(
+            "k",
+            x.shape[op.axis],
+            (
+                Store(at(place), Choose(is_better, Index(variable("k")), load(place))),
+                Store(at(best), Choose(is_better, element, load(best))),
+            ),
         ),
+        Store(at(ys, kept.element(1)), load(place)),
     )
+    return flat_kernel(site, (xs,), body, f"the places of a {op.by.value}")
 
 
-def _y(site: Site, y: RowFormat) -> Buffer:
-    return Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
-
-
-def _name(site: Site, x: RowFormat, y: RowFormat) -> str:
-    return f"mean_{_taps(site, x)}_{y.channels}_by_{y.width}"
-
-
-def _taps(site: Site, x: RowFormat) -> int:
-    return x.width if COLUMNS in _op(site).axes else 1
-
-
-def _element(site: Site, x: RowFormat) -> Affine:
-    pixel = variable("t") if COLUMNS in _op(site).axes else variable("column")
-    return (pixel + x.left) * x.x_step + variable("c") * x.c_step
-
-
-def _sum_dtype(site: Site) -> DType:
-    return DType.F32 if site.outputs[0].dtype is DType.F32 else DType.I32
-
-
-def _nothing(site: Site) -> Const:
-    return Const(0.0 if _sum_dtype(site) is DType.F32 else 0)
-
-
-def _mean(site: Site) -> ScalarFunction:
-    x, (out,), count = site.input(0), site.outputs, _op(site).count(site.input(0))
-    if out.dtype is DType.F32:
-        return f32_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
-    zero_sum = quant_of(x).zero_point * count
-    return stored_mean(mean_parameters(x, out, count), zero_sum, quant_of(out).zero_point, out.dtype)
-
-
-_KERNEL = OpKernel(
-    (Schedule("plain", requests_anything, _lower),), frozenset({DType.I8, DType.I16, DType.F32})
-)
-KERNELS: Mapping[str, OpKernel] = {"mean": _KERNEL}
+KERNELS: Mapping[str, OpKernel] = {
+    "reduce": OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType)),
+    "arg_extreme": OpKernel((Schedule("plain", flat_requests, _lower_index),), frozenset(DType)),
+}

@@ -14,6 +14,7 @@ from aot.ir.types import DType
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest
 from codegen.kernels.kernel import Kernel, PassedOver, Site
+from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
 
 T = TypeVar("T")
 RowRequests = tuple[RowRequest | None, ...]  # one for each activation; None: any format will do
@@ -52,7 +53,9 @@ class Schedule:
         Condition[RowFormats], ...
     ] = ()  # of rows beyond its requests; else the next that fits is taken
     reads_image_rows: Callable[[Site], bool] = never  # reads a flattened image by the rows of the image
-    adds_in_store: Callable[[Site], bool] = never  # makes a sum that its result goes into as it is stored
+    # Where a sum that its result goes into is best made as the result is stored; None: nowhere.
+    adds_in_store: tuple[Condition[Site], ...] | None = None
+    demand: MemoryDemand = ANYWHERE  # on the memory that its kernel works in
 
     def misfit(self, site: Site) -> str:
         """Says why it cannot serve the site; empty where it can."""
@@ -60,6 +63,13 @@ class Schedule:
         if missing:
             return f"the core has no {', '.join(sorted(missing))}"
         return _first_broken(self.fits, site)
+
+    def slow_sum(self, site: Site) -> str:
+        """Says why a sum is not to be made in its store; empty where it is."""
+        if self.adds_in_store is None:
+            return f"the schedule {self.name} makes no sums"
+        broken = _first_broken(self.adds_in_store, site)
+        return f"the schedule {self.name} makes sums {broken}" if broken else ""
 
 
 def _first_broken(conditions: Sequence[Condition[T]], place: T) -> str:
@@ -99,17 +109,22 @@ class ChosenSchedule:
         return self.schedule.reads_image_rows(self.site)
 
     @property
-    def adds_in_store(self) -> bool:
-        return self.schedule.adds_in_store(self.site)
+    def slow_sum(self) -> str:
+        return self.schedule.slow_sum(self.site)
+
+    @property
+    def demands_memory(self) -> bool:
+        """True where its tensors must lie in the arena, at places that the plan sees to."""
+        return any(schedule.demand != ANYWHERE for schedule in self.fitting)
 
     def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        """The kernel over these rows; `site` is the chosen one with points or an addition of its own."""
+        """The kernel over these rows; `site` is the chosen one with points of its own."""
         rows, passed = RowFormats(tuple(inputs), output), list(self.passed_over)
         for schedule in self.fitting:
             reason = _first_broken(schedule.takes, rows)
             if not reason:
                 kernel = schedule.lower(site, inputs, output)
-                return replace(kernel, passed_over=tuple(passed))
+                return replace(kernel, passed_over=tuple(passed), demand=schedule.demand)
             passed.append(PassedOver(schedule.name, reason))
         raise AssertionError(f"{site.node.op.name}: no schedule takes any rows")
 

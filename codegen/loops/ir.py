@@ -78,6 +78,7 @@ class ScalarFunction:
     includes: tuple[str, ...] = ()
     calls: tuple[ScalarFunction, ...] = ()  # functions that the definition calls
     needs: frozenset[Feature] = frozenset()  # of the core that runs the definition
+    machine_instructions: int = 0  # that one call takes beside an ordinary statement, for estimates
 
     def meaning(self, *arguments: float) -> Any:
         return self.compute(*arguments)

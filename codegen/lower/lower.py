@@ -15,17 +15,18 @@ from aot.passes.names import fresh_name
 from aot.plan.model import Kind
 from aot.target import Optimize, Target
 from codegen.formats import RowFormat, RowRequest, dense_format, requested_format, satisfies
-from codegen.isa.table import math_of, rewritten, schedules_of
+from codegen.isa.table import rewritten
 from codegen.kernels.default_points import default_points, with_default
-from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.planned_scratch import with_planned_scratch
 from codegen.kernels.relayout import copy_constant, copy_constant_rows, relayout
-from codegen.kernels.residual import sums_in_stores
-from codegen.kernels.schedule import choose_schedule
+from codegen.kernels.schedule import ChosenSchedule
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
+from codegen.lower.code_cache import within_cache
 from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
+from codegen.lower.sites import Sites, chosen_for
 from codegen.lower.stages import (
     STREAMED_ROW,
     Lowered,
@@ -40,7 +41,7 @@ from codegen.lower.tensor_choice import TensorChoice
 from codegen.lower.views import is_view, view_format, view_roots
 from codegen.options import CompileOptions
 
-# By node, the sum made in its store, what both may do, and the formats of its rows: for one graph and goal.
+# By node and op, what the node may do, and the formats of its rows: for one graph and goal.
 KernelsMade = dict[tuple[object, ...], Kernel]
 
 
@@ -65,9 +66,8 @@ def lower_graph(
     _require_kernels(graph)
     if widened is None:
         widened = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
-    return _Lowering(
-        graph, target, options, widened, tuned, unpadded, compact, {} if made is None else made
-    ).run()
+    sites = Sites(graph, target, options, widened, tuned, unpadded, compact)
+    return _Lowering(sites, {} if made is None else made).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -89,36 +89,17 @@ def _require_kernels(graph: Graph) -> None:
 class _Lowering:
     """Holds what is found on the way; run() once."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        target: Target,
-        options: CompileOptions,
-        widened: frozenset[str],
-        tuned: Mapping[str, Point],
-        unpadded: frozenset[str],
-        compact: frozenset[str],
-        made: KernelsMade,
-    ) -> None:
-        self.graph = graph
-        self.target = target
-        self.options = options
-        self.widened = widened
-        self.tuned = tuned
-        self.unpadded = unpadded
-        self.compact = compact
+    def __init__(self, sites: Sites, made: KernelsMade) -> None:
+        self.graph = sites.graph
+        self.target = sites.target
+        self.options = sites.options
+        self.tuned = sites.tuned
         self.kernels_made = made
-        self.math = math_of(target)
-        self.defaults = default_points(target.core, options.optimize)
-        self.views = view_roots(graph)
-        self.sites = {node.name: self._site(node) for node in graph.nodes if not is_view(node)}
-        self.chosen = {
-            name: choose_schedule(schedules_of(site.node.op.name), site) for name, site in self.sites.items()
-        }
-        sums = sums_in_stores(graph).items()
-        self.sums = {name: node for name, node in sums if self.chosen[node.name].adds_in_store}
-        self.summing = {node.name for node in self.sums.values()}
-        self.choice = TensorChoice(graph, self.views, self.chosen)
+        self.defaults = default_points(self.target.core, self.options.optimize)
+        self.views = view_roots(self.graph)
+        self.sites = {node.name: sites.of(node) for node in self.graph.nodes if not is_view(node)}
+        self.chosen = {name: chosen_for(site) for name, site in self.sites.items()}
+        self.choice = TensorChoice(self.graph, self.views, self.chosen)
         self.tensors: dict[str, LoweredTensor] = {}
         self.stages: list[LoweredStage] = []
         self.copies: dict[tuple[str, RowRequest], str] = {}
@@ -138,7 +119,7 @@ class _Lowering:
         for node in self.graph.nodes:
             if node.name in self.joins:
                 self._copy_parts(node)
-            elif not is_view(node) and node.name not in self.summing:
+            elif not is_view(node):
                 self._add_node(node)
         for value in self.graph.outputs:
             self._deliver(value)
@@ -154,49 +135,31 @@ class _Lowering:
         result = whole_result(tensor, value)
         self.stages.append(LoweredStage(f"receive {value}", None, "receive", kernel, reads, result))
 
-    def _site(self, node: Node) -> Site:
-        graph = self.graph
-        constants = {
-            i: graph.constants[v] for i, v in enumerate(node.inputs) if v is not None and v in graph.constants
-        }
-        return Site(
-            node,
-            graph.input_types(node),
-            graph.output_types(node),
-            constants,
-            self.target,
-            self.math,
-            self.options.optimize,
-            node.name in self.widened,
-            self.tuned,
-            node.name in self.unpadded,
-            node.name in self.compact,
-        )
-
-    def _add_node(self, last: Node) -> None:
-        """A stage for the node; for a sum that a convolution's store makes, one for both."""
-        node = self.sums.get(last.name, last)
+    def _add_node(self, node: Node) -> None:
         site, chosen = self.sites[node.name], self.chosen[node.name]
         reads = self.choice.reads(node)
-        if node is not last:
-            site = replace(site, addition=self.sites[last.name])
-            reads += [(v, None) for v in last.reads if v not in node.outputs]
-        sources = [self._source(v, request, chosen.reads_image_rows) for v, request in reads]
-        (made,) = last.outputs
+        sources = [self._source_for(chosen, v, request) for v, request in reads]
+        (value_made,) = node.outputs
         in_one_piece = self.choice.goes_in_one_piece(node)
-        result = self._result(made, in_one_piece)
+        result = self._result(value_made, in_one_piece)
         formats = [view or self.tensors[name].format for name, view in sources]
+
+        def made_with(points: Mapping[str, Point]) -> Kernel:
+            made = chosen.lower(replace(site, tuned=points), formats, result.format)
+            return with_planned_scratch(rewritten(with_sketches(made, points), self.target))
 
         def lower(tuned: Mapping[str, Point]) -> Kernel:
             wanted = {**self.defaults, **tuned}
-            made = chosen.lower(replace(site, tuned=wanted), formats, result.format)
-            made = with_planned_scratch(rewritten(with_sketches(made, wanted), self.target))
-            return with_default(made, self.defaults)
+            made = with_default(made_with(wanted), self.defaults)
+            if made.space is None or made.space.task in tuned:
+                return made
+            task, cache_bytes = made.space.task, self.target.code_cache_bytes
+            return within_cache(
+                made, made.space.default, cache_bytes, lambda point: made_with({**wanted, task: point})
+            )
 
-        flags = tuple(
-            (n in self.widened, n in self.unpadded, n in self.compact) for n in (node.name, last.name)
-        )
-        key = node.name, last.name, flags, tuple(formats), result.format
+        flags = site.allow_widened_rows, site.unpadded, site.compact
+        key = node.name, node.op.name, flags, tuple(formats), result.format
         kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
         fills = [
             0 if request is None else request.fill_of(self.graph.types[value]) for value, request in reads
@@ -204,11 +167,8 @@ class _Lowering:
         readings = tuple(
             Reading(n, a, v, fill) for (n, v), a, fill in zip(sources, kernel.access, fills, strict=True)
         )
-        op = "+".join(dict.fromkeys((node.op.name, last.op.name)))
-        values = tuple(value for value, _ in reads)
-        self.stages.append(
-            LoweredStage(self._stage_name(node), node, op, kernel, readings, result, lower, values)
-        )
+        values, name = tuple(value for value, _ in reads), self._stage_name(node)
+        self.stages.append(LoweredStage(name, node, node.op.name, kernel, readings, result, lower, values))
 
     def _result(self, value: str, in_one_piece: bool) -> Result:
         """The result of a node's stage: a tensor of its own, or its part of one that joins several."""
@@ -237,8 +197,11 @@ class _Lowering:
         self.joins[node.name] = parts
 
     def _can_write(self, part: JoinedPart, tensor: LoweredTensor) -> bool:
-        """True where the maker's kernel can: what has one row, or is in one piece, may be taken for words."""
-        if part.maker is None:
+        """True where the maker's kernel can: what has one row, or is in one piece, may be taken for words.
+
+        One that demands memory writes where the plan has put a tensor, not somewhere within it.
+        """
+        if part.maker is None or self.chosen[part.maker.name].demands_memory:
             return False
         in_one_piece = self.choice.goes_in_one_piece(part.maker)
         is_single = in_one_piece or part.result.image_rows == 1
@@ -266,6 +229,19 @@ class _Lowering:
         """The node's name, unless its sums would then have the name of a tensor."""
         taken = {name.removesuffix(".state") for name in self.graph.types if name.endswith(".state")}
         return fresh_name(node.name, taken)
+
+    def _source_for(
+        self, chosen: ChosenSchedule, value: str, request: RowRequest | None
+    ) -> tuple[str, RowFormat | None]:
+        """The tensor that a node reads a value from; a copy of the caller's where the node demands memory."""
+        root = self.views.get(value, value)
+        is_callers = self.tensors[root].kind in (Kind.INPUT, Kind.OUTPUT)
+        if chosen.demands_memory and is_callers:
+            tensor, value_type = self.tensors[root], self.graph.types[value]
+            view = view_format(value_type, tensor.type, tensor.format)
+            own = RowRequest(dtype_bytes=value_type.dtype.bytes)
+            return self._copy(root, value, view, request or own), None
+        return self._source(value, request, chosen.reads_image_rows)
 
     def _source(
         self, value: str, request: RowRequest | None, reads_image_rows: bool

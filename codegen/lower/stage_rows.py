@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
 from codegen.formats import RowFormat, has_margins
 from codegen.kernels.kernel import Accumulation
-from codegen.loops.ir import Role
+from codegen.kernels.memory_demand import ANYWHERE
+from codegen.lower.memory_demands import demands_on_tensors
 from codegen.lower.outside_rows import stored_rows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Reading
 
@@ -16,15 +17,18 @@ _ROW_ALIGN = 4
 
 
 def plan_tensors(lowered: Lowered, keeps_padding: bool) -> tuple[PlanTensor, ...]:
+    """The tensors, each where all stages that read or write it can work. Raises ModelError for none such."""
+    demands = demands_on_tensors(lowered.stages)
     return tuple(
         PlanTensor(
             t.name,
             t.rows,
             t.format.row_bytes,
             t.kind,
-            max(_ROW_ALIGN, t.format.dtype_bytes),
+            max(_ROW_ALIGN, t.format.dtype_bytes, demands.get(t.name, ANYWHERE).align),
             t.whole,
             keeps_padding and has_margins(t.format),
+            demands.get(t.name, ANYWHERE).memories,
         )
         for t in lowered.tensors.values()
     )
@@ -51,6 +55,8 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
             (stage.writes,),
             (every,),
             scratch_bytes=stage.kernel.scratch_bytes,
+            pools=stage.kernel.demand.memories,
+            align=stage.kernel.demand.align,
             in_place=_in_place(stage, names),
         )
     steps, sources = [], [_sources(stage, tensors[name]) for name in names]
@@ -66,15 +72,17 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
         names,
         (stage.writes,),
         tuple(steps),
+        state_bytes=stage.kernel.state_bytes,
         scratch_bytes=stage.kernel.scratch_bytes,
+        pools=stage.kernel.demand.memories,
+        align=stage.kernel.demand.align,
         in_place=_in_place(stage, names),
     )
 
 
 def _in_place(stage: LoweredStage, names: Sequence[str]) -> tuple[tuple[int, int], ...]:
     """The tensors that the kernel may write its result over, however often it reads them."""
-    params = [p for p in stage.kernel.proc.params if p.role is Role.ROWS]
-    readings = list(zip(params, stage.reads, strict=True))
+    readings = list(zip(stage.kernel.row_params, stage.reads, strict=True))
     kept = {r.tensor for p, r in readings if not p.may_alias or r.view is not None}
     return tuple((n, 0) for n, name in enumerate(names) if name not in kept)
 
@@ -92,7 +100,7 @@ def _accumulating_stage(
         (reading.tensor,),
         (stage.writes,),
         tuple(steps),
-        state_bytes=accumulation.bytes,
+        state_bytes=stage.kernel.state_bytes,
         scratch_bytes=stage.kernel.scratch_bytes,
     )
 

@@ -54,7 +54,11 @@ class TensorChoice:
         return LoweredTensor(value, value_type, fmt, kind, whole)
 
     def kind(self, value: str) -> Kind:
-        return Kind.OUTPUT if value in self.graph.outputs else Kind.INNER
+        """An output lies at the caller's, unless its maker demands memory: it is copied there then."""
+        maker = self.graph.producers.get(value)
+        chosen = self.chosen.get(maker.name) if maker is not None else None
+        is_planned = chosen is not None and chosen.demands_memory
+        return Kind.OUTPUT if value in self.graph.outputs and not is_planned else Kind.INNER
 
     def goes_in_one_piece(self, node: Node) -> bool:
         return any(request is not None and request.whole for request in self.requests(node))

@@ -1,20 +1,20 @@
-"""The commands: name -> what it does. The module deploy.commands.<name> is loaded when it is named."""
+"""The commands by name, with their summaries. The module deploy.commands.<name> is loaded on demand."""
 
 COMMANDS = {
-    "compile": "a model file becomes an archive of C sources",
-    "quantize": "a float ONNX model becomes an int8 one, with samples of its inputs",
-    "inspect": "what a model holds, and whether it fits a board",
-    "ops": "the operators that are supported, in which element types",
-    "boards": "the boards that are known, and what is known of them",
-    "doctor": "the compilers and emulators on this machine",
-    "new": "an archive becomes a project folder for a board",
-    "build": "a project folder becomes firmware",
-    "flash": "the firmware goes onto the board",
-    "monitor": "shows what the board says",
+    "compile": "makes C sources from a model file, in an archive or a folder",
+    "quantize": "makes an int8 model from a float ONNX model and samples of its inputs",
+    "inspect": "shows what a model holds, and whether it fits a board",
+    "ops": "lists the supported operators and their element types",
+    "boards": "lists the known boards and the facts about them",
+    "doctor": "lists the compilers and emulators on this machine",
+    "new": "makes a project folder for a board from an archive",
+    "build": "makes firmware from a project folder",
+    "flash": "puts the firmware onto the board",
+    "monitor": "shows what the board sends",
     "run": "runs a model on a board with your inputs",
     "verify": "compares a board's outputs with the reference, bit by bit",
     "bench": "measures models on boards: time, RAM, flash",
     "tune": "searches faster knobs for a model's kernels on a board",
     "farm": "offers this machine's boards to tuning runs elsewhere",
-    "records": "what tuning has found: best, stats, merge, plot",
+    "records": "shows what tuning has found: best, stats, merge, plot",
 }

@@ -1,13 +1,14 @@
-"""deploy bench: models on boards, measured: a table for people, a list of objects for machines."""
+"""`deploy bench` measures models on boards: it prints a table for people, a list of objects for machines."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aot.errors import InputError
+from aot.counted import counted
+from aot.errors import DeployError, InputError
 from boards.board import Board
 from deploy import options
 from deploy.benching import BenchChoices, BoardCost, LayerCost, Modelled, measure_cost
@@ -49,21 +50,28 @@ _OFF_HEADS = ("model", "board", "cycles measured", "model's cycles", "off by")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="a .tflite or .onnx file")
     parser.add_argument(
-        "--board", metavar="B", nargs="+", required=True, help="boards' names, as in deploy boards"
+        "--board", metavar="B", nargs="+", required=True, help="names of boards, as in deploy boards"
     )
-    parser.add_argument("--layers", action="store_true", help="also what each layer takes")
+    parser.add_argument("--layers", action="store_true", help="also show what each layer takes")
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--emulated", action="store_true", help="emulate boards that are not here: their cycles by the model"
+        "--emulated", action="store_true", help="emulate boards that are not here, and estimate their cycles"
     )
     where.add_argument(
-        "--compare", action="store_true", help="also how far the model of cycles is off for measured boards"
+        "--compare", action="store_true", help="also show how far the cycle model is off for measured boards"
     )
     parser.add_argument(
-        "--clock", metavar="HZ", type=options.count, help="with --emulated, the boards' clock; else their own"
+        "--clock",
+        metavar="HZ",
+        type=options.count,
+        help="the clock of the boards that --emulated emulates (default: their own)",
     )
     parser.add_argument(
-        "--repeat", metavar="N", type=options.count, default=3, help="runs; the median counts"
+        "--repeat",
+        metavar="N",
+        type=options.count,
+        default=3,
+        help="number of runs, of which the median counts",
     )
     options.add_compile_options(parser)
     options.add_toolchain(parser)
@@ -77,7 +85,8 @@ def run(arguments: argparse.Namespace) -> None:
         boards = [_emulated(board, arguments.clock) for board in boards]
     elif arguments.clock:
         raise InputError(
-            "--clock is given, and boards have a clock of their own", hint="--emulated --clock HZ"
+            "--clock is given without --emulated, and real boards have a clock of their own",
+            hint="--emulated --clock HZ",
         )
     line = options.line_options(arguments)
     choices = BenchChoices(
@@ -88,13 +97,45 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.layers,
         Modelled.ALL if arguments.compare else Modelled.EMULATED,
     )
-    costs = []
-    with progress("measuring", len(arguments.models) * len(boards)) as bar:
-        for model in arguments.models:
-            for board in boards:
-                bar.step(f"{model} on {board.name}")
+    cases = [(model, board) for model in arguments.models for board in boards]
+    costs, failures = [], []
+    with progress("measuring", len(cases)) as bar:
+        for model, board in cases:
+            bar.step(f"{model} on {board.name}")
+            try:
                 costs.append(measure_cost(model, board, choices))
-    print_result(arguments.json, [cost.as_json() for cost in costs], _text(costs))
+            except DeployError as error:
+                if len(cases) == 1:
+                    raise
+                failures.append(_Failure(model, board, error))
+    facts = [*(cost.as_json() for cost in costs), *(failure.as_json() for failure in failures)]
+    print_result(arguments.json, facts, _text(costs) if costs else "nothing could be measured")
+    _require_all(failures, len(cases))
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A model that could not be measured on a board: the others are."""
+
+    model: Path
+    board: Board
+    error: DeployError
+
+    def as_json(self) -> dict[str, str]:
+        return {"model": str(self.model), "board": self.board.name, "error": self.error.what}
+
+    def __str__(self) -> str:
+        hint = self.error.hint.partition("\n")[0]
+        return f"{self.model} on {self.board.name}: {self.error.what}" + (f" ({hint})" if hint else "")
+
+
+def _require_all(failures: Sequence[_Failure], cases: int) -> None:
+    """Raises DeployError where some failed."""
+    if failures:
+        raise DeployError(
+            f"{len(failures)} of {counted(cases, 'case')} could not be measured",
+            "\n".join(map(str, failures)),
+        )
 
 
 def _emulated(board: Board, clock_hz: int | None) -> Board:
@@ -136,7 +177,7 @@ def _measured_cycles(cost: BoardCost) -> int | None:
 
 
 def _cycle_notes(costs: Sequence[BoardCost]) -> list[str]:
-    """A sentence for each emulated board: where its cycles are from, or why there are none."""
+    """Says for each emulated board where its cycles are from, or why there are none."""
     boards = {cost.board.name: cost.board for cost in costs if is_emulated(cost.board)}
     return [f"cycles on {name}: {lacks(board) or described(board)}" for name, board in boards.items()]
 
@@ -177,7 +218,7 @@ def _layers(cost: BoardCost) -> str:
 
 
 def _weight(layer: LayerCost) -> float:
-    """What its share is told of: the model's cycles where there are some, else time."""
+    """The cost whose share is printed: modelled cycles where there are some, else time."""
     return layer.cycles.count if layer.cycles else layer.seconds
 
 

@@ -1,4 +1,4 @@
-"""deploy boards: lists the boards that suit, shows what is known of one, makes one from a CMSIS pack."""
+"""`deploy boards` lists the boards that suit, shows the facts about one, and makes one from a CMSIS pack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deploy.console import print_result, table
 from platforms import PLATFORMS
 from platforms.board_files import all_boards, load_board
 
-_OF_ONE_BOARD = ("ram", "pool", "constants", "tuning_records")  # the others say how --fits compiles
+_OF_ONE_BOARD = ("ram", "pool", "constants", "tuning_records", "force")  # the others say how --fits compiles
 EXAMPLE = """
 deploy boards list --core m4 --ram 64K --fits model.tflite
 deploy boards show mps2-an386
@@ -30,12 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(action="list", json=False, core=None, ram=0, flash=0, platform=None, fits=None)
     parser.set_defaults(markdown=False)
     actions = parser.add_subparsers(dest="action", metavar="list | show B | search WORD | add PART")
-    all_of_them = actions.add_parser("list", help="all boards, one a line; also what no word means")
-    one = actions.add_parser("show", help="one board's facts")
+    all_of_them = actions.add_parser("list", help="lists all boards, one per line (the default)")
+    one = actions.add_parser("show", help="shows the facts about a board")
     one.add_argument("board", metavar="B", help="a board's name or file")
     for each in (parser, all_of_them):
         _add_filters(each)
-    search = actions.add_parser("search", help="parts in the index of CMSIS packs")
+    search = actions.add_parser("search", help="finds parts in the index of CMSIS packs")
     search.add_argument("word", metavar="WORD", help="a piece of the part's name, such as STM32F4")
     add = actions.add_parser("add", help="makes a board file for a part")
     add.add_argument("part", metavar="PART", help="the part's name, such as STM32F407VG")
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--processor", metavar="P", help="which one, where the part has several")
     for each in (search, add):
         each.add_argument(
-            "--pack", metavar="FILE.pdsc", type=Path, help="a pack's description; no index then"
+            "--pack", metavar="FILE.pdsc", type=Path, help="a pack's description to read instead of the index"
         )
     for each in (parser, all_of_them, one, search):
         # SUPPRESS: the inner parser's default must not undo what stood before its word
@@ -52,13 +52,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     unset = argparse.SUPPRESS
-    parser.add_argument("--core", metavar="C", default=unset, help="with this core: m4, cortex-m55, ...")
-    parser.add_argument("--ram", metavar="BYTES", type=options.size, default=unset, help="at least: 64K, 1M")
-    parser.add_argument("--flash", metavar="BYTES", type=options.size, default=unset, help="at least")
-    parser.add_argument("--platform", metavar="P", default=unset, help="that this platform builds for")
-    parser.add_argument("--fits", metavar="MODEL", type=Path, default=unset, help="that have room for it")
+    parser.add_argument(
+        "--core", metavar="C", default=unset, help="only boards with this core: m4, cortex-m55, ..."
+    )
+    parser.add_argument(
+        "--ram", metavar="BYTES", type=options.size, default=unset, help="only with this much RAM: 64K, 1M"
+    )
+    parser.add_argument(
+        "--flash", metavar="BYTES", type=options.size, default=unset, help="only with this much flash"
+    )
+    parser.add_argument(
+        "--platform", metavar="P", default=unset, help="only those that this platform builds for"
+    )
+    parser.add_argument(
+        "--fits", metavar="MODEL", type=Path, default=unset, help="only those that have room for this model"
+    )
     options.add_compile_options(parser, without=_OF_ONE_BOARD)
-    parser.add_argument("--markdown", action="store_true", default=unset, help="as the README's table")
+    parser.add_argument("--markdown", action="store_true", default=unset, help="print the README's table")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -85,7 +95,7 @@ def _run_list(arguments: argparse.Namespace) -> None:
 
 
 def _core_names() -> tuple[str, ...]:
-    """Short or whole, each once."""
+    """Lists the names of all cores, with and without "cortex-"."""
     names = core_names()
     return tuple(dict.fromkeys((*names, *(name.removeprefix("cortex-") for name in names))))
 
@@ -123,7 +133,9 @@ def _run_search(arguments: argparse.Namespace) -> None:
     pack = arguments.pack
     found = search_pack(arguments.word, pack) if pack else search_index(arguments.word)
     if not found:
-        raise BoardError(f'no part has "{arguments.word}" in its name', str(pack or ""))
+        raise BoardError(
+            f'no part has "{arguments.word}" in its name', str(pack or ""), "search for a shorter word"
+        )
     rows = [(part.name, part.core, part.pack) for part in found]
     as_json = [{"part": name, "core": core, "pack": pack} for name, core, pack in rows]
     print_result(arguments.json, as_json, table(("part", "core", "pack"), rows))
@@ -136,7 +148,9 @@ def _run_add(arguments: argparse.Namespace) -> None:
 
     output, pack = arguments.output, arguments.pack
     if output.suffix != ".toml":
-        raise OutputError("a board file's name ends in .toml", str(output))
+        raise OutputError(
+            "a board file's name ends in .toml", str(output), f"-o {output.with_suffix('.toml')}"
+        )
     if output.exists():
         raise OutputError(
             "the file exists, so it is left alone", str(output), "name another file, or remove it"
@@ -152,7 +166,7 @@ _ACTIONS = {"list": _run_list, "show": _run_show, "search": _run_search, "add": 
 
 
 def facts(board: Board) -> dict[str, Any]:
-    """A board as JSON."""
+    """The facts about a board as JSON."""
     return {
         "name": board.name,
         "title": board.title,
@@ -213,7 +227,7 @@ _LINES = {
 
 
 def _named(platforms: Any) -> list[str]:
-    """Each platform, with the board's name there."""
+    """Lists the platforms, each with its own name for the board."""
     return [" ".join((platform, *names.values())) for platform, names in platforms.items()]
 
 

@@ -1,4 +1,4 @@
-"""deploy build: a project's sources become firmware, by the compiler that fits its board."""
+"""`deploy build` makes firmware of a project's sources with a compiler for its board."""
 
 from __future__ import annotations
 

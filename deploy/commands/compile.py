@@ -1,4 +1,4 @@
-"""deploy compile: a model file becomes an archive of C sources, if it fits the board."""
+"""`deploy compile` makes an archive or a folder of C sources from a model file that fits the board."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
 from deploy.dumping import dump_stages, require_free
 from deploy.print_after import print_after, printed_if_refused
+from deploy.saving import require_output_place
 from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy compile kws.tflite --board mps2-an386 -o kws.tar
+deploy compile kws.tflite --board mps2-an386 -o my_project/kws
 """
 
 
@@ -25,7 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_model(parser)
     options.add_board(parser)
     parser.add_argument(
-        "-o", metavar="OUT.tar", dest="archive", type=Path, required=True, help="the archive to write"
+        "-o",
+        metavar="OUT.tar|FOLDER",
+        dest="output",
+        type=Path,
+        required=True,
+        help="the archive to write; or a folder, for plain C sources, a CMakeLists.txt and a test program",
     )
     options.add_print_after(parser)
     parser.add_argument(
@@ -40,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     chosen = options.compile_options(arguments)
+    require_output_place(arguments.output)
     if arguments.dump:
         require_free(arguments.dump)
     with printed_if_refused(arguments.model, chosen, arguments.print_after):
@@ -47,14 +55,14 @@ def run(arguments: argparse.Namespace) -> None:
     print_after(compiled.steps, arguments.print_after)
     if arguments.dump:
         dump_stages(compiled, arguments.dump)
-    compiled.save(arguments.archive)
-    print_result(arguments.json, _facts(compiled, arguments.archive), _text(compiled, arguments.archive))
+    compiled.save(arguments.output)
+    print_result(arguments.json, _facts(compiled, arguments.output), _text(compiled, arguments.output))
 
 
-def _facts(compiled: Compiled, archive: Path) -> dict[str, object]:
+def _facts(compiled: Compiled, output: Path) -> dict[str, object]:
     facts = compiled.report.facts
     return {
-        "archive": str(archive),
+        "archive": str(output),
         "model": facts.name,
         "model_hash": facts.model_hash,
         "board": compiled.board.name,
@@ -66,10 +74,10 @@ def _facts(compiled: Compiled, archive: Path) -> dict[str, object]:
     }
 
 
-def _text(compiled: Compiled, archive: Path) -> str:
+def _text(compiled: Compiled, output: Path) -> str:
     facts = compiled.report.facts
     return (
-        f"{archive}: {facts.name} for {compiled.board.name}, compiled in {compiled.seconds:.2f} s\n"
+        f"{output}: {facts.name} for {compiled.board.name}, compiled in {compiled.seconds:.2f} s\n"
         f"  arena      {facts.arena_bytes:>9,} bytes\n"
         f"  constants  {facts.constants_bytes:>9,} bytes\n"
         f"  code       {facts.code_bytes_estimate:>9,} bytes, estimated"

@@ -1,4 +1,4 @@
-"""deploy doctor: which compilers and emulators this machine has, and how to get what it lacks."""
+"""`deploy doctor` lists the compilers and emulators of this machine, and says how to get what is missing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ deploy doctor --board nano-33-ble
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--board", metavar="B", help="what is here for that board alone")
+    parser.add_argument("--board", metavar="B", help="report on that board alone")
     add_json(parser)
 
 
@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     programs, known = machine.programs(), all_boards()
     abilities = [machine.ability(board) for board in known if is_supported(board)]
     ports, packages, cache = machine.ports(known), machine.packages(), machine.cache()
+    clashes = machine.clashes()
     facts = {
         "solder": VERSION,
         "python": platform.python_version(),
@@ -47,9 +48,11 @@ def run(arguments: argparse.Namespace) -> None:
         "ports": [asdict(port) for port in ports],
         "packages": packages,
         "cache": asdict(cache),
+        "clashes": clashes,
     }
     parts = (
         f"Solder {VERSION} on Python {platform.python_version()}",
+        *(f"name clash: {clash}" for clash in clashes),
         _programs(programs),
         *_missing_runners(programs),
         *filter(None, _boards(abilities)),
@@ -76,7 +79,7 @@ def _run_one(arguments: argparse.Namespace) -> None:
 
 
 def _programs(programs: Sequence[Program]) -> str:
-    """What is there. Missing compilers and builders are told with the boards that need them."""
+    """Lists the programs found. Missing compilers and builders are listed with the boards that need them."""
     return table(("what", "name", "found"), [(p.kind, p.name, p.says) for p in programs if p.found])
 
 
@@ -89,7 +92,7 @@ def _missing_runners(programs: Sequence[Program]) -> Iterator[str]:
 
 
 def _boards(abilities: Sequence[Ability]) -> Iterator[str]:
-    """Those that lack the same builder share a paragraph; what one board lacks is said by --board."""
+    """Lists boards, those without the same builder in one paragraph; --board says what one board lacks."""
     yield _listed("ready", [a.board for a in abilities if not a.lacks])
     yield _listed(
         "built for, but no runner is here", [a.board for a in abilities if a.compiler and not a.runner]

@@ -1,4 +1,4 @@
-"""deploy farm: boards of this machine offered to `deploy tune --farm`, here or elsewhere."""
+"""`deploy farm` offers boards of this machine to `deploy tune --farm`, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -21,16 +21,25 @@ _LOOK_S = 1.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("verb", choices=("start",), help="start: offers boards until Ctrl-C")
     options.add_board(parser)
-    parser.add_argument("--boards", metavar="N", type=options.count, default=1, help="how many are emulated")
+    parser.add_argument(
+        "--boards", metavar="N", type=options.count, default=1, help="number of boards to emulate"
+    )
     parser.add_argument(
         "--serial",
         metavar="NUMBER",
         action="append",
         default=[],
-        help="the serial number of a board on USB; once for each",
+        help="the serial number of a board on USB; repeat it for each board",
     )
-    parser.add_argument("--host", metavar="NAME", default="127.0.0.1", help="0.0.0.0 serves everybody")
-    parser.add_argument("--port", metavar="N", type=int, default=8786, help="of the scheduler; 0: any")
+    parser.add_argument(
+        "--host",
+        metavar="NAME",
+        default="127.0.0.1",
+        help="the address to listen on; 0.0.0.0 is open to all machines",
+    )
+    parser.add_argument(
+        "--port", metavar="N", type=int, default=8786, help="the port of the scheduler; 0 takes a free one"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""deploy flash: puts a project's firmware onto its board; emulated boards load it when they start."""
+"""`deploy flash` puts a project's firmware onto its board; emulated boards load it when they start."""
 
 from __future__ import annotations
 

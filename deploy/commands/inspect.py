@@ -1,4 +1,4 @@
-"""deploy inspect: operators, shapes, MACs, and whether it fits: memory by memory, the peak named by layer."""
+"""`deploy inspect` shows operators, shapes and MACs, whether each memory suffices, and the peak's layer."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_board(
         parser,
         required=False,
-        instead="; the exit status is 1 where it has no room; without one nothing is said of fitting",
+        instead="; exit status 1 where the model does not fit; without a board, fitting is not checked",
     )
-    parser.add_argument("--layers", action="store_true", help="also a line for each layer")
-    parser.add_argument("--memory", action="store_true", help="also a map of the arena over time")
+    parser.add_argument("--layers", action="store_true", help="also show a line for each layer")
+    parser.add_argument("--memory", action="store_true", help="also show a map of the arena over time")
     parser.add_argument("--svg", metavar="FILE", type=Path, help="draw that map as a picture into a file")
     options.add_explain(parser)
     options.add_print_after(parser)

@@ -1,4 +1,4 @@
-"""deploy monitor: starts a project's firmware and shows what it sends, until it ends or Ctrl-C."""
+"""`deploy monitor` starts a project's firmware and shows what it sends, until it ends or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _copy(line: Transport, show: Callable[[bytes], None]) -> None:
 
 
 def _show_text() -> Callable[[bytes], None]:
-    """What a program prints is passed on as it is; on a terminal it may not give the terminal commands."""
+    """Passes on what a program prints; on a terminal it spells out commands to the terminal."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def show(received: bytes) -> None:
@@ -67,12 +67,12 @@ def _show_text() -> Callable[[bytes], None]:
 
 
 def harmless(text: str) -> str:
-    """Lines and tabs stay; other commands to a terminal are spelled out."""
+    """Keeps line ends and tabs, and spells out all other commands to a terminal."""
     return "".join(letter if letter in "\n\r\t" else printable(letter) for letter in text)
 
 
 def _show_packets() -> Callable[[bytes], None]:
-    """The firmware with the server speaks in packets: a line for each."""
+    """Prints a line for each packet that firmware with the server sends."""
     decoder = Decoder()
 
     def show(received: bytes) -> None:

@@ -1,4 +1,4 @@
-"""deploy new: an archive becomes a project folder, with everything that its board and platform need."""
+"""`deploy new` makes a project folder of an archive, with everything that its board and platform need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""deploy ops: what is supported, from the tables that the compiler works with."""
+"""`deploy ops` lists what is supported, from the tables that the compiler works with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""deploy quantize: float ONNX and samples become an int8 model, ONNX or TFLite, and the cost is said."""
+"""`deploy quantize` makes an int8 model, ONNX or TFLite, of float ONNX and samples, and reports the loss."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import argparse
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from aot.counted import counted
 from aot.errors import OutputError
 from artifact.memory_text import shortened
 from artifact.whole_file import write_whole
 from codegen.options import OPTIONS
 from deploy import options
 from deploy.calibration import LABELS, read_calibration
-from deploy.console import print_result, table
+from deploy.console import print_result, progress, table
 from deploy.files import require_place
 from deploy.quantizing import METHODS, Quantized, as_tflite, model_specs, quantize, with_integers_outside
 
@@ -20,6 +21,7 @@ EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
 """
 _WIDEST_NAME = 60
+_FEW_SAMPLES = 10  # fewer are warned of
 _SUFFIXES = (".onnx", ".tflite")
 _ONNX_QUANTISER = "onnx.quantize"  # what ONNX Runtime's calls itself
 
@@ -34,7 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f'samples by input name, the first axis counts them; "{LABELS}" holds their classes if known',
     )
     parser.add_argument(
-        "-o", metavar="INT8", dest="output", type=Path, required=True, help="to write: .onnx or .tflite"
+        "-o",
+        metavar="INT8",
+        dest="output",
+        type=Path,
+        required=True,
+        help="the file to write: .onnx or .tflite",
     )
     parser.add_argument(
         "--method", choices=tuple(METHODS), default="minmax", help="how ranges are chosen from the samples"
@@ -43,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--io",
         choices=("float32", "int8"),
         default="float32",
-        help="what inputs and outputs are; int8 spares the board the conversion (default: float32)",
+        help="the type of inputs and outputs; int8 spares the board the conversion (default: float32)",
     )
     options.add_option(parser, OPTIONS["shape"])
     options.add_json(parser)
@@ -55,7 +62,9 @@ def run(arguments: argparse.Namespace) -> None:
     shapes = options.compile_options(arguments).shapes
     slots = model_specs(arguments.model, shapes)
     calibration = read_calibration(arguments.data, slots)
-    made = quantize(arguments.model, calibration, arguments.method, shapes)
+    with progress("quantizing", 1) as bar:
+        bar.step(f"{arguments.model.name} with {counted(len(calibration.samples), 'sample')}")
+        made = quantize(arguments.model, calibration, arguments.method, shapes)
     if arguments.io == "int8":
         made = with_integers_outside(made, arguments.model)
     if arguments.output.suffix == ".tflite":
@@ -69,7 +78,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _is_quantised(path: Path) -> bool:
-    """By what quantisers write of themselves."""
+    """True where the file has the name that its quantiser writes into it."""
     from aot.frontend.tflite.write import WRITTEN_BY
 
     return (WRITTEN_BY if path.suffix == ".tflite" else _ONNX_QUANTISER).encode() in path.read_bytes()
@@ -111,11 +120,11 @@ def _text(made: Quantized, path: Path, samples: int, method: str) -> str:
     heads = ("value", "op", "signal to noise, dB", "largest error", "of its range")
     return "\n".join(
         (
-            f"{path}: int8, {samples} samples, {method}; {made.float_bytes:,} -> {len(made.data):,} bytes",
+            f"{path}: int8, {counted(samples, 'sample')}, {method}; "
+            f"{made.float_bytes:,} -> {len(made.data):,} bytes",
+            *_warning(samples),
             "",
             table(heads, rows),
-            "",
-            f"same class as float  {made.same_class:.1%} of the samples",
             *_right(made),
             *_edges(made),
         )
@@ -123,7 +132,7 @@ def _text(made: Quantized, path: Path, samples: int, method: str) -> str:
 
 
 def _edges(made: Quantized) -> tuple[str, ...]:
-    """How its caller makes integers of real numbers, and the other way round."""
+    """Explains how callers convert real numbers to the model's integers and back."""
     if not made.edges:
         return ()
     rows = [
@@ -133,7 +142,21 @@ def _edges(made: Quantized) -> tuple[str, ...]:
     return ("", table(("int8", "name", "scale", "zero point"), rows), "real = scale * (integer - zero point)")
 
 
-def _right(made: Quantized) -> tuple[str, ...]:
-    if made.float_right is None or made.int8_right is None:
+def _warning(samples: int) -> tuple[str, ...]:
+    if samples >= _FEW_SAMPLES:
         return ()
-    return (f"right, float         {made.float_right:.1%}", f"right, int8          {made.int8_right:.1%}")
+    what = "one sample says" if samples == 1 else f"{samples} samples say"
+    return (f"warning: {what} little of the ranges of values; take some hundred",)
+
+
+def _right(made: Quantized) -> tuple[str, ...]:
+    if made.same_class is None:
+        return ()
+    same = ("", f"same class as float  {made.same_class:.1%} of the samples")
+    if made.float_right is None or made.int8_right is None:
+        return same
+    return (
+        *same,
+        f"right, float         {made.float_right:.1%}",
+        f"right, int8          {made.int8_right:.1%}",
+    )

@@ -1,4 +1,4 @@
-"""deploy records: what tuning has found: the best of each task, statistics, files as one, a drawing."""
+"""`deploy records` shows what tuning has found: the best of each task, statistics, files merged, a plot."""
 
 from __future__ import annotations
 
@@ -28,18 +28,28 @@ _WHAT = "a file of tuning records or its drawing"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("verb", choices=_VERBS, help="what to do with them")
+    parser.add_argument("verb", choices=_VERBS, help="what to do with the records")
     parser.add_argument(
         "files", metavar="FILE", nargs="+", type=Path, help="records, as deploy tune wrote them"
     )
-    parser.add_argument("-o", metavar="OUT", dest="out", type=Path, help="merge: .jsonl; plot: .svg or .html")
+    parser.add_argument(
+        "-o",
+        metavar="OUT",
+        dest="out",
+        type=Path,
+        help="the file to write: .jsonl for merge, .svg or .html for plot",
+    )
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     records = merged([read_records(path) for path in arguments.files])
     if not records:
-        raise InputError("there are no records yet", ", ".join(str(path) for path in arguments.files))
+        raise InputError(
+            "there are no records yet",
+            ", ".join(str(path) for path in arguments.files),
+            "deploy tune MODEL --board B -o FILE writes them",
+        )
     if arguments.verb in ("merge", "plot"):
         out = _named(arguments)
         text = _lines(records) if arguments.verb == "merge" else _plot(records, out)
@@ -66,7 +76,9 @@ def _lines(records: tuple[TuningRecord, ...]) -> str:
 
 def _plot(records: tuple[TuningRecord, ...], out: Path) -> str:
     if out.suffix not in _PLOTS:
-        raise OutputError(f'a plot is a .svg or .html file, not "{out.suffix}"', str(out))
+        raise OutputError(
+            f'a plot is a .svg or .html file, not "{out.suffix}"', str(out), f"-o {out.with_suffix('.svg')}"
+        )
     stats = task_stats(records)
     if not any(s.curve and s.default for s in stats):
         raise InputError(
@@ -76,7 +88,7 @@ def _plot(records: tuple[TuningRecord, ...], out: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Over an earlier file of the same kind, but over nothing else."""
+    """Writes the file; only an earlier file of the same kind is replaced."""
     begins = text[:_KIND]
     require_place(
         path, lambda there: there.read_bytes()[:_KIND].decode(errors="replace") in ("", begins), _WHAT

@@ -1,4 +1,4 @@
-"""deploy run: inputs go onto a board, outputs come back, and what each run took is printed."""
+"""`deploy run` sends inputs to a board, fetches the outputs, and prints what each run took."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from typing import Any
 from aot.counted import counted
 from deploy import options
 from deploy.console import print_result, progress, table
+from deploy.cycle_model import ModelCycles, cycles_of_sample
+from deploy.data import read_data
 from deploy.device import open_device
 from deploy.firmware import Ready, build, prepare
-from deploy.measure import Measured, Meter, run_series, spread
+from deploy.measure import Measured, Meter, is_emulated, run_series, spread
 from deploy.results import require_results_place, write_results
-from deploy.samples import Samples, read_samples
+from deploy.samples import Samples
+from deploy.top_outputs import top_facts, top_text
 from platforms.base import BuildChoices
+from platforms.cycles.model import described, lacks_program
 
 EXAMPLE = """
 deploy run kws.tflite --board mps2-an386 --inputs in.npz --output out.npz
+deploy run kws.tflite --board mps2-an386 --fill random --print-top 3
 """
+_TOP = 5  # of each output, where no file takes them
 _STATISTICS = ("mean", "median", "min", "max", "std")
 
 
@@ -34,11 +40,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--inputs",
         metavar="IN.npz",
         type=Path,
-        required=True,
-        help="arrays by input name, or input_0, ...; with one more leading axis: a series of samples",
+        help="arrays by input name, or input_0, ...; a batch of N, or one more leading axis: N samples",
     )
     parser.add_argument(
         "--output", metavar="OUT.npz", type=Path, help="outputs are written here, as output_0, ..."
+    )
+    parser.add_argument(
+        "--print-top",
+        metavar="N",
+        type=options.count,
+        help=f"print the N largest numbers of each output; {_TOP} without --output",
     )
     parser.add_argument(
         "--repeat", metavar="N", type=options.count, default=1, help="how often the whole series is run"
@@ -46,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="NAME", help="which of several models in a project's firmware; else its first"
     )
+    options.add_data(parser)
     options.add_compile_options(parser)
     options.add_toolchain(parser)
     options.add_line(parser)
@@ -56,17 +68,31 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output:
         require_results_place(arguments.output)
     prepared = prepare(arguments.source, arguments.board, options.compile_options(arguments))
+    data = options.data_options(arguments)
     if prepared.inputs is not None:
-        read_samples(arguments.inputs, prepared.inputs)  # complains before anything is built
+        read_data(arguments.inputs, data, prepared.inputs, 1)  # complains before anything is built
     ready = build(prepared, BuildChoices(arguments.toolchain)).asked_for(arguments.model)
-    with open_device(ready, options.line_options(arguments)) as device:
-        samples = read_samples(arguments.inputs, device.model.inputs)
+    line = options.line_options(arguments)
+    with open_device(ready, line) as device:
+        samples = read_data(arguments.inputs, data, prepared.inputs or device.model.inputs, 1)
         with progress("running", len(samples) * arguments.repeat) as bar:
             measured = run_series(device, samples, arguments.repeat, bar.step)
     if arguments.output:
         write_results(arguments.output, measured.stacked(samples))
+    is_modelled = is_emulated(ready.board) and not _lacks_cycles(ready)
+    cycles = cycles_of_sample(ready, samples.each[0], line) if is_modelled else None
+    top = arguments.print_top or (None if arguments.output else _TOP)
+    specs = prepared.outputs or measured.specs
     facts = _facts(ready, samples, measured, arguments)
-    print_result(arguments.json, facts, _text(ready, facts))
+    facts |= {"cycle_model": cycles.as_json()} if cycles else {}
+    if top:
+        facts["largest"] = top_facts(measured.outputs, specs, top)
+    shown = top_text(measured.outputs, specs, top) if top else ""
+    print_result(arguments.json, facts, "\n\n".join(filter(None, (_text(ready, facts, cycles), shown))))
+
+
+def _lacks_cycles(ready: Ready) -> str:
+    return lacks_program(ready.platform.name, ready.board)
 
 
 def _facts(
@@ -91,18 +117,24 @@ def _facts(
     }
 
 
-def _text(ready: Ready, facts: dict[str, Any]) -> str:
+def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | None) -> str:
     times = f", {facts['repeat']} times" if facts["repeat"] > 1 else ""
     lines = [f"{ready.model_name} on {ready.board.name}: {counted(facts['samples'], 'sample')}{times}", ""]
-    lines.append(table(("per run", *_STATISTICS), _rows(ready, facts)))
-    if Meter(ready.board).unit == "instructions":
-        lines.append(f"(time at {ready.board.clock_hz / 1e6:g} MHz, if each instruction took one cycle)")
+    lines.append(table(("per run", *_STATISTICS), _rows(ready, facts, cycles is None)))
+    if cycles:
+        lines.append(f"first sample: {cycles.run.count:,} cycles, {cycles.seconds * 1e3:,.4f} ms")
+        lines.append(f"(by {described(ready.board)})")
+    elif is_emulated(ready.board):
+        lines.append(f"(time at {ready.board.clock_hz / 1e6:g} MHz, if each instruction took one cycle:")
+        lines.append(f" {_lacks_cycles(ready)})")
     if facts["output_file"]:
-        lines += ["", f"outputs: {facts['output_file']}"]
+        named = ", ".join(f'output_{n} is "{each["name"]}"' for n, each in enumerate(facts["outputs"]))
+        lines += ["", f"outputs: {facts['output_file']}; {named}"]
     return "\n".join(lines)
 
 
-def _rows(ready: Ready, facts: dict[str, Any]) -> list[tuple[str, ...]]:
+def _rows(ready: Ready, facts: dict[str, Any], with_time: bool) -> list[tuple[str, ...]]:
     unit = Meter(ready.board).unit
     counts = [(unit, *(f"{facts[unit][name]:,.0f}" for name in _STATISTICS))] if unit else []
-    return [*counts, ("time, ms", *(f"{facts['time_s'][name] * 1e3:,.4f}" for name in _STATISTICS))]
+    times = [("time, ms", *(f"{facts['time_s'][name] * 1e3:,.4f}" for name in _STATISTICS))]
+    return counts + (times if with_time else [])

@@ -1,21 +1,24 @@
-"""deploy tune: measures a model's kernels with other knobs on a board and keeps what it finds as records."""
+"""`deploy tune` measures a model's kernels with other knobs on a board and keeps the results as records."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
+from aot.counted import counted
 from aot.errors import InputError
-from codegen.job import read_job
+from boards.board import Board
+from codegen.job import Job, read_job
 from codegen.kernels.tuning_records import read_records
 from deploy import options
 from deploy.console import print_result
-from deploy.tuning import TuneChoices, Tuning, begin, tune_model
-from deploy.tuning_table import live, text
+from deploy.tuning import TuneChoices, Tuning, begin, constants_before_and_after, tune_model
+from deploy.tuning_table import live, terminal_columns, text
 from platforms.board_files import load_board
 from platforms.tuning.auto import schedule_text
-from platforms.tuning.search import TaskProgress
+from platforms.tuning.search import OnTrial, TaskProgress
 from platforms.tuning.tuners import TUNERS
 
 EXAMPLE = """
@@ -29,39 +32,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_model(parser)
     options.add_board(parser)
     parser.add_argument(
-        "-o", metavar="FILE", dest="records", type=Path, help="the records; those there are taken up again"
+        "-o",
+        metavar="FILE",
+        dest="records",
+        type=Path,
+        help="the file of records, which the search continues",
     )
     parser.add_argument("--list", action="store_true", help="show the tasks and measure nothing")
-    parser.add_argument("--trials", metavar="N", type=options.count, default=300, help="points to measure")
+    parser.add_argument(
+        "--trials", metavar="N", type=options.count, default=300, help="number of points to measure"
+    )
     parser.add_argument(
         "--tuner",
         choices=tuple(TUNERS),
-        help="how points are chosen; model where the package lightgbm is installed, else ga",
+        help="how points are chosen (default: model where the package lightgbm is installed, else ga)",
     )
     parser.add_argument(
-        "--tasks", metavar="LIST", default="", help="only these, as 1,3-5 or 2- (2 and up); see --list"
+        "--tasks", metavar="LIST", default="", help="tune only these, as 1,3-5 or 2- (2 and up); see --list"
     )
     parser.add_argument(
         "--early-stop", metavar="N", type=options.count, help="leave a task after N trials without a gain"
     )
-    parser.add_argument("--number", metavar="N", type=options.count, help=f"runs timed together; {_ENOUGH}")
-    parser.add_argument("--repeat", metavar="N", type=options.count, help=f"the median counts; {_ENOUGH}")
     parser.add_argument(
-        "--timeout", metavar="S", type=float, default=10.0, help="seconds after which a candidate hangs"
+        "--number", metavar="N", type=options.count, help=f"runs timed together (default: {_ENOUGH})"
+    )
+    parser.add_argument(
+        "--repeat",
+        metavar="N",
+        type=options.count,
+        help=f"measurements, of which the median counts (default: {_ENOUGH})",
+    )
+    parser.add_argument(
+        "--timeout", metavar="S", type=float, default=10.0, help="seconds until a candidate counts as hung"
     )
     parser.add_argument(
         "--place",
         choices=("auto", "ram", "image"),
         default="auto",
-        help="candidates go into the RAM of running firmware, where it takes them, or many into one image",
+        help="put candidates into the RAM of running firmware, or many into one image (default: auto)",
     )
     parser.add_argument("--farm", metavar="ADDRESS", help="measure on the boards of deploy farm")
-    parser.add_argument("--prior", metavar="FILE", type=Path, help="records of other models or boards")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="other chances")
+    parser.add_argument(
+        "--prior", metavar="FILE", type=Path, help="records of other models or boards to learn from"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random choices")
     parser.add_argument(
         "--schedules",
         action="store_true",
-        help="also print the best schedules of loop nests that have none by hand, as Python",
+        help="also print as Python the best schedules of loop nests that have none written by hand",
     )
     options.add_compile_options(parser, without=("tuning_records",))  # it makes them
     options.add_toolchain(parser)
@@ -78,10 +96,36 @@ def run(arguments: argparse.Namespace) -> None:
         records = read_records(file) if file is not None and file.exists() else ()
         tuning = begin(job, board, choices, records)
     else:
-        with live(arguments.trials) as on_begin:
-            tuning = tune_model(job, board, choices, file, on_begin)
-    shown = _text(tuning) + (_schedules(tuning) if arguments.schedules else "")
-    print_result(arguments.json, _facts(tuning), shown)
+        tuning = _search(job, board, choices, file)
+    facts, shown = _facts(tuning), _text(tuning)
+    if not arguments.list:
+        by_default, tuned = constants_before_and_after(job, file)
+        facts |= {"constants_bytes": by_default, "tuned_constants_bytes": tuned}
+        shown += f"\nconstants in flash: {by_default:,} bytes by default, {tuned:,} with these records"
+    print_result(arguments.json, facts, shown + (_schedules(tuning) if arguments.schedules else ""))
+
+
+def _search(job: Job, board: Board, choices: TuneChoices, file: Path) -> Tuning:
+    """Tunes; if it is interrupted, what was found is said before it ends."""
+    begun: list[Tuning] = []
+    try:
+        with live(choices.trials) as on_begin:
+
+            def begin_watched(tuning: Tuning) -> OnTrial:
+                begun.append(tuning)
+                return on_begin(tuning)
+
+            return tune_model(job, board, choices, file, begin_watched)
+    except KeyboardInterrupt:
+        for tuning in begun:
+            tried = sum(p.tried for p in tuning.searches)
+            print(_text(tuning))
+            print(
+                f"{counted(tried, 'trial')} in {file}; the same command goes on from there, and "
+                f"--tuning-records {file} uses the best so far",
+                file=sys.stderr,
+            )
+        raise
 
 
 def _records(arguments: argparse.Namespace) -> Path:
@@ -149,7 +193,8 @@ def _schedule(p: TaskProgress) -> str:
 
 def _text(tuning: Tuning) -> str:
     if not any(p.tried for p in tuning.searches):
-        return text(tuning)
+        return text(tuning, terminal_columns())
     unit = tuning.setting.unit
     saved = 1 - 1 / tuning.speedup
-    return f"{text(tuning)}\n{unit} of these kernels in a run of the model: {saved:.1%} fewer than by default"
+    gained = f"{unit} of these kernels in a run of the model: {saved:.1%} fewer than by default"
+    return f"{text(tuning, terminal_columns())}\n{gained}"

@@ -1,4 +1,4 @@
-"""deploy verify: a board's outputs beside the reference's; the first layer that differs is named."""
+"""`deploy verify` compares a board's outputs with the reference's and names the first layer that differs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from pathlib import Path
 
 from codegen.job import import_model
 from deploy import options
-from deploy.compiling import Compiled, compile_for
+from deploy.compiling import compile_for
 from deploy.console import print_result
-from deploy.samples import RANDOM_SAMPLES, Samples, random_samples, read_samples
+from deploy.data import Fill, read_data
+from deploy.quality import Truth, read_labels, require_truth
+from deploy.samples import RANDOM_SAMPLES, read_arrays
 from deploy.verifying import verify_model
 from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy verify kws.tflite --board mps2-an386 --layers
+deploy verify kws.tflite --board mps2-an386 --inputs x.npz --labels y.npy
 """
 
 
@@ -30,6 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layers", action="store_true", help="compare every layer, name the first that differs"
     )
+    parser.add_argument(
+        "--labels", metavar="Y.npy", type=Path, help="the samples' classes: accuracy and confusion are told"
+    )
+    parser.add_argument(
+        "--expected",
+        metavar="Z.npz",
+        type=Path,
+        help="outputs by name, or output_0, ..., for all samples: RMSE, MAE and cosine are told",
+    )
+    options.add_data(parser)
     options.add_compile_options(parser)
     options.add_toolchain(parser)
     options.add_line(parser)
@@ -39,13 +52,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     chosen = options.compile_options(arguments)
     compiled = compile_for(import_model(arguments.model, chosen), load_board(arguments.board), chosen)
-    samples = _samples(arguments.inputs, compiled)
+    facts, data = compiled.artifact.facts, options.data_options(arguments)
+    samples = read_data(arguments.inputs, data, facts.inputs, RANDOM_SAMPLES, Fill.RANDOM)
+    truth = _truth(arguments)
+    require_truth(truth, len(samples), facts.outputs)
     line = options.line_options(arguments)
-    verdict = verify_model(compiled, samples, arguments.layers, arguments.toolchain, line)
+    verdict = verify_model(compiled, samples, arguments.layers, arguments.toolchain, line, truth)
     print_result(arguments.json, verdict.as_json(), str(verdict))
     verdict.require_equal()
 
 
-def _samples(path: Path | None, compiled: Compiled) -> Samples:
-    specs = compiled.artifact.facts.inputs
-    return read_samples(path, specs) if path else random_samples(specs, RANDOM_SAMPLES)
+def _truth(arguments: argparse.Namespace) -> Truth:
+    return Truth(
+        read_labels(arguments.labels) if arguments.labels else None,
+        read_arrays(arguments.expected) if arguments.expected else None,
+    )

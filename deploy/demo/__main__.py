@@ -1,4 +1,4 @@
-"""python -m deploy.demo: the bundled model on an emulated Cortex-M4 and on this computer, and what it costs.
+"""`python -m deploy.demo` runs the bundled model on an emulated Cortex-M4 and this computer, and measures it.
 
 The model reads handwritten digits; tests/models/make_digits.py trained it. The samples were held out.
 """
@@ -37,7 +37,7 @@ BOARDS = ("mps2-an386", "host")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the demo tells of one board."""
+    """The demo's results on one board."""
 
     cost: BoardCost
     runner: str
@@ -66,7 +66,7 @@ HEADS = ("compiler", "runs in", "right", "equal to the reference", "RAM", "flash
 
 
 def main() -> int:
-    """Exit status 0 where every board computes what the model means."""
+    """Returns exit status 0 where every board computes the reference's results."""
     try:
         trials = [try_board(load_board(name)) for name in BOARDS]
     except DeployError as error:
@@ -83,7 +83,7 @@ def page(trial: Trial) -> str:
 
 
 def try_board(board: Board) -> Trial:
-    """Compiles, builds and runs; every step is one that the commands of `deploy` take too."""
+    """Compiles, builds and runs in the same steps as the commands of `deploy`."""
     compiled = compile_for(import_model(MODEL, CompileOptions()), board, CompileOptions())
     ready = build(prepare_compiled(compiled), BuildChoices())
     with open_device(ready, LineOptions()) as device:

@@ -1,4 +1,4 @@
-"""A cache of flash that is filled by whole lines; what was not used for longest goes first."""
+"""A cache of flash that is filled by whole lines and evicts the least recently used one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cycles of a run: its trace, weighted with a core's table, and with what it waits for flash."""
+"""Estimates the cycles of a run: its trace, weighted with a core's table, and its waits for flash."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Block = tuple[MachineInstruction, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """What a run, or a layer's share of it, takes."""
+    """The instructions and cycles of a run, or of a layer's share of it."""
 
     instructions: int
     parts: Mapping[str, int]  # cycles by what they are for, in the order of PARTS
@@ -58,7 +58,7 @@ def _blocks(trace: Trace) -> list[Block]:
 
 
 def _owners(trace: Trace) -> Numbers:
-    """For each executed block, its layer: the next one that reports, and behind all reports the last."""
+    """The layer of each executed block: the next one that reports, and behind all reports the last."""
     layers, ends = trace.layer_ends[:, 0], trace.layer_ends[:, 1]
     if not len(layers):
         return np.full(len(trace.order), -1)
@@ -85,7 +85,7 @@ class _Table:
             self._more[:, PARTS.index(FLASH_WAITS)] = waits(trace, blocks, cycles, flash)
 
     def cycles(self, chosen: Numbers) -> Cycles:
-        """What the chosen executed blocks take together."""
+        """The cycles that the chosen executed blocks take together."""
         counts = np.bincount(self._order[chosen], minlength=len(self._lengths))
         parts = counts @ self._by_part + self._more[chosen].sum(axis=0)
         return Cycles(int(counts @ self._lengths), dict(zip(PARTS, parts.tolist(), strict=True)))
@@ -99,7 +99,7 @@ def _by_part(block: Block, cycles: Sequence[int]) -> list[int]:
 
 
 def _refills(trace: Trace, blocks: Sequence[Block], timing: CoreTiming) -> Numbers:
-    """For each executed block but the last, what going on elsewhere than behind it takes."""
+    """The cycles of the jump behind each executed block but the last; 0 where the next block follows it."""
     pairs = trace.order[:-1] * len(blocks) + trace.order[1:]
     different, which = np.unique(pairs, return_inverse=True)
     ways = [divmod(pair, len(blocks)) for pair in different.tolist()]

@@ -1,4 +1,4 @@
-"""How long a run waits for flash: its trace driven through the chip's caches and prefetch."""
+"""Computes how long a run waits for flash, by driving its trace through the chip's caches and prefetch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Flash:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What is fetched at once: a line of a cache by several reads, or without a cache what one read gives."""
+    """The unit of fetching: a cache line by several reads, or without a cache the bytes of one read."""
 
     bytes: int
     wait: int  # cycles until all of it is there, but for the one that the instruction takes anyway
@@ -72,7 +72,7 @@ def _waits(trace: Trace, fetches: Sequence[Fetches], flash: Flash) -> Iterator[i
 
 
 class _Side:
-    """One of the core's two ways to flash: its cache, and the line that it has at hand."""
+    """A bus of the core's to flash, for code or data: its cache, and the line that it holds."""
 
     def __init__(self, flash: Flash, cache: FlashCache | None, prefetch: bool) -> None:
         self.lines = lines_of(flash, cache)
@@ -82,7 +82,7 @@ class _Side:
         self._spent = 0  # cycles since it was there
 
     def wait(self, line: int, spent: int) -> int:
-        """Goes on in that line, and spends so many cycles there; returns for how many it waits."""
+        """Moves to that line and spends so many cycles there; returns the cycles that it waits."""
         before, self._spent = self._spent, spent
         last, self._at_hand = self._at_hand, line
         if line == last:

@@ -1,4 +1,4 @@
-"""An instruction as far as its time depends on it."""
+"""A machine instruction, with the facts that its time depends on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MachineInstruction:
-    """One instruction of a program."""
+    """An instruction of a program."""
 
     address: int
     bytes: int

@@ -1,4 +1,4 @@
-"""What an instruction is for in a network's code: the parts that cycles are told in."""
+"""Classifies instructions by their purpose in a network's code: the parts in which cycles are reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BY_NAME = (
 
 
 def part_of(one: MachineInstruction) -> str:
-    """One of PARTS. 64-bit products count as requantisation: a network of int8 has them there."""
+    """Returns one of PARTS. 64-bit products count as requantisation: an int8 network has them there."""
     if one.kind in _BRANCHES:
         return BRANCHES
     by_kind = (part for start, part in _BY_KIND if one.kind.startswith(start))

@@ -27,7 +27,7 @@ class Where:
 
 
 class Recorder:
-    """Is told of every block before it is executed; looks at data accesses by itself."""
+    """Records every block, of which it is told before it is executed, and watches data accesses by itself."""
 
     def __init__(self, uc: Any, where: Where) -> None:
         self._uc, self._where = uc, where
@@ -111,8 +111,10 @@ class Recorder:
 
 
 def _leave_it_block(uc: Any) -> None:
-    """Before it tells of an access, unicorn writes where in an IT block it is, and never takes that back: the
-    next block would begin inside one. The block under way does not read it."""
+    """Clears the IT state that unicorn writes before it reports an access, and never clears itself.
+
+    The next block would begin inside an IT block; the block that is being executed does not read the state.
+    """
     status = uc.reg_read(arm.UC_ARM_REG_XPSR)
     if status & IT_BITS:
         uc.reg_write(arm.UC_ARM_REG_XPSR, status & ~IT_BITS)

@@ -1,4 +1,4 @@
-"""What instructions take by a core's table, in a row and with memory that never waits."""
+"""Computes by a core's table the cycles of instructions in sequence, with memory that never waits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cycles_of(code: Sequence[MachineInstruction], timing: CoreTiming) -> tuple[i
 
 
 def refill_of(last: MachineInstruction, target: MachineInstruction, timing: CoreTiming) -> int:
-    """What an instruction takes more because it goes to that target."""
+    """The additional cycles of an instruction because it jumps to that target."""
     across_words = target.bytes == 4 and target.address % 4 != 0
     return timing.refill.get(last.kind, 0) + (timing.misaligned_target if across_words else 0)
 

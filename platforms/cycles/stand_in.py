@@ -9,6 +9,7 @@ from boards.board import Board, Counter, Uart
 
 # Where Cortex-M cores have peripherals: no chip has memory there.
 _UART, _COUNTER = 0x4000_4000, 0x4002_8018
+EMULATED = "baremetal"  # the platform whose programs the emulator runs
 _BAUD = 115_200
 _INSTRUCTION_NS = 256
 _HZ = 1_000_000_000 // _INSTRUCTION_NS  # each instruction is a tick
@@ -27,6 +28,6 @@ def stand_in(board: Board) -> Board:
         board,
         uart=Uart("cmsdk", _UART, board.clock_hz, _BAUD),
         own_counter=Counter("register", _HZ, 32, _COUNTER, _INSTRUCTION_NS),
-        platforms={"baremetal": {}},
+        platforms={EMULATED: {}},
         runners={"unicorn": {}},
     )

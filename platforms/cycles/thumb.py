@@ -38,7 +38,7 @@ _STACK = {"push", "pop", "vpush", "vpop"}
 
 
 def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
-    """The instructions of a block. Raises ToolError for bytes that are none."""
+    """Decodes the instructions of a block. Raises ToolError for bytes that are no instruction."""
     import capstone
 
     mode = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
@@ -75,7 +75,7 @@ def _instruction(found: Any) -> MachineInstruction:
 
 
 def _memory_registers(found: Any) -> Iterator[str]:
-    """The registers of its operand in memory, or the base of a list of registers."""
+    """Yields the registers of an operand's address, or the base register of a load or store of several."""
     from capstone import arm
 
     name = found.insn_name()
@@ -89,7 +89,7 @@ def _memory_registers(found: Any) -> Iterator[str]:
 
 
 def _registers(found: Any, name: str) -> int:
-    """The words that it moves; a register of the FPU may be two."""
+    """Counts the words that an instruction moves; a register of the FPU may be two."""
     count = len(found.operands)
     if name in ("vldr", "vstr"):
         return 2 if found.reg_name(found.operands[0].reg).startswith("d") else 1

@@ -1,4 +1,4 @@
-"""What one run of a model executed: its basic blocks in order, and its reads of flash; kept in a file."""
+"""The trace of a run of a model, kept in a file: its basic blocks in order, and its reads of flash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HALF_WORD, WORD, ODD_WORD = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One run. A block is code without a jump into or out of it; blocks are numbered as they were met."""
+    """The trace of a run. No jump goes into or out of a block's middle; blocks are numbered as first met."""
 
     addresses: Numbers  # of each block
     code: tuple[bytes, ...]  # of each block

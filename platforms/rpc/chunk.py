@@ -1,4 +1,4 @@
-"""How much to send in one request: halved when the line damages it, doubled when it gets through."""
+"""Chooses how much to send in a request: halved when the line damages it, doubled when it gets through."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Conversation:
         expected: Expected | None = None,
         memory_bytes: int = ADDRESSABLE_BYTES,
     ) -> None:
-        """`memory_bytes` is the board's RAM: no tensor can be larger."""
+        """Takes over `line`. `memory_bytes` is the board's RAM: no tensor can be larger."""
         self._exchange = Exchange(line, deadlines, clock, on_log)
         self._deadlines = deadlines
         self._new_token = new_token
@@ -66,7 +66,7 @@ class Conversation:
         self._exchange.line.close()
 
     def write_memory(self, address: int, data: bytes) -> bool:
-        """Writes past the device's server. Returns whether the line has a way to do so."""
+        """Writes memory without the device's server. Returns whether the line can do so."""
         return self._exchange.line.write_memory(address, data)
 
     def rest(self) -> bool:
@@ -74,7 +74,7 @@ class Conversation:
         return self._exchange.line.rest()
 
     def hello(self) -> Hello:
-        """Begins a session; whatever was under way before is forgotten."""
+        """Begins a session; earlier requests that are still under way are dropped."""
         token = self._new_token()
         run_ms = math.ceil(1000 * self._deadlines.device_run_s)
         reply = self._ask_hello(Packet(Message.HELLO, 1, token, messages.pack_hello(run_ms)))
@@ -138,7 +138,7 @@ class Conversation:
         return Packet(message, self._sequence, self._id, payload)
 
     def _request(self, message: Message, payload: bytes, operation: str, runs: int = 1) -> bytes:
-        """The reply's payload, once the request has been carried out, which takes so many runs."""
+        """Returns the reply's payload, once the request has been carried out, which takes so many runs."""
         request = self._next(message, payload)
         effort = self._exchange.begin(operation, self._deadlines.answer_s, runs)
         reply = None
@@ -169,7 +169,7 @@ class Conversation:
         return b"".join(received)
 
     def _piece(self, reply: Packet, operation: str, count: int) -> bytes:
-        """The data of a reply that must bring so much: a device cannot make the host take more."""
+        """Returns the data of a reply of exactly that length: a device cannot make the host take more."""
         data = self._accepted(reply, operation)
         if len(data) != count:
             raise failures.malformed(operation, self.line_name, f"{count} bytes expected, {len(data)} came")

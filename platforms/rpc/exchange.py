@@ -1,4 +1,4 @@
-"""One request at a time over a line that loses and damages bytes: sent again until it is answered."""
+"""Sends one request at a time, again and again until it is answered, for lines lose and damage bytes."""
 
 from __future__ import annotations
 
@@ -74,24 +74,24 @@ class Exchange:
         self._run_s = deadlines.run_s
 
     def trust_device(self, keeps_deadline: bool) -> None:
-        """A device that ends a run itself is given the time to say so."""
+        """Waits longer for a device that ends a run by itself, so that it can say so."""
         kept = keeps_deadline and self.deadlines.device_run_s > 0
         self._run_s = self.deadlines.kept_run_s if kept else self.deadlines.run_s
 
     def begin(self, operation: str, deadline_s: float, runs: int = 1) -> Effort:
-        """`runs` is how often the device says that it begins to compute, before it answers."""
+        """Starts an effort; `runs` counts how often the device says that it begins to compute."""
         now_s = self._clock()
         return Effort(operation, deadline_s, now_s + deadline_s, now_s, self.deadlines.retry_s, runs)
 
     def ask(self, request: Packet, effort: Effort) -> Packet:
-        """The reply; raises DeviceSilentError when none comes in time, DeviceBooted when it starts anew."""
+        """Returns the reply. Raises DeviceSilentError when none comes in time, DeviceBooted on a restart."""
         while True:
             reply = self.attempt(request, effort)
             if reply is not None:
                 return reply
 
     def attempt(self, request: Packet, effort: Effort) -> Packet | None:
-        """The reply, however often it takes to ask; None as soon as something on the line is damaged."""
+        """Asks until the reply comes, and returns it; None as soon as something on the line is damaged."""
         frame = encode_frame(request.pack())
         is_silent = False  # only then: a device that hears us answers to each damaged frame
         while True:
@@ -107,7 +107,7 @@ class Exchange:
             is_silent = True
 
     def take_first_rate(self) -> None:
-        """The device starts with it, and goes back to it when it hears nothing but damage."""
+        """Goes back to the first rate, as the device does when it receives only damaged frames."""
         if self.line.bits_per_second != self._first_rate:
             self.line.set_rate(self._first_rate)
 
@@ -132,7 +132,7 @@ class Exchange:
         return heard
 
     def _await_work(self, effort: Effort) -> None:
-        """The request has arrived: the computing has its own deadline, and there is no hurry to ask again."""
+        """Sets the run's own deadline for a request that has arrived, and slows the repetitions down."""
         effort.runs -= 1
         effort.deadline_s = self._run_s
         effort.give_up_at = self._clock() + self._run_s

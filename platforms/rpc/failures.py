@@ -13,7 +13,7 @@ SHOWN_BYTES = 80  # of what came instead of an answer
 
 
 class DeviceSilentError(DeviceError):
-    """No answer within the deadline."""
+    """The device gave no answer within the deadline."""
 
 
 class WrongProtocolError(DeviceError):
@@ -80,7 +80,7 @@ def wrong_protocol(line: str, hello: Hello, expected: Expected | None) -> WrongP
 
 
 def _both(line: str, on_board: str, expected: Expected | None) -> str:
-    """Two lines: the firmware on the board, and the firmware that is expected."""
+    """Writes two lines: the firmware on the board, and the firmware that is expected."""
     lines = [line, f"on the board: {on_board}"]
     return "\n".join(lines if expected is None else [*lines, f"expected: {expected}"])
 

@@ -1,4 +1,4 @@
-"""Frames on the line: zero, COBS(packet + CRC-32), zero; encoding is pure, decoding is fed as bytes come."""
+"""Encodes and decodes frames on the line: zero, COBS(packet + CRC-32), zero. Decoding is incremental."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests as bytes and replies as data: pure packing and unpacking, one pair per message."""
+"""Packs requests into bytes and unpacks replies into data: pure functions, a pair for each message."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Hello:
 
     @property
     def keeps_deadline(self) -> bool:
-        """Whether a run that takes too long ends as a fault."""
+        """True where a run that takes too long ends as a fault."""
         return bool(self.capabilities & Capability.DEADLINE)
 
 
@@ -147,7 +147,7 @@ class ModelHead:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Raw counter ticks of runs, and of measuring nothing in the same way."""
+    """The raw counter ticks of runs, and of measuring nothing in the same way."""
 
     code: int  # what the model's run function returned
     counter_hz: int
@@ -163,7 +163,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class LayerProfile:
-    """One layer of one run."""
+    """The ticks and checksum of a layer in one run."""
 
     ticks: int
     crc32: int  # of all rows it wrote, in order
@@ -171,7 +171,7 @@ class LayerProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Consecutive layers of one run."""
+    """The ticks of consecutive layers in one run."""
 
     code: int
     counter_hz: int
@@ -207,10 +207,10 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """How loaded code is called: as `int32_t entry(void *argument)`, 0 if well. Places are offsets."""
+    """A call of loaded code, `int32_t entry(void *argument)`, which returns 0 on success."""
 
     entry: int  # an ELF symbol's value less the slot's address: for Thumb with the lowest bit set
-    argument: int = 0
+    argument: int = 0  # an offset in the slot, like `entry`
     number: int = 1  # calls in a repeat
     repeat: int = 1
     warm_up: int = 1  # calls before; each checks that the firmware's own memory stays as it is
@@ -218,12 +218,12 @@ class Call:
 
 
 def pack_hello(run_ms: int = 0) -> bytes:
-    """`run_ms` is what a run may take by the device's own clock; 0: as long as it likes."""
+    """Packs a greeting; `run_ms` is the limit of a run by the device's own clock, 0 for no limit."""
     return struct.pack("<HI", PROTOCOL_VERSION, run_ms)
 
 
 def unpack_hello(payload: bytes) -> Hello:
-    """The first two fields are the same in all versions; the others only in ours."""
+    """Unpacks a greeting's answer; only its first two fields are the same in all versions."""
     fields = Fields(payload)
     protocol, length = fields.take("HB")
     build_id = text_of(fields.take_bytes(length))
@@ -266,7 +266,7 @@ def unpack_model_head(payload: bytes) -> ModelHead:
 
 
 def unpack_tensor(payload: bytes) -> TensorSpec:
-    """An input or output; the device also says where in the arena it lies, which only it needs."""
+    """Unpacks an input or output; its place in the arena is skipped, since only the device needs it."""
     fields = Fields(payload)
     number, rank, _, size = fields.take("BBII")
     shape = fields.take(f"{rank}I")
@@ -326,7 +326,7 @@ def pack_reset(what: Reset) -> bytes:
 
 
 def unpack_code(payload: bytes) -> int:
-    """The model's own error code, which leads the replies of failed runs."""
+    """Unpacks the model's own error code, with which the replies of failed runs begin."""
     (code,) = Fields(payload).take("i")
     return int(code)
 

@@ -1,4 +1,4 @@
-"""A packet: what kind, how it ended, which one in which session, and its payload."""
+"""A packet: its kind, status, sequence number, session and payload."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Packet:
         return (self.sequence, self.session) == (request.sequence, request.session)
 
     def __str__(self) -> str:
-        """One line of a trace."""
+        """Writes the packet as a line of a trace."""
         ending = "" if self.status == Status.OK else f" {_name(Status, self.status)}"
         return (
             f"{kind_name(self.kind)} #{self.sequence} session {self.session:08x}{ending} "
@@ -46,7 +46,7 @@ class Packet:
 
 
 def kind_name(kind: int) -> str:
-    """write, write reply, working, ..."""
+    """The name of a kind: write, write reply, working, ..."""
     if kind & REPLY_BIT:
         return f"{_name(Message, kind & ~REPLY_BIT)} reply"
     return _name(Notice, kind) if kind in Notice._value2member_map_ else _name(Message, kind)

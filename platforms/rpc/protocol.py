@@ -1,4 +1,4 @@
-"""The protocol's numbers and what they mean: the one table from which the C header is generated too."""
+"""The protocol's numbers and their meanings: the one table from which the C header is generated too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session with one device: the requests as methods."""
+"""A session with a device, whose requests are methods."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Session(Conversation):
         return self._request(Message.DESCRIBE, messages.pack_describe(number, what, index), "describe")
 
     def find_model(self, expected: Expected) -> RemoteModel:
-        """The model that is expected; raises WrongModelError, saying what the firmware holds instead."""
+        """Finds the expected model. Raises WrongModelError, which says what the firmware holds instead."""
         on_board, hello = self.describe(), self._greeted()
         found = next((model for model in on_board if expected.is_met_by(model.name, model.hash)), None)
         if found is not None and expected.build_id in ("", hello.build_id):
@@ -75,7 +75,7 @@ class Session(Conversation):
         self._in_pieces(Message.WRITE, f'write of "{tensor.name}"', tensor.bytes, piece)
 
     def read_output(self, model: RemoteModel, index: int) -> bytes:
-        """An output of the last run."""
+        """Reads an output of the last run."""
         tensor = model.outputs[index]
 
         def piece(offset: int, count: int) -> bytes:
@@ -103,7 +103,7 @@ class Session(Conversation):
         return self._timing("time", reply, repeat)
 
     def profile(self, model: RemoteModel, inputs: Sequence[bytes]) -> tuple[LayerProfile, ...]:
-        """Ticks and checksums of all layers for one run from the initial state.
+        """Measures ticks and checksums of all layers in one run from the initial state.
 
         Where the device's reply has no room for all layers, the run is repeated for the others.
         """
@@ -118,7 +118,7 @@ class Session(Conversation):
         return tuple(layers)
 
     def _some_layers(self, reply: bytes, most: int) -> tuple[LayerProfile, ...]:
-        """The layers in a reply, at least one: a device that sends none would be asked for ever."""
+        """Reads the layers in a reply, at least one: a device that sends none would be asked for ever."""
         layers = self._unpacked("profile", messages.unpack_profile, reply).layers
         if not 1 <= len(layers) <= most:
             raise failures.malformed(
@@ -130,7 +130,7 @@ class Session(Conversation):
         return self._unpacked("stats", messages.unpack_stats, self._request(Message.STATS, b"", "stats"))
 
     def reset(self, what: Reset = Reset.STATE) -> None:
-        """The model's state to its beginning, or the device as a whole; the latter ends the session."""
+        """Resets the model's state, or the device as a whole, which ends the session."""
         self._request(Message.RESET, messages.pack_reset(what), "reset")
         if what == Reset.DEVICE:
             self._hello = None
@@ -148,12 +148,12 @@ class Session(Conversation):
         self._in_pieces(Message.LOAD, "load", len(data), piece)
 
     def place(self, slot: Slot, offset: int, data: bytes) -> None:
-        """Loads past the line if the board has such a way, in which case nothing has checked what arrived."""
+        """Loads directly into memory where the board allows it; then nothing has checked the bytes."""
         if not self.write_memory(slot.address + offset, data):
             self.load(offset, data)
 
     def fetch(self, offset: int, count: int) -> bytes:
-        """Bytes of the slot."""
+        """Reads bytes of the slot."""
 
         def piece(at: int, some: int) -> bytes:
             return messages.pack_fetch(offset + at, some)
@@ -166,7 +166,7 @@ class Session(Conversation):
         return self._unpacked("check", messages.unpack_check, reply)
 
     def place_code(self, slot: Slot, image: bytes) -> Code:
-        """Code, linked for the slot's address, to the slot's start."""
+        """Writes code, which is linked for the slot's address, to the slot's start."""
         self.place(slot, 0, image)
         return Code(len(image), zlib.crc32(image))
 

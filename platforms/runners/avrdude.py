@@ -22,7 +22,7 @@ def missing() -> str:
 
 
 def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
-    """The bootloader cannot erase the chip and need not: it erases each page that it writes (-D)."""
+    """Writes without erasing the chip (-D): the bootloader cannot, and erases each page that it writes."""
     settings = board.runners["avrdude"]
     port = find_port(board, selector.serial, selector.port)
     hex_file = elf.with_suffix(".hex")  # the Arduino tools make it beside the ELF file

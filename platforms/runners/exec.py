@@ -1,4 +1,4 @@
-"""Runs host firmware: the program itself, its stdin and stdout the line."""
+"""Runs host firmware: the program itself, whose stdin and stdout are the line."""
 
 from __future__ import annotations
 

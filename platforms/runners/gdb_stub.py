@@ -17,7 +17,7 @@ _DETACH = "D"
 
 
 class DebugPort:
-    """The board stands still from stop() or write() until go()."""
+    """A board's debug port; the board stands still from stop() or write() until go()."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -25,7 +25,7 @@ class DebugPort:
         self._replies: Iterator[str] = iter(())
 
     def stop(self) -> None:
-        """QEMU stops a board to whose port somebody connects, and says so."""
+        """Stops the board by connecting to its port, which QEMU confirms."""
         if self._line is None:
             self._line = _connected(self._path)
             self._replies = _replies(self._line)
@@ -75,12 +75,12 @@ def _gone(error: OSError) -> LineClosedError:
 
 
 def packet(text: str) -> bytes:
-    """$text#checksum, as GDB's remote protocol has it."""
+    """Writes $text#checksum, as in GDB's remote protocol."""
     return f"${text}#{sum(text.encode()) % 256:02x}".encode()
 
 
 def _replies(line: socket.socket) -> Iterator[str]:
-    """The texts of the packets that come; acknowledgements between them are passed over."""
+    """Yields the texts of the packets that arrive, and skips the acknowledgements between them."""
     waiting = b""
     while True:
         begin, end = waiting.find(b"$"), waiting.find(b"#")

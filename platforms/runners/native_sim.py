@@ -33,7 +33,7 @@ def open_line(elf: Path, board: Board) -> Transport:
 
 
 class NativeSimLine(PtyTransport):
-    """The line ends with its process, and the process with its line."""
+    """A line that ends with its process, as the process ends with its line."""
 
     is_program = True
 
@@ -61,7 +61,7 @@ class NativeSimLine(PtyTransport):
 
 
 def _terminal(stdout: IO[bytes], argv: tuple[str, ...]) -> Path:
-    """The terminal's name, from what the process says first."""
+    """Reads the terminal's name from the first output of the process."""
     said = b""
     for line in stdout:
         said += line

@@ -20,6 +20,6 @@ def missing() -> str:
 
 
 def flash_commands(elf: Path, _board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
-    """-f asks firmware that runs to enter the bootloader; where the board cannot, BOOTSEL does."""
+    """Asks running firmware to enter the bootloader (-f); where it cannot, the user presses BOOTSEL."""
     board = ("--ser", selector.serial) if selector.serial else ()
     return ((PROGRAM, "load", *board, "-f", "-x", str(elf), "-t", "elf"),)

@@ -23,7 +23,7 @@ def missing() -> str:
 
 
 def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
-    """A target that is not built into pyOCD is in its maker's CMSIS pack, which pyOCD fetches once."""
+    """Fetches the maker's CMSIS pack first, once, for a target that is not built into pyOCD."""
     settings = board.runners["pyocd"]
     target = ("--target", str(settings["target"]))
     probe = ("--uid", selector.serial) if selector.serial else ()

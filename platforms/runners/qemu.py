@@ -1,4 +1,4 @@
-"""Runs firmware in QEMU, the board's UART on QEMU's stdin and stdout, instructions counted exactly."""
+"""Runs firmware in QEMU, with the board's UART on stdin and stdout, and counts instructions exactly."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def command(program: str, machine: str, elf: Path, board: Board, *more: str) -> 
 
 
 def _counting(board: Board) -> tuple[str, ...]:
-    """QEMU takes the time of one instruction as a power of two of nanoseconds."""
+    """Sets the time of one instruction, which QEMU takes as a power of two of nanoseconds."""
     if board.counter.instruction_ns is None:
         return ()
     return ("-icount", f"shift={board.counter.instruction_ns.bit_length() - 1}")
@@ -53,7 +53,7 @@ def open_line(elf: Path, board: Board) -> Transport:
 
 
 class QemuLine(PipeTransport):
-    """QEMU does not end when its stdin closes, so closing ends it."""
+    """A line that ends QEMU when it is closed, since QEMU does not end when its stdin closes."""
 
     def __init__(self, argv: tuple[str, ...]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="solder-qemu-")
@@ -74,7 +74,7 @@ class QemuLine(PipeTransport):
         return True
 
     def rest(self) -> bool:
-        """A firmware that polls its UART would take a whole processor of this machine."""
+        """Stops the board: firmware that polls its UART would take a whole processor of this machine."""
         self._debug_port.stop()
         return True
 

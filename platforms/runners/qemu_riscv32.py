@@ -22,7 +22,7 @@ def missing() -> str:
 
 
 def argv(elf: Path, board: Board) -> tuple[str, ...]:
-    """Without a BIOS: the firmware is the first to run."""
+    """Starts QEMU without a BIOS, so that the firmware runs first."""
     machine = board.runners["qemu-riscv32"]["machine"]
     return qemu.command(PROGRAM, machine, elf, board, "-bios", "none")
 

@@ -1,4 +1,4 @@
-"""Chooses what runs a board's firmware: the runner asked for, or the board's first that this machine has."""
+"""Chooses a board's runner: the one asked for, or the board's first that this machine has."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Argv = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class BoardSelector:
-    """Tells one of several equal boards; without any words, the only board that is connected."""
+    """Selects one of several equal boards; when empty, the only board that is connected."""
 
     serial: str | None = None  # the serial number on the USB of the board, or of its debug probe
     port: str | None = None  # the line's name, as platforms.transport.named takes it
@@ -32,7 +32,7 @@ _ENOUGH = ": one of these is enough"
 
 
 class Runner(Protocol):
-    """The functions of every module in the tables."""
+    """The functions that every module in the tables has."""
 
     def missing(self) -> str:
         """The thing that this machine lacks for it and how to get it; "" when nothing is lacking."""
@@ -48,7 +48,7 @@ class Emulator(Runner, Protocol):
 
 class Flasher(Runner, Protocol):
     def flash_commands(self, elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
-        """The commands that write the program to the board and start it. Looks which boards are connected."""
+        """The commands that write the program to the board and start it. Looks for connected boards."""
 
 
 def runner_named(name: str) -> Runner:

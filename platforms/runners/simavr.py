@@ -1,4 +1,4 @@
-"""Runs AVR firmware in simavr, the board's UART on stdin and stdout, every cycle counted."""
+"""Runs AVR firmware in simavr, with the board's UART on stdin and stdout, and counts every cycle."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def argv(elf: Path, board: Board) -> tuple[str, ...]:
 
 
 def machine_beside(elf: Path) -> Path:
-    """The simulator's program is built where the firmware is."""
+    """The path of the simulator's program, which is built beside the firmware."""
     return elf.resolve().with_name("simavr_machine")
 
 

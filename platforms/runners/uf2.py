@@ -25,7 +25,7 @@ def missing() -> str:
 
 
 def flash_commands(elf: Path, board: Board, _selector: BoardSelector) -> tuple[Argv, ...]:
-    """The copy is made by this Python, which every system has alike."""
+    """Copies by this Python, which is the same on every system."""
     wanted = board.runners["uf2"]["board_id"]
     drive = find_drive(wanted, drives())
     copy = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"

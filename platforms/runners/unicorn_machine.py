@@ -72,7 +72,7 @@ class EmulatedCounter:
 
 
 class Machine:
-    """One board with one program. run() returns the program's exit status."""
+    """A board with one program. run() returns the program's exit status."""
 
     def __init__(self, cpu: str, ram: Sequence[tuple[int, int]], flash: Sequence[tuple[int, int]]) -> None:
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
@@ -106,7 +106,7 @@ class Machine:
                     self._uc.mem_write(segment["p_paddr"], segment.data())
 
     def add_counter(self, counter: EmulatedCounter) -> None:
-        """The board's counter, and the processor's own timer, which runs at the same rate."""
+        """Adds the board's counter, and the processor's own timer, which runs at the same rate."""
         page = counter.address & -PAGE
         self._systick = SysTick(counter.hz, counter.instruction_ns)
 
@@ -132,7 +132,7 @@ class Machine:
         self._uc.mmio_map(address & -PAGE, PAGE, read, None, write, None)
 
     def record(self, where: Where) -> Recorder:
-        """From now on each run of the model is recorded."""
+        """Records each run of the model from now on."""
         recorder = Recorder(self._uc, where)
         self._on_block = recorder.on_block
         return recorder
@@ -154,7 +154,7 @@ class Machine:
         self._uc.emu_stop()
 
     def _reset(self) -> int:
-        """Stack and program counter from the vector table; the memory stays as it is."""
+        """Resets the stack and returns the entry point, from the vector table; the memory stays as it is."""
         self._reset_asked = False
         self._scs.clear()
         self._systick.reset()
@@ -164,7 +164,7 @@ class Machine:
         return int(entry)
 
     def _enter_fault(self, errno: int) -> int:
-        """What the processor does on a fault: pushes a frame if there is room, and goes to the handler."""
+        """Does as the processor on a fault: pushes a frame if there is room, and goes to the handler."""
         if self._scs.get(HFSR):  # a fault in the fault handler: the processor locks up
             raise SystemExit(STATUS_LOCKUP)
         if self._uc.reg_read(arm.UC_ARM_REG_PC) | 1 == RETURN_TO_THREAD & ~6 | 1:
@@ -183,7 +183,7 @@ class Machine:
         return self._handler(SYSTICK_VECTOR)
 
     def _push_frame(self) -> bool:
-        """Returns whether there was room. The saved status word notes how the stack was aligned."""
+        """Pushes a frame and returns whether there was room. The saved status notes the stack's alignment."""
         sp = self._uc.reg_read(arm.UC_ARM_REG_SP)
         *registers, psr = (self._uc.reg_read(register) & 0xFFFFFFFF for register in FRAME)
         frame = struct.pack("<8I", *registers, psr & ~PSR_PADDED | (PSR_PADDED if sp & 4 else 0))
@@ -199,7 +199,7 @@ class Machine:
         return int.from_bytes(self._uc.mem_read(self._vectors + 4 * vector, 4), "little")
 
     def _leave_exception(self) -> int:
-        """Back to where it struck, every register as it was."""
+        """Returns to the interrupted instruction, with every register as it was."""
         sp = self._uc.reg_read(arm.UC_ARM_REG_SP)
         frame = struct.unpack("<8I", self._uc.mem_read(sp, 32))
         for register, value in zip(FRAME, frame, strict=True):
@@ -260,7 +260,7 @@ class Machine:
 
 
 def thumb_instructions(code: bytes) -> int:
-    """Instructions in a piece of Thumb code: those that start with 11101, 11110 or 11111 have 4 bytes."""
+    """Counts the instructions of Thumb code: those that start with 11101, 11110 or 11111 have 4 bytes."""
     count = at = 0
     while at < len(code):
         at += 4 if code[at + 1] >> 3 in (0b11101, 0b11110, 0b11111) else 2

@@ -1,4 +1,4 @@
-"""Runs firmware in the unicorn package: an emulated board with nothing installed but by pip."""
+"""Runs firmware in the unicorn package, an emulated board that pip alone installs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def missing() -> str:
 
 
 def argv(elf: Path, board: Board) -> tuple[str, ...]:
-    """A process of its own, a program on a pipe like QEMU; it is told the board's facts, not its name."""
+    """The command of a separate process, a program on a pipe like QEMU, which gets the board's facts."""
     counter, uart = board.counter, board.uart
     assert uart is not None  # boards.load: a board for bare metal has one
     return (

@@ -1,4 +1,4 @@
-"""The Cortex-M SysTick timer as far as deadlines need it: when it is due, in executed instructions."""
+"""The Cortex-M SysTick timer as far as deadlines need it: it is due after so many instructions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SysTick:
         self.due_at = NEVER
 
     def next(self) -> None:
-        """The exception is being taken: counts from the start again."""
+        """Starts to count again when the exception is taken."""
         self.due_at += self._period()
 
     def _period(self) -> int:

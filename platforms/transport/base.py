@@ -1,4 +1,4 @@
-"""A line to a device: bytes both ways, every call with a deadline."""
+"""A line to a device, which carries bytes both ways; every call has a deadline."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LineStuckError(DeviceError):
 
 
 class Transport(ABC):
-    """One open line. Deadlines are seconds from now, on the real clock."""
+    """An open line. Deadlines are seconds from now, on the real clock."""
 
     name: str  # for messages: what a person would call this line
     bits_per_second: int = 0  # 0: as fast as the two ends are
@@ -39,20 +39,20 @@ class Transport(ABC):
         """Sends all; raises LineStuckError when that takes longer, LineClosedError when nobody is there."""
 
     def set_rate(self, _bits_per_second: int) -> bool:
-        """Changes the line's rate from here on; whether it can be done. Most lines have none."""
+        """Changes the line's rate; returns whether that is possible. Most lines have no rate."""
         return False
 
     def write_memory(self, _address: int, _data: bytes) -> bool:
-        """Writes the device's memory past the line, while it waits; whether that can be done here."""
+        """Writes the waiting device's memory directly; returns whether that is possible."""
         return False
 
     def rest(self) -> bool:
-        """Lets an emulated board stand still until the next read or write; whether that can be done here."""
+        """Stops an emulated board until the next read or write; returns whether that is possible."""
         return False
 
     @abstractmethod
     def close(self) -> None:
-        """Gives the line free. Closing twice is fine; nothing else may follow."""
+        """Releases the line. Closing twice is fine; nothing else may follow."""
 
 
 class Clock(Protocol):

@@ -1,4 +1,4 @@
-"""Bytes with deadlines through POSIX file descriptors: what pipes, sockets and pseudo terminals share."""
+"""Moves bytes with deadlines through POSIX file descriptors, for pipes, sockets and pseudo terminals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process per line: a lock file in the temporary folder that names its holder."""
+"""Keeps a line to one process by a lock file in the temporary folder, which names its holder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from platforms.transport.system import try_lock, user_name
 
 
 class PortLock:
-    """Held from construction to release(), or until the process ends, however it ends."""
+    """A lock that is held from construction to release(), or until the process ends, however it ends."""
 
     def __init__(self, port: str) -> None:
         self._fd = os.open(lock_path(port), os.O_RDWR | os.O_CREAT, 0o600)
@@ -35,7 +35,7 @@ def busy(port: str, holder: str) -> LineBusyError:
 
 
 def lock_path(port: str) -> Path:
-    """One file per port, whatever link it is named by, and per user, for the folder is shared."""
+    """The lock's file: one per port, whatever link names it, and per user, since the folder is shared."""
     one_name = port if "://" in port else str(Path(port).resolve())
     slug = re.sub(r"\W+", "-", one_name).strip("-")
     return Path(tempfile.gettempdir()) / f"solder-{user_name()}-{slug}.lock"

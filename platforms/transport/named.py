@@ -1,4 +1,4 @@
-"""A line by its name: a serial port, a pseudo terminal, or tcp://HOST:PORT."""
+"""Opens a line by its name: a serial port, a pseudo terminal, or tcp://HOST:PORT."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PSEUDO = re.compile(r"/dev/(pts/\d+|ttys\d+)")  # of Linux, of macOS
 
 
 def open_named(name: str, baud: int) -> Transport:
-    """Opens it for this process alone. `baud` is for ports that have a rate."""
+    """Opens the line for this process alone. `baud` is for ports that have a rate."""
     if name.startswith(_TCP):
         from platforms.transport.socket import SocketTransport
 

@@ -65,7 +65,7 @@ class PipeTransport(DescriptorTransport):
         return True
 
     def _closed(self) -> LineClosedError:
-        """The pipe broke: says how the program ended."""
+        """Says how the program ended, after its pipe broke."""
         if not self._ends_within(EXIT_S):
             return super()._closed()
         how = ending(self._process.returncode)

@@ -12,7 +12,7 @@ from platforms.transport.system import set_raw
 
 
 class PtyTransport(DescriptorTransport):
-    """Opens the terminal for this process alone, in raw mode; modem lines and rates mean nothing here."""
+    """Opens the terminal for this process alone, in raw mode; it has no modem lines and no rate."""
 
     def __init__(self, path: Path) -> None:
         self._lock = PortLock(str(path))

@@ -81,7 +81,7 @@ class SerialTransport(Transport):
 
 
 def _number(error: serial.SerialException) -> int:
-    """Its own, or that of what it came of: `could not configure` has none."""
+    """The system's number of an error, or that of its cause: `could not configure` has no number itself."""
     cause = error.__context__
     return error.errno or (cause.args[0] if cause is not None and cause.args else 0)
 

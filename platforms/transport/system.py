@@ -1,4 +1,4 @@
-"""The things that systems do differently: locks, raw terminals, waiting. Their modules are imported in use.
+"""Hides what systems do differently: locks, raw terminals, waiting. Modules are imported in use.
 
 Windows has none of these modules. It gives a COM port to one process only, so ports need no lock there.
 """
@@ -46,12 +46,12 @@ def require_waiting(name: str) -> None:
 
 
 def can_read(fd: int, deadline_s: float) -> bool:
-    """Whether there is something to read within the time."""
+    """Waits until there is something to read; False where the time is up first."""
     return _is_ready(fd, select.POLLIN, deadline_s)
 
 
 def can_write(fd: int, deadline_s: float) -> bool:
-    """Whether something can be written within the time."""
+    """Waits until something can be written; False where the time is up first."""
     return _is_ready(fd, select.POLLOUT, deadline_s)
 
 

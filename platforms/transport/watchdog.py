@@ -10,7 +10,7 @@ _SCRIPT = 'read -r _; kill -9 "$0"'
 
 
 class Watchdog:
-    """Watches over one program from construction to stop(). Where there is no shell nothing is watched."""
+    """Watches a program from construction to stop(); without a shell nothing is watched."""
 
     def __init__(self, pid: int) -> None:
         shell = shutil.which("sh")
@@ -23,7 +23,7 @@ class Watchdog:
         )
 
     def stop(self) -> None:
-        """The program has ended: its number may soon be another's."""
+        """Stops watching a program that has ended, whose number may soon be another's."""
         if not self._process:
             return
         self._process.kill()

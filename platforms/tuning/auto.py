@@ -1,4 +1,4 @@
-"""A loop nest without a schedule as a task: sketches give its space, the loop interpreter its truth."""
+"""Makes a task of a loop nest without a schedule: sketches give its space, the interpreter its results."""
 
 from __future__ import annotations
 

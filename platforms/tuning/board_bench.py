@@ -20,7 +20,7 @@ from platforms.tuning.workshop import JOBS, Workshop
 
 
 class BoardBench(ABC):
-    """One board, emulated or real."""
+    """A bench of one board, emulated or real."""
 
     most_in_a_batch: int
 
@@ -64,4 +64,4 @@ class BoardBench(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Lets the board go."""
+        """Releases the board."""

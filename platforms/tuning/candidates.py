@@ -1,4 +1,4 @@
-"""The C of a trial: where its rows lie, and a function for each candidate that computes them."""
+"""Prints the C of a trial: the places of its rows, and a function for each candidate that computes them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def candidates_text(
 
 @dataclass(frozen=True)
 class Batch:
-    """Candidates as C, with all that a measurement needs: plain data that can go to another machine."""
+    """Candidates as C with all that a measurement needs: plain data that can be sent to other machines."""
 
     parts: tuple[str, ...]  # C files
     count: int
@@ -119,7 +119,7 @@ def batch_of(
     task: Task, experiment: Experiment, kernels: Sequence[Kernel], choices: MeasureChoices, parts: int
 ) -> Batch:
     """Splits the candidates into as many C files as compilers can work on at once."""
-    states = max((_state_bytes(k) for k in kernels), default=0)
+    states = max((k.state_bytes for k in kernels), default=0)
     places = places_of(experiment, states, max((k.scratch_bytes for k in kernels), default=0))
     # Kernels that store their weights alike share a file, so that these are compiled once.
     by_packing = sorted(range(len(kernels)), key=lambda n: list(kernels[n].point.items())[::-1])
@@ -141,16 +141,12 @@ def batch_of(
 
 
 def without_candidates(batch: Batch) -> Batch:
-    """Firmware into which candidates for the same rows are loaded."""
+    """A batch without candidates, for firmware into which candidates for the same rows are loaded."""
     return replace(batch, parts=(), count=0, models=_models(0))
 
 
 def _models(count: int) -> str:
     return filled("tuning", "models.c.jinja", numbers=range(count))
-
-
-def _state_bytes(kernel: Kernel) -> int:
-    return kernel.accumulation.bytes if kernel.accumulation is not None else 0
 
 
 def _values(

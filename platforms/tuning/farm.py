@@ -28,12 +28,12 @@ _ONLY_FATAL = 50  # of logging's levels
 
 
 def resource_of(board: str) -> str:
-    """What workers with such a board have one of."""
+    """The name of the Dask resource of which a worker with such a board has one."""
     return f"board:{board}"
 
 
 class FarmBench:
-    """Boards of one kind, wherever they are."""
+    """A bench of boards of one kind, wherever they are."""
 
     def __init__(self, board: Board, address: str, choices: MeasureChoices) -> None:
         self.board, self.choices = board, choices
@@ -76,7 +76,7 @@ class FarmBench:
     def _taken(
         self, task: Task, experiment: Experiment, part: Sequence[Candidate], job: Any
     ) -> list[Outcome]:
-        """Raises DeviceError where no board starts any more: that is no candidate's fault."""
+        """Collects a job's outcomes. Raises DeviceError where no board starts any more."""
         from distributed import KilledWorker
 
         try:
@@ -89,7 +89,7 @@ class FarmBench:
         return outcomes
 
     def _require_board(self, address: str) -> None:
-        """A job for a resource that no worker has would wait for ever."""
+        """Raises BoardError where the farm lacks the board: its job would wait for ever."""
         if self.boards:
             return
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
@@ -102,7 +102,7 @@ class FarmBench:
         )
 
     def _require_same_code(self, address: str) -> None:
-        """Candidates and what measures them belong together."""
+        """Raises BoardError where the farm runs another version, since candidates depend on it."""
         if set(self._client.run(farm_jobs.fingerprint).values()) == {farm_jobs.fingerprint()}:
             return
         self.close()
@@ -115,7 +115,7 @@ class FarmBench:
 
 @contextmanager
 def farm(board: Board, boards: Sequence[BoardSelector], host: str, port: int) -> Iterator[Any]:
-    """A scheduler and a worker for each board, until the block ends. Gives the cluster."""
+    """Starts a scheduler and a worker for each board, which end with the block. Yields the cluster."""
     _require_dask()
     from distributed import Nanny, Scheduler, SpecCluster
 
@@ -128,7 +128,7 @@ def farm(board: Board, boards: Sequence[BoardSelector], host: str, port: int) ->
 
 
 def _worker(board: Board, at: BoardSelector, host: str) -> dict[str, Any]:
-    """A process that does one job at a time, since its board does."""
+    """The options of a worker process, which does one job at a time, since its board does."""
     return {
         "nthreads": 1,
         "host": host,

@@ -1,4 +1,4 @@
-"""What the workers of a farm do: build a batch anywhere, measure it where there is a board."""
+"""The jobs of a farm's workers: build a batch anywhere, measure it where there is a board."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PACKAGES = ("aot", "artifact", "boards", "codegen", "platforms", "project_templ
 
 @functools.cache
 def fingerprint() -> str:
-    """Of all that a trial depends on: all machines of a farm must have the same."""
+    """A hash of all that a trial depends on, which must be the same on all machines of a farm."""
     digest = hashlib.sha256()
     for package in _PACKAGES:
         root = Path(str(files(package)))
@@ -36,12 +36,12 @@ def fingerprint() -> str:
 
 
 def dask_setup(_worker: Any) -> None:
-    """Dask calls it in each worker: Ctrl-C ends the farm, which ends them; none need hear of it itself."""
+    """Makes each worker ignore Ctrl-C, which ends the farm, and so the workers. Dask calls this function."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def build(board: str, batch: Batch, choices: MeasureChoices) -> bytes | str:
-    """The program; or what the compiler said."""
+    """Builds a batch; returns the program, or else the compiler's message."""
     try:
         return _bench(board, choices).workshop.build(batch).elf.read_bytes()
     except ToolError as error:
@@ -49,7 +49,7 @@ def build(board: str, batch: Batch, choices: MeasureChoices) -> bytes | str:
 
 
 def measure(board: str, program: bytes | str, batch: Batch, choices: MeasureChoices) -> list[Outcome] | str:
-    """Outcomes of a program that was built, on the board of this worker."""
+    """Measures a program that was built, on the board of this worker."""
     if isinstance(program, str):
         return program
     bench = _bench(board, choices)
@@ -61,7 +61,7 @@ def measure(board: str, program: bytes | str, batch: Batch, choices: MeasureChoi
 
 @functools.cache
 def _bench(name: str, choices: MeasureChoices) -> ImageBench:
-    """One for each worker process, which does one job at a time."""
+    """Makes the bench of a worker process, which does one job at a time."""
     board = load_board(name)
     folder = Path(tempfile.mkdtemp(prefix="solder-farm-"))
     where = BoardSelector(os.environ.get(SERIAL))

@@ -31,7 +31,7 @@ _BLANKED, _EMPTY, _MEASURED, _GUARDED, _READ = range(_LAYERS)
 
 
 class ImageBench(BoardBench):
-    """Flashed or started anew for each batch."""
+    """A bench whose board is flashed or started anew for each batch."""
 
     most_in_a_batch = 48
 
@@ -39,11 +39,11 @@ class ImageBench(BoardBench):
         return run_image(self, self.workshop.build(batch), batch)
 
     def close(self) -> None:
-        """Boards run only while a batch is measured."""
+        """Does nothing: boards run only while a batch is measured."""
 
 
 def run_image(bench: BoardBench, firmware: Firmware, batch: Batch) -> list[Outcome]:
-    """Measures what is built, on the bench's board."""
+    """Measures built firmware on the bench's board."""
     trials = _ImageTrials(bench, firmware, batch)
     try:
         return [trials.measure(number) for number in range(batch.count)]
@@ -112,7 +112,7 @@ class _ImageTrials:
         return self._session
 
     def _place_inputs(self, session: Session) -> None:
-        """Past the line where there is a way: thousands of bytes take seconds on one of an emulator."""
+        """Writes memory directly where possible: thousands of bytes take seconds on an emulator's line."""
         if session.rest():  # a board that can be stopped can be written to
             arena = next(s.address for s in symbols(self._firmware.elf) if s.name == "solder_arena")
             session.write_memory(arena, self._inputs)

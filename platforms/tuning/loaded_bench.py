@@ -30,7 +30,7 @@ _NO_SLOT = Slot(0, 0, _ALIGN)
 
 
 class LoadedBench(BoardBench):
-    """Flashed or started once, and again only when a candidate has brought it down."""
+    """A bench whose board is flashed or started once, and again only after a candidate has crashed it."""
 
     most_in_a_batch = 32
     _firmware: Firmware | None = None
@@ -69,13 +69,13 @@ class LoadedBench(BoardBench):
         return self._session
 
     def _rest(self) -> None:
-        """While the next batch is compiled."""
+        """Lets the board rest while the next batch is compiled."""
         if self._session is not None:
             with suppress(DeviceError):  # a board that is gone is found when it is next asked
                 self._session.rest()
 
     def slot(self, batch: Batch) -> Slot:
-        """Where the firmware takes code; of no bytes where it takes none."""
+        """The memory where the firmware takes code; it has no bytes where the firmware takes none."""
         if self._firmware is None and self._slot != _NO_SLOT:
             self._firmware = self.workshop.build(without_candidates(batch))
         if self._slot is None:
@@ -95,7 +95,7 @@ class LoadedBench(BoardBench):
 
 
 def _arena_offset(code: bytes, places: Places, slot: Slot) -> int | None:
-    """At the slot's end; None where the code would reach it."""
+    """The offset of the rows at the slot's end; None where the code would reach them."""
     offset = (slot.bytes - places.arena_bytes) // _ALIGN * _ALIGN
     return offset if len(code) <= offset else None
 

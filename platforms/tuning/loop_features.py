@@ -1,4 +1,4 @@
-"""What a cost model sees of points: the knobs, and how they divide the loops of the kernel.
+"""Makes a cost model's features of points: the knobs, and how they divide the loops of the kernel.
 
 No kernel is made for it: that takes milliseconds, for ten thousand points half a minute. What decides is
 known before: how many tiles a loop is cut into, what is left over, how many sums a tile has, how many loads
@@ -16,7 +16,7 @@ from codegen.kernels.knobs import Point, Space
 
 
 def features(space: Space, points: Sequence[Point]) -> Array:
-    """A row of numbers for each point, of one length for the whole space."""
+    """Makes a row of numbers for each point, of one length for the whole space."""
     names = [knob.name for knob in space.knobs]
     values = np.array([[point[name] for name in names] for point in points], np.float64)
     extents = np.array([space.extents.get(name, 0) for name in names], np.float64)

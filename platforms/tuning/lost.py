@@ -1,4 +1,4 @@
-"""What a board that was lost during a trial says of the candidate."""
+"""Finds out from a board that was lost during a trial how the candidate failed."""
 
 from __future__ import annotations
 

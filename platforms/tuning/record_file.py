@@ -1,4 +1,4 @@
-"""A file of tuning records that grows by whole lines: what a crash cut short is removed, nothing else is."""
+"""A file of tuning records that grows by whole lines; only a line that a crash cut short is removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of tuning records, task by task."""
+"""Computes statistics of tuning records, task by task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codegen.kernels.tuning_records import TuningRecord
 
 @dataclass(frozen=True)
 class TaskStats:
-    """One task on one board with one compiler."""
+    """The statistics of one task on one board with one compiler."""
 
     task: str
     core: str

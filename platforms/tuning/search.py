@@ -19,7 +19,7 @@ _LEAST = 8
 
 @dataclass(frozen=True)
 class Setting:
-    """What all records of a run have in common, and how ticks become costs."""
+    """The facts that all records of a run share, and the conversion of ticks to costs."""
 
     core: str
     compiler: str
@@ -32,7 +32,7 @@ class Setting:
 
 @dataclass
 class TaskProgress:
-    """One task's search so far."""
+    """The progress of one task's search."""
 
     task: Task
     tuner: Tuner
@@ -78,7 +78,7 @@ class TaskProgress:
 
 
 class Keeper(Protocol):
-    """Where records go."""
+    """The receiver of records."""
 
     def add(self, record: TuningRecord) -> None: ...
 

@@ -30,7 +30,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a trial computes: `steps` calls of the kernel on real rows, and the bytes of the result."""
+    """The work of a trial: `steps` calls of the kernel on real rows, and the bytes of the result."""
 
     operands: tuple[Operand, ...]  # one per activation, in the kernel's order
     expected: bytes
@@ -43,7 +43,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Task:
-    """One kernel with knobs, and how much of the model it is."""
+    """A kernel with knobs, and its share of the model."""
 
     name: str
     op: str

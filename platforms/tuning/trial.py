@@ -13,7 +13,7 @@ from platforms.tuning.tasks import Experiment, Task
 
 
 class Failure(Enum):
-    """Why a candidate has no cost."""
+    """The reason why a candidate has no cost."""
 
     BUILD = "does not build"
     CRASH = "crashed"
@@ -32,7 +32,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Ticks of the board's counter for each repeat, or why there are none."""
+    """The ticks of the board's counter for each repeat, or the reason why there are none."""
 
     ticks: tuple[int, ...] = ()
     failure: Failure | None = None
@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class MeasureChoices:
-    """How often a candidate is run, and how long it may take."""
+    """The number of a candidate's runs, and their time limit."""
 
     number: int = 1  # runs timed together
     repeat: int = 1  # of which the median counts
@@ -59,7 +59,7 @@ class MeasureChoices:
 def halved(
     candidates: Sequence[Candidate], reason: str, measure: Callable[[Sequence[Candidate]], list[Outcome]]
 ) -> list[Outcome]:
-    """After a batch that did not build, finds the candidates to blame by building parts of it."""
+    """Finds the candidates to blame in a batch that did not build, by building parts of it."""
     if len(candidates) == 1:
         return [Outcome(failure=Failure.BUILD, detail=reason)]
     middle = len(candidates) // 2

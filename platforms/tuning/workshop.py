@@ -40,7 +40,7 @@ _MESSAGE = 200  # characters of a compiler's complaint
 
 
 class Workshop:
-    """One folder with a project, whose candidates change from batch to batch."""
+    """A folder with a project, whose candidates change from batch to batch."""
 
     def __init__(
         self, board: Board, platform: CompilerPlatform, folder: Path, prefer: str | None, objects: Path | None
@@ -80,7 +80,7 @@ class Workshop:
         return [*names, self._compile_blank()]
 
     def _compile_blank(self) -> str:
-        """What runs before each candidate."""
+        """Compiles the layer that runs before each candidate."""
         (self.folder / _BLANK).write_text(template_text("tuning", "blank.c"))
         self._compile(_BLANK)
         return _BLANK
@@ -95,7 +95,7 @@ class Workshop:
         return [s for s in project_sources(self.folder) if s != _MODELS and not s.startswith(_PARTS)]
 
     def _prepare(self, arena_bytes: int) -> None:
-        """The project and its runtime, once; again only for an arena that may lie elsewhere."""
+        """Makes the project and its runtime once, and again only for a larger arena."""
         if self.folder.exists() and arena_bytes <= self._arena_bytes:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -137,7 +137,7 @@ class Workshop:
 
 
 def _source(arena_bytes: int) -> ProjectSource:
-    """A project in which candidates take the place of the model."""
+    """The source of a project in which candidates take the place of the model."""
     return ProjectSource(
         name="tuning",
         sources={},

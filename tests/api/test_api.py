@@ -104,6 +104,27 @@ def test_one_sample_needs_neither_name_nor_axis(model: Path) -> None:
     np.testing.assert_array_equal(only(result.outputs), reference(model)[0])
 
 
+def test_a_batch_gives_a_batch(model: Path) -> None:
+    batch = IMAGES[:, 0]
+    found = only(deploy.load(model).run(batch))
+    np.testing.assert_array_equal(found, reference(model)[:, 0])
+
+
+@pytest.mark.cc
+def test_a_board_takes_a_batch_too(model: Path) -> None:
+    found = only(deploy.run(model, IMAGES[:, 0], board="host").outputs)
+    np.testing.assert_array_equal(found, reference(model)[:, 0])
+
+
+@pytest.mark.cc
+def test_a_model_in_this_process_takes_arrays_without_names(model: Path) -> None:
+    in_process = deploy.in_process(model)
+    for inputs in (IMAGES[0], [IMAGES[0]]):
+        np.testing.assert_array_equal(only(in_process.run(inputs)), reference(model)[0])
+    with pytest.raises(InputError, match='2 arrays given, the model takes 1 input: "image"'):
+        in_process.run([IMAGES[0], IMAGES[1]])
+
+
 @pytest.mark.cc
 def test_a_model_in_this_process_gives_the_same(model: Path) -> None:
     in_process = deploy.in_process(model)
@@ -190,7 +211,9 @@ def test_shapes_are_given_as_on_the_command_line_or_as_a_mapping(model: Path) ->
 def test_what_is_compiled_is_not_compiled_otherwise(model: Path, call: Callable[..., object]) -> None:
     compiled = deploy.compile(model, board="host")
     inputs = [IMAGES] if call is deploy.run else []
-    with pytest.raises(InputError, match="options of deploy compile are given, and this is compiled already"):
+    with pytest.raises(
+        InputError, match="options of deploy compile are given, but this model is compiled already"
+    ):
         call(compiled, *inputs, optimize="ram")
     with pytest.raises(BoardError) as caught:
         call(compiled, *inputs, board="mps2-an386")
@@ -202,5 +225,7 @@ def test_what_is_compiled_is_not_compiled_otherwise(model: Path, call: Callable[
 
 def test_an_archive_is_not_inspected_as_if_it_were_compiled_otherwise(model: Path, tmp_path: Path) -> None:
     deploy.compile(model, board="host").save(tmp_path / "a.tar")
-    with pytest.raises(InputError, match="options of deploy compile are given, and this is compiled already"):
+    with pytest.raises(
+        InputError, match="options of deploy compile are given, but this model is compiled already"
+    ):
         deploy.inspect(tmp_path / "a.tar", rounding="litert-ref")

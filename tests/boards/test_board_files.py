@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -152,3 +153,18 @@ def test_ticks_of_the_host_are_no_instructions() -> None:
 
 def test_the_region_of_a_role_is_the_fastest_one() -> None:
     assert load_board("mps3-an547").region("ram").name == "RAM"
+
+
+@pytest.mark.parametrize(
+    ("name", "clock_hz", "cache_bytes"),
+    [
+        ("nucleo-l4r5zi", 80_000_000, 1024),
+        ("nucleo-l4r5zi", 20_000_000, 0),
+        ("mps2-an386", 25_000_000, 0),
+        ("nrf52840dk", 64_000_000, 0),
+    ],
+)
+def test_the_compiler_is_told_of_a_cache_before_flash_that_waits(
+    name: str, clock_hz: int, cache_bytes: int
+) -> None:
+    assert replace(load_board(name), clock_hz=clock_hz).target.code_cache_bytes == cache_bytes

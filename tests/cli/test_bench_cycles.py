@@ -83,5 +83,6 @@ def test_a_board_that_is_measured_has_its_own_clock(model: Path, run_deploy: Run
     outcome = run_deploy("bench", model, "--board", "mps2-an386", "--clock", 16_000_000)
     assert outcome.status == 1
     assert outcome.err == (
-        "error: --clock is given, and boards have a clock of their own\n  hint: --emulated --clock HZ\n"
+        "error: --clock is given without --emulated, and real boards have a clock of their own\n"
+        "  hint: --emulated --clock HZ\n"
     )

@@ -95,5 +95,5 @@ def test_what_cannot_fit_is_told_with_the_least_it_needs() -> None:
     with pytest.raises(FitError) as raised:
         for_board(with_ram(least - 7), CompileOptions())
     assert raised.value.what == (
-        f"the model needs {least:,} bytes of RAM, RAM of mps2-an386 has {least - 7:,}: 7 too few"
+        f"the model needs about {least:,} bytes of RAM, RAM of mps2-an386 has {least - 7:,}: 7 too few"
     )

@@ -145,6 +145,14 @@ def test_a_board_file_that_exists_is_left_alone(run_deploy: Run, tmp_path: Path)
     assert (tmp_path / "my.toml").read_text(encoding="utf-8") == "# mine"
 
 
+def test_a_board_file_ends_in_toml(run_deploy: Run, tmp_path: Path) -> None:
+    wrong, right = tmp_path / "my.txt", tmp_path / "my.toml"
+    outcome = run_deploy("boards", "add", "AC850", "--pack", PDSC, "-o", wrong)
+    assert outcome.err == f"error: a board file's name ends in .toml\n  {wrong}\n  hint: -o {right}\n"
+
+
 def test_a_word_that_no_part_has_is_told(run_deploy: Run) -> None:
     outcome = run_deploy("boards", "search", "zz", "--pack", PDSC)
-    assert outcome.err == f'error: no part has "zz" in its name\n  {PDSC}\n'
+    assert (
+        outcome.err == f'error: no part has "zz" in its name\n  {PDSC}\n  hint: search for a shorter word\n'
+    )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
 import pytest
 from rich.console import Console
 
@@ -46,3 +51,24 @@ def test_progress_shows_one_bar_on_stderr_of_a_terminal(
     assert out == ""
     assert "outer: first half" in err
     assert "inner" not in err
+
+
+def test_a_compile_shows_what_it_is_at(
+    model: Path, run_deploy: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[tuple[str, str]] = []
+
+    class Bar:
+        def __init__(self, title: str) -> None:
+            self.title = title
+
+        def step(self, doing: str) -> None:
+            shown.append((self.title, doing))
+
+    @contextmanager
+    def recorded(title: str, steps: int) -> Iterator[Bar]:
+        yield Bar(title)
+
+    monkeypatch.setattr("deploy.jobs.progress", recorded)
+    assert run_deploy("inspect", model).status == 0
+    assert shown == [("compiling", "tiny.tflite")]

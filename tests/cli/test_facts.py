@@ -38,6 +38,17 @@ def test_inspect_says_what_is_in_a_model_and_that_it_fits(model: Path, run_deplo
         assert said in out
 
 
+def test_without_a_board_inspect_says_what_is_needed_of_ram_and_flash(model: Path, run_deploy: Run) -> None:
+    facts = json.loads(run_deploy("inspect", model, "--json").out)
+    flash = facts["constants_bytes"] + facts["code_bytes_estimate"]
+    said = run_deploy("inspect", model).out
+    assert f"flash {flash:>11,} bytes: constants {facts['constants_bytes']:,}, code about " in said
+    assert f" bytes: arena {facts['arena_bytes']:,}, stack about " in said
+    apart = run_deploy("inspect", model, "--io", "caller").out
+    assert ", inputs and outputs 69, stack about " in apart
+    assert max(map(len, said.splitlines())) <= 110
+
+
 def test_inspect_says_which_schedules_do_not_fit_and_why(model: Path, run_deploy: Run) -> None:
     on_m4 = run_deploy("inspect", model, "--board", "mps2-an386", "--layers").out
     assert "\nschedules that are tried first but do not fit, and in which layers\n" in on_m4
@@ -75,7 +86,7 @@ def test_inspect_as_json_says_what_lives_where_if_asked(model: Path, run_deploy:
 
 def test_inspect_without_a_board_says_nothing_of_fitting(model: Path, run_deploy: Run) -> None:
     assert json.loads(run_deploy("inspect", model, "--json").out)["fits"] is None
-    assert "fits" not in run_deploy("inspect", model).out
+    assert ": fits" not in run_deploy("inspect", model).out
 
 
 def test_inspect_draws_the_arena_into_a_file(model: Path, tmp_path: Path, run_deploy: Run) -> None:

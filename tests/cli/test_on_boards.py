@@ -108,7 +108,7 @@ def test_verify_names_the_first_layer_that_differs(
     assert outcome.status == 1
     named = r"first layer that differs: sample 0, layer \d average_pool2d, AVERAGE_POOL_2D #1"
     assert re.search(named, outcome.out)
-    assert outcome.err.startswith("error: host does not compute what tiny means")
+    assert outcome.err.startswith("error: host computes tiny otherwise than the reference")
 
 
 @pytest.mark.cc
@@ -127,6 +127,22 @@ def test_bench_is_a_table_with_a_line_for_each_model_and_board(model: Path, run_
         ["tiny", "host"],
         ["tiny", "host"],
     ]
+
+
+@pytest.mark.cc
+def test_bench_keeps_the_rows_of_boards_that_can_be_built(
+    model: Path, run_deploy: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "empty.tflite").write_bytes(b"")
+    words = ("bench", model, tmp_path / "empty.tflite", "--board", "host")
+    outcome = run_deploy(*words)
+    assert outcome.status == 1
+    assert outcome.out.splitlines()[1].split()[:2] == ["tiny", "host"]
+    assert outcome.err.startswith("error: 1 of 2 cases could not be measured\n")
+    assert f"{tmp_path}/empty.tflite on host: " in outcome.err
+    measured, failed = json.loads(run_deploy(*words, "--json").out)
+    assert "time_s" in measured
+    assert set(failed) == {"model", "board", "error"}
 
 
 @pytest.mark.arm

@@ -13,10 +13,11 @@ from tiny_models import TINY
 
 import deploy
 from aot.errors import InputError
-from aot.passes import MEANING, PLACEMENT, REQUIRED
+from aot.passes import REQUIRED
+from aot.passes.table import pass_names
 
 Run = Callable[..., Any]
-NAMES = (*MEANING, *PLACEMENT)
+NAMES = pass_names()
 KNOWN = ", ".join(NAMES)
 CONVERSION = "convert-depthwise-to-conv2d"  # the one pass that rewrites this model
 

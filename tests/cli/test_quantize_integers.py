@@ -13,7 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from aot.frontend.given import Given
+from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
@@ -21,7 +21,7 @@ from aot.ir.types import DType
 
 Deploy = Callable[..., Any]
 IMAGES = np.random.default_rng(3).normal(size=(16, 2, 8, 8)).astype(np.float32)
-GIVEN = Given({"x": (1, 2, 8, 8)})
+OVERRIDES = InputOverrides({"x": (1, 2, 8, 8)})
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def quantised(folder: Path, suffix: str, io: str, run_deploy: Deploy) -> tuple[P
 
 
 def loaded(path: Path) -> Graph:
-    return load_model(path, given=GIVEN) if path.suffix == ".onnx" else load_model(path)
+    return load_model(path, overrides=OVERRIDES) if path.suffix == ".onnx" else load_model(path)
 
 
 @pytest.mark.parametrize("suffix", ["onnx", "tflite"])

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from aot.frontend.given import Given
+from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ir.graph import Node
@@ -77,7 +77,7 @@ def test_both_formats_are_the_same_layers_and_give_the_same_integers(
         words = ("--data", tmp_path / "calib.npz", "-o", out, "--io", "int8")
         said = run_deploy("quantize", net, *words)
         assert said.status == 0, said.err
-        graphs.append(load_model(out, given=Given({})))
+        graphs.append(load_model(out, overrides=InputOverrides({})))
     layers = [[kind_of(node) for node in run_meaning(graph).graph.nodes] for graph in graphs]
     assert sorted(filter(None, layers[0])) == sorted(filter(None, layers[1]))
     assert {"convert", "gather", "dequantize"} & set(layers[0]) == set()

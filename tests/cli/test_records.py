@@ -83,7 +83,10 @@ def test_a_plot_has_a_curve_for_each_task(
 
 @pytest.mark.parametrize(
     ("words", "says"),
-    [(("merge",), "needs a file to write"), (("plot", "-o", "x.png"), 'a .svg or .html file, not ".png"')],
+    [
+        (("merge",), "needs a file to write"),
+        (("plot", "-o", "x.png"), 'a .svg or .html file, not ".png"\n  x.png\n  hint: -o x.svg'),
+    ],
 )
 def test_what_is_missing_is_said(
     words: tuple[str, ...], says: str, records: Path, run_deploy: Callable[..., Any]
@@ -103,6 +106,7 @@ NO_TEXT = """error: these are no tuning records: the file is no text
 """
 NO_RECORDS = """error: there are no records yet
   empty.jsonl
+  hint: deploy tune MODEL --board B -o FILE writes them
 """
 
 

@@ -13,7 +13,7 @@ from codegen.fit.plan_job import plan_job
 from codegen.job import read_job
 
 MODELS = ("tiny_ad_fc_int8", "tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8")
-WEIGHTED = {"conv2d", "dense", "depthwise_conv2d"}
+WEIGHTED = {"conv2d", "conv2d+add", "dense", "depthwise_conv2d"}
 PER_CHANNEL = 4 + 4 + 1  # bytes: bias, multiplier, shift
 MOST = 1.03  # what packing may add
 

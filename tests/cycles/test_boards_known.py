@@ -12,7 +12,7 @@ from aot.errors import BoardError
 from boards.board import Board
 from boards.cores import core_names, load_core
 from platforms.board_files import all_boards, load_board
-from platforms.cycles.model import described, flash_of, lacks
+from platforms.cycles.model import described, flash_of, lacks, lacks_program
 from platforms.cycles.stand_in import stand_in
 
 MODELLED = [name for name in core_names() if load_core(name).timing]
@@ -48,8 +48,16 @@ def test_a_board_says_what_its_model_knows() -> None:
         "a model of cortex-m4 at 80 MHz and flash of 3 wait states; off by 5 % on "
     )
     assert flash_of(replace(board, clock_hz=16_000_000)) is None
-    never = described(replace(board, clock_hz=16_000_000))
-    assert never == "a model of cortex-m4 at 16 MHz and memory that never waits; not held against silicon"
+    never = "a model of cortex-m4 at 16 MHz and memory that never waits; not held against silicon"
+    assert described(replace(board, clock_hz=16_000_000)) == never
+    assert described(replace(load_board("mps2-an386"), clock_hz=16_000_000)) == never
+
+
+def test_without_a_table_of_its_flash_times_are_a_lower_bound() -> None:
+    assert described(load_board("nrf52840dk")) == (
+        "a model of cortex-m4 at 64 MHz and flash whose waits are not known: as if it never waited, "
+        "so that times are a lower bound; not held against silicon"
+    )
 
 
 def test_a_wrong_kind_of_instruction_in_a_core_is_named(
@@ -62,3 +70,23 @@ def test_a_wrong_kind_of_instruction_in_a_core_is_named(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BoardError, match='key "laod" is not known - did you mean "load"'):
         load_core("mine")
+
+
+@pytest.mark.parametrize(
+    ("name", "platform", "why"),
+    [
+        ("mps2-an385", "baremetal", ""),
+        ("mps2-an385", "zephyr", "the unicorn package does not run what zephyr builds for a mps2-an385"),
+        (
+            "qemu-cortex-m3",
+            "zephyr",
+            "the unicorn package does not run what zephyr builds for a qemu-cortex-m3",
+        ),
+        ("qemu-riscv32", "baremetal", "nothing is known of what instructions take on a rv32imac"),
+    ],
+)
+def test_a_program_whose_cycles_are_not_told_is_explained(
+    name: str, platform: str, why: str, require_package: Callable[..., None]
+) -> None:
+    require_package("unicorn", "capstone")
+    assert lacks_program(platform, load_board(name)) == why

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aot.frontend.given import NOTHING_GIVEN, Given
+from aot.frontend.input_overrides import NO_OVERRIDES, InputOverrides
 from aot.frontend.load import load_model
 from aot.target import Target
 from codegen.compile import compile_job
@@ -19,7 +19,7 @@ from codegen.options import CompileOptions
 
 NEEDED = {"keras": ("keras", "tensorflow"), "sklearn": ("sklearn", "skl2onnx"), "torch": ("torch", "onnx")}
 WRITES = {"keras": "model.tflite", "sklearn": "model.onnx", "torch": "model.onnx"}
-OPEN = {"sklearn": Given(shapes={"X": (1, 6)})}
+OPEN = {"sklearn": InputOverrides(shapes={"X": (1, 6)})}
 
 
 def blocks(page: str) -> dict[str, str]:
@@ -41,7 +41,7 @@ def test_what_the_page_exports_compiles(framework: str, repo_root: Path, tmp_pat
         pytest.skip(f"{', '.join(missing)} not installed: not asked for")
     code = blocks((repo_root / "docs" / "exporting.md").read_text())[framework]
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
-    graph = load_model(tmp_path / WRITES[framework], given=OPEN.get(framework, NOTHING_GIVEN))
+    graph = load_model(tmp_path / WRITES[framework], overrides=OPEN.get(framework, NO_OVERRIDES))
     model = compile_job(
         Job(ImportedModel(graph, WRITES[framework], "00" * 32, "model"), Target("host"), CompileOptions())
     )

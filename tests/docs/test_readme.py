@@ -54,8 +54,13 @@ def test_inspect_prints_what_is_shown(readme: str, run_deploy: Run) -> None:
 @pytest.mark.usefixtures("in_the_tree")
 @pytest.mark.parametrize("word", ["run", "verify"])
 def test_on_the_board_the_same_is_printed(
-    word: str, readme: str, run_deploy: Run, require_tool: Callable[..., None]
+    word: str,
+    readme: str,
+    run_deploy: Run,
+    require_tool: Callable[..., None],
+    require_package: Callable[..., None],
 ) -> None:
+    require_package("unicorn", "capstone")
     require_tool("arm-none-eabi-gcc")
     require_tool("qemu-system-arm")
     line, _, text = shown(readme)[word].partition("\n")

@@ -57,12 +57,13 @@ def test_too_little_ram_is_told_in_bytes_with_the_layer_of_the_peak(
     largest = ", ".join(f"{name} {size:,}" for name, size in list(peak["buffers"].items())[:3])
     words = ("compile", model, "--board", small_board(ram_bytes=100), "-o", tmp_path / "out.tar")
     assert complaint(*words) == (
-        f"error: the model needs {arena + stack:,} bytes of RAM, RAM of small has 100: "
+        f"error: the model needs about {arena + stack:,} bytes of RAM, RAM of small has 100: "
         f"{arena + stack - 100:,} too few\n"
         "  needed with --optimize ram: "
         f"arena, inputs and outputs in it {arena:,}, stack, estimated {stack:,}\n"
         f"  peak at layer {peak['layer']}, {peak['origin'] or peak['name']}: {largest} bytes\n"
-        "  hint: deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
+        "  hint: --force goes on: the linker then says whether it fits\n"
+        "        deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
         "        deploy boards list --fits tiny.tflite   lists the boards with room\n"
     )
     assert not (tmp_path / "out.tar").exists()
@@ -75,12 +76,41 @@ def test_too_little_flash_is_told_in_bytes(
     constants, code = facts["constants_bytes"], facts["code_bytes_estimate"]
     words = ("compile", model, "--board", small_board(flash_bytes=1000), "-o", tmp_path / "out.tar")
     assert complaint(*words) == (
-        f"error: the model needs {constants + code:,} bytes of flash, FLASH of small has 1,000: "
+        f"error: the model needs about {constants + code:,} bytes of flash, FLASH of small has 1,000: "
         f"{constants + code - 1000:,} too few\n"
         f"  needed: constants {constants:,}, code, estimated {code:,}\n"
-        "  hint: deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
+        "  hint: --force goes on: the linker then says whether it fits\n"
+        "        deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
         "        deploy boards list --fits tiny.tflite   lists the boards with room\n"
     )
+
+
+def test_what_fits_but_for_the_estimates_is_refused_only_without_force(
+    model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
+) -> None:
+    """An estimate may be too high: then the linker has the last word."""
+    facts = needs(model, run_deploy)
+    constants, code = facts["constants_bytes"], facts["code_bytes_estimate"]
+    board, archive = small_board(flash_bytes=constants + 100), tmp_path / "out.tar"
+    words = ("compile", model, "--board", board, "-o", archive)
+    assert complaint(*words) == (
+        f"error: the model needs about {constants + code:,} bytes of flash, FLASH of small has "
+        f"{constants + 100:,}: {code - 100:,} too few\n"
+        f"  needed: constants {constants:,}, code, estimated {code:,}\n"
+        "  hint: --force goes on: the linker then says whether it fits\n"
+        "        deploy inspect tiny.tflite --board small --memory   shows what needs how much\n"
+        "        deploy boards list --fits tiny.tflite   lists the boards with room\n"
+    )
+    assert run_deploy(*words, "--force").status == 0
+    assert "does not fit by estimate" in run_deploy("inspect", archive, "--board", board).out
+    assert run_deploy("new", archive, tmp_path / "p", "--board", board).status == 0
+
+
+def test_what_is_no_estimate_is_refused_with_force_too(
+    model: Path, small_board: Callable[..., Path], complaint: Complaint, tmp_path: Path
+) -> None:
+    words = ("compile", model, "--board", small_board(flash_bytes=100), "-o", tmp_path / "out.tar")
+    assert complaint(*words) == complaint(*words, "--force")
 
 
 def test_inspect_says_by_how_much_a_model_does_not_fit_and_fails_as_compile_does(
@@ -91,7 +121,7 @@ def test_inspect_says_by_how_much_a_model_does_not_fit_and_fails_as_compile_does
     board = small_board(ram_bytes=100)
     outcome = run_deploy("inspect", model, "--board", board)
     assert outcome.status == 1
-    assert f"does not fit: {needed - 100:,} bytes too many" in outcome.out
+    assert f"does not fit by estimate: {needed - 100:,} bytes too many" in outcome.out
     refused = run_deploy("compile", model, "--board", board, "-o", tmp_path / "out.tar")
     assert (refused.status, refused.err) == (1, outcome.err)
 
@@ -167,6 +197,7 @@ def test_a_model_needs_a_board_to_run_on(model: Path, complaint: Complaint) -> N
 def test_what_is_not_there_is_told_before_a_missing_board(tmp_path: Path, complaint: Complaint) -> None:
     assert complaint("run", tmp_path / "my-app", "--inputs", "in.npz") == (
         "error: there is no such model, archive or project\n  FOLDER/my-app\n"
+        "  hint: check the path: a .tflite or .onnx file, an archive, or a project folder\n"
     )
 
 
@@ -176,7 +207,7 @@ def test_options_for_compiling_are_refused_where_nothing_is_compiled(
     run_deploy("compile", model, "--board", "host", "-o", tmp_path / "a.tar")
     words = ("run", tmp_path / "a.tar", "--board", "host", "--inputs", "in.npz", "--optimize", "ram")
     assert complaint(*words) == (
-        "error: options of deploy compile are given, and this is compiled already\n"
+        "error: options of deploy compile are given, but this model is compiled already\n"
         "  FOLDER/a.tar\n"
         "  hint: leave them out here, or give the model file\n"
     )

@@ -18,7 +18,7 @@ Complaint = Callable[..., str]
 
 IMAGE = np.zeros((1, 8, 8, 1), np.int8)
 TAKES = '  hint: the model takes "image" or "input_0": int8[1, 8, 8, 1]\n'
-SERIES = "  hint: a series of N samples has shape [N, 1, 8, 8, 1]\n"
+SERIES = "  hint: N samples have shape [N, 8, 8, 1]\n"
 WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], str]] = {
     "misspelt name": (
         {"imgae": IMAGE},
@@ -31,15 +31,20 @@ WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], str]] = {
     "no arrays": ({}, 'error: input "image" is missing\n  in.npz holds nothing\n' + TAKES),
     "given twice": (
         {"image": IMAGE, "input_0": IMAGE},
-        'error: input "image" is given twice, as "image", "input_0"\n  in.npz\n',
+        'error: input "image" is given twice, as "image", "input_0"\n  in.npz\n'
+        "  hint: leave one of them out\n",
     ),
     "wrong shape": (
         {"image": IMAGE[0]},
         'error: "image" has shape [8, 8, 1], the model takes [1, 8, 8, 1]\n  in.npz\n' + SERIES,
     ),
-    "series without the batch axis": (
-        {"image": np.zeros((5, 8, 8, 1), np.int8)},
-        'error: "image" has shape [5, 8, 8, 1], the model takes [1, 8, 8, 1]\n  in.npz\n' + SERIES,
+    "batch of other images": (
+        {"image": np.zeros((5, 8, 9, 1), np.int8)},
+        'error: "image" has shape [5, 8, 9, 1], the model takes [1, 8, 8, 1]\n  in.npz\n' + SERIES,
+    ),
+    "batch of nothing": (
+        {"image": np.zeros((0, 8, 8, 1), np.int8)},
+        "error: the series has 0 samples\n  in.npz\n  hint: its first axis counts the samples: 1 or more\n",
     ),
     "series of nothing": (
         {"image": np.zeros((0, 1, 8, 8, 1), np.int8)},
@@ -49,7 +54,7 @@ WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], str]] = {
         {"image": IMAGE.astype(np.float32)},
         'error: "image" has elements of float32, the model takes int8[1, 8, 8, 1]\n'
         "  in.npz\n"
-        "  hint: quantise: np.clip(np.round(x / 0.0625) + -128, -128, 127).astype(np.int8)\n",
+        "  hint: --quantize does it: np.clip(np.round(x / 0.0625) + -128, -128, 127).astype(np.int8)\n",
     ),
     "wider integers": (
         {"image": IMAGE.astype(np.int64)},
@@ -84,7 +89,7 @@ HOW = "  hint: numpy writes one: np.savez(file, input_0=array)\n"
 
 
 def test_a_missing_file_of_inputs(refuse: Callable[[Path], str], tmp_path: Path) -> None:
-    assert refuse(tmp_path / "in.npz") == "error: the file of inputs does not exist\n  FOLDER/in.npz\n"
+    assert refuse(tmp_path / "in.npz") == "error: the file of inputs does not exist\n  FOLDER/in.npz\n" + HOW
 
 
 def test_a_single_array_has_no_name(refuse: Callable[[Path], str], tmp_path: Path) -> None:
@@ -117,6 +122,35 @@ def test_a_damaged_npz_file(refuse: Callable[[Path], str], tmp_path: Path) -> No
     data[300:400] = bytes(100)
     (tmp_path / "in.npz").write_bytes(data)
     assert refuse(tmp_path / "in.npz") == NOT_NPZ
+
+
+def test_series_of_different_lengths() -> None:
+    taken = [TensorSpec(name, TensorType(DType.I8, (1, 4))) for name in ("a", "b")]
+    series = {"a": np.zeros((2, 1, 4), np.int8), "b": np.zeros((3, 1, 4), np.int8)}
+    with pytest.raises(InputError) as caught:
+        make_samples(series, taken, "in.npz")
+    assert str(caught.value) == (
+        'error: the inputs have different numbers of samples: "a" has 2, "b" has 3\n  in.npz\n'
+        "  hint: give as many samples of each input"
+    )
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 8, 1), (8, 64), (8, 8, 8)])
+def test_a_batch_is_a_series_whose_outputs_are_a_batch(shape: tuple[int, ...]) -> None:
+    array = np.arange(np.prod(shape)).reshape(shape).astype(np.int8)
+    image = TensorSpec("image", TensorType(DType.I8, IMAGE.shape))
+    samples = make_samples({"image": array}, [image], "in.npz")
+    assert [each.shape for (each,) in samples.each] == [IMAGE.shape] * 8
+    assert samples.stacked([np.zeros((1, 10))] * 8).shape == (8, 10)
+    assert samples.stacked([np.zeros(3)] * 8).shape == (8, 3)
+
+
+@pytest.mark.parametrize("element", [np.float64, np.float16])
+def test_real_numbers_of_another_precision_are_taken(element: type[np.floating[Any]]) -> None:
+    """NumPy makes float64 of everything, and nobody means it."""
+    image = TensorSpec("image", TensorType(DType.F32, IMAGE.shape))
+    ((taken,),) = make_samples({"image": IMAGE.astype(element)}, [image], "in.npz").each
+    assert taken.dtype == np.float32
 
 
 @pytest.mark.parametrize("shape", [(1, 64), (1, 8, 8), (1, 8, 1, 8, 1), (2, 1, 64)])

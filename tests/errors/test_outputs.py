@@ -45,9 +45,9 @@ def read_only_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_is_not_overwritten_by_its_archive(model: Path, complaint: Complaint) -> None:
     before = model.read_bytes()
     assert complaint("compile", model, "--board", "host", "-o", model) == (
-        "error: a file of that name is there already, and it is no archive of Solder\n"
+        "error: a compiled model is written as an archive or into a folder, not as .tflite\n"
         "  FOLDER/tiny.tflite\n"
-        "  hint: name another file, or remove this one first\n"
+        "  hint: -o FOLDER/tiny.tar or -o FOLDER/tiny\n"
     )
     assert model.read_bytes() == before
 

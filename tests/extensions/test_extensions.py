@@ -135,7 +135,8 @@ def test_a_pass_that_says_no_place_is_refused() -> None:
     assert what == (
         'error: the pass "lost" of an extension has no place: TABLE is "MEANING", BEFORE is "nothing"'
     )
-    assert hint.startswith("  hint: TABLE is MEANING or PLACEMENT, BEFORE one of its passes: fold-constants,")
+    tables = "MEANING, PLACEMENT or VARIANT"
+    assert hint.startswith(f"  hint: TABLE is {tables}, BEFORE one of its passes: fold-constants,")
 
 
 def test_an_instruction_set_that_is_none_is_refused() -> None:

@@ -194,11 +194,11 @@ NETWORKS: dict[str, tuple[Make, str]] = {
     "attention": (
         attention,
         "dense dense dense rearrange rearrange batch_matmul softmax rearrange batch_matmul rearrange dense "
-        "add fold mul mul fold mul mul sub add curve sub div mul add fold mul dense",
+        "add reduce mul mul reduce mul mul sub add unary_math sub div mul add reduce mul dense",
     ),
     "normalised by steps": (
         normalised_by_steps,
-        "dense fold mul sub combine fold mul add curve div mul dense",
+        "dense reduce mul sub combine reduce mul add unary_math div mul dense",
     ),
 }
 

@@ -12,9 +12,9 @@ from aot.ir.graph import Graph
 from aot.ir.verify import verify
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, Mul, Sub
+from aot.ops.mean import Mean
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
-from aot.ops.reduce import Mean
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 
 REAL: tuple[tuple[float, ...], tuple[int, ...]] = ((), ())

@@ -21,11 +21,11 @@ from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.combine import Combination, Combine
 from aot.ops.conv2d import Conv2d
-from aot.ops.curve import Curve, Function
-from aot.ops.fold import Fold, Folding
 from aot.ops.l2_norm import L2Norm
 from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.reduce import Reduce, Reduction
 from aot.ops.resize import Resize
+from aot.ops.unary_math import MathFunction, UnaryMath
 from aot.passes.pipeline import run_meaning
 
 SAMPLES = 5
@@ -62,14 +62,14 @@ def product(turned: bool, matrices: int = 3) -> Graph:
     return op_case("product", op, [int8(1, 3, 5, 8, zero_point=4)], int8(scale=0.3, zero_point=7), [y]).graph
 
 
-def in_real_numbers(by: Folding, scale: float, *functions: Function) -> Graph:
+def in_real_numbers(by: Reduction, scale: float, *functions: MathFunction) -> Graph:
     """Along the last dimension, between integers."""
     real = TensorType(DType.F32, ())
     d = Draft()
     value = d.node("real", Dequantize(), d.input("x", 1, 3, 5, 8), quant=real)
     for function in functions:
-        value = d.node(function.value, Curve(function), value, quant=real)
-    folded = d.node("folded", Fold(by, (3,)), value, quant=real)
+        value = d.node(function.value, UnaryMath(function), value, quant=real)
+    folded = d.node("folded", Reduce(by, (3,)), value, quant=real)
     return d.graph(d.node("y", Quantize(DType.I8), folded, quant=int8(scale=scale, zero_point=-20)))
 
 
@@ -100,15 +100,15 @@ WRITTEN = {
     "a product of matrices": (product(turned=False), ("BATCH_MATMUL",)),
     "one by one turned matrix": (product(turned=True, matrices=1), ("BATCH_MATMUL",)),
     "a sum of roots": (
-        in_real_numbers(Folding.SUM, 0.3701, Function.SQUARE, Function.SQRT),
+        in_real_numbers(Reduction.SUM, 0.3701, MathFunction.SQUARE, MathFunction.SQRT),
         ("DEQUANTIZE", "SQUARE", "SQRT", "SUM", "QUANTIZE"),
     ),
     "the largest of exponentials": (
-        in_real_numbers(Folding.MAXIMUM, 0.4, Function.NEGATE, Function.EXP),
+        in_real_numbers(Reduction.MAXIMUM, 0.4, MathFunction.NEGATE, MathFunction.EXP),
         ("DEQUANTIZE", "NEG", "EXP", "REDUCE_MAX", "QUANTIZE"),
     ),
     "the least of magnitudes": (
-        in_real_numbers(Folding.MINIMUM, 0.004, Function.SIN, Function.ABS),
+        in_real_numbers(Reduction.MINIMUM, 0.004, MathFunction.SIN, MathFunction.ABS),
         ("DEQUANTIZE", "SIN", "ABS", "REDUCE_MIN", "QUANTIZE"),
     ),
 }
@@ -139,7 +139,7 @@ def test_matrices_that_several_share_are_refused() -> None:
 def test_every_node_that_tflite_cannot_say_is_named_at_once() -> None:
     real = TensorType(DType.F32, (2, 3))
     nodes = tuple(
-        Node(name, Curve(Function.SOFTSIGN), (source,), (made,))
+        Node(name, UnaryMath(MathFunction.SOFTSIGN), (source,), (made,))
         for name, source, made in (("soft", "x", "a"), ("softer", "a", "y"))
     )
     graph = Graph("curves", ("x",), ("y",), nodes, dict.fromkeys(("x", "a", "y"), real), {})
@@ -148,8 +148,8 @@ def test_every_node_that_tflite_cannot_say_is_named_at_once() -> None:
     assert refusal.value.what == "2 nodes of the integer model cannot be written as TFLite"
     assert refusal.value.where.splitlines() == [
         "curves.tflite",
-        'curve "soft": softsign of f32',
-        'curve "softer": softsign of f32',
+        'unary_math "soft": softsign of f32',
+        'unary_math "softer": softsign of f32',
     ]
     assert refusal.value.hint == "write the model as ONNX: -o MODEL.onnx"
 

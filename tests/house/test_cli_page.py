@@ -11,6 +11,7 @@ from codegen.option_entry import Option, When
 from codegen.options import OPTIONS
 from deploy.command import command_parser, load_command
 from deploy.commands import COMMANDS
+from deploy.data import DATA
 from deploy.line import LINE
 
 INTRODUCTION = """\
@@ -46,6 +47,15 @@ keeps the options that it was loaded with; other functions use them unless they 
 """
 
 
+DATA_HEAD = """
+## Options that say what inputs are
+
+`run` and `verify` take them, and the Python functions of these names. Without any inputs `verify` takes
+random ones.
+
+| option | in Python | what it says |
+|---|---|---|
+"""
 LINE_HEAD = """
 ## Options that say how a board is reached
 
@@ -67,6 +77,8 @@ def cli_page() -> str:
         VERBS_HEAD,
         *verb_rows(),
         FUNCTIONS % reading,
+        DATA_HEAD,
+        *(f"| {_flag(option)} | `{option.name}` | {option.help} |\n" for option in DATA.values()),
         LINE_HEAD,
         *(f"| {_flag(option)} | `{option.name}` | {option.help} |\n" for option in LINE.values()),
     )

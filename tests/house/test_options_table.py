@@ -28,8 +28,9 @@ from codegen.option_reading import read_given
 from codegen.options import ALL_OPTIONS, OPTIONS, CompileOptions, read_options
 from deploy.__main__ import main
 from deploy.command import command_parser, load_command
+from deploy.data import DATA, DataOptions, Fill
 from deploy.line import LINE, LineOptions
-from deploy.options import compile_options, line_options
+from deploy.options import compile_options, data_options, line_options
 
 # For each option a word that is not its default, and the same as one would write it in Python.
 SAMPLES: dict[str, tuple[str, object]] = {
@@ -45,6 +46,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "value": ("axes=0,1", {"axes": (0, 1)}),
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
     "disable": ("merge-tables", ["merge-tables"]),
+    "force": ("", True),
 }
 HEAD_WORDS = {"ram": "65536", "pool": "DTCM=65536"}  # where they are not the words that were given
 COMPILING = {  # words of a command that compiles, and of those the options it does not take
@@ -54,7 +56,7 @@ COMPILING = {  # words of a command that compiles, and of those the options it d
     "verify": (["m", "--board", "host"], set()),
     "bench": (["m", "--board", "host"], set()),
     "tune": (["m", "--board", "host"], {"tuning_records"}),  # it makes them
-    "boards": (["--fits", "m"], {"ram", "pool", "constants", "tuning_records"}),  # of one board
+    "boards": (["--fits", "m"], {"ram", "pool", "constants", "tuning_records", "force"}),  # of one board
 }
 FUNCTIONS = {
     "load": set(OPTIONS) - {"rounding", "shape", "value"},
@@ -234,6 +236,17 @@ def test_what_a_model_was_loaded_with_holds_everywhere(
     with pytest.raises(CompilingError):
         CALLS[function](deploy.load(model, rounding="litert-ref"), {"optimize": "ram"})
     assert compiled_with == [read_options({"rounding": "litert-ref", "optimize": "ram"})]
+
+
+@pytest.mark.parametrize("verb", ["run", "verify"])
+def test_command_and_function_take_the_options_of_data(verb: str) -> None:
+    given = ["m", "--board", "host", "--fill", "zeros", "--quantize"]
+    parser = command_parser(verb, load_command(verb))
+    assert data_options(parser.read(given)) == DataOptions(Fill.ZEROS, True)
+    assert read_given(DataOptions(), DATA, {"fill": "zeros", "quantize": True}) == DataOptions(
+        Fill.ZEROS, True
+    )
+    assert set(DATA) <= set(inspect.signature(getattr(deploy, verb)).parameters)
 
 
 @pytest.mark.parametrize("command", REACHING)

@@ -18,6 +18,7 @@ from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
+from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.dense import Dense
 from aot.ops.op import Op
 from aot.ops.reshape import Reshape
@@ -30,14 +31,8 @@ paddings = st.tuples(pairs, pairs)
 activations = st.sampled_from(Activation)
 roundings = st.sampled_from(RequantRounding)
 scales = st.floats(1e-30, 1e30)
-ops: st.SearchStrategy[Op] = st.one_of(
-    st.builds(Add, activations),
-    st.builds(AveragePool2d, pairs, pairs, paddings, activations),
-    st.builds(Conv2d, pairs, pairs, paddings, activations, roundings),
-    st.builds(Dense, activations, roundings),
-    st.builds(Reshape, st.lists(st.integers(1, 9), max_size=5).map(tuple)),
-    st.builds(Softmax, st.floats(1e-9, 1e9)),
-)
+adds = st.builds(Add, activations)
+convolutions = st.builds(Conv2d, pairs, pairs, paddings, activations, roundings)
 
 
 @st.composite
@@ -46,6 +41,17 @@ def quants(draw: st.DrawFn) -> Quant:
     axis = draw(st.integers(0, 3)) if count > 1 else None
     zero_points = draw(st.lists(st.integers(-128, 127), min_size=count, max_size=count))
     return Quant(tuple(draw(st.lists(scales, min_size=count, max_size=count))), tuple(zero_points), axis)
+
+
+ops: st.SearchStrategy[Op] = st.one_of(
+    adds,
+    st.builds(AveragePool2d, pairs, pairs, paddings, activations),
+    convolutions,
+    st.builds(Conv2dAdd, convolutions, quants(), adds),
+    st.builds(Dense, activations, roundings),
+    st.builds(Reshape, st.lists(st.integers(1, 9), max_size=5).map(tuple)),
+    st.builds(Softmax, st.floats(1e-9, 1e9)),
+)
 
 
 @st.composite

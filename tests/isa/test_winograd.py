@@ -89,8 +89,9 @@ def extreme_cases() -> list[OpCase]:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-def test_the_c_equals_the_reference(compiler: tuple[str, int], tmp_path: Path) -> None:
-    checks = case_checks([*CASES, *extreme_cases()], DSP, "speed")
+@pytest.mark.parametrize("target", [DSP, replace(DSP, code_cache_bytes=1024)], ids=["anywhere", "cache"])
+def test_the_c_equals_the_reference(compiler: tuple[str, int], target: Target, tmp_path: Path) -> None:
+    checks = case_checks([*CASES, *extreme_cases()], target, "speed")
     assert failures_on_board(checks, tmp_path / "checks", compiler=compiler[0]) == {}
 
 

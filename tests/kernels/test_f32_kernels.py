@@ -21,7 +21,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.max_pool2d import MaxPool2d
-from aot.ops.reduce import COLUMNS, ROWS, Mean
+from aot.ops.mean import COLUMNS, ROWS, Mean
 from aot.ops.softmax import Softmax
 from aot.ops.unary import HardSwish, Logistic, Tanh
 from aot.passes.pipeline import run_meaning

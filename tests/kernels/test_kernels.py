@@ -26,7 +26,7 @@ from codegen.lower.lower import lower_graph
 IN_LOOPS, IN_LOOPS_MACS = 4, 1500  # a product takes the interpreter some microseconds
 IN_C, IN_C_MACS = 24, 20_000
 ON_AVR, ON_AVR_MACS = 1, 4000  # and as many of those written: each case is a program of its own
-NOT_IN_AVR_LIBC = {"narrow": "rintf"}  # the compiler names what is missing; nothing is computed wrongly
+NOT_IN_AVR_LIBC = {"round_mantissa": "rintf"}  # the compiler names what is missing; nothing is wrong
 # Where memory is to be saved, some kernels read narrower rows; where code is, tiles are for any shape.
 OTHER_GOALS = [
     *((op_name, "ram") for op_name in ("conv2d", "dense", "depthwise_conv2d")),
@@ -45,7 +45,7 @@ EXACT_ON_REALS = (
     "detect",
     "leaky_relu",
     "mul",
-    "narrow",
+    "round_mantissa",
     "pad",
     "rearrange",
     "sub",

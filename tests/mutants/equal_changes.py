@@ -6,12 +6,8 @@ from collections.abc import Mapping
 
 REASONS: Mapping[str, str] = {
     "found = 0  ->  found = 1": "one byte in an estimate of the stack that leaves some fifty to spare",
-    "return _STACK_BYTES_OF_CALLS + _saved_bytes(library) + stages + max(kernels, default=0)  ->  "
-    "return _STACK_BYTES_OF_CALLS + _saved_bytes(library) + stages + max(kernels, default=1)": (
-        "one byte, where there is no kernel"
-    ),
-    "return kernels + run.row_pointers * _BYTES_PER_ROW_POINTER + tables + _BYTES_OF_START  ->  "
-    "return kernels + run.row_pointers * _BYTES_PER_ROW_POINTER - tables + _BYTES_OF_START": (
+    "return estimate_kernel_bytes(library) + layers + tables + _BYTES_OF_START  ->  "
+    "return estimate_kernel_bytes(library) + layers - tables + _BYTES_OF_START": (
         "some tens of bytes in an estimate of thousands that holds to a fifth"
     ),
 }

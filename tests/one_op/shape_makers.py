@@ -6,21 +6,23 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 from contract_cases import matrices
+from conv2d_add_cases import case as added
 from detect_cases import case as detections
 from drawing import Draw
 from gain_control_cases import CASES as GAIN_CASES
 from lookup_cases import case as looked_up
-from lstm_cases import integers as lstm
 from op_case import OpCase, constant_of, float32, int8, op_case, plain
+from recurrent_cases import integers, recurrent
 
 from aot.ir.types import DType
+from aot.ops.conv2d import Conv2d
 from aot.ops.detect import Detect
 from aot.ops.energy import Energy
 from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
 from aot.ops.gain_control import GainControl
-from aot.ops.lstm import Lstm
-from aot.ops.narrow import Narrow
+from aot.ops.recurrent import Cell, Recurrent
+from aot.ops.round_mantissa import RoundMantissa
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
 from aot.ops.update_slice import UpdateSlice
 from aot.ops.windows import Windows
@@ -35,6 +37,13 @@ def _contract(draw: Draw) -> OpCase:
     dtype, result = draw.one_of((DType.I8, I32), (DType.U8, I32), (DType.F32, float32()))
     op = matrices(batch, rows, depth, columns)
     return op_case("contract", op, [plain(dtype, *shape) for shape in pair], result)
+
+
+def _conv2d_add(draw: Draw) -> OpCase:
+    kernel, x = draw.shape(2, 3), int8(1, *draw.shape(3, 6), zero_point=draw.upto(127, -128))
+    stride = draw.upto(2), draw.upto(2)
+    op = Conv2d(stride, padding=((kernel[0] // 2, kernel[0]), (kernel[1] // 2, kernel[1])))
+    return added("any", op, x, (draw.upto(6), kernel[0], kernel[1]))
 
 
 def _detect(draw: Draw) -> OpCase:
@@ -85,15 +94,18 @@ def _lookup(draw: Draw) -> OpCase:
     return looked_up("any", int8(*draw.shape(draw.upto(4)), zero_point=draw.upto(127, -128)))
 
 
-def _lstm(draw: Draw) -> OpCase:
-    steps, depth, units = draw.upto(3), draw.upto(5), draw.upto(4)
-    x, h = int8(1, steps * depth, zero_point=draw.upto(127, -128)), int8(1, units, scale=0.008)
-    return lstm("any", Lstm(steps, draw.one_of(0.0, 0.5)), x, h, depth)
+def _round_mantissa(draw: Draw) -> OpCase:
+    op = draw.one_of(RoundMantissa(10, -14, 65504.0), RoundMantissa(3, -6, 448.0), RoundMantissa(1, 0, 6.0))
+    return op_case("round_mantissa", op, [float32(*draw.shape(draw.upto(4)))], float32())
 
 
-def _narrow(draw: Draw) -> OpCase:
-    op = draw.one_of(Narrow(10, -14, 65504.0), Narrow(3, -6, 448.0), Narrow(1, 0, 6.0))
-    return op_case("narrow", op, [float32(*draw.shape(draw.upto(4)))], float32())
+def _recurrent(draw: Draw) -> OpCase:
+    if draw.chance():
+        return integers("any", draw.upto(4), draw.upto(2), draw.upto(9), draw.chance(), draw.one_of(0.0, 0.5))
+    cell, is_given = draw.one_of(*Cell), draw.chance()
+    op = Recurrent(cell, gives_cell=is_given and cell is Cell.LSTM, clip=draw.one_of(0.0, 0.7))
+    given = draw.one_of("", "h", "hc", "rbphc")
+    return recurrent("any", op, draw.upto(4), draw.upto(2), draw.upto(9), given, draw.chance())
 
 
 def _noise_estimate(draw: Draw) -> OpCase:
@@ -150,6 +162,7 @@ def _update_slice(draw: Draw) -> OpCase:
 
 SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "contract": _contract,
+    "conv2d+add": _conv2d_add,
     "detect": _detect,
     "energy": _energy,
     "fft": _fft,
@@ -158,11 +171,11 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "gain_control": _gain_control,
     "headroom": _headroom,
     "lookup": _lookup,
-    "lstm": _lstm,
-    "narrow": _narrow,
     "noise_estimate": _noise_estimate,
     "real_samples": _real_samples,
     "real_spectrum": _real_spectrum,
+    "recurrent": _recurrent,
+    "round_mantissa": _round_mantissa,
     "shift_up": _shift_up,
     "update_slice": _update_slice,
     "whole_root": _whole_root,

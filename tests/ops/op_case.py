@@ -72,11 +72,13 @@ def op_case(
     inputs: Sequence[TensorType],
     output: TensorType,
     constants: Sequence[Weights | None] = (),
+    behind: Sequence[TensorType] = (),
 ) -> OpCase:
-    """The case in which `op` reads `inputs` and then `constants`; the output's shape is inferred."""
-    values = {f"x{number}": tensor for number, tensor in enumerate(inputs)}
+    """`op` reads `inputs`, then `constants`, then the inputs `behind`; the output's shape is inferred."""
+    values = {f"x{number}": tensor for number, tensor in enumerate((*inputs, *behind))}
     weights = {f"c{number}": c for number, c in enumerate(constants) if c is not None}
-    operands = (*values, *(None if c is None else f"c{n}" for n, c in enumerate(constants)))
+    first, last = [*values][: len(inputs)], [*values][len(inputs) :]
+    operands = (*first, *(None if c is None else f"c{n}" for n, c in enumerate(constants)), *last)
     types = {**values, **{c: w.type for c, w in weights.items()}}
     ((dtype, shape),) = op.infer([None if operand is None else types[operand] for operand in operands])
     types["y"] = TensorType(DType(dtype), shape, output.quant)

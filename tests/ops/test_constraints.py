@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from op_case import float32, int8
+from op_case import float32, int8, int16
 
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.average_pool2d import AveragePool2d
@@ -15,12 +15,12 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.lookup import Lookup
-from aot.ops.lstm import Lstm
+from aot.ops.mean import Mean
 from aot.ops.op import Op
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
-from aot.ops.reduce import Mean
+from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.reshape import Reshape
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, LeakyRelu, Logistic, Tanh
@@ -39,6 +39,7 @@ def per_channel(*shape: int, axis: int, zero_point: int = 0) -> TensorType:
     return TensorType(DType.I8, shape, Quant((0.1,) * count, (zero_point,) * count, axis))
 
 
+_GATES, _CELL = int16(1, 1, 1, 4), int16(1, 1)
 CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
     "count": (Conv2d(), [X], Y, "there must be 2 to 3 inputs and one output: it has 1"),
     "weights absent": (Conv2d(), [X, None, B], Y, "there must be 2 to 3 inputs and one output: it has 3"),
@@ -169,13 +170,13 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         "the input scale must be less than 2**20 times the output scale: it is 1e+07 times as large",
     ),
     "alpha": (LeakyRelu(-2e3), [int8(4)], int8(4), "alpha must lie between -1024 and 1024: it is -2000.0"),
-    "curve scale": (
+    "unary_math scale": (
         Tanh(),
         [int8(4, scale=9.0)],
         int8(4, scale=1 / 128),
         "the scale of an i8 input must lie between 2**-27 and 8: it is 9",
     ),
-    "curve output": (
+    "unary_math output": (
         Logistic(),
         [int8(4)],
         int8(4),
@@ -208,18 +209,56 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         "matrices must fit; there must be as many of both, or one of one of them, "
         "or of the first a multiple of the second: 1x2x3x4 and 1x3x4x2",
     ),
-    "lstm types": (
-        Lstm(),
-        [int8(1, 2), int8(1, 1), int8(1, 1), int8(4, 2), int8(4, 1), int8(4)],
-        int8(1, 2),
-        "all must be f32, or data i8 or i16, weights i8 and the cell i16: i8, i8, i8, i8, i8",
+    "recurrent types": (
+        Recurrent(Cell.RNN),
+        [int8(1, 2, 1, 3), int8(1, 9)],
+        float32(1, 2, 1, 3),
+        "all must be f32, or gates and cell i16, weights i8 and hidden values i8 or i16: i8, i8",
     ),
-    "lstm shapes": (
-        Lstm(2),
-        [float32(1, 2), float32(1, 1), float32(1, 1), float32(4, 2), float32(4, 1), float32(4)],
-        float32(1, 3),
-        "weights, states and biases must fit the units and the input: "
-        "(1, 2), (1, 1), (1, 1), (4, 2), (4, 1), (4,)",
+    "recurrent scales": (
+        Recurrent(gives_cell=True),
+        [_GATES, int8(4, 1), None, None, int8(1, 1), _CELL],
+        int16(1, 1, 1, 2),
+        "integers are for LSTMs with the usual activations that give the cell, and have scales: "
+        "of gates 2**-12, of the cell a power of two from 2**-16 to 2**-8: the gates' is 0.0005",
+    ),
+    "recurrent integers": (
+        Recurrent(clip=1.0),
+        [_GATES, int8(4, 1), None, None, int8(1, 1), _CELL],
+        int16(1, 1, 1, 1),
+        "integers are for LSTMs with the usual activations that give the cell, and have scales: "
+        "of gates 2**-12, of the cell a power of two from 2**-16 to 2**-8: "
+        "it is a lstm with other activations or limits",
+    ),
+    "recurrent sequence": (
+        Recurrent(),
+        [float32(1, 2, 1, 6), float32(1, 4)],
+        float32(1, 2, 1, 1),
+        "x must be [1, steps, sequences, gates times units]: 1x2x1x6",
+    ),
+    "recurrent vectors": (
+        Recurrent(),
+        [float32(1, 2, 1, 8), float32(1, 8)],
+        float32(1, 2, 1, 2),
+        "weights, biases and states must be vectors that fit the units: r has shape 1x8, not 1x16",
+    ),
+    "recurrent bias": (
+        Recurrent(Cell.GRU_RESET_AFTER),
+        [float32(1, 2, 1, 3), float32(1, 3)],
+        float32(1, 2, 1, 1),
+        "weights, biases and states must be vectors that fit the units: there is no b",
+    ),
+    "recurrent activations": (
+        Recurrent(Cell.GRU, activations=("tanh",)),
+        [float32(1, 2, 1, 3), float32(1, 3)],
+        float32(1, 2, 1, 1),
+        "each activation must be known, and there must be as many as the cell has: they are tanh of 2",
+    ),
+    "recurrent cells": (
+        Recurrent(Cell.GRU, cell_clip=1.0),
+        [float32(1, 2, 1, 3), float32(1, 3)],
+        float32(1, 2, 1, 1),
+        "only an LSTM's cell may be given, clipped or tied to its input gate: it is a gru",
     ),
     "mean axes": (Mean((3,)), [X], X, "the axes must be rows, columns or both: they are [3]"),
     "mean scale": (

@@ -42,8 +42,9 @@ def test_the_reference_gives_what_infer_promises(case: OpCase) -> None:
 
 
 _WITH_MACS = {"batch_matmul", "contract", "conv2d", "depthwise_conv2d", "dense", "energy", "fft"} | {
+    "conv2d+add",
     "filter_bank",
-    "lstm",
+    "recurrent",
     "real_samples",
     "real_spectrum",
 }
@@ -73,7 +74,7 @@ def in_reals(case: OpCase, inputs: dict[str, Array]) -> Array:
 
 def dequantised(stored: Array, tensor: TensorType, case: OpCase) -> Array:
     if tensor.dtype is DType.I32:  # a bias is in * w by definition
-        (x,), w = case.graph.inputs, case.node.inputs[1]
+        (x, *_), w = case.graph.inputs, case.node.inputs[1]
         scales = np.array(case.graph.types[w].quant.scales) * case.graph.types[x].quant.scale  # type: ignore[index,union-attr]
         return np.asarray(stored * scales)  # type: ignore[operator]
     assert tensor.quant is not None

@@ -68,13 +68,13 @@ def _fits(case: OpCase, inputs: Types, outputs: Types) -> bool:
 def test_of_tflite_only_dense_layers_round_once_and_only_as_litert_does() -> None:
     once = _where(RequantRounding.SINGLE)
     assert {(op, mode) for op, _, mode in once if mode != "onnx"} == {("dense", "litert-ref")}
-    sums = {op for op, elements, _ in _where(RequantRounding.DOUBLE) if elements == "i8"} - {"lstm"}
+    sums = {op for op, elements, _ in _where(RequantRounding.DOUBLE) if elements == "i8"}
     assert {op for op, elements, mode in once if (elements, mode) == ("i8", "onnx")} == sums
 
 
 def test_sums_of_16_bits_are_cut_but_beside_a_bias_of_32() -> None:
     cut = {(op, elements) for op, elements, mode in _where(RequantRounding.REDUCED) if mode == "tflm"}
-    layers = ("batch_matmul", "conv2d", "dense", "depthwise_conv2d", "lstm")
+    layers = ("batch_matmul", "conv2d", "dense", "depthwise_conv2d", "recurrent")
     assert {elements for op, elements in cut if op == "conv2d"} == {
         "i16",
         "i16, transposed",

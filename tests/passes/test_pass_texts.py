@@ -3,7 +3,8 @@
 Cases are parted by lines with `/// title`, before and after by a line `becomes`. A line `leaving` begins the
 nodes that were left alone, each with its reason. A graph that stays as it was is the line `same`, with the
 reason behind a line `because`. A line `with max_slowdown=0.3 streamed` under the title is the goal of a pass
-of PLACEMENT. Whatever a pass does, the graph keeps the rules and gives the same outputs.
+of PLACEMENT, `with slow_sums=a,b` that of one of VARIANT. Whatever a pass does, the graph keeps the rules and
+gives the same outputs.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from aot.ir.graph import Graph
 from aot.ir.text import parse_graph, print_graph
 from aot.ir.types import Array
 from aot.ir.verify import verify
-from aot.passes import MEANING, PLACEMENT
 from aot.passes.outcome import Outcome, Rewritten, Unchanged, reason_lines
 from aot.passes.placement_goal import PlacementGoal
-from aot.passes.table import meaning_passes, placement_passes
+from aot.passes.table import TABLES, meaning_passes, placement_passes, variant_passes
+from aot.passes.variant_goal import VariantGoal
 from codegen.row_costs import MEASURED_COSTS
 
 FOLDER = Path(__file__).parent
-STEMS = [name.replace("-", "_") for name in (*MEANING, *PLACEMENT)]
+STEMS = [name.replace("-", "_") for names in TABLES.values() for name in names]
 
 
 class Case(NamedTuple):
@@ -39,7 +40,8 @@ class Case(NamedTuple):
     after: str
 
     def run(self, graph: Graph) -> Outcome:
-        passes = (*meaning_passes(), *placement_passes(parse_goal(self.goal)))
+        on_placement = placement_passes(parse_goal(self.goal))
+        passes = (*meaning_passes(), *on_placement, *variant_passes(parse_variant_goal(self.goal)))
         (found,) = (each for each in passes if each.name.replace("-", "_") == self.stem)
         return found.run(graph)
 
@@ -48,6 +50,11 @@ def parse_goal(words: str) -> PlacementGoal:
     settings = dict(word.split("=") for word in words.split() if "=" in word)
     slowdown = float(settings.get("max_slowdown", 0.0))
     return PlacementGoal(MEASURED_COSTS, slowdown, "streamed" in words.split())
+
+
+def parse_variant_goal(words: str) -> VariantGoal:
+    _, _, names = words.partition("slow_sums=")
+    return VariantGoal(dict.fromkeys(filter(None, names.split(",")), "a pass of its own is faster"))
 
 
 def cases() -> Iterator[Case]:
@@ -116,11 +123,10 @@ def test_a_pass_has_cases_that_match_and_that_do_not(stem: str) -> None:
     assert not all(left_alone)
 
 
-@pytest.mark.parametrize("folder", ["meaning", "placement"])
+@pytest.mark.parametrize("folder", [name.lower() for name in TABLES])
 def test_each_file_of_a_table_is_a_pass_of_it(folder: str, repo_root: Path) -> None:
-    table = MEANING if folder == "meaning" else PLACEMENT
     files = {path.stem for path in (repo_root / "aot" / "passes" / folder).glob("*.py")} - {"__init__"}
-    assert files == {name.replace("-", "_") for name in table}
+    assert files == {name.replace("-", "_") for name in TABLES[folder.upper()]}
 
 
 def random_inputs(graph: Graph, seed: int) -> dict[str, Array]:

@@ -12,11 +12,12 @@ from aot.extensions import PASSES, register, unregister
 from aot.ir.graph import Graph
 from aot.ir.text import parse_graph
 from aot.ir.verify import GraphRuleError
-from aot.passes import MEANING, PLACEMENT
+from aot.passes import MEANING
 from aot.passes.outcome import Outcome, Rewritten, Unchanged
 from aot.passes.pipeline import PassError, run_meaning, run_passes
 from aot.passes.placement_goal import PlacementGoal
-from aot.passes.table import Pass, meaning_passes, placement_passes
+from aot.passes.table import TABLES, Pass, meaning_passes, placement_passes, variant_passes
+from aot.passes.variant_goal import VariantGoal
 from codegen.options import read_options
 from codegen.row_costs import MEASURED_COSTS
 
@@ -92,11 +93,13 @@ def test_passes_of_placement_are_verified_as_all_others(monkeypatch: pytest.Monk
 
 
 def test_every_pass_says_why_it_stands_where_it_does() -> None:
-    assert all(step.why for step in (*meaning_passes(), *placement_passes(GOAL)))
+    every = (*meaning_passes(), *placement_passes(GOAL), *variant_passes(VariantGoal({})))
+    assert all(step.why for step in every)
 
 
 def test_a_name_stands_for_one_pass() -> None:
-    assert not {*MEANING} & {*PLACEMENT}
+    names = [name for table in TABLES.values() for name in table]
+    assert len(names) == len({*names})
 
 
 def test_a_pass_from_outside_stands_where_it_says_and_can_be_disabled() -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 PASSES = Path(__file__).parents[2] / "aot" / "passes"
-FILES = sorted((*PASSES.glob("meaning/*.py"), *PASSES.glob("placement/*.py"), PASSES / "readers.py"))
+FOLDERS = ("meaning", "placement", "variant")
+OF_TABLES = (file for folder in FOLDERS for file in PASSES.glob(f"{folder}/*.py"))
+FILES = sorted((*OF_TABLES, PASSES / "readers.py"))
 LEAST_WORDS = 4  # fewer may be a part of a name
 
 

@@ -48,6 +48,11 @@ static APART int even(int n) { volatile int k = n; return k ? odd(n - 1) + k : 1
 static APART int odd(int n) { volatile int k = n; return k ? even(n - 1) + k : 0; }
 int parity(int n) { return even(n) + 1; }
 """
+PROGRAM_OF_TWO = """
+static __attribute__((noinline)) int layer_0(int n) { volatile int r[ROOM]; r[n] = n; return r[n]; }
+int MODEL_run(int n) { return layer_0(n) + 1; }
+"""
+FLAGS = ("-O1", "-ffunction-sections", "-fdata-sections", "-fstack-usage", "-fno-ipa-sra")
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +60,7 @@ def objects(require_tool: Callable[..., None], tmp_path_factory: pytest.TempPath
     require_tool("gcc")
     folder = tmp_path_factory.mktemp("objects")
     (folder / "p.c").write_text(PROGRAM)
-    flags = ("-O1", "-ffunction-sections", "-fdata-sections", "-fstack-usage", "-fno-ipa-sra")
-    subprocess.run(["gcc", *flags, "-c", "p.c", "-o", "p.o"], cwd=folder, check=True)
+    subprocess.run(["gcc", *FLAGS, "-c", "p.c", "-o", "p.o"], cwd=folder, check=True)
     return folder
 
 
@@ -90,6 +94,21 @@ def test_a_library_function_is_named_and_reckoned(objects: Path) -> None:
 def test_functions_that_call_each_other_have_no_bound(objects: Path) -> None:
     with pytest.raises(ToolError, match="parity > even > odd > even is a recursion"):
         stack_depth(objects, "parity")
+
+
+@pytest.mark.cc
+def test_functions_of_equal_names_in_two_models_are_told_apart(
+    require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    """Each model of a firmware has a layer_0; the deeper one is no concern of the other model."""
+    require_tool("gcc")
+    for model, room in (("thin", 10), ("thick", 200)):
+        text = PROGRAM_OF_TWO.replace("MODEL", model).replace("ROOM", str(room))
+        (tmp_path / f"{model}.c").write_text(text)
+        subprocess.run(["gcc", *FLAGS, "-c", f"{model}.c", "-o", f"{model}.o"], cwd=tmp_path, check=True)
+    thin, thick = (depth(tmp_path, f"{model}_run") for model in ("thin", "thick"))
+    assert thin.calls == ("thin_run", "layer_0")
+    assert thick.bytes - thin.bytes >= 680
 
 
 def test_nothing_is_known_of_a_function_that_no_compiler_reported(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.gather import Gather
 from aot.ops.max_pool2d import MaxPool2d
+from aot.ops.mean import Mean
 from aot.ops.op import Op
-from aot.ops.reduce import Mean
 from aot.ops.reshape import Reshape
 from aot.ops.resize import Resize
 from aot.ops.softmax import Softmax

@@ -10,9 +10,9 @@ from op_case import int8
 
 from aot.ir.graph import Graph
 from aot.ops.concat import Concat
+from aot.ops.mean import Mean
 from aot.ops.op import Op
 from aot.ops.rearrange import Rearrange
-from aot.ops.reduce import Mean
 
 
 def joined(d: Draft, name: str, axis: int, *parts: str) -> str:

@@ -10,7 +10,7 @@ from op_case import int8, int8_weights, int32_bias
 from aot.ir.graph import Graph
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.max_pool2d import MaxPool2d
-from aot.ops.reduce import Mean
+from aot.ops.mean import Mean
 from aot.ops.spatial import Padding
 
 

@@ -48,8 +48,7 @@ def _run_stage(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]
         _run_whole(stage, memory)
         return
     if growing is None:
-        for step in range(stage.steps):
-            _run_proc(lowered, stage, stage.kernel.proc, step, memory, {})
+        _run_steps(lowered, stage, memory)
         return
     sums = {"sums": [np.full(growing.elements, 0x55555555, growing.dtype.numpy)]}
     for row in range(growing.rows):
@@ -62,6 +61,16 @@ def _run_stage(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]
         for proc in procs:
             output_row = 0 if proc is growing.finish else row
             _run_proc(lowered, stage, proc, output_row, memory, sums)
+
+
+def _run_steps(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
+    """A row of the result each; a state begins ahead of the first step."""
+    carried, kept = stage.kernel.carried, dict[str, Rows]()
+    if carried is not None:
+        kept[carried.state.name] = [np.full(carried.state.elements, 0x55, carried.state.dtype.numpy)]
+        _run_proc(lowered, stage, carried.start, 0, memory, kept)
+    for step in range(stage.steps):
+        _run_proc(lowered, stage, stage.kernel.proc, step, memory, kept)
 
 
 def _run_proc(
@@ -112,11 +121,11 @@ def _buffers(
     lowered: Lowered, stage: LoweredStage, proc: Proc, row: int, made: Rows, memory: Mapping[str, Rows]
 ) -> dict[str, Rows]:
     """Pointers to the rows that a step touches, as the generated layer makes them."""
-    readings = iter(stage.reads)
+    readings = {p.name: r for p, r in zip(stage.kernel.row_params, stage.reads, strict=True)}
     buffers: dict[str, Rows] = {}
     for param in proc.params:
         if param.role is Role.ROWS:
-            buffers[param.name] = _rows_read(lowered, next(readings), row, memory)
+            buffers[param.name] = _rows_read(lowered, readings[param.name], row, memory)
         elif param.role is Role.OUTPUT:
             buffers[param.name] = made
         elif param.role is Role.SCRATCH:

@@ -13,7 +13,14 @@ from tiny_models import residual
 
 import deploy
 import deploy.demo
+from codegen.job import read_job
 from codegen.kernels.tuning_records import read_records
+from codegen.options import CompileOptions
+from deploy.console import table
+from deploy.tuning import TuneChoices, begin
+from deploy.tuning_table import narrow_rows
+from deploy.tuning_table import text as whole_table
+from platforms.board_files import load_board
 
 PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
@@ -38,7 +45,7 @@ def test_tasks_are_listed_without_a_board_at_hand(
     [
         ((), "no file for the records is named"),
         (("--list", "--tasks", "99"), "there is no task 99"),
-        (("--list", "--tasks", "1-x"), 'tasks "1-x" are no numbers such as 1,3-5'),
+        (("--list", "--tasks", "1-x"), 'tasks "1-x" is no list such as 1,3-5'),
     ],
 )
 def test_wrong_words_are_refused(
@@ -63,13 +70,17 @@ def test_a_run_is_taken_up_again_and_the_best_is_compiled(
     path = tmp_path / "digits.jsonl"
     words = ("tune", DIGITS, *M4, "-o", path, "--tuner", "ga", "--json")
     for trials, place in ((10, "ram"), (20, "image")):
-        assert run_deploy(*words, "--trials", trials, "--place", place).status == 0
+        outcome = run_deploy(*words, "--trials", trials, "--place", place)
+        assert outcome.status == 0
     records = read_records(path)
     assert len({record.key for record in records}) == len(records) == 30
     assert not [record.error for record in records if record.error]
     assert all(record.default_cost for record in records)
     compiled = run_deploy("compile", DIGITS, *M4, "-o", tmp_path / "a.tar", "--tuning-records", path)
     assert "tuned" in compiled.out
+    facts = json.loads(outcome.out)
+    assert f"constants {facts['tuned_constants_bytes']:>10,} bytes" in compiled.out
+    assert facts["constants_bytes"] == 4_651
     verified = run_deploy("verify", DIGITS, *M4, "--tuning-records", path)
     assert "outputs equal to the reference in every bit" in verified.out
 
@@ -124,3 +135,42 @@ def test_where_memory_cannot_be_executed_candidates_go_into_an_image(
     words = ("tune", DIGITS, "--board", "host", "-o", tmp_path / "r.jsonl", "--place", "ram", "--trials", 12)
     assert run_deploy(*words).status == 0
     assert [record.error for record in read_records(tmp_path / "r.jsonl")] == [""] * 12
+
+
+@pytest.mark.arm
+def test_an_interrupted_search_says_what_it_found_and_how_to_go_on(
+    run_deploy: Callable[..., Any],
+    require_tool: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deploy.tuning.search", interrupted)
+    path = tmp_path / "digits.jsonl"
+    outcome = run_deploy("tune", DIGITS, *M4, "-o", path)
+    assert outcome.status == 130
+    assert "conv2d" in outcome.out
+    assert outcome.err == (
+        f"0 trials in {path}; the same command goes on from there, and --tuning-records {path} "
+        "uses the best so far\ninterrupted\n"
+    )
+
+
+@pytest.mark.arm
+def test_the_live_table_fits_a_small_terminal(
+    require_tool: Callable[..., None], shared_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+    board = load_board("mps2-an386")
+    path = shared_dir / "models" / "tiny_vww_mbv1_int8" / "model.tflite"
+    tuning = begin(read_job(path, board.target, CompileOptions()), board, TuneChoices(), ())
+    text = table([""] * 8, narrow_rows(tuning.searches, 12))
+    assert len(tuning.searches) > 12
+    assert len(text.splitlines()) == 13
+    assert max(map(len, text.splitlines())) < 80
+    assert max(map(len, whole_table(tuning, 80).splitlines())) < 80
+    assert whole_table(tuning, 1000) == whole_table(tuning)

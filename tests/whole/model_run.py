@@ -19,7 +19,7 @@ import onnx
 from stored_outputs import furthest
 
 from aot.errors import DeployError
-from aot.frontend.given import Given
+from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph
 from aot.ir.types import Array
@@ -63,7 +63,7 @@ def read_model(folder: Path, rounding: str) -> tuple[Graph, Mapping[str, Array]]
     constants = {constant.name for constant in file.initializer}
     names = [i.name for i in file.input if i.name not in constants]
     shapes = {name: stored[f"in_{number}"].shape[1:] for number, name in enumerate(names)}
-    return load_model(folder / "model.onnx", rounding, Given(shapes, {})), stored
+    return load_model(folder / "model.onnx", rounding, InputOverrides(shapes, {})), stored
 
 
 def lines_of(folder: Path) -> Iterator[Line]:

@@ -78,8 +78,8 @@ class OnnxDraft(GraphBuilder):
         self.types[name] = tensor
         self.value_names.take(name)
 
-    def constant(self, array: Array, wish: str, quant: Quant | None = None) -> str:
-        name = self.value_names.unique(wish)
+    def constant(self, array: Array, name_hint: str, quant: Quant | None = None) -> str:
+        name = self.value_names.unique(name_hint)
         self.types[name] = TensorType(DType(_DTYPE_OF[array.dtype.name]), array.shape, quant)
         self.constants[name] = array
         return name
@@ -170,14 +170,14 @@ class OnnxDraft(GraphBuilder):
         turned: Array = data.transpose([value.order.index(d) for d in range(len(value.order))])
         return turned
 
-    def moved(self, value: Value, move: Callable[[Array], Array], wish: str) -> str:
+    def moved(self, value: Value, move: Callable[[Array], Array], name_hint: str) -> str:
         """A constant with its elements, first in the file's order, in other places."""
 
         def whole(array: Array) -> Array:
             in_order = array.transpose([value.order.index(d) for d in range(len(value.order))])
             return np.ascontiguousarray(move(in_order))
 
-        name = self.constant(whole(self.constants[value.name]), wish)
+        name = self.constant(whole(self.constants[value.name]), name_hint)
         if value.name in self.integers:
             self.integers[name] = self.integers[value.name].moved(whole)
         return name
@@ -185,26 +185,26 @@ class OnnxDraft(GraphBuilder):
     def graph(self, name: str, inputs: Sequence[str], outputs: Mapping[str, str]) -> Graph:
         """`outputs` gives for each output's name the value it is."""
         made = dict(outputs)
-        for wish in outputs:
-            if made[wish] != wish and wish in self.types:
-                free = self.value_names.unique(wish)
-                self._rename(wish, free)
-                made = {name: free if value == wish else value for name, value in made.items()}
-            self._name_output(wish, made[wish], inputs, made)
+        for wanted in outputs:
+            if made[wanted] != wanted and wanted in self.types:
+                free = self.value_names.unique(wanted)
+                self._rename(wanted, free)
+                made = {name: free if value == wanted else value for name, value in made.items()}
+            self._name_output(wanted, made[wanted], inputs, made)
         whole = Graph(name, tuple(inputs), tuple(outputs), tuple(self.nodes), self.types, self.constants)
         return whole.with_nodes(whole.nodes)
 
-    def _name_output(self, wish: str, made: str, inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
-        if made == wish:
+    def _name_output(self, wanted: str, made: str, inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
+        if made == wanted:
             return
         if made in self.constants:
-            self._add(wish, self.types[made])
-            self.constants[wish] = self.constants[made]
+            self._add(wanted, self.types[made])
+            self.constants[wanted] = self.constants[made]
         elif made in inputs or made in outputs or sum(m == made for m in outputs.values()) > 1:
-            self._add(wish, self.types[made])
-            self.append(wish, Reshape(self.types[wish].shape), (made,), wish)
+            self._add(wanted, self.types[made])
+            self.append(wanted, Reshape(self.types[wanted].shape), (made,), wanted)
         else:
-            self._rename(made, wish)
+            self._rename(made, wanted)
 
     def _rename(self, old: str, new: str) -> None:
         self._add(new, self.types.pop(old))

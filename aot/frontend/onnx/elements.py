@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from aot.errors import ModelError
 from aot.ir.types import Array, DType
-from aot.ops.narrow import Beyond, Narrow
+from aot.ops.round_mantissa import Overflow, RoundMantissa
 
 MAX_ELEMENTS = 1 << 26  # of one constant: what no microcontroller has
 
@@ -48,15 +48,20 @@ STORED: Mapping[int, DType] = MappingProxyType(
 )
 REALS = frozenset(element for element, dtype in STORED.items() if dtype is DType.F32)
 # The formats that real numbers are rounded to where the file says so, although they are kept as float32.
-NARROW: Mapping[int, Narrow] = MappingProxyType(
+NARROW: Mapping[int, RoundMantissa] = MappingProxyType(
     {
-        TensorProto.FLOAT16: Narrow(10, -14, 65504.0),
-        TensorProto.BFLOAT16: Narrow(7, -126, float.fromhex("0x1.fep127")),
-        **{number: Narrow(3, -6, 448.0, Beyond.NO_NUMBER) for number in numbers_of("FLOAT8E4M3FN")},
-        **{number: Narrow(3, -7, 240.0, Beyond.NO_NUMBER) for number in numbers_of("FLOAT8E4M3FNUZ")},
-        **{number: Narrow(2, -14, 57344.0) for number in numbers_of("FLOAT8E5M2")},
-        **{number: Narrow(2, -15, 57344.0, Beyond.NO_NUMBER) for number in numbers_of("FLOAT8E5M2FNUZ")},
-        **{number: Narrow(1, 0, 6.0, Beyond.LARGEST, False) for number in numbers_of("FLOAT4E2M1")},
+        TensorProto.FLOAT16: RoundMantissa(10, -14, 65504.0),
+        TensorProto.BFLOAT16: RoundMantissa(7, -126, float.fromhex("0x1.fep127")),
+        **{number: RoundMantissa(3, -6, 448.0, Overflow.NO_NUMBER) for number in numbers_of("FLOAT8E4M3FN")},
+        **{
+            number: RoundMantissa(3, -7, 240.0, Overflow.NO_NUMBER) for number in numbers_of("FLOAT8E4M3FNUZ")
+        },
+        **{number: RoundMantissa(2, -14, 57344.0) for number in numbers_of("FLOAT8E5M2")},
+        **{
+            number: RoundMantissa(2, -15, 57344.0, Overflow.NO_NUMBER)
+            for number in numbers_of("FLOAT8E5M2FNUZ")
+        },
+        **{number: RoundMantissa(1, 0, 6.0, Overflow.LARGEST, False) for number in numbers_of("FLOAT4E2M1")},
     }
 )
 # The bits of integers that are kept in wider ones, and whether they have a sign.

@@ -30,5 +30,5 @@ class NoImporterError(ModelError):
         self.label = label
 
 
-class ToldError(ModelError):
+class AlreadyReportedError(ModelError):
     """What lies in a body is refused, and has been collected already."""

@@ -38,6 +38,7 @@ class OnnxOperator:
     place: NodePlace
     run: RunNode
     run_graph: RunGraph
+    names_read: frozenset[str]  # by nodes of the file, or as outputs
 
     def fail(self, what: str, hint: str = "") -> ModelError:
         return self.place.fail(what, hint)
@@ -74,6 +75,10 @@ class OnnxOperator:
     @property
     def result_count(self) -> int:
         return len(self.proto.output)
+
+    def is_read(self, position: int) -> bool:
+        """Whether somebody reads the result of that position."""
+        return position < self.result_count and self.proto.output[position] in self.names_read
 
     def shape(self, value: Value) -> tuple[int, ...]:
         return self.draft.shape(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from onnx import NodeProto
+from onnx import ModelProto, NodeProto
 
 
 def in_order(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
@@ -44,3 +44,10 @@ def reads(node: NodeProto) -> Iterator[str]:
             yield from (output.name for output in graph.output)
             for inner in graph.node:
                 yield from reads(inner)
+
+
+def names_read(model: ModelProto) -> frozenset[str]:
+    """The names that nodes of the file read, in bodies and functions too, and its outputs."""
+    nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
+    outputs = [*(o.name for o in model.graph.output), *(n for f in model.functions for n in f.output)]
+    return frozenset(outputs).union(*map(reads, nodes)) - {""}

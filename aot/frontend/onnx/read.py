@@ -11,14 +11,14 @@ from onnx import GraphProto, ModelProto, NodeProto
 from aot.errors import ModelError
 from aot.frontend.onnx.draft import Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
-from aot.frontend.onnx.errors import NoImporterError, ToldError
+from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError
 from aot.frontend.onnx.functions import FunctionBody, body_of
 from aot.frontend.onnx.importers.find import find_importer
 from aot.frontend.onnx.inputs import Shapes, inputs_of
 from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
 from aot.frontend.onnx.integers.recognise import with_integers
 from aot.frontend.onnx.operation import OnnxOperator
-from aot.frontend.onnx.order import in_order, reads
+from aot.frontend.onnx.order import in_order, names_read, reads
 from aot.frontend.onnx.refused import Refused
 from aot.frontend.onnx.supported import STANDARD, label_of, name_of, unsupported_within, versions_of
 from aot.ir.graph import Graph
@@ -83,6 +83,7 @@ class _FileReader:
         self.refused = Refused(file_name)
         self.scopes: list[dict[str, Item]] = [{}]
         self.versions = [self.sets[""]]
+        self.names_read = names_read(model)
 
     def _fail(self, what: str, hint: str = _AGAIN) -> ModelError:
         return ModelError(what, self.file_name, hint)
@@ -132,7 +133,7 @@ class _FileReader:
             if self.refused.is_long:
                 break
         if outer is not None and not is_whole:
-            raise ToldError("a body holds what is not supported")
+            raise AlreadyReportedError("a body holds what is not supported")
 
     def _delivered(self, place: NodePlace, value: Item) -> str:
         """An output as the file means it: in its order, and in no more bits than its element type has."""
@@ -212,7 +213,14 @@ class _FileReader:
         importer = find_importer(node.domain, node.op_type)
         if importer is not None:
             operator = OnnxOperator(
-                node, self.versions[-1], tuple(operands), self.draft, place, self.run, self.run_graph
+                node,
+                self.versions[-1],
+                tuple(operands),
+                self.draft,
+                place,
+                self.run,
+                self.run_graph,
+                self.names_read,
             )
             if any(isinstance(v, Value) and self.draft.types[v.name].quant is not None for v in operands):
                 made = through_reals(operator)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from aot.errors import ModelError
-from aot.frontend.onnx.errors import LeftOpenError, NeedsValueError, NoImporterError, ToldError
+from aot.frontend.onnx.errors import AlreadyReportedError, LeftOpenError, NeedsValueError, NoImporterError
 from aot.frontend.onnx.why_not import reason_of
 
 MOST_NAMED = 50  # nodes of one operator, and nodes that break a limit
@@ -23,7 +23,7 @@ class Refused:
     def add(self, error: ModelError) -> None:
         if isinstance(error, NoImporterError):
             self.add_operators([(error.operator, error.label)])
-        elif not isinstance(error, ToldError):
+        elif not isinstance(error, AlreadyReportedError):
             self._errors.append(error)
 
     def add_operators(self, found: Iterable[tuple[str, str]]) -> None:

@@ -72,9 +72,9 @@ class TfliteDraft(GraphBuilder):
     _known: dict[str, Array | None] = field(default_factory=dict)
     is_initialising: bool = False  # inside a subgraph that runs once, before the first run
 
-    def add_value(self, wish: str, tensor_type: TensorType, data: Array | None = None) -> str:
-        """A value with a name of its own, as near to the wish as can be."""
-        name = self.value_names.unique(wish)
+    def add_value(self, name_hint: str, tensor_type: TensorType, data: Array | None = None) -> str:
+        """A value with a name of its own, as near to the hint as can be."""
+        name = self.value_names.unique(name_hint)
         self.types[name] = tensor_type
         if data is not None:
             self.constants[name] = data
@@ -140,13 +140,13 @@ class TfliteDraft(GraphBuilder):
         if output in self.made:
             raise operator.fail(f'it writes "{output}", which is already an input, a constant or a result')
 
-    def add_state(self, wish: str, shape: tuple[int, ...]) -> str:
+    def add_state(self, like: str, shape: tuple[int, ...]) -> str:
         """What an operator keeps by itself from run to run, seen under that shape; zeros at first."""
-        return self.add_state_of(wish, replace(self.types[wish], shape=shape))
+        return self.add_state_of(like, replace(self.types[like], shape=shape))
 
-    def add_state_of(self, wish: str, tensor: TensorType) -> str:
+    def add_state_of(self, name_hint: str, tensor: TensorType) -> str:
         variable = Variable()
-        name = self.add_value(f"{wish}/state", tensor)
+        name = self.add_value(f"{name_hint}/state", tensor)
         self.made.add(name)
         variable.state = variable.now = name
         self.variables[name] = variable

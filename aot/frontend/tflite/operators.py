@@ -18,18 +18,18 @@ from aot.ops.binary import BinaryOp
 from aot.ops.combine import Combination, Combine
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
-from aot.ops.curve import Curve, Function
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.ops.fold import Fold, Folding
 from aot.ops.l2_norm import L2Norm
 from aot.ops.max_pool2d import MaxPool2d
+from aot.ops.mean import Mean
 from aot.ops.pad import Pad
-from aot.ops.reduce import Mean
+from aot.ops.reduce import Reduce, Reduction
 from aot.ops.resize import Resize
 from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING, Padding, Pair, same_padding
 from aot.ops.unary import Clamp, LeakyRelu
+from aot.ops.unary_math import MathFunction, UnaryMath
 
 _ACTIVATIONS = {
     Activation.NONE: tflite.ActivationFunctionType.NONE,
@@ -41,17 +41,17 @@ _ACTIVATIONS = {
 
 
 _UNSIGNED = "its bytes are unsigned in the file"
-_FOLDINGS = {Folding.SUM: "SUM", Folding.MAXIMUM: "REDUCE_MAX", Folding.MINIMUM: "REDUCE_MIN"}
-_CURVES = {
-    Function.ABS: "ABS",
-    Function.COS: "COS",
-    Function.EXP: "EXP",
-    Function.LOG: "LOG",
-    Function.NEGATE: "NEG",
-    Function.RSQRT: "RSQRT",
-    Function.SIN: "SIN",
-    Function.SQRT: "SQRT",
-    Function.SQUARE: "SQUARE",
+_FOLDINGS = {Reduction.SUM: "SUM", Reduction.MAXIMUM: "REDUCE_MAX", Reduction.MINIMUM: "REDUCE_MIN"}
+_MATH = {
+    MathFunction.ABS: "ABS",
+    MathFunction.COS: "COS",
+    MathFunction.EXP: "EXP",
+    MathFunction.LOG: "LOG",
+    MathFunction.NEGATE: "NEG",
+    MathFunction.RSQRT: "RSQRT",
+    MathFunction.SIN: "SIN",
+    MathFunction.SQRT: "SQRT",
+    MathFunction.SQUARE: "SQUARE",
 }
 
 
@@ -167,11 +167,11 @@ def _combine(sheet: Sheet, node: Node) -> str | None:
     return None
 
 
-def _fold(sheet: Sheet, node: Node) -> str | None:
+def _reduce(sheet: Sheet, node: Node) -> str | None:
     """Quantised sums are rounded in other ways."""
-    assert isinstance(node.op, Fold)
+    assert isinstance(node.op, Reduce)
     code = _FOLDINGS.get(node.op.by)
-    if code is None or (node.op.by is Folding.SUM and sheet.type(input_of(node)).dtype is not DType.F32):
+    if code is None or (node.op.by is Reduction.SUM and sheet.type(input_of(node)).dtype is not DType.F32):
         return f"{node.op.by.value} of {sheet.type(input_of(node)).dtype.value}"
     axes = sheet.integers(f"{node.name}/axes", node.op.axes)
     x, y = sheet.value(input_of(node)), sheet.value(node.outputs[0])
@@ -179,9 +179,9 @@ def _fold(sheet: Sheet, node: Node) -> str | None:
     return None
 
 
-def _curve(sheet: Sheet, node: Node) -> str | None:
-    assert isinstance(node.op, Curve)
-    found = _CURVES.get(node.op.of)
+def _unary_math(sheet: Sheet, node: Node) -> str | None:
+    assert isinstance(node.op, UnaryMath)
+    found = _MATH.get(node.op.of)
     if found is None or sheet.type(input_of(node)).dtype is not DType.F32:
         return f"{node.op.of.value} of {sheet.type(input_of(node)).dtype.value}"
     sheet.operator(found, 1, (sheet.value(input_of(node)),), sheet.value(node.outputs[0]))
@@ -349,12 +349,10 @@ WRITERS: Mapping[str, Writer] = {
     "combine": _combine,
     "concat": _concat,
     "conv2d": _conv2d,
-    "curve": _curve,
     "dense": _dense,
     "depthwise_conv2d": _depthwise,
     "dequantize": _plain("DEQUANTIZE", 2, "DequantizeOptions"),
     "div": _binary("DIV", "DivOptions"),
-    "fold": _fold,
     "hard_swish": _plain("HARD_SWISH", 1, "HardSwishOptions"),
     "l2_norm": _l2_norm,
     "leaky_relu": _leaky_relu,
@@ -365,9 +363,11 @@ WRITERS: Mapping[str, Writer] = {
     "mul": _binary("MUL", "MulOptions"),
     "pad": _pad,
     "quantize": _plain("QUANTIZE", 1, "QuantizeOptions"),
+    "reduce": _reduce,
     "reshape": _reshape,
     "resize": _resize,
     "softmax": _softmax,
     "sub": _binary("SUB", "SubOptions"),
     "tanh": _plain("TANH", 2),
+    "unary_math": _unary_math,
 }

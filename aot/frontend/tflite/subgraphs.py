@@ -115,16 +115,16 @@ class SubgraphReader:
         stored = part.table.Tensors(index)
         # Inputs and outputs keep their full names; users type them.
         full = tensor_name(stored, index)
-        wish = full if is_interface else short_name(full, index)
+        name_hint = full if is_interface else short_name(full, index)
         if stored.Type() == tflite.TensorType.RESOURCE:
-            return draft.value_names.unique(wish)
+            return draft.value_names.unique(name_hint)
         tensor = read_tensor(self._file.model, stored, index, self._file.name)
         unsigned = is_unsigned(tensor.type)
         if unsigned and is_interface:
-            outside = draft.add_value(wish, tensor.type)
-            wish = f"{wish}/signed"
+            outside = draft.add_value(name_hint, tensor.type)
+            name_hint = f"{name_hint}/signed"
         tensor = signed(tensor) if unsigned else tensor
-        name = draft.add_value(wish, tensor.type, tensor.data)
+        name = draft.add_value(name_hint, tensor.type, tensor.data)
         if unsigned:
             draft.unsigned.add(name)
         if unsigned and is_interface:

@@ -33,6 +33,7 @@ class FileTensor:
     zero_points: tuple[int, ...] = ()
     axis: int = 0
     data: Array | None = None
+    is_variable: bool = False  # kept from run to run
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ def _tensor(out: flatbuffers.Builder, tensor: FileTensor, buffer: int) -> int:
     fields = {
         "Shape": _numbers(out, tensor.shape, "int32"),
         "Type": getattr(tflite.TensorType, tensor.dtype.upper()),
+        "IsVariable": tensor.is_variable,
         "Buffer": buffer,
         "Name": out.CreateString(tensor.name),
     }

@@ -10,7 +10,7 @@ from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, Quant, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.ops.op import given
+from aot.ops.op import required
 from aot.passes.names import fresh_name
 from aot.passes.outcome import Outcome, outcome
 
@@ -32,7 +32,7 @@ def convert_depthwise_to_conv2d(graph: Graph) -> Outcome:
 
 
 def _rewritten(node: Node, depthwise: DepthwiseConv2d, graph: Graph) -> Graph:
-    old, stored = given(node.inputs[1]), graph.types[given(node.inputs[1])]
+    old, stored = required(node.inputs[1]), graph.types[required(node.inputs[1])]
     name = fresh_name(f"{old}/filters-first", graph.types)
     weights: Array = np.ascontiguousarray(graph.constants[old].transpose(2, 0, 1)[..., np.newaxis])
     tensor = TensorType(stored.dtype, weights.shape, _filters_first(stored.quant))

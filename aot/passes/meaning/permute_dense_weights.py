@@ -9,7 +9,7 @@ import numpy as np
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array
 from aot.ops.dense import Dense
-from aot.ops.op import given
+from aot.ops.op import required
 from aot.ops.reshape import Reshape
 from aot.passes.names import fresh_name
 from aot.passes.origins import Places, origins
@@ -32,7 +32,7 @@ def permute_dense_weights(graph: Graph) -> Outcome:
 
 def _past_rearrangement(node: Node, graph: Graph) -> Graph | Miss | None:
     """None where the layer reads its vector in the order in which it was made."""
-    weights, vector = given(node.inputs[1]), node.reads[0]
+    weights, vector = required(node.inputs[1]), node.reads[0]
     *_, (source, places) = origins(graph, vector)
     if np.array_equal(places, np.arange(graph.types[source].elements)):
         return None

@@ -17,7 +17,7 @@ from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.ops.op import given
+from aot.ops.op import required
 from aot.ops.requant import Ints, quant_of
 from aot.ops.reshape import Reshape
 from aot.passes.channel_ranges import Range, channel_ranges
@@ -102,7 +102,11 @@ class _Cutter:
         return self._ranges[node.reads[0]].low[~columns] - zero
 
     def _operands(self, node: Node) -> tuple[str, str, str | None]:
-        return given(node.inputs[0]), given(node.inputs[1]), node.inputs[2] if len(node.inputs) > 2 else None
+        return (
+            required(node.inputs[0]),
+            required(node.inputs[1]),
+            node.inputs[2] if len(node.inputs) > 2 else None,
+        )
 
     def _channels(self, name: str) -> int:
         return self._graph.types[name].shape[-1]

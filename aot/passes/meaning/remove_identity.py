@@ -7,7 +7,7 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ir.text import type_text
 from aot.ops.activation import Activation
-from aot.ops.op import given
+from aot.ops.op import required
 from aot.ops.pooling import Pool2d
 from aot.ops.quantize import Quantize
 from aot.ops.reshape import Reshape
@@ -39,7 +39,7 @@ def _may_be_identity(node: Node) -> bool:
 def _without(node: Node, graph: Graph) -> Graph | Miss:
     (x,), (y,) = graph.input_types(node), graph.output_types(node)
     if x != y:
-        return Miss(f"gives {type_text(y)} for {type_text(given(x))}")
+        return Miss(f"gives {type_text(y)} for {type_text(required(x))}")
     (source,), (result,) = node.reads, node.outputs
     others = [other for other in graph.nodes if other is not node]
     if result not in graph.kept:

@@ -14,9 +14,9 @@ from aot.ir.types import TensorType
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.mean import COLUMNS, ROWS, Mean
 from aot.ops.op import Op
 from aot.ops.pooling import Pool2d
-from aot.ops.reduce import COLUMNS, ROWS, Mean
 from aot.ops.reshape import Reshape
 from aot.ops.spatial import NO_PADDING
 from aot.ops.windows import Windows

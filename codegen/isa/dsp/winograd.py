@@ -17,7 +17,6 @@ from codegen.kernels.winograd import PAIR, POSITIONS, RECORD, TILES, V_OF_PAIR, 
 from codegen.loops.ir import Buffer, Instruction, Role, ScalarFunction
 
 MOST_STRAIGHT = 16  # pairs of channels that are written out
-_TURN = 16  # of more, to a turn of the loop
 
 
 TWO_HALVES = ScalarFunction(
@@ -129,23 +128,31 @@ static inline void NAME(int16_t *v, const int16_t *const *x, int32_t offset)
 """
 
 
+def longest_turn(pairs: int) -> int:
+    """The most pairs of channels that are written out, of a number that they divide."""
+    return next(count for count in range(MOST_STRAIGHT, 0, -1) if pairs % count == 0)
+
+
 @lru_cache(maxsize=64)
-def products_of_pair(pairs: int) -> Instruction:
-    """All sixteen products of four tiles and two output channels, over so many pairs of input channels."""
+def products_of_pair(pairs: int, turn: int) -> Instruction:
+    """All sixteen products of four tiles and two output channels, over so many pairs of input channels.
+
+    So many of them stand in the code one behind the other as a turn of the loop has.
+    """
     m = Buffer("m", DType.I32, 0, Role.SCRATCH)
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
     w = Buffer("w", DType.I16, 0, Role.CONSTANT)
-    name = f"winograd_products_{pairs * PAIR}"
+    name = f"winograd_products_{pairs * PAIR}{'' if turn == longest_turn(pairs) else f'_by_{turn * PAIR}'}"
     return Instruction(
         name=name,
         params=(m, v, w),
         body=(products_nest(m, v, w, pairs, 0),),
         call=f"{name}({{m}}, {{v}}, {{w}});",
-        definition=_products(name, pairs),
+        definition=_products(name, pairs, turn),
         includes=("arm_acle.h",),
         calls=(FEW_REGISTERS, TWO_HALVES),
         needs=NEEDS,
-        machine_instructions=12 * min(pairs, MOST_STRAIGHT) + 30,
+        machine_instructions=12 * turn + 30,
     )
 
 
@@ -174,8 +181,8 @@ def _macro(name: str, lines: list[str]) -> list[str]:
     return [f"#define {name} \\", *(f"{line} \\" for line in most), last]
 
 
-def _products(name: str, pairs: int) -> str:
-    is_straight = pairs <= MOST_STRAIGHT
+def _products(name: str, pairs: int, turn: int) -> str:
+    is_straight = turn == pairs
     first, step = f"{name.upper()}_FIRST", f"{name.upper()}_STEP"
     lines = [
         *(_macro(first, _step("smuad {s}, {x}, {w}")) if is_straight else []),
@@ -187,7 +194,7 @@ def _products(name: str, pairs: int) -> str:
         "#ifdef FEW_REGISTERS",
         *_in_c(pairs),
         "#else",
-        *(_straight(first, step, pairs) if is_straight else _in_turns(step, pairs)),
+        *(_straight(first, step, pairs) if is_straight else _in_turns(step, pairs, turn)),
         "#endif",
         *(f"        m[{n}] = {s};" for n, s in enumerate(_SUMS)),
         f"        m += {RECORD};",
@@ -221,9 +228,8 @@ def _straight(first: str, step: str, pairs: int) -> list[str]:
     ]
 
 
-def _in_turns(step: str, pairs: int) -> list[str]:
+def _in_turns(step: str, pairs: int, turn: int) -> list[str]:
     """The loop over pairs, some to a turn; its end is compared from memory, in a register that is free."""
-    turn = next(count for count in range(_TURN, 0, -1) if pairs % count == 0)
     again = ['"ldr %[p], %[end]\\n\\t"', '"cmp %[w], %[p]\\n\\t"', '"bne 1b\\n\\t"']
     return [
         f"        int32_t {', '.join(f'{s} = 0' for s in _SUMS)};",

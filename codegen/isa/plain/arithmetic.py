@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -34,6 +34,7 @@ Multiplier = tuple[int, int]  # (mult, shift)
 # What is subtracted from an operand before it is used; None: it is a constant, brought to the sum's
 # scale (or, of a product, to its zero point) when the code was written.
 ZeroPoint = int | None
+_INSTRUCTIONS_OF_A_SUM = 8  # two products, constants, a shift and limits
 
 
 def sum_int8(
@@ -68,7 +69,8 @@ static inline int32_t {name}(int32_t a, int32_t b)
         )
         return result.of(_times(a + b if sign == "+" else a - b, p.out))
 
-    return _function(name, definition, compute, code, result.math)
+    made = _function(name, definition, compute, code, result.math)
+    return replace(made, machine_instructions=_INSTRUCTIONS_OF_A_SUM)
 
 
 def line_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.reduce import MeanParameters
+from aot.ops.mean import MeanParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.scalar import DIVIDE_BY_POT

@@ -53,7 +53,7 @@ class ModelLed(Tuner):
         return next((key for key in self._ranked if self.is_open(key)), self.any_open())
 
     def _rank(self) -> list[Key]:
-        """Open points, the most promising first."""
+        """Sorts open points, the most promising first."""
         pool = self.open_points()
         if len(pool) > _MOST_RANKED:
             pool = self.rng.sample(pool, _MOST_RANKED)
@@ -66,7 +66,7 @@ class ModelLed(Tuner):
 
 
 def fitted(rows: Array, costs: list[float | None]) -> Any:
-    """Trees that give faster points higher scores; a point that failed is slower than all."""
+    """Fits trees that give faster points higher scores; a point that failed is slower than all others."""
     import lightgbm  # an extra, and slow to import
 
     slowest = max(cost for cost in costs if cost is not None)

@@ -1,4 +1,4 @@
-"""Points by chance, each once: what the others must beat."""
+"""A random search, which takes each point once: the other tuners must beat it."""
 
 from __future__ import annotations
 

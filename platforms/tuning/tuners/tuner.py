@@ -1,4 +1,4 @@
-"""What a tuner is: it proposes points of a space, is told their costs, and proposes no point twice."""
+"""The interface of tuners: one proposes points of a space, learns their costs, and repeats no point."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Tuner(ABC):
         return self.points[key], cost
 
     def propose(self, count: int) -> list[Point]:
-        """Up to `count` points that were not proposed before; none when the space is exhausted."""
+        """Proposes up to `count` points that were not proposed before; none when the space is exhausted."""
         proposed: list[Point] = []
         while len(proposed) < count and self._open:
             key = self._next()
@@ -52,7 +52,7 @@ class Tuner(ABC):
         return proposed
 
     def learn(self, results: Iterable[tuple[Point, float | None]]) -> None:
-        """What was measured, by this run or an earlier one."""
+        """Takes the measured costs of points, from this run or an earlier one."""
         for point, cost in results:
             key = key_of(point)
             if key in self.points:
@@ -60,7 +60,7 @@ class Tuner(ABC):
                 self._close(key)
 
     def warm_up(self, prior: Sequence[tuple[Mapping[str, int], float]]) -> None:
-        """Points of other shapes or boards, with cost relative to their default: the best go first."""
+        """Takes points of other shapes or boards, with costs relative to their default: the best go first."""
         near = [key_of({**self.space.default, **point}) for point, _ in sorted(prior, key=lambda p: p[1])]
         self._first = list(dict.fromkeys(key for key in near if key in self._place))
 
@@ -73,7 +73,7 @@ class Tuner(ABC):
 
     @abstractmethod
     def choose(self) -> Key:
-        """An open point."""
+        """Chooses an open point."""
 
     def is_open(self, key: Key) -> bool:
         return key in self._place
@@ -85,7 +85,7 @@ class Tuner(ABC):
         return self.rng.choice(self._open)
 
     def neighbour(self, key: Key) -> Key:
-        """A point that differs in one knob, by a step or a leap; itself where there is none."""
+        """Finds a point that differs in one knob, by a step or a leap; else the point itself."""
         point = dict(key)
         knobs = [knob for knob in self.space.knobs if len(knob.values) > 1]
         for _ in range(4 * len(knobs)):
@@ -96,7 +96,7 @@ class Tuner(ABC):
         return key
 
     def _close(self, key: Key) -> None:
-        """Out of the open ones in constant time: the last takes its place."""
+        """Removes a point from the open ones in constant time: the last takes its place."""
         place = self._place.pop(key, None)
         if place is None:
             return
@@ -107,7 +107,7 @@ class Tuner(ABC):
 
 
 def default_tuner() -> str:
-    """The one that needs the fewest trials of those that this machine can run."""
+    """The tuner that needs the fewest trials among those that this machine can run."""
     return "model" if find_spec("lightgbm") else "ga"
 
 

@@ -9,9 +9,9 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated
-from aot.frontend.onnx.importers.reductions import extremes_of, folded
+from aot.frontend.onnx.importers.reductions import extremes_of, reduced
 from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
-from aot.ops.fold import Folding
+from aot.ops.reduce import Reduction
 
 _MOST_COMPARED = 256  # elements along the dimension, where each is compared with each
 _FEW_COMPARED = 64  # up to so many that is always less than going over them once for each result
@@ -81,13 +81,13 @@ def _places(node: OnnxOperator, rows: Value, size: int, k: int) -> Value:
     nearer = node.number(np.arange(size) < np.arange(size)[:, np.newaxis], TensorProto.BOOL)
     equal_before = node.do("And", node.do("Equal", other, each), nearer)
     before = node.do("Or", node.do(relation, other, each), equal_before)
-    counts = folded(node, node.do("Cast", before, to=TensorProto.INT32), Folding.SUM, (rank,))
+    counts = reduced(node, node.do("Cast", before, to=TensorProto.INT32), Reduction.SUM, (rank,))
     ranks = node.do("Transpose", counts, perm=[*range(rank - 1), rank, rank - 1])
     numbers = node.number(np.arange(k)[:, np.newaxis], TensorProto.INT32)
     columns = node.number(np.arange(size), TensorProto.INT64)
     nothing = node.number(0, TensorProto.INT64)
     chosen = node.do("Where", node.do("Equal", ranks, numbers), columns, nothing)
-    found = folded(node, chosen, Folding.SUM, (rank,))
+    found = reduced(node, chosen, Reduction.SUM, (rank,))
     return node.do("Squeeze", found, node.number([rank], TensorProto.INT64))
 
 

@@ -13,19 +13,17 @@ from aot.frontend.onnx.elements import BITS, NARROW, stored_type
 from aot.frontend.onnx.importers.orders import cheapest_order
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import DType
-from aot.ops import curve as curves
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, BinaryOp, Div, Mul, Sub
 from aot.ops.combine import Combination, Combine
 from aot.ops.compare import Compare, Relation
 from aot.ops.convert import Convert
-from aot.ops.curve import Curve
-from aot.ops.narrow import Beyond
 from aot.ops.op import Op
+from aot.ops.round_mantissa import Overflow
 from aot.ops.select import Select
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
-
-F = curves.Function
+from aot.ops.unary_math import MathFunction as F
+from aot.ops.unary_math import UnaryMath
 
 
 def combined(node: OnnxOperator, op: Op, values: list[Value], element: int) -> Value:
@@ -60,14 +58,14 @@ def _aligned(node: OnnxOperator, value: Value, order: Order) -> str:
     return node.draft.stored(node.place, ranked, order)
 
 
-def _curved(node: OnnxOperator, op: Op) -> Value:
+def _computed(node: OnnxOperator, op: Op) -> Value:
     x = node.operand(0)
     return Value(node.apply(op, x.name), x.order, x.element)
 
 
 def unary(make: Callable[[OnnxOperator], Op]) -> Importer:
     def import_it(node: OnnxOperator) -> Value:
-        return _curved(node, make(node))
+        return _computed(node, make(node))
 
     return import_it
 
@@ -166,7 +164,7 @@ def cast(node: OnnxOperator, x: Value, element: int, saturate: bool = True) -> V
 def _narrowed(node: OnnxOperator, x: Value, element: int, saturate: bool) -> Value:
     op = NARROW[element]
     if saturate and element not in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
-        op = replace(op, beyond=Beyond.LARGEST)
+        op = replace(op, overflow=Overflow.LARGEST)
     return Value(node.apply(op, x.name), x.order, element)
 
 
@@ -249,39 +247,39 @@ def _multiplied(node: OnnxOperator, x: Value, power: int) -> Value:
     return made
 
 
-def _curve(of: F) -> Importer:
-    return unary(lambda node: Curve(of))
+def _math(of: F) -> Importer:
+    return unary(lambda node: UnaryMath(of))
 
 
 ELEMENTWISE: Mapping[str, Importer] = {
-    "Abs": _curve(F.ABS),
-    "Acos": _curve(F.ACOS),
-    "Acosh": _curve(F.ACOSH),
+    "Abs": _math(F.ABS),
+    "Acos": _math(F.ACOS),
+    "Acosh": _math(F.ACOSH),
     "Add": binary(Add()),
     "And": binary(Combine(Combination.AND)),
-    "Asin": _curve(F.ASIN),
-    "Asinh": _curve(F.ASINH),
-    "Atan": _curve(F.ATAN),
-    "Atanh": _curve(F.ATANH),
+    "Asin": _math(F.ASIN),
+    "Asinh": _math(F.ASINH),
+    "Atan": _math(F.ATAN),
+    "Atanh": _math(F.ATANH),
     "BitShift": _bit_shift,
     "BitwiseAnd": binary(Combine(Combination.AND)),
-    "BitwiseNot": lambda node: in_range(node, _curved(node, Curve(F.NOT))),
+    "BitwiseNot": lambda node: in_range(node, _computed(node, UnaryMath(F.NOT))),
     "BitwiseOr": binary(Combine(Combination.OR)),
     "BitwiseXor": binary(Combine(Combination.XOR)),
     "Cast": _cast,
     "CastLike": _cast_like,
-    "Ceil": _curve(F.CEIL),
+    "Ceil": _math(F.CEIL),
     "Clip": _clip,
-    "Cos": _curve(F.COS),
-    "Cosh": _curve(F.COSH),
+    "Cos": _math(F.COS),
+    "Cosh": _math(F.COSH),
     "Div": binary(Div()),
-    "Elu": unary(lambda node: Curve(F.ELU, node.real("alpha", 1.0))),
+    "Elu": unary(lambda node: UnaryMath(F.ELU, node.real("alpha", 1.0))),
     "Equal": _compared(Relation.EQUAL),
-    "Erf": _curve(F.ERF),
-    "Exp": _curve(F.EXP),
-    "Floor": _curve(F.FLOOR),
+    "Erf": _math(F.ERF),
+    "Exp": _math(F.EXP),
+    "Floor": _math(F.FLOOR),
     "Gelu": unary(
-        lambda node: Curve(F.GELU_BY_TANH if node.text("approximate", "none") == "tanh" else F.GELU)
+        lambda node: UnaryMath(F.GELU_BY_TANH if node.text("approximate", "none") == "tanh" else F.GELU)
     ),
     "Greater": _compared(Relation.GREATER),
     "GreaterOrEqual": _compared(Relation.GREATER_EQUAL),
@@ -289,29 +287,29 @@ ELEMENTWISE: Mapping[str, Importer] = {
     "LeakyRelu": unary(lambda node: LeakyRelu(node.real("alpha", 0.01))),
     "Less": _compared(Relation.LESS),
     "LessOrEqual": _compared(Relation.LESS_EQUAL),
-    "Log": _curve(F.LOG),
+    "Log": _math(F.LOG),
     "Max": chained(Combine(Combination.MAXIMUM)),
     "Mean": _mean,
     "Min": chained(Combine(Combination.MINIMUM)),
     "Mod": _mod,
     "Mul": binary(Mul()),
-    "Neg": _curve(F.NEGATE),
-    "Not": _curve(F.NOT),
+    "Neg": _math(F.NEGATE),
+    "Not": _math(F.NOT),
     "Or": binary(Combine(Combination.OR)),
     "Pow": _pow,
-    "Reciprocal": _curve(F.RECIPROCAL),
+    "Reciprocal": _math(F.RECIPROCAL),
     "Relu": unary(lambda node: Clamp(Activation.RELU)),
-    "Round": _curve(F.ROUND),
+    "Round": _math(F.ROUND),
     "Sigmoid": unary(lambda node: Logistic()),
-    "Sign": _curve(F.SIGN),
-    "Sin": _curve(F.SIN),
-    "Sinh": _curve(F.SINH),
-    "Softplus": _curve(F.SOFTPLUS),
-    "Softsign": _curve(F.SOFTSIGN),
-    "Sqrt": _curve(F.SQRT),
+    "Sign": _math(F.SIGN),
+    "Sin": _math(F.SIN),
+    "Sinh": _math(F.SINH),
+    "Softplus": _math(F.SOFTPLUS),
+    "Softsign": _math(F.SOFTSIGN),
+    "Sqrt": _math(F.SQRT),
     "Sub": binary(Sub()),
     "Sum": chained(Add()),
-    "Tan": _curve(F.TAN),
+    "Tan": _math(F.TAN),
     "Tanh": unary(lambda node: Tanh()),
     "Where": _where,
     "Xor": binary(Combine(Combination.XOR)),

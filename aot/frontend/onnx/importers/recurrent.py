@@ -1,38 +1,64 @@
-"""RNN, GRU and LSTM, written out step by step in real numbers."""
+"""RNN, GRU and LSTM: what the input adds to the gates as one product, and a recurrent layer per direction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
+from aot.ops.conv2d import Conv2d
+from aot.ops.gather import Gather
+from aot.ops.recurrent import Cell, Recurrent
 
-MAX_STEPS = 1024
-Cell = Callable[["_Direction", Value, list[Value]], list[Value]]
+_WAYS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+_CHANNELS = 3
+_PEEPHOLES = 7
+
+
+@dataclass(frozen=True)
+class _Activation:
+    """What ONNX calls one of ours, and the numbers that it takes where none are given."""
+
+    name: str
+    alpha: float | None = None  # None: it takes none
+    beta: float | None = None
+
+
+_ACTIVATIONS: Mapping[str, _Activation] = {
+    "Affine": _Activation("affine", 0.0, 0.0),
+    "Elu": _Activation("elu", 1.0),
+    "HardSigmoid": _Activation("hard_sigmoid", 0.2, 0.5),
+    "LeakyRelu": _Activation("leaky_relu", 0.01),
+    "Relu": _Activation("relu"),
+    "ScaledTanh": _Activation("scaled_tanh", 0.0, 0.0),
+    "Sigmoid": _Activation("sigmoid"),
+    "Softplus": _Activation("softplus"),
+    "Softsign": _Activation("softsign"),
+    "Tanh": _Activation("tanh"),
+    "ThresholdedRelu": _Activation("thresholded_relu", 1.0),
+}
 
 
 @dataclass(frozen=True)
 class _Direction:
-    """One of the directions: its weights, and its activations by name."""
+    """One of the directions of a node."""
 
     node: OnnxOperator
     number: int
-    hidden: int
-    activations: tuple[str, ...]
-    alphas: tuple[float | None, ...]
-    betas: tuple[float | None, ...]
+    op: Recurrent
+    is_backwards: bool
 
     def part(self, position: int) -> Value | None:
         """An operand's share, without the dimension of directions."""
         if not self.node.has(position):
             return None
-        whole = self.node.operand(position)
-        one = sliced(self.node, whole, {0: range(self.number, self.number + 1)})
-        return self.node.do("Squeeze", one, self.node.number([0], 7))
+        one = sliced(self.node, self.node.operand(position), {0: range(self.number, self.number + 1)})
+        return self.node.do("Squeeze", one, self.node.number([0], TensorProto.INT64))
 
     def weights(self, position: int) -> Value:
         found = self.part(position)
@@ -40,192 +66,168 @@ class _Direction:
             raise self.node.fail(f"input {position} is missing", "get or export the file again")
         return found
 
-    def activated(self, which: int, x: Value) -> Value:
-        name = self.activations[which]
-        attributes = {}
-        if name in _WITH_ALPHA and self.alphas[which] is not None:
-            attributes["alpha"] = self.alphas[which]
-        if name in _WITH_BETA and self.betas[which] is not None:
-            attributes["beta"] = self.betas[which]
-        if name == "Affine":
-            alpha, beta = (
-                self.node.number(v or 0.0, x.element) for v in (self.alphas[which], self.betas[which])
-            )
-            return self.node.do("Add", self.node.do("Mul", x, alpha), beta)
-        return self.node.do(name, self._clipped(x), **attributes)
+    def run(self, x: Value) -> str:
+        """Hidden values, and cells behind them where they are given, of each step as they are made.
 
-    def _clipped(self, x: Value) -> Value:
-        if not self.node.has_attribute("clip"):
-            return x
-        limit = self.node.real("clip")
-        limits = (self.node.number(v, x.element) for v in (-limit, limit))
-        return self.node.do("Clip", x, *limits)
+        x is [1, steps, sequences, inputs].
+        """
+        r = self.vector(self.weights(2))
+        w, bias = self.weights(1), self.part(3)
+        units = self.node.shape(self.weights(2))[-1]
+        own = None
+        if bias is not None:
+            bias, own = self._biases(bias, units)
+        elif self.op.cell is Cell.GRU_RESET_AFTER:
+            own = self.node.number(np.zeros(units), x.element)
+        peepholes = self.part(_PEEPHOLES)
+        operands = (own, peepholes, self._state(5), self._state(6))
+        given = [None if value is None else self.vector(value) for value in operands]
+        sequence = _turned(self.node, x) if self.is_backwards else x
+        return self.node.apply(self.op, self._from_input(sequence, w, bias), r, *given)
 
-    def product(self, x: Value, w: Value) -> Value:
-        """x [N, I] times w [O, I]"""
-        return self.node.do("MatMul", x, self.node.do("Transpose", w, perm=[1, 0]))
+    def vector(self, value: Value) -> str:
+        name = self.node.plain(value)
+        return self.node.reshaped(name, (1, self.node.draft.types[name].elements))
 
-    def gates(self, x: Value, count: int) -> list[Value]:
-        """Parts of the last dimension, or of rows of weights."""
-        axis = len(x.order) - 1
-        return [
-            sliced(self.node, x, {axis: range(i * self.hidden, (i + 1) * self.hidden)}) for i in range(count)
-        ]
+    def _state(self, position: int) -> Value | None:
+        """[sequences, units]"""
+        if not self.node.has(position) or not self.node.integer("layout", 0):
+            return self.part(position)
+        whole = self.node.do("Transpose", self.node.operand(position), perm=[1, 0, 2])
+        one = sliced(self.node, whole, {0: range(self.number, self.number + 1)})
+        return self.node.do("Squeeze", one, self.node.number([0], TensorProto.INT64))
 
-    def sums(self, x: Value, state: Value, count: int) -> Value:
-        """W x + R h + both biases, for all gates."""
-        w, r, b = self.weights(1), self.weights(2), self.part(3)
-        total = self.node.do("Add", self.product(x, w), self.product(state, r))
-        if b is None:
-            return total
-        half = count * self.hidden
-        biases = [sliced(self.node, b, {0: range(i * half, (i + 1) * half)}) for i in range(2)]
-        return self.node.do("Add", total, self.node.do("Add", *biases))
+    def _biases(self, both: Value, units: int) -> tuple[Value, Value | None]:
+        """What is added to the gates, and to the hidden part of the last where the reset gate comes late."""
+        node, half = self.node, self.op.cell.gates * units
+        of_input, of_hidden = (sliced(node, both, {0: range(i * half, (i + 1) * half)}) for i in range(2))
+        if self.op.cell is not Cell.GRU_RESET_AFTER:
+            return node.do("Add", of_input, of_hidden), None
+        own = sliced(node, of_hidden, {0: range(2 * units, half)})
+        early = sliced(node, of_hidden, {0: range(2 * units)})
+        nothing = node.number(np.zeros(units), both.element)
+        return node.do("Add", of_input, concatenated(node, [early, nothing], 0)), own
 
-
-_WITH_ALPHA = {"LeakyRelu", "ThresholdedRelu", "HardSigmoid", "Elu"}
-_WITH_BETA = {"HardSigmoid"}
-_KNOWN = {"Relu", "Tanh", "Sigmoid", "Affine", "Softsign", "Softplus", *_WITH_ALPHA}
-
-
-def _rnn_cell(d: _Direction, x: Value, state: list[Value]) -> list[Value]:
-    return [d.activated(0, d.sums(x, state[0], 1))]
-
-
-def _lstm_cell(d: _Direction, x: Value, state: list[Value]) -> list[Value]:
-    hidden, cell = state
-    do = d.node.do
-    i, o, f, c = d.gates(d.sums(x, hidden, 4), 4)
-    peepholes = d.part(7)
-    if peepholes is not None:
-        to_i, to_o, to_f = d.gates(peepholes, 3)
-        i, f = do("Add", i, do("Mul", to_i, cell)), do("Add", f, do("Mul", to_f, cell))
-    i = d.activated(0, i)
-    f = do("Sub", d.node.number(1, x.element), i) if d.node.integer("input_forget", 0) else d.activated(0, f)
-    cell = do("Add", do("Mul", f, cell), do("Mul", i, d.activated(1, c)))
-    if peepholes is not None:
-        o = do("Add", o, do("Mul", to_o, cell))
-    return [do("Mul", d.activated(0, o), d.activated(2, cell)), cell]
+    def _from_input(self, x: Value, w: Value, bias: Value | None) -> str:
+        """What the input adds to the gates of each step."""
+        node, known = self.node, self.node.draft.constants
+        if w.name in known and (bias is None or bias.name in known):
+            filters = node.draft.moved(w, lambda a: a[:, None, None, :], f"{node.place.label}/weights")
+            return node.apply(Conv2d(), node.plain(x), filters, None if bias is None else bias.name)
+        made = node.do("MatMul", x, node.do("Transpose", w, perm=[1, 0]))
+        return node.plain(made if bias is None else node.do("Add", made, bias))
 
 
-def _gru_cell(d: _Direction, x: Value, state: list[Value]) -> list[Value]:
-    (hidden,) = state
-    do, size = d.node.do, d.hidden
-    w, r, b = d.weights(1), d.weights(2), d.part(3)
-    from_x, from_h = d.product(x, w), d.product(hidden, r)
-    if b is not None:
-        from_x = do("Add", from_x, sliced(d.node, b, {0: range(3 * size)}))
-        from_h = do("Add", from_h, sliced(d.node, b, {0: range(3 * size, 6 * size)}))
-    (zx, rx, hx), (zh, rh, hh) = d.gates(from_x, 3), d.gates(from_h, 3)
-    update = d.activated(0, do("Add", zx, zh))
-    reset = d.activated(0, do("Add", rx, rh))
-    if d.node.integer("linear_before_reset", 0):
-        inner = do("Mul", reset, hh)
-    else:
-        rows = sliced(d.node, r, {0: range(2 * size, 3 * size)})
-        inner = d.product(do("Mul", reset, hidden), rows)
-        if b is not None:
-            inner = do("Add", inner, sliced(d.node, b, {0: range(5 * size, 6 * size)}))
-    fresh = d.activated(1, do("Add", hx, inner))
-    kept = do("Mul", update, hidden)
-    return [do("Add", do("Mul", do("Sub", d.node.number(1, x.element), update), fresh), kept)]
-
-
-def _recurrent(cell: Cell, states: int, defaults: tuple[str, ...]) -> Importer:
+def _recurrent(cell: Cell) -> Importer:
     def import_it(node: OnnxOperator) -> Results:
         x = node.operand(0)
         if len(x.order) != 3:
             raise node.fail(f"its input must have 3 dimensions, it has shape {list(node.shape(x))}")
         if node.integer("layout", 0):
             x = node.do("Transpose", x, perm=[1, 0, 2])
-        steps, batch, _ = node.shape(x)
-        _check_lengths(node, steps, batch)
-        ways = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
+        steps, count, depth = node.shape(x)
+        _check_lengths(node, steps)
         way = node.text("direction", "forward")
-        if way not in ways or steps > MAX_STEPS:
+        if way not in _WAYS or not steps:
             raise node.fail(f'direction "{way}" over {steps} steps is not supported')
-        runs = [
-            _run(_direction(node, number, defaults, len(ways[way])), cell, states, x, backwards)
-            for number, backwards in enumerate(ways[way])
+        image = node.value(node.reshaped(node.plain(x), (1, steps, count, depth)), x.element)
+        directions = [
+            _Direction(node, number, _op(node, cell, number, len(_WAYS[way])), is_backwards)
+            for number, is_backwards in enumerate(_WAYS[way])
         ]
-        return _results(node, runs, states)
+        return _results(node, directions, image)
 
     return import_it
 
 
-def _check_lengths(node: OnnxOperator, steps: int, batch: int) -> None:
+def _check_lengths(node: OnnxOperator, steps: int) -> None:
     if node.has(4) and set(node.known_integers(4, "sequence lengths")) != {steps}:
         raise node.fail(
             f"sequences must all have the {steps} steps of the input", "pad them, or split the batch"
         )
 
 
-def _direction(node: OnnxOperator, number: int, defaults: tuple[str, ...], ways: int) -> _Direction:
-    count = len(defaults)
+def _op(node: OnnxOperator, cell: Cell, number: int, ways: int) -> Recurrent:
+    if cell is Cell.GRU and node.integer("linear_before_reset", 0):
+        cell = Cell.GRU_RESET_AFTER
+    names, alphas, betas = _activations(node, len(cell.activations), number, ways)
+    return Recurrent(
+        cell,
+        gives_cell=cell is Cell.LSTM and node.is_read(2),
+        activations=() if names == cell.activations else names,
+        alphas=alphas if any(alphas) else (),
+        betas=betas if any(betas) else (),
+        clip=node.real("clip", 0.0),
+        input_forget=cell is Cell.LSTM and bool(node.integer("input_forget", 0)),
+    )
+
+
+def _activations(
+    node: OnnxOperator, count: int, number: int, ways: int
+) -> tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]:
+    """Names of ours, alphas and betas of a direction; the file has numbers for those that take one."""
     texts: list[bytes] = next((list(a.strings) for a in node.proto.attribute if a.name == "activations"), [])
-    names = tuple(t.decode("utf-8", "replace") for t in texts) or defaults * ways
-    own = names[number * count : (number + 1) * count]
-    if len(own) != count or not set(own) <= _KNOWN:
+    usual = {1: ["Tanh"], 2: ["Sigmoid", "Tanh"], 3: ["Sigmoid", "Tanh", "Tanh"]}[count] * ways
+    names = [t.decode("utf-8", "replace") for t in texts] or usual
+    if len(names) != count * ways or not set(names) <= _ACTIVATIONS.keys():
         raise node.fail(
-            f"activations {', '.join(names)} are not supported", f"known: {', '.join(sorted(_KNOWN))}"
+            f"activations {', '.join(names)} are not supported", f"known: {', '.join(sorted(_ACTIVATIONS))}"
         )
-    hidden = node.shape(node.operand(2))[-1]
-    alphas, betas = (_shared(node, name, names, number, count) for name in ("alpha", "beta"))
-    return _Direction(node, number, hidden, own, alphas, betas)
+    every = [_ACTIVATIONS[name] for name in names]
+    mine = slice(number * count, (number + 1) * count)
+    alphas = _numbers(node, "alpha", [activation.alpha for activation in every])
+    betas = _numbers(node, "beta", [activation.beta for activation in every])
+    return tuple(activation.name for activation in every[mine]), alphas[mine], betas[mine]
 
 
-def _shared(
-    node: OnnxOperator, which: str, names: tuple[str, ...], number: int, count: int
-) -> tuple[float | None, ...]:
-    """The numbers of the activations that take one, in order."""
+def _numbers(node: OnnxOperator, which: str, usual: list[float | None]) -> tuple[float, ...]:
+    """The file's, one after the other, for the activations that take one; 0 for others."""
     given = list(node.reals(f"activation_{which}", ()))
-    takers = (_WITH_ALPHA if which == "alpha" else _WITH_BETA) | {"Affine"}
-    every = [given.pop(0) if name in takers and given else None for name in names]
-    return tuple(every[number * count : (number + 1) * count])
+    return tuple(0.0 if own is None else given.pop(0) if given else own for own in usual)
 
 
-def _run(
-    d: _Direction, cell: Cell, states: int, x: Value, backwards: bool
-) -> tuple[list[Value], list[Value]]:
-    """What each step gives, in the order of time, and the last states; all [batch, hidden]."""
-    node = d.node
-    steps, batch, _ = node.shape(x)
-    state = [_initial(d, 5 + i, batch, x.element) for i in range(states)]
-    made: dict[int, Value] = {}
-    for step in reversed(range(steps)) if backwards else range(steps):
-        row = node.do("Squeeze", sliced(node, x, {0: range(step, step + 1)}), node.number([0], 7))
-        state = cell(d, row, state)
-        made[step] = state[0]
-    return [made[step] for step in range(steps)], state
-
-
-def _initial(d: _Direction, position: int, batch: int, element: int) -> Value:
-    node = d.node
-    if not node.has(position):
-        return node.number(np.zeros((batch, d.hidden)), element)
-    if node.integer("layout", 0):
-        whole = node.do("Transpose", node.operand(position), perm=[1, 0, 2])
-        one = sliced(node, whole, {0: range(d.number, d.number + 1)})
-        return node.do("Squeeze", one, node.number([0], 7))
-    return d.weights(position)
-
-
-def _results(node: OnnxOperator, runs: list[tuple[list[Value], list[Value]]], states: int) -> Results:
+def _results(node: OnnxOperator, directions: list[_Direction], x: Value) -> Results:
     """Y [steps, directions, batch, hidden], then each last state [directions, batch, hidden]."""
-
-    def stacked(values: list[Value], axis: int) -> Value:
-        return concatenated(node, [node.do("Unsqueeze", v, node.number([axis], 7)) for v in values], axis)
-
-    every = stacked([stacked(list(rows), 0) for rows in zip(*(made for made, _ in runs), strict=True)], 0)
-    last = [stacked([state[i] for _, state in runs], 0) for i in range(states)]
+    made, element = [direction.run(x) for direction in directions], x.element
+    op, (_, steps, count, channels) = directions[0].op, node.draft.types[made[0]].shape
+    units, states = (channels // 2, 2) if op.gives_cell else (channels, 1)
+    hidden = [node.value(node.sliced(name, _CHANNELS, range(units)), element) for name in made]
+    rows = [
+        _turned(node, value) if direction.is_backwards else value
+        for value, direction in zip(hidden, directions, strict=True)
+    ]
+    # Directions lie beside each other, which is how most files want them next.
+    joined = concatenated(node, rows, _CHANNELS)
+    every = Value(node.reshaped(joined.name, (steps, count, len(directions), units)), (0, 2, 1, 3), element)
+    last = [_last(node, made, state * units, units, element) for state in range(states)]
     if node.integer("layout", 0):
         every = node.do("Transpose", every, perm=[2, 0, 1, 3])
         last = [node.do("Transpose", v, perm=[1, 0, 2]) for v in last]
     return [every, *last]
 
 
+def _turned(node: OnnxOperator, image: Value) -> Value:
+    """The last row first."""
+    steps = node.shape(image)[1]
+    if steps == 1:
+        return image
+    backwards = node.number(np.arange(steps)[::-1], TensorProto.INT64)
+    return node.value(node.apply(Gather(1), node.plain(image), backwards.name), image.element)
+
+
+def _last(node: OnnxOperator, made: list[str], first: int, units: int, element: int) -> Value:
+    """What the last step leaves of a state, in each direction."""
+    parts = []
+    for name in made:
+        _, steps, count, _ = node.draft.types[name].shape
+        row = node.sliced(name, 1, range(steps - 1, steps))
+        state = node.sliced(row, _CHANNELS, range(first, first + units))
+        parts.append(node.value(node.reshaped(state, (1, count, units)), element))
+    return concatenated(node, parts, 0)
+
+
 RECURRENT: Mapping[str, Importer] = {
-    "GRU": _recurrent(_gru_cell, 1, ("Sigmoid", "Tanh")),
-    "LSTM": _recurrent(_lstm_cell, 2, ("Sigmoid", "Tanh", "Tanh")),
-    "RNN": _recurrent(_rnn_cell, 1, ("Tanh",)),
+    "GRU": _recurrent(Cell.GRU),
+    "LSTM": _recurrent(Cell.LSTM),
+    "RNN": _recurrent(Cell.RNN),
 }

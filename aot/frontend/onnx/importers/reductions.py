@@ -15,9 +15,9 @@ from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from aot.ops.contract import Contract
-from aot.ops.fold import Fold, Folding, PlaceOf
+from aot.ops.mean import COLUMNS, Mean
 from aot.ops.quantize import Dequantize
-from aot.ops.reduce import COLUMNS, Mean
+from aot.ops.reduce import ArgExtreme, Reduce, Reduction
 
 
 def _axes(node: OnnxOperator, x: Value) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ def _sum_square(node: OnnxOperator) -> Value:
     x = node.operand(0)
     axes = _axes(node, x)
     if 0 in node.shape(x):
-        return _of_nothing(node, x, Folding.SUM, axes)
+        return _of_nothing(node, x, Reduction.SUM, axes)
     return _finished(node, _squares(node, x, axes), node.shape(x), axes, x.element)
 
 
@@ -65,7 +65,7 @@ def _mean(node: OnnxOperator) -> Value:
     if pixels is not None:
         return pixels
     count = prod(node.shape(x)[a] for a in axes)
-    sums = _left(node, folded(node, x, Folding.SUM, axes), node.shape(x), axes)
+    sums = _left(node, reduced(node, x, Reduction.SUM, axes), node.shape(x), axes)
     if node.dtype(x) is not DType.F32:
         return node.do("Div", sums, node.number(count, x.element))
     return node.do("Mul", sums, node.number(1 / count, x.element))
@@ -124,8 +124,8 @@ def _is_dequantised(node: OnnxOperator, x: Value) -> bool:
 def _l1(node: OnnxOperator) -> Value:
     x, axes = node.operand(0), _axes(node, node.operand(0))
     if 0 in node.shape(x):
-        return _of_nothing(node, x, Folding.SUM, axes)
-    return _left(node, folded(node, node.do("Abs", x), Folding.SUM, axes), node.shape(x), axes)
+        return _of_nothing(node, x, Reduction.SUM, axes)
+    return _left(node, reduced(node, node.do("Abs", x), Reduction.SUM, axes), node.shape(x), axes)
 
 
 def _l2(node: OnnxOperator) -> Value:
@@ -136,7 +136,7 @@ def _l2(node: OnnxOperator) -> Value:
 
 
 def _log_sum(node: OnnxOperator) -> Value:
-    return node.do("Log", _reduced(node, Folding.SUM))
+    return node.do("Log", _reduced_by(node, Reduction.SUM))
 
 
 def _log_sum_exp(node: OnnxOperator) -> Value:
@@ -144,36 +144,36 @@ def _log_sum_exp(node: OnnxOperator) -> Value:
     x = node.operand(0)
     axes = _axes(node, x)
     if 0 in node.shape(x):
-        return node.do("Log", _of_nothing(node, x, Folding.SUM, axes))
-    largest = folded(node, x, Folding.MAXIMUM, axes)
+        return node.do("Log", _of_nothing(node, x, Reduction.SUM, axes))
+    largest = reduced(node, x, Reduction.MAXIMUM, axes)
     finite = node.do("Where", node.do("IsInf", largest), node.number(0, x.element), largest)
     powers = node.do("Exp", node.do("Sub", x, finite))
-    logs = node.do("Log", folded(node, powers, Folding.SUM, axes))
+    logs = node.do("Log", reduced(node, powers, Reduction.SUM, axes))
     return _left(node, node.do("Add", logs, finite), node.shape(x), axes)
 
 
-def folded(node: OnnxOperator, x: Value, by: Folding, axes: tuple[int, ...]) -> Value:
+def reduced(node: OnnxOperator, x: Value, by: Reduction, axes: tuple[int, ...]) -> Value:
     """The dimensions that are gone stay as 1, in the order in which x is stored."""
     if not axes:
         return x
     stored = tuple(sorted(x.order.index(a) for a in axes))
-    return Value(node.apply(Fold(by, stored), x.name), x.order, x.element)
+    return Value(node.apply(Reduce(by, stored), x.name), x.order, x.element)
 
 
-def _folding(by: Folding, of_bool: Folding | None = None) -> Importer:
+def _reduction(by: Reduction, of_bool: Reduction | None = None) -> Importer:
     def import_it(node: OnnxOperator) -> Value:
         is_bool = of_bool is not None and node.operand(0).element == TensorProto.BOOL
-        return _reduced(node, of_bool if is_bool and of_bool is not None else by)
+        return _reduced_by(node, of_bool if is_bool and of_bool is not None else by)
 
     return import_it
 
 
-def _reduced(node: OnnxOperator, by: Folding) -> Value:
+def _reduced_by(node: OnnxOperator, by: Reduction) -> Value:
     x = node.operand(0)
     shape, axes = node.shape(x), _axes(node, x)
     if 0 in shape:
         return _of_nothing(node, x, by, axes)
-    return _left(node, folded(node, x, by, axes), shape, axes)
+    return _left(node, reduced(node, x, by, axes), shape, axes)
 
 
 def _left(node: OnnxOperator, kept: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Value:
@@ -184,12 +184,14 @@ def _left(node: OnnxOperator, kept: Value, shape: tuple[int, ...], axes: tuple[i
     return node.value(node.reshaped(node.plain(kept), left), kept.element)
 
 
-def _of_nothing(node: OnnxOperator, x: Value, by: Folding, axes: tuple[int, ...]) -> Value:
+def _of_nothing(node: OnnxOperator, x: Value, by: Reduction, axes: tuple[int, ...]) -> Value:
     """What the reduction of no elements gives."""
     shape = node.shape(x)
     kept = [1 if a in axes else s for a, s in enumerate(shape)]
     least, most = extremes_of(node, x)
-    neutral = {Folding.PRODUCT: 1, Folding.MAXIMUM: least, Folding.MINIMUM: most, Folding.ALL: 1}.get(by, 0)
+    neutral = {Reduction.PRODUCT: 1, Reduction.MAXIMUM: least, Reduction.MINIMUM: most, Reduction.ALL: 1}.get(
+        by, 0
+    )
     return _left(node, node.number(np.full(kept, neutral), x.element), shape, axes)
 
 
@@ -199,7 +201,7 @@ def extremes_of(node: OnnxOperator, x: Value) -> tuple[float, float]:
     return (-np.inf, np.inf) if dtype is DType.F32 else dtype.limits if dtype.is_integer else (0, 1)
 
 
-def _arg(by: Folding) -> Importer:
+def _arg(by: Reduction) -> Importer:
     """The first (or the last) place where the extreme is."""
 
     def import_it(node: OnnxOperator) -> Value:
@@ -208,7 +210,7 @@ def _arg(by: Folding) -> Importer:
         axis = node.axis(node.integer("axis", 0), len(shape))
         last = bool(node.integer("select_last_index", 0))
         along = sliced(node, x, {axis: range(shape[axis] - 1, -1, -1)}) if last else x
-        place = PlaceOf(by, along.order.index(axis), DType.I64)
+        place = ArgExtreme(by, along.order.index(axis), DType.I64)
         found = Value(node.apply(place, along.name), along.order, TensorProto.INT64)
         if last:
             found = node.do("Sub", node.number(shape[axis] - 1, TensorProto.INT64), found)
@@ -234,17 +236,17 @@ def _hardmax(node: OnnxOperator) -> Value:
 
 
 REDUCTIONS: Mapping[str, Importer] = {
-    "ArgMax": _arg(Folding.MAXIMUM),
-    "ArgMin": _arg(Folding.MINIMUM),
+    "ArgMax": _arg(Reduction.MAXIMUM),
+    "ArgMin": _arg(Reduction.MINIMUM),
     "Hardmax": _hardmax,
     "ReduceL1": _l1,
     "ReduceL2": _l2,
     "ReduceLogSum": _log_sum,
     "ReduceLogSumExp": _log_sum_exp,
-    "ReduceMax": _folding(Folding.MAXIMUM, Folding.ANY),
+    "ReduceMax": _reduction(Reduction.MAXIMUM, Reduction.ANY),
     "ReduceMean": _mean,
-    "ReduceMin": _folding(Folding.MINIMUM, Folding.ALL),
-    "ReduceProd": _folding(Folding.PRODUCT),
-    "ReduceSum": _folding(Folding.SUM),
+    "ReduceMin": _reduction(Reduction.MINIMUM, Reduction.ALL),
+    "ReduceProd": _reduction(Reduction.PRODUCT),
+    "ReduceSum": _reduction(Reduction.SUM),
     "ReduceSumSquare": _sum_square,
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from aot.frontend.onnx.integers.match import Island, Layer
+from aot.frontend.onnx.integers.match import IntegerRewrite, Layer
 from aot.ir.graph import Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
@@ -30,30 +30,32 @@ class _Channels:
     summands: Reals
 
 
-def affine(island: Island, layer: Layer, activation: Activation) -> list[Node] | None:
+def affine(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> list[Node] | None:
     """The convolution, which rounds once, and the views around it; None where it is something else."""
-    found = _channels(island, layer.node)
-    x = None if found is None else island.integers(found.value)
-    if found is None or x is None or island.type(x).dtype is not DType.I8:
+    found = _channels(rewrite, layer.node)
+    x = None if found is None else rewrite.integers(found.value)
+    if found is None or x is None or rewrite.type(x).dtype is not DType.I8:
         return None
-    constants = _constants(island, found, island.type(x), layer.node.name)
-    return None if constants is None else _nodes(island, layer, activation, x, constants)
+    constants = _constants(rewrite, found, rewrite.type(x), layer.node.name)
+    return None if constants is None else _nodes(rewrite, layer, activation, x, constants)
 
 
-def _channels(island: Island, node: Node) -> _Channels | None:
+def _channels(rewrite: IntegerRewrite, node: Node) -> _Channels | None:
     """What a chain of sums and products with constants does."""
-    shape = island.graph.types[node.outputs[0]].shape
+    shape = rewrite.graph.types[node.outputs[0]].shape
     found = _Channels(node.outputs[0], np.ones(shape[-1:]), np.zeros(shape[-1:]))
-    while (maker := island.graph.producers.get(found.value)) is not None and isinstance(maker.op, BinaryOp):
-        further = _before(island, maker, found, shape)
+    while (maker := rewrite.graph.producers.get(found.value)) is not None and isinstance(maker.op, BinaryOp):
+        further = _before(rewrite, maker, found, shape)
         if further is None:
             break
         found = further
     return found if found.value != node.outputs[0] else None
 
 
-def _before(island: Island, node: Node, after: _Channels, shape: tuple[int, ...]) -> _Channels | None:
-    graph = island.graph
+def _before(
+    rewrite: IntegerRewrite, node: Node, after: _Channels, shape: tuple[int, ...]
+) -> _Channels | None:
+    graph = rewrite.graph
     constants = [v for v in node.reads if v in graph.constants]
     values = [v for v in node.reads if v not in graph.constants]
     if len(constants) != 1 or not shape or graph.types[values[0]].shape != shape:
@@ -71,7 +73,9 @@ def _before(island: Island, node: Node, after: _Channels, shape: tuple[int, ...]
     return None
 
 
-def _constants(island: Island, found: _Channels, x: TensorType, label: str) -> tuple[str, str] | None:
+def _constants(
+    rewrite: IntegerRewrite, found: _Channels, x: TensorType, label: str
+) -> tuple[str, str] | None:
     """Weights of 127, each of another scale, so that the factors are met exactly; a bias in their steps."""
     scales = np.abs(found.factors) / _LARGEST
     scales = np.where(scales > 0, scales, max(float(scales.max()), 1e-6))
@@ -81,26 +85,26 @@ def _constants(island: Island, found: _Channels, x: TensorType, label: str) -> t
         return None
     weights = (np.sign(found.factors) * _LARGEST).astype(np.int8).reshape(1, 1, -1)
     quant = Quant(tuple(float(s) for s in scales), (0,) * len(scales), 2)
-    w = island.constant(f"{label}/factors", TensorType(DType.I8, weights.shape, quant), weights)
-    b = island.constant(f"{label}/summands", TensorType(DType.I32, bias.shape), bias.astype(np.int32))
+    w = rewrite.constant(f"{label}/factors", TensorType(DType.I8, weights.shape, quant), weights)
+    b = rewrite.constant(f"{label}/summands", TensorType(DType.I32, bias.shape), bias.astype(np.int32))
     return w, b
 
 
 def _nodes(
-    island: Island, layer: Layer, activation: Activation, x: str, constants: tuple[str, str]
+    rewrite: IntegerRewrite, layer: Layer, activation: Activation, x: str, constants: tuple[str, str]
 ) -> list[Node] | None:
     """Over an image of one row where the value is none."""
-    (result,), node, x_type = layer.quantise.outputs, layer.node, island.type(x)
-    out = island.graph.types[result]
+    (result,), node, x_type = layer.quantise.outputs, layer.node, rewrite.type(x)
+    out = rewrite.graph.types[result]
     is_image = x_type.rank == 4 and x_type.shape[0] == 1
     image = x_type.shape if is_image else (1, 1, x_type.elements // x_type.shape[-1], x_type.shape[-1])
-    op = DepthwiseConv2d(activation=activation, rounding=rounding_of(DepthwiseConv2d.name, island.mode))
+    op = DepthwiseConv2d(activation=activation, rounding=rounding_of(DepthwiseConv2d.name, rewrite.mode))
     if is_image:
-        fits = island.fits(op, (x, *constants), out)
+        fits = rewrite.fits(op, (x, *constants), out)
         return [replace(node, op=op, inputs=(x, *constants), outputs=(result,))] if fits else None
-    seen = island.value(f"{x}/row", replace(x_type, shape=image))
-    made = island.value(f"{result}/row", replace(out, shape=image))
-    if not island.fits(op, (seen, *constants), island.type(made)):
+    seen = rewrite.value(f"{x}/row", replace(x_type, shape=image))
+    made = rewrite.value(f"{result}/row", replace(out, shape=image))
+    if not rewrite.fits(op, (seen, *constants), rewrite.type(made)):
         return None
     return [
         Node(f"{node.name}/row", Reshape(image), (x,), (seen,), node.origin),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aot.frontend.onnx.integers.match import Island, Layer
+from aot.frontend.onnx.integers.match import IntegerRewrite, Layer
 from aot.ir.graph import Node
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.activation import Activation
@@ -32,59 +32,63 @@ class Form:
     before: tuple[Node, ...] = ()  # what computes them; the op is then only the quantisation
 
 
-def weighted(island: Island, layer: Layer, activation: Activation) -> Form | None:
+def weighted(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
     """Weights are symmetric, a bias is in steps of input scale times weight scale."""
-    node, out = layer.node, island.graph.types[layer.quantise.outputs[0]]
-    x = island.integers(node.inputs[0])
-    found = island.stored.get(node.inputs[1] or "")
+    node, out = layer.node, rewrite.graph.types[layer.quantise.outputs[0]]
+    x = rewrite.integers(node.inputs[0])
+    found = rewrite.stored.get(node.inputs[1] or "")
     kept = None if found is None else found.symmetric(_CHANNEL_AXIS[type(node.op)])
     if x is None or kept is None:
         return None
     w_type, w = kept
-    weights = island.constant(f"{node.inputs[1]}/stored", w_type, w)
+    weights = rewrite.constant(f"{node.inputs[1]}/stored", w_type, w)
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     b = None
     if bias is not None:
-        stored_bias = _bias(island, bias, island.type(x), w_type)
+        stored_bias = _bias(rewrite, bias, rewrite.type(x), w_type)
         if stored_bias is None:
             return None
-        b = island.constant(f"{bias}/stored", *stored_bias)
-    return Form(_integer_op(node.op, island, island.type(x), out, activation), (x, weights, b))
+        b = rewrite.constant(f"{bias}/stored", *stored_bias)
+    return Form(_integer_op(node.op, rewrite, rewrite.type(x), out, activation), (x, weights, b))
 
 
-def _integer_op(op: Op, island: Island, x: TensorType, out: TensorType, activation: Activation) -> Op:
+def _integer_op(
+    op: Op, rewrite: IntegerRewrite, x: TensorType, out: TensorType, activation: Activation
+) -> Op:
     assert isinstance(op, Conv2d | Dense | DepthwiseConv2d)
     is_wide = x.dtype is DType.I16
-    rounding = (rounding_of_i16 if is_wide else rounding_of)(op.name, island.mode)
+    rounding = (rounding_of_i16 if is_wide else rounding_of)(op.name, rewrite.mode)
     result = None if out.dtype is x.dtype else out.dtype
     return replace(op, activation=activation, rounding=rounding, result=result)
 
 
-def _bias(island: Island, name: str, x: TensorType, w: TensorType) -> tuple[TensorType, Array] | None:
+def _bias(
+    rewrite: IntegerRewrite, name: str, x: TensorType, w: TensorType
+) -> tuple[TensorType, Array] | None:
     """The integers of the file, if they are in these steps; else the nearest to its real numbers."""
-    if name not in island.graph.constants:
+    if name not in rewrite.graph.constants:
         return None
     dtype = DType.I64 if x.dtype is DType.I16 else DType.I32
     steps = np.float64(quant_of(x).scale) * np.array(w.quant.scales if w.quant else ())
-    found = island.stored.get(name)
+    found = rewrite.stored.get(name)
     if found is not None and np.allclose(found.scales, steps, rtol=1e-5, atol=0):
         whole = found.integers.astype(np.float64) - found.zero_points.astype(np.float64)
     else:
-        whole = np.rint(island.graph.constants[name].astype(np.float64) / steps)
+        whole = np.rint(rewrite.graph.constants[name].astype(np.float64) / steps)
     low, high = dtype.limits
     if not bool((np.abs(whole) < min(-low, high)).all()):
         return None
     return TensorType(dtype, whole.shape), whole.astype(dtype.numpy)
 
 
-def product(island: Island, layer: Layer, activation: Activation) -> Form | None:
+def product(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
     """Of two matrices that are both computed."""
     node = layer.node
     assert isinstance(node.op, BatchMatmul)
-    x, y = (island.integers(name) for name in node.inputs)
+    x, y = (rewrite.integers(name) for name in node.inputs)
     if x is None or y is None or activation is not Activation.NONE:
         return None
-    return Form(replace(node.op, rounding=rounding_of(node.op.name, island.mode)), (x, y))
+    return Form(replace(node.op, rounding=rounding_of(node.op.name, rewrite.mode)), (x, y))
 
 
 def ones(channels: int, size: tuple[int, int]) -> tuple[TensorType, Array]:

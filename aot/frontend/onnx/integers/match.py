@@ -24,7 +24,7 @@ _ACTIVATIONS = (Activation.NONE, Activation.RELU, Activation.RELU6, Activation.R
 
 
 @dataclass
-class Island:
+class IntegerRewrite:
     """A graph whose quantisations are looked at one by one, with what their integer forms need beside it."""
 
     graph: Graph
@@ -47,13 +47,13 @@ class Island:
         found = self.stored[real].alike() if real in self.stored else None
         return None if found is None else self.constant(f"{real}/stored", *found)
 
-    def constant(self, wish: str, tensor: TensorType, array: Array) -> str:
-        name = self.value(wish, tensor)
+    def constant(self, name_hint: str, tensor: TensorType, array: Array) -> str:
+        name = self.value(name_hint, tensor)
         self.constants[name] = array
         return name
 
-    def value(self, wish: str, tensor: TensorType) -> str:
-        name = fresh_name(wish, self.graph.types, self.types)
+    def value(self, name_hint: str, tensor: TensorType) -> str:
+        name = fresh_name(name_hint, self.graph.types, self.types)
         self.types[name] = tensor
         return name
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from aot.frontend.onnx.integers.affine import affine
 from aot.frontend.onnx.integers.layers import Form, product, weighted
-from aot.frontend.onnx.integers.match import Island, Layer, layer_before
+from aot.frontend.onnx.integers.match import IntegerRewrite, Layer, layer_before
 from aot.frontend.onnx.integers.moves import lift_quantisations, sink_dequantisations
 from aot.frontend.onnx.integers.signed import with_quantised_inputs, with_signed_integers
-from aot.frontend.onnx.integers.small import average, mean, pair, resized, shares
+from aot.frontend.onnx.integers.small import average, mean, resized, shares, sum_or_product
 from aot.frontend.onnx.integers.tables import table
 from aot.frontend.onnx.stored import Stored
 from aot.ir.graph import Graph, Node
@@ -33,16 +33,16 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
+from aot.ops.mean import Mean
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
-from aot.ops.reduce import Mean
 from aot.ops.resize import Resize
 from aot.ops.softmax import Softmax
 from aot.passes.dead_code import without_dead_code
 from aot.passes.meaning.merge_duplicates import without_duplicates
 
-_FORMS: Mapping[type[Op], Callable[[Island, Layer, Activation], Form | None]] = {
-    Add: pair,
+_INTEGER_BUILDERS: Mapping[type[Op], Callable[[IntegerRewrite, Layer, Activation], Form | None]] = {
+    Add: sum_or_product,
     AveragePool2d: average,
     BatchMatmul: product,
     Conv2d: weighted,
@@ -50,10 +50,10 @@ _FORMS: Mapping[type[Op], Callable[[Island, Layer, Activation], Form | None]] = 
     DepthwiseConv2d: weighted,
     LogSoftmax: shares,
     Mean: mean,
-    Mul: pair,
+    Mul: sum_or_product,
     Resize: resized,
     Softmax: shares,
-    Sub: pair,
+    Sub: sum_or_product,
 }
 _FIRST: tuple[Callable[[Graph], Graph], ...] = (
     without_duplicates,  # so that a value that is quantised twice has one reader
@@ -65,47 +65,47 @@ _FIRST: tuple[Callable[[Graph], Graph], ...] = (
 
 
 def with_integers(graph: Graph, stored: Mapping[str, Stored], mode: str) -> Graph:
-    """The graph with every island of quantised values as integer ops; `stored` is what constants were."""
+    """The graph with every group of quantised values as integer ops; `stored` is what constants were."""
     if not any(isinstance(node.op, Quantize | Dequantize) for node in graph.nodes):
         return graph
     for step in _FIRST:
         graph = step(graph)
-    island = Island(graph, stored, mode)
-    nodes = [made for node in graph.nodes for made in (_integer_form(island, node) or [node])]
-    return without_dead_code(graph.with_nodes(nodes, island.types, island.constants))
+    rewrite = IntegerRewrite(graph, stored, mode)
+    nodes = [made for node in graph.nodes for made in (_integer_form(rewrite, node) or [node])]
+    return without_dead_code(graph.with_nodes(nodes, rewrite.types, rewrite.constants))
 
 
-def _integer_form(island: Island, node: Node) -> list[Node] | None:
+def _integer_form(rewrite: IntegerRewrite, node: Node) -> list[Node] | None:
     """In place of a quantisation of real numbers."""
-    if not isinstance(node.op, Quantize) or island.graph.types[node.reads[0]].dtype is not DType.F32:
+    if not isinstance(node.op, Quantize) or rewrite.graph.types[node.reads[0]].dtype is not DType.F32:
         return None
-    return table(island, node) or _layer_form(island, node)
+    return table(rewrite, node) or _layer_form(rewrite, node)
 
 
-def _layer_form(island: Island, quantise: Node) -> list[Node] | None:
-    layer = layer_before(island.graph, quantise)
-    form_of = None if layer is None else _FORMS.get(type(layer.node.op))
+def _layer_form(rewrite: IntegerRewrite, quantise: Node) -> list[Node] | None:
+    layer = layer_before(rewrite.graph, quantise)
+    form_of = None if layer is None else _INTEGER_BUILDERS.get(type(layer.node.op))
     if layer is None or form_of is None:
         return None
     (result,) = quantise.outputs
-    out = island.graph.types[result]
+    out = rewrite.graph.types[result]
     activation = layer.activation(out)
     if activation is None and out.dtype is not DType.I8:
         return None
-    form = form_of(island, layer, activation or Activation.NONE)
-    if form is None or not island.fits(form.op, form.inputs, out):
-        return None if activation is None else affine(island, layer, activation)
+    form = form_of(rewrite, layer, activation or Activation.NONE)
+    if form is None or not rewrite.fits(form.op, form.inputs, out):
+        return None if activation is None else affine(rewrite, layer, activation)
     base = quantise if form.before else layer.node
     made = replace(base, op=form.op, inputs=form.inputs, outputs=(result,))
-    made_so = [made] if activation is not None else _clamped_after(island, layer, made, out)
+    made_so = [made] if activation is not None else _clamped_after(rewrite, layer, made, out)
     return [*form.before, *made_so]
 
 
-def _clamped_after(island: Island, layer: Layer, node: Node, out: TensorType) -> list[Node]:
+def _clamped_after(rewrite: IntegerRewrite, layer: Layer, node: Node, out: TensorType) -> list[Node]:
     """Limits that no activation has are a table of their own."""
     (result,) = node.outputs
-    between = island.value(f"{result}/unclamped", out)
+    between = rewrite.value(f"{result}/unclamped", out)
     every = np.arange(-128, 128).clip(*layer.stored_limits(out)).astype(np.int8)
-    entries = island.constant(f"{result}/limits", TensorType(DType.I8, every.shape, out.quant), every)
+    entries = rewrite.constant(f"{result}/limits", TensorType(DType.I8, every.shape, out.quant), every)
     clamp = Node(layer.quantise.name, Lookup(), (between, entries), (result,), layer.quantise.origin)
     return [replace(node, outputs=(between,)), clamp]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from aot.frontend.onnx.integers.layers import Form, ones
-from aot.frontend.onnx.integers.match import Island, Layer
+from aot.frontend.onnx.integers.match import IntegerRewrite, Layer
 from aot.ir.graph import Node
 from aot.ir.types import DType, Quant, TensorType
 from aot.ops.activation import Activation
@@ -14,9 +14,9 @@ from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.binary import BinaryOp, Mul
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.log_softmax import LogSoftmax
+from aot.ops.mean import Mean
 from aot.ops.op import Op
 from aot.ops.quantize import Quantize
-from aot.ops.reduce import Mean
 from aot.ops.requant import quant_of
 from aot.ops.rounding import rounding_of, scales_in_single
 from aot.ops.softmax import Softmax
@@ -26,35 +26,35 @@ _STEPS: Mapping[type[Op], tuple[float, int]] = {Softmax: (1 / 256, -128), LogSof
 _OF_16_BITS = Quant((1 / 65536,), (-32768,))  # of a softmax
 
 
-def pair(island: Island, layer: Layer, activation: Activation) -> Form | None:
+def sum_or_product(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
     """Of two quantised values, one of which may be constant."""
     node = layer.node
     assert isinstance(node.op, BinaryOp)
-    operands = tuple(island.integers(name) for name in node.inputs)
+    operands = tuple(rewrite.integers(name) for name in node.inputs)
     if None in operands or node.op.activation is not Activation.NONE:
         return None
     op = replace(node.op, activation=activation)
     if isinstance(op, Mul):
-        op = replace(op, scales_in_single=scales_in_single(Mul.name, island.mode))
+        op = replace(op, scales_in_single=scales_in_single(Mul.name, rewrite.mode))
     return Form(op, operands)
 
 
-def average(island: Island, layer: Layer, activation: Activation) -> Form | None:
+def average(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
     """In the same steps a pool; else the mean of an image, or a sum of equal weights."""
-    node, out = layer.node, island.graph.types[layer.quantise.outputs[0]]
+    node, out = layer.node, rewrite.graph.types[layer.quantise.outputs[0]]
     assert isinstance(node.op, AveragePool2d)
-    x = island.integers(node.inputs[0])
+    x = rewrite.integers(node.inputs[0])
     if x is None:
         return None
-    tensor = island.type(x)
+    tensor = rewrite.type(x)
     if tensor.quant == out.quant:
-        op = replace(node.op, activation=activation, halves=_halves(island.mode, node, tensor))
+        op = replace(node.op, activation=activation, halves=_halves(rewrite.mode, node, tensor))
         return Form(op, (x,))
     if node.op.padding != NO_PADDING or tensor.dtype is not DType.I8:
         return None
     if node.op.size == tensor.shape[1:3] and activation is Activation.NONE:
         return Form(Mean(), (x,))
-    return _weighted_average(island, node.op, x, tensor, activation)
+    return _weighted_average(rewrite, node.op, x, tensor, activation)
 
 
 def _halves(mode: str, node: Node, x: TensorType) -> Halves:
@@ -66,44 +66,44 @@ def _halves(mode: str, node: Node, x: TensorType) -> Halves:
 
 
 def _weighted_average(
-    island: Island, op: AveragePool2d, x: str, tensor: TensorType, activation: Activation
+    rewrite: IntegerRewrite, op: AveragePool2d, x: str, tensor: TensorType, activation: Activation
 ) -> Form:
-    weights = island.constant(f"{x}/shares", *ones(tensor.shape[3], op.size))
-    rounding = rounding_of(DepthwiseConv2d.name, island.mode)
+    weights = rewrite.constant(f"{x}/shares", *ones(tensor.shape[3], op.size))
+    rounding = rounding_of(DepthwiseConv2d.name, rewrite.mode)
     sums = DepthwiseConv2d(stride=op.stride, activation=activation, rounding=rounding)
     return Form(sums, (x, weights, None))
 
 
-def mean(island: Island, layer: Layer, activation: Activation) -> Form | None:
-    x = island.integers(layer.node.inputs[0])
+def mean(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
+    x = rewrite.integers(layer.node.inputs[0])
     return None if x is None or activation is not Activation.NONE else Form(layer.node.op, (x,))
 
 
-def resized(island: Island, layer: Layer, activation: Activation) -> Form | None:
+def resized(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
     """In the same steps."""
-    x = island.integers(layer.node.inputs[0])
+    x = rewrite.integers(layer.node.inputs[0])
     return None if x is None or activation is not Activation.NONE else Form(layer.node.op, (x,))
 
 
-def shares(island: Island, layer: Layer, activation: Activation) -> Form | None:
+def shares(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
     """In the steps that the integer softmax gives, or its logarithm; in others by way of finer ones."""
-    x = island.integers(layer.node.inputs[0])
-    out = quant_of(island.graph.types[layer.quantise.outputs[0]])
-    if x is None or island.type(x).dtype is not DType.I8 or activation is not Activation.NONE:
+    x = rewrite.integers(layer.node.inputs[0])
+    out = quant_of(rewrite.graph.types[layer.quantise.outputs[0]])
+    if x is None or rewrite.type(x).dtype is not DType.I8 or activation is not Activation.NONE:
         return None
     if (out.scale, out.zero_point) == _STEPS[type(layer.node.op)]:
         return Form(layer.node.op, (x,))
-    return _finer(island, layer, x) if isinstance(layer.node.op, Softmax) else None
+    return _finer(rewrite, layer, x) if isinstance(layer.node.op, Softmax) else None
 
 
-def _finer(island: Island, layer: Layer, x: str) -> Form | None:
+def _finer(rewrite: IntegerRewrite, layer: Layer, x: str) -> Form | None:
     """In steps of 2**-16, then in those of the file."""
     (result,) = layer.quantise.outputs
-    out = island.graph.types[result]
+    out = rewrite.graph.types[result]
     fine = TensorType(DType.I16, out.shape, _OF_16_BITS)
     op = Softmax(result=DType.I16)
-    if not island.fits(op, (x,), fine):
+    if not rewrite.fits(op, (x,), fine):
         return None
-    between = island.value(f"{result}/fine", fine)
+    between = rewrite.value(f"{result}/fine", fine)
     made = replace(layer.node, op=op, inputs=(x,), outputs=(between,))
     return Form(Quantize(out.dtype), (between,), (made,))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from aot.frontend.onnx.integers.match import Island
+from aot.frontend.onnx.integers.match import IntegerRewrite
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.lookup import Lookup
@@ -18,9 +18,9 @@ _MOST_STEPS = 64  # between the value and its result
 _EVERY = np.arange(-128, 128).astype(np.int8)
 
 
-def table(island: Island, quantise: Node) -> list[Node] | None:
+def table(rewrite: IntegerRewrite, quantise: Node) -> list[Node] | None:
     """A lookup in place of the quantisation; where the integers stay as they are, a view."""
-    graph, (result,) = island.graph, quantise.outputs
+    graph, (result,) = rewrite.graph, quantise.outputs
     if graph.types[result].dtype is not DType.I8:
         return None
     search = _SourceSearch(graph)
@@ -28,16 +28,16 @@ def table(island: Island, quantise: Node) -> list[Node] | None:
     if results is None or search.source is None:
         return None
     source, tensor = search.source, graph.types[result]
-    op, inputs = _op_of(island, results, source, tensor, quantise.name)
+    op, inputs = _op_of(rewrite, results, source, tensor, quantise.name)
     return [replace(quantise, op=op, inputs=inputs)]
 
 
 def _op_of(
-    island: Island, results: Array, source: str, tensor: TensorType, name: str
+    rewrite: IntegerRewrite, results: Array, source: str, tensor: TensorType, name: str
 ) -> tuple[Op, tuple[str, ...]]:
-    if np.array_equal(results, _EVERY) and island.type(source) == tensor:
+    if np.array_equal(results, _EVERY) and rewrite.type(source) == tensor:
         return Reshape(tensor.shape), (source,)
-    entries = island.constant(f"{name}/table", TensorType(DType.I8, (256,), tensor.quant), results)
+    entries = rewrite.constant(f"{name}/table", TensorType(DType.I8, (256,), tensor.quant), results)
     return Lookup(), (source, entries)
 
 

@@ -216,9 +216,9 @@ def constant_like(draft: TfliteDraft, name: str, shape: tuple[int, ...]) -> str:
     return draft.add_value(name, replace(draft.types[name], shape=shape), array)
 
 
-def value_like(draft: TfliteDraft, wish: str, tensor: TensorType, shape: tuple[int, ...]) -> str:
+def value_like(draft: TfliteDraft, name_hint: str, tensor: TensorType, shape: tuple[int, ...]) -> str:
     """A value of the same type but for its shape."""
-    return draft.add_value(wish, replace(tensor, shape=shape))
+    return draft.add_value(name_hint, replace(tensor, shape=shape))
 
 
 def reshaped_result(

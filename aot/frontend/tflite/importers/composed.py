@@ -10,9 +10,9 @@ from aot.frontend.tflite.importers.batches import by_images
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
-from aot.ops.curve import Curve, Function
 from aot.ops.op import Op
 from aot.ops.unary import Clamp
+from aot.ops.unary_math import MathFunction, UnaryMath
 
 
 def _reals(draft: TfliteDraft, operator: TfliteOperator) -> str:
@@ -41,14 +41,14 @@ def _import_l2_pool(draft: TfliteDraft, operator: TfliteOperator) -> None:
     stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
     image, output = read.with_rank(draft, operator, x, 4), read.the_output(operator)
     padding = read.padding(operator, options.Padding(), image, size, stride, (1, 1))
-    squares = _made(draft, operator, Curve(Function.SQUARE), x)
+    squares = _made(draft, operator, UnaryMath(MathFunction.SQUARE), x)
     means = read.value_like(draft, f"{operator.label}/means", image, draft.types[output].shape)
     by_images(draft, operator, AveragePool2d(size, stride, padding), squares, (), means)
     activation = read.activation(operator, options.FusedActivationFunction())
     if activation is Activation.NONE:
-        draft.add_node(operator, Curve(Function.SQRT), (means,), output)
+        draft.add_node(operator, UnaryMath(MathFunction.SQRT), (means,), output)
         return
-    roots = _made(draft, operator, Curve(Function.SQRT), means)
+    roots = _made(draft, operator, UnaryMath(MathFunction.SQRT), means)
     draft.add_node(operator, Clamp(activation), (roots,), output)
 
 

@@ -14,12 +14,12 @@ from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.binary import Add, Mul, Sub
-from aot.ops.curve import Curve, Function
 from aot.ops.detect import Detect
-from aot.ops.fold import Fold, Folding, PlaceOf
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize
 from aot.ops.rearrange import Loops
+from aot.ops.reduce import ArgExtreme, Reduce, Reduction
+from aot.ops.unary_math import MathFunction, UnaryMath
 
 _SCALES = ("y_scale", "x_scale", "h_scale", "w_scale")
 
@@ -91,7 +91,9 @@ def _corners(
     shares = [_number(draft, operator, 1 / scale) for scale in scales]
     halves = []
     for size, scale, extent in ((h, shares[2], anchor[2]), (w, shares[3], anchor[3])):
-        grown = _made(draft, operator, Curve(Function.EXP), _made(draft, operator, Mul(), size, scale))
+        grown = _made(
+            draft, operator, UnaryMath(MathFunction.EXP), _made(draft, operator, Mul(), size, scale)
+        )
         half = _made(draft, operator, Mul(), extent, _number(draft, operator, 0.5))
         halves.append(_made(draft, operator, Mul(), grown, half))
     centres = []
@@ -128,9 +130,9 @@ def _best_classes(draft: TfliteDraft, operator: TfliteOperator, scores: str, cla
         loops = Loops((1, count, classes), (count * stored, stored, 1), stored - classes)
         rearrange(draft, operator, scores, loops, kept)
     best = read.value_like(draft, f"{operator.label}/best", tensor, (1, count, 1))
-    draft.add_node(operator, Fold(Folding.MAXIMUM, (2,)), (kept,), best)
+    draft.add_node(operator, Reduce(Reduction.MAXIMUM, (2,)), (kept,), best)
     place = draft.add_value(f"{operator.label}/class", TensorType(DType.I32, (1, count, 1)))
-    draft.add_node(operator, PlaceOf(Folding.MAXIMUM, 2, DType.I32), (kept,), place)
+    draft.add_node(operator, ArgExtreme(Reduction.MAXIMUM, 2, DType.I32), (kept,), place)
     flat = read.reshaped(draft, operator, best, (1, count))
     return _real(draft, operator, flat), read.reshaped(draft, operator, place, (1, count))
 

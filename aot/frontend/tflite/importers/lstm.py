@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import tflite
 
 from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
+from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, Quant, TensorType
-from aot.ops.concat import Concat
+from aot.ops.conv2d import Conv2d
 from aot.ops.convert import Convert
-from aot.ops.lstm import GATES, Lstm
+from aot.ops.integer_lstm import GATE_QUANT
+from aot.ops.op import Op
 from aot.ops.rearrange import Rearrange
+from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.reshape import Reshape
-from aot.ops.rounding import rounding_of
+from aot.ops.rounding import HIDDEN_NARROW, rounding_of
 
-_INPUT_WEIGHTS, _HIDDEN_WEIGHTS, _BIASES = 1, 5, 12  # the first of four, in the order of gates
+_INPUT_WEIGHTS, _HIDDEN_WEIGHTS, _BIASES = 1, 5, 12  # the first of four: input, forget, cell, output gate
+_OUR_ORDER = (0, 3, 1, 2)
 _HIDDEN, _CELL = 18, 19
 _OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)  # peepholes, projection, layer normalisation
 
@@ -26,79 +30,119 @@ def import_lstm(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.UnidirectionalSequenceLSTMOptions)
     _refuse_other_forms(operator, options)
     x = read.operand(operator, 0, "the sequence")
-    x_type = read.with_rank(draft, operator, x, 3)
-    samples, steps, depth = x_type.shape
-    if options.TimeMajor():
-        samples, steps = steps, samples
-    if options.TimeMajor() and samples > 1:
-        raise operator.fail(
-            f"{samples} sequences side by side are not supported", "convert with time_major=False"
-        )
-    weights = _joined(draft, operator, _INPUT_WEIGHTS, "w")
-    recurrent = _joined(draft, operator, _HIDDEN_WEIGHTS, "r")
-    bias = _joined(draft, operator, _BIASES, "b")
-    units = draft.types[recurrent].shape[1]
-    rounding = rounding_of(Lstm.name, draft.rounding, "i16" if x_type.dtype is DType.I16 else "i8")
-    op = Lstm(steps, float(options.CellClip()), rounding)
-    flat = read.reshaped(draft, operator, x, (1, samples * steps * depth))
-    parts = []
-    for sample in range(samples):
-        sequence = _cut(draft, operator, flat, sample * steps * depth, steps * depth)
-        parts.append(_one_sequence(draft, operator, op, (sequence, weights, recurrent, bias), units))
-    output = read.the_output(operator)
-    if samples == 1:
-        draft.add_node(operator, Reshape(draft.types[output].shape), parts, output)
-    else:
-        read.reshaped_result(draft, operator, Concat(1), parts, (1, samples * steps * units))
-
-
-def _one_sequence(
-    draft: TfliteDraft, operator: TfliteOperator, op: Lstm, operands: tuple[str, str, str, str], units: int
-) -> str:
-    """[1, steps * units]; the last step and the cell are where the next run begins."""
-    names = [read.operand(operator, n, "a state") for n in (_HIDDEN, _CELL)]
-    hidden, cell = (draft.add_state(name, (1, units)) for name in names)
-    sequence, *constants = operands
-    ((dtype, shape),) = op.infer([draft.types[n] for n in (sequence, hidden, cell, *constants)])
-    made = draft.add_value(
-        f"{operator.label}/steps", TensorType(DType(dtype), shape, draft.types[hidden].quant)
+    first, second, depth = read.with_rank(draft, operator, x, 3).shape
+    layer = _Layer(draft, operator, bool(options.TimeMajor()))
+    steps, count = (first, second) if layer.is_time_major else (second, first)
+    gates = layer.from_input(layer.image(x, steps, count, depth))
+    hidden, cell = (layer.state(number) for number in (_HIDDEN, _CELL))
+    weights = layer.joined(_HIDDEN_WEIGHTS, "r")
+    narrow = "i16" if draft.types[hidden].dtype is DType.I16 else HIDDEN_NARROW
+    op = Recurrent(
+        Cell.LSTM,
+        gives_cell=True,
+        cell_clip=float(options.CellClip()),
+        rounding=rounding_of(Recurrent.name, draft.rounding, narrow),
     )
-    draft.add_node(operator, op, (sequence, hidden, cell, *constants), made)
-    results = _cut(draft, operator, made, 0, op.steps * units)
-    last = _cut(draft, operator, made, (op.steps - 1) * units, units)
-    draft.keep_state(hidden, _narrowed(draft, operator, last, draft.types[hidden]))
-    draft.keep_state(cell, _cut(draft, operator, made, op.steps * units, units))
-    return _narrowed(draft, operator, results, draft.types[read.the_output(operator)])
+    made = layer.made(op, (gates, weights, None, None, hidden, cell), "steps", draft.types[hidden].quant)
+    units = draft.types[made].shape[3] // 2
+    last = layer.picked(made, (1, 1, count, 2 * units), (steps - 1) * count * 2 * units)
+    for number, state in enumerate((hidden, cell)):
+        part = layer.picked(last, (1, 1, count, units), number * units)
+        draft.keep_state(state, layer.like(part, draft.types[state]))
+    layer.deliver(layer.picked(made, (1, steps, count, units), 0))
 
 
-def _narrowed(draft: TfliteDraft, operator: TfliteOperator, name: str, like: TensorType) -> str:
-    stored = draft.types[name]
-    if stored.dtype is like.dtype:
+@dataclass(frozen=True)
+class _Layer:
+    """The operator, and what its nodes have in common."""
+
+    draft: TfliteDraft
+    operator: TfliteOperator
+    is_time_major: bool
+
+    def made(self, op: Op, inputs: tuple[str | None, ...], name_hint: str, quant: Quant | None) -> str:
+        """The result of a node."""
+        ((dtype, shape),) = op.infer(self.draft.types_of(inputs))
+        name = self.draft.add_value(
+            f"{self.operator.label}/{name_hint}", TensorType(DType(dtype), shape, quant)
+        )
+        self.draft.add_node(self.operator, op, inputs, name)
         return name
-    narrow = draft.add_value(f"{name}/narrow", replace(like, shape=stored.shape))
-    draft.add_node(operator, Convert(like.dtype), (name,), narrow)
-    return narrow
 
+    def image(self, x: str, steps: int, count: int, depth: int) -> str:
+        """[1, steps, sequences, inputs]"""
+        shape = (1, steps, count, depth)
+        if self.is_time_major or count == 1:
+            return read.reshaped(self.draft, self.operator, x, shape)
+        return self._turned(read.reshaped(self.draft, self.operator, x, (1, count, steps, depth)))
 
-def _cut(draft: TfliteDraft, operator: TfliteOperator, name: str, first: int, size: int) -> str:
-    if draft.types[name].elements == size:
-        return name
-    part = read.value_like(draft, f"{name}/part", draft.types[name], (1, size))
-    draft.add_node(operator, Rearrange((1, size), (size,), (1,), first), (name,), part)
-    return part
+    def _turned(self, image: str) -> str:
+        """Rows become columns, and columns rows."""
+        tensor = self.draft.types[image]
+        n, rows, columns, channels = tensor.shape
+        before, down, along, deep = dense_strides(tensor.shape)
+        shape = (n, columns, rows, channels)
+        op = Rearrange(shape, shape, (before, along, down, deep))
+        return self.made(op, (image,), "turned", tensor.quant)
 
+    def from_input(self, image: str) -> str:
+        """What the input adds to the gates of each step."""
+        types, known = self.draft.types, self.draft.constants
+        weights, bias = self.joined(_INPUT_WEIGHTS, "w"), self.joined(_BIASES, "b")
+        kind, data = types[weights], known[weights]
+        rows, depth = kind.shape
+        filters = self.draft.add_value(
+            f"{self.operator.label}/filters",
+            replace(kind, shape=(rows, 1, 1, depth)),
+            data.reshape(rows, 1, 1, depth),
+        )
+        dtype = types[image].dtype
+        if dtype is DType.F32:
+            return self.made(Conv2d(), (image, filters, bias), "gates", None)
+        rounding = rounding_of(Conv2d.name, self.draft.rounding, dtype.value)
+        op = Conv2d(rounding=rounding, result=DType.I16)
+        return self.made(op, (image, filters, bias), "gates", GATE_QUANT)
 
-def _joined(draft: TfliteDraft, operator: TfliteOperator, first: int, what: str) -> str:
-    """The constants of the four gates as one, a scale for each row."""
-    names = [read.constant(draft, operator, first + gate, "weights") for gate in range(GATES)]
-    arrays = [draft.constants[name] for name in names]
-    if len({(array.shape, array.dtype) for array in arrays}) != 1:
-        found = ", ".join(f"{array.dtype}{list(array.shape)}" for array in arrays)
-        raise operator.fail(f"its gates have weights of different shapes or types: {found}")
-    data: Array = np.concatenate(arrays)
-    types = [draft.types[name] for name in names]
-    tensor = TensorType(types[0].dtype, data.shape, _quant(types) if data.ndim == 2 else None)
-    return draft.add_value(f"{operator.label}/{what}", tensor, data)
+    def joined(self, first: int, what: str) -> str:
+        """The constants of the four gates as one, a scale for each row."""
+        draft, operator = self.draft, self.operator
+        names = [read.constant(draft, operator, first + gate, "weights") for gate in range(len(_OUR_ORDER))]
+        arrays = [draft.constants[name] for name in names]
+        if len({(array.shape, array.dtype) for array in arrays}) != 1:
+            found = ", ".join(f"{array.dtype}{list(array.shape)}" for array in arrays)
+            raise operator.fail(f"its gates have weights of different shapes or types: {found}")
+        types = [draft.types[names[gate]] for gate in _OUR_ORDER]
+        data: Array = np.concatenate([arrays[gate] for gate in _OUR_ORDER])
+        tensor = TensorType(types[0].dtype, data.shape, _quant(types) if data.ndim == 2 else None)
+        return draft.add_value(f"{operator.label}/{what}", tensor, data)
+
+    def state(self, number: int) -> str:
+        name = read.operand(self.operator, number, "a state")
+        return self.draft.add_state(name, (1, self.draft.types[name].elements))
+
+    def picked(self, image: str, shape: tuple[int, int, int, int], first: int) -> str:
+        """A part of an image."""
+        tensor = self.draft.types[image]
+        if tensor.shape == shape:
+            return image
+        return self.made(
+            Rearrange(shape, shape, dense_strides(tensor.shape), first), (image,), "part", tensor.quant
+        )
+
+    def like(self, image: str, wanted: TensorType) -> str:
+        """The same numbers in that type and shape."""
+        stored = self.draft.types[image]
+        if stored.dtype is not wanted.dtype:
+            image = self.made(Convert(wanted.dtype), (image,), "narrow", wanted.quant)
+        return read.reshaped(self.draft, self.operator, image, wanted.shape)
+
+    def deliver(self, hidden: str) -> None:
+        """The hidden values as the result, in the order of the file."""
+        output = read.the_output(self.operator)
+        wanted, (_, _, count, _) = self.draft.types[output], self.draft.types[hidden].shape
+        narrow = self.like(hidden, replace(wanted, shape=self.draft.types[hidden].shape))
+        turned = narrow if self.is_time_major or count == 1 else self._turned(narrow)
+        self.draft.add_node(self.operator, Reshape(wanted.shape), (turned,), output)
 
 
 def _quant(types: list[TensorType]) -> Quant | None:

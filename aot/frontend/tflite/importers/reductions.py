@@ -12,10 +12,10 @@ from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange
 from aot.ir.strides import dense_strides
 from aot.ops.cumulate import Cumulate
-from aot.ops.fold import Fold, Folding, PlaceOf
+from aot.ops.mean import COLUMNS, ROWS, Mean
 from aot.ops.quantize import Quantize
 from aot.ops.rearrange import Loops
-from aot.ops.reduce import COLUMNS, ROWS, Mean
+from aot.ops.reduce import ArgExtreme, Reduce, Reduction
 from aot.ops.reshape import Reshape
 
 
@@ -69,19 +69,19 @@ def _as_image(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     return (1, prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :]))
 
 
-def _import_fold(draft: TfliteDraft, operator: TfliteOperator, by: Folding) -> None:
+def _import_reduce(draft: TfliteDraft, operator: TfliteOperator, by: Reduction) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
-    op = Fold(by, read.axes(draft, operator, len(shape)))
+    op = Reduce(by, read.axes(draft, operator, len(shape)))
     kept = tuple(1 if a in op.axes else d for a, d in enumerate(shape))
     read.reshaped_result(draft, operator, op, (x,), kept)
 
 
-def _import_place(draft: TfliteDraft, operator: TfliteOperator, by: Folding) -> None:
+def _import_place(draft: TfliteDraft, operator: TfliteOperator, by: Reduction) -> None:
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     axis = read.axis(operator, read.integers(draft, operator, 1, "axis")[0], len(shape))
-    op = PlaceOf(by, axis, draft.types[read.the_output(operator)].dtype)
+    op = ArgExtreme(by, axis, draft.types[read.the_output(operator)].dtype)
     read.reshaped_result(draft, operator, op, (x,), (*shape[:axis], 1, *shape[axis + 1 :]))
 
 
@@ -93,18 +93,18 @@ def _import_cumsum(draft: TfliteDraft, operator: TfliteOperator) -> None:
     draft.add_node(operator, op, (x,), read.the_output(operator))
 
 
-_FOLDINGS = {
-    "REDUCE_ALL": Folding.ALL,
-    "REDUCE_ANY": Folding.ANY,
-    "REDUCE_MAX": Folding.MAXIMUM,
-    "REDUCE_MIN": Folding.MINIMUM,
-    "REDUCE_PROD": Folding.PRODUCT,
-    "SUM": Folding.SUM,
+_REDUCTIONS = {
+    "REDUCE_ALL": Reduction.ALL,
+    "REDUCE_ANY": Reduction.ANY,
+    "REDUCE_MAX": Reduction.MAXIMUM,
+    "REDUCE_MIN": Reduction.MINIMUM,
+    "REDUCE_PROD": Reduction.PRODUCT,
+    "SUM": Reduction.SUM,
 }
 REDUCTIONS: dict[str, Importer] = {
-    **{code: partial(_import_fold, by=by) for code, by in _FOLDINGS.items()},
-    "ARG_MAX": partial(_import_place, by=Folding.MAXIMUM),
-    "ARG_MIN": partial(_import_place, by=Folding.MINIMUM),
+    **{code: partial(_import_reduce, by=by) for code, by in _REDUCTIONS.items()},
+    "ARG_MAX": partial(_import_place, by=Reduction.MAXIMUM),
+    "ARG_MIN": partial(_import_place, by=Reduction.MINIMUM),
     "CUMSUM": _import_cumsum,
     "MEAN": _import_mean,
 }

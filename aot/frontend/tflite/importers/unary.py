@@ -13,7 +13,6 @@ from aot.frontend.tflite.importers import attributes as read
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.convert import Convert
-from aot.ops.curve import Curve, Function
 from aot.ops.l2_norm import L2Norm
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
@@ -22,6 +21,7 @@ from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rounding import scales_in_single
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
+from aot.ops.unary_math import MathFunction, UnaryMath
 
 
 def _without_attributes(op: Op) -> Importer:
@@ -52,21 +52,21 @@ def _import_negation(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     stored, declared = draft.types[x], draft.types[output]
     if stored.dtype is not DType.I8 or stored.quant is None:
-        draft.add_node(operator, Curve(Function.NEGATE), (x,), output)
+        draft.add_node(operator, UnaryMath(MathFunction.NEGATE), (x,), output)
         return
     if stored.quant != declared.quant or any(stored.quant.zero_points):
         raise operator.fail(
             "i8 is negated as it is stored: with a zero point, or into another scale, that is no negation",
             "convert the model again with a symmetric scale, or this part as float",
         )
-    _import_table(draft, operator, Curve(Function.NEGATE), x, output)
+    _import_table(draft, operator, UnaryMath(MathFunction.NEGATE), x, output)
 
 
 def _import_table(draft: TfliteDraft, operator: TfliteOperator, op: Op, x: str, output: str) -> None:
     """What the op makes of each stored number of its input, in the input's own scale."""
     low, high = DType.I8.limits
     every = replace(draft.types[x], shape=(high - low + 1,))
-    if isinstance(op, Curve):
+    if isinstance(op, UnaryMath):
         every = replace(every, quant=None)
     (entries,) = op.reference([np.arange(low, high + 1).astype(np.int8)], (every,), (every,))
     table = draft.add_value(f"{operator.label}/table", TensorType(DType.I8, every.shape), entries)
@@ -94,7 +94,7 @@ def _import_quantize(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 def _import_gelu(draft: TfliteDraft, operator: TfliteOperator) -> None:
     approximate = operator.options(tflite.GeluOptions).Approximate()
-    op = Curve(Function.GELU_BY_TANH if approximate else Function.GELU)
+    op = UnaryMath(MathFunction.GELU_BY_TANH if approximate else MathFunction.GELU)
     draft.add_node(operator, op, operator.inputs, read.the_output(operator))
 
 
@@ -126,24 +126,24 @@ def _import_softmax(draft: TfliteDraft, operator: TfliteOperator) -> None:
     draft.add_node(operator, Softmax(beta, result), operator.inputs, output)
 
 
-_CURVES = {
-    "ABS": Function.ABS,
-    "CEIL": Function.CEIL,
-    "COS": Function.COS,
-    "ELU": Function.ELU,
-    "EXP": Function.EXP,
-    "FLOOR": Function.FLOOR,
-    "LOG": Function.LOG,
-    "LOGICAL_NOT": Function.NOT,
-    "ROUND": Function.ROUND,
-    "RSQRT": Function.RSQRT,
-    "SIGN": Function.SIGN,
-    "SIN": Function.SIN,
-    "SQRT": Function.SQRT,
-    "SQUARE": Function.SQUARE,
+_MATH = {
+    "ABS": MathFunction.ABS,
+    "CEIL": MathFunction.CEIL,
+    "COS": MathFunction.COS,
+    "ELU": MathFunction.ELU,
+    "EXP": MathFunction.EXP,
+    "FLOOR": MathFunction.FLOOR,
+    "LOG": MathFunction.LOG,
+    "LOGICAL_NOT": MathFunction.NOT,
+    "ROUND": MathFunction.ROUND,
+    "RSQRT": MathFunction.RSQRT,
+    "SIGN": MathFunction.SIGN,
+    "SIN": MathFunction.SIN,
+    "SQRT": MathFunction.SQRT,
+    "SQUARE": MathFunction.SQUARE,
 }
 UNARY: dict[str, Importer] = {
-    **{code: _without_attributes(Curve(function)) for code, function in _CURVES.items()},
+    **{code: _without_attributes(UnaryMath(function)) for code, function in _MATH.items()},
     "CAST": _import_cast,
     "DEQUANTIZE": _import_dequantize,
     "GELU": _import_gelu,

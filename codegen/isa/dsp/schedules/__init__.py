@@ -8,8 +8,8 @@ from types import MappingProxyType
 # Module -> the ops that it is for.
 SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "winograd": ("conv2d",),
-        "conv2d": ("conv2d",),
+        "winograd": ("conv2d", "conv2d+add"),
+        "conv2d": ("conv2d", "conv2d+add"),
         "dense": ("dense",),
         "depthwise_planes": ("depthwise_conv2d",),
         "depthwise_channels": ("depthwise_conv2d",),

@@ -31,7 +31,7 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, Expr
 from codegen.loops.tensorize import tensorize
 
-KNOBS = (Knob("turns", (1, 2, 4)),)  # of the loop over pairs of outputs, written out
+KNOBS = (Knob("turns", (1, 2, 4), is_written_out=True),)  # of the loop over pairs of outputs
 
 
 def _is_square(site: Site) -> bool:

@@ -39,9 +39,9 @@ _MOST_WRITTEN_OUT = 48  # groups of one kernel: some four kilobytes of code
 DSP_KNOBS = (
     Knob("pixels", (1, 2, 3)),
     Knob("channels", (1, 2, 3, 4, 5, 6)),
-    Knob("unroll", UNROLLS),
+    Knob("unroll", UNROLLS, is_written_out=True),
     Knob("weight_bits", (8, 16)),
-    Knob("blocks", (1, 2, 3)),
+    Knob("blocks", (1, 2, 3), is_written_out=True),
 )
 
 

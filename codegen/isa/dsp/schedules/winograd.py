@@ -8,10 +8,11 @@ from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.needs import NEEDS
-from codegen.isa.dsp.winograd import input_of_pair, products_of_pair
-from codegen.kernels.conditions import INTEGERS
+from codegen.isa.dsp.winograd import input_of_pair, longest_turn, products_of_pair
+from codegen.kernels.conditions import ADDS_NOTHING, INTEGERS
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.kernels.winograd import (
     COLUMNS,
@@ -25,6 +26,7 @@ from codegen.kernels.winograd import (
     transformed,
 )
 
+KNOBS = (Knob("turn", (2, 4, 8, 16), is_written_out=True),)  # pairs of channels
 _LEAST_CHANNELS = (
     8  # fewer products do not make up for the transformations: 8 -> 8 saves a fifth, 4 -> 4 nothing
 )
@@ -81,18 +83,33 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         y_channel_step=output.c_step,
         storing=tail.storing,
     )
+    space = _space(problem)
+    point = space.chosen(site.tuned)
+    products = products_of_pair(problem.pairs, point["turn"])
     u = transformed(w)
     extra = u.nbytes - w.nbytes
     return Kernel(
         schedule="winograd",
         why=f"16 products for each 36, exact; transformed weights take {extra:,} bytes more",
-        proc=scheduled(problem, input_of_pair(x.x_step), products_of_pair(problem.pairs)),
+        proc=scheduled(problem, input_of_pair(x.x_step), products),
         summary=f"Two rows of a convolution: 3x3, {depth} -> {channels} channels, {output.width} pixels.",
         access=(RowAccess(RESULTS, -op.padding[0][0], WINDOW),),
         constants={"w": u, **tail.tables},
+        space=space,
+        point=point,
         rows_per_step=RESULTS,
         extra_bytes=extra,
     )
+
+
+def _space(problem: WinogradProblem) -> Space:
+    """The pairs of channels that are written out."""
+
+    def divides(point: Point) -> bool:
+        return problem.pairs % point["turn"] == 0
+
+    default = {"turn": longest_turn(problem.pairs)}
+    return Space(f"{problem.name} i16", KNOBS, default, divides, {"turn": problem.pairs})
 
 
 SCHEDULE = Schedule(
@@ -110,5 +127,6 @@ SCHEDULE = Schedule(
         Condition("flash with room for transformed weights", _may_grow),
         Condition("sums of 32 bits", sums_of_32_bits),
         Condition("weights whose transformed sums fit 32 bits", lambda site: sums_fit(site.constants[1])),
+        ADDS_NOTHING,
     ),
 )

@@ -10,7 +10,7 @@ SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "sum": ("add", "sub"),
         "average_pool2d": ("average_pool2d",),
-        "conv2d": ("conv2d",),
+        "conv2d": ("conv2d", "conv2d+add"),
         "dense": ("dense",),
         "depthwise_planes": ("depthwise_conv2d",),
         "depthwise_channels": ("depthwise_conv2d",),

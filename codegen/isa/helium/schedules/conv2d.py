@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.helium.schedules.dot_product import helium_dot
-from codegen.kernels.conditions import BYTES
+from codegen.kernels.conditions import ADDS_NOTHING, BYTES
 from codegen.kernels.conv2d import conv2d_schedule, conv_tail
 from codegen.kernels.dot_product import stored_bytes
 
-SCHEDULE = conv2d_schedule("helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES,), tail_of=conv_tail)
+SCHEDULE = conv2d_schedule(
+    "helium", helium_dot, stored_bytes, needs=NEEDS, fits=(BYTES, ADDS_NOTHING), tail_of=conv_tail
+)

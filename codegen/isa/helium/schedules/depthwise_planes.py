@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.ops.op import given
+from aot.ops.op import required
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest
 from codegen.isa.helium.depthwise import (
@@ -180,7 +180,9 @@ def _channel(
         Declare(total),
         Store(at(total), Const(0)),
         For("t", shape.columns, (For("r", shape.rows, (Accumulate(at(total), product),)),)),
-        Store(at(_output(shape), place), constants.stored(Binary("+", load(total), given(constants.start)))),
+        Store(
+            at(_output(shape), place), constants.stored(Binary("+", load(total), required(constants.start)))
+        ),
     )
     return (*constants.loads, For("column", shape.y.width, body))
 

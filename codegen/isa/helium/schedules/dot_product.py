@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from aot.ir.types import DType
-from aot.ops.op import given
+from aot.ops.op import required
 from aot.target import Optimize
 from codegen.isa.helium.dots import LANES, READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.requantise import (
@@ -70,7 +70,9 @@ def _ends(p: DotProblem, requant: Requant | None) -> _ChannelEnds:
         return _ChannelEnds(sums, (), (), lambda total, before: Binary("+", before, total))
     c = channel_constants(exact_store(requant), p.channels, variable("o"))
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
-    return _ChannelEnds(y, c.tables, c.loads, lambda total, _: c.stored(Binary("+", total, given(c.start))))
+    return _ChannelEnds(
+        y, c.tables, c.loads, lambda total, _: c.stored(Binary("+", total, required(c.start)))
+    )
 
 
 def nest(p: DotProblem, requant: Requant | None) -> Proc:

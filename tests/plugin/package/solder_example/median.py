@@ -12,7 +12,7 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
-from aot.ops.op import Constraint, Cost, Op, Types, given
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.pixels import every_pixel, pixel_element
@@ -21,7 +21,7 @@ from codegen.loops.ir import Binary, Buffer, Proc, Role, Store, at, load
 
 
 def _one_type(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    found = [given(x) for x in inputs]
+    found = [required(x) for x in inputs]
     return None if found == found[:1] * len(found) else ", ".join(map(str, found))
 
 
@@ -37,13 +37,13 @@ class Median(Op):
     )
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        x = given(inputs[0])
+        x = required(inputs[0])
         return ((x.dtype.value, x.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        return (np.sort(np.stack([given(array) for array in arrays]), axis=0)[1],)
+        return (np.sort(np.stack([required(array) for array in arrays]), axis=0)[1],)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(elementwise=outputs[0].elements)

@@ -1,0 +1,17 @@
+"""What the user says of a model's inputs: sizes that the file leaves open, and fixed values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class InputOverrides:
+    """By the inputs' names; an input with a value is none any more."""
+
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+NO_OVERRIDES = InputOverrides()

@@ -1,0 +1,92 @@
+"""A step of an LSTM on integers, as TFLite Micro rounds it in every mode; LiteRT's own is a step or two away.
+
+Gates are numbers of 16 bits, twelve behind the point; hidden values and cells have scales of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops.accumulate import Multipliers
+from aot.ops.requant import (
+    Ints,
+    conv_requant,
+    multiply_by_quantized_multiplier,
+    quant_of,
+    quantize_multiplier,
+)
+from aot.ops.rounding import RequantRounding
+from aot.ops.sigmoid_table import sigmoid_16, tanh_16
+
+GATE_QUANT = Quant((2.0**-12,), (0,))  # of what goes into the curves
+_UNIT_SCALE = 2.0**-15  # of what comes out
+_LOW, _HIGH = DType.I16.limits
+_CELL_POWERS = range(-16, -7)
+Multiplier = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LstmParameters:
+    """How a step rounds."""
+
+    from_hidden: Multipliers  # per row of the weights, to gates
+    forget: Multiplier  # forget gate * cell
+    update: Multiplier  # input gate * what is new
+    hidden: Multiplier  # output gate * tanh(cell)
+    tanh_multiplier: int
+    tanh_right: int
+    clip: int  # largest cell; 0: any
+
+
+def lstm_parameters(h: TensorType, c: TensorType, r: TensorType, cell_clip: float) -> LstmParameters:
+    """The parameters for hidden values, cells and weights of these types."""
+    rows, cell_scale = r.shape[0], quant_of(c).scale
+    left = 12 + int(math.log2(cell_scale))  # of the cell, to 12 bits behind the point
+    return LstmParameters(
+        from_hidden=conv_requant(h, r, TensorType(DType.I16, (rows,), GATE_QUANT), rows),
+        forget=quantize_multiplier(_UNIT_SCALE),
+        update=quantize_multiplier(_UNIT_SCALE * _UNIT_SCALE / cell_scale),
+        hidden=quantize_multiplier(_UNIT_SCALE * _UNIT_SCALE / quant_of(h).scale),
+        tanh_multiplier=3 << max(left, 0),
+        tanh_right=max(-left, 0),
+        clip=int(min(max(cell_clip / cell_scale, 0), _HIGH)),
+    )
+
+
+def scales_misfit(x: TensorType, h: TensorType, c: TensorType, r: TensorType) -> str | None:
+    """Says which scale a step cannot work with."""
+    if any(t.quant is None for t in (x, h, c, r)):
+        return "an operand has no quantisation"
+    if x.quant != GATE_QUANT:
+        return f"the gates' is {quant_of(x).scale:.6g}"
+    power = math.log2(quant_of(c).scale)
+    return None if power in _CELL_POWERS else f"the cell's is 2**{power:.3f}"
+
+
+def integer_step(
+    from_input: Ints,
+    from_hidden: Ints,
+    cell: Ints,
+    p: LstmParameters,
+    h: TensorType,
+    rounding: RequantRounding,
+) -> tuple[Ints, Ints]:
+    """(hidden, cell) after a step; gates are in the order input, output, forget, new."""
+    mult, shift = (m.astype(np.int64) for m in p.from_hidden)
+    scaled = _saturated(multiply_by_quantized_multiplier(from_hidden, mult, shift, rounding))
+    i, o, f, g = np.split(_saturated(from_input + scaled), 4, axis=-1)
+    kept = _saturated(multiply_by_quantized_multiplier(sigmoid_16(f) * cell, *p.forget))
+    added = _saturated(multiply_by_quantized_multiplier(sigmoid_16(i) * tanh_16(g), *p.update))
+    cell = _saturated(kept + added)
+    cell = np.clip(cell, -p.clip, p.clip) if p.clip else cell
+    curved = tanh_16(cell, p.tanh_multiplier, p.tanh_right)
+    hidden = multiply_by_quantized_multiplier(sigmoid_16(o) * curved, *p.hidden)
+    return np.clip(hidden + quant_of(h).zero_point, *h.dtype.limits), cell
+
+
+def _saturated(values: Ints) -> Ints:
+    return np.clip(values, _LOW, _HIGH)

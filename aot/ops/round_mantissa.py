@@ -1,0 +1,68 @@
+"""Real numbers rounded to the nearest that a format of fewer bits has, and kept as f32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+import numpy as np
+
+from aot.ir.types import Array, DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.elementwise import Elementwise
+from aot.ops.op import Constraint, Op, Types, required
+
+
+class Overflow(Enum):
+    """What a number beyond the largest becomes."""
+
+    LARGEST = "largest"
+    INFINITE = "infinite"
+    NO_NUMBER = "no_number"
+
+
+def _format(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, RoundMantissa)
+    fits = 0 <= op.mantissa_bits <= 23 and -126 <= op.least_exponent < 128 and op.largest > 0
+    return None if fits else f"{op.mantissa_bits}, {op.least_exponent}, {op.largest}"
+
+
+@dataclass(frozen=True, slots=True)
+class RoundMantissa(Elementwise):
+    """Input: x. Ties go to even; `least_exponent` is that of the least normal number."""
+
+    name: ClassVar[str] = "round_mantissa"
+    elementwise: ClassVar[tuple[int, ...]] = (0,)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        limits.same_dtype_in(DType.F32),
+        Constraint("mantissa, exponent and largest number must be ones that f32 has", _format),
+    )
+    mantissa_bits: int = 23
+    least_exponent: int = -126
+    largest: float = 1.0
+    overflow: Overflow = Overflow.INFINITE
+    has_nan: bool = True  # else what is no number becomes 0
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x = required(arrays[0]).astype(np.float64)
+        _, exponents = np.frexp(np.where(np.isfinite(x), x, 0))
+        steps = np.maximum(exponents - 1, self.least_exponent) - self.mantissa_bits
+        with np.errstate(invalid="ignore", over="ignore"):
+            near = np.where(np.isfinite(x), np.ldexp(np.rint(np.ldexp(x, -steps)), steps), x)
+            outside = np.copysign(self.outside, x)
+            result = np.where(np.abs(near) > self.largest, outside, near)
+        return (np.where(np.isnan(x), np.nan if self.has_nan else 0.0, result).astype(np.float32),)
+
+    @property
+    def outside(self) -> float:
+        """What a number beyond the largest becomes."""
+        return {
+            Overflow.LARGEST: self.largest,
+            Overflow.INFINITE: float("inf"),
+            Overflow.NO_NUMBER: float("nan"),
+        }[self.overflow]

@@ -1,0 +1,87 @@
+"""Claims: the nodes that an owner wants, by patterns or one by one, and why it wants no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from aot.errors import ModelError
+from aot.ir.graph import Graph, Node
+from aot.passes.outcome import Miss, Reasons
+from aot.patterns.pattern import Match, Pattern, match
+
+NOBODY = ""  # the owner of what stays
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What one owner wants of a graph."""
+
+    owner: str
+    regions: tuple[tuple[str, ...], ...]  # names of nodes
+    left_alone: Reasons = field(default_factory=dict)  # a node that it does not want -> why
+
+
+def takes_all(_graph: Graph, _found: Match) -> Miss | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRule:
+    """A pattern of nodes that an owner takes, unless it refuses a match."""
+
+    pattern: Pattern
+    refusal: Callable[[Graph, Match], Miss | None] = takes_all
+
+
+def claims_by_rules(owner: str, rules: Sequence[ClaimRule], graph: Graph) -> Claims:
+    """The nodes of the matches; of those that overlap, that of the earlier rule, or of the later value."""
+    regions: list[tuple[str, ...]] = []
+    why = {node.name: "no pattern matches" for node in graph.nodes}
+    for rule in rules:
+        for found in _matches_from_the_end(rule.pattern, graph):
+            names = tuple(node.name for node in found.nodes)
+            if not names or not why.keys() >= set(names):
+                continue
+            miss = rule.refusal(graph, found)
+            if miss is None:
+                regions.append(names)
+                why = {name: because for name, because in why.items() if name not in names}
+            else:
+                why |= dict.fromkeys(names, miss.because)
+    return Claims(owner, tuple(regions), why)
+
+
+def claims_by_node(owner: str, refusal: Callable[[Graph, Node], Miss | None], graph: Graph) -> Claims:
+    """Each node alone, unless it is refused."""
+    misses = {node.name: refusal(graph, node) for node in graph.nodes}
+    taken = tuple((name,) for name, miss in misses.items() if miss is None)
+    return Claims(owner, taken, {name: miss.because for name, miss in misses.items() if miss is not None})
+
+
+def require_sound(graph: Graph, claims: Sequence[Claims]) -> None:
+    """Raises ModelError for a region of nothing or of what does not exist, and for a node claimed twice."""
+    known = {node.name for node in graph.nodes}
+    for each in claims:
+        seen: set[str] = set()
+        for name in (name for region in each.regions for name in region):
+            if name not in known:
+                raise ModelError(f'{each.owner} claims "{name}", which is no node of {graph.name}')
+            if name in seen:
+                raise ModelError(f'{each.owner} claims "{name}" twice')
+            seen.add(name)
+        if () in each.regions:
+            raise ModelError(f"{each.owner} claims a region without nodes")
+    owners = [each.owner for each in claims]
+    if NOBODY in owners:
+        raise ModelError("a claim has no owner")
+    twice = next((owner for owner in owners if owners.count(owner) > 1), None)
+    if twice is not None:
+        raise ModelError(f"{twice} claims nodes twice: an owner's claims are one")
+
+
+def _matches_from_the_end(pattern: Pattern, graph: Graph) -> Iterator[Match]:
+    """From the end, so that what a pattern may have on top is not left out."""
+    for node in reversed(graph.nodes):
+        found = (match(pattern, graph, value) for value in node.outputs)
+        yield from (each for each in found if each is not None)

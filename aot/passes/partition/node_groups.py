@@ -1,0 +1,92 @@
+"""Groups of nodes that run at one go: no group may wait for itself, however its nodes read others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+
+from aot.ir.graph import Graph, Node
+from aot.passes.partition.claims import NOBODY
+
+
+class NodeGroups:
+    """A graph whose nodes are drawn together into groups; each goes by the name of its first node."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._nodes = {node.name: node for node in graph.nodes}
+        self._place = {name: place for place, name in enumerate(self._nodes)}
+        self._members = {name: [name] for name in self._nodes}
+        self._of = {name: name for name in self._nodes}  # node -> its group
+        self._after: dict[str, set[str]] = {name: set() for name in self._nodes}  # group -> its readers
+        self.owners = dict.fromkeys(self._nodes, NOBODY)  # of nodes
+        for node in graph.nodes:
+            makers = (graph.producers.get(value) for value in node.reads)
+            for maker in (maker for maker in makers if maker is not None):
+                self._after[maker.name].add(node.name)
+
+    def obstacle(self, region: Sequence[str]) -> str:
+        """Why these nodes cannot be a region; empty where they can."""
+        other = next((self.owners[name] for name in region if self.owners[name] != NOBODY), None)
+        if other is not None:
+            return f"{other} has a part of the region"
+        way = self._way_back({self._of[name] for name in region})
+        return f'"{way}" lies between the nodes of the region' if way else ""
+
+    def take(self, owner: str, region: Sequence[str]) -> None:
+        self._join({self._of[name] for name in region})
+        self.owners |= dict.fromkeys(region, owner)
+
+    def merge_neighbours(self) -> None:
+        """Joins groups of one owner of which one reads the other, until no such two may be joined."""
+        while (pair := self._next_pair()) is not None:
+            self._join(pair)
+
+    def in_order(self) -> Iterator[tuple[str, tuple[Node, ...]]]:
+        """Owner and nodes of each group: those that come first in the graph first, as far as reads allow."""
+        waits = dict.fromkeys(self._after, 0)
+        for reader in (reader for readers in self._after.values() for reader in readers):
+            waits[reader] += 1
+        ready = [(self._place[group], group) for group, count in waits.items() if not count]
+        heapify(ready)
+        while ready:
+            _, group = heappop(ready)
+            members = sorted(self._members[group], key=self._place.__getitem__)
+            yield self.owners[group], tuple(self._nodes[name] for name in members)
+            for reader in self._after[group]:
+                waits[reader] -= 1
+                if not waits[reader]:
+                    heappush(ready, (self._place[reader], reader))
+
+    def _next_pair(self) -> set[str] | None:
+        for group, readers in self._after.items():
+            owner = self.owners[group]
+            mine = [reader for reader in readers if owner == self.owners[reader] != NOBODY]
+            for reader in sorted(mine, key=self._place.__getitem__):
+                if not self._way_back({group, reader}):
+                    return {group, reader}
+        return None
+
+    def _way_back(self, groups: set[str]) -> str:
+        """A group on a way that leads out of these and back into them; empty where there is none."""
+        first = sorted({r for g in groups for r in self._after[g]} - groups, key=self._place.__getitem__)
+        for start in first:
+            due, seen = [start], {start}
+            while due:
+                readers = self._after[due.pop()]
+                if readers & groups:
+                    return start
+                due += readers - seen
+                seen |= readers
+        return ""
+
+    def _join(self, groups: set[str]) -> None:
+        first, *others = sorted(groups, key=self._place.__getitem__)
+        for other in others:
+            self._members[first] += self._members.pop(other)
+            self._after[first] |= self._after.pop(other)
+        self._of |= dict.fromkeys(self._members[first], first)
+        gone = set(others)
+        for group, readers in self._after.items():
+            if readers & gone:
+                self._after[group] = (readers - gone) | {first}
+        self._after[first] -= groups

@@ -1,0 +1,35 @@
+"""Patterns that leave a choice: one of several, a node that may be there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from aot.ir.graph import Graph
+from aot.patterns.pattern import PartialMatch, Pattern, PatternError, PatternValue, search
+
+
+@dataclass(frozen=True, eq=False)
+class AnyOf(Pattern):
+    """A value that matches one of the patterns; the first that does counts."""
+
+    patterns: tuple[Pattern, ...]
+
+    def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
+        for pattern in self.patterns:
+            yield from search(pattern, graph, value, found)
+
+    def __str__(self) -> str:
+        return f"({' | '.join(map(str, self.patterns))})"
+
+
+def any_of(*patterns: Pattern) -> Pattern:
+    """Raises PatternError for less than two."""
+    if len(patterns) < 2:
+        raise PatternError(f"any_of needs two patterns at least, not {len(patterns)}")
+    return AnyOf(patterns)
+
+
+def optional(around: Callable[[Pattern], Pattern], pattern: Pattern) -> Pattern:
+    """The pattern with a node around it, or without: `optional(is_op("clamp"), x)`."""
+    return any_of(around(pattern), pattern)

@@ -1,0 +1,84 @@
+"""Dominators: all ways from one value to another go through nodes of a kind, and no way leads out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aot.ir.graph import Graph, Node
+from aot.patterns.pattern import PartialMatch, Pattern, PatternValue, search
+
+
+@dataclass(frozen=True, eq=False)
+class Dominated(Pattern):
+    """A value `last` whose inputs come, by nodes that all match `path`, from one value that matches `first`.
+
+    Constants may come in anywhere. What `first` and the path make is read inside only.
+    """
+
+    first: Pattern
+    path: Pattern
+    last: Pattern
+
+    def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
+        for end in search(self.last, graph, value, found):
+            added = [node for node in end.nodes if node not in found.nodes]
+            for origin in _origins(graph, added):
+                for begin in search(self.first, graph, origin, end):
+                    inside = self._inside(graph, added, origin)
+                    if inside is not None:
+                        yield _with_nodes(begin, inside)
+
+    def _inside(self, graph: Graph, last: list[Node], origin: str) -> list[Node] | None:
+        """The nodes of the path up to that value; None where one does not match, or a way leads out."""
+        inside: dict[str, Node] = {}
+        due = [value for node in last for value in node.reads]
+        while due:
+            value = due.pop()
+            maker = graph.producers.get(value)
+            if value == origin or value in graph.constants or maker in last:
+                continue
+            if maker is None or not _matches(self.path, graph, value):
+                return None
+            if maker.name not in inside:
+                inside[maker.name] = maker
+                due += maker.reads
+        readers = {*inside, *(node.name for node in last)}
+        made = [origin, *(value for node in inside.values() for value in node.outputs)]
+        leaves = any(value in graph.kept or not _names(graph, value) <= readers for value in made)
+        return None if leaves else list(inside.values())
+
+    def __str__(self) -> str:
+        return f"{{{self.last} over {self.path} from {self.first}}}"
+
+
+def dominated(first: Pattern, path: Pattern, last: Pattern) -> Pattern:
+    return Dominated(first, path, last)
+
+
+def _origins(graph: Graph, nodes: list[Node]) -> list[str]:
+    """The values before these nodes that are no constants, the nearest first."""
+    found: dict[str, None] = {}
+    due = [value for node in nodes for value in node.reads]
+    while due:
+        value = due.pop(0)
+        if value in graph.constants or value in found:
+            continue
+        found[value] = None
+        maker = graph.producers.get(value)
+        due += maker.reads if maker is not None else ()
+    return list(found)
+
+
+def _matches(pattern: Pattern, graph: Graph, value: str) -> bool:
+    return next(search(pattern, graph, value, PartialMatch()), None) is not None
+
+
+def _names(graph: Graph, value: str) -> set[str]:
+    return {node.name for node in graph.readers[value]}
+
+
+def _with_nodes(found: PartialMatch, nodes: list[Node]) -> PartialMatch:
+    for node in nodes:
+        found = found.with_node(node)
+    return found

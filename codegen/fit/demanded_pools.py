@@ -1,0 +1,29 @@
+"""The memories that an arena is spread over where kernels reach only some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.errors import BoardError
+from aot.plan.model import Pool
+from aot.target import Target
+from codegen.fit.arenas import all_pools
+from codegen.lower.memory_demands import stage_said
+from codegen.lower.stages import LoweredStage
+
+
+def pools_demanded(
+    stages: Sequence[LoweredStage], target: Target, chosen: tuple[Pool, ...]
+) -> tuple[Pool, ...]:
+    """The user's pools, or all memories of the board; nothing where any memory will do. Raises BoardError."""
+    demanding = [stage for stage in stages if stage.kernel.demand.memories]
+    offered = chosen or all_pools(target)
+    names = {pool.name for pool in offered}
+    for stage in demanding:
+        if not stage.kernel.demand.memories & names:
+            raise BoardError(
+                f"{stage_said(stage)} works in {' or '.join(sorted(stage.kernel.demand.memories))}, "
+                f"{'which --pool leaves out' if chosen else 'which this board does not have'}",
+                hint=f"there is {', '.join(pool.name for pool in offered) or 'none: name a board'}",
+            )
+    return offered if demanding else ()

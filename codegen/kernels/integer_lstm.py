@@ -1,0 +1,121 @@
+"""A step of an LSTM on integers: sums of hidden values are brought to the gates' scale and added to these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.integer_lstm import lstm_parameters
+from aot.ops.requant import quant_of, reduced_multiplier
+from aot.ops.rounding import RequantRounding
+from codegen.formats import RowFormat
+from codegen.isa.plain.requantise import Requant, store_quantised
+from codegen.isa.plain.scalar_math import CLAMP
+from codegen.isa.plain.sigmoid_16 import sigmoid_of, tanh_of
+from codegen.kernels.kernel import Site
+from codegen.kernels.recurrent_step import RecurrentStep
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Load,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+
+_GATES = ("taken", "shown", "kept", "fresh")
+_FRESH = 3
+_FULL = DType.I16.limits
+
+
+class IntegerLstmStep(RecurrentStep):
+    """Hidden values and cells are kept in 16 bits."""
+
+    def __init__(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> None:
+        super().__init__(site, inputs, output)
+        h, c, r = (site.input(n) for n in (4, 5, 1))
+        self.hidden_type = h
+        self.p = lstm_parameters(h, c, r, self.op.cell_clip)
+        is_wide = self.op.rounding is RequantRounding.REDUCED
+        self.sum_dtype = DType.I64 if is_wide else DType.I32
+        zero_point = quant_of(h).zero_point
+        if zero_point:
+            starts = -zero_point * site.constants[1].astype(np.int64).sum(axis=1)
+            self.read["b"] = Buffer("b", self.sum_dtype, starts.size, Role.CONSTANT)
+            self.constants["b"] = starts.astype(self.sum_dtype.numpy)
+
+    def loops(self) -> list[tuple[Stmt, ...]]:
+        u = variable("u")
+        gates, lines = self._hidden_sums()
+        cell = load(self.state, self._own(u) + self.size)
+        values = [Buffer(f"{name}_gate", DType.I32, 1, Role.LOCAL) for name in _GATES]
+        for number, (value, total) in enumerate(zip(values, gates, strict=True)):
+            lines += [Declare(value), Store(at(value), self._curved(number, total))]
+        taken, shown, kept, fresh = map(load, values)
+        old = _requantised(Binary("*", kept, cell), self.p.forget)
+        new = _requantised(Binary("*", taken, fresh), self.p.update)
+        low, high = (-self.p.clip, self.p.clip) if self.p.clip else _FULL
+        lines += [
+            Store(cell.place, Apply(CLAMP, (Binary("+", old, new), Const(low), Const(high)))),
+            self._result(self._shown(shown, cell)),
+            Store(at(self.y, self._made(u + self.units)), cell),
+        ]
+        return [tuple(lines)]
+
+    def _hidden_sums(self) -> tuple[list[Load], list[Stmt]]:
+        u, j, starts = variable("u"), variable("j"), self.read.get("b")
+        totals = [Buffer(name, self.sum_dtype, 1, Role.LOCAL) for name in _GATES]
+        lines: list[Stmt] = []
+        products = []
+        for gate, total in enumerate(totals):
+            row = u + gate * self.units
+            start = Const(0) if starts is None else load(starts, row)
+            lines += [Declare(total), Store(at(total), start)]
+            weight = load(self.read["r"], row * self.units + j)
+            products.append(Accumulate(at(total), Binary("*", self._hidden(j), weight)))
+        return [load(total) for total in totals], [*lines, For("j", self.units, tuple(products))]
+
+    def _curved(self, gate: int, total: Load) -> Expr:
+        mult, shift = (int(numbers[gate * self.units]) for numbers in self.p.from_hidden)
+        scaled = _requantised(total, (mult, shift), rounding=self.op.rounding)
+        inside = Apply(CLAMP, (Binary("+", self._input(gate), scaled), Const(_FULL[0]), Const(_FULL[1])))
+        return Apply(tanh_of(3, 0) if gate == _FRESH else sigmoid_of(3, 0), (inside,))
+
+    def _shown(self, gate: Load, cell: Load) -> Expr:
+        curve = tanh_of(self.p.tanh_multiplier, self.p.tanh_right)
+        hidden = self.hidden_type
+        product = Binary("*", gate, Apply(curve, (cell,)))
+        return _requantised(product, self.p.hidden, hidden.dtype, quant_of(hidden).zero_point)
+
+
+def _requantised(
+    value: Expr,
+    multiplier: tuple[int, int],
+    dtype: DType = DType.I16,
+    zero_point: int = 0,
+    rounding: RequantRounding = RequantRounding.DOUBLE,
+) -> Expr:
+    mult, shift = multiplier
+    is_wide = rounding is RequantRounding.REDUCED
+    requant = Requant(
+        zero_point,
+        *dtype.limits,
+        rounding,
+        (-shift, -shift),
+        sum_fits_30_bits=False,
+        dtype=dtype,
+        sum_dtype=DType.I64 if is_wide else DType.I32,
+    )
+    mult = int(reduced_multiplier(np.int64(mult))) if is_wide else mult
+    return Apply(store_quantised(requant).store, (value, Const(mult), Const(-shift)))

@@ -1,0 +1,52 @@
+"""recurrent: a step for each row of the sequence; what it leaves for the next lies in the arena."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.ir.types import DType
+from aot.ops.recurrent import Cell
+from codegen.formats import RowFormat, RowRequest
+from codegen.kernels.integer_lstm import IntegerLstmStep
+from codegen.kernels.kernel import Carried, Kernel, RowAccess, Site
+from codegen.kernels.recurrent_step import RecurrentStep
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.ir import For, Proc
+from codegen.loops.schedule import unroll_by
+
+_NEXT_ROW, _SAME_ROW = RowAccess(stride=1, first=0, count=1), RowAccess(stride=0, first=0, count=1)
+_TURNS = 4  # of a sum that are written out
+
+
+def _moving(site: Site) -> list[int]:
+    """The inputs that are made in the run."""
+    return [i for i, tensor in enumerate(site.inputs) if tensor is not None and i not in site.constants]
+
+
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
+    return tuple(RowRequest(dtype_bytes=site.input(i).dtype.bytes) for i in _moving(site))
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    kind = RecurrentStep if site.input(0).dtype is DType.F32 else IntegerLstmStep
+    step = kind(site, inputs, output)
+    cell, count = step.op.cell, step.count
+    name = f"{cell.value}_{count}x{step.units}"
+    return Kernel(
+        schedule="steps",
+        why="of all steps only the last one's states are kept",
+        proc=_written_out(Proc(name, step.params, (For("n", count, step.body),)), cell),
+        summary=f"A step of {cell.value}: {count} x {step.units} units.",
+        access=tuple(_SAME_ROW if i else _NEXT_ROW for i in _moving(site)),
+        constants=step.constants,
+        carried=Carried(step.start(f"{name}_begin"), step.state),
+    )
+
+
+def _written_out(proc: Proc, cell: Cell) -> Proc:
+    for var in ("j", "k") if cell is Cell.GRU else ("j",):
+        proc = unroll_by(proc, var, _TURNS)
+    return proc
+
+
+KERNEL = OpKernel((Schedule("steps", _requests, _lower),), frozenset({DType.I16, DType.F32}))

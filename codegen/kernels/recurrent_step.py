@@ -1,0 +1,202 @@
+"""A step of a recurrent layer as loops: sums of hidden values, and each cell's way from gates to the result.
+
+for u: gates = x[gate, u] + sum of h[j] * r[gate, u, j]
+    y[u] = what the cell makes of them
+h = y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from aot.ir.types import Array, DType
+from aot.ops.recurrent import Cell, Recurrent
+from codegen.formats import RowFormat, storage_dtype
+from codegen.kernels.gate_functions import gate_function
+from codegen.kernels.kernel import Site
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Load,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+
+NAMES = ("x", "r", "b", "p", "h", "c")  # of the inputs
+_STATES = ("h", "c")
+_ONE = Const(1.0)
+Hidden = Callable[[Affine], Expr]
+
+
+def _recurrent(site: Site) -> Recurrent:
+    assert isinstance(site.node.op, Recurrent)
+    return site.node.op
+
+
+class RecurrentStep:
+    """The buffers of a recurrent layer, and what a step does for sequence n."""
+
+    def __init__(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> None:
+        self.op, self.x_format, self.output = _recurrent(site), inputs[0], output
+        self.units, self.count = self.op.units(site.input(0)), site.input(0).shape[2]
+        self.dtype = site.outputs[0].dtype  # of the state and the result
+        self.read = {
+            "x": Buffer("x", storage_dtype(site.input(0), inputs[0]), inputs[0].row_elements, Role.ROWS)
+        }
+        for i, tensor in enumerate(site.inputs):
+            if i and tensor is not None:
+                role = Role.CONSTANT if i in site.constants else Role.ROWS
+                self.read[NAMES[i]] = Buffer(NAMES[i], tensor.dtype, tensor.elements, role)
+        self.y = Buffer("y", self.dtype, output.row_elements, Role.OUTPUT)
+        self.size = self.count * self.units
+        self.states = _STATES if self.op.cell is Cell.LSTM else _STATES[:1]
+        self.state = Buffer("state", self.dtype, len(self.states) * self.size, Role.STATE)
+        apart = ("kept", "reset") if self.op.cell is Cell.GRU else ()
+        self.scratch = {name: Buffer(name, DType.F32, self.units, Role.SCRATCH) for name in apart}
+
+        self.constants: dict[str, Array] = {NAMES[i]: a.reshape(-1) for i, a in site.constants.items()}
+
+    @property
+    def params(self) -> tuple[Buffer, ...]:
+        read = (buffer for name, buffer in self.read.items() if name not in _STATES)
+        return (*read, self.state, self.y, *self.scratch.values())
+
+    def start(self, name: str) -> Proc:
+        """What is before the first step."""
+        i, given = variable("i"), [self.read.get(state) for state in self.states]
+        stores = tuple(
+            Store(at(self.state, i + n * self.size), Const(0.0) if first is None else load(first, i))
+            for n, first in enumerate(given)
+        )
+        params = (*(first for first in given if first is not None), self.state)
+        return Proc(name, params, (For("i", self.size, stores),))
+
+    @property
+    def body(self) -> tuple[Stmt, ...]:
+        """The hidden values are all read before one of them is replaced."""
+        replaced = Store(at(self.state, self._own(variable("i"))), load(self.y, self._made(variable("i"))))
+        return (*(For("u", self.units, loop) for loop in self.loops()), For("i", self.units, (replaced,)))
+
+    def loops(self) -> list[tuple[Stmt, ...]]:
+        """What is done for each unit: one loop after the other."""
+        return _CELLS[self.op.cell](self)
+
+    def rnn(self) -> list[tuple[Stmt, ...]]:
+        (total,), lines = self._sums(("gate",), (0,), self._hidden)
+        return [(*lines, self._result(self._activated(0, total)))]
+
+    def lstm(self) -> list[tuple[Stmt, ...]]:
+        u = variable("u")
+        (i, o, f, new), lines = self._sums(("taken", "shown", "kept", "fresh"), range(4), self._hidden)
+        cell = load(self.state, self._own(u) + self.size)
+        forget = Binary("-", _ONE, i) if self.op.input_forget else self._activated(0, self._seen(2, f, cell))
+        grown = Binary("+", Binary("*", f, cell), Binary("*", i, self._activated(1, new)))
+        after = [
+            Store(i.place, self._activated(0, self._seen(0, i, cell))),
+            Store(f.place, forget),
+            Store(cell.place, _within(grown, self.op.cell_clip)),
+            Store(o.place, self._activated(0, self._seen(1, o, cell))),
+            self._result(Binary("*", o, self._activated(2, cell, is_clipped=False))),
+        ]
+        also = (Store(at(self.y, self._made(u + self.units)), cell),) if self.op.gives_cell else ()
+        return [(*lines, *after, *also)]
+
+    def gru(self) -> list[tuple[Stmt, ...]]:
+        """All hidden values are reset before the sums of what is new begin."""
+        u, kept, reset = variable("u"), self.scratch["kept"], self.scratch["reset"]
+        (update, share), lines = self._sums(("update", "share"), (0, 1), self._hidden)
+        (new,), later = self._sums(("fresh",), (2,), lambda k: load(reset, k), "k")
+        first = (
+            Store(at(kept, u), self._activated(0, update)),
+            Store(at(reset, u), Binary("*", self._activated(0, share), self._hidden(u))),
+        )
+        return [(*lines, *first), (*later, *self._blended(new, new, load(kept, u)))]
+
+    def gru_reset_after(self) -> list[tuple[Stmt, ...]]:
+        (update, share, new), lines = self._sums(("update", "share", "fresh"), (0, 1), self._hidden)
+        gates = [Store(gate.place, self._activated(0, gate)) for gate in (update, share)]
+        total = Binary("+", self._input(2), Binary("*", share, new))
+        return [(*lines, *gates, *self._blended(new, total, update))]
+
+    def _blended(self, new: Load, total: Expr, update: Expr) -> tuple[Stmt, ...]:
+        fresh = Binary("*", Binary("-", _ONE, update), new)
+        old = Binary("*", update, self._hidden(variable("u")))
+        return Store(new.place, self._activated(1, total)), self._result(Binary("+", fresh, old))
+
+    def _sums(
+        self, names: Sequence[str], from_input: Sequence[int], hidden: Hidden, var: str = "j"
+    ) -> tuple[list[Load], list[Stmt]]:
+        """A gate's sum for each name, which all load a hidden value once; some begin with the input's part.
+
+        The gates are those of `from_input`, and behind them the one that begins with a bias of its own.
+        """
+        u, k, r = variable("u"), variable(var), self.read["r"]
+        totals = [Buffer(name, DType.F32, 1, Role.LOCAL) for name in names]
+        gates = [*from_input, *range(len(from_input), len(names))]
+        starts = [self._input(g) if g in from_input else load(self.read["b"], u) for g in gates]
+        begun = [
+            line
+            for total, start in zip(totals, starts, strict=True)
+            for line in (Declare(total), Store(at(total), start))
+        ]
+        products = [
+            Accumulate(at(total), Binary("*", hidden(k), load(r, ((u + g * self.units) * self.units) + k)))
+            for total, g in zip(totals, gates, strict=True)
+        ]
+        return [load(total) for total in totals], [*begun, For(var, self.units, tuple(products))]
+
+    def _input(self, gate: int) -> Load:
+        fmt = self.x_format
+        pixel = (variable("n") + fmt.left) * fmt.x_step
+        return load(self.read["x"], pixel + (variable("u") + gate * self.units) * fmt.c_step)
+
+    def _seen(self, gate: int, value: Expr, cell: Load) -> Expr:
+        """With what a gate sees of the cell, where it has a peephole."""
+        peepholes = self.read.get("p")
+        if peepholes is None:
+            return value
+        weight = load(peepholes, variable("u") + gate * self.units)
+        return Binary("+", value, Binary("*", weight, cell))
+
+    def _activated(self, which: int, value: Expr, is_clipped: bool = True) -> Expr:
+        inside = _within(value, self.op.clip if is_clipped else 0.0)
+        return Apply(gate_function(*self.op.activation(which)), (inside,))
+
+    def _own(self, unit: Affine) -> Affine:
+        """The element of the state, for sequence n."""
+        return variable("n") * self.units + unit
+
+    def _hidden(self, unit: Affine) -> Load:
+        return load(self.state, self._own(unit))
+
+    def _made(self, channel: Affine) -> Affine:
+        """The element of the result, for sequence n."""
+        return (variable("n") + self.output.left) * self.output.x_step + channel * self.output.c_step
+
+    def _result(self, value: Expr) -> Store:
+        return Store(at(self.y, self._made(variable("u"))), value)
+
+
+_CELLS: Mapping[Cell, Callable[[RecurrentStep], list[tuple[Stmt, ...]]]] = {
+    Cell.RNN: RecurrentStep.rnn,
+    Cell.GRU: RecurrentStep.gru,
+    Cell.GRU_RESET_AFTER: RecurrentStep.gru_reset_after,
+    Cell.LSTM: RecurrentStep.lstm,
+}
+
+
+def _within(value: Expr, limit: float) -> Expr:
+    if limit <= 0:
+        return value
+    return Binary("max", Binary("min", value, Const(limit)), Const(-limit))

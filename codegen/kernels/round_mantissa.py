@@ -1,0 +1,61 @@
+"""round_mantissa: scaled so that the last bit that is kept is 1, rounded, and scaled back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from aot.ir.types import DType, TensorType
+from aot.ops.round_mantissa import RoundMantissa
+from codegen.formats import RowFormat
+from codegen.isa.names import numbered_name
+from codegen.isa.plain.f32 import literal
+from codegen.kernels.elements import element_kernel, element_requests
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op = site.node.op
+    assert isinstance(op, RoundMantissa)
+    function = _function(op)
+
+    def result(values: Sequence[Load]) -> Expr:
+        return Apply(function, tuple(values))
+
+    return element_kernel(site, inputs, output, result, f"numbers of {op.mantissa_bits + 1} bits")
+
+
+def _function(op: RoundMantissa) -> ScalarFunction:
+    name = numbered_name("round_mantissa", op)
+    definition = f"""\
+/* a with {op.mantissa_bits} bits after its first, none less than 2^{op.least_exponent - op.mantissa_bits}. */
+static inline float {name}(float a)
+{{
+    int exponent = 0;
+    int step;
+    float near;
+    if (a != a) {{
+        return {"a" if op.has_nan else "0.0f"};
+    }}
+    (void)frexpf(a, &exponent);
+    step = (exponent > {op.least_exponent} ? exponent - 1 : {op.least_exponent}) - {op.mantissa_bits};
+    near = ldexpf(rintf(ldexpf(a, -step)), step);
+    return fabsf(near) > {literal(op.largest)} ? copysignf({literal(op.outside)}, a) : near;
+}}
+"""
+    return ScalarFunction(name, DType.F32, definition, _meaning(op), ("math.h",))
+
+
+def _meaning(op: RoundMantissa) -> Callable[[Any], Any]:
+    def compute(value: Any) -> Any:
+        one = TensorType(DType.F32, (1,))
+        return op.reference([np.asarray([value], np.float32)], (one,), (one,))[0][0].item()
+
+    return compute
+
+
+KERNEL = OpKernel((Schedule("plain", element_requests, _lower),), frozenset({DType.F32}))

@@ -1,0 +1,56 @@
+"""Loops that fit the cache of code: where flash waits, bodies are written out only as far as they stay there.
+
+A loop that is a little longer than such a cache is read from flash again on every turn, which takes more than
+writing it out saves. Loops within an instruction's own text are not looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+
+from codegen.c.function_size import estimate_bytes
+from codegen.c.kernel_function import kernel_function
+from codegen.c.tree import ForLoop, Number, Stmt
+from codegen.kernels.default_points import with_default
+from codegen.kernels.kernel import Kernel
+from codegen.kernels.knobs import Point
+
+_ABOUT_AS_LITTLE = 2  # times the fewest bytes read: what is read once weighs little
+
+
+def within_cache(
+    kernel: Kernel, point: Point, cache_bytes: int, made_at: Callable[[Point], Kernel]
+) -> Kernel:
+    """The kernel, made at that point, or the longest that reads about as little code from flash as any."""
+    if kernel.space is None or not cache_bytes:
+        return kernel
+    others = (_as_default(made_at(shorter), shorter) for shorter in kernel.space.shorter(point))
+    reads: list[tuple[float, Kernel]] = []
+    for tried in chain([kernel], others):
+        body = kernel_function(tried.proc, "").function.body
+        reads.append((code_read(body, cache_bytes), tried))
+        if estimate_bytes(body) <= cache_bytes:
+            break
+    most = _ABOUT_AS_LITTLE * min(read for read, _ in reads)
+    return next(tried for read, tried in reads if read <= most)
+
+
+def code_read(body: tuple[Stmt, ...], cache_bytes: int) -> float:
+    """The bytes of code that are read from flash while statements run once."""
+    return sum(_read_by(stmt, cache_bytes) for stmt in body)
+
+
+def _read_by(stmt: Stmt, cache_bytes: int) -> float:
+    """A loop that fits is read once, any other again on every turn."""
+    whole = estimate_bytes(stmt)
+    if not isinstance(stmt, ForLoop) or whole <= cache_bytes:
+        return whole
+    assert isinstance(stmt.count, Number)  # only functions that several layers share have others
+    head = whole - estimate_bytes(stmt.body)
+    return head + stmt.count.value * code_read(stmt.body, cache_bytes)
+
+
+def _as_default(kernel: Kernel, point: Point) -> Kernel:
+    assert kernel.space is not None  # it is made at a point
+    return with_default(kernel, {kernel.space.task: point})

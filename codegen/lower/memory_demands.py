@@ -1,0 +1,51 @@
+"""Where tensors must lie so that every stage that reads or writes them can work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from aot.errors import ModelError
+from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
+from codegen.lower.stages import STREAMED_ROW, LoweredStage
+
+
+def demands_on_tensors(stages: Sequence[LoweredStage]) -> Mapping[str, MemoryDemand]:
+    """The demands on each tensor as one; tensors without any are left out. Raises ModelError."""
+    found: dict[str, MemoryDemand] = {}
+    choosers: dict[str, LoweredStage] = {}  # the last stage that cares for a tensor's memory
+    for stage in (stage for stage in stages if stage.kernel.demand != ANYWHERE):
+        demand = stage.kernel.demand
+        for name in dict.fromkeys((*(reading.tensor for reading in stage.reads), stage.writes)):
+            if name == STREAMED_ROW:
+                continue
+            before = found.get(name, ANYWHERE)
+            memories = _common(before.memories, demand.memories)
+            if memories is None:
+                raise _irreconcilable(name, choosers[name], stage)
+            if demand.memories:
+                choosers[name] = stage
+            found[name] = MemoryDemand(max(before.align, demand.align), memories)
+    return found
+
+
+def stage_said(stage: LoweredStage) -> str:
+    """A stage as errors name it: its op, its node and who computes it."""
+    return f'{stage.op} "{stage.name}" ({stage.kernel.schedule})'
+
+
+def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None:
+    """The memories in both, of which an empty set means all; None where there is none."""
+    if not one or not other:
+        return one or other
+    return one & other or None
+
+
+def _irreconcilable(tensor: str, one: LoweredStage, other: LoweredStage) -> ModelError:
+    return ModelError(
+        f"{stage_said(one)} and {stage_said(other)} reach no memory in common",
+        f'both use the tensor "{tensor}"; the first reaches {_names(one)}, the second {_names(other)}',
+    )
+
+
+def _names(stage: LoweredStage) -> str:
+    return ", ".join(sorted(stage.kernel.demand.memories))

@@ -1,0 +1,57 @@
+"""Sites of the nodes of a graph: each node with what is known of target, goal and layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from aot.ir.graph import Graph, Node
+from aot.target import Target
+from codegen.isa.plain.scalar_math import ScalarMath
+from codegen.isa.table import math_of, schedules_of
+from codegen.kernels.kernel import Site
+from codegen.kernels.knobs import Point
+from codegen.kernels.schedule import ChosenSchedule, choose_schedule
+from codegen.options import CompileOptions
+
+
+@dataclass(frozen=True)
+class Sites:
+    """A graph with what decides its kernels beside the nodes themselves."""
+
+    graph: Graph
+    target: Target
+    options: CompileOptions
+    widened: frozenset[str]  # nodes that may have widened rows
+    tuned: Mapping[str, Point]
+    unpadded: frozenset[str]  # nodes whose rows have no padding where their kernels can do without
+    compact: frozenset[str]  # nodes that store their weights as they are
+
+    @cached_property
+    def _math(self) -> ScalarMath:
+        return math_of(self.target)
+
+    def of(self, node: Node) -> Site:
+        graph = self.graph
+        constants = {
+            i: graph.constants[v] for i, v in enumerate(node.inputs) if v is not None and v in graph.constants
+        }
+        return Site(
+            node,
+            graph.input_types(node),
+            graph.output_types(node),
+            constants,
+            self.target,
+            self._math,
+            self.options.optimize,
+            node.name in self.widened,
+            self.tuned,
+            node.name in self.unpadded,
+            node.name in self.compact,
+        )
+
+
+def chosen_for(site: Site) -> ChosenSchedule:
+    """The schedule for a site, of those of its op."""
+    return choose_schedule(schedules_of(site.node.op.name), site)

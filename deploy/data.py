@@ -1,0 +1,97 @@
+"""The table of options that say what a model is fed with, where arrays by name do not say it all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from aot.errors import InputError
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
+from codegen.option_entry import Option, option, options_of
+from codegen.option_kinds import Choice, OnOff
+from deploy.samples import Samples, make_samples, random_samples, read_arrays
+
+
+class Fill(Enum):
+    """The values that inputs get when nobody gives them."""
+
+    RANDOM = "random"
+    ZEROS = "zeros"
+
+
+@dataclass(frozen=True, slots=True)
+class DataOptions:
+    """The options about the inputs of a run, beside the arrays."""
+
+    fill: Fill | None = option(
+        None,
+        Choice[Fill | None]({fill.value: fill for fill in Fill}),
+        "--fill",
+        "no inputs of yours: random ones, the same each time, or zeros",
+    )
+    quantize: bool = option(
+        False,
+        OnOff(),
+        "--quantize",
+        "inputs of real numbers become the model's integers, by its scales and zero points",
+    )
+
+
+DATA: Mapping[str, Option] = {each.name: each for each in options_of(DataOptions)}  # by keyword
+
+
+def read_data(
+    path: Path | None, data: DataOptions, specs: Sequence[TensorSpec], filled: int, fill: Fill | None = None
+) -> Samples:
+    """The samples of a file, or `filled` ones that hold what the user or else the caller says."""
+    arrays = None if path is None else read_arrays(path)
+    return make_data(arrays, data, specs, filled, fill, path.name if path else "inputs")
+
+
+def make_data(
+    arrays: Mapping[str, Array] | None,
+    data: DataOptions,
+    specs: Sequence[TensorSpec],
+    filled: int,
+    fill: Fill | None = None,
+    where: str = "inputs",
+) -> Samples:
+    """The same of arrays by name. Raises InputError where there are none and nothing fills them."""
+    if arrays is not None and data.fill is not None:
+        raise InputError(f"inputs are given and --fill {data.fill.value} too", where, "leave one of them out")
+    if arrays is None:
+        return _filled(data.fill or fill, specs, filled)
+    return make_samples(_as_integers(arrays, specs) if data.quantize else arrays, specs, where)
+
+
+def _filled(fill: Fill | None, specs: Sequence[TensorSpec], count: int) -> Samples:
+    if fill is None:
+        raise InputError("no inputs are given", hint="--inputs IN.npz, --fill random or --fill zeros")
+    if fill is Fill.RANDOM:
+        return random_samples(specs, count)
+    zeros = tuple(np.zeros(spec.shape, spec.dtype) for spec in specs)
+    return Samples((zeros,) * count, is_series=True)
+
+
+def _as_integers(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dict[str, Array]:
+    by_name = {spec.name: spec for spec in specs} | {f"input_{i}": spec for i, spec in enumerate(specs)}
+    return {name: _quantised(np.asarray(a), by_name.get(name)) for name, a in arrays.items()}
+
+
+def _quantised(array: Array, spec: TensorSpec | None) -> Array:
+    if spec is None or array.dtype.kind != "f" or not spec.type.dtype.is_integer:
+        return array
+    quant, (low, high) = spec.type.quant, spec.type.dtype.limits
+    if quant is None or quant.is_per_channel:
+        raise InputError(
+            f'input "{spec.name}" has no scale, so real numbers cannot become its integers',
+            hint=f"give {spec}",
+        )
+    stored = np.round(array.astype(np.float64) / quant.scale) + quant.zero_point
+    integers: Array = np.clip(stored, low, high).astype(spec.dtype)
+    return integers

@@ -1,0 +1,169 @@
+"""Right with data: labels and expected outputs, inputs that nobody has, the largest outputs of a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deploy
+from aot.errors import InputError
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import DType, Quant, TensorType
+from deploy.data import DataOptions, Fill, make_data
+from deploy.quality import accuracy_of, distances_to
+
+Run = Callable[..., Any]
+CLASSES = 5
+IMAGES = np.random.default_rng(0).integers(-128, 128, (6, 8, 8, 1)).astype(np.int8)
+
+
+@pytest.fixture
+def found(model: Path) -> np.ndarray[Any, Any]:
+    """What the model says of IMAGES."""
+    (outputs,) = deploy.load(model).run(IMAGES).values()
+    return outputs
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    np.savez(tmp_path / "x.npz", image=IMAGES)
+    return tmp_path / "x.npz"
+
+
+@pytest.mark.cc
+def test_labels_give_accuracy_and_confusion(
+    model: Path, data: Path, found: np.ndarray[Any, Any], tmp_path: Path, run_deploy: Run
+) -> None:
+    labels = found.argmax(axis=1)
+    labels[0] = (labels[0] + 1) % CLASSES
+    np.save(tmp_path / "y.npy", labels)
+    words = ("verify", model, "--board", "host", "--inputs", data, "--labels", tmp_path / "y.npy")
+    outcome = run_deploy(*words)
+    assert outcome.status == 0, outcome.err
+    assert "accuracy  83.33% on the board, 83.33% by the reference" in outcome.out
+    assert "(columns: class on the board)" in outcome.out
+    facts = json.loads(run_deploy(*words, "--json").out)["accuracy"]
+    assert sum(each["samples"] for each in facts["confusion"]) == len(IMAGES)
+    wrong = [each for each in facts["confusion"] if each["label"] != each["board"]]
+    assert wrong == [{"label": int(labels[0]), "board": int(found[0].argmax()), "samples": 1}]
+
+
+@pytest.mark.cc
+def test_expected_outputs_give_distances(
+    model: Path, data: Path, found: np.ndarray[Any, Any], tmp_path: Path, run_deploy: Run
+) -> None:
+    wanted = found.astype(np.int32)
+    wanted[0, 0] += 6
+    np.savez(tmp_path / "z.npz", output_0=wanted)
+    words = ("verify", model, "--board", "host", "--inputs", data, "--expected", tmp_path / "z.npz")
+    assert "RMSE" in run_deploy(*words).out
+    (facts,) = json.loads(run_deploy(*words, "--json").out)["expected"]
+    assert facts["largest"] == 6
+    assert facts["mae"] == pytest.approx(6 / found.size)
+    assert facts["rmse"] == pytest.approx(6 / found.size**0.5)
+    assert 0.99 < facts["cosine"] < 1
+
+
+@pytest.mark.cc
+def test_python_takes_both_as_arrays(model: Path, found: np.ndarray[Any, Any], own_folders: None) -> None:
+    (name,) = deploy.load(model).outputs
+    labels = found.argmax(axis=1)
+    verdict = deploy.verify(model, "host", IMAGES, labels=labels, expected={name: found})
+    assert verdict.accuracy is not None
+    assert verdict.accuracy.board == 1
+    assert [distance.largest for distance in verdict.distances] == [0]
+
+
+def test_expected_real_numbers_are_compared_with_what_integers_mean() -> None:
+    spec = TensorSpec("y", TensorType(DType.I8, (1, 2), Quant((0.5,), (-1,))))
+    stored = [(np.array([[3, -1]], np.int8),)]
+    (distance,) = distances_to({"y": np.array([[2.0, 0.25]])}, stored, [spec])
+    assert (distance.largest, distance.mae) == (0.25, 0.125)
+
+
+def test_many_classes_are_shown_by_their_mistakes() -> None:
+    classes = np.arange(40)
+    outputs = [(np.eye(40)[[each]],) for each in classes]
+    said = str(accuracy_of(np.roll(classes, 1), outputs, outputs))
+    assert said.startswith("accuracy  0.00% on the board")
+    assert max(map(len, said.splitlines())) < 80
+
+
+def test_labels_that_do_not_belong_to_the_samples(
+    model: Path, data: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    np.save(tmp_path / "y.npy", np.zeros(4, np.int64))
+    words = ("verify", model, "--board", "host", "--inputs", data, "--labels")
+    assert run_deploy(*words, tmp_path / "y.npy").err == (
+        "error: the labels are int64[4], there are 6 samples\n  hint: one class number for each sample\n"
+    )
+    assert run_deploy(*words, data).err == (
+        f'error: the file of labels has no "labels"\n  {data} holds "image"\n'
+    )
+    (tmp_path / "text.npy").write_text("1 2 3")
+    assert "no .npy file of plain numbers" in run_deploy(*words, tmp_path / "text.npy").err
+    assert "No such file" in run_deploy(*words, tmp_path / "none.npy").err
+
+
+def test_expected_outputs_that_the_model_has_not(
+    model: Path, data: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    words = ("verify", model, "--board", "host", "--inputs", data, "--expected", tmp_path / "z.npz")
+    np.savez(tmp_path / "z.npz", output_1=np.zeros((6, 5)))
+    assert 'the model has no output "output_1" - did you mean "output_0"?' in run_deploy(*words).err
+    np.savez(tmp_path / "z.npz", output_0=np.zeros((5, 5)))
+    assert '"output_0" is expected with shape [5, 5]; of 6 samples' in run_deploy(*words).err
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("fill", ["random", "zeros"])
+def test_a_run_without_inputs_prints_the_largest_outputs(
+    fill: str, model: Path, run_deploy: Run, tmp_path: Path
+) -> None:
+    outcome = run_deploy("run", model, "--board", "host", "--fill", fill, "--print-top", 2)
+    assert outcome.status == 0, outcome.err
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith("sample 0  ")]
+    assert line.count("[") == 2
+    assert len(line) < 80
+
+
+@pytest.mark.cc
+def test_outputs_in_a_file_are_told_by_name(model: Path, data: Path, tmp_path: Path, run_deploy: Run) -> None:
+    words = ("run", model, "--board", "host", "--inputs", data, "--output", tmp_path / "o.npz")
+    (name,) = deploy.load(model).outputs
+    said = run_deploy(*words).out
+    assert f'o.npz; output_0 is "{name}"' in said
+    assert "sample 0" not in said
+    facts = json.loads(run_deploy(*words, "--print-top", 3, "--json").out)
+    assert [len(each[0]["largest"]) for each in facts["largest"]] == [3] * 6
+
+
+@pytest.mark.cc
+def test_real_numbers_are_quantised_on_request(model: Path, own_folders: None) -> None:
+    (kind,) = deploy.load(model).inputs.values()
+    assert kind.quant is not None
+    reals = kind.quant.scale * (IMAGES.astype(np.float64) - kind.quant.zero_point)
+    result = deploy.run(model, reals, "host", quantize=True)
+    (outputs,), (expected,) = result.outputs.values(), deploy.load(model).run(IMAGES).values()
+    np.testing.assert_array_equal(outputs, expected)
+
+
+def test_a_run_needs_inputs_or_what_fills_them(model: Path, data: Path, run_deploy: Run) -> None:
+    assert run_deploy("run", model, "--board", "host").err == (
+        "error: no inputs are given\n  hint: --inputs IN.npz, --fill random or --fill zeros\n"
+    )
+    both = run_deploy("run", model, "--board", "host", "--inputs", data, "--fill", "zeros")
+    assert both.err.startswith("error: inputs are given and --fill zeros too\n")
+
+
+def test_integers_without_a_scale_are_not_guessed() -> None:
+    spec = TensorSpec("x", TensorType(DType.I8, (1, 2)))
+    with pytest.raises(InputError, match='input "x" has no scale'):
+        make_data({"x": np.zeros((1, 2))}, DataOptions(None, True), [spec], 1)
+    zeros = make_data(None, DataOptions(Fill.ZEROS), [spec], 2)
+    assert len(zeros) == 2
