@@ -20,7 +20,7 @@ from codegen.loops.ir import Buffer, Role
 _BYTES_OF_A_STEP = 29  # a statement of a layer that runs row by row: places in rings, by multiplication
 _BYTES_OF_A_CALL = 16  # one of a layer that runs once: its pointers are known when it is compiled
 _BYTES_OF_START = 1250  # startup, C library, entry
-_STACK_BYTES_OF_CALLS = 280  # run, order, layer and kernel with all registers saved
+_STACK_BYTES_OF_CALLS = 288  # run, order, layer and kernel with all registers saved
 
 
 def estimate_code_bytes(library: KernelLibrary, run: RunCode) -> int:

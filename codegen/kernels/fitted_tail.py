@@ -34,7 +34,7 @@ def fitted_tail(tail: Requantised, weights: Array, x_dtype: DType, step: int = 1
     return replace(
         tail,
         bias=(tail.bias.astype(np.int64) * step + found.offset).astype(np.int32),
-        scales={"mult": found.mult.astype(np.int32), "addend": found.addend.astype(np.int32)},
+        scales={"mult": found.mult.astype(np.int32), "addend": found.addend.astype(np.int16)},
         storing=store_fitted(r, found.shift),
     )
 

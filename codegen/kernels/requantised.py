@@ -65,7 +65,7 @@ def channel_constants(storing: StoreQuantised, channels: int, channel: Affine) -
 def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
     """The constants for a nest that stores sums made before."""
     mult = Buffer("mult", DType.I32, channels, Role.CONSTANT)
-    second = ("addend", DType.I32, "rounding") if storing.is_fitted else ("right", DType.I8, "shift")
+    second = ("addend", DType.I16, "rounding") if storing.is_fitted else ("right", DType.I8, "shift")
     other = Buffer(second[0], second[1], channels, Role.CONSTANT)
     values: list[tuple[str, Expr]] = [("scale", load(mult, channel)), (second[2], load(other, channel))]
     shift = Buffer("shift", DType.I32, 1, Role.LOCAL)

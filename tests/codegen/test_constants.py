@@ -14,7 +14,7 @@ from codegen.job import read_job
 
 MODELS = ("tiny_ad_fc_int8", "tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8")
 WEIGHTED = {"conv2d", "conv2d+add", "dense", "depthwise_conv2d"}
-PER_CHANNEL = 4 + 4 + 1  # bytes: bias, multiplier, shift
+PER_CHANNEL = 4 + 4 + 2  # bytes: bias, multiplier, and an addend or a shift
 MOST = 1.03  # what packing may add
 
 

@@ -22,6 +22,7 @@ from codegen.c.printer import Printer
 from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.plain import arithmetic, scalar, softmax
 from codegen.isa.plain.f32 import quantise_f32
+from codegen.isa.plain.fitted_scale import SumRange, fitted, store_fitted
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath
 from codegen.loops.ir import ScalarFunction
@@ -145,6 +146,25 @@ def requant_arguments(kind: str) -> tuple[Array, Array, Array]:
     return np.where(take, near, sums).astype(np.int64), mults, right
 
 
+def fitted_trials(math: ScalarMath) -> Iterator[Trial]:
+    """Storing sums with scales fitted to them, at all sums around which the result changes."""
+    for (zero, low, high), right in product(CLAMPS[:1] + CLAMPS[3:5], (2, 7, 10)):
+        r = Requant(zero, low, high, RequantRounding.DOUBLE, (right, right), True, math=math)
+        mult = np.array([1717986918])
+        sums = np.arange(-(1 << 16), 1 << 16)
+        found = fitted(r, mult, np.array([right]), SumRange(sums[:1], sums[-1:]), math.high_word_half)
+        assert found is not None
+        scaled = multiply_by_quantized_multiplier(sums, mult, np.array([-right]), r.rounding)
+        wanted = np.clip(np.asarray(scaled, np.int64) + zero, low, high)
+        changes = np.flatnonzero(np.diff(wanted))
+        seen = np.unique(np.concatenate(([0], changes, changes + 1, [len(sums) - 1])))
+        store = store_fitted(r, found.shift).store
+        constants = np.concatenate((found.mult, found.addend))
+        arguments = np.column_stack((sums[seen] + found.offset, np.tile(constants, (len(seen), 1))))
+        call = f"{store.name}(a[0], a[1], a[2])"
+        yield Trial(c_name(f"fitted_{zero}_in_{low}_{high}_{right}"), (store,), call, arguments, wanted[seen])
+
+
 def int8(scale: float, zero_point: int = 0) -> TensorType:
     return TensorType(DType.I8, (1, 4), Quant((float(np.float32(scale)),), (zero_point,)))
 
@@ -251,6 +271,7 @@ def quantising_trials() -> Iterator[Trial]:
 def trials(math: ScalarMath) -> list[Trial]:
     makers: Sequence[Callable[[bool], Iterator[Trial]]] = (  # type: ignore[assignment]
         requant_trials,
+        fitted_trials,
         sum_trials,
         product_trials,
         other_trials,

@@ -30,11 +30,10 @@ from codegen.isa.plain.requantise import (
 )
 from codegen.loops.ir import ScalarFunction
 
-MOST_SHIFT = 21  # so that 256 steps of 2^(shift + 32) are within 64 bits
 MOST_OFFSET = 1 << 19
 _WORD = 1 << 32
-_MOST_ADDEND = 1 << 29  # beside a high word, which is below 2^30
-_USUAL_SHIFT = 4  # most layers can have it, and layers with the same one share their kernel
+_MOST_ADDEND = 1 << 15  # addends are kept in 16 bits
+_SHIFTS = (4, 1, 7)  # nearly every layer can have the first; layers with the same one share their kernel
 _NEAR = 4  # sums that a threshold is from where the scale alone would have it
 _TRIED_AT_ONCE = (1 << 10, 1 << 13, 1 << 17, MOST_OFFSET)  # nearly every channel has one among the first
 _BESIDE = np.array((0, 1, -1, 2, -2, 3, -3, 4, -4), np.int64)  # multipliers tried, from the nearest one
@@ -67,7 +66,7 @@ def store_fitted(r: Requant, shift: int) -> StoreQuantised:
     product = r.math.high_word_add
     name = f"to_{type_name(r)}{clamp_suffix(r)}_shift_{shift}"
     definition = f"""\
-/* What the reference stores for every sum there can be: its scales are fitted to that. */
+/* (sum * scale / 2^32 + rounding) / 2^{shift}: the reference's result, by constants fitted to channels. */
 static inline int32_t {name}(int32_t sum, int32_t scale, int32_t rounding)
 {{
     const int32_t v = {product.name}(sum, scale, rounding);
@@ -89,10 +88,10 @@ def fitted(r: Requant, mult: Ints, right: Ints, sums: SumRange, half: int) -> Fi
     `half` is what the core adds to a product before it takes the high word: 2^31 where it rounds.
     """
     most = int(right.min()) - 1 + (sums.step.bit_length() - 1)
-    if r.low == r.high or not 1 <= most <= MOST_SHIFT:
+    shifts = [shift for shift in _SHIFTS if shift <= most]
+    if r.low == r.high or not shifts:
         return None
     thresholds = _thresholds(r, mult, right, sums)
-    shifts = dict.fromkeys((min(_USUAL_SHIFT, most), most))
     found = (_fitted_with(r, shift, mult, right, sums, thresholds, half) for shift in shifts)
     return next(filter(None, found), None)
 

@@ -10,6 +10,6 @@
 extern CONSTANT const __flash int8_t avr_layer1_w[108];
 extern CONSTANT const __flash int32_t avr_layer1_bias[4];
 extern CONSTANT const __flash int32_t avr_layer1_mult[4];
-extern CONSTANT const __flash int8_t avr_layer1_right[4];
+extern CONSTANT const __flash int16_t avr_layer1_addend[4];
 
 #endif

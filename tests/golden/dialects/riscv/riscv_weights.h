@@ -10,7 +10,7 @@
 extern CONSTANT const int8_t riscv_layer1_w[54];
 extern CONSTANT const int32_t riscv_layer1_bias[6];
 extern CONSTANT const int32_t riscv_layer1_mult[6];
-extern CONSTANT const int8_t riscv_layer1_right[6];
+extern CONSTANT const int16_t riscv_layer1_addend[6];
 extern CONSTANT const int8_t riscv_layer3_w[30];
 extern CONSTANT const int32_t riscv_layer3_bias[5];
 extern CONSTANT const int32_t riscv_layer3_mult[5];

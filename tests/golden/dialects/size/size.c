@@ -108,24 +108,26 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
 #endif
 
 #ifdef FEW_REGISTERS /* a statement for each row of the windows */
-#define SUMS_OF_WINDOWS(text, start_text, end_text, ...) SUMS_BY_ROWS(text, __VA_ARGS__)
+#define SUMS_OF_WINDOWS(text, start_text, end_text, scale_operands, ...) SUMS_BY_ROWS(text, __VA_ARGS__)
 #define SUM_STARTS = start
 #define SUM(sum) [sum] "+r"(sum)
 #define STORED(in_c, in_registers) in_c
 #else
-#define SUMS_OF_WINDOWS(text, start_text, end_text, ...) \
+#define SUMS_OF_WINDOWS(text, start_text, end_text, scale_operands, ...) \
     __asm__ volatile(start_text \
         text("x0", "outer0", "middle0", "b") text("x1", "outer1", "middle0", "t") \
         text("x2", "outer2", "middle1", "b") end_text \
         : __VA_ARGS__, [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2), \
           [even] "=&r"(even), [odd] "=&r"(odd) \
         : [outer0] "r"(taps02[0]), [outer1] "r"(taps02[1]), [outer2] "r"(taps02[2]), \
-          [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]), [start] "m"(start_twice), \
-          [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift) \
+          [middle0] "r"(tap1[0]), [middle1] "r"(tap1[2]), \
+          [start] "m"(kept_start), scale_operands \
         : "memory")
 #define SUM_STARTS
 #define SUM(sum) [sum] "=&r"(sum)
 #define STORED(in_c, in_registers) in_registers
+#define SCALES [scales] "m"(scales), [rounding] "m"(scales[1]), [shift] "m"(shift)
+#define FITTED_SCALES [scales] "m"(scales)
 #endif
 #define START_OF_1 "ldr %[sum0], %[start]\n\t"
 #define START_OF_2 "ldr %[sum0], %[start]\n\t" "mov %[sum1], %[sum0]\n\t"
@@ -157,7 +159,7 @@ static inline void depthwise_3x3_stride_1_i16_to_int8(
     }
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(tap1[0]) : "r"(tap1[0]), "r"(tap1[1]));
 #ifndef FEW_REGISTERS /* all are taken: the channel's constants stay in memory */
-    const int32_t start_twice = start * 2, scales[2] = {scale, rounding};
+    const int32_t kept_start = start * 2, scales[2] = {scale, rounding};
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[0]));
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[1]));
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[2]));
@@ -167,13 +169,13 @@ static inline void depthwise_3x3_stride_1_i16_to_int8(
     int16_t *const end = y + outputs / 2 * 2 * y_step;
     for (; y != end; y += 2 * y_step) {
         int32_t sum0 SUM_STARTS, sum1 SUM_STARTS;
-        SUMS_OF_WINDOWS(WINDOWS_OF_2_STRIDE_1, START_OF_2, END_OF_2, SUM(sum0), SUM(sum1));
+        SUMS_OF_WINDOWS(WINDOWS_OF_2_STRIDE_1, START_OF_2, END_OF_2, SCALES, SUM(sum0), SUM(sum1));
         y[0] = (int16_t)STORED(to_int8(sum0, scale, shift, rounding), saturate_to_int8(sum0));
         y[y_step] = (int16_t)STORED(to_int8(sum1, scale, shift, rounding), saturate_to_int8(sum1));
     }
     if (outputs % 2 != 0) {
         int32_t sum0 SUM_STARTS;
-        SUMS_OF_WINDOWS(WINDOWS_OF_1_STRIDE_1, START_OF_1, END_OF_1, SUM(sum0));
+        SUMS_OF_WINDOWS(WINDOWS_OF_1_STRIDE_1, START_OF_1, END_OF_1, SCALES, SUM(sum0));
         y[0] = (int16_t)STORED(to_int8(sum0, scale, shift, rounding), saturate_to_int8(sum0));
     }
 }
@@ -300,7 +302,7 @@ static inline void depthwise_3x3_stride_2_i16_to_int8(
     }
     __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(tap1[0]) : "r"(tap1[0]), "r"(tap1[1]));
 #ifndef FEW_REGISTERS /* all are taken: the channel's constants stay in memory */
-    const int32_t start_twice = start * 2, scales[2] = {scale, rounding};
+    const int32_t kept_start = start * 2, scales[2] = {scale, rounding};
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[0]));
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[1]));
     __asm__("sadd16 %0, %0, %0" : "+r"(taps02[2]));
@@ -310,13 +312,13 @@ static inline void depthwise_3x3_stride_2_i16_to_int8(
     int16_t *const end = y + outputs / 2 * 2 * y_step;
     for (; y != end; y += 2 * y_step) {
         int32_t sum0 SUM_STARTS, sum1 SUM_STARTS;
-        SUMS_OF_WINDOWS(WINDOWS_OF_2_STRIDE_2, START_OF_2, END_OF_2, SUM(sum0), SUM(sum1));
+        SUMS_OF_WINDOWS(WINDOWS_OF_2_STRIDE_2, START_OF_2, END_OF_2, SCALES, SUM(sum0), SUM(sum1));
         y[0] = (int16_t)STORED(to_int8(sum0, scale, shift, rounding), saturate_to_int8(sum0));
         y[y_step] = (int16_t)STORED(to_int8(sum1, scale, shift, rounding), saturate_to_int8(sum1));
     }
     if (outputs % 2 != 0) {
         int32_t sum0 SUM_STARTS;
-        SUMS_OF_WINDOWS(WINDOWS_OF_1_STRIDE_2, START_OF_1, END_OF_1, SUM(sum0));
+        SUMS_OF_WINDOWS(WINDOWS_OF_1_STRIDE_2, START_OF_1, END_OF_1, SCALES, SUM(sum0));
         y[0] = (int16_t)STORED(to_int8(sum0, scale, shift, rounding), saturate_to_int8(sum0));
     }
 }

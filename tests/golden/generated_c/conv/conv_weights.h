@@ -10,6 +10,6 @@
 extern CONSTANT const int8_t conv_layer1_w[144];
 extern CONSTANT const int32_t conv_layer1_bias[4];
 extern CONSTANT const int32_t conv_layer1_mult[4];
-extern CONSTANT const int8_t conv_layer1_right[4];
+extern CONSTANT const int16_t conv_layer1_addend[4];
 
 #endif

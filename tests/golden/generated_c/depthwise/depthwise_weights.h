@@ -10,7 +10,7 @@
 extern CONSTANT const int8_t depthwise_layer1_w[37];
 extern CONSTANT const int32_t depthwise_layer1_bias[4];
 extern CONSTANT const int32_t depthwise_layer1_mult[4];
-extern CONSTANT const int8_t depthwise_layer1_right[4];
+extern CONSTANT const int16_t depthwise_layer1_addend[4];
 extern CONSTANT const int8_t depthwise_layer2_w[32];
 extern CONSTANT const int32_t depthwise_layer2_bias[8];
 extern CONSTANT const int32_t depthwise_layer2_mult[8];

@@ -10,7 +10,7 @@
 extern CONSTANT const int8_t residual_layer1_w[144];
 extern CONSTANT const int32_t residual_layer1_bias[4];
 extern CONSTANT const int32_t residual_layer1_mult[4];
-extern CONSTANT const int8_t residual_layer1_right[4];
+extern CONSTANT const int16_t residual_layer1_addend[4];
 extern CONSTANT const int8_t residual_layer2_w[144];
 extern CONSTANT const int32_t residual_layer2_bias[4];
 extern CONSTANT const int32_t residual_layer2_mult[4];
