@@ -16,13 +16,14 @@ from aot.errors import ExtensionError
 
 T = TypeVar("T")
 
-OPS, PASSES, ISAS = "solder.ops", "solder.passes", "solder.isa"
+OPS, PASSES, ISAS, ACCELERATORS = "solder.ops", "solder.passes", "solder.isa", "solder.accelerators"
 BOARDS, PLATFORMS, RUNNERS = "solder.boards", "solder.platforms", "solder.runners"
 # Group -> what its entry points are.
 GROUPS: Mapping[str, str] = {
     OPS: "modules with OP and KERNEL, and TFLITE and ONNX where files have an operator for it",
     PASSES: "modules with a function of the pass's name, and TABLE, BEFORE and WHY",
     ISAS: "instruction sets: objects of codegen.isa.isa.Isa",
+    ACCELERATORS: "objects of codegen.accelerators.accelerator.Accelerator",
     BOARDS: "packages whose folder holds board files, and core files in core/",
     PLATFORMS: "modules with PLATFORM and SECTION",
     RUNNERS: "modules with SECTION and what platforms/runners/runner.py asks of an emulator or a flasher",

@@ -12,6 +12,7 @@ from aot.passes import REQUIRED
 from aot.passes.table import pass_names
 from aot.plan.model import Pool
 from aot.target import Optimize
+from codegen.accelerators import accelerator_names
 from codegen.option_entry import Option, When, option, options_of
 from codegen.option_kinds import (
     Choice,
@@ -108,6 +109,18 @@ _VALUES = Pairs[tuple[float, ...], Mapping[str, tuple[float, ...]]](
         "type": "object",
         "description": "fixed values of inputs",
         "additionalProperties": {"type": "array", "items": {"type": "number"}},
+    },
+)
+
+_ACCELERATORS = NameList(
+    form="NAME",
+    thing="accelerator",
+    known=accelerator_names,
+    refused={},
+    in_archive={
+        "type": "array",
+        "description": "what computes layers in the place of generated kernels, the first that can",
+        "items": {"type": "string"},
     },
 )
 
@@ -218,6 +231,13 @@ class CompileOptions:
         "what deploy tune wrote: the fastest knobs are used",
         in_head=When.NEVER,  # it says "with tuning records" where a kernel follows one
         in_archive=When.NEVER,
+    )
+
+    accelerators: tuple[str, ...] = option(
+        (),
+        _ACCELERATORS,
+        "--accelerator",
+        "let this accelerator compute the layers that it can; deploy accelerators lists them",
     )
 
     disabled_passes: tuple[str, ...] = option(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
-from codegen.lower.sites import Sites, chosen_for
+from codegen.lower.sites import Sites
 
 
 def slow_sums(sites: Sites) -> Mapping[str, str]:
@@ -19,5 +19,5 @@ def slow_sums(sites: Sites) -> Mapping[str, str]:
         for maker in (graph.producers.get(value) for value in node.reads)
         if maker is not None and isinstance(maker.op, Conv2d)
     }
-    found = {name: chosen_for(sites.of(node)).slow_sum for name, node in added.items()}
+    found = {name: sites.chosen_for(sites.of(node)).slow_sum for name, node in added.items()}
     return {name: why for name, why in found.items() if why}

@@ -15,11 +15,11 @@ from aot.errors import FitError
 from aot.ir.graph import Graph
 from aot.plan.model import Pool
 from aot.target import Optimize, Target
+from codegen.accelerators.table import schedules_with
 from codegen.fit.arenas import ANY_REGION, chosen_pools, pools_for
 from codegen.fit.demanded_pools import pools_demanded
 from codegen.fit.upgrades import affordable_upgrades, with_upgrades
 from codegen.fit.variant import MORE_ROOM, PlannedVariant, Variant, limit_in, work_of
-from codegen.isa.table import schedules_of
 from codegen.kernels.knobs import Point
 from codegen.lower.views import is_view
 from codegen.options import CompileOptions
@@ -83,7 +83,8 @@ def find_variant(
 def _may_demand(variant: Variant) -> bool:
     """True where a kernel may demand a memory of the board. That is cheap to say; lowering is not."""
     ops = {node.op.name for node in variant.graph.nodes if not is_view(node)}
-    return any(schedule.demand.memories for op in ops for schedule in schedules_of(op))
+    names = variant.options.accelerators
+    return any(schedule.demand.memories for op in ops for schedule in schedules_with(names, op))
 
 
 def limit_of(target: Target, options: CompileOptions) -> int | None:

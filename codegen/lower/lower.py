@@ -26,7 +26,7 @@ from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.lower.code_cache import within_cache
 from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
-from codegen.lower.sites import Sites, chosen_for
+from codegen.lower.sites import Sites
 from codegen.lower.stages import (
     STREAMED_ROW,
     Lowered,
@@ -98,7 +98,7 @@ class _Lowering:
         self.defaults = default_points(self.target.core, self.options.optimize)
         self.views = view_roots(self.graph)
         self.sites = {node.name: sites.of(node) for node in self.graph.nodes if not is_view(node)}
-        self.chosen = {name: chosen_for(site) for name, site in self.sites.items()}
+        self.chosen = {name: sites.chosen_for(site) for name, site in self.sites.items()}
         self.choice = TensorChoice(self.graph, self.views, self.chosen)
         self.tensors: dict[str, LoweredTensor] = {}
         self.stages: list[LoweredStage] = []

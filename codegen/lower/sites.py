@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from aot.ir.graph import Graph, Node
 from aot.target import Target
+from codegen.accelerators.table import schedules_with, without_schedules
 from codegen.isa.plain.scalar_math import ScalarMath
-from codegen.isa.table import math_of, schedules_of
+from codegen.isa.table import math_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Point
 from codegen.kernels.schedule import ChosenSchedule, choose_schedule
@@ -51,7 +52,8 @@ class Sites:
             node.name in self.compact,
         )
 
-
-def chosen_for(site: Site) -> ChosenSchedule:
-    """The schedule for a site, of those of its op."""
-    return choose_schedule(schedules_of(site.node.op.name), site)
+    def chosen_for(self, site: Site) -> ChosenSchedule:
+        """The schedule for a site, of those of its op and of the accelerators that were asked for."""
+        names, op_name = self.options.accelerators, site.node.op.name
+        chosen = choose_schedule(schedules_with(names, op_name), site)
+        return replace(chosen, passed_over=(*without_schedules(names, op_name), *chosen.passed_over))

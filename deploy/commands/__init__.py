@@ -5,6 +5,7 @@ COMMANDS = {
     "quantize": "makes an int8 model from a float ONNX model and samples of its inputs",
     "inspect": "shows what a model holds, and whether it fits a board",
     "ops": "lists the supported operators and their element types",
+    "accelerators": "lists what can compute layers in the place of generated kernels",
     "boards": "lists the known boards and the facts about them",
     "doctor": "lists the compilers and emulators on this machine",
     "new": "makes a project folder for a board from an archive",

@@ -23,7 +23,7 @@ COPIED = ("aot", "codegen", "artifact", "boards", "platforms", "project_template
 BLOCK = re.compile(r"^```(\w+)(?: ([\w./-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMES = re.compile(r'^\+ +"([^"]+)":', re.MULTILINE)  # that a diff adds to a table
 PAGES = sorted((Path(__file__).parents[2] / "docs").glob("adding-*.md"))
-TOPICS = {"board", "command", "op", "pass", "platform", "schedule"}
+TOPICS = {"accelerator", "board", "command", "op", "pass", "platform", "schedule"}
 
 
 def test_there_is_a_page_for_each_thing_people_add() -> None:

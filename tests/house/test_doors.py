@@ -1,4 +1,4 @@
-"""A core, board, runner, platform, pass, schedule, instruction set: a file or folder and at most a line."""
+"""A core, board, runner, platform, pass, schedule, instruction set, accelerator: a file or folder and at most a line."""
 
 from __future__ import annotations
 
@@ -171,6 +171,19 @@ def test_an_instruction_set_is_one_folder_and_one_line(tree: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "    magic_" in done.stdout
     assert "#ifndef __MAGIC__" in done.stdout
+
+
+def test_an_accelerator_is_one_folder_and_one_line(tree: Path) -> None:
+    folder, table = tree / "codegen/accelerators", tree / "codegen/accelerators/__init__.py"
+    shutil.copytree(folder / "vanilla", folder / "other")
+    line = 'ACCELERATORS: tuple[str, ...] = ("vanilla",)'
+    text = table.read_text(encoding="utf-8")
+    assert text.count(line) == 1
+    table.write_text(text.replace(line, line.replace(",)", ', "other")')), encoding="utf-8")
+    assert "other        conv2d" in deploy(tree, "accelerators")
+    words = ("inspect", "deploy/demo/digits.tflite", "--json", "--accelerator", "other")
+    layers = json.loads(deploy(tree, *words))["layers"]
+    assert [layer["op"] for layer in layers if layer["kernel"] == "vanilla"] == ["conv2d", "conv2d"]
 
 
 SCHEDULE = '''\
