@@ -5,8 +5,9 @@ A tile is four results, 2 x 2, of the 4 x 4 pixels x around them. With B, G and 
     results = A' (U * V) A        V = B' x B        U = G w G'
 
 where * multiplies element by element and sums over the channels. G has halves in it; taken twice, its
-elements are integers and the results four times too large, which a shift mends without a remainder. V is x
-with at most three sums, so ten bits hold what eight held; the elements of U need twelve.
+elements are integers and the results four times too large: a shift mends that without a remainder, or
+scales that are fitted to such sums. V is x with at most three sums, so ten bits hold what eight held; the
+elements of U need twelve.
 
     for blocks of four tiles along two rows of the result:
         V of all channels, two channels to a word                          (scratch v)
@@ -50,6 +51,8 @@ from codegen.loops.ir import (
 from codegen.loops.tensorize import tensorize
 
 KERNEL, RESULTS, WINDOW = 3, 2, 4  # rows and columns of the kernel, of the results of a tile, of its pixels
+ENLARGED = 4  # times, that sums of products are too large
+IN_EVERY_RESULT = (1, 1)  # the position whose product is added to all four results of a tile
 TILES = 4  # whose products share each word of weights
 COLUMNS = TILES * RESULTS  # of the result to a block
 PAIR = 2  # channels to a word
@@ -111,11 +114,11 @@ def transformed(weights: Array) -> Array:
     return np.ascontiguousarray(parts.transpose(0, 2, 3, 1, 4)).reshape(-1).astype(np.int16)
 
 
-def sums_fit(weights: Array) -> bool:
-    """True where no sum on the way to four times the result can leave 32 bits."""
+def sums_fit(weights: Array, start: int = 0) -> bool:
+    """True where no sum on the way to four times the result can leave 32 bits, with up to `start` in it."""
     u = np.einsum("ir,orcd,jc->oijd", _G_TWICE, weights.astype(np.int64), _G_TWICE)
     products = np.abs(u).sum(axis=3) * _LARGEST_V
-    return bool(np.einsum("ip,oij,jq->opq", np.abs(_A), products, np.abs(_A)).max() <= INT32_MAX)
+    return bool(np.einsum("ip,oij,jq->opq", np.abs(_A), products, np.abs(_A)).max() + start <= INT32_MAX)
 
 
 def nest(p: WinogradProblem) -> Proc:
@@ -174,15 +177,20 @@ def products_nest(m: Buffer, v: Buffer, w: Buffer, pairs: int, w_first: Affine |
 
 
 def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer) -> Stmt:
-    """The four results of each tile, for one channel: columns first, then rows."""
+    """The four results of each tile, for one channel: columns first, then rows.
+
+    Fitted scales take sums as they are, and these start in a product that is part of each.
+    """
     i, o, block, both = (variable(name) for name in ("i", "oi", "block", "ob"))
     half = Buffer("half", DType.I32, RESULTS * WINDOW, Role.LOCAL)
     total = Buffer("sum", DType.I32, RESULTS * RESULTS, Role.LOCAL)
     corners = [(row, column) for row in range(RESULTS) for column in range(RESULTS)]
-    assert channel.start is not None
+    start = channel.start
+    assert start is not None
 
     def product(row: int, column: int) -> Expr:
-        return load(m, i * PAIR + o + (row * WINDOW + column) * RECORD)
+        made = load(m, i * PAIR + o + (row * WINDOW + column) * RECORD)
+        return Binary("+", start, made) if p.storing.is_fitted and (row, column) == IN_EVERY_RESULT else made
 
     halves = tuple(
         Store(at(half, row * WINDOW + column), _combined(_A[:, row], partial(_swapped, product, column)))
@@ -193,10 +201,11 @@ def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer
     def four_sums(row: int, column: int) -> Expr:
         return _combined(_A[:, column], lambda c: load(half, row * WINDOW + c))
 
-    sums = tuple(
-        Store(at(total, n), Binary("+", channel.start, Apply(QUARTER, (four_sums(*corner),))))
-        for n, corner in enumerate(corners)
-    )
+    def result(row: int, column: int) -> Expr:
+        enlarged = four_sums(row, column)
+        return enlarged if p.storing.is_fitted else Binary("+", start, Apply(QUARTER, (enlarged,)))
+
+    sums = tuple(Store(at(total, n), result(*corner)) for n, corner in enumerate(corners))
 
     def place(row: int, column: int) -> BufferPlace:
         pixel = block * COLUMNS + i * RESULTS + column

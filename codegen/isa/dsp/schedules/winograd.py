@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.winograd import input_of_pair, longest_turn, products_of_pair
 from codegen.kernels.conditions import ADDS_NOTHING, INTEGERS
-from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
+from codegen.kernels.conv2d import conv_op, conv_tail, fitted_conv_tail, sums_of_32_bits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import Knob, Point, Space
+from codegen.kernels.requantised import Requantised
 from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.kernels.winograd import (
     COLUMNS,
+    ENLARGED,
     KERNEL,
     PAIR,
     RESULTS,
@@ -64,8 +68,15 @@ def _requests(site: Site) -> RowRequests:
     return (RowRequest(ElementOrder.PIXELS, 2, left, right, top, bottom),)
 
 
+def _tail(site: Site) -> Requantised:
+    """Scales fitted to the enlarged sums, where these have room for what they start with."""
+    tail = fitted_conv_tail(site, ENLARGED)
+    has_room = sums_fit(site.constants[1], int(np.abs(tail.bias.astype(np.int64)).max()))
+    return tail if has_room else conv_tail(site)
+
+
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, (x,), w, tail = conv_op(site), inputs, site.constants[1], conv_tail(site)
+    op, (x,), w, tail = conv_op(site), inputs, site.constants[1], _tail(site)
     channels, _, _, depth = w.shape
     problem = WinogradProblem(
         name=f"winograd_{depth}_to_{channels}_by_{output.width}",
