@@ -1,4 +1,4 @@
-"""One case, measured as `deploy bench` does."""
+"""One case, measured as `deploy bench` does: instructions and bytes on the board, cycles by the model."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ from aot.target import Optimize
 from benchmarks.cases import Case
 from benchmarks.results import Result
 from benchmarks.shared import model_file, shapes_for
+from boards.board import Board
+from codegen.job import import_model
 from codegen.options import CompileOptions
 from deploy.benching import BenchChoices, measure_cost
+from deploy.compiling import compile_for
+from deploy.cycle_model import model_cycles
 from deploy.line import LineOptions
 from platforms.board_files import load_board
+from platforms.cycles.model import lacks
+
+MOST_RECORDED = 30_000_000  # instructions: each block of a run is recorded, and held in memory
 
 
 def measure(case: Case) -> Result:
-    choices = BenchChoices(
-        options=CompileOptions(optimize=Optimize(case.optimize), shapes=shapes_for(case.model)),
-        toolchain=None,
-        line=LineOptions(),
-        repeat=1,
-        layers=False,
-    )
-    cost = measure_cost(model_file(case.model), load_board(case.board), choices)
+    options = CompileOptions(optimize=Optimize(case.optimize), shapes=shapes_for(case.model))
+    choices = BenchChoices(options=options, toolchain=None, line=LineOptions(), repeat=1, layers=False)
+    board = load_board(case.board)
+    cost = measure_cost(model_file(case.model), board, choices)
     assert cost.count is not None, f"{case.board} does not count instructions"
     return Result(
         model=case.model,
@@ -29,8 +32,17 @@ def measure(case: Case) -> Result:
         compiler=cost.toolchain,
         macs=cost.macs,
         instructions=cost.count,
+        cycles=_cycles(case, board, options) if cost.count <= MOST_RECORDED else None,
         arena_bytes=cost.arena_bytes,
         stack_bytes=cost.stack_bytes,
         code_bytes=cost.code_bytes,
         constants_bytes=cost.constants_bytes,
     )
+
+
+def _cycles(case: Case, board: Board, options: CompileOptions) -> int | None:
+    """The count by the model, of memory that never waits; None for a core without a table."""
+    if lacks(board):
+        return None
+    compiled = compile_for(import_model(model_file(case.model), options), board, options)
+    return model_cycles(compiled, board, None, LineOptions(), layers=False).run.count

@@ -20,6 +20,7 @@ _HEAD = (
     "model",
     "instructions",
     "per MAC",
+    "cycles",
     "TFLM",
     "with CMSIS-NN",
     "arena",
@@ -54,7 +55,8 @@ def _how(results: Sequence[Result]) -> str:
     compilers = ", ".join(sorted({r.compiler for r in results}))
     return (
         "Printed by `python -m benchmarks report` from `results.json`, which `make bench` measures:\n"
-        "instructions of one inference, counted exactly in QEMU; bytes of arena (inputs and outputs in\n"
+        "instructions of one inference, counted exactly in QEMU; cycles by the model of the core, where it\n"
+        "has one (docs/cycles.md), of memory that never waits; bytes of arena (inputs and outputs in\n"
         "it), of stack as painted on the board (the timing loop's share in it), of code (a firmware that\n"
         "only runs the model, C library and startup in it, constants not) and of constants.\n\n"
         f"Compiler: {compilers}, with the board's flags.\n\n"
@@ -77,6 +79,7 @@ def _row(result: Result, others: dict[str, Any]) -> tuple[str, ...]:
         result.model,
         f"{result.instructions:,}",
         f"{result.instructions / result.macs:.2f}" if result.macs else "-",
+        f"{result.cycles:,}" if result.cycles is not None else "-",
         _tflm(others, result),
         _other(others, ("instructions", "tflm_cmsis_nn"), result),
         f"{result.arena_bytes:,}",

@@ -17,6 +17,7 @@ class Result:
     compiler: str
     macs: int
     instructions: int
+    cycles: int | None  # by the model; None for cores without a table and runs that are too long
     arena_bytes: int
     stack_bytes: int | None
     code_bytes: int
