@@ -1,4 +1,4 @@
-"""A core, board, runner, platform, pass, schedule, instruction set, accelerator: a file or folder and at most a line."""
+"""A core, board, runner, platform, pass, schedule, ISA, accelerator: a file or folder and at most a line."""
 
 from __future__ import annotations
 

@@ -80,6 +80,18 @@ def test_op_pass_schedule_board_and_platform_serve_one_compile(
     assert explained.returncode == 0, explained.stderr
 
 
+def test_its_accelerator_is_listed_and_asked_for_by_name(
+    deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    assert "larger       combine   maxima of two tensors" in deploy("accelerators").stdout
+    words = (model, "--board", "quad-board", "--accelerator", "larger")
+    facts = json.loads(deploy("inspect", *words, "--json").stdout)
+    assert [layer["kernel"] for layer in facts["layers"] if layer["op"] == "combine"] == ["larger"]
+    done = deploy("verify", *words)
+    assert "outputs equal to the reference in every bit" in done.stdout, done.stdout + done.stderr
+
+
 def test_firmware_of_the_package_s_platform_gives_the_reference_s_bits(
     deploy: Callable[..., subprocess.CompletedProcess[str]], model: Path, require_tool: Callable[..., None]
 ) -> None:
