@@ -1,4 +1,4 @@
-"""How many of a thing there are, as people say it: 1 layer, 2 layers."""
+"""Counts things as people say it: 1 layer, 2 layers."""
 
 from __future__ import annotations
 

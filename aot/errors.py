@@ -53,7 +53,7 @@ class ToolError(DeployError):
 
 
 class ExtensionError(DeployError):
-    """What a package adds from outside cannot be taken: the package has to change."""
+    """An extension cannot be used as it is: its package has to change."""
 
 
 class DeviceError(DeployError):

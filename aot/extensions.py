@@ -1,4 +1,4 @@
-"""What is added from outside this tree: installed packages declare it by entry points, programs by a call.
+"""Finds what is added from outside this tree: by entry points of installed packages, by calls of programs.
 
 A package names its objects under the group of a table ("solder.ops", "solder.platforms", ...); the table then
 holds them beside the tree's own entries. Nothing is imported before a table of that group is consulted.
@@ -63,7 +63,7 @@ def loaded(group: str) -> Mapping[str, object]:
 
 
 def forget_loaded() -> None:
-    """What is installed is looked up again."""
+    """Looks installed packages up again."""
     _loaded.cache_clear()
 
 
@@ -110,7 +110,7 @@ def _require_group(group: str) -> None:
 
 
 def entries_of(attribute: str) -> Callable[[str, object], Mapping[str, T]]:
-    """What an extension holds as a mapping under that name, if it does."""
+    """Reads a mapping of that name from an extension, if it has one."""
 
     def entries(name: str, extension: object) -> Mapping[str, T]:
         found: Mapping[str, T] = getattr(extension, attribute, {})
@@ -134,7 +134,7 @@ def module_of(name: str, extension: object) -> Mapping[str, str]:
 
 
 def entry_of(attribute: str, kind: type[T] | None = None) -> Callable[[str, object], Mapping[str, T]]:
-    """What an extension holds under that name, by the extension's own; it must be there."""
+    """Reads the object of that name from an extension, where it must be."""
 
     def entry(name: str, extension: object) -> Mapping[str, T]:
         found = getattr(extension, attribute, None)

@@ -1,4 +1,4 @@
-"""What code is generated for: a core, its features and its memory. Never a board's name."""
+"""The target of code: a core, its features and its memory. Never a board's name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FIRMWARE_RAM_BYTES = 12 * 1024  # of the fastest RAM: what a firmware's stack an
 
 
 class Optimize(Enum):
-    """What to spend for what."""
+    """The resource that the compiler saves first."""
 
     SPEED = "speed"
     SIZE = "size"

@@ -40,7 +40,7 @@ class Names:
 
 @dataclass(kw_only=True)
 class GraphBuilder:
-    """What has been read so far. The readers of each format add what their files need."""
+    """The graph as far as it has been read. The readers of each format add what their files need."""
 
     rounding: str  # a mode of aot.ops.rounding, which importers give to ops
     types: dict[str, TensorType] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class GraphBuilder:
         return next(iter(violations(op, self.types_of(inputs), (result,))), None)
 
     def are_known(self, names: Iterable[str | None]) -> bool:
-        """Whether all operands that are there are constants."""
+        """True where all operands that are there are constants."""
         return all(name is None or name in self.constants for name in names)
 
     def computed(

@@ -1,4 +1,4 @@
-"""What the user says of a model's inputs: sizes that the file leaves open, and fixed values."""
+"""The user's overrides of a model's inputs: sizes that the file leaves open, and fixed values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class InputOverrides:
-    """By the inputs' names; an input with a value is none any more."""
+    """Shapes and values by the inputs' names; an input with a value is no input any more."""
 
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)

@@ -52,12 +52,12 @@ class Graph:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """What is there before the first node: inputs and states."""
+        """The values that are there before the first node: inputs and states."""
         return (*self.inputs, *(state.name for state in self.states))
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """What is wanted after the last node: outputs and what states become."""
+        """The values that are needed after the last node: outputs and the next states."""
         return (*self.outputs, *(state.next for state in self.states))
 
     @cached_property

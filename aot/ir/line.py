@@ -38,7 +38,7 @@ class Line:
         return token
 
     def takes(self, token: str) -> bool:
-        """Whether the next token is this one; if so it is taken."""
+        """Takes the next token if it is this one, and says whether it did."""
         if self.peek != token:
             return False
         self.take()

@@ -1,4 +1,4 @@
-"""How far apart the elements of a tensor lie in flat memory."""
+"""The distances of a tensor's elements in flat memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """How far apart neighbours along each dimension lie in a flat tensor."""
+    """The distances of neighbours along each dimension of a flat tensor."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)

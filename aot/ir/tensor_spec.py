@@ -41,7 +41,7 @@ class TensorSpec:
         return array.astype(self.dtype).reshape(self.shape)
 
     def to_bytes(self, array: Array) -> _Bytes:
-        """What a device has in its memory for this array: little endian."""
+        """The bytes that a device has in memory for this array: little endian."""
         return array.astype(self.dtype.newbyteorder("<")).tobytes()
 
 

@@ -74,7 +74,7 @@ _C_NAME: dict[DType, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Quant:
-    """real = scale * (stored - zero_point); one pair, or one per index of `axis`."""
+    """The quantisation real = scale * (stored - zero_point): one pair, or one per index of `axis`."""
 
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]

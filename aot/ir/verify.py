@@ -1,4 +1,4 @@
-"""What every graph must keep, before the first pass and after each: rules that read as sentences."""
+"""The rules that every graph keeps, before the first pass and after each, as sentences."""
 
 from __future__ import annotations
 

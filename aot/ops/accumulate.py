@@ -1,4 +1,4 @@
-"""From an exact sum of products to the stored result: bias, requantisation, activation."""
+"""Turns an exact sum of products into the stored result: bias, requantisation, activation."""
 
 from __future__ import annotations
 

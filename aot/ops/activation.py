@@ -12,7 +12,7 @@ from aot.ops.requant import Ints, quant_of
 
 
 class Activation(Enum):
-    """What is done to each result before it is stored."""
+    """The function that is applied to each result before it is stored."""
 
     NONE = "none"
     RELU = "relu"

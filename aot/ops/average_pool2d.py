@@ -20,7 +20,7 @@ from aot.ops.spatial import pad, patches
 
 
 class Halves(Enum):
-    """Where a mean between two integers goes."""
+    """The rounding of a mean that lies half way between two integers."""
 
     AWAY = "away from 0"
     UP = "up"  # as away from 0 if 128 is added to each integer: of a file's unsigned bytes

@@ -207,7 +207,7 @@ class Mul(BinaryOp):
 
 @dataclass(frozen=True, slots=True)
 class Prelu(BinaryOp):
-    """x1 where it is not negative, else x1 * x2."""
+    """Takes x1 where it is not negative, else x1 * x2."""
 
     name: ClassVar[str] = "prelu"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -273,7 +273,7 @@ class Div(BinaryOp):
 
 @dataclass(frozen=True, slots=True)
 class SquaredDifference(BinaryOp):
-    """(x1 - x2) ** 2"""
+    """Squares the difference of x1 and x2."""
 
     name: ClassVar[str] = "squared_difference"
     constraints: ClassVar[tuple[Constraint, ...]] = (*_SHARED, SHAPES_FIT)

@@ -80,6 +80,6 @@ class Compare(Elementwise):
 
 
 def is_rescaled(inputs: Types) -> bool:
-    """Whether stored integers cannot be compared as they are."""
+    """True where the stored integers have different scales and must be rescaled before they are compared."""
     first, second = required(inputs[0]).quant, required(inputs[1]).quant
     return first is not None and second is not None and first != second

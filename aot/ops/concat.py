@@ -28,7 +28,7 @@ def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 
 def behind(axis: int, shape: Sequence[int]) -> bool:
-    """Whether tensors joined along the axis follow one another, row behind row."""
+    """True where the tensors joined along the axis follow one another in memory, row behind row."""
     if len(shape) == 4 and shape[0] == 1:
         return axis == 1
     return axis < len(shape) - 1 and prod(shape[:axis]) == 1

@@ -11,7 +11,7 @@ Outputs = Sequence[TensorType]
 
 
 def violations(op: Op, inputs: Types, outputs: Outputs) -> list[str]:
-    """'<rule>: <fact about this node>' for each constraint of the op that its types break, in order.
+    """Says '<rule>: <fact about this node>' for each constraint of the op that its types break, in order.
 
     A later constraint may rely on the earlier ones, so the first that breaks ends the search.
     """
@@ -212,5 +212,5 @@ QUANTISATION_IS_KEPT = Constraint("input and output must have the same quantisat
 
 
 def shape_text(tensor: TensorType | None) -> str:
-    """1x8x8x3"""
+    """Writes a shape as people do, such as 1x8x8x3."""
     return "unknown" if tensor is None else "x".join(map(str, tensor.shape)) or "scalar"

@@ -69,5 +69,5 @@ class Cumulate(Op):
 
 
 def first_sum(x_type: TensorType, p: AddParameters) -> int:
-    """What quantised sums begin with: TFLite Micro, the only reference, takes 0 for a stored number."""
+    """The number that quantised sums begin with: TFLite Micro, the only reference, takes a stored 0."""
     return int(rescaled(np.zeros((), np.int64), x_type, p.first, p.left_shift))

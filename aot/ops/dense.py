@@ -27,7 +27,7 @@ def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 
 def steps_of(weights: TensorType) -> Reals:
-    """What a stored weight of each output counts for, or of all: real ones stand for themselves."""
+    """The scale of the weights of each output, or of all of them; real weights have a scale of 1."""
     return np.ones(1) if weights.quant is None else np.array(weights.quant.scales, np.float64)
 
 

@@ -1,4 +1,4 @@
-"""What ops share that compute one result from one element of each operand, repeated where it lacks some."""
+"""The base of ops that compute each result from one element of each operand, with broadcasting."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHAPES_FIT = Constraint(
 
 
 def one_type(first: int = 0) -> Constraint:
-    """Of the inputs from one on."""
+    """Requires one element type of the inputs from the `first` on."""
 
     def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
         found = [required(t).dtype.value for t in inputs[first:]]

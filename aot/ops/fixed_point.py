@@ -133,5 +133,5 @@ def _log_denominator(rest: Ints) -> Ints:
 
 
 def _leading_zeros(raw: Ints) -> Ints:
-    """Of 32 bits."""
+    """Counts the leading zeros of 32-bit integers."""
     return 32 - np.array([int(v).bit_length() for v in raw.ravel()], np.int64).reshape(raw.shape)

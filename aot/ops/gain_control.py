@@ -56,12 +56,12 @@ class GainControl(Op):
 
 
 def place_of(noise: int) -> int:
-    """Of the gains that a noise lies between."""
+    """The index of the first of the three gains that a noise level lies between."""
     return noise if noise <= 2 else 4 * noise.bit_length() - 6
 
 
 def beyond(noise: int) -> int:
-    """How far it lies beyond that place: ten bits."""
+    """The distance of the noise level from that place, in ten bits."""
     if noise <= 2:
         return 0
     size = noise.bit_length()

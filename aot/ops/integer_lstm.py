@@ -31,7 +31,7 @@ Multiplier = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LstmParameters:
-    """How a step rounds."""
+    """The multipliers with which one step of an LSTM rounds."""
 
     from_hidden: Multipliers  # per row of the weights, to gates
     forget: Multiplier  # forget gate * cell

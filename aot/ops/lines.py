@@ -53,7 +53,7 @@ def _rounded(x: _Reals) -> _Reals:
 
 
 def on_lines(x: Ints, table: Table) -> Ints:
-    """What the lines say of stored inputs."""
+    """Interpolates stored inputs on the lines of a table."""
     wide, number = table.astype(np.int64), (x >> _STEP_BITS) + _STEPS // 2
     slope = (wide[number + 1] - wide[number]).astype(np.int16).astype(np.int64)
     y: Ints = wide[number] + ((slope * (x & 127) + 64) >> _STEP_BITS)

@@ -33,7 +33,7 @@ LOG_SHIFT = 31 - DIFF_INTEGER_BITS - 4  # from differences to steps of 1/16
 
 
 def least_difference(p: SoftmaxParameters, log_sum: Ints) -> Ints:
-    """What x - max must be greater than; below, results would leave the fixed-point numbers."""
+    """The lower bound of x - max; below it, results would leave the fixed-point range."""
     mult, shift = reverse_multiplier(p)
     reached = multiply_by_quantized_multiplier(log_sum + INT32_MIN, mult, shift)
     return np.maximum(p.diff_min - 1, reached)

@@ -19,7 +19,7 @@ ROWS, COLUMNS = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class MeanParameters:
-    """mean = m(sum - zero_point_in * count) + zero_point_out; 1 / count is part of m."""
+    """The rescaling of mean = m(sum - zero_point_in * count) + zero_point_out; 1 / count is part of m."""
 
     mult: int
     shift: int
@@ -83,7 +83,7 @@ class Mean(Op):
     axes: tuple[int, ...] = (ROWS, COLUMNS)
 
     def count(self, x: TensorType) -> int:
-        """How many elements make one result."""
+        """The number of elements that make one result."""
         return int(np.prod([x.shape[axis] for axis in self.axes]))
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -1,4 +1,4 @@
-"""What an op is: its attributes, its result types, its exact meaning and its cost."""
+"""The interface of an op: its attributes, its result types, its exact meaning and its cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one inference of a node does, whatever the kernel."""
+    """The work of one inference of a node, whichever kernel does it."""
 
     macs: int = 0
     elementwise: int = 0  # results that need a computation of their own, such as a requantisation

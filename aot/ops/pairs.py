@@ -19,7 +19,7 @@ COMPARE_SHIFT = 8  # before operands are compared
 
 @dataclass(frozen=True, slots=True)
 class AddParameters:
-    """How two values of different scales are added; each multiplier is (mult, shift), shift <= 0.
+    """The multipliers that bring two values to one scale before they are added: (mult, shift), shift <= 0.
 
     sum = m1((x1 - zero_point_1) << left_shift) + m2((x2 - zero_point_2) << left_shift)
     y = m_out(sum) + zero_point_out; each m rounds twice (multiply_by_quantized_multiplier).
@@ -104,7 +104,7 @@ def quotients(first: Ints, second: Ints, multiplier: Multiplier) -> Ints:
 
 
 def _leading_sign_bits(values: Ints) -> Ints:
-    """How many of 32 bits after the first repeat it."""
+    """Counts the redundant sign bits of 32-bit integers."""
     positive = np.where(values < 0, ~values, values)
     bits = [31 - int(v).bit_length() for v in positive.ravel()]
     return np.asarray(bits, np.int64).reshape(values.shape)

@@ -1,4 +1,4 @@
-"""What average and maximum pooling share: the window, its sizes and its rows."""
+"""The window, the sizes and the rows that average and maximum pools share."""
 
 from __future__ import annotations
 

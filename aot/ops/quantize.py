@@ -62,7 +62,7 @@ class _Conversion(Op):
 
 @dataclass(frozen=True, slots=True)
 class Quantize(_Conversion):
-    """x, real or quantised, in the steps of the output: rounded to the nearest, and clamped."""
+    """Quantises x, real or quantised, in the steps of the output: rounded to the nearest, and clamped."""
 
     name: ClassVar[str] = "quantize"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -124,7 +124,7 @@ class Rearrange(Op):
         return Loops(self.sizes, self.strides, self.offset)
 
     def picks(self, x: TensorType) -> RowPicks | None:
-        """Where images go row by row: what each is made of."""
+        """Describes each part of a result whose images go row by row."""
         if x.rank != 4 or x.shape[0] != 1 or self.sizes != self.shape:
             return None
         row_elements = x.shape[2] * x.shape[3]

@@ -96,7 +96,7 @@ class Reduce(Op):
     axes: tuple[int, ...] = (0,)
 
     def count(self, x: TensorType) -> int:
-        """How many elements make one result."""
+        """The number of elements that make one result."""
         return prod(x.shape[a] for a in self.axes)
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

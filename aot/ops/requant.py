@@ -47,7 +47,7 @@ def rounding_divide_by_pot(x: Ints, exponent: Ints | int) -> Ints:
 def multiply_by_quantized_multiplier(
     x: Ints, mult: Ints | int, shift: Ints | int, rounding: RequantRounding = RequantRounding.DOUBLE
 ) -> Ints:
-    """x times the real multiplier that (mult, shift) stands for, rounded twice or once."""
+    """Multiplies x by the real multiplier that (mult, shift) stands for, rounded twice or once."""
     return _MULTIPLY[rounding](x, np.asarray(mult, np.int64), np.asarray(shift, np.int64))
 
 

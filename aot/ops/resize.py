@@ -19,7 +19,7 @@ FRACTION_BITS = 10  # of places between pixels, in the integers' own arithmetic
 
 @dataclass(frozen=True)
 class Between:
-    """For each place along one axis of the result: two places of the source, and the share of the second.
+    """The two source positions of each position along one axis of the result, and the weight of the second.
 
     Shares of integers are in steps of 2**-FRACTION_BITS.
     """
@@ -30,7 +30,7 @@ class Between:
 
 
 def between_reals(size: int, wanted: int, align_corners: bool, half_pixels: bool) -> Between:
-    """In single precision, as the references reckon."""
+    """Computes positions in single precision, as the references do."""
     steps = (size - 1, wanted - 1) if align_corners and wanted > 1 else (size, wanted)
     scale, places = np.float32(steps[0]) / np.float32(steps[1]), np.arange(wanted).astype(np.float32)
     shift = np.float32(0.5 if half_pixels else 0)
@@ -59,7 +59,7 @@ def _towards_0(x: npt.NDArray[np.int64], divisor: int) -> npt.NDArray[np.int64]:
 
 
 def _of_unsigned(x: Array, rows: Between, columns: Between) -> Array:
-    """In single precision and in the references' order, which decides what is rounded up."""
+    """Interpolates in single precision and in the references' order, which decides what is rounded up."""
     one, offset = np.float32(1), np.float32(128)
     down, across = rows.share.reshape(-1, 1, 1), columns.share.reshape(-1, 1)
     image = x.astype(np.float32) + offset
@@ -102,7 +102,7 @@ class Resize(Op):
         return ((x.dtype.value, (x.shape[0], *self.size, x.shape[3])),)
 
     def places(self, x: TensorType) -> tuple[Between, Between]:
-        """Of rows and of columns."""
+        """The source positions along rows and along columns."""
         between = between_reals if x.dtype is DType.F32 or self.is_unsigned else between_integers
         rows, columns = (
             between(size, wanted, self.align_corners, self.half_pixels)

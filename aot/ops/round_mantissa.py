@@ -16,7 +16,7 @@ from aot.ops.op import Constraint, Op, Types, required
 
 
 class Overflow(Enum):
-    """What a number beyond the largest becomes."""
+    """The result for a number beyond the largest of the format."""
 
     LARGEST = "largest"
     INFINITE = "infinite"
@@ -60,7 +60,7 @@ class RoundMantissa(Elementwise):
 
     @property
     def outside(self) -> float:
-        """What a number beyond the largest becomes."""
+        """The result for a number beyond the largest of the format."""
         return {
             Overflow.LARGEST: self.largest,
             Overflow.INFINITE: float("inf"),

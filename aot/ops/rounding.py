@@ -1,4 +1,4 @@
-"""How each op's results are rounded, by element type and mode: one table, because the references disagree."""
+"""The rounding of each op, by element type and mode: one table, because the references disagree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 
 class RequantRounding(Enum):
-    """How a 32-bit accumulator times a real multiplier becomes an integer again."""
+    """The ways in which a 32-bit accumulator times a real multiplier becomes an integer again."""
 
     DOUBLE = "double"  # rounding high multiply to 31 bits, then a rounding shift: two roundings
     SINGLE = "single"  # one 64-bit product, one rounding shift
@@ -16,7 +16,7 @@ class RequantRounding(Enum):
 
 
 class FixedRounding(Enum):
-    """How results come about that no op's attribute chooses the rounding of."""
+    """The rounding of results where no attribute of the op chooses it."""
 
     MOVED = "moved"
     EXACT = "exact"
@@ -206,7 +206,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
 
 
 def scales_in_single(op_name: str, mode: str, elements: str = "i8") -> bool:
-    """Whether the mode computes the op's multiplier from its scales in single precision."""
+    """True where the mode computes the op's multiplier from its scales in single precision."""
     return ROUNDING[op_name][elements][mode] is FixedRounding.DOUBLE_OF_SINGLE
 
 

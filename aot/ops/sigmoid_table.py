@@ -22,7 +22,7 @@ _TABLE = np.array(SIGMOID_TABLE, np.int64)
 
 
 def sigmoid_16(x: Ints, multiplier: int = 3, right: int = 0) -> Ints:
-    """Of x * multiplier / 2**right / 3 with 12 bits behind the point, as a fraction of 2**15."""
+    """The sigmoid of x * multiplier / 2**right / 3, with 12 fraction bits, as a fraction of 2**15."""
     scaled = _scaled(x, multiplier, right)
     magnitude = np.abs(scaled)
     step = np.minimum(magnitude >> 9, 254)
@@ -33,7 +33,7 @@ def sigmoid_16(x: Ints, multiplier: int = 3, right: int = 0) -> Ints:
 
 
 def tanh_16(x: Ints, multiplier: int = 3, right: int = 0) -> Ints:
-    """Of x * multiplier / 2**right / 3 with 12 bits behind the point, as a fraction of 2**15."""
+    """The tanh of x * multiplier / 2**right / 3, with 12 fraction bits, as a fraction of 2**15."""
     scaled = _scaled(x, multiplier, right)
     magnitude = np.abs(scaled)
     step = np.minimum(magnitude >> 8, 254)

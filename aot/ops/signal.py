@@ -1,4 +1,4 @@
-"""What a front end for audio does with each sample or channel, as TFLite Micro's signal library does."""
+"""The ops of an audio front end, as TFLite Micro's signal library computes them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Headroom(Op):
 
 
 def louder(largest: int, value: int) -> int:
-    """In 16 bits, where -32768 is its own negative."""
+    """The larger magnitude of the two in 16 bits, where -32768 is its own negative."""
     if value > largest:
         return value
     if -value > largest:
@@ -93,7 +93,7 @@ def louder(largest: int, value: int) -> int:
 
 
 def free_bits(largest: int) -> int:
-    """Of 16, above a number and its sign; none where there is no number."""
+    """The number of redundant sign bits in 16 bits; 0 for an empty input."""
     return 15 - largest.bit_length() if largest > 0 else 0
 
 

@@ -40,7 +40,7 @@ class SoftmaxParameters:
 
 
 def softmax_parameters(x_type: TensorType, beta: float) -> SoftmaxParameters:
-    """How x - max of an int8 softmax becomes a fixed-point number with DIFF_INTEGER_BITS."""
+    """The fixed-point scale of x - max in an int8 softmax, with DIFF_INTEGER_BITS before the point."""
     fraction_bits = 31 - DIFF_INTEGER_BITS
     real = min(float(np.float32(beta)) * quant_of(x_type).scale * (1 << fraction_bits), 2.0**31 - 1.0)
     mult, left_shift = quantize_multiplier(real)

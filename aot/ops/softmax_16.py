@@ -16,7 +16,7 @@ _RANGE = 65535
 
 @cache
 def exp_points() -> Table:
-    """exp of -10 .. 0."""
+    """The entries of a table for exp of -10 .. 0."""
     return points(np.exp, 10 / _RANGE, _HIGH, 2 / _RANGE, 0)
 
 

@@ -13,7 +13,7 @@ NO_PADDING: Padding = ((0, 0), (0, 0))
 
 
 def extent(size: int, dilation: int) -> int:
-    """How many input positions a window spans from its first tap to its last."""
+    """The number of input positions that a window spans from its first tap to its last."""
     return (size - 1) * dilation + 1
 
 

@@ -126,7 +126,7 @@ def _alpha(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class LeakyRelu(Unary):
-    """x where x is positive, else alpha * x."""
+    """Takes x where x is positive, else alpha * x."""
 
     name: ClassVar[str] = "leaky_relu"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -214,7 +214,7 @@ def _curve(x: Ints, of_fixed_point: Ints, radius: int) -> Ints:
 
 
 def _argument(x: Ints, x_type: TensorType) -> tuple[Ints, int]:
-    """x as a fixed-point number, and the least |x| that is beyond its range."""
+    """Converts x to a fixed-point number; also gives the least |x| that is beyond its range."""
     mult, shift = quantize_multiplier(quant_of(x_type).scale * 2.0 ** (31 - _INTEGER_BITS))
     radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS) / 2.0**shift)
     inside = np.clip(x, -radius, radius)

@@ -182,7 +182,7 @@ def exp_points(x_type: TensorType, out: TensorType) -> Table:
 
 
 def absolute(magnitude: Ints, x_type: TensorType, out: TensorType) -> Ints:
-    """|x| in the output's steps, which are rescaled only where they differ from the input's."""
+    """The magnitude of x in the output's steps, rescaled only where they differ from the input's."""
     if quant_of(x_type).scale != quant_of(out).scale:
         magnitude = multiply_by_quantized_multiplier(magnitude, *abs_multiplier(x_type, out))
     stored: Ints = magnitude + quant_of(out).zero_point
@@ -199,7 +199,7 @@ def rsqrt_multiplier(x_type: TensorType, out: TensorType) -> tuple[int, int]:
 
 
 def _inverse_roots(x: Ints, x_type: TensorType, out: TensorType) -> Ints:
-    """What is 0 (or below, where there is no result) becomes the greatest number."""
+    """Inverse square roots; an input of 0 or less gives the greatest number."""
     mult, shift = inverse_root_multipliers(np.maximum(x, 1))
     roots = multiply_by_quantized_multiplier(np.ones_like(x), mult, shift + _RSQRT_SHIFT)
     out_mult, out_shift = rsqrt_multiplier(x_type, out)

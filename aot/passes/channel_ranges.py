@@ -121,7 +121,7 @@ def _weights(node: Node, graph: Graph) -> Ints | None:
 
 
 def _padded(node: Node, graph: Graph, x: Range, has_padding: bool) -> Range:
-    """At the borders a tap reads the padding, which is the zero point, instead of the channel."""
+    """Widens a range by the zero point, which taps at the borders read instead of the channel."""
     if not has_padding:
         return x
     zero = quant_of(graph.types[node.reads[0]]).zero_point

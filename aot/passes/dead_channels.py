@@ -1,4 +1,4 @@
-"""Which channels of an int8 network carry no information that any reader needs.
+"""Finds the channels of an int8 network that carry no information that any reader needs.
 
 A channel can go when every reader can do without it: because its value never changes and can be added to the
 reader's bias, because it is the reader's zero point and adds nothing, because the reader's weights for it are
@@ -30,7 +30,7 @@ _CHANNEL_BY_CHANNEL = (AveragePool2d, DepthwiseConv2d, MaxPool2d, Reshape)
 
 
 def dead_channels(graph: Graph, ranges: dict[str, Range]) -> dict[str, Mask]:
-    """For each value that may lose channels: which channels go."""
+    """The channels that can go, for each value that may lose some."""
     dead = {
         name: np.ones(graph.types[name].shape[-1], np.bool_)
         for node in graph.nodes

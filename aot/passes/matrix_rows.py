@@ -1,4 +1,4 @@
-"""How the lines of a matrix are grouped into rows, and how operands that are repeated lie in those rows."""
+"""Groups the lines of a matrix into rows, and places repeated operands in those rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sequences of a graph are split into rows, and how many pixels each row has."""
+"""Decides which sequences of a graph are split into rows, and how many pixels each row has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a table of passes to the functions that it names."""
+"""Finds the functions that a table of passes names."""
 
 from __future__ import annotations
 

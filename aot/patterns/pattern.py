@@ -35,7 +35,7 @@ class Pattern(ABC):
 
 @dataclass(frozen=True)
 class PartialMatch:
-    """What is known in the middle of matching."""
+    """The bindings that are known in the middle of matching."""
 
     values: Mapping[Pattern, PatternValue] = field(default_factory=dict)
     nodes: tuple[Node, ...] = ()
@@ -49,7 +49,7 @@ class PartialMatch:
 
 @dataclass(frozen=True)
 class Match:
-    """Where a pattern holds: its value, the nodes whose ops it names, the value of each part."""
+    """A place where a pattern holds: its value, the nodes whose ops it names, the value of each part."""
 
     value: str
     nodes: tuple[Node, ...]  # in the graph's order

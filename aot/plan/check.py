@@ -141,13 +141,13 @@ def _no_versions(request: PlanRequest) -> Versions:
 
 
 def _numbers(request: PlanRequest) -> list[int]:
-    """Of each stage's first step."""
+    """The number of each stage's first step."""
     counts = [len(stage.steps) for stage in request.stages]
     return [sum(counts[:n]) for n in range(len(counts))]
 
 
 def _expected_reads(request: PlanRequest) -> dict[tuple[int, int], Ints]:
-    """What each (step, input) reads when the stages run one after another."""
+    """The rows that each (step, input) reads when the stages run one after another."""
     versions, expected, number = _no_versions(request), {}, 0
     for stage in request.stages:
         for step in stage.steps:
@@ -160,7 +160,7 @@ def _expected_reads(request: PlanRequest) -> dict[tuple[int, int], Ints]:
 
 
 def _rows(request: PlanRequest) -> list[tuple[str, int]]:
-    """Of every tensor, and of every state and scratch its one."""
+    """The rows of every tensor; a state and a scratch have one each."""
     workspaces = [(name, len(ONLY)) for name, _, _ in _workspaces(request)]
     return [*((tensor.name, tensor.rows) for tensor in request.tensors), *workspaces]
 
@@ -281,7 +281,7 @@ class _Replay:
                     self._demand(name, Rows(row, row + 1), partial(self._read_by, stage))
 
     def _is_written_in_place(self, stage: Stage, step: Step, read: int, nth: int) -> bool:
-        """Whether the nth row read has become, byte for byte, the nth row of a write allowed to lie on it."""
+        """True where the nth row read lies where the nth row of a write is allowed to lie on it."""
         for source, target in stage.in_place:
             rows_read, rows_written = step.reads[read], step.writes[target]
             if source != read or len(rows_read) != len(rows_written):
@@ -302,7 +302,7 @@ class _Replay:
         return buffer.pool, buffer.offset + row % buffer.rows_held * buffer.row_bytes, buffer.row_bytes
 
     def _stretches(self, name: str, rows: Rows) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """Where rows lie that follow one another in memory, as (rows, units), and the tag of each row."""
+        """The stretches of rows that follow one another in memory, as (rows, units), and their tags."""
         slots, tags = self.rings[name]
         row = rows.first
         while row < rows.stop:

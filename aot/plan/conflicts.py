@@ -1,4 +1,4 @@
-"""Which distances between two blocks would put a live slot of one on a live slot of the other."""
+"""Finds the distances between two blocks that would put a live slot of one on a live slot of the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class _Uses:
-    """When the slots of a block are in use: disjoint spans of time, slot after slot."""
+    """The spans of time in which the slots of a block are in use: disjoint, slot after slot."""
 
     slots: int
     slot: Ints  # of each span
@@ -29,7 +29,7 @@ class _Uses:
 
     @property
     def is_once(self) -> bool:
-        """Whether each slot is in use for one span: a whole tensor's rows."""
+        """True where each slot is in use for one span only: a whole tensor's rows."""
         return len(self.slot) == self.slots and bool((self.slot == np.arange(self.slots)).all())
 
     @property
@@ -57,7 +57,7 @@ def forbidden_distances(
 
 
 def _groups(blocks: Sequence[Block]) -> list[int]:
-    """Of each block as many neighbouring slots as count as one: the longest blocks are the coarsest."""
+    """Counts neighbouring slots of each block as one, most where blocks are longest."""
     longest = max((block.slots for block in blocks), default=1)
     while longest > 1 and sum(min(block.slots, longest) for block in blocks) > MOST_SLOTS:
         longest //= 2
@@ -81,7 +81,7 @@ def _contemporaries(uses: Sequence[_Uses]) -> list[tuple[int, int]]:
 
 
 def _clash(one: _Uses, other: _Uses) -> Bools:
-    """Which slots of the one are in use while those of the other are."""
+    """The pairs of slots of two blocks that are in use at the same time."""
     meet = (one.first[:, np.newaxis] <= other.last) & (other.first <= one.last[:, np.newaxis])
     if one.is_once and other.is_once:
         return meet

@@ -53,7 +53,7 @@ def order_like(steps: Steps, stages: Sequence[Stage], order: Sequence[int]) -> l
 
 
 def _names(stages: Sequence[Stage]) -> list[tuple[str, int]]:
-    """With a number where several have the same: copies of one value in several formats."""
+    """The stages' names, numbered where several have the same, as copies of one value have."""
     before: Counter[str] = Counter()
     found = []
     for stage in stages:
@@ -63,7 +63,7 @@ def _names(stages: Sequence[Stage]) -> list[tuple[str, int]]:
 
 
 def _goals(steps: Steps) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """With their steps: stages not only other stages want rows of; stages with rows nobody wants."""
+    """The stages that make rows for others than stages, or rows that nobody reads, with their steps."""
     counts, asked, wanted = steps.counts, steps.asked, steps.wanted
     last = [(s, n) for s, n in enumerate(counts) if n and asked[s] < max(wanted[s], 1)]
     return last, [(s, n) for s, n in enumerate(counts) if n > wanted[s]]

@@ -19,7 +19,7 @@ Ends = tuple[int, int]  # bytes at the begin and at the end of a block that anot
 
 @dataclass(frozen=True, slots=True)
 class _Exclusions:
-    """What of each block no other of a set covers."""
+    """The parts of each block that no other block of a set covers."""
 
     sizes: tuple[int, ...]
     ends: tuple[dict[int, Ends], ...]  # [block][other]: no entry where they may lie anywhere
@@ -89,7 +89,7 @@ class _CliqueSearch:
             self.run(allowed, weight + self.weights[taken], (*chosen, taken))
 
     def _most(self, candidates: list[int]) -> int:
-        """At most so much more: of blocks that pairwise may share bytes, one."""
+        """An upper bound of what the candidates can add: of blocks that may share bytes, one counts."""
         classes: list[list[int]] = []
         for n in candidates:
             for together in classes:

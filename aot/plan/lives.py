@@ -1,4 +1,4 @@
-"""From an order to the life of every row, to ring lengths, and to live bytes over time.
+"""Computes the life of every row, the ring lengths and the live bytes over time from an order.
 
 Time 0 is before the run, step n of the order happens at time n + 1, the last time is after the run.
 Rows of all tensors are numbered through, one array for all.
@@ -17,7 +17,7 @@ from aot.plan.steps import Ints, Steps
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """When each row is there: from `born` to `dies`, both included; born > dies: never."""
+    """The steps in which each row is live: from `born` to `dies`, both included; born > dies: never."""
 
     times: Ints  # of each step, by number
     born: Ints
@@ -47,7 +47,7 @@ def _spans(steps: Steps) -> list[tuple[PlanTensor, int, int]]:
 
 
 def ring_lengths(steps: Steps, lives: Lives) -> Ints:
-    """Of each tensor the shortest: when a row is born, all rows that far before it are dead."""
+    """The shortest ring of each tensor: when a row is born, all rows that far before it are dead."""
     rows = _rows(steps)
     base = np.repeat(np.arange(len(rows)), rows) * (lives.after + 1)  # keeps the tensors apart
     dead_by = np.maximum.accumulate(lives.dies + base)

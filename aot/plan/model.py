@@ -1,4 +1,4 @@
-"""What the planner is asked and what it answers: stages with steps, tensors made of rows, a plan.
+"""The planner's request and its answer: stages with steps, tensors made of rows, a plan.
 
 A *stage* is a kernel with its place in the model. It runs in *steps*, typically one for each
 output row; each step reads some rows of its inputs and writes some rows of its outputs.
@@ -98,7 +98,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBuffer:
-    """Where something lives: a tensor's ring, a stage's state or its scratch."""
+    """The place of a tensor's ring, a stage's state or its scratch."""
 
     name: str  # the tensor's name, "<stage>.state" or "<stage>.scratch"
     pool: str

@@ -75,7 +75,7 @@ def _by_rank(draft: DraftOrder) -> tuple[tuple[int, int], tuple[int, ...]]:
 
 
 def draft_given(steps: Steps) -> DraftOrder:
-    """What needs no planner: the stages one after the other, as they were given."""
+    """The order without a search: the stages one after the other, as they were given."""
     return draft(steps, _in_turn(steps, range(len(steps.counts))))
 
 
@@ -126,7 +126,7 @@ def _plain(steps: Steps) -> Iterator[OrderHints]:
 
 
 def _starts(steps: Steps) -> list[list[OrderHints]]:
-    """Of each the best is where a climb begins.
+    """The orders where climbs begin: the best one of each kind.
 
     Several where stages write parts of one tensor: nobody asks for those in any order, and whether none, some
     or all of them should come as soon as they can is not found in small steps.

@@ -195,7 +195,7 @@ def _end(block: Block) -> int:
 
 
 def _by_use(block: Block) -> tuple[int, ...]:
-    """What is used most for its size is put down first: the fastest pool still has room."""
+    """Sorts the blocks used most for their size to the front: the fastest pool still has room."""
     return -block.uses // max(block.bytes, 1), -block.bytes
 
 

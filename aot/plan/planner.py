@@ -36,7 +36,7 @@ class _Placed:
 
     @property
     def is_least(self) -> bool:
-        """Whether it is known that no placement of these rings in this order is smaller."""
+        """True where no placement of these rings in this order is smaller."""
         missing, _, taken = self.cost
         return self.is_proven or (missing, taken) == (0, self.floor)
 
@@ -64,7 +64,7 @@ def find_plan_below(request: PlanRequest, limit: int, exact: bool = False) -> Pl
 def plan_like(
     request: PlanRequest, other: PlanRequest, its: Plan, limit: int, exact: bool = False
 ) -> Plan | None:
-    """In the order of a plan for another request, much like this, where `limit` bytes are enough for that."""
+    """Plans in the order of a similar request's plan, where `limit` bytes are enough for that."""
     steps = number_steps(request)
     order = draft(steps, order_like(steps, other.stages, its.order))
     if order.bound > limit:

@@ -14,7 +14,7 @@ from aot.plan.steps import Ints, Steps
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What moves as one: equal slots one after the other, and the spans of time in which each is in use."""
+    """A unit of placement: equal slots one after the other, and the spans of time in which each is in use."""
 
     name: str
     slots: int
@@ -85,7 +85,7 @@ def find_in_place_overlaps(steps: Steps, lives: Lives, rings: Ints) -> AllowedOv
 
 
 def _slots(steps: Steps, rings: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Of each row its block, and the slot there."""
+    """The block of each row, and its slot there."""
     starts = np.asarray(steps.row_starts)
     blocks = np.searchsorted(starts, rows, side="right") - 1
     return blocks, (rows - starts[blocks]) % rings[blocks]

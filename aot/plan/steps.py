@@ -18,7 +18,7 @@ Wait = tuple[int, int]  # a stage, and how many of its steps must be over
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What one stage does with one tensor: per row its first and last step that touches it, or -1."""
+    """The use of one tensor by one stage: per row its first and last step that touches it, or -1."""
 
     stage: int
     is_write: bool
@@ -130,7 +130,7 @@ def _numbers(rows: Rows) -> range:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """What all steps of a stage do with one tensor: rows from `first` to before `stop`."""
+    """The use of one tensor by all steps of a stage: rows from `first` to before `stop`."""
 
     name: str
     is_write: bool
@@ -202,7 +202,7 @@ def _waits(
 
 
 def _steps_over(column: _Column, use: Use) -> list[int]:
-    """For each step: of the use, those up to the last that touches its rows."""
+    """Counts, for each step, the steps of the use up to the last that touches its rows."""
     last = np.append(use.last, -1)
     most = np.maximum.reduceat(last, np.stack((column.first, column.stop), axis=1).ravel())[::2]
     counts: list[int] = np.where(column.first < column.stop, most + 1, 0).tolist()
@@ -252,7 +252,7 @@ def _wanted(
 
 
 def _bytes_used(request: PlanRequest, index: dict[str, int]) -> tuple[int, ...]:
-    """Of each tensor: its rows as often as they are read or written, or the work of whoever reads it."""
+    """The bytes of each tensor, counted as often as its rows are read or written."""
     found = [0] * len(request.tensors)
     for stage in request.stages:
         for n, number in enumerate(index[name] for name in stage.reads):

@@ -1,4 +1,4 @@
-"""What a planner of whole tensors needs at least for a graph: a bound, to compare a plan of rows with."""
+"""A lower bound of what a planner of whole tensors needs for a graph, to compare a plan of rows with."""
 
 from __future__ import annotations
 

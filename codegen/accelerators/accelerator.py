@@ -1,4 +1,4 @@
-"""What an accelerator adds to the compiler, where the user asks for it."""
+"""The part that an accelerator adds to the compiler, where the user asks for it."""
 
 from __future__ import annotations
 

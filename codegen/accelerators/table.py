@@ -1,4 +1,4 @@
-"""From the names of accelerators to what they add for an op."""
+"""Finds what the named accelerators add for an op."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class TfliteOperator:
 
 @dataclass
 class Variable:
-    """What READ_VARIABLE and ASSIGN_VARIABLE speak of, as far as the file has been read."""
+    """The variable of READ_VARIABLE and ASSIGN_VARIABLE, as far as the file has been read."""
 
     state: str | None = None  # the value that a run begins with, once somebody has read it
     now: str | None = None  # the value that it holds at this point of a run
@@ -63,7 +63,7 @@ class Variable:
 
 @dataclass(kw_only=True)
 class TfliteDraft(GraphBuilder):
-    """What has been read so far, with states and with the element types of the file."""
+    """The graph as far as it has been read, with states and with the element types of the file."""
 
     made: set[str] = field(default_factory=set)  # readable: inputs, constants and results of nodes
     handles: dict[str, str] = field(default_factory=dict)  # value of a resource -> variable
@@ -88,7 +88,7 @@ class TfliteDraft(GraphBuilder):
         self.made.add(output)
 
     def add_known(self, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], output: str) -> None:
-        """What an op makes of constants; checked as a node would be."""
+        """Computes an op on constants, checked as a node would be."""
         self._require_valid(operator, op, inputs, output)
         (self.constants[output],) = self.computed(op, inputs, (self.types[output],))
 
@@ -141,7 +141,7 @@ class TfliteDraft(GraphBuilder):
             raise operator.fail(f'it writes "{output}", which is already an input, a constant or a result')
 
     def add_state(self, like: str, shape: tuple[int, ...]) -> str:
-        """What an operator keeps by itself from run to run, seen under that shape; zeros at first."""
+        """Adds a state that an operator keeps from run to run, seen under that shape; zeros at first."""
         return self.add_state_of(like, replace(self.types[like], shape=shape))
 
     def add_state_of(self, name_hint: str, tensor: TensorType) -> str:
@@ -153,11 +153,11 @@ class TfliteDraft(GraphBuilder):
         return name
 
     def keep_state(self, state: str, value: str) -> None:
-        """What the state of an operator holds in the next run."""
+        """Sets the value that the state of an operator has in the next run."""
         self.variables[state].now = value
 
     def known(self, value: str) -> Array | None:
-        """What a value holds whatever the inputs are, or None."""
+        """The constant that a value is, whatever the inputs are, or None."""
         if value in self.constants:
             return self.constants[value]
         if value not in self._known:

@@ -75,7 +75,7 @@ class _Checker:
         self._unspent_bytes = MAX_SHARING * len(data) + _FREE_BYTES
 
     def follow(self, position: int, what: str) -> int:
-        """Where the unsigned offset at `position` leads."""
+        """The position that the unsigned offset at `position` leads to."""
         return position + self._number("<I", position, what)
 
     def table(self, position: int, layout: Layout) -> None:

@@ -53,7 +53,7 @@ def _is_table_of(op: Op, x: TensorType, y: TensorType, table: Array) -> bool:
 
 
 def _gathered_from_table(sheet: Sheet, node: Node, table: Array) -> None:
-    """At the place of the stored integer, counted from the least."""
+    """Picks the table's entry for the stored integer, counted from the least."""
     x, y = sheet.type(input_of(node)), sheet.type(node.outputs[0])
     place = TensorType(DType.I32, x.shape)
     stored, places = (sheet.tensor(f"{node.name}/{name}", place) for name in ("stored", "places"))

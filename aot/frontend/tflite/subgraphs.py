@@ -83,7 +83,7 @@ class SubgraphReader:
         self._open.pop()
 
     def _read_operator(self, draft: TfliteDraft, operator: TfliteOperator) -> None:
-        """What is refused is remembered, and so is what comes of it: the rest is still looked at."""
+        """Collects refusals and what follows from them, so that the rest is still looked at."""
         importer = IMPORTERS.get(operator.code)
         before = list(draft.nodes)
         try:

@@ -13,7 +13,7 @@ _OFFSET = 128
 
 
 def is_unsigned(tensor: TensorType) -> bool:
-    """Whether it is quantised; unsigned numbers that stand for themselves are left alone."""
+    """True for quantised unsigned tensors; unsigned numbers that stand for themselves are left alone."""
     return tensor.dtype is DType.U8 and tensor.quant is not None
 
 

@@ -37,6 +37,6 @@ def write_model(graph: Graph, file_name: str) -> bytes:
 
 
 def _written(sheet: Sheet, node: Node) -> str:
-    """Why the node cannot be written, or nothing."""
+    """Says why the node cannot be written, or nothing."""
     writer = WRITERS.get(node.op.name)
     return "there is no operator for it" if writer is None else writer(sheet, node) or ""

@@ -26,7 +26,7 @@ def keep_unsigned(graph: Graph) -> Outcome:
 
 
 def _left_alone(graph: Graph, moved: frozenset[str]) -> dict[str, str]:
-    """For each conversion to signed bytes that stays: who needs them signed."""
+    """The readers that need signed bytes, for each conversion to signed bytes that stays."""
     left = {}
     for node in graph.nodes:
         (value, *_) = node.outputs

@@ -15,7 +15,7 @@ NOBODY = ""  # the owner of what stays
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What one owner wants of a graph."""
+    """The nodes that one owner claims of a graph."""
 
     owner: str
     regions: tuple[tuple[str, ...], ...]  # names of nodes
@@ -81,7 +81,7 @@ def require_sound(graph: Graph, claims: Sequence[Claims]) -> None:
 
 
 def _matches_from_the_end(pattern: Pattern, graph: Graph) -> Iterator[Match]:
-    """From the end, so that what a pattern may have on top is not left out."""
+    """Matches from the end of the graph, so that the optional end of a pattern is not left out."""
     for node in reversed(graph.nodes):
         found = (match(pattern, graph, value) for value in node.outputs)
         yield from (each for each in found if each is not None)

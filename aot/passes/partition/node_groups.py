@@ -25,7 +25,7 @@ class NodeGroups:
                 self._after[maker.name].add(node.name)
 
     def obstacle(self, region: Sequence[str]) -> str:
-        """Why these nodes cannot be a region; empty where they can."""
+        """Says why these nodes cannot be a region; empty where they can."""
         other = next((self.owners[name] for name in region if self.owners[name] != NOBODY), None)
         if other is not None:
             return f"{other} has a part of the region"

@@ -16,7 +16,7 @@ from aot.passes.variant_goal import VariantGoal
 
 
 def add_in_stores(graph: Graph, goal: VariantGoal) -> Outcome:
-    """Of two convolutions the later one makes the sum: a node of its name, at the place of the sum."""
+    """Makes sums in the stores of convolutions; of two, the later one makes the sum, in the sum's place."""
     places = {node.name: place for place, node in enumerate(graph.nodes)}
     left: dict[str, str] = {}
     merged: dict[str, Node] = {}  # a sum, or the convolution that makes it -> both

@@ -1,4 +1,4 @@
-"""vanilla: int8 convolutions as calls of one C function, the simplest accelerator there can be.
+"""Calls one C function for each int8 convolution: the simplest accelerator there can be.
 
 Its C computes what a device would. It is there to be copied: `accelerator.py` says which layers the function
 takes and what it is given, the C files are the driver.

@@ -1,4 +1,4 @@
-"""How each TFLite operator becomes nodes: the operators that are supported, by the schema's names."""
+"""The importers of TFLite operators, by the schema's names: the operators that are supported."""
 
 from __future__ import annotations
 

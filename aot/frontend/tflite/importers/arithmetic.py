@@ -26,7 +26,7 @@ from aot.ops.select import Select
 def _import_fused(
     draft: TfliteDraft, operator: TfliteOperator, op_class: type[BinaryOp], options: type[tflite.AddOptions]
 ) -> None:
-    """Those that have an activation fused into them."""
+    """Imports operators that have an activation fused into them."""
     activation = read.activation(operator, operator.options(options).FusedActivationFunction())
     dtype = draft.types[read.the_output(operator)].dtype
     if op_class is Add and dtype is DType.I32 and draft.rounding == "tflm":

@@ -125,7 +125,7 @@ def constant_weights(
 
 
 def _are_steps(weights: TensorType) -> bool:
-    """Of the scale of their row, or of one for all."""
+    """True where the weights are steps of the scale of their row, or of one scale for all."""
     quant = weights.quant
     if weights.dtype is not DType.I8 or quant is None:
         return False

@@ -42,7 +42,7 @@ def import_batch_matmul(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _is_dense(draft: TfliteDraft, names: list[str], x_transposed: bool) -> bool:
-    """Whether all vectors of the first operand meet the same constant matrix."""
+    """True where all vectors of the first operand meet the same constant matrix."""
     x, y = (draft.types[name] for name in names)
     if x_transposed or names[1] not in draft.constants or prod(y.shape[:-2]) != 1:
         return False

@@ -35,7 +35,7 @@ def _made(draft: TfliteDraft, operator: TfliteOperator, op: Op, *inputs: str) ->
 
 
 def _import_l2_pool(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """sqrt(mean(x * x)) under each window"""
+    """Computes sqrt(mean(x * x)) under each window."""
     options, x = operator.options(tflite.Pool2DOptions), _reals(draft, operator)
     size = read.at_least_one(operator, "window", (options.FilterHeight(), options.FilterWidth()))
     stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))

@@ -105,7 +105,7 @@ def _rounding(
 
 
 def multiplies_in_single(draft: TfliteDraft, op_name: str, x: str) -> bool:
-    """Whether the product of the scales of a convolution of x is one in single precision."""
+    """True where the product of a convolution's scales is computed in single precision."""
     return x in draft.unsigned and scales_in_single(op_name, draft.rounding, UNSIGNED)
 
 

@@ -89,7 +89,7 @@ def _import_resize_nearest(draft: TfliteDraft, operator: TfliteOperator) -> None
 
 
 def _nearest(size: int, wanted: int, align_corners: bool, half_pixels: bool) -> Array:
-    """For each place of the result the nearest in the image, in single precision as the reference."""
+    """The nearest source position of each position of the result, in single precision as the reference."""
     aligned = align_corners and wanted > 1
     scale = (
         np.float32(size - 1) / np.float32(wanted - 1) if aligned else np.float32(size) / np.float32(wanted)

@@ -70,7 +70,7 @@ class _Layer:
         return name
 
     def image(self, x: str, steps: int, count: int, depth: int) -> str:
-        """[1, steps, sequences, inputs]"""
+        """The sequences as [1, steps, sequences, inputs]."""
         shape = (1, steps, count, depth)
         if self.is_time_major or count == 1:
             return read.reshaped(self.draft, self.operator, x, shape)
@@ -86,7 +86,7 @@ class _Layer:
         return self.made(op, (image,), "turned", tensor.quant)
 
     def from_input(self, image: str) -> str:
-        """What the input adds to the gates of each step."""
+        """The input's part of the gates of each step."""
         types, known = self.draft.types, self.draft.constants
         weights, bias = self.joined(_INPUT_WEIGHTS, "w"), self.joined(_BIASES, "b")
         kind, data = types[weights], known[weights]

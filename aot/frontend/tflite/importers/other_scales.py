@@ -77,7 +77,7 @@ def _first(quant: Quant) -> tuple[float, int]:
 
 
 def _told(name: str, tensor: TensorType, is_unsigned: bool) -> str:
-    """With the numbers of the file."""
+    """Describes a tensor's scale and zero point with the numbers of the file."""
     assert tensor.quant is not None
     scale, zero_point = _first(tensor.quant)
     shown = zero_point + (_UNSIGNED_OFFSET if is_unsigned else 0)

@@ -176,7 +176,7 @@ def _import_broadcast_to(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_pad(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """By rows and columns of an image; any other dimension as the columns of an image of its own."""
+    """Repeats rows and columns of an image; any other dimension as the columns of an image of its own."""
     x = read.operand(operator, 0, "the data")
     shape = draft.types[x].shape
     amounts = read.integers(draft, operator, 1, "padding")

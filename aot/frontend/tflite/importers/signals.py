@@ -39,7 +39,7 @@ def _import_rfft(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _length(operator: TfliteOperator) -> int:
-    """Of a transform, in real samples."""
+    """The length of a transform, in real samples."""
     (length,) = whole_options(operator, "fft_length")
     if length < 4 or length & (length - 1):
         raise operator.fail(
@@ -103,7 +103,7 @@ def _import_filter_bank(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _windows(rows: Array) -> tuple[Array, Array]:
-    """Where each row begins to matter, and what it holds there: as many for each as the longest needs."""
+    """The weights of each row that matter, from the first on, as many as the longest row needs."""
     used = [np.flatnonzero(row) for row in rows]
     width = max((int(u[-1] - u[0]) + 1 for u in used if u.size), default=1)
     first = np.array([min(int(u[0]) if u.size else 0, rows.shape[1] - width) for u in used], np.int32)

@@ -60,7 +60,7 @@ def _rounding(mode: str, x: TensorType, bias: int) -> RequantRounding:
 
 
 def _spread(length: int, wanted: int, kernel: int, step: int, before: int) -> tuple[int, Pair]:
-    """How long the image is with zeros between its pixels, and the padding around it."""
+    """The length of the image with zeros between its pixels, and the padding around it."""
     first = kernel - 1 - before
     for size in (length * step, (length - 1) * step + 1):  # with zeros behind the last pixel, or without
         last = wanted + kernel - 1 - size - first
@@ -77,7 +77,7 @@ def _turned(draft: TfliteDraft, weights: str) -> str:
 def _with_zeros_between(
     draft: TfliteDraft, operator: TfliteOperator, x: str, stride: Pair, sizes: Pair
 ) -> str:
-    """By columns and then by rows: each pixel, or row, becomes the first of `stride`."""
+    """Spreads columns and then rows: each pixel, or row, becomes the first of `stride`."""
     batch, height, width, channels = draft.types[x].shape
     fill = 0.0 if draft.types[x].quant is None else float(quant_of(draft.types[x]).zero_point)
     name = x

@@ -48,7 +48,7 @@ def _import_relu6(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_negation(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """Of i8, the references turn the stored number: of one scale and zero point 0 that is the negation."""
+    """Negates; for i8 with one scale and zero point 0, that is the negation of the stored number."""
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     stored, declared = draft.types[x], draft.types[output]
     if stored.dtype is not DType.I8 or stored.quant is None:
@@ -63,7 +63,7 @@ def _import_negation(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_table(draft: TfliteDraft, operator: TfliteOperator, op: Op, x: str, output: str) -> None:
-    """What the op makes of each stored number of its input, in the input's own scale."""
+    """Tabulates the op over each stored number of its input, in the input's own scale."""
     low, high = DType.I8.limits
     every = replace(draft.types[x], shape=(high - low + 1,))
     if isinstance(op, UnaryMath):

@@ -11,7 +11,7 @@ from aot.ops.reshape import Reshape
 
 
 def _import_call_once(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """What the subgraph assigns is how variables begin."""
+    """Reads the subgraph whose assignments are the variables' first values."""
     number = operator.options(tflite.CallOnceOptions).InitSubgraphIndex()
     draft.is_initialising = True
     operator.read_subgraph(draft, operator, number, ())
@@ -35,7 +35,7 @@ def _variable(draft: TfliteDraft, operator: TfliteOperator) -> tuple[str, Variab
 
 
 def _import_read_variable(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """What was assigned before it in this run, or what the last run left."""
+    """Reads the value assigned before in this run, or else the one that the last run left."""
     key, variable = _variable(draft, operator)
     output = read.the_output(operator)
     wanted = draft.types[output]
