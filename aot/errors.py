@@ -61,6 +61,6 @@ class DeviceError(DeployError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """' - did you mean "x"?' for the nearest known name, or nothing."""
+    """Writes ' - did you mean "x"?' for the nearest known name, or nothing."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f' - did you mean "{near[0]}"?' if near else ""

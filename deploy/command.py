@@ -46,7 +46,8 @@ def load_command(name: str) -> Command:
 
 
 def top_help() -> str:
-    lines = (f"  {name:9} {summary}" for name, summary in COMMANDS.items())
+    width = max(map(len, COMMANDS)) + 1
+    lines = (f"  {name:{width}} {summary}" for name, summary in COMMANDS.items())
     return _TOP_HELP.format(commands="\n".join(lines))
 
 

@@ -48,7 +48,7 @@ Item = Value | TensorSequence
 
 @dataclass(frozen=True)
 class NodePlace:
-    """Where in the file a node is, for errors and origins."""
+    """The place of a node in the file, for errors and origins."""
 
     label: str
     origin: str
@@ -61,7 +61,7 @@ class NodePlace:
 
 @dataclass(kw_only=True)
 class OnnxDraft(GraphBuilder):
-    """What has been read so far. Types of results are inferred; elements move only where an op needs it."""
+    """The graph as far as it has been read. Elements move only where an op needs it."""
 
     integers: dict[str, Stored] = field(default_factory=dict)  # of constants that were integers
     _moved: dict[tuple[str, Order, Order], str] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class OnnxDraft(GraphBuilder):
         return self._moved[key]
 
     def is_stored(self, value: Value, order: Order) -> bool:
-        """Whether no element has to move any more for this order."""
+        """True where no element has to move any more for this order."""
         return order == value.order or (value.name, value.order, order) in self._moved
 
     def _transposed(self, place: NodePlace, value: Value, order: Order) -> str:
@@ -158,7 +158,7 @@ class OnnxDraft(GraphBuilder):
         return self.picked(place, value.name, loops, loops.sizes)
 
     def shape(self, value: Value) -> tuple[int, ...]:
-        """With the dimensions in the file's order."""
+        """The shape with the dimensions in the file's order."""
         stored = self.types[value.name].shape
         return tuple(stored[value.order.index(dimension)] for dimension in range(len(stored)))
 

@@ -17,7 +17,7 @@ MAX_ELEMENTS = 1 << 26  # of one constant: what no microcontroller has
 
 
 def numbers_of(*names: str) -> tuple[int, ...]:
-    """Of those element types that the installed `onnx` knows."""
+    """The numbers of those element types that the installed `onnx` knows."""
     return tuple(TensorProto.DataType.Value(n) for n in names if n in set(TensorProto.DataType.keys()))
 
 
@@ -78,7 +78,7 @@ BITS: Mapping[int, tuple[int, bool]] = MappingProxyType(
 
 
 def element_name(element: int) -> str:
-    """float16"""
+    """Rounds constants to the nearest number that float16 has."""
     known = TensorProto.DataType.values()
     return str(TensorProto.DataType.Name(element)).lower() if element in known else f"type {element}"
 

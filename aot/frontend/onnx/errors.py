@@ -31,4 +31,4 @@ class NoImporterError(ModelError):
 
 
 class AlreadyReportedError(ModelError):
-    """What lies in a body is refused, and has been collected already."""
+    """A refusal in a body that has been collected already."""

@@ -43,7 +43,7 @@ def require_float(data: bytes, file_name: str) -> onnx.ModelProto:
 
 
 def _fix_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """What the file says of later values was said of open sizes: it is inferred anew."""
+    """Fixes open sizes; the file's shapes of later values belong to the open ones and are inferred anew."""
     for info in graph.input:
         for dim, size in zip(info.type.tensor_type.shape.dim, shapes.get(info.name, ()), strict=False):
             dim.dim_value = size

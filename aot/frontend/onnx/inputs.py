@@ -1,4 +1,4 @@
-"""What the inputs of a file are: sizes that it leaves open are given, those missing are named at once."""
+"""Reads the inputs of a file: open sizes are given by the user, missing ones are named all at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Input:
 def inputs_of(
     graph: onnx.GraphProto, constants: set[str], shapes: Shapes, values: Mapping[str, Array], refused: Refused
 ) -> Iterator[Input]:
-    """In order; older files name constants as inputs too, these are left out. Those refused are, too.
+    """The inputs in order, without the constants that older files name as inputs, and without refused ones.
 
     Where only the first size is open, mostly the batch, the rest of the file is looked at as if it were 1.
     """

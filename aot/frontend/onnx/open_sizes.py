@@ -14,7 +14,7 @@ _NO_SHAPE = ("1", str(_CHANNELS), str(_IMAGE_SIZE), str(_IMAGE_SIZE))
 
 @dataclass(frozen=True)
 class InputSizes:
-    """Of one input: each a number, a name, or nothing where neither is known; None without a shape."""
+    """The sizes of one input: each a number, a name, or None where neither is known; None without a shape."""
 
     name: str
     each: tuple[int | str, ...] | None
@@ -33,7 +33,7 @@ def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str:
 
 
 def options(inputs: Sequence[InputSizes]) -> str:
-    """--shape image=1,3,224,224"""
+    """Writes an input's sizes for the command line: --shape image=1,3,224,224."""
     guessed = _guessed(inputs)
     return " ".join(f"--shape {x.name}={','.join(_numbers(x, guessed))}" for x in inputs)
 
@@ -50,7 +50,7 @@ def hint(inputs: Sequence[InputSizes]) -> str:
 
 
 def _guessed(inputs: Iterable[InputSizes]) -> dict[str, int]:
-    """For each name; the same wherever it stands."""
+    """A guess for each name, the same wherever it stands."""
     guessed: dict[str, int] = {}
     for name, size in _guesses(inputs):
         if name:

@@ -77,7 +77,7 @@ class OnnxOperator:
         return len(self.proto.output)
 
     def is_read(self, position: int) -> bool:
-        """Whether somebody reads the result of that position."""
+        """True where somebody reads the result of that position."""
         return position < self.result_count and self.proto.output[position] in self.names_read
 
     def shape(self, value: Value) -> tuple[int, ...]:
@@ -162,7 +162,7 @@ class OnnxOperator:
         return float(array.reshape(-1)[0])
 
     def axes(self, position: int, name: str = "axes") -> tuple[int, ...] | None:
-        """From the attribute (older operator sets) or the operand; None where neither is there."""
+        """The axes from the attribute (older operator sets) or the operand; None where neither is there."""
         if self.has(position):
             return self.known_integers(position, name)
         return self.integers(name) if self.has_attribute(name) else None

@@ -37,7 +37,7 @@ def _sources(node: NodeProto, makers: Mapping[str, int]) -> Iterator[int]:
 
 
 def reads(node: NodeProto) -> Iterator[str]:
-    """What a node reads, the branches and bodies in it too."""
+    """The values that a node reads, also in its branches and bodies."""
     yield from node.input
     for attribute in node.attribute:
         for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):

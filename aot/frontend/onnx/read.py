@@ -106,7 +106,7 @@ class _FileReader:
         return with_integers(graph, self.draft.integers, self.draft.rounding)
 
     def _run_all(self) -> None:
-        """What cannot be read is named all at once."""
+        """Reads all nodes; those that cannot be read are named all at once."""
         model = self.model.graph
         missing = {given.name for given in (*model.input, *model.initializer)} - self.scopes[0].keys()
         self._run_nodes(in_order(model.node), missing)

@@ -1,4 +1,4 @@
-"""What of a file is refused, told at once: operators, broken limits, and what it leaves open."""
+"""Collects all that is refused in a file: operators, broken limits, and sizes that it leaves open."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Refused:
         return [told, *(f"  {line}" for line in error.hint.splitlines())]
 
     def _way_out(self) -> str:
-        """What the command line can say of it is one piece to copy."""
+        """The options that help, as one piece to copy."""
         options = [error.options for error in self._errors if isinstance(error, LeftOpenError)]
         given = " ".join(dict.fromkeys(option for option in options if option))
         listed = "docs/ops.md lists what each operator supports"

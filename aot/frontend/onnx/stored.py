@@ -1,4 +1,4 @@
-"""What constants of real numbers were in the file: integers, with the scale and zero point of each."""
+"""The integers that constants of real numbers were in the file, with the scale and zero point of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Stored:
     zero_points: Array
 
     def moved(self, move: Callable[[Array], Array]) -> Stored:
-        """With the elements in other places."""
+        """The same integers with the elements in other places."""
         return Stored(move(self.integers), move(self.scales), move(self.zero_points))
 
     def symmetric(self, axis: int) -> tuple[TensorType, Array] | None:

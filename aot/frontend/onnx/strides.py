@@ -18,7 +18,7 @@ class Rearrangement:
 
 
 def rearrangement(tensor: TensorType, loops: Loops, shape: tuple[int, ...]) -> Rearrangement | None:
-    """What picks the elements into `shape`; None where the tensor needs only be seen in that shape."""
+    """The op that picks the elements into `shape`; None where a tensor needs only be seen in that shape."""
     merged = loops.merged()
     if merged.offset == 0 and prod(shape) == tensor.elements and merged.strides in ((), (1,)):
         return None

@@ -1,4 +1,4 @@
-"""Which operators of a file are read, and of which sets."""
+"""The operators of a file that are read, and their operator sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WITH_BODIES = (*STANDARD, "ai.onnx.preview")  # domains whose operators ONNX de
 
 
 def versions_of(model: ModelProto, file_name: str) -> dict[str, int]:
-    """Of each domain that the file uses; "" is the standard one."""
+    """The version of each domain that the file uses; "" is the standard one."""
     versions = {("" if s.domain in STANDARD else s.domain): int(s.version) for s in model.opset_import}
     newest = onnx.defs.onnx_opset_version()
     version = versions.setdefault("", newest)
@@ -34,7 +34,7 @@ def versions_of(model: ModelProto, file_name: str) -> dict[str, int]:
 
 
 def _is_unchanged(node: NodeProto, version: int) -> bool:
-    """Whether the operator of an old set is that of the oldest which is read."""
+    """True where the operator of an old set is that of the oldest which is read."""
     try:
         then, now = (onnx.defs.get_schema(node.op_type, v, "") for v in (version, OLDEST))
     except (onnx.defs.SchemaError, TypeError):

@@ -1,4 +1,4 @@
-"""Why an ONNX operator is not supported, and what would help."""
+"""Says why an ONNX operator is not supported, and what would help."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ _OF_DOMAIN: Mapping[str, Reason] = MappingProxyType(
 
 
 def reason_of(operator: str) -> Reason:
-    """Of an operator, with its domain in front where that is not the standard one."""
+    """The reason for an operator, with its domain in front where that is not the standard one."""
     return _OF_OPERATOR.get(operator) or _OF_DOMAIN.get(operator.rpartition(".")[0], _UNKNOWN)

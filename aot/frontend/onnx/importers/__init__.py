@@ -1,4 +1,4 @@
-"""How each ONNX operator becomes nodes: the operators that have an importer; others may be functions."""
+"""The importers of ONNX operators, by domain and name; operators without one may be functions."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _places_in_turns(node: OnnxOperator, rows: Value, size: int, k: int) -> Valu
 
 
 def _least(node: OnnxOperator, rows: Value, largest: int) -> Value:
-    """What is never chosen before what is left."""
+    """The number that is never chosen before the numbers that are left."""
     least, most = extremes_of(node, rows)
     return node.number(least if largest else most, rows.element)
 
@@ -73,7 +73,7 @@ def _count(node: OnnxOperator) -> int:
 
 
 def _places(node: OnnxOperator, rows: Value, size: int, k: int) -> Value:
-    """Where in its row the first, the second, ... of k is."""
+    """The positions of the first, the second, ... of k in each row."""
     rank = len(node.shape(rows))
     each = node.do("Unsqueeze", rows, node.number([rank], TensorProto.INT64))
     other = node.do("Unsqueeze", rows, node.number([rank - 1], TensorProto.INT64))
@@ -92,7 +92,7 @@ def _places(node: OnnxOperator, rows: Value, size: int, k: int) -> Value:
 
 
 def _compress(node: OnnxOperator) -> Value:
-    """How many are kept must be known."""
+    """Keeps the chosen elements; their number must be known."""
     x = node.operand(0)
     kept = np.nonzero(node.known(1, "condition").reshape(-1))[0]
     if not node.has_attribute("axis"):
@@ -103,7 +103,7 @@ def _compress(node: OnnxOperator) -> Value:
 
 
 def _non_zero(node: OnnxOperator) -> Value:
-    """How many there are must be known."""
+    """Finds the elements that are not 0; their number must be known."""
     return node.number(np.stack(np.nonzero(node.known(0, "data"))), TensorProto.INT64)
 
 

@@ -1,4 +1,4 @@
-"""What scikit-learn's exporter writes around networks, and its linear models."""
+"""The operators that scikit-learn's exporter writes around networks, and its linear models."""
 
 from __future__ import annotations
 

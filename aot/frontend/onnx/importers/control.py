@@ -73,7 +73,7 @@ def _known(node: OnnxOperator, condition: Value) -> bool:
 def _after_turn(
     node: OnnxOperator, goes_on: Value, condition: Value, carried: Sequence[Item], results: Sequence[Item]
 ) -> tuple[Sequence[Item], Value]:
-    """Where only the run knows whether there was this turn, a choice of before and after."""
+    """Chooses between the values before and after a turn that only the run knows to have happened."""
     if node.draft.array(goes_on) is not None:
         return results, condition
     shapes = [[_shape_of(node, item) for item in items] for items in (carried, results)]

@@ -139,7 +139,7 @@ def _sums(
 
 
 def sums_of_windows(node: OnnxOperator, image: str, w: str, group: int, windows: SpatialWindows) -> str:
-    """image [N, C, ...] is padded already; w is [O, C / group, ...]."""
+    """Convolves an image [N, C, ...] that is padded already; w is [O, C / group, ...]."""
     shape, w_shape = node.draft.types[image].shape, node.draft.types[w].shape
     steps, w_steps = dense_strides(shape), dense_strides(w_shape)
     outputs = windows.output_sizes(shape[2:])
@@ -168,7 +168,7 @@ def _conv_transpose(node: OnnxOperator) -> Value:
 
 
 def _spread(node: OnnxOperator, x: Value, plan: _Transposed) -> Value:
-    """With zeros between pixels and around, where the pixels are stored."""
+    """Puts zeros between pixels and around them, in the order in which the pixels are stored."""
     count = len(plan.strides)
     order = _CHANNELS_LAST if count == 2 else x.order
     places = [order.index(2 + axis) for axis in range(count)]

@@ -82,7 +82,7 @@ def binary(op: Op) -> Importer:
 
 
 def chained(op: Op) -> Importer:
-    """Of one operand or more."""
+    """Imports an operator of one operand or more as a chain of ops of two."""
 
     def import_it(node: OnnxOperator) -> Value:
         result = node.operand(0)
@@ -99,7 +99,7 @@ def _mean(node: OnnxOperator) -> Value:
 
 
 def _clip(node: OnnxOperator) -> Value:
-    """Where the limits are an activation's, the clamp goes into the op before."""
+    """Imports Clip; a clamp with an activation's limits goes into the op before."""
     low, high = (_limit(node, i, name) for i, name in ((1, "min"), (2, "max")))
     limits = _ACTIVATIONS.get((_number(node, low), _number(node, high)))
     x = node.operand(0)
@@ -116,7 +116,7 @@ def _limit(node: OnnxOperator, position: int, name: str) -> Value | None:
 
 
 def _number(node: OnnxOperator, value: Value | None) -> float | None:
-    """What a constant limit is; NaN, which equals nothing, where it is computed."""
+    """The number that a constant limit is; NaN, which equals nothing, where it is computed."""
     array = None if value is None else node.draft.array(value)
     if array is None:
         return None if value is None else float("nan")
@@ -169,7 +169,7 @@ def _narrowed(node: OnnxOperator, x: Value, element: int, saturate: bool) -> Val
 
 
 def in_range(node: OnnxOperator, x: Value) -> Value:
-    """Where an integer is kept in a wider one: the bits that it has."""
+    """Keeps the bits that an integer has where it is kept in a wider one."""
     if x.element not in BITS:
         return x
     bits, has_sign = BITS[x.element]
@@ -191,7 +191,7 @@ def in_range(node: OnnxOperator, x: Value) -> Value:
 
 
 def _bit_shift(node: OnnxOperator) -> Value:
-    """By more bits than there are, nothing is left but the sign."""
+    """Shifts bits; a shift by more bits than there are leaves nothing but the sign."""
     x, by = node.operand(0), node.operand(1)
     left = node.text("direction") == "LEFT"
     op = Combine(Combination.SHIFT_LEFT if left else Combination.SHIFT_RIGHT)
@@ -218,7 +218,7 @@ def _mod(node: OnnxOperator) -> Value:
 
 
 def _pow(node: OnnxOperator) -> Value:
-    """In real numbers, but for integers to a known power: those are multiplied."""
+    """Computes powers of real numbers; integers to a known power are multiplied."""
     x, y = node.operand(0), node.operand(1)
     power = _whole_power(node, x, y)
     if power is not None:
@@ -239,7 +239,7 @@ def _whole_power(node: OnnxOperator, x: Value, y: Value) -> int | None:
 
 
 def _multiplied(node: OnnxOperator, x: Value, power: int) -> Value:
-    """By squares: the power's bits from the highest on."""
+    """Multiplies by squaring: the power's bits from the highest on."""
     made = x
     for bit in f"{power:b}"[1:]:
         made = node.do("Mul", made, made)

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's optimiser and its 4-bit quantiser write: several of ONNX's operators in one."""
+"""The operators that ONNX Runtime's optimiser and its 4-bit quantiser write: several of ONNX's in one."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def _biased(node: OnnxOperator, x: Value, position: int) -> Value:
 
 
 def _gelu(node: OnnxOperator) -> Value:
-    """By the error function; a bias may come first."""
+    """Imports Gelu by the error function; a bias may come first."""
     x = _biased(node, node.operand(0), 1)
     bent = node.do("Erf", _times(node, x, _ROOT_OF_HALF))
     return node.do("Mul", _times(node, x, 0.5), node.do("Add", bent, node.number(1, x.element)))
 
 
 def _fast_gelu(node: OnnxOperator) -> Value:
-    """By the hyperbolic tangent."""
+    """Imports FastGelu by the hyperbolic tangent."""
     x = _biased(node, node.operand(0), 1)
     cubed = _times(node, node.do("Mul", x, node.do("Mul", x, x)), 0.044715)
     bent = node.do("Tanh", _times(node, node.do("Add", x, cubed), _ROOT_OF_TWO_BY_PI))
@@ -120,7 +120,7 @@ def _matmul_to_float(node: OnnxOperator) -> Value:
 def _product(
     node: OnnxOperator, a: tuple[Value, Value, Value | None], b: tuple[Value, Value, Value | None]
 ) -> Value:
-    """Of integers, with a scale and a zero point each, as real numbers."""
+    """Multiplies integers, with a scale and a zero point each, as real numbers."""
     sums = node.do("MatMulInteger", a[0], b[0], a[2], b[2])
     return node.do("Mul", cast(node, sums, TensorProto.FLOAT), node.do("Mul", a[1], b[1]))
 

@@ -61,7 +61,7 @@ def _instance_normalization(node: OnnxOperator) -> Value:
 
 
 def _lrn(node: OnnxOperator) -> Value:
-    """x / (bias + alpha / size * sum of squares of the channels nearby) ** beta"""
+    """Computes x / (bias + alpha / size * sum of squares of the channels nearby) ** beta."""
     x, size = node.operand(0), node.integer("size")
     channels = node.shape(x)[1]
     near = np.zeros((channels, channels))

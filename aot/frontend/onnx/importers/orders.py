@@ -1,4 +1,4 @@
-"""In which order the dimensions of a result are stored, so that few elements move."""
+"""Chooses the order in which the dimensions of a result are stored, so that few elements move."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Group = tuple[list[int], list[int]]  # dimensions before and after, of as many e
 
 
 def cheapest_order(node: OnnxOperator, values: list[Value], rank: int) -> Order:
-    """That in which the fewest elements move, of those in which computed operands are stored."""
+    """The order in which the fewest elements move, among those in which computed operands are stored."""
     moving = [v for v in values if v.name not in node.draft.constants] or values
     if not moving:
         return tuple(range(rank))
@@ -24,7 +24,7 @@ def cheapest_order(node: OnnxOperator, values: list[Value], rank: int) -> Order:
 
 
 def order_after(old: Sequence[int], order: Order, new: Sequence[int]) -> Order | None:
-    """Of a reshaped tensor; `order` is that of the old dimensions. None where groups lie apart or turned."""
+    """The order of a reshaped tensor, from the old one; None where groups lie apart or turned."""
     if order == tuple(range(len(old))):
         return tuple(range(len(new)))
     groups = _groups(old, new)

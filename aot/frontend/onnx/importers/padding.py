@@ -13,7 +13,7 @@ from aot.ops.spatial import Pair
 
 
 def padded(node: OnnxOperator, name: str, pairs: Sequence[Pair], value: float) -> str:
-    """With margins of a value around each dimension; negative margins cut off."""
+    """Adds margins of a value around each dimension; negative margins cut off."""
     for axis, (before, after) in enumerate(pairs):
         length = node.draft.types[name].shape[axis]
         first, last = max(0, -before), length - max(0, -after)

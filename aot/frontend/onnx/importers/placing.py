@@ -83,7 +83,7 @@ def placed(node: OnnxOperator, x: Value, parts: Value, places: Value, axis: int)
 
 
 def neutral_of(node: OnnxOperator, x: Value, reduction: str) -> float:
-    """What changes nothing in a reduction."""
+    """The number that changes nothing in a reduction."""
     if reduction not in REDUCTIONS:
         raise node.fail(f'reduction "{reduction}" is not known')
     if reduction in ("add", "mul"):
@@ -94,7 +94,7 @@ def neutral_of(node: OnnxOperator, x: Value, reduction: str) -> float:
 
 
 def _counted(node: OnnxOperator, indices: Value, size: int) -> Value:
-    """From the front."""
+    """Counts indices from the front."""
     is_behind = node.do("Less", indices, node.number(0, indices.element))
     moved = node.do("Add", indices, node.number(size, indices.element))
     return node.do("Where", is_behind, moved, indices)

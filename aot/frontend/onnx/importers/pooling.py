@@ -61,7 +61,7 @@ def _pooled(
 
 
 def laid_out(node: OnnxOperator, x: Value, windows: SpatialWindows, fill: float) -> Value:
-    """[N, C, ..., elements of the window]"""
+    """The pixels under each window, as [N, C, ..., elements of the window]."""
     image = padded(node, node.plain(x), [(0, 0), (0, 0), *windows.padding], fill)
     shape = node.draft.types[image].shape
     steps, outputs = dense_strides(shape), windows.output_sizes(shape[2:])
@@ -89,7 +89,7 @@ def _last(node: OnnxOperator) -> Value:
 def _counts(
     node: OnnxOperator, lengths: tuple[int, ...], windows: SpatialWindows, with_padding: bool
 ) -> Reals:
-    """How many elements each window's mean is of; what ceil_mode adds behind the padding never counts."""
+    """Counts the elements of each window's mean, without those that ceil_mode adds behind the padding."""
     pads = node.integers("pads", (0,) * 2 * len(lengths))
     total = np.ones((), np.float64)
     for axis, (n, k, s, d) in enumerate(
@@ -148,7 +148,7 @@ def _with_places(node: OnnxOperator, x: Value, windows: SpatialWindows) -> Resul
 
 
 def _lp_pool(node: OnnxOperator) -> Value:
-    """(sum of |x| ** p) ** (1 / p)"""
+    """Computes (sum of |x| ** p) ** (1 / p) under each window."""
     x, p = node.operand(0), node.integer("p", 2)
     outlaid = laid_out(node, x, _read(node, x), 0.0)
     return _p_norm(node, outlaid, p, (-1,), 0)

@@ -28,7 +28,7 @@ def _is_known(node: OnnxOperator, value: Value | None) -> bool:
 
 
 def dense(node: OnnxOperator, x: Value, weights: Value, bias: Value | None) -> Value:
-    """x [..., K] times constant weights [K, N]; a bias is one number for each of N, or one for all."""
+    """Multiplies x [..., K] by constant weights [K, N]; a bias is one number for each of N, or for all."""
     shape, (depth, columns) = node.shape(x), node.shape(weights)
     if not shape or shape[-1] != depth:
         raise node.fail(f"shapes {list(shape)} and {[depth, columns]} do not fit each other")
@@ -43,7 +43,7 @@ def dense(node: OnnxOperator, x: Value, weights: Value, bias: Value | None) -> V
 
 
 def multiplied(node: OnnxOperator, x1: Value, x2: Value, element: int) -> Value:
-    """Of any ranks, as NumPy's matmul."""
+    """Multiplies matrices of any ranks, as NumPy's matmul."""
     shape1, shape2 = node.shape(x1), node.shape(x2)
     if not shape1 or not shape2:
         raise node.fail(f"shapes {list(shape1)} and {list(shape2)} do not fit each other")
@@ -116,7 +116,7 @@ def _gemm(node: OnnxOperator) -> Value:
 
 
 def _is_vector(shape: tuple[int, ...], columns: int) -> bool:
-    """Whether all rows have the same bias."""
+    """True where all rows have the same bias."""
     return len(shape) <= 2 and prod(shape[:-1]) == 1 and shape[-1:] in ((), (1,), (columns,))
 
 
@@ -125,7 +125,7 @@ def _scaled(node: OnnxOperator, x: Value, factor: float) -> Value:
 
 
 def _einsum(node: OnnxOperator) -> Value:
-    """Of one or two operands; more are taken two by two, as the letters allow."""
+    """Imports Einsum of one or two operands; more are taken two by two, as the letters allow."""
     text = node.text("equation").replace(" ", "")
     values = [node.operand(i) for i in range(len(node.operands))]
     left, _, right = text.partition("->")

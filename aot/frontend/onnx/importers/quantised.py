@@ -51,7 +51,7 @@ def _conv(node: OnnxOperator) -> Value:
 
 
 def _bias(node: OnnxOperator, bias: Value, x_scale: Value, w_scale: Value) -> Value:
-    """In steps of the input's times the weights'."""
+    """The bias in steps of the input's times the weights'."""
     scale = node.do("Mul", x_scale, w_scale)
     return node.do("DequantizeLinear", bias, scale, axis=0)
 

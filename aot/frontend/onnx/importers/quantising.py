@@ -77,7 +77,7 @@ def _one_quant(node: OnnxOperator, scale: Value, zero_point: Value | None) -> Qu
 
 
 def _saturated(node: OnnxOperator, x: Value, element: int) -> Value:
-    """In the limits of the type, which is perhaps kept in a wider one."""
+    """Clamps to the limits of the type, which is perhaps kept in a wider one."""
     if element in BITS:
         bits, has_sign = BITS[element]
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if has_sign else (0, (1 << bits) - 1)
@@ -104,7 +104,7 @@ def _dequantize(node: OnnxOperator) -> Value:
 
 
 def _remember(node: OnnxOperator, x: Value, result: Value) -> None:
-    """What a constant was before it became real numbers: layers take the integers."""
+    """Remembers the integers of a constant that became real numbers: layers take the integers."""
     integers = node.draft.array(x)
     scales = node.draft.array(_spread(node, node.operand(1), x))
     zeros = node.draft.array(_spread(node, node.operand(2), x)) if node.has(2) else np.zeros((), np.int64)

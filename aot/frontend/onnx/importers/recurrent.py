@@ -22,7 +22,7 @@ _PEEPHOLES = 7
 
 @dataclass(frozen=True)
 class _Activation:
-    """What ONNX calls one of ours, and the numbers that it takes where none are given."""
+    """ONNX's name of one of our activations, and its default parameters."""
 
     name: str
     alpha: float | None = None  # None: it takes none
@@ -90,7 +90,7 @@ class _Direction:
         return self.node.reshaped(name, (1, self.node.draft.types[name].elements))
 
     def _state(self, position: int) -> Value | None:
-        """[sequences, units]"""
+        """A state as [sequences, units]."""
         if not self.node.has(position) or not self.node.integer("layout", 0):
             return self.part(position)
         whole = self.node.do("Transpose", self.node.operand(position), perm=[1, 0, 2])
@@ -98,7 +98,7 @@ class _Direction:
         return self.node.do("Squeeze", one, self.node.number([0], TensorProto.INT64))
 
     def _biases(self, both: Value, units: int) -> tuple[Value, Value | None]:
-        """What is added to the gates, and to the hidden part of the last where the reset gate comes late."""
+        """The biases of the gates, and of the hidden part of the last where the reset gate comes late."""
         node, half = self.node, self.op.cell.gates * units
         of_input, of_hidden = (sliced(node, both, {0: range(i * half, (i + 1) * half)}) for i in range(2))
         if self.op.cell is not Cell.GRU_RESET_AFTER:
@@ -109,7 +109,7 @@ class _Direction:
         return node.do("Add", of_input, concatenated(node, [early, nothing], 0)), own
 
     def _from_input(self, x: Value, w: Value, bias: Value | None) -> str:
-        """What the input adds to the gates of each step."""
+        """The input's part of the gates of each step."""
         node, known = self.node, self.node.draft.constants
         if w.name in known and (bias is None or bias.name in known):
             filters = node.draft.moved(w, lambda a: a[:, None, None, :], f"{node.place.label}/weights")
@@ -216,7 +216,7 @@ def _turned(node: OnnxOperator, image: Value) -> Value:
 
 
 def _last(node: OnnxOperator, made: list[str], first: int, units: int, element: int) -> Value:
-    """What the last step leaves of a state, in each direction."""
+    """The last step of a state, in each direction."""
     parts = []
     for name in made:
         _, steps, count, _ = node.draft.types[name].shape

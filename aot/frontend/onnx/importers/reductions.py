@@ -21,7 +21,7 @@ from aot.ops.reduce import ArgExtreme, Reduce, Reduction
 
 
 def _axes(node: OnnxOperator, x: Value) -> tuple[int, ...]:
-    """In the file's order; without any, all, unless the node says that none means none."""
+    """The axes in the file's order; without any, all, unless the node says that none means none."""
     rank = len(x.order)
     given = node.axes(1)
     if not given:
@@ -72,7 +72,7 @@ def _mean(node: OnnxOperator) -> Value:
 
 
 def _mean_of_pixels(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Value | None:
-    """Over rows, columns or both of an image, a line's elements too, by an op of its own."""
+    """A mean over rows, columns or both of an image, and over a line's elements, by an op of its own."""
     shape, rank = node.shape(x), len(x.order)
     if node.dtype(x) is not DType.F32 or shape[:1] != (1,) or rank not in (3, 4):
         return None
@@ -93,7 +93,7 @@ def _mean_of_pixels(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Valu
 
 
 def _mean_of_vectors(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Value | None:
-    """Of integers along anything but the last dimension, as of pixels of a line: of words, say."""
+    """A mean of integers along any dimension but the last, as of pixels of a line."""
     stored = node.draft.types[x.name].shape
     along = sorted(x.order.index(a) for a in axes)
     if not along or along != list(range(along[0], along[-1] + 1)) or along[-1] == len(stored) - 1:
@@ -108,7 +108,7 @@ def _mean_of_vectors(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Val
 
 
 def _without(node: OnnxOperator, axes: tuple[int, ...], kept: Value) -> Value:
-    """What is left, in which the axes are still there."""
+    """Drops the axes of a reduction whose result still has them."""
     if node.integer("keepdims", 1):
         return kept
     left = [size for axis, size in enumerate(node.shape(kept)) if axis not in axes]
@@ -116,7 +116,7 @@ def _without(node: OnnxOperator, axes: tuple[int, ...], kept: Value) -> Value:
 
 
 def _is_dequantised(node: OnnxOperator, x: Value) -> bool:
-    """Whether it may become a mean of integers."""
+    """True where the mean may become one of integers."""
     maker = next((n for n in reversed(node.draft.nodes) if x.name in n.outputs), None)
     return maker is not None and isinstance(maker.op, Dequantize)
 
@@ -185,7 +185,7 @@ def _left(node: OnnxOperator, kept: Value, shape: tuple[int, ...], axes: tuple[i
 
 
 def _of_nothing(node: OnnxOperator, x: Value, by: Reduction, axes: tuple[int, ...]) -> Value:
-    """What the reduction of no elements gives."""
+    """The result of a reduction of no elements."""
     shape = node.shape(x)
     kept = [1 if a in axes else s for a, s in enumerate(shape)]
     least, most = extremes_of(node, x)

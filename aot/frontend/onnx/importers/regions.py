@@ -149,7 +149,7 @@ def _deform_conv(node: OnnxOperator) -> Value:
 def _deformed(
     node: OnnxOperator, windows: SpatialWindows, outputs: tuple[int, ...], number: int, parts: int
 ) -> Value:
-    """What the taps of one group of channels see: [images, taps, rows, columns, channels]."""
+    """The pixels under the taps of one group of channels: [images, taps, rows, columns, channels]."""
     x, offsets = node.operand(0), node.operand(2)
     n, channels = node.shape(x)[:2]
     each, taps = channels // parts, prod(windows.sizes)
@@ -180,7 +180,7 @@ def _axis_taps(
     dimension: int,
     size: int,
 ) -> list[_BilinearTap]:
-    """grid [images, taps, 2, rows, columns]; outside the image there is nothing."""
+    """Samples at grid [images, taps, 2, rows, columns]; outside the image there is nothing."""
     offset = sliced(node, grid, {2: range(dimension, dimension + 1)})
     moved = Real(node, node.do("Squeeze", offset, node.number([2], TensorProto.INT64)))
     tap = np.indices(windows.sizes)[dimension].reshape(1, -1, 1, 1) * windows.dilations[dimension]

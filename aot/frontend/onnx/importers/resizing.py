@@ -60,7 +60,7 @@ def _resized(node: OnnxOperator, x: Value) -> Value:
 
 
 def _as_image(node: OnnxOperator, x: Value, every: Mapping[int, Reals]) -> Value | None:
-    """By one op, where the shares are those of an image whose pixels lie together already."""
+    """Resizes by one op, where the shares are those of an image whose pixels lie together already."""
     is_linear = node.text("mode", "nearest") == "linear" and node.dtype(x) is DType.F32
     if not is_linear or not every or not set(every) <= {2, 3} or not node.draft.is_stored(x, _PIXELS):
         return None
@@ -74,7 +74,7 @@ def _as_image(node: OnnxOperator, x: Value, every: Mapping[int, Reals]) -> Value
 
 
 def _shares_of(op: Resize, shape: tuple[int, ...], axis: int) -> Reals:
-    """What the op takes of each row (axis 2) or column of an image with planes of that shape."""
+    """The op's weights of each row (axis 2) or column of an image with planes of that shape."""
     length, wanted = shape[axis], op.size[axis - 2]
     between = between_reals(length, wanted, op.align_corners, op.half_pixels)
     shares = np.zeros((wanted, length))
@@ -116,7 +116,7 @@ def _transformation(node: OnnxOperator) -> str:
 
 
 def _places(node: OnnxOperator, length: int, size: int, scale: float, region: tuple[float, float]) -> Reals:
-    """Where in the input each element of the result lies."""
+    """The position in the input of each element of the result."""
     i = np.arange(size, dtype=np.float64)
     mode = _transformation(node)
     if mode == "align_corners":

@@ -49,7 +49,7 @@ def _grid_sample(node: OnnxOperator) -> Value:
 
 
 def _coordinate(node: OnnxOperator, grid: Value, column: int, size: int) -> Real:
-    """From -1..1 to pixels."""
+    """Converts a coordinate from -1..1 to pixels."""
     last = len(node.shape(grid)) - 1
     part = sliced(node, grid, {last: range(column, column + 1)})
     g = Real(node, node.do("Squeeze", part, node.number([last], TensorProto.INT64)))
@@ -84,7 +84,7 @@ class _Axis:
         return ((turned - length).one("Abs") * -1.0 + length) - half
 
     def tap(self, place: Real, share: Real | None) -> _SampledTap:
-        """Of a whole number."""
+        """The tap at a whole number."""
         inner = self.inside(place).at_least(0.0).at_most(self.size - 1)
         if self.beyond == "zeros":
             seen = place.within(0.0, self.size - 1)
@@ -122,7 +122,7 @@ def _near(d: Real) -> Real:
 
 
 def _far(d: Real) -> Real:
-    """From one to two pixels away."""
+    """The cubic weight of a pixel one to two pixels away."""
     return (((d * _CUBIC) - 5 * _CUBIC) * d + 8 * _CUBIC) * d - 4 * _CUBIC
 
 
@@ -130,7 +130,7 @@ _TAPS = {"cubic": _cubic, "linear": _linear, "nearest": _nearest}
 
 
 def _weighted(node: OnnxOperator, pixels: str, taps: tuple[_SampledTap, ...], shape: tuple[int, ...]) -> Real:
-    """[N, places, C]"""
+    """The sampled pixels as [N, places, C]."""
     steps = dense_strides(shape[2:])
     place = reduce(Real.__add__, (t.place * float(s) for t, s in zip(taps, steps, strict=True)))
     share = reduce(Real.__mul__, (t.share for t in taps))

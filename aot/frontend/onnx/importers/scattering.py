@@ -104,7 +104,7 @@ def _indices(node: OnnxOperator, position: int) -> Places:
 
 
 def _counted(node: OnnxOperator, indices: Places, size: int) -> Places:
-    """From the front."""
+    """Counts indices from the front."""
     if indices.size and not -size <= int(indices.min()) <= int(indices.max()) < size:
         raise node.fail(f"indices from {indices.min()} to {indices.max()} do not fit {size}")
     return np.where(indices < 0, indices + size, indices)
@@ -127,7 +127,7 @@ def put(node: OnnxOperator, x: Value, parts: Value, places: Places, reduction: s
 
 
 def _turns(places: Places, size: int) -> list[Places]:
-    """For each element the first part that is put there, the second, ...; where none is, the neutral one."""
+    """The first part put at each element, then the second, ...; the neutral one where there is none."""
     turns: list[Places] = []
     counts = np.zeros(size, np.int64)
     for part, place in enumerate(places.tolist()):

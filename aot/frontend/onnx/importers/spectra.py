@@ -37,7 +37,7 @@ def _dft(node: OnnxOperator) -> Value:
 
 
 def _transformed(node: OnnxOperator, x: Value, length: int, one_sided: bool, inverse: bool) -> Value:
-    """x [..., elements, 1 or 2]; the result has real and imaginary parts, or real ones only."""
+    """Transforms x [..., elements, 1 or 2]; the result has real and imaginary parts, or real ones only."""
     shape = node.shape(x)
     real = _part(node, x, 0)
     imaginary = _part(node, x, 1) if shape[-1] == 2 else None
@@ -60,7 +60,7 @@ def _part(node: OnnxOperator, x: Value, number: int) -> Value:
 
 
 def _combined(node: OnnxOperator, real: Value, imaginary: Value | None, a: Reals, b: Reals) -> Value:
-    """real @ a + imaginary @ b"""
+    """Computes real @ a + imaginary @ b."""
     if a.size > _MOST:
         raise node.fail(f"a transform of {a.shape[0]} elements to {a.shape[1]} is not supported")
     made = node.do("MatMul", real, node.number(a, real.element))

@@ -24,7 +24,7 @@ _Key = tuple[int, int] | int  # of a node in the file
 
 @dataclass(frozen=True)
 class _Branch:
-    """Where the feature lies between the limits, or is missing and that counts, `yes` follows, else `no`."""
+    """A branch to `yes` where the feature lies between the limits, or is missing and that counts."""
 
     feature: int
     low: float
@@ -56,7 +56,7 @@ class _Trees:
 
 
 def _walked(trees: _Trees, roots: Sequence[_Key], targets: int) -> Value:
-    """What the leaves say that a row of features leads to: [rows, trees, targets]."""
+    """The leaves' values for each row of features: [rows, trees, targets]."""
     return _said(trees, _reached(trees, roots), targets)
 
 

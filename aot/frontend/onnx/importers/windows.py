@@ -26,7 +26,7 @@ class SpatialWindows:
         )
 
     def output_sizes(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
-        """Over an image that is padded already."""
+        """The sizes of the result over an image that is padded already."""
         rows = zip(lengths, self.sizes, self.strides, self.dilations, strict=True)
         return tuple(output_size(n, k, s, d, (0, 0)) for n, k, s, d in rows)
 
@@ -46,7 +46,7 @@ class SpatialWindows:
 def read_windows(
     node: OnnxOperator, lengths: tuple[int, ...], kernel: tuple[int, ...] | None
 ) -> SpatialWindows:
-    """Of a node over an image of these lengths; `kernel` is the weights', where there are some."""
+    """Reads a node's windows over an image of these lengths; `kernel` is that of the weights, if any."""
     count = len(lengths)
     sizes = kernel or node.integers("kernel_shape")
     strides = node.integers("strides", (1,) * count)

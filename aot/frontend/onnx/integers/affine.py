@@ -23,7 +23,7 @@ _LARGEST = 127
 
 @dataclass(frozen=True)
 class _Channels:
-    """result = factor * value + summand, for each index of the last dimension."""
+    """The function factor * value + summand, for each index of the last dimension."""
 
     value: str
     factors: Reals
@@ -41,7 +41,7 @@ def affine(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> lis
 
 
 def _channels(rewrite: IntegerRewrite, node: Node) -> _Channels | None:
-    """What a chain of sums and products with constants does."""
+    """The function of a chain of sums and products with constants."""
     shape = rewrite.graph.types[node.outputs[0]].shape
     found = _Channels(node.outputs[0], np.ones(shape[-1:]), np.zeros(shape[-1:]))
     while (maker := rewrite.graph.producers.get(found.value)) is not None and isinstance(maker.op, BinaryOp):
@@ -93,7 +93,7 @@ def _constants(
 def _nodes(
     rewrite: IntegerRewrite, layer: Layer, activation: Activation, x: str, constants: tuple[str, str]
 ) -> list[Node] | None:
-    """Over an image of one row where the value is none."""
+    """The nodes over an image of one row, where the value is no image."""
     (result,), node, x_type = layer.quantise.outputs, layer.node, rewrite.type(x)
     out = rewrite.graph.types[result]
     is_image = x_type.rank == 4 and x_type.shape[0] == 1

@@ -82,7 +82,7 @@ def _bias(
 
 
 def product(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """Of two matrices that are both computed."""
+    """The integer form of a product of two matrices that are both computed."""
     node = layer.node
     assert isinstance(node.op, BatchMatmul)
     x, y = (rewrite.integers(name) for name in node.inputs)

@@ -1,4 +1,4 @@
-"""What is before a quantisation: one op over quantised operands, and limits between the two."""
+"""Matches the layer before a quantisation: one op over quantised operands, and limits between the two."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class IntegerRewrite:
         return name
 
     def fits(self, op: Op, inputs: tuple[str | None, ...], out: TensorType) -> bool:
-        """Whether the op takes these operands, and gives this result."""
+        """True where the op takes these operands and gives this result."""
         types = [None if name is None else self.type(name) for name in inputs]
         if violations(op, types, (out,)):
             return False
@@ -83,7 +83,7 @@ class Layer:
         return low, high
 
     def activation(self, out: TensorType) -> Activation | None:
-        """That which has these limits in the result's integers."""
+        """The activation that has these limits in the result's integers."""
         exact = [a for a in _ACTIVATIONS if a.real_limits == (self.low, self.high)]
         limits = self.stored_limits(out)
         return next((a for a in (*exact, *_ACTIVATIONS) if integer_clamp(a, out) == limits), None)
@@ -115,7 +115,7 @@ def _only_maker(graph: Graph, value: str) -> Node | None:
 
 
 def _limits(graph: Graph, node: Node) -> tuple[str, tuple[float, float]] | None:
-    """What the node clamps, and where, if that is all it does."""
+    """The value that the node clamps, and its limits, if that is all it does."""
     if isinstance(node.op, Clamp):
         return node.reads[0], node.op.activation.real_limits
     if not isinstance(node.op, Combine) or node.op.by not in (Combination.MAXIMUM, Combination.MINIMUM):

@@ -1,4 +1,4 @@
-"""What only moves or compares elements does so with integers: conversions go past it, down and up."""
+"""Moves and comparisons of elements on integers: conversions go past them, down and up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _same(op: Op, quant: Quant) -> Op:
 
 
 def _padding(op: Op, quant: Quant) -> Op | None:
-    """Of zeros: only 0 is sure to be a stored integer."""
+    """The stored padding of zeros: only 0 is sure to be a stored integer."""
     assert isinstance(op, Pad)
     return replace(op, value=float(quant.zero_point)) if op.value == 0 else None
 

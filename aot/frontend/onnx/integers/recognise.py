@@ -76,7 +76,7 @@ def with_integers(graph: Graph, stored: Mapping[str, Stored], mode: str) -> Grap
 
 
 def _integer_form(rewrite: IntegerRewrite, node: Node) -> list[Node] | None:
-    """In place of a quantisation of real numbers."""
+    """Replaces a quantisation of real numbers by the integer op that computes the same."""
     if not isinstance(node.op, Quantize) or rewrite.graph.types[node.reads[0]].dtype is not DType.F32:
         return None
     return table(rewrite, node) or _layer_form(rewrite, node)

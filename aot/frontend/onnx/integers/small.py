@@ -27,7 +27,7 @@ _OF_16_BITS = Quant((1 / 65536,), (-32768,))  # of a softmax
 
 
 def sum_or_product(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """Of two quantised values, one of which may be constant."""
+    """The integer form of a sum or product of two quantised values, one of which may be constant."""
     node = layer.node
     assert isinstance(node.op, BinaryOp)
     operands = tuple(rewrite.integers(name) for name in node.inputs)
@@ -40,7 +40,7 @@ def sum_or_product(rewrite: IntegerRewrite, layer: Layer, activation: Activation
 
 
 def average(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """In the same steps a pool; else the mean of an image, or a sum of equal weights."""
+    """A pool where the steps are the same; else the mean of an image, or a sum of equal weights."""
     node, out = layer.node, rewrite.graph.types[layer.quantise.outputs[0]]
     assert isinstance(node.op, AveragePool2d)
     x = rewrite.integers(node.inputs[0])
@@ -80,13 +80,13 @@ def mean(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form 
 
 
 def resized(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """In the same steps."""
+    """The integer form of a resize, where the steps are the same."""
     x = rewrite.integers(layer.node.inputs[0])
     return None if x is None or activation is not Activation.NONE else Form(layer.node.op, (x,))
 
 
 def shares(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """In the steps that the integer softmax gives, or its logarithm; in others by way of finer ones."""
+    """The integer softmax or its logarithm in the steps that they give; in others by way of finer ones."""
     x = rewrite.integers(layer.node.inputs[0])
     out = quant_of(rewrite.graph.types[layer.quantise.outputs[0]])
     if x is None or rewrite.type(x).dtype is not DType.I8 or activation is not Activation.NONE:
@@ -97,7 +97,7 @@ def shares(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> For
 
 
 def _finer(rewrite: IntegerRewrite, layer: Layer, x: str) -> Form | None:
-    """In steps of 2**-16, then in those of the file."""
+    """Quantises in steps of 2**-16, then in those of the file."""
     (result,) = layer.quantise.outputs
     out = rewrite.graph.types[result]
     fine = TensorType(DType.I16, out.shape, _OF_16_BITS)

@@ -1,4 +1,4 @@
-"""What comes element by element from one 8-bit value and becomes 8 bits again: 256 results, each exact."""
+"""Tables of functions from one 8-bit value to 8 bits, element by element: 256 results, each exact."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _op_of(
 
 
 class _SourceSearch:
-    """From a result back to the one 8-bit value that it comes from."""
+    """Searches from a result back to the one 8-bit value that it comes from."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -57,7 +57,7 @@ class _SourceSearch:
         return None if steps is None else self._found[node.outputs[0]]
 
     def _steps(self, node: Node) -> list[Node] | None:
-        """What the node's result comes from, in the order in which it is computed."""
+        """The nodes that a node's result comes from, in the order in which they are computed."""
         found: dict[str, Node] = {}
         waiting = [node]
         while waiting:
