@@ -1,4 +1,4 @@
-"""What the compiler returns: tensors, layers, plan and C sources of a model."""
+"""The compiler's result: tensors, layers, plan and C sources of a model."""
 
 from __future__ import annotations
 
@@ -82,5 +82,5 @@ class CompiledModel:
 
     @cached_property
     def sources(self) -> Mapping[str, str]:
-        """ "<name>.c", "<name>.h", "<name>_weights.c", ... -> text; written when first asked for."""
+        """The texts of "<name>.c", "<name>.h", "<name>_weights.c", ..., written when first asked for."""
         return self.write_sources()

@@ -1,4 +1,4 @@
-"""What an option says of itself, in the dataclass field that holds its value."""
+"""The entry of an option, in the dataclass field that holds its value."""
 
 from __future__ import annotations
 

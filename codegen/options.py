@@ -12,7 +12,7 @@ from aot.passes import REQUIRED
 from aot.passes.table import pass_names
 from aot.plan.model import Pool
 from aot.target import Optimize
-from codegen.accelerators import accelerator_names
+from codegen.accelerators.names import accelerator_names
 from codegen.option_entry import Option, When, option, options_of
 from codegen.option_kinds import (
     Choice,

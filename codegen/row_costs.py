@@ -1,4 +1,4 @@
-"""What rows cost, as measured; the passes that split values into rows are handed it.
+"""The measured costs of rows, which the passes that split values into rows are handed.
 
 It was measured on a Cortex-M4, whose convolutions are tiles of three pixels by SMLAD. No other core has been
 measured: where one is, a table by core belongs here.

@@ -1,4 +1,4 @@
-"""Which version of Solder this is."""
+"""The version of Solder."""
 
 from __future__ import annotations
 

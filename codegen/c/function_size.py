@@ -21,7 +21,7 @@ def estimate_bytes(node: Node) -> float:
 
 
 def _instructions(part: Node) -> int:
-    """What a use of an instruction, or a call of a function, puts into the code."""
+    """The machine instructions of one use of an instruction, or of one call of a function."""
     is_scalar = isinstance(part, FunctionCall) and isinstance(part.helper, ScalarFunction)
     is_told = is_scalar or isinstance(part, InstructionCall)
     return part.helper.machine_instructions if is_told else 0

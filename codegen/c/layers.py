@@ -133,7 +133,7 @@ class RunMaker:
         return (*before, *self._call(index, stage, kernel), *wrote)
 
     def _carried(self, index: int, stage: LoweredStage) -> Iterator[Stmt]:
-        """What the step before has left; ahead of the first step it begins."""
+        """Passes what the step before has left; the first step begins it."""
         carried = stage.kernel.carried
         if carried is None:
             return

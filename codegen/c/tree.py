@@ -238,7 +238,7 @@ class Braces:
 
 @dataclass(frozen=True, slots=True)
 class ForLoop:
-    """for (`c_type` `var` = 0; `var` < `count`; ++`var`); without a type the variable lives on."""
+    """The loop for (`c_type` `var` = 0; `var` < `count`; ++`var`); without a type the variable lives on."""
 
     c_type: str
     var: str

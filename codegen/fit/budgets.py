@@ -1,4 +1,4 @@
-"""What a compiled model takes of each memory of a board, part by part, beside what there is."""
+"""Adds up what a compiled model takes of each memory of a board, part by part, beside what there is."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Budget:
 
     @property
     def fits_but_for_estimates(self) -> bool:
-        """Whether there would be room if nothing were estimated: only a build knows then."""
+        """True where there would be room if nothing were estimated: only a build knows then."""
         return sum(size for name, size in self.parts if name not in _ESTIMATES) <= self.region.bytes
 
     @property

@@ -1,4 +1,4 @@
-"""Which memory the constants of a layer lie in: rules of the user, the first that names the layer counts."""
+"""Chooses the memory of each layer's constants: the first of the user's rules that names the layer counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a job to a plan: passes, a search, and where the board has too little RAM a search within it."""
+"""Plans a job: passes, a search, and where the board has too little RAM a search within it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which convolutions had better not make the sum that their result goes into, and why."""
+"""Finds the convolutions that should not make the sum that their result goes into, and says why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which layers may store their weights transformed: faster, and in more flash, of which there must be enough.
+"""Chooses the layers that store their weights transformed: faster, where there is flash enough.
 
 An application has its own code. Where the model would take more than its share of the flash, layers give
 their transformed weights up, those first that save least work for each byte.

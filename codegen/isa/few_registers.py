@@ -1,4 +1,4 @@
-"""Whether a compiler leaves all registers to one asm statement: some tiles need every one of them."""
+"""Tells compilers that leave all registers to one asm statement from others: some tiles need every one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an instruction set adds to the compiler, where a core has it."""
+"""The part that an instruction set adds to the compiler, where a core has it."""
 
 from __future__ import annotations
 

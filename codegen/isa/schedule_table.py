@@ -1,4 +1,4 @@
-"""From an instruction set's table of schedules to the schedules of each op."""
+"""Loads the schedules of each op from an instruction set's table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the table of instruction sets to what they add for a target, or for an op."""
+"""Finds what the instruction sets add for a target, or for an op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many schedules ask of a site."""
+"""The conditions that many schedules put to a site."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class DepthwiseRows:
 
 
 def filters_of(site: Site) -> Array:
-    """[channel][kernel row][kernel column]"""
+    """The filters as [channel][kernel row][kernel column]."""
     return np.moveaxis(site.constants[1], 2, 0)
 
 

@@ -262,7 +262,7 @@ def _pixels_in_threes(pixels: int) -> int:
 
 
 def tiled(proc: Proc, p: DotProblem, tile: Tile) -> Proc:
-    """for o, x -> for blocks of channels, for blocks of pixels, a tile of sums in registers."""
+    """Splits the loops over o and x into blocks of channels and pixels, a tile of sums in registers."""
     proc = split(proc, "o", tile.channels, "ob", "oi")
     proc = privatize(proc, _ends(p).locals, "oi")
     proc = reorder(proc, "oi", "column")

@@ -1,4 +1,4 @@
-"""What kernels of one operand share: one row out of one row, element by element."""
+"""The nest that kernels of one operand share: one row out of one row, element by element."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def requests_anything(site: Site) -> tuple[RowRequest | None, ...]:
 
 
 def applied(site: Site, function: ScalarFunction, x: RowFormat, y: RowFormat, what: str) -> Kernel:
-    """y = function(x)"""
+    """Computes y = function(x)."""
     may_alias = row_fits(site, 0, x, y)
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, may_alias=may_alias)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT, may_alias=may_alias)

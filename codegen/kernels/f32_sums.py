@@ -61,7 +61,7 @@ def _y(y: RowFormat) -> Buffer:
 
 
 def _nest(name: str, xs: Buffer, ys: Buffer, site: Site, y: RowFormat, window: _SumWindow) -> Proc:
-    """for column: for o: y = clamp(bias + sum of x * w)"""
+    """Nests for column: for o: y = clamp(bias + sum of x * w)."""
     ws = Buffer("w", site.input(1).dtype, site.constants[1].size, Role.CONSTANT)
     total = Buffer("sum", DType.F32, 1, Role.LOCAL)
     column, o = variable("column"), variable("o")

@@ -1,4 +1,4 @@
-"""What kernels share that go over whole tensors as flat memory, once."""
+"""The requests and loops that kernels share which go over whole tensors as flat memory, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel file gives: which rows it requests, and the loop nest with its constants."""
+"""The result of a kernel file: the rows it requests, and the loop nest with its constants."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Accumulation:
 
 @dataclass(frozen=True)
 class Carried:
-    """What each step leaves for the next, in the arena from the first step to the last."""
+    """The state that each step leaves for the next, in the arena from the first step to the last."""
 
     start: Proc  # before the first step
     state: Buffer

@@ -1,4 +1,4 @@
-"""What kernels share that go over a row pixel by pixel, channel by channel."""
+"""The loops that kernels share which go over a row pixel by pixel, channel by channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pools share: the window's rows, its pixels, and a margin where there is padding."""
+"""The window's rows, its pixels and the margins that the pools share."""
 
 from __future__ import annotations
 

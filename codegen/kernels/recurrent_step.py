@@ -73,7 +73,7 @@ class RecurrentStep:
         return (*read, self.state, self.y, *self.scratch.values())
 
     def start(self, name: str) -> Proc:
-        """What is before the first step."""
+        """The state before the first step."""
         i, given = variable("i"), [self.read.get(state) for state in self.states]
         stores = tuple(
             Store(at(self.state, i + n * self.size), Const(0.0) if first is None else load(first, i))
@@ -89,7 +89,7 @@ class RecurrentStep:
         return (*(For("u", self.units, loop) for loop in self.loops()), For("i", self.units, (replaced,)))
 
     def loops(self) -> list[tuple[Stmt, ...]]:
-        """What is done for each unit: one loop after the other."""
+        """The loops of a step over the units, one after the other."""
         return _CELLS[self.op.cell](self)
 
     def rnn(self) -> list[tuple[Stmt, ...]]:
@@ -162,7 +162,7 @@ class RecurrentStep:
         return load(self.read["x"], pixel + (variable("u") + gate * self.units) * fmt.c_step)
 
     def _seen(self, gate: int, value: Expr, cell: Load) -> Expr:
-        """With what a gate sees of the cell, where it has a peephole."""
+        """Adds what a gate sees of the cell, where it has a peephole."""
         peepholes = self.read.get("p")
         if peepholes is None:
             return value

@@ -1,4 +1,4 @@
-"""What layers that end in a requantisation share: folded bias, constant tables, the store function."""
+"""The tail that requantised layers share: folded bias, constant tables, the store function."""
 
 from __future__ import annotations
 

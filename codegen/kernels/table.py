@@ -1,4 +1,4 @@
-"""Which kernel file serves which op: one line each."""
+"""The kernels of all ops: one line for each file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels share whose results need all channels of their pixel, and nothing else."""
+"""The requests and loops of kernels whose results need all channels of their pixel, and nothing else."""
 
 from __future__ import annotations
 

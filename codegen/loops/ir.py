@@ -161,7 +161,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Accumulate:
-    """place += value"""
+    """Adds the value to the place."""
 
     place: BufferPlace
     value: Expr

@@ -1,4 +1,4 @@
-"""Where tensors must lie so that every stage that reads or writes them can work."""
+"""Places tensors where every stage that reads or writes them can work."""
 
 from __future__ import annotations
 

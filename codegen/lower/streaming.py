@@ -1,4 +1,4 @@
-"""Which input can come row by row."""
+"""Finds the input that can come row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tensor a value becomes: how its rows lie, and whether it must lie in one piece.
+"""Chooses the tensor that a value becomes: how its rows lie, and whether it must lie in one piece.
 
 Every value takes the format that its readers request. What the caller looks at, and what views look at in
 another way, is dense.

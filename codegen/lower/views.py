@@ -19,7 +19,7 @@ def is_view(node: Node) -> bool:
 
 
 def view_roots(graph: Graph) -> dict[str, str]:
-    """value -> the value whose memory it is, for every chain of reshapes."""
+    """Maps each value of a chain of reshapes to the value whose memory it is."""
     roots: dict[str, str] = {}
     for node in graph.nodes:
         if is_view(node):

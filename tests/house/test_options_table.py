@@ -35,6 +35,7 @@ from deploy.options import compile_options, data_options, line_options
 # For each option a word that is not its default, and the same as one would write it in Python.
 SAMPLES: dict[str, tuple[str, object]] = {
     "optimize": ("ram", "ram"),
+    "accelerator": ("vanilla", ["vanilla"]),
     "rounding": ("litert-ref", "litert-ref"),
     "ram": ("64KB", 65536),
     "exact": ("", True),

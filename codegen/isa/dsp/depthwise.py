@@ -132,7 +132,7 @@ class _Text:
 
     @property
     def end(self) -> End:
-        """What becomes of sums in registers."""
+        """The instructions that sums in registers end in."""
         parts = self.storing.parts
         assert parts is not None
         return End.FITTED if parts.is_fitted else End.SIGNED if parts.adds_sign else End.RELU

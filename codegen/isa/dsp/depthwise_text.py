@@ -44,7 +44,7 @@ _ZERO = ', [zero] "r"(zero)'
 
 
 class End(Enum):
-    """What becomes of sums in registers; the value is a part of the macro's name."""
+    """The ways in which sums in registers end; the value is a part of the macro's name."""
 
     SIGNED = ""  # doubled sums: rounded away from zero, on both sides of it
     RELU = "_RELU"  # doubled sums, of which none below the zero point is stored

@@ -1,4 +1,4 @@
-"""What code of the DSP extension needs of a core."""
+"""The features of a core that code of the DSP extension needs."""
 
 from __future__ import annotations
 

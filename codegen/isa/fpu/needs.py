@@ -1,4 +1,4 @@
-"""What all code for the FPU needs of a core."""
+"""The features of a core that all code for the FPU needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the FPU of a Cortex-M does in one instruction and C leaves open."""
+"""The operations that the FPU of a Cortex-M has in one instruction and C leaves open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all Helium code needs: the core's vectors, and the compiler's header, which has their C types."""
+"""The needs of all Helium code: the core's vectors, and the compiler's header, which has their C types."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _Bound = tuple[Ints, Ints]  # levels, and sums that are held against them
 
 @dataclass(frozen=True, slots=True)
 class FittedScales:
-    """What meets every threshold, by channel: what the sum's start is moved by, and its constants."""
+    """The constants of each channel that meet every threshold, and the offset of its sums' start."""
 
     offset: Ints
     mult: Ints
@@ -134,7 +134,7 @@ def _met(m: int, at_least: _Bound, below: _Bound, half: int) -> tuple[int, int, 
 
 @cache
 def _offsets(number: int) -> Ints:
-    """Those up to a size that were not tried before, the smallest first."""
+    """The offsets up to a size that were not tried before, the smallest first."""
     tried, most = (0, *_TRIED_AT_ONCE)[number : number + 2]
     sizes = np.arange(tried, most + 1, dtype=np.int64)
     return np.stack((sizes, -sizes), axis=1).reshape(-1)

@@ -76,7 +76,7 @@ class PairFunctions:
 
     @property
     def real(self) -> ScalarFunction:
-        """f(z.real, z.imaginary, w.real, w.imaginary)"""
+        """A function of (z.real, z.imaginary, w.real, w.imaginary)."""
         return self._product(
             "turned_re", f"{self._cast}a * c - {self._cast}b * d", lambda a, b, c, d: a * c - b * d
         )

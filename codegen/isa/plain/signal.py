@@ -116,7 +116,7 @@ static inline int16_t {name}(int16_t a, int16_t b)
 
 
 def noise_estimate(up: int, down: int, limited: bool) -> ScalarFunction:
-    """f(level, noise, share of the level, share of the noise)"""
+    """A function of (level, noise, share of the level, share of the noise)."""
     name, types = f"noise_{up}_{down}{'_limited' if limited else ''}", (DType.U32,) * 4
     result = "made < scaled ? made : scaled" if limited else "made"
     definition = f"""\
@@ -134,7 +134,7 @@ static inline uint32_t {name}(uint32_t level, uint32_t noise, uint32_t a, uint32
 
 
 def without_noise(up: int, down: int, least: int) -> ScalarFunction:
-    """f(level, noise)"""
+    """A function of (level, noise)."""
     name, types = f"without_noise_{up}_{down}_{least}", (DType.U32, DType.U32)
     definition = f"""\
 /* The level less the noise, but a share of it at least. */

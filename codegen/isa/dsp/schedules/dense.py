@@ -1,4 +1,4 @@
-"""dense by SMLAD."""
+"""Dense layers by SMLAD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""convert with an FPU: from real numbers to integers by one instruction, which clamps."""
+"""Conversions of real numbers to integers by the FPU's instruction, which clamps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""dense on Helium: a vector of bytes in place."""
+"""Dense layers on Helium: a vector of bytes in place."""
 
 from __future__ import annotations
 

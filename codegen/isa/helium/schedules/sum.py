@@ -1,4 +1,4 @@
-"""add and sub on Helium: rows of bytes, eight results at a time."""
+"""Sums and differences on Helium: rows of bytes, eight results at a time."""
 
 from __future__ import annotations
 
