@@ -7,21 +7,40 @@ from codegen.formats import RowFormat, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
+from codegen.loops.schedule import unroll_by
+
+_TURN = 4  # elements: the loop itself is then less than a third of it
 
 
 def relayout(tensor: TensorType, source: RowFormat, target: RowFormat) -> Kernel:
     """Copies the pixels; the margins are filled when the target's memory is taken into use."""
     x = Buffer("x", storage_dtype(tensor, source), source.row_elements, Role.ROWS)
     y = Buffer("y", storage_dtype(tensor, target), target.row_elements, Role.OUTPUT)
-    copy = Store(at(y, _place(target)), load(x, _place(source)))
-    loops = For("column", source.width, (For("c", source.channels, (copy,)),))
     return Kernel(
         schedule="copy",
         why=f"its readers want {target.layout_said}",
-        proc=Proc(f"copy_{source.channels}_by_{source.width}", (x, y), (loops,)),
+        proc=_copied(x, y, source, target),
         summary=f"One row copied: {source.said}, as {target.layout_said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )
+
+
+def _copied(x: Buffer, y: Buffer, source: RowFormat, target: RowFormat) -> Proc:
+    """Widens elements in one loop, a few to a turn, where both rows have them side by side."""
+    name = f"copy_{source.channels}_by_{source.width}"
+    elements = source.width * source.channels
+    is_flat = _is_dense(source) and _is_dense(target) and elements % _TURN == 0
+    if not is_flat or x.dtype is y.dtype:  # C libraries copy bytes better
+        copy = Store(at(y, _place(target)), load(x, _place(source)))
+        return Proc(name, (x, y), (For("column", source.width, (For("c", source.channels, (copy,)),)),))
+    i = variable("i")
+    copy = Store(at(y, i + target.left * target.x_step), load(x, i + source.left * source.x_step))
+    return unroll_by(Proc(name, (x, y), (For("i", elements, (copy,)),)), "i", _TURN)
+
+
+def _is_dense(fmt: RowFormat) -> bool:
+    """True where a pixel's channels, and the pixels of a row, follow one another."""
+    return fmt.c_step == 1 and fmt.x_step == fmt.channels
 
 
 def copy_constant(tensor: TensorType, data: Array) -> Kernel:
