@@ -1,0 +1,170 @@
+"""A proc as text: Python that reads like the loops, and that parse.py takes back.
+
+    def dense_64_to_10(x: rows(i8[64]), w: constant(i8[640]), bias: constant(i32[10]), y: output(i8[10])):
+        for o in range(10):
+            acc: local(i32[1])
+            acc[0] = bias[o]
+            for k in unrolled(64):
+                acc[0] += x[0][k] * w[k + o * 64]
+            y[o] = i8(max(-128, min(127, acc[0])))
+
+A buffer's annotation says who owns it, the type of its elements and how many there are. An element of a
+buffer of rows has two subscripts. `x[0][4:]` is the window that begins there: an instruction is applied to
+windows, and `table[0:][n]` is the element that a computed number names. `index(...)` makes a number of loop
+variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from codegen.loops.affine import Affine
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    BufferPlace,
+    Cast,
+    Choose,
+    Const,
+    Declare,
+    Element,
+    Expr,
+    For,
+    Index,
+    Instruction,
+    Invoke,
+    Load,
+    Proc,
+    ScalarFunction,
+    Stmt,
+    Store,
+    parts_of,
+    walk,
+)
+
+_LINE = 100  # characters; longer heads have a line for each parameter
+_INDENT = "    "
+_CALLED = ("min", "max")  # binary operations that are written as calls
+# How tightly an operation binds; what binds less stands in parentheses inside it.
+_CHOICE, _COMPARED, _SUM, _PRODUCT, _ATOM = range(5)
+_TIGHTNESS = {"<": _COMPARED, "==": _COMPARED, "+": _SUM, "-": _SUM, "*": _PRODUCT}
+
+Named = Instruction | ScalarFunction  # what a text knows by name only
+
+
+def print_proc(proc: Proc) -> str:
+    """The proc as a Python function."""
+    return _function(proc.name, proc.params, proc.body)
+
+
+def print_instruction(instruction: Instruction) -> str:
+    """The loops that an instruction means, with its C text above."""
+    meaning = _function(text_name(instruction), instruction.params, instruction.body)
+    return f"@instruction({instruction.call!r})\n{meaning}"
+
+
+def text_name(named: Named) -> str:
+    """The name as Python writes one: where several are told apart by a mark, it stands behind two bars."""
+    return named.name.replace("@", "__")
+
+
+def named_in(proc: Proc) -> dict[str, Named]:
+    """The instructions and functions that the proc calls, by name: what its text is read back with."""
+    found: dict[str, Named] = {}
+    for stmt in walk(proc.body):
+        if isinstance(stmt, Invoke):
+            found[text_name(stmt.instruction)] = stmt.instruction
+        elif isinstance(stmt, Store | Accumulate):
+            found |= {text_name(function): function for function in _functions_of(stmt.value)}
+    return found
+
+
+def _functions_of(expr: Expr) -> Iterator[ScalarFunction]:
+    if isinstance(expr, Apply):
+        yield expr.function
+    for part in parts_of(expr):
+        yield from _functions_of(part)
+
+
+def _function(name: str, params: Iterable[Buffer], body: tuple[Stmt, ...]) -> str:
+    annotated = [f"{param.name}: {_annotation(param)}" for param in params]
+    head = f"def {name}({', '.join(annotated)}):"
+    if len(head) > _LINE:
+        head = "\n".join([f"def {name}(", *(f"{_INDENT}{each}," for each in annotated), "):"])
+    return "\n".join([head, *_body(body, 1)]) + "\n"
+
+
+def _annotation(buffer: Buffer) -> str:
+    more = [f"rows={buffer.rows}"] if buffer.rows != 1 else []
+    more += ["may_alias=True"] if buffer.may_alias else []
+    more += [f"vector_type={buffer.vector_type!r}"] if buffer.vector_type else []
+    return f"{buffer.role.value}({', '.join([f'{buffer.dtype.value}[{buffer.elements}]', *more])})"
+
+
+def _body(body: tuple[Stmt, ...], depth: int) -> Iterator[str]:
+    for stmt in body:
+        yield from _stmt(stmt, depth)
+    if not body:
+        yield f"{_INDENT * depth}pass"
+
+
+def _stmt(stmt: Stmt, depth: int) -> Iterator[str]:
+    indent = _INDENT * depth
+    match stmt:
+        case For(var, extent, inner):
+            yield f"{indent}for {var} in {'unrolled' if stmt.unrolled else 'range'}({extent}):"
+            yield from _body(inner, depth + 1)
+        case Declare(buffer):
+            yield f"{indent}{buffer.name}: {_annotation(buffer)}"
+        case Store(place, value):
+            yield f"{indent}{_element(place)} = {_expr(value)}"
+        case Accumulate(place, value):
+            yield f"{indent}{_element(place)} += {_expr(value)}"
+        case Invoke(instruction, windows):
+            yield f"{indent}{text_name(instruction)}({', '.join(map(_window, windows))})"
+
+
+def _row(place: BufferPlace) -> str:
+    has_rows = place.buffer.is_rows or place.buffer.rows > 1 or place.row != Affine()
+    return f"{place.buffer.name}[{place.row}]" if has_rows else place.buffer.name
+
+
+def _element(place: BufferPlace) -> str:
+    return f"{_row(place)}[{place.index}]"
+
+
+def _window(place: BufferPlace) -> str:
+    return f"{_row(place)}[{place.index}:]"
+
+
+def _expr(expr: Expr, around: int = _CHOICE) -> str:
+    """The expression, in parentheses where what is around it binds more tightly."""
+    text, tightness = _text(expr)
+    return f"({text})" if tightness < around else text
+
+
+def _text(expr: Expr) -> tuple[str, int]:
+    match expr:
+        case Const(value):
+            return (repr(float(value)) if isinstance(value, float) else str(int(value))), _ATOM
+        case Index(value):
+            return f"index({value})", _ATOM
+        case Load(place):
+            return _element(place), _ATOM
+        case Element(place, number):
+            return f"{_window(place)}[{_expr(number)}]", _ATOM
+        case Cast(dtype, value):
+            return f"{dtype.value}({_expr(value)})", _ATOM
+        case Apply(function, arguments):
+            return f"{text_name(function)}({', '.join(map(_expr, arguments))})", _ATOM
+        case Binary(op, left, right) if op in _CALLED:
+            return f"{op}({_expr(left)}, {_expr(right)})", _ATOM
+        case Binary(op, left, right):
+            tightness = _TIGHTNESS[op]
+            first = tightness + 1 if tightness == _COMPARED else tightness
+            return f"{_expr(left, first)} {op} {_expr(right, tightness + 1)}", tightness
+        case Choose(condition, yes, no):
+            parts = (_expr(part, _COMPARED) for part in (yes, condition, no))
+            return "{} if {} else {}".format(*parts), _CHOICE
