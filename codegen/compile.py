@@ -11,6 +11,7 @@ from codegen.c.constants import collect_constants
 from codegen.c.dialect import dialect_of
 from codegen.c.emit import SourceParts, emit_sources
 from codegen.c.estimate import estimate_code_bytes, estimate_stack_bytes
+from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
 from codegen.c.names import unique_identifiers
 from codegen.c.provenance import made_by, needs
@@ -76,6 +77,7 @@ def compile_job(job: Job) -> CompiledModel:
         target=target,
         options=options,
         write_sources=partial(emit_sources, made_of),
+        code_of=partial(layer_code, stages=lowered.stages, library=library, run=run, dialect=dialect),
         inputs=inputs,
         outputs=outputs,
         request=planned.request,

@@ -14,6 +14,7 @@ from aot.plan.model import Plan, PlanRequest
 from aot.plan.whole_bound import whole_tensor_bound
 from aot.target import Target
 from codegen.formats import RowFormat
+from codegen.loops.ir import Proc
 from codegen.options import CompileOptions
 
 
@@ -53,6 +54,17 @@ class LayerInfo:
 
 
 @dataclass(frozen=True)
+class LayerCode:
+    """The loops and the C of a layer. Where a library's C function computes it, no proc has a body."""
+
+    procs: tuple[Proc, ...]  # in the order in which they first run
+    helpers: tuple[str, ...]  # C text of what the kernels call
+    kernels: tuple[str, ...]  # C text of their functions
+    layer: str  # C text of the function that gives them their rows
+    functions: tuple[str, ...]  # names of the C functions, the layer's last
+
+
+@dataclass(frozen=True)
 class CompiledModel:
     name: str  # a C identifier in lower case
     source_name: str  # the model file's name, without folders
@@ -63,6 +75,7 @@ class CompiledModel:
     target: Target
     options: CompileOptions
     write_sources: Callable[[], Mapping[str, str]] = field(repr=False)
+    code_of: Callable[[int], LayerCode] = field(repr=False)  # of the layer of that number
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     request: PlanRequest

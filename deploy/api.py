@@ -184,7 +184,7 @@ def inspect(model: str | Path | Model | Compiled, board: str | None = None, **op
     """Says what a model holds and needs, and with a board whether it fits. print() it, or take as_json()."""
     if isinstance(model, Compiled):
         _require_same(model, board, options)
-        return Inspection(model.report, model.board, model.job, model.steps)
+        return Inspection(model.report, model.board, model.job, model.model)
     known, found = _options(model, options), load_board(board) if board else None
     if isinstance(model, Model):
         return inspect_model(_imported(model, known), found, known)

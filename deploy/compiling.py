@@ -12,6 +12,7 @@ from artifact.report import Report, make_report
 from boards.board import Board
 from codegen.job import ImportedModel, Job
 from codegen.kernels.tuning_records import Selection
+from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.fit import require_fit
 from deploy.jobs import compile_or_explain, job_for
@@ -27,9 +28,14 @@ class Compiled:
     artifact: Artifact = field(repr=False)
     board: Board = field(repr=False)
     report: Report = field(repr=False)
-    steps: tuple[PassStep, ...] = field(repr=False)  # the passes over its graph
+    model: CompiledModel = field(repr=False)  # with its loops, which an archive does not hold
     seconds: float  # that compiling took, reading the file not counted
     selection: Selection | None = field(default=None, repr=False)  # of tuning records, where some were given
+
+    @property
+    def steps(self) -> tuple[PassStep, ...]:
+        """The passes over its graph."""
+        return self.model.steps
 
     @property
     def arena_bytes(self) -> int:
@@ -53,4 +59,4 @@ def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> 
     seconds = time.perf_counter() - start
     report = make_report(artifact.facts)
     require_fit(report, board, job)
-    return Compiled(job, artifact, board, report, compiled.steps, seconds, selection)
+    return Compiled(job, artifact, board, report, compiled, seconds, selection)

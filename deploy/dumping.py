@@ -1,14 +1,15 @@
-"""Writes the stages of a compile to a folder: the graph after each pass that changed it, layers, memory."""
+"""Writes the stages of a compile to a folder: graphs after passes, loops and C of layers, memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from aot.errors import OutputError
 from artifact.memory_text import draw_memory
 from deploy.compiling import Compiled
 from deploy.inspect_page import layers_table
+from deploy.layer_view import LayerView, views_of
 from deploy.pass_page import dumped
 
 
@@ -19,10 +20,18 @@ def dump_stages(compiled: Compiled, folder: Path) -> None:
         folder,
         {
             **dumped(compiled.job.model.graph, compiled.steps),
+            **{name: text for view in views_of(compiled.model) for name, text in _layer_files(view)},
             "layers.txt": layers_table(compiled.report) + "\n",
             "memory.txt": draw_memory(facts.memory),
         },
     )
+
+
+def _layer_files(view: LayerView) -> Iterator[tuple[str, str]]:
+    """The loops of a layer and its C, under its number."""
+    stem = f"layers/{view.info.index:03}-{view.info.op}"
+    yield f"{stem}.py", view.ir
+    yield f"{stem}.c", view.c
 
 
 def require_free(folder: Path) -> None:
@@ -36,6 +45,6 @@ def require_free(folder: Path) -> None:
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

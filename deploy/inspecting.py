@@ -19,12 +19,14 @@ from artifact.whole_file import write_whole
 from boards.board import Board
 from boards.cores import load_core
 from codegen.job import ImportedModel, Job, import_model
+from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.files import require_place
 from deploy.fit import require_core, require_fit
 from deploy.inspect_facts import arena_facts, report_facts
 from deploy.inspect_page import layers_table, summary
 from deploy.jobs import compile_or_explain, job_for
+from deploy.layer_view import LayerView, view_of
 from deploy.options import require_no_options
 from deploy.pass_page import explained, known_names, named, step_facts
 
@@ -36,7 +38,7 @@ class Inspection:
     report: Report
     board: Board | None
     job: Job | None = field(default=None, repr=False)  # of a model file; an archive has none, ...
-    steps: tuple[PassStep, ...] = field(default=(), repr=False)  # ... nor what the passes did
+    compiled: CompiledModel | None = field(default=None, repr=False)  # ... nor what was compiled
 
     def __str__(self) -> str:
         return self.page()
@@ -53,13 +55,18 @@ class Inspection:
 
     def steps_of(self, passes: Sequence[str]) -> tuple[PassStep, ...]:
         """The steps of these passes, or of "all". Raises InputError for an archive."""
-        if not self.steps:
+        return named(self._compiled("what the passes did").steps, passes)
+
+    def layer(self, wanted: int | str) -> LayerView:
+        """A layer by its number or name: node, loops, C and assembly. Raises InputError for an archive."""
+        return view_of(self._compiled("the loops of its layers"), wanted)
+
+    def _compiled(self, asked: str) -> CompiledModel:
+        if self.compiled is None:
             raise InputError(
-                "an archive does not say what the passes did",
-                self.report.facts.source_name,
-                "give the model file",
+                f"an archive does not say {asked}", self.report.facts.source_name, "give the model file"
             )
-        return named(self.steps, passes)
+        return self.compiled
 
     def explain(self, *passes: str) -> str:
         """Says what these passes rewrote, or "all" of them, and why they left the rest alone."""
@@ -124,4 +131,4 @@ def inspect_model(model: ImportedModel, board: Board | None, options: CompileOpt
     target = board.target if board else _target_without_board()
     job, _ = job_for(model, target, options)
     compiled = compile_or_explain(job)
-    return Inspection(make_report(facts_of(compiled)), board, job, compiled.steps)
+    return Inspection(make_report(facts_of(compiled)), board, job, compiled)

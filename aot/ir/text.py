@@ -39,7 +39,7 @@ def print_graph(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
         f"constant {_declared(name, graph)} = {_elements(array, inline_elements)}"
         for name, array in graph.constants.items()
     ]
-    lines += [_node(node, graph) for node in graph.nodes]
+    lines += [print_node(node, graph) for node in graph.nodes]
     lines += [
         f"state {_declared(s.name, graph)} next {_quoted(s.next)} = {_elements(s.initial, inline_elements)}"
         for s in graph.states
@@ -78,7 +78,8 @@ def _elements(array: Array, inline_elements: int) -> str:
     return json.dumps(array.ravel().tolist()) if array.size <= inline_elements else "external"
 
 
-def _node(node: Node, graph: Graph) -> str:
+def print_node(node: Node, graph: Graph) -> str:
+    """The line of a node."""
     inputs = ", ".join("none" if name is None else _quoted(name) for name in node.inputs)
     outputs = ", ".join(_declared(name, graph) for name in node.outputs)
     origin = f" # {node.origin.encode('unicode_escape').decode('ascii')}" if node.origin else ""

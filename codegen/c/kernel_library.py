@@ -66,7 +66,7 @@ def kernel_library(stages: Sequence[LoweredStage], lifts: bool) -> KernelLibrary
         kernel, calls = _family(name, tuple(family))
         kernels.append(kernel)
         shared |= zip(family, calls, strict=True)
-    helpers = collect_helpers((h for k in kernels for h in _called(k.function)), taken)
+    helpers = collect_helpers((h for k in kernels for h in called_helpers(k.function)), taken)
     called = tuple(
         _calls_of(stage.kernel) or tuple(shared[user] for user in mine)
         for stage, mine in zip(stages, users, strict=True)
@@ -113,7 +113,7 @@ def _nameless(kernel: Kernel) -> list[KernelFunction]:
     ]
 
 
-def _called(function: FunctionDefinition) -> list[AnyHelper]:
+def called_helpers(function: FunctionDefinition) -> list[AnyHelper]:
     """Functions before instructions."""
     return sorted(helpers_of(function), key=lambda helper: isinstance(helper, Instruction))
 

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dump",
         metavar="DIR",
         type=Path,
-        help="write the graph after each pass that changed it, layers and memory into a new folder",
+        help="write graphs after passes, loops and C of layers, and a map of memory into a new folder",
     )
     options.add_compile_options(parser)
     options.add_json(parser)

@@ -129,7 +129,9 @@ def test_a_dump_has_each_graph_that_differs_and_what_came_of_it(
     words = ("compile", model, "--board", "host", "-o", tmp_path / "tiny.tar", "--dump", folder)
     assert run_deploy(*words).status == 0
     graphs = ("00-imported.graph", f"01-{CONVERSION}.graph")
-    assert {path.name for path in folder.iterdir()} == {*graphs, "layers.txt", "memory.txt", "passes.txt"}
+    texts = {"layers.txt", "memory.txt", "passes.txt"}
+    assert {path.name for path in folder.iterdir()} == {*graphs, *texts, "layers"}
+    assert {path.name for path in (folder / "layers").iterdir()} >= {"001-conv2d.py", "001-conv2d.c"}
     before, after = ((folder / name).read_text() for name in graphs)
     assert " = depthwise_conv2d(" in before
     assert " = depthwise_conv2d(" not in after

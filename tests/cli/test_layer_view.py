@@ -1,0 +1,97 @@
+"""`deploy inspect --layer` shows a layer as node, loops, C and assembly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import TINY
+
+import deploy
+from aot.errors import InputError
+from codegen.loops.parse import parse_proc
+from codegen.loops.text import named_in
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.tflite"
+    path.write_bytes(TINY["conv"]())
+    return path
+
+
+def test_a_layer_is_shown_as_node_loops_and_c(model: Path, run_deploy: Run) -> None:
+    out = run_deploy("inspect", model, "--board", "mps2-an386", "--layer", "1").out
+    head, rest = out.split("\n\nnode\n\n")
+    node, rest = rest.split("\n\nloops\n\n")
+    loops, c = rest.split("\n\nC\n\n")
+    assert head.startswith("layer 1: conv2d ")
+    assert "\n  kernel     smlad: " in head
+    assert "\n  not taken  helium: the core has no mve\n" in head
+    assert " = conv2d(" in node
+    assert loops.startswith("def conv2d_")
+    assert "\n@instruction(" in loops
+    assert "\nstatic KERNEL void conv2d_" in c
+    assert "\nstatic LAYER void layer_1(" in c
+
+
+def test_what_is_chosen_is_shown_and_no_more(model: Path, run_deploy: Run) -> None:
+    found = json.loads(run_deploy("inspect", model, "--layer", "1", "--ir", "--json").out)
+    assert set(found) == {"index", "name", "op", "kernel", "node", "ir"}
+    view = deploy.inspect(model).layer(1)
+    assert found["ir"] == view.ir
+    assert parse_proc(view.ir.partition("\n@")[0], named_in(view.code.procs[0])) == view.code.procs[0]
+
+
+def test_a_layer_may_be_named(model: Path, run_deploy: Run) -> None:
+    name = deploy.inspect(model).layer(1).info.name
+    assert (
+        run_deploy("inspect", model, "--layer", name).out == run_deploy("inspect", model, "--layer", "1").out
+    )
+
+
+def test_the_c_is_that_of_the_model(model: Path) -> None:
+    found = deploy.inspect(model, board="mps2-an386")
+    assert found.compiled is not None
+    source = found.compiled.sources[f"{found.compiled.name}.c"]
+    for layer in found.compiled.layers:
+        code = found.layer(layer.index).code
+        assert all(text in source for text in (*code.helpers, *code.kernels, code.layer))
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("board", ["host", "mps2-an386", "mps3-an547", "qemu-riscv32"])
+def test_the_assembly_is_that_of_its_functions(model: Path, board: str) -> None:
+    view = deploy.inspect(model, board=board).layer(1)
+    labels = [line.split(".")[0].rstrip(":") for line in view.asm.splitlines() if line[:1].isalpha()]
+    assert labels
+    assert set(labels) <= set(view.code.functions)
+    assert view.code.functions[-1] in labels
+    assert ".cfi" not in view.asm
+    assert ".size" not in view.asm
+
+
+def test_a_layer_that_is_not_there_is_refused(model: Path) -> None:
+    found = deploy.inspect(model)
+    with pytest.raises(InputError, match=r"there is no layer 99: tiny\.tflite has \d, from 0 to \d"):
+        found.layer(99)
+    with pytest.raises(InputError, match='no layer is called "convv"'):
+        found.layer("convv")
+
+
+def test_a_text_needs_a_layer(model: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("inspect", model, "--asm")
+    assert outcome.status == 1
+    assert outcome.err == "error: --asm shows a layer, and none is named\n  hint: add --layer N\n"
+
+
+def test_an_archive_has_no_loops(model: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "tiny.tar"
+    deploy.compile(model, board="host").save(archive)
+    with pytest.raises(InputError, match="an archive does not say the loops of its layers"):
+        deploy.inspect(archive).layer(1)
