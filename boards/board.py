@@ -90,6 +90,12 @@ class Board:
     flash_algorithm: str  # its file in the chip's CMSIS pack
     platforms: Mapping[str, Mapping[str, str]]  # platform -> the board's names there
     runners: Mapping[str, Mapping[str, Any]]  # runner -> its settings, best first
+    is_target: bool = False  # no board, but a core and memories that a user has named: `name` says which
+
+    @property
+    def option(self) -> str:
+        """The words of the command line that name it."""
+        return f"--target {self.name}" if self.is_target else f"--board {self.name}"
 
     @property
     def counter(self) -> Counter:

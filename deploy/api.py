@@ -21,6 +21,7 @@ from codegen.job import ImportedModel, Job, import_model
 from codegen.option_reading import read_given, require_known
 from codegen.options import OPTIONS, CompileOptions, read_options
 from deploy.cache import cached
+from deploy.choosing import board_or_target, require_board_or_target
 from deploy.compiling import Compiled, compile_for
 from deploy.data import DATA, DataOptions, Fill, make_data
 from deploy.device import open_device
@@ -91,13 +92,16 @@ def load(path: str | Path, **options: Any) -> Model:
 
 
 @takes_options()
-def compile(model: str | Path | Model, board: str, **options: Any) -> Compiled:
+def compile(
+    model: str | Path | Model, board: str | None = None, target: str | None = None, **options: Any
+) -> Compiled:
     """C sources with a static memory plan for a board. `save(path)` writes the archive.
 
+    In the place of a board, `target` may name a core, features and memories: "cortex-m4+fpu,ram=256K".
     Raises ModelError for what cannot be compiled, FitError for what has no room.
     """
     known = _options(model, options)
-    return compile_for(_imported(model, known), load_board(board), known)
+    return compile_for(_imported(model, known), require_board_or_target(board, target), known)
 
 
 @takes_options([*OPTIONS, *DATA, *LINE])
@@ -180,12 +184,20 @@ def tune(
 
 
 @takes_options()
-def inspect(model: str | Path | Model | Compiled, board: str | None = None, **options: Any) -> Inspection:
-    """Says what a model holds and needs, and with a board whether it fits. print() it, or take as_json()."""
+def inspect(
+    model: str | Path | Model | Compiled,
+    board: str | None = None,
+    target: str | None = None,
+    **options: Any,
+) -> Inspection:
+    """Says what a model holds and needs, and with a board or a target whether it fits.
+
+    print() shows the page, as_json() gives its facts, layer(n) shows how a layer is computed.
+    """
     if isinstance(model, Compiled):
         _require_same(model, board, options)
         return Inspection(model.report, model.board, model.job, model.model)
-    known, found = _options(model, options), load_board(board) if board else None
+    known, found = _options(model, options), board_or_target(board, target)
     if isinstance(model, Model):
         return inspect_model(_imported(model, known), found, known)
     return inspect_file(Path(model), found, known)

@@ -39,12 +39,12 @@ def _does_not_fit(report: Report, board: Board, budget: Budget, job: Job | None)
     is_estimate = budget.fits_but_for_estimates
     where = [f"{needed}: {parts}", *(_peak(report) if role == "RAM" else ())]
     if job is None:
-        hints = [f"deploy compile {name} --board {board.name} -o OUT.tar   compiles it for this board"]
+        hints = [f"deploy compile {name} {board.option} -o OUT.tar   compiles it for this board"]
     else:
         hints = [
             *ways_out(job, budget.region.role),
             *(["--force goes on: the linker then says whether it fits"] if is_estimate else []),
-            f"deploy inspect {name} --board {board.name} --memory   shows what needs how much",
+            f"deploy inspect {name} {board.option} --memory   shows what needs how much",
             f"deploy boards list --fits {name}   lists the boards with room",
         ]
     return FitError(
@@ -74,7 +74,7 @@ def require_core(facts: ModelFacts, board: Board) -> None:
     if target.core != there.core or not target.features <= there.features:
         raise BoardError(
             f"{facts.name} was compiled for {_core(target)}, {board.name} has {_core(there)}",
-            hint=f"compile it for this board: deploy compile MODEL --board {board.name} -o OUT.tar",
+            hint=f"compile it for this board: deploy compile MODEL {board.option} -o OUT.tar",
         )
 
 

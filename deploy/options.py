@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from aot.errors import InputError
+from boards.target_text import FORM
 from codegen.option_entry import Option
 from codegen.option_kinds import WrongValueError, read_size
 from codegen.option_reading import read_given
@@ -42,9 +43,21 @@ def add_project(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="DIR", type=Path, help="a project folder, made by deploy new")
 
 
-def add_board(parser: argparse.ArgumentParser, required: bool = True, instead: str = "") -> None:
+def add_board(parser: argparse._ActionsContainer, required: bool = True, instead: str = "") -> None:
     help_text = "a board's name, as in deploy boards, or a board file"
     parser.add_argument("--board", metavar="B", required=required, help=f"{help_text}{instead}")
+
+
+def add_board_or_target(parser: argparse.ArgumentParser, required: bool = True, instead: str = "") -> None:
+    """Adds --board and, for what needs no hardware, --target, of which one may be given."""
+    group = parser.add_mutually_exclusive_group(required=required)
+    add_board(group, required=False, instead=instead)
+    group.add_argument(
+        "--target",
+        metavar="T",
+        help=f"in the place of a board: {FORM}, such as cortex-m4+fpu,ram=256K,flash=1M; "
+        "or in a compiler's words, such as --target='-mcpu=cortex-m33 -mattr=+dsp'",
+    )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -10,22 +10,22 @@ from codegen.job import import_model
 from codegen.kernels.tuning_records import Selection
 from codegen.model import LayerInfo
 from deploy import options
+from deploy.choosing import require_board_or_target
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
 from deploy.dumping import dump_stages, require_free
 from deploy.print_after import print_after, printed_if_refused
 from deploy.saving import require_output_place
-from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy compile kws.tflite --board mps2-an386 -o kws.tar
-deploy compile kws.tflite --board mps2-an386 -o my_project/kws
+deploy compile kws.tflite --target cortex-m4+fpu,ram=256K,flash=1M -o my_project/kws
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_model(parser)
-    options.add_board(parser)
+    options.add_board_or_target(parser)
     parser.add_argument(
         "-o",
         metavar="OUT.tar|FOLDER",
@@ -50,8 +50,9 @@ def run(arguments: argparse.Namespace) -> None:
     require_output_place(arguments.output)
     if arguments.dump:
         require_free(arguments.dump)
+    board = require_board_or_target(arguments.board, arguments.target)
     with printed_if_refused(arguments.model, chosen, arguments.print_after):
-        compiled = compile_for(import_model(arguments.model, chosen), load_board(arguments.board), chosen)
+        compiled = compile_for(import_model(arguments.model, chosen), board, chosen)
     print_after(compiled.steps, arguments.print_after)
     if arguments.dump:
         dump_stages(compiled, arguments.dump)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from aot.errors import InputError
 from deploy import options
+from deploy.choosing import board_or_target
 from deploy.console import print_result
 from deploy.inspecting import inspect_file
 from deploy.layer_view import TEXTS, USUAL
 from deploy.print_after import print_after, printed_if_refused
-from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy inspect kws.tflite --board mps2-an386 --layers
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="MODEL|OUT.tar", type=Path, help="a .tflite or .onnx file, or an archive"
     )
-    options.add_board(
+    options.add_board_or_target(
         parser,
         required=False,
         instead="; exit status 1 where the model does not fit; without a board, fitting is not checked",
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
     shown = [name for name in TEXTS if getattr(arguments, name)]
     if shown and arguments.layer is None:
         raise InputError(f"--{shown[0]} shows a layer, and none is named", hint="add --layer N")
-    board = load_board(arguments.board) if arguments.board is not None else None
+    board = board_or_target(arguments.board, arguments.target)
     chosen = options.compile_options(arguments)
     with printed_if_refused(arguments.file, chosen, arguments.print_after):
         found = inspect_file(arguments.file, board, chosen)

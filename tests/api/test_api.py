@@ -175,7 +175,7 @@ def test_a_value_that_an_option_does_not_take_is_told(
     model: Path, option: str, value: object, told: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        deploy.compile(model, "host", **{option: value})
+        deploy.compile(model, "host", None, **{option: value})
     assert str(caught.value) == told
 
 

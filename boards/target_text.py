@@ -1,0 +1,166 @@
+"""A target without a board, as text: cortex-m4+fpu,ram=256K,flash=1M, or in a compiler's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from aot.errors import BoardError, did_you_mean
+from aot.target import Feature, Region
+from boards.board import Board, BoardStatus
+from boards.cores import Core, core_names, load_core
+from codegen.option_kinds import WrongValueError, read_size
+
+FORM = "CORE[+FEATURE...][,ram=SIZE][,flash=SIZE]"
+_ORIGINS = {"ram": 0x20000000, "flash": 0}  # of memories that are known by their size only
+# The words of compilers for what they call otherwise.
+_FEATURES: Mapping[str, tuple[str, ...]] = {
+    "fp": ("fpu",),
+    "fp16": ("fpu",),
+    "fp64": ("fpu",),
+    "vfp4": ("fpu",),
+    "vfp4d16sp": ("fpu",),
+    "fp-armv8d16": ("fpu",),
+    "fp-armv8d16sp": ("fpu",),
+    "mve.fp": ("mve", "fpu"),
+}
+_WITH_FPU = re.compile(r"(cortex-m\d+)f")
+_FLOAT_ABI = {"hard": "+fpu", "softfp": "+fpu", "soft": ""}
+_COMPILER_WORD = re.compile(r"-(mcpu|march|mattr|mfpu|mfloat-abi)=(.+)|-(mthumb)")
+
+
+@dataclass
+class _Said:
+    """The findings in the words that were read."""
+
+    text: str
+    core: str = ""
+    features: set[str] = field(default_factory=set)
+    without: set[str] = field(default_factory=set)
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    def wrong(self, what: str, hint: str = FORM) -> BoardError:
+        return BoardError(what, f"in the target {self.text}", hint)
+
+
+def read_target(text: str) -> Board:
+    """A board of which nothing is known but its core, its features and the sizes of its memories.
+
+    Features are those that are named, beside those that every such core has. Without a size of a memory,
+    nothing is said of fitting there. Raises BoardError.
+    """
+    said = _Said(text)
+    for word in text.split():
+        _read_word(word, said)
+    if not said.core:
+        raise said.wrong("the target names no core", f"{FORM}\ncores: {', '.join(core_names())}")
+    core = load_core(said.core, f"in the target {text}")
+    features = core.has | _chosen(core, said)
+    regions = tuple(Region(role.upper(), _ORIGINS[role], size, role) for role, size in said.sizes.items())
+    optional = [f"+{name}" for name in sorted(features - core.has)]
+    sizes = [f",{role}={_size_said(size)}" for role, size in said.sizes.items()]
+    return Board(
+        name="".join([core.name, *optional, *sizes]),
+        title=f"a {core.name} without a board",
+        mcu="",
+        core=core,
+        features=features,
+        clock_hz=0,
+        regions=regions,
+        flash_access=None,
+        status=BoardStatus.DATA_ONLY,
+        reason="it is a target that was given as text",
+        sources=(),
+        own_counter=None,
+        uart=None,
+        console=None,
+        usb=(),
+        flash_algorithm="",
+        platforms={},
+        runners={},
+        is_target=True,
+    )
+
+
+def _size_said(size: int) -> str:
+    """The size with the largest unit that divides it."""
+    units = ((1024 * 1024, "M"), (1024, "K"), (1, ""))
+    return next(f"{size // unit}{letter}" for unit, letter in units if size % unit == 0)
+
+
+def _read_word(word: str, said: _Said) -> None:
+    """Reads a word between spaces: one of a compiler, or a target in our own."""
+    found = _COMPILER_WORD.fullmatch(word)
+    if found is None and word.startswith("-"):
+        known = ["-mcpu=", "-march=", "-mattr=", "-mfpu=", "-mfloat-abi=", "-mthumb"]
+        name, has_value, _ = word.partition("=")
+        near = did_you_mean(f"{name}{has_value}", known)
+        raise said.wrong(f'"{word}" says nothing of a target{near}', f"known: {', '.join(known)}")
+    kind, value = (found[1] or found[3], found[2]) if found else ("", word)
+    match kind:
+        case "mthumb":
+            pass
+        case "mattr":
+            _read_features(value.split(","), said)
+        case "mfpu":
+            said.features |= set() if value == "none" else {"fpu"}
+        case "mfloat-abi":
+            if value not in _FLOAT_ABI:
+                raise said.wrong(f'"{value}" is no floating-point ABI', f"known: {', '.join(_FLOAT_ABI)}")
+            _read_features(filter(None, [_FLOAT_ABI[value]]), said)
+        case _:
+            _read_core_and_sizes(value, said)
+
+
+def _read_core_and_sizes(value: str, said: _Said) -> None:
+    first, *sizes = value.split(",")
+    if "=" in first:
+        sizes.insert(0, first)
+    elif said.core:
+        raise said.wrong(f'the target names two cores, "{said.core}" and "{first}"')
+    else:
+        first = _core_spelled(first)
+        said.core, *features = first.split("+")
+        _read_features((f"+{name}" for name in features), said)
+    for part in sizes:
+        role, _, size = part.partition("=")
+        if role not in _ORIGINS:
+            raise said.wrong(f'"{part}" is no part of a target{did_you_mean(role, _ORIGINS)}')
+        try:
+            said.sizes[role] = read_size(size)
+        except WrongValueError as error:
+            raise said.wrong(f"{role}: {error.what}") from None
+
+
+def _core_spelled(word: str) -> str:
+    """The core in our spelling, with its features: people write cortex_m4 and Cortex-M4F."""
+    core, plus, more = word.lower().replace("_", "-").partition("+")
+    if plus and more[:1] in ("", "+") and f"{core}plus" in core_names():  # the plus is the core's own
+        core, plus, more = f"{core}plus", more[:1], more[1:]
+    return _WITH_FPU.sub(r"\1+fpu", core) + plus + more
+
+
+def _read_features(words: Iterable[str], said: _Said) -> None:
+    """Reads +dsp, -fpu and +nofp."""
+    for word in words:
+        sign, name = (word[0], word[1:]) if word[:1] in ("+", "-") else ("+", word)
+        is_off = sign == "-" or name.startswith("no")
+        name = name.removeprefix("no") if is_off else name
+        (said.without if is_off else said.features).update(_FEATURES.get(name, (name,)))
+
+
+def _chosen(core: Core, said: _Said) -> frozenset[Feature]:
+    """The optional features that are named. Raises BoardError for those that the core cannot have."""
+    known = core.has | core.can_have
+    for name in sorted(said.features | said.without):
+        if name not in known:
+            near = did_you_mean(name, known)
+            has, can_have = (", ".join(sorted(each)) or "none" for each in (core.has, core.can_have))
+            raise said.wrong(
+                f'a {core.name} has no "{name}"{near}', f"it has: {has}; it can have: {can_have}"
+            )
+    missing = sorted(said.without & core.has)
+    if missing:
+        raise said.wrong(f"every {core.name} has {missing[0]}")
+    return frozenset(feature for feature in core.can_have if feature in said.features - said.without)

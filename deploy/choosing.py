@@ -1,0 +1,32 @@
+"""Chooses what a model is compiled for: a board by name, or a target in words."""
+
+from __future__ import annotations
+
+from aot.errors import InputError
+from boards.board import Board
+from boards.target_text import FORM, read_target
+from platforms.board_files import load_board
+
+
+def board_or_target(board: str | None, target: str | None) -> Board | None:
+    """The board, or one of which only the target is known; None where neither is given.
+
+    Raises BoardError for what is not known, InputError where both are given.
+    """
+    if board is not None and target is not None:
+        raise InputError(
+            f'both a board, "{board}", and a target, "{target}", are given', hint="leave one out"
+        )
+    if target is not None:
+        return read_target(target)
+    return None if board is None else load_board(board)
+
+
+def require_board_or_target(board: str | None, target: str | None) -> Board:
+    """The same where one is needed. Raises InputError where neither is given."""
+    found = board_or_target(board, target)
+    if found is None:
+        raise InputError(
+            "neither a board nor a target is given", hint=f'board="mps2-an386", or target="{FORM}"'
+        )
+    return found
