@@ -74,7 +74,7 @@ class LayerView:
             yield f"\nnode\n\n{self.node}"
         for name, title in TEXTS.items():
             if name in shown:
-                yield f"\n{title}\n\n{READ[name](self)}"
+                yield f"\n{title}\n\n{READ[name](self)}".rstrip("\n")
 
     def facts(self, shown: Collection[str]) -> dict[str, object]:
         """The same for machines."""

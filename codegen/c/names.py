@@ -45,6 +45,11 @@ def c_identifier(name: str, fallback: str = "model") -> str:
     return word
 
 
+def is_c_name(word: str) -> bool:
+    """True where C takes the word as a name as it is."""
+    return re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII) is not None and word not in _KEYWORDS
+
+
 def model_identifier(name: str, headers: Collection[str]) -> str:
     """An identifier that global names can begin with, and that is the name of no header of others."""
     word = c_identifier(name)

@@ -182,7 +182,7 @@ def _require_own_outputs(loop: For) -> None:
 
 def _require_own_stores(body: Body, loops: Sequence[For]) -> None:
     """Raises where a loop stores neither to a place of its own nor to what the body itself declares."""
-    own = _declared_in(body)
+    own = [s.buffer for s in walk(body) if isinstance(s, Declare)]
     for stmt in walk(body):
         if isinstance(stmt, Store) and stmt.place.buffer not in own:
             for loop in loops:

@@ -23,7 +23,8 @@ FIRST_LINES = {
     ".md": "#",
 }
 NO_DOMAIN = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
-UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|NotImplemented\b(?!Error))")
+# An operator that leaves its operands to the other one's class says `return NotImplemented`.
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|(?<!return )NotImplemented\b(?!Error))")
 # Folders in which one person's files lie.
 MACHINE_PATH = re.compile(r"(?<![\w.)\]}>*/:$-])/(?:home|Users|root|tmp|var|mnt|srv|work\w*)/[\w./-]*\w")
 MOST_LINES = 400

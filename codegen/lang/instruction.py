@@ -1,0 +1,61 @@
+"""An instruction of the user's own: what it means as text, and the C that does it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Sequence
+from string import Formatter
+
+from aot.target import FEATURES, Feature
+from codegen.loops.ir import Instruction, Role
+from codegen.loops.parse import parse_proc
+
+
+def instruction(
+    meaning: str,
+    call: str,
+    definition: str = "",
+    includes: Sequence[str] = (),
+    needs: Sequence[str] = (),
+) -> Instruction:
+    """An instruction for `Schedule.tensorize`; `needs` names features of the cores that have it, as "dsp".
+
+    `meaning` is a proc as text: its loops say what the C does. In `call`, a parameter that is local stands as
+    its elements, {acc[0]}, {acc[1]}, ..., any other as a pointer, {x}; `definition` is C that the call uses.
+
+        smlad = instruction(
+            '''
+            def smlad(acc: local(i32[1]), x: input(i16[2]), w: constant(i16[2])):
+                for i in range(2):
+                    acc[0] += x[i] * w[i]
+            ''',
+            "{acc[0]} = smlad({x}, {w}, {acc[0]});",
+            "static inline int32_t smlad(const int16_t *x, const int16_t *w, int32_t sum) ...",
+        )
+    """
+    proc = parse_proc(textwrap.dedent(meaning).strip())
+    pointers = {param.name for param in proc.params if param.role is not Role.LOCAL}
+    known = {feature: feature for feature in FEATURES}
+    features = frozenset(known.get(Feature(name), Feature(name)) for name in needs)
+    return Instruction(
+        proc.name,
+        proc.params,
+        proc.body,
+        _grouped(call, pointers),
+        definition,
+        includes=tuple(includes),
+        needs=features,
+    )
+
+
+def _grouped(call: str, pointers: Collection[str]) -> str:
+    """The call with parentheses around pointers, which may be sums, before [ and behind *."""
+    parts = [(literal, name) for literal, name, *_ in Formatter().parse(call)]
+    behind = [*(literal for literal, _ in parts[1:]), ""]
+    found = []
+    for (literal, name), after in zip(parts, behind, strict=True):
+        found.append(literal.replace("{", "{{").replace("}", "}}"))
+        if name is not None:
+            is_sum = name in pointers and (literal.endswith("*") or after.startswith("["))
+            found.append(f"({{{name}}})" if is_sum else f"{{{name}}}")
+    return "".join(found)

@@ -1,0 +1,184 @@
+"""The op of a user's proc: with it a proc is a model of one layer, and all that serves models serves it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+
+from aot.extensions import OPS, loaded, register
+from aot.ir.types import Array, DType, TensorType
+from aot.ops.op import Cost, Op, Types, required
+from codegen.formats import RowFormat
+from codegen.kernels.flat import flat_requests
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.schedule import OpKernel, RowRequests, Schedule
+from codegen.loops.interpret import run_proc
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    Buffer,
+    BufferPlace,
+    Declare,
+    For,
+    Instruction,
+    Invoke,
+    Proc,
+    Role,
+    Stmt,
+    map_places,
+    walk,
+)
+from codegen.loops.pack import Packing
+from codegen.loops.text import print_proc
+
+_NAME = "loops"
+_GIVEN = (Role.INPUT, Role.ROWS, Role.CONSTANT)
+_RESULT = "y"  # the name that the result has in every kernel
+
+
+@dataclass(frozen=True)
+class UserKernel:
+    """A proc as it was meant and as it was scheduled."""
+
+    meaning: Proc
+    scheduled: Proc
+    packings: Mapping[str, Packing]  # of constants, by name
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The parameters that are inputs or constants."""
+        return tuple(p.name for p in self.meaning.params if p.role in _GIVEN)
+
+    @property
+    def result(self) -> str:
+        (found,) = (p.name for p in self.meaning.params if p.role is Role.OUTPUT)
+        return found
+
+
+# The kernels that this program has built: a graph's text names them, and holds no functions.
+_BUILT: dict[str, UserKernel] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class UserLoops(Op):
+    """Inputs: the proc's inputs and constants, in the order of its parameters."""
+
+    kernel: str  # of _BUILT
+    shape: tuple[int, ...]  # of the result
+
+    name: ClassVar[str] = _NAME
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        made = _BUILT[self.kernel]
+        return ((made.meaning.param(made.result).dtype.value, self.shape),)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        made, (out,) = _BUILT[self.kernel], outputs
+        given = dict(zip(made.given, (required(array).reshape(-1) for array in arrays), strict=True))
+        buffers = {
+            p.name: given[p.name] if p.name in given else _empty(p.elements, p.dtype)
+            for p in made.meaning.params
+        }
+        run_proc(made.meaning, {name: [array] for name, array in buffers.items()})
+        return (buffers[made.result].reshape(out.shape),)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        return Cost(macs=_products(_BUILT[self.kernel].meaning.body))
+
+
+def op_of(kernel: UserKernel, shape: Sequence[int]) -> UserLoops:
+    """The op, for this program to use."""
+    text = print_proc(kernel.meaning) + print_proc(kernel.scheduled)
+    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+    _BUILT[key] = kernel
+    if _NAME not in loaded(OPS):
+        register(OPS, _NAME, SimpleNamespace(OP=UserLoops, KERNEL=KERNEL))
+    return UserLoops(key, tuple(shape))
+
+
+def _products(body: Sequence[Stmt]) -> int:
+    """Counts the sums of products."""
+    count = 0
+    for stmt in body:
+        match stmt:
+            case For(_, extent, inner):
+                count += extent * _products(inner)
+            case Accumulate(_, Binary("*")):
+                count += 1
+            case Invoke(Instruction(body=inner)):
+                count += _products(inner)
+    return count
+
+
+def _empty(elements: int, dtype: DType) -> Array:
+    return np.zeros(elements, dtype.numpy)
+
+
+def _requests(site: Site) -> RowRequests:
+    return flat_requests(site)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op = site.node.op
+    assert isinstance(op, UserLoops)
+    made = _BUILT[op.kernel]
+    constants = {made.given[position]: array for position, array in site.constants.items()}
+    stored = {
+        name: made.packings[name].apply(array) if name in made.packings else array.reshape(-1)
+        for name, array in constants.items()
+    }
+    moving = len(made.given) - len(constants)
+    return Kernel(
+        schedule="own",
+        why="scheduled by hand" if made.scheduled != made.meaning else "as it is meant",
+        proc=_over_rows(made.scheduled),
+        summary=f"All of {made.meaning.name}: {math.prod(op.shape)} elements.",
+        access=(RowAccess(stride=1, first=0, count=1),) * moving,
+        constants=stored,
+        whole=True,
+    )
+
+
+def _over_rows(proc: Proc) -> Proc:
+    """The proc with its buffers as kernels have them: inputs are rows, one of each; the result is y."""
+    renamed = {p: _as_in_kernels(p) for p in _buffers(proc)}
+
+    def moved(place: BufferPlace) -> BufferPlace:
+        return replace(place, buffer=renamed[place.buffer])
+
+    def changed(stmt: Stmt) -> Stmt:
+        match stmt:
+            case For(_, _, body):
+                return replace(stmt, body=tuple(map(changed, body)))
+            case Declare(buffer):
+                return Declare(renamed[buffer])
+        return map_places(stmt, moved)
+
+    return Proc(
+        f"{proc.name}_kernel",  # a name that nothing else in the file has
+        tuple(renamed[p] for p in proc.params),
+        tuple(map(changed, proc.body)),
+    )
+
+
+def _buffers(proc: Proc) -> list[Buffer]:
+    return [*proc.params, *(stmt.buffer for stmt in walk(proc.body) if isinstance(stmt, Declare))]
+
+
+def _as_in_kernels(buffer: Buffer) -> Buffer:
+    if buffer.role is Role.OUTPUT:
+        return replace(buffer, name=_RESULT)
+    if buffer.role is Role.INPUT:
+        buffer = replace(buffer, role=Role.ROWS)
+    return replace(buffer, name=f"{_RESULT}_") if buffer.name == _RESULT else buffer
+
+
+KERNEL = OpKernel((Schedule("own", _requests, _lower),), frozenset(DType))

@@ -1,0 +1,18 @@
+"""The error of somebody who uses the language wrongly, with the line of their program."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+from aot.errors import InputError
+
+_OURS = Path(__file__).parent.parent
+
+
+def misuse(what: str, hint: str = "") -> InputError:
+    """The error to raise; it names the innermost line that is not ours."""
+    for frame in reversed(traceback.extract_stack()[:-1]):
+        if _OURS not in Path(frame.filename).parents and not frame.filename.startswith("<frozen"):
+            return InputError(what, f"{frame.filename}:{frame.lineno}: {frame.line}", hint)
+    return InputError(what, hint=hint)

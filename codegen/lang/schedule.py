@@ -1,0 +1,290 @@
+"""A schedule: a proc that is changed step by step; each step is checked, and can be done again elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aot.ir.types import Array
+from codegen.lang.misuse import misuse
+from codegen.lang.tensor import TensorExpression, proc
+from codegen.loops import schedule as primitives
+from codegen.loops.affine import Affine
+from codegen.loops.cache import cache_read
+from codegen.loops.interpret import run_proc
+from codegen.loops.ir import Declare, For, Instruction, Proc, Role, Stmt, walk
+from codegen.loops.pack import Packing, pack
+from codegen.loops.tensorize import tensorize
+from codegen.loops.text import print_proc
+
+_SEED = 20
+
+
+@dataclass(frozen=True)
+class ScheduleStep:
+    """One call of a method, with what it was given."""
+
+    name: str
+    arguments: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"s.{self.name}({', '.join(map(_said, self.arguments))})"
+
+
+def _said(argument: object) -> str:
+    return argument.name if isinstance(argument, Instruction) else repr(argument)
+
+
+class LoopSchedule:
+    """A proc under way from what it means to how it is computed.
+
+    Loops and buffers have names; a method acts on every loop of a name, so that the main part of a split and
+    its rest are treated alike. No step changes what is computed: one that would is refused. With `check`,
+    the loop interpreter runs the proc before and after each step as well, on random numbers.
+    """
+
+    def __init__(
+        self, proc: Proc, check: bool = False, shapes: Mapping[str, tuple[int, ...]] | None = None
+    ) -> None:
+        self.meaning = proc  # as it was before the first step
+        self.proc = proc
+        self.shapes = dict(shapes or {})  # of parameters, by name; those not in it are flat
+        self.check = check
+        self.trace: tuple[ScheduleStep, ...] = ()
+        self.packings: Mapping[str, Packing] = {}  # of constants, by name
+
+    def __repr__(self) -> str:
+        return f"<Schedule of {self.proc.name}, {len(self.trace)} steps>"
+
+    # ---- what there is ----
+
+    @property
+    def loops(self) -> Mapping[str, int]:
+        """The loops by name, outermost first, with their extents: of several of one name, the first."""
+        found: dict[str, int] = {}
+        for stmt in walk(self.proc.body):
+            if isinstance(stmt, For):
+                found.setdefault(stmt.var, stmt.extent)
+        return found
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        declared = (stmt.buffer.name for stmt in walk(self.proc.body) if isinstance(stmt, Declare))
+        return tuple(dict.fromkeys((*(param.name for param in self.proc.params), *declared)))
+
+    def show(self) -> str:
+        """The loops as they are now, as text."""
+        return print_proc(self.proc)
+
+    def script(self) -> str:
+        """The steps as Python, for a schedule `s`."""
+        return "".join(f"{step}\n" for step in self.trace)
+
+    def replay(self, other: LoopSchedule | Proc) -> LoopSchedule:
+        """The same steps on another proc, such as one of another shape, or behind the steps of a schedule."""
+        made = LoopSchedule(other) if isinstance(other, Proc) else copy(other)
+        for step in self.trace:
+            getattr(made, step.name)(*step.arguments)
+        return made
+
+    # ---- loops ----
+
+    def split(self, loop: str, factor: int | tuple[int | None, int | None]) -> tuple[str, str]:
+        """A loop as two nested ones; gives their names. `factor` is the inner extent; (4, None), the outer.
+
+        The rest becomes a loop `<outer>_tail` with an inner loop of the same name.
+        """
+        inner = self._inner_factor(loop, factor)
+        if inner > self.loops[loop]:
+            raise misuse(f"{loop} has {self.loops[loop]} turns, fewer than a factor of {inner}")
+        names = f"{loop}_o", f"{loop}_i"
+        self._step("split", (loop, factor), lambda p: primitives.split(p, loop, inner, *names))
+        return names
+
+    def tile(self, outer: str, inner: str, outer_factor: int, inner_factor: int) -> tuple[str, str, str, str]:
+        """Two nested loops in blocks; gives the names of both outer loops, then of both inner ones."""
+        a, b = self.split(outer, outer_factor)
+        self.reorder(inner, b)  # so that what is left of the inner loop is nested like the rest of it
+        c, d = self.split(inner, inner_factor)
+        self.reorder(b, d)
+        return a, c, b, d
+
+    def fuse(self, outer: str, inner: str) -> str:
+        """Two nested loops as one; gives its name."""
+        name = f"{outer}_{inner}"
+        self._step("fuse", (outer, inner), lambda p: primitives.fuse(p, outer, inner, name))
+        return name
+
+    def reorder(self, *loops: str) -> None:
+        """Puts nested loops into this order, outermost first; there may be nothing between them."""
+        for loop in loops:
+            self._require_loop(loop)
+
+        def change(proc: Proc) -> Proc:
+            while (pair := _misplaced(proc, loops)) is not None:
+                proc = primitives.reorder(proc, *pair)
+            if not _has_nest(proc.body, loops):
+                raise primitives.ScheduleError("these loops are not nested with nothing between them")
+            return proc
+
+        self._step("reorder", loops, change)
+
+    def partition(self, loop: str, at: int) -> tuple[str, str]:
+        """A loop as two, one after the other; gives the names of the first `at` turns and of the rest."""
+        names = f"{loop}_a", f"{loop}_b"
+        self._step("partition", (loop, at), lambda p: primitives.partition(p, loop, at, *names))
+        return names
+
+    def unroll(self, loop: str, times: int | None = None) -> None:
+        """Writes a loop's body out, once for each turn, or `times` for a turn of what is left of the loop."""
+        change: Callable[[Proc], Proc] = (
+            (lambda p: primitives.unroll(p, loop))
+            if times is None
+            else (lambda p: primitives.unroll_by(p, loop, times))
+        )
+        self._step("unroll", (loop,) if times is None else (loop, times), change)
+
+    # ---- buffers ----
+
+    def privatize(self, loop: str, *buffers: str) -> None:
+        """Gives each turn of a loop its own copy of locals, and makes a loop of each statement in it.
+
+        So a sum becomes a tile of sums: the loops of the reduction can then go outside this one.
+        """
+        self._step("privatize", (loop, *buffers), lambda p: primitives.privatize(p, buffers, loop))
+
+    def cache_read(self, buffer: str, loop: str) -> str:
+        """Copies what each turn of a loop reads of a buffer into a local first; gives its name."""
+        name = f"{buffer}_near"
+        self._step("cache_read", (buffer, loop), lambda p: cache_read(p, buffer, loop, name))
+        return name
+
+    def pad_reduction(self, loop: str, multiple: int, zeros: str) -> None:
+        """Lengthens a loop that sums; `zeros` is the constant that is packed with zeros there."""
+        self._step(
+            "pad_reduction",
+            (loop, multiple, zeros),
+            lambda p: primitives.pad_reduction(p, loop, multiple, zeros),
+        )
+
+    def pack(self, constant: str, *loops: str) -> None:
+        """Stores a constant in the order in which these loops walk it, outermost first, when it is built."""
+        if constant in self.packings:
+            raise misuse(f"{constant} is packed already")
+        found: list[Packing] = []
+
+        def change(proc: Proc) -> Proc:
+            made, packing = pack(proc, constant, loops, Affine(), 1)
+            found.append(packing)
+            return made
+
+        param = next((p for p in self.proc.params if p.name == constant), None)
+        if param is None or param.role is not Role.CONSTANT:
+            raise misuse(
+                f"{constant} is no constant of {self.proc.name}", "only constants are known when it is built"
+            )
+        self._step("pack", (constant, *loops), change, lambda: {constant: found[-1]})
+
+    # ---- instructions ----
+
+    def tensorize(self, loop: str, *instructions: Instruction) -> None:
+        """Puts the first of the instructions that means the same in the place of each loop of that name."""
+        self._step("tensorize", (loop, *instructions), lambda p: tensorize(p, loop, instructions))
+
+    # ---- how a step is done ----
+
+    def _step(
+        self,
+        name: str,
+        arguments: Sequence[Any],
+        change: Callable[[Proc], Proc],
+        packed: Callable[[], Mapping[str, Packing]] = dict,
+    ) -> None:
+        step = ScheduleStep(name, tuple(arguments))
+        try:
+            changed = change(self.proc)
+        except primitives.ScheduleError as error:
+            raise misuse(f"{step}: {error}", f"loops: {', '.join(self.loops)}") from None
+        packings = {**self.packings, **packed()}
+        if self.check:
+            self._require_same(changed, packings, step)
+        self.proc, self.packings, self.trace = changed, packings, (*self.trace, step)
+
+    def _require_same(self, proc: Proc, packings: Mapping[str, Packing], step: ScheduleStep) -> None:
+        before, after = outcome(self.meaning, {}, self.meaning), outcome(proc, packings, self.meaning)
+        for name, wanted in before.items():
+            if not np.array_equal(wanted, after[name]):
+                raise misuse(
+                    f"{step} changes what {self.proc.name} computes",
+                    "this is a mistake of Solder: please tell",
+                )
+
+    def _inner_factor(self, loop: str, factor: int | tuple[int | None, int | None]) -> int:
+        self._require_loop(loop)
+        match factor:
+            case int():
+                return factor
+            case (None, int() as inner):
+                return inner
+            case (int() as outer, None) if outer >= 1:
+                return -(-self.loops[loop] // outer)
+        raise misuse(f"{factor!r} is no factor of {loop}", "4, (None, 4) or (4, None)")
+
+    def _require_loop(self, loop: str) -> None:
+        if loop not in self.loops:
+            raise misuse(f"{self.proc.name} has no loop {loop}", f"loops: {', '.join(self.loops)}")
+
+
+def schedule(
+    name: str, inputs: Sequence[TensorExpression], output: TensorExpression, check: bool = False
+) -> LoopSchedule:
+    """A schedule without steps for what computes the output of these inputs and constants."""
+    shapes = {tensor.name: tensor.shape for tensor in (*inputs, output)}
+    return LoopSchedule(proc(name, inputs, output), check, shapes)
+
+
+def _misplaced(proc: Proc, order: Sequence[str]) -> tuple[str, str] | None:
+    """A loop, and the only thing in it: a loop that is to stand outside of it."""
+    for stmt in walk(proc.body):
+        match stmt:
+            case For(outer, _, (For(inner),)) if outer in order and inner in order:
+                if order.index(outer) > order.index(inner):
+                    return outer, inner
+    return None
+
+
+def _has_nest(body: tuple[Stmt, ...], order: Sequence[str]) -> bool:
+    """True where these loops stand somewhere, each with nothing but the next in it."""
+    return any(isinstance(s, For) and s.var == order[0] and _begins(s, order) for s in walk(body))
+
+
+def _begins(loop: For, order: Sequence[str]) -> bool:
+    match order[1:], loop.body:
+        case (), _:
+            return True
+        case rest, (For() as inner,):
+            return inner.var == rest[0] and _begins(inner, rest)
+    return False
+
+
+def outcome(proc: Proc, packings: Mapping[str, Packing], meaning: Proc) -> dict[str, Array]:
+    """The outputs that the interpreter computes: of the same numbers for all schedules of a meaning."""
+    random = np.random.default_rng(_SEED)
+    given: dict[str, Array] = {}
+    for param in meaning.params:
+        size = (param.rows, param.elements)
+        if param.dtype.is_integer:
+            low, high = param.dtype.limits
+            given[param.name] = random.integers(max(low, -128), min(high, 127) + 1, size, param.dtype.numpy)
+        else:
+            given[param.name] = random.integers(-8, 9, size).astype(param.dtype.numpy)
+    arrays = {
+        name: packings[name].apply(array)[None] if name in packings else array
+        for name, array in given.items()
+    }
+    run_proc(proc, {name: list(array) for name, array in arrays.items()})
+    return {p.name: arrays[p.name] for p in meaning.params if p.role is Role.OUTPUT}

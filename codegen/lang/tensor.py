@@ -1,0 +1,297 @@
+"""Tensors of an expression: those that are given, and those that are computed element by element."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from aot.ir.strides import dense_strides
+from aot.ir.types import DType
+from codegen.lang.index import Axis, Position, to_position
+from codegen.lang.misuse import misuse
+from codegen.lang.value import ElementValue, GrowingLocal, Operand, dtype_of, to_value
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    Buffer,
+    BufferPlace,
+    Declare,
+    Element,
+    For,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    at,
+    indices_of,
+    load,
+    map_expr_places,
+    substitute,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TensorExpression:
+    """An array of known shape; in brackets, an element of it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    role: Role  # INPUT, CONSTANT, or SCRATCH of what is computed
+    axes: tuple[Axis, ...] = ()  # of what is computed: one for each axis of the shape
+    value: ElementValue | None = None  # of the element there
+    body: Callable[..., Operand] | None = field(default=None, repr=False)
+    reads: tuple[TensorExpression, ...] = ()  # whose elements are loaded from memory
+
+    @property
+    def buffer(self) -> Buffer:
+        return Buffer(self.name, self.dtype, math.prod(self.shape), self.role)
+
+    @property
+    def is_inlined(self) -> bool:
+        """True where readers compute its elements themselves: they need no reduction."""
+        return self.value is not None and not self.value.reductions
+
+    def __getitem__(self, key: Operand | tuple[Operand, ...]) -> ElementValue:
+        indices = key if isinstance(key, tuple) else (key,)
+        if len(indices) != len(self.shape):
+            raise misuse(f"{self.name} has {len(self.shape)} axes, {len(indices)} indices are given")
+        if self.is_inlined and self.body is not None:
+            return to_value(self.body(*indices))
+        _reading.append(self)
+        *outer, last = indices
+        strides = dense_strides(self.shape)
+        flat = Position(variable("_") * 0)
+        for axis, (index, stride) in enumerate(zip(outer, strides, strict=False)):
+            flat = flat + self._inside(axis, index) * stride
+        if isinstance(last, ElementValue):
+            return ElementValue(Element(at(self.buffer, flat.affine), last.expr), self.dtype, last.reductions)
+        flat = flat + self._inside(len(outer), last)
+        return ElementValue(load(self.buffer, flat.affine), self.dtype)
+
+    def __add__(self, other: TensorExpression | Operand) -> TensorExpression:
+        return _elementwise(self, other, "plus", lambda a, b: a + b)
+
+    def __sub__(self, other: TensorExpression | Operand) -> TensorExpression:
+        return _elementwise(self, other, "minus", lambda a, b: a - b)
+
+    def __mul__(self, other: TensorExpression | Operand) -> TensorExpression:
+        return _elementwise(self, other, "times", lambda a, b: a * b)
+
+    def _inside(self, axis: int, index: Operand) -> Position:
+        if isinstance(index, ElementValue | float):
+            raise misuse(
+                f"axis {axis} of {self.name} has a computed index", "only the last axis can have one"
+            )
+        place = to_position(index)
+        if place.least < 0 or place.most >= self.shape[axis]:
+            raise misuse(
+                f"axis {axis} of {self.name} has {self.shape[axis]} elements, "
+                f"it is read from {place.least} to {place.most}"
+            )
+        return place
+
+
+def _elementwise(
+    one: TensorExpression,
+    other: TensorExpression | Operand,
+    word: str,
+    combine: Callable[[ElementValue, Operand], ElementValue],
+) -> TensorExpression:
+    """The two element by element, sizes of 1 repeated as NumPy does."""
+    if not isinstance(other, TensorExpression):
+        said = to_value(other)
+        return _computed(
+            f"{one.name}_{word}", _plain_names(one.shape), one.shape, lambda *i: combine(one[i], said), None
+        )
+    try:
+        shape = np.broadcast_shapes(one.shape, other.shape)
+    except ValueError:
+        raise misuse(
+            f"{one.name} {list(one.shape)} and {other.name} {list(other.shape)} do not go together"
+        ) from None
+
+    def body(*indices: Position) -> ElementValue:
+        return combine(one[_repeated(one.shape, indices)], other[_repeated(other.shape, indices)])
+
+    return _computed(f"{one.name}_{word}_{other.name}", _plain_names(shape), shape, body, None)
+
+
+def _plain_names(shape: Sequence[int]) -> list[str]:
+    return [f"i{axis}" for axis in range(len(shape))]
+
+
+def _repeated(shape: Sequence[int], indices: Sequence[Position]) -> tuple[Operand, ...]:
+    last = indices[len(indices) - len(shape) :]
+    return tuple(0 if size == 1 else index for size, index in zip(shape, last, strict=True))
+
+
+_reading: list[TensorExpression] = []  # tensors whose elements were loaded since `compute` last looked
+
+
+def placeholder(name: str, shape: Sequence[int], dtype: str, constant: bool = False) -> TensorExpression:
+    """A tensor that is given when the kernel runs, or, if `constant`, when it is built."""
+    sizes = tuple(shape)
+    if not name.isidentifier():
+        raise misuse(f'"{name}" is no name of a tensor', "a name is an identifier of Python")
+    if not sizes or min(sizes) < 1:
+        raise misuse(f"{name} has the shape {list(sizes)}: each size must be 1 or more")
+    return TensorExpression(name, sizes, dtype_of(dtype), Role.CONSTANT if constant else Role.INPUT)
+
+
+def reduce_axis(name: str, extent: int) -> Axis:
+    """An axis that sum, max and min go over."""
+    return Axis(name, extent)
+
+
+def compute(
+    name: str, shape: Sequence[int], body: Callable[..., Operand], dtype: str | None = None
+) -> TensorExpression:
+    """A tensor whose element at each place `body` says; its loops are named as the parameters of `body`.
+
+        k = reduce_axis("k", 64)
+        y = compute("y", (10,), lambda o: sum(x[k] * w[o, k], k))
+
+    Where no element needs a reduction, readers compute it themselves.
+    """
+    names = list(inspect.signature(body).parameters)
+    if len(names) != len(shape):
+        raise misuse(f"{name} has {len(shape)} axes, its body takes {len(names)}")
+    return _computed(name, names, shape, body, dtype)
+
+
+def _computed(
+    name: str,
+    axis_names: Sequence[str],
+    shape: Sequence[int],
+    body: Callable[..., Operand],
+    dtype: str | None,
+) -> TensorExpression:
+    axes = tuple(Axis(var, extent) for var, extent in zip(axis_names, shape, strict=True))
+    outer = _reading[:]
+    _reading.clear()
+    value = _named(to_value(body(*axes)))
+    reads = tuple(dict.fromkeys(_reading))
+    _reading[:] = outer
+    _require_known_axes(name, value, axes)
+    kind = value.dtype if dtype is None else dtype_of(dtype)
+    return TensorExpression(name, tuple(shape), kind, Role.SCRATCH, axes, value, body, reads)
+
+
+def _named(value: ElementValue) -> ElementValue:
+    """The value with names of its reductions that a reader can say: sum, sum2, most."""
+    taken: dict[str, int] = {}
+    names: dict[Buffer, Buffer] = {}
+    for reduction in value.reductions:
+        base = reduction.local.name.partition("#")[0]
+        taken[base] = taken.get(base, 0) + 1
+        name = base if taken[base] == 1 else f"{base}{taken[base]}"
+        names[reduction.local] = replace(reduction.local, name=name)
+
+    def named(place: BufferPlace) -> BufferPlace:
+        return replace(place, buffer=names.get(place.buffer, place.buffer))
+
+    reductions = tuple(replace(r, local=names[r.local]) for r in value.reductions)
+    return ElementValue(map_expr_places(value.expr, named), value.dtype, reductions)
+
+
+def _require_known_axes(name: str, value: ElementValue, axes: Sequence[Axis]) -> None:
+    """Refuses an axis outside of the reduction that goes over it."""
+    own = {axis.name for axis in axes}
+    used = [(own, value.expr)]
+    for reduction in value.reductions:
+        inside = [axis.name for axis in reduction.axes]
+        hidden = sorted(own & {*inside})
+        if hidden:
+            raise misuse(
+                f"{name} has an axis {hidden[0]} already", "give the axis of the reduction another name"
+            )
+        used += [(own, reduction.start.expr), (own | {*inside}, reduction.value.expr)]
+    for known, expr in used:
+        body = (Store(at(Buffer(name, value.dtype, 1, Role.OUTPUT)), expr),)
+        foreign = {var for _, affine in indices_of(body) for var in affine.variables} - known
+        if foreign:
+            raise misuse(
+                f"{name} reads along {min(foreign)}, which is no axis there",
+                "reduce over it, or index by another",
+            )
+
+
+def proc(name: str, inputs: Sequence[TensorExpression], output: TensorExpression) -> Proc:
+    """The loops that compute the output, behind a nest for each other tensor that needs a reduction."""
+    if output.value is None:
+        raise misuse(f"{output.name} is given, not computed: there is nothing to do")
+    stages = _stages(output)
+    given = {tensor for stage in stages for tensor in stage.reads if tensor.value is None}
+    missing = sorted(tensor.name for tensor in given - {*inputs})
+    if missing:
+        raise misuse(f"{output.name} needs {', '.join(missing)}, not among the inputs of {name}")
+    names = [tensor.name for tensor in (*inputs, *stages)]
+    twice = next((each for each in names if names.count(each) > 1), None)
+    if twice is not None:
+        raise misuse(f"two tensors are called {twice}")
+    result = replace(output.buffer, role=Role.OUTPUT)
+    taken: set[str] = {*names}
+    body: list[Stmt] = []
+    for stage in stages:
+        body.append(_nest(stage, result if stage is output else stage.buffer, taken))
+    between = tuple(stage.buffer for stage in stages if stage is not output)
+    return Proc(name, (*(tensor.buffer for tensor in inputs), *between, result), tuple(body))
+
+
+def _stages(output: TensorExpression) -> list[TensorExpression]:
+    """The tensors that are computed into memory, each behind those that it reads."""
+    found: list[TensorExpression] = []
+
+    def visit(tensor: TensorExpression) -> None:
+        for read in tensor.reads:
+            if read.value is not None and read not in found:
+                visit(read)
+        found.append(tensor)
+
+    visit(output)
+    return found
+
+
+def _nest(stage: TensorExpression, result: Buffer, taken: set[str]) -> Stmt:
+    """The loops of a tensor, under names that no other nest of the proc has."""
+    assert stage.value is not None
+    place = Position(variable("_") * 0)
+    for axis, stride in zip(stage.axes, dense_strides(stage.shape), strict=True):
+        place = place + axis * stride
+    reduced = [stmt for reduction in stage.value.reductions for stmt in _reduction(reduction)]
+    body: tuple[Stmt, ...] = (*reduced, Store(at(result, place.affine), stage.value.expr))
+    for axis in reversed(stage.axes):
+        body = (For(axis.name, axis.extent, body),)
+    (nest,) = body
+    return _renamed(nest, taken)
+
+
+def _reduction(reduction: GrowingLocal) -> list[Stmt]:
+    place = at(reduction.local)
+    if reduction.op == "+":
+        step: Stmt = Accumulate(place, reduction.value.expr)
+    else:
+        step = Store(place, Binary(reduction.op, load(reduction.local), reduction.value.expr))
+    for axis in reversed(reduction.axes):
+        step = For(axis.name, axis.extent, (step,))
+    return [Declare(reduction.local), Store(place, reduction.start.expr), step]
+
+
+def _renamed(stmt: Stmt, taken: set[str]) -> Stmt:
+    """The nest with loops of free names."""
+    if not isinstance(stmt, For):
+        return stmt
+    free, count = stmt.var, 2
+    while free in taken:
+        free, count = f"{stmt.var}{count}", count + 1
+    taken.add(free)
+    body = (
+        stmt.body if free == stmt.var else tuple(substitute(s, {stmt.var: variable(free)}) for s in stmt.body)
+    )
+    return For(free, stmt.extent, tuple(_renamed(s, taken) for s in body), stmt.unrolled)

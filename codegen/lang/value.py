@@ -1,0 +1,196 @@
+"""ElementValue values of tensor expressions: Python's operators make expressions of the loop language."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aot.ir.types import DType
+from codegen.lang.index import Axis, Position
+from codegen.lang.misuse import misuse
+from codegen.loops.ir import (
+    Apply,
+    Binary,
+    Buffer,
+    Cast,
+    Choose,
+    Const,
+    Expr,
+    Index,
+    Role,
+    ScalarFunction,
+    load,
+)
+
+_numbers = itertools.count()  # tell reductions apart until their tensor names them
+_WIDE = (DType.I64, DType.U64)
+
+
+@dataclass(frozen=True)
+class GrowingLocal:
+    """A local that grows over axes: by sums, or as the greatest or least so far."""
+
+    local: Buffer
+    op: str  # "+", "max" or "min"
+    start: ElementValue
+    value: ElementValue
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ElementValue:
+    """An expression, its type as C has it, and the reductions that must be done before it."""
+
+    expr: Expr
+    dtype: DType
+    reductions: tuple[GrowingLocal, ...] = ()
+
+    def __add__(self, other: Operand) -> ElementValue:
+        return _binary("+", self, other)
+
+    def __radd__(self, other: Operand) -> ElementValue:
+        return _binary("+", other, self)
+
+    def __sub__(self, other: Operand) -> ElementValue:
+        return _binary("-", self, other)
+
+    def __rsub__(self, other: Operand) -> ElementValue:
+        return _binary("-", other, self)
+
+    def __mul__(self, other: Operand) -> ElementValue:
+        return _binary("*", self, other)
+
+    def __rmul__(self, other: Operand) -> ElementValue:
+        return _binary("*", other, self)
+
+    def __neg__(self) -> ElementValue:
+        return _binary("-", 0, self)
+
+    def __lt__(self, other: Operand) -> ElementValue:
+        return _binary("<", self, other)
+
+    def __gt__(self, other: Operand) -> ElementValue:
+        return _binary("<", other, self)
+
+    def __bool__(self) -> bool:
+        raise misuse(
+            "a value is not known while the expression is made", "where(a < b, x, y) chooses when it runs"
+        )
+
+
+Operand = ElementValue | Position | int | float
+
+
+def to_value(given: Operand) -> ElementValue:
+    if isinstance(given, ElementValue):
+        return given
+    if isinstance(given, Position):
+        return ElementValue(Index(given.affine), DType.I32)
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise misuse(f"{given!r} is no value", "values are elements of tensors, axes and numbers")
+    return ElementValue(Const(given), DType.F32 if isinstance(given, float) else DType.I32)
+
+
+def _binary(op: str, left: Operand, right: Operand) -> ElementValue:
+    a, b = to_value(left), to_value(right)
+    dtype = DType.I32 if op in ("<", "==") else _common(a.dtype, b.dtype)
+    return ElementValue(Binary(op, a.expr, b.expr), dtype, _joined(a, b))
+
+
+def _common(a: DType, b: DType) -> DType:
+    """The type that C computes in."""
+    if DType.F32 in (a, b):
+        return DType.F32
+    return next((dtype for dtype in _WIDE if dtype in (a, b)), DType.I32)
+
+
+def _joined(*values: ElementValue) -> tuple[GrowingLocal, ...]:
+    return tuple(dict.fromkeys(r for value in values for r in value.reductions))
+
+
+def minimum(left: Operand, right: Operand) -> ElementValue:
+    return _binary("min", left, right)
+
+
+def maximum(left: Operand, right: Operand) -> ElementValue:
+    return _binary("max", left, right)
+
+
+def equal(left: Operand, right: Operand) -> ElementValue:
+    """1 where the two are equal, else 0."""
+    return _binary("==", left, right)
+
+
+def clamp(value: Operand, low: Operand, high: Operand) -> ElementValue:
+    return maximum(minimum(value, high), low)
+
+
+def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
+    """One of two values; the other is not computed."""
+    a, b = to_value(yes), to_value(no)
+    return ElementValue(
+        Choose(condition.expr, a.expr, b.expr), _common(a.dtype, b.dtype), _joined(condition, a, b)
+    )
+
+
+def cast(dtype: str, value: Operand) -> ElementValue:
+    """The value as C converts it to a type such as "i8"."""
+    kind, inner = dtype_of(dtype), to_value(value)
+    return ElementValue(Cast(kind, inner.expr), kind, inner.reductions)
+
+
+def dtype_of(name: str) -> DType:
+    known = [dtype.value for dtype in DType]
+    if name not in known:
+        raise misuse(f'"{name}" is no type', f"known: {', '.join(known)}")
+    return DType(name)
+
+
+def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Callable[..., ElementValue]:
+    """A function of one's own: `c` defines it for the device, `compute` says in Python what it gives."""
+    made = ScalarFunction(name, dtype_of(dtype), c, compute)
+
+    def call(*arguments: Operand) -> ElementValue:
+        values = [to_value(argument) for argument in arguments]
+        return ElementValue(Apply(made, tuple(v.expr for v in values)), made.result, _joined(*values))
+
+    return call
+
+
+def sum_of(value: Operand, *axes: Axis, start: Operand = 0) -> ElementValue:
+    """The sum over axes, from `start` on: 32 bits wide for integers."""
+    return _reduced("sum", "+", value, axes, to_value(start))
+
+
+def most_of(value: Operand, *axes: Axis) -> ElementValue:
+    """The greatest over axes."""
+    return _reduced("most", "max", value, axes, None)
+
+
+def least_of(value: Operand, *axes: Axis) -> ElementValue:
+    """The least over axes."""
+    return _reduced("least", "min", value, axes, None)
+
+
+def _reduced(
+    name: str, op: str, value: Operand, axes: tuple[Axis, ...], start: ElementValue | None
+) -> ElementValue:
+    inner = to_value(value)
+    if not axes or not all(isinstance(axis, Axis) for axis in axes):
+        raise misuse("a reduction needs axes to go over", 'such as k = reduce_axis("k", 64)')
+    if inner.reductions or (start is not None and start.reductions):
+        raise misuse("a reduction of what is reduced itself is not one step", "compute the inner one first")
+    dtype = _common(inner.dtype, inner.dtype)
+    begin = start if start is not None else ElementValue(Const(_end_of(dtype, op)), dtype)
+    local = Buffer(f"{name}#{next(_numbers)}", dtype, 1, Role.LOCAL)
+    return ElementValue(load(local), dtype, (GrowingLocal(local, op, begin, inner, axes),))
+
+
+def _end_of(dtype: DType, op: str) -> int | float:
+    """The value that every other is beyond."""
+    if dtype is DType.F32:
+        return float("-inf") if op == "max" else float("inf")
+    low, high = dtype.limits
+    return low if op == "max" else high

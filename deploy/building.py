@@ -1,0 +1,169 @@
+"""Builds a proc for a board: a function of arrays that runs there, and says what it takes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from aot.errors import InputError
+from aot.frontend.single import graph_of_op
+from aot.interpret import run_graph
+from aot.ir.types import Array, TensorType
+from boards.board import Board
+from codegen.c.names import is_c_name, model_identifier
+from codegen.isa.table import headers
+from codegen.job import ImportedModel
+from codegen.lang.loops_op import UserKernel, op_of
+from codegen.lang.schedule import LoopSchedule
+from codegen.loops.ir import Declare, For, Proc, Role, walk
+from codegen.loops.text import named_in
+from codegen.options import CompileOptions
+from deploy.api import Run, run
+from deploy.choosing import require_board_or_target
+from deploy.compiling import Compiled, compile_for
+from deploy.cycle_model import model_cycles
+from deploy.layer_view import LayerView, view_of
+from deploy.line import LineOptions
+from deploy.samples import random_samples
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A kernel for a board. Called with arrays, in the order of its inputs, it gives the board's result."""
+
+    compiled: Compiled = field(repr=False)
+    toolchain: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.compiled.artifact.name} for {self.compiled.board.name}>"
+
+    def __call__(self, *arrays: Array) -> Array:
+        (result,) = self._run(arrays).outputs.values()
+        return result
+
+    def time(self, repeat: int = 1) -> Run:
+        """Runs it on random inputs: instructions or cycles of a run, and seconds, the line not counted."""
+        return self._run(self._random(), repeat)
+
+    @cached_property
+    def cycles(self) -> int:
+        """The cycles of a run, by the model of the board's core."""
+        return model_cycles(
+            self.compiled, self.compiled.board, self.toolchain, LineOptions(), layers=False
+        ).run.count
+
+    def verify(self, samples: int = 3) -> None:
+        """Compares the board with the meaning on random inputs. Raises InputError where they differ."""
+        for arrays in random_samples(self.compiled.report.facts.inputs, samples).each:
+            found, wanted = self(*arrays), self.reference(*arrays)
+            if not np.array_equal(found, wanted):
+                first = np.argwhere(found != wanted)[0]
+                raise InputError(
+                    f"the board computes something else than {self.compiled.artifact.name} means: "
+                    f"{np.count_nonzero(found != wanted)} of {found.size} elements differ, the first at "
+                    f"{first.tolist()}: {found[tuple(first)]}, expected {wanted[tuple(first)]}",
+                    self.compiled.board.name,
+                    "the C of an own instruction or function may say something else than its meaning",
+                )
+
+    def reference(self, *arrays: Array) -> Array:
+        """The result as the loop interpreter computes it from the meaning: slow, and right."""
+        graph = self.compiled.job.model.graph
+        (result,) = run_graph(graph, dict(zip(graph.inputs, arrays, strict=True))).values()
+        return result
+
+    @property
+    def view(self) -> LayerView:
+        """Its loops, C and assembly."""
+        return view_of(self.compiled.model, self.compiled.model.layers[-1].index)
+
+    def _run(self, arrays: Sequence[Array], repeat: int = 1) -> Run:
+        names = self.compiled.job.model.graph.inputs
+        if len(arrays) != len(names):
+            raise InputError(
+                f"{self.compiled.artifact.name} has {len(names)} inputs, {len(arrays)} arrays are given",
+                hint=f"in this order: {', '.join(names)}",
+            )
+        return run(
+            self.compiled, dict(zip(names, arrays, strict=True)), repeat=repeat, toolchain=self.toolchain
+        )
+
+    def _random(self) -> list[Array]:
+        return list(random_samples(self.compiled.report.facts.inputs, 1).each[0])
+
+
+def build(
+    kernel: LoopSchedule | Proc,
+    board: str,
+    constants: Mapping[str, Array] | None = None,
+    toolchain: str | None = None,
+) -> BuiltKernel:
+    """Compiles a schedule, or a proc as it is, for a board.
+
+    `constants` holds the arrays of its constants, by name.
+    """
+    schedule = kernel if isinstance(kernel, LoopSchedule) else LoopSchedule(kernel)
+    meaning, given = schedule.meaning, dict(constants or {})
+    many = next((p for p in meaning.params if p.rows > 1), None)
+    if many is not None:
+        raise InputError(
+            f"{many.name} has {many.rows} rows: a kernel that is built alone has inputs of one row",
+            meaning.name,
+        )
+    place = require_board_or_target(board, None)
+    _require_c_names(schedule.proc)
+    _require_features(schedule.proc, place)
+    _require_constants(meaning, given)
+    if sum(p.role is Role.OUTPUT for p in meaning.params) != 1:
+        raise InputError(f"{meaning.name} must have one output to be built")
+    made = UserKernel(meaning, schedule.proc, schedule.packings)
+    sizes = {p.name: schedule.shapes.get(p.name, (p.elements,)) for p in meaning.params}
+    types = {p.name: TensorType(p.dtype, sizes[p.name]) for p in meaning.params}
+    arrays = {
+        name: np.asarray(a, types[name].dtype.numpy).reshape(types[name].shape) for name, a in given.items()
+    }
+    operands = {name: types[name] for name in made.given}
+    op = op_of(made, sizes[made.result])
+    graph = graph_of_op(meaning.name, op, operands, arrays, (made.result, types[made.result]))
+    digest = hashlib.sha256(op.kernel.encode() + b"".join(arrays[name].tobytes() for name in sorted(arrays)))
+    name = model_identifier(meaning.name, headers())
+    model = ImportedModel(graph, meaning.name, digest.hexdigest(), name)
+    return BuiltKernel(compile_for(model, place, CompileOptions()), toolchain)
+
+
+def _require_features(proc: Proc, board: Board) -> None:
+    for used in named_in(proc).values():
+        missing = sorted(used.needs - board.features)
+        if missing:
+            raise InputError(
+                f"{used.name} needs {', '.join(missing)}, which {board.name}'s {board.core.name} lacks",
+                proc.name,
+            )
+
+
+def _require_c_names(proc: Proc) -> None:
+    names = [proc.name, *(p.name for p in proc.params)]
+    for stmt in walk(proc.body):
+        names += (
+            [stmt.var] if isinstance(stmt, For) else [stmt.buffer.name] if isinstance(stmt, Declare) else []
+        )
+    wrong = next((name for name in names if not is_c_name(name)), None)
+    if wrong is not None:
+        raise InputError(f'C has no "{wrong}" as a name', proc.name, "name it otherwise")
+
+
+def _require_constants(proc: Proc, given: Mapping[str, Array]) -> None:
+    wanted = {p.name: p.elements for p in proc.params if p.role is Role.CONSTANT}
+    for name in wanted.keys() ^ given.keys():
+        what = "is a constant, and no array is given for it" if name in wanted else "is no constant"
+        raise InputError(f"{name} {what}", f"{proc.name}: constants {', '.join(wanted) or 'none'}")
+    for name, elements in wanted.items():
+        if np.asarray(given[name]).size != elements:
+            raise InputError(
+                f"the constant {name} has {elements} elements, the array has {np.asarray(given[name]).size}",
+                proc.name,
+            )

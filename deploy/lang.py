@@ -1,0 +1,82 @@
+"""The language of kernels: say what is computed, schedule it, run it on any board.
+
+    >>> from deploy import lang
+    >>> x = lang.placeholder("x", (4, 8), "i8")
+    >>> w = lang.placeholder("w", (3, 8), "i8", constant=True)
+    >>> k = lang.reduce_axis("k", 8)
+    >>> y = lang.compute("y", (4, 3), lambda i, j: lang.sum(x[i, k] * w[j, k], k))
+    >>> s = lang.schedule("product", [x, w], y)
+    >>> s.unroll("k")
+    >>> print(s.show())
+    def product(x: input(i8[32]), w: constant(i8[24]), y: output(i32[12])):
+        for i in range(4):
+            for j in range(3):
+                sum: local(i32[1])
+                sum[0] = 0
+                for k in unrolled(8):
+                    sum[0] += x[i * 8 + k] * w[j * 8 + k]
+                y[i * 3 + j] = sum[0]
+    <BLANKLINE>
+
+`build(s, board)` makes a function of it that runs on this machine, an emulated board or a real one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from codegen.lang.instruction import instruction
+from codegen.lang.schedule import LoopSchedule as Schedule
+from codegen.lang.schedule import schedule
+from codegen.lang.tensor import compute, placeholder, proc, reduce_axis
+from codegen.lang.value import (
+    cast,
+    clamp,
+    equal,
+    function,
+    maximum,
+    minimum,
+    where,
+)
+from codegen.lang.value import least_of as min
+from codegen.lang.value import most_of as max
+from codegen.lang.value import sum_of as sum
+from codegen.loops.parse import parse_proc as parse
+from codegen.loops.text import named_in, print_instruction, print_proc
+
+if TYPE_CHECKING:
+    from deploy.building import build
+
+__all__ = [
+    "Schedule",
+    "build",
+    "cast",
+    "clamp",
+    "compute",
+    "equal",
+    "function",
+    "instruction",
+    "max",
+    "maximum",
+    "min",
+    "minimum",
+    "named_in",
+    "parse",
+    "placeholder",
+    "print_instruction",
+    "print_proc",
+    "proc",
+    "reduce_axis",
+    "schedule",
+    "sum",
+    "where",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what builds when it is first asked for: the language itself is quick to import."""
+    if name != "build":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from deploy import building
+
+    return getattr(building, name)

@@ -1,0 +1,179 @@
+"""A proc is built for any board, runs there as it means, and what cannot be built is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import deploy
+from aot.errors import InputError
+from aot.ir.types import Array
+from deploy import lang
+
+pytestmark = pytest.mark.usefixtures("own_folders")
+W = np.random.default_rng(1).integers(-128, 128, (5, 9), np.int8)
+BOARDS = {
+    "host": ("gcc",),
+    "mps2-an386": ("arm-none-eabi-gcc", "qemu-system-arm"),
+    "mps3-an547": ("arm-none-eabi-gcc", "qemu-system-arm"),
+    "qemu-riscv32": ("riscv64-unknown-elf-gcc", "qemu-system-riscv32"),
+}
+
+
+def numbers(seed: int) -> Array:
+    return np.random.default_rng(seed).integers(-128, 128, (4, 9), np.int8)
+
+
+def product() -> lang.Schedule:
+    x = lang.placeholder("x", (4, 9), "i8")
+    w = lang.placeholder("w", (5, 9), "i8", constant=True)
+    k = lang.reduce_axis("k", 9)
+    c = lang.compute("c", (4, 5), lambda i, j: lang.sum(x[i, k] * w[j, k], k))
+    return lang.schedule("product", [x, w], c)
+
+
+def scheduled() -> lang.Schedule:
+    s = product()
+    _, _, ii, ji = s.tile("i", "j", 2, 2)
+    s.privatize(ji, "sum")
+    s.privatize(ii, "sum")
+    s.reorder("k", ii, ji)
+    s.cache_read("x", "i_o")
+    s.pack("w", "j_o", "j_o_tail", "k", "ji", "j_i")
+    s.unroll(ii)
+    s.unroll(ji)
+    return s
+
+
+@pytest.mark.cc
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_schedule_runs_on_every_board(board: str, require_tool: Callable[..., None]) -> None:
+    for tool in BOARDS[board]:
+        require_tool(tool)
+    x = numbers(2)
+    wanted = x.astype(np.int32) @ W.T.astype(np.int32)
+    for make in (product, scheduled):
+        kernel = lang.build(make(), board, {"w": W})
+        assert np.array_equal(kernel(x), wanted)
+        assert np.array_equal(kernel.reference(x), wanted)
+        kernel.verify()
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_what_a_run_takes_is_counted(require_tool: Callable[..., None]) -> None:
+    require_tool("arm-none-eabi-gcc")
+    require_tool("qemu-system-arm")
+    plain, fast = (lang.build(make(), "mps2-an386", {"w": W}) for make in (product, scheduled))
+    counts = [kernel.time(repeat=2).count for kernel in (plain, fast)]
+    assert [count.std for count in counts] == [0, 0]
+    assert counts[1].mean < counts[0].mean
+    assert counts[1].mean < fast.cycles < plain.cycles
+    assert repr(fast) == "<product for mps2-an386>"
+    assert "static KERNEL void product_kernel(" in fast.view.c
+    assert "product" in fast.view.asm
+
+
+@pytest.mark.cc
+def test_a_tensor_between_two_nests_lies_in_the_arena(require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    x, k = lang.placeholder("x", (4, 9), "i8"), lang.reduce_axis("k", 9)
+    total = lang.compute("total", (4,), lambda i: lang.sum(x[i, k], k))
+    y = lang.compute("y", (4, 9), lambda i, j: lang.clamp(x[i, j] * 9 - total[i], -128, 127), dtype="i8")
+    kernel = lang.build(lang.schedule("centred", [x], y), "host")
+    a = numbers(3)
+    wanted = np.clip(a.astype(int) * 9 - a.astype(int).sum(axis=1, keepdims=True), -128, 127)
+    assert np.array_equal(kernel(a), wanted)
+    assert kernel.compiled.arena_bytes >= 16 + 36 + 36
+
+
+@pytest.mark.cc
+def test_names_of_inputs_do_not_meet_the_results(require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    y = lang.placeholder("y", (4,), "i32")
+    x = lang.compute("x", (4,), lambda row: y[row] + row)
+    kernel = lang.build(lang.proc("run", [y], x), "host")
+    assert kernel(np.arange(4, dtype=np.int32)).tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.cc
+def test_a_kernel_of_a_model_is_built_alone(require_tool: Callable[..., None], repo_digits: str) -> None:
+    """What Solder has chosen for a layer is a proc like any other."""
+    require_tool("gcc")
+    found = deploy.inspect(repo_digits, board="host")
+    assert found.compiled is not None
+    dense = next(layer for layer in found.compiled.layers if layer.op == "softmax")
+    code = found.layer(dense.index).code
+    prefix = f"{found.compiled.name}_layer{dense.index}_"
+    stored = {name.removeprefix(prefix): array for name, array in found.compiled.parameters.items()}
+    (proc,) = code.procs
+    kernel = lang.build(proc, "host", {p.name: stored[p.name] for p in proc.params if p.name in stored})
+    assert kernel(np.arange(10, dtype=np.int8)).shape == (10,)
+    kernel.verify()
+
+
+@pytest.fixture
+def repo_digits(repo_root) -> str:  # type: ignore[no-untyped-def]
+    return str(repo_root / "deploy" / "demo" / "digits.tflite")
+
+
+def test_what_cannot_be_built_is_told() -> None:
+    for constants, what in (
+        (None, "w is a constant, and no array is given for it"),
+        ({"w": W, "v": W}, "v is no constant"),
+        ({"w": W[1:]}, "the constant w has 45 elements, the array has 36"),
+    ):
+        with pytest.raises(InputError) as caught:
+            lang.build(product(), "host", constants)
+        assert caught.value.what == what
+    x = lang.placeholder("short", (4,), "i8")
+    with pytest.raises(InputError, match='C has no "short" as a name'):
+        lang.build(lang.proc("p", [x], x + 1), "host")
+    with pytest.raises(InputError, match="p must have one output to be built"):
+        lang.build(lang.parse("def p(x: input(i8[1])):\n    pass\n"), "host")
+    many = (
+        "def p(x: rows(i8[4], rows=3), y: output(i8[4])):\n    for i in range(4):\n        y[i] = x[2][i]\n"
+    )
+    with pytest.raises(InputError, match="x has 3 rows: a kernel that is built alone has inputs of one row"):
+        lang.build(lang.parse(many), "host")
+
+
+def test_an_instruction_needs_its_core() -> None:
+    needy = lang.instruction(
+        "def needy(acc: local(i32[1]), x: input(i8[1]), w: constant(i8[1])):\n"
+        "    for i in range(1):\n        acc[0] += x[i] * w[i]\n",
+        "{acc[0]} += *{x} * *{w};",
+        needs=["dsp"],
+    )
+    s = product()
+    s.tensorize(s.split("k", 1)[1], needy)
+    with pytest.raises(InputError, match="needy needs dsp, which mps2-an385's cortex-m3 lacks"):
+        lang.build(s, "mps2-an385", {"w": W})
+
+
+@pytest.mark.cc
+def test_c_that_does_something_else_than_its_meaning_is_found(require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    wrong = lang.instruction(
+        "def wrong(acc: local(i32[1]), x: input(i8[3]), w: constant(i8[3])):\n"
+        "    for i in range(3):\n        acc[0] += x[i] * w[i]\n",
+        "{acc[0]} += {x}[0] * {w}[0];",
+    )
+    s = product()
+    s.tensorize(s.split("k", 3)[1], wrong)
+    kernel = lang.build(s, "host", {"w": W})
+    with pytest.raises(InputError, match="the board computes something else than product means: 20 of 20"):
+        kernel.verify()
+
+
+@pytest.mark.cc
+def test_inputs_are_counted(require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    kernel = lang.build(product(), "host", {"w": W})
+    with pytest.raises(InputError) as caught:
+        kernel()
+    assert str(caught.value) == "error: product has 1 inputs, 0 arrays are given\n  hint: in this order: x"
