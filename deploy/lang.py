@@ -18,11 +18,13 @@
                 y[i * 3 + j] = sum[0]
     <BLANKLINE>
 
-`build(s, board)` makes a function of it that runs on this machine, an emulated board or a real one.
+`build(s, board)` makes a function of it that runs on this machine, an emulated board or a real one;
+`search(s, board)` finds a schedule for it.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from codegen.lang.instruction import instruction
@@ -46,6 +48,7 @@ from codegen.loops.text import named_in, print_instruction, print_proc
 
 if TYPE_CHECKING:
     from deploy.building import build
+    from deploy.searching import search
 
 __all__ = [
     "Schedule",
@@ -68,15 +71,17 @@ __all__ = [
     "proc",
     "reduce_axis",
     "schedule",
+    "search",
     "sum",
     "where",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Loads what builds when it is first asked for: the language itself is quick to import."""
-    if name != "build":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from deploy import building
+_ON_BOARDS = {"build": "deploy.building", "search": "deploy.searching"}
 
-    return getattr(building, name)
+
+def __getattr__(name: str) -> Any:
+    """Loads what needs boards when it is first asked for: the language itself is quick to import."""
+    if name not in _ON_BOARDS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ON_BOARDS[name]), name)

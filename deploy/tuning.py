@@ -29,6 +29,7 @@ from platforms.base import compiler_platform_of
 from platforms.runners import EMULATORS
 from platforms.runners.runner import ANY_BOARD, BoardSelector, choose_runner
 from platforms.toolchains import find_toolchain
+from platforms.tuning.auto import AutoTask
 from platforms.tuning.farm import FarmBench
 from platforms.tuning.image_bench import ImageBench
 from platforms.tuning.loaded_bench import LoadedBench
@@ -98,10 +99,29 @@ def tune_model(
     on_begin: Callable[[Tuning], OnTrial],
 ) -> Tuning:
     """Searches until the trials are used up. Every trial is in the file when it is reported."""
+    return search_from(lambda known: begin(job, board, choices, known), board, choices, records, on_begin)
+
+
+def begin_nest(auto: AutoTask, board: Board, choices: TuneChoices, records: Sequence[TuningRecord]) -> Tuning:
+    """The same for a nest that belongs to no model: its schedule is searched."""
+    setting = _setting(board, choices)
+    progress = TaskProgress(auto.task, _tuner(auto.task, choices), lambda: auto.experiment)
+    resume(progress, records, setting)
+    return Tuning(board, setting, (progress,))
+
+
+def search_from(
+    begin: Callable[[Sequence[TuningRecord]], Tuning],
+    board: Board,
+    choices: TuneChoices,
+    records: Path,
+    on_begin: Callable[[Tuning], OnTrial],
+) -> Tuning:
+    """Searches what begins so with the records that are there."""
     with ExitStack() as stack:
         file = RecordFile(records)
         stack.callback(file.close)
-        tuning = begin(job, board, choices, file.records)
+        tuning = begin(file.records)
         on_trial = on_begin(tuning)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="solder-tune-")))
         bench = _bench(board, folder, choices)

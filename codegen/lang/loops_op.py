@@ -139,7 +139,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return Kernel(
         schedule="own",
         why="scheduled by hand" if made.scheduled != made.meaning else "as it is meant",
-        proc=_over_rows(made.scheduled),
+        proc=over_rows(made.scheduled),
         summary=f"All of {made.meaning.name}: {math.prod(op.shape)} elements.",
         access=(RowAccess(stride=1, first=0, count=1),) * moving,
         constants=stored,
@@ -147,7 +147,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-def _over_rows(proc: Proc) -> Proc:
+def over_rows(proc: Proc) -> Proc:
     """The proc with its buffers as kernels have them: inputs are rows, one of each; the result is y."""
     renamed = {p: _as_in_kernels(p) for p in _buffers(proc)}
 

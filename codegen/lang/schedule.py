@@ -18,6 +18,7 @@ from codegen.loops.cache import cache_read
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Declare, For, Instruction, Proc, Role, Stmt, walk
 from codegen.loops.pack import Packing, pack
+from codegen.loops.sketches import Steps
 from codegen.loops.tensorize import tensorize
 from codegen.loops.text import print_proc
 
@@ -83,6 +84,30 @@ class LoopSchedule:
     def script(self) -> str:
         """The steps as Python, for a schedule `s`."""
         return "".join(f"{step}\n" for step in self.trace)
+
+    def apply_sketch(self, steps: Steps) -> None:
+        """Takes the steps that a search has found for a proc without any, but those that change nothing."""
+        names: dict[str, str] = {}  # of the sketch's loops here
+
+        def here(loop: str) -> str:
+            return names.get(loop, loop)
+
+        for step in steps:
+            match step:
+                case ("split", (str() as loop, int() as factor, str() as outer, str() as inner)):
+                    names[outer], names[inner] = self.split(here(loop), factor)
+                case ("reorder", (str() as outer, str() as inner)):
+                    if primitives.reorder(self.proc, here(outer), here(inner)) != self.proc:
+                        self.reorder(here(inner), here(outer))
+                case ("privatize", (tuple() as sums, str() as loop)):
+                    if primitives.privatize(self.proc, sums, here(loop)) != self.proc:
+                        self.privatize(here(loop), *sums)
+                case ("unroll", (str() as loop,)):
+                    self.unroll(here(loop))
+                case ("unroll_by", (str() as loop, int() as times)):
+                    self.unroll(here(loop), times)
+                case (name, _):
+                    raise AssertionError(f"a sketch has no step {name}")
 
     def replay(self, other: LoopSchedule | Proc) -> LoopSchedule:
         """The same steps on another proc, such as one of another shape, or behind the steps of a schedule."""
