@@ -12,8 +12,9 @@ The whole job, with the digits model that comes with Solder:
     [((1, 10), 'int8')]
 
 `load` gives the model as a graph that the reference can run, `inspect` says what a model needs and whether
-it fits, `verify` compares a board with the reference in every bit, `tune` searches faster
-kernels on a board, `in_process` makes the model a function of this process. What the user must put right is
+it fits, `diff` what differs between two compiled models, `verify` compares a board with the reference in
+every bit, `tune` searches faster kernels on a board, `in_process` makes the model a function of this
+process, and `deploy.lang` is the language in which kernels are written. What the user must put right is
 raised as DeployError.
 """
 
@@ -24,9 +25,21 @@ from typing import TYPE_CHECKING, Any
 from aot.errors import DeployError
 
 if TYPE_CHECKING:
-    from deploy.api import Model, Run, compile, in_process, inspect, load, run, tune, verify
+    from deploy.api import Model, Run, compile, diff, in_process, inspect, load, run, tune, verify
 
-__all__ = ["DeployError", "Model", "Run", "compile", "in_process", "inspect", "load", "run", "tune", "verify"]
+__all__ = [
+    "DeployError",
+    "Model",
+    "Run",
+    "compile",
+    "diff",
+    "in_process",
+    "inspect",
+    "load",
+    "run",
+    "tune",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,8 @@ from aot.errors import BoardError
 from aot.ir.graph import Graph
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array, TensorType
+from artifact.archive import read_archive
+from artifact.artifact import Artifact
 from boards.cores import load_core
 from codegen.job import ImportedModel, Job, import_model
 from codegen.option_reading import read_given, require_known
@@ -25,6 +27,7 @@ from deploy.choosing import board_or_target, require_board_or_target
 from deploy.compiling import Compiled, compile_for
 from deploy.data import DATA, DataOptions, Fill, make_data
 from deploy.device import open_device
+from deploy.differing import ArchiveDifference
 from deploy.firmware import Prepared, build, named_board, prepare, prepare_compiled
 from deploy.inspecting import Inspection, inspect_file, inspect_model
 from deploy.jobs import compile_or_explain, job_for
@@ -201,6 +204,15 @@ def inspect(
     if isinstance(model, Model):
         return inspect_model(_imported(model, known), found, known)
     return inspect_file(Path(model), found, known)
+
+
+def diff(one: str | Path | Compiled, other: str | Path | Compiled) -> ArchiveDifference:
+    """Says what differs between two compiled models or archives; it is false where they are the same."""
+    return ArchiveDifference(*(_artifact(each) for each in (one, other)))
+
+
+def _artifact(model: str | Path | Compiled) -> Artifact:
+    return model.artifact if isinstance(model, Compiled) else read_archive(Path(model))
 
 
 @takes_options()

@@ -17,7 +17,19 @@ from aot.errors import BoardError, FitError, InputError
 from codegen.options import CompileOptions, read_options
 
 IMAGES = np.random.default_rng(0).integers(-128, 128, (3, 1, 8, 8, 1)).astype(np.int8)
-NAMES = {"DeployError", "Model", "Run", "compile", "in_process", "inspect", "load", "run", "tune", "verify"}
+NAMES = {
+    "DeployError",
+    "Model",
+    "Run",
+    "compile",
+    "diff",
+    "in_process",
+    "inspect",
+    "load",
+    "run",
+    "tune",
+    "verify",
+}
 
 
 @pytest.fixture
