@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from aot.errors import InputError
-from boards.target_text import FORM
 from codegen.option_entry import Option
 from codegen.option_kinds import WrongValueError, read_size
 from codegen.option_reading import read_given
@@ -50,6 +49,10 @@ def add_board(parser: argparse._ActionsContainer, required: bool = True, instead
 
 def add_board_or_target(parser: argparse.ArgumentParser, required: bool = True, instead: str = "") -> None:
     """Adds --board and, for what needs no hardware, --target, of which one may be given."""
+    from boards.target_text import (
+        FORM,
+    )  # boards take their time, and most commands that read options have none
+
     group = parser.add_mutually_exclusive_group(required=required)
     add_board(group, required=False, instead=instead)
     group.add_argument(

@@ -15,8 +15,9 @@ _SENTENCES = (
     (r"argument (.+): ignored explicit argument (.+)", r"\1 takes no value, not \2"),
     (r"argument (.+): not allowed with argument (.+)", r"\1 and \2 exclude each other"),
     (r"argument (.+): ((?:.|\n)+)", r"\1 \2"),
-    (r"the following arguments are required: ([^,]+)", r"\1 is missing"),
-    (r"the following arguments are required: (.+)", r"\1 are missing"),
+)
+_MISSING = re.compile(
+    r"the following arguments are required: (?P<names>.+)|one of the arguments .+ is required"
 )
 
 
@@ -27,9 +28,12 @@ class UsageError(DeployError):
 class Parser(argparse.ArgumentParser):
     """A parser of argparse's whose errors say what is wrong and nothing else."""
 
+    _missing_choices: Sequence[str] = ()
+
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Reads the words as values. Raises UsageError."""
         self._require_known_options(words)
+        self._missing_choices = list(self._choices_without(words))
         found, extra = self.parse_known_args(words)
         if extra and extra[0].startswith("-"):
             raise UsageError(f'option "{extra[0]}" is not known', hint=self._way_out())
@@ -38,8 +42,19 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def error(self, message: str) -> NoReturn:
+        missing = _MISSING.fullmatch(message)
+        if missing is not None:
+            message = _missing([*self._missing_choices, *(missing["names"] or "").split(", ")])
         what, _, hint = _sentence(message).partition("\n")
         raise UsageError(what, hint=hint or self._way_out())
+
+    def _choices_without(self, words: Sequence[str]) -> Iterator[str]:
+        """Yields the options of which one must be given, where none of them is."""
+        given = {word.partition("=")[0] for word in words}
+        for group in self._mutually_exclusive_groups:
+            flags = [flag for action in group._group_actions for flag in action.option_strings]
+            if group.required and not given & {*flags}:
+                yield " or ".join(flags)
 
     def _require_known_options(self, words: Sequence[str]) -> None:
         """Refuses unknown options first: argparse would call the argument that was mistyped missing."""
@@ -70,6 +85,11 @@ class Parser(argparse.ArgumentParser):
 
     def _way_out(self) -> str:
         return f"{self.prog} --help says what it takes"
+
+
+def _missing(names: Sequence[str]) -> str:
+    named = [name for name in names if name]
+    return f"{', '.join(named)} {'is' if len(named) == 1 else 'are'} missing"
 
 
 def _sentence(message: str) -> str:
