@@ -49,9 +49,8 @@ def add_board(parser: argparse._ActionsContainer, required: bool = True, instead
 
 def add_board_or_target(parser: argparse.ArgumentParser, required: bool = True, instead: str = "") -> None:
     """Adds --board and, for what needs no hardware, --target, of which one may be given."""
-    from boards.target_text import (
-        FORM,
-    )  # boards take their time, and most commands that read options have none
+    # Boards take their time, and most commands that read options have none.
+    from boards.target_text import FORM
 
     group = parser.add_mutually_exclusive_group(required=required)
     add_board(group, required=False, instead=instead)

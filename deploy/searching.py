@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.errors import InputError
+from aot.ir.types import Array
+from codegen.kernels.kernel import Kernel
+from codegen.kernels.knobs import Point
 from codegen.lang.loops_op import over_rows
 from codegen.lang.schedule import LoopSchedule
+from codegen.lang.template import Template, applied, template_space
 from codegen.loops.ir import Proc, Role
 from codegen.loops.sketches import nest_of
 from codegen.loops.text import print_proc
 from deploy.tuning import TuneChoices, Tuning, begin_nest, search_from
 from platforms.board_files import load_board
-from platforms.tuning.auto import auto_task
+from platforms.tuning.auto import AutoTask, auto_task, template_task
 from platforms.tuning.search import OnTrial, keep_silent
 
 
@@ -47,6 +51,7 @@ def search(
     kernel: LoopSchedule | Proc,
     board: str,
     trials: int = 300,
+    template: Template | None = None,
     tuner: str | None = None,
     seed: int = 0,
     records: str | Path | None = None,
@@ -54,13 +59,19 @@ def search(
 ) -> SearchedSchedule:
     """Searches the schedule of a proc that has none: tiles, the order of loops, what is written out.
 
+    A `template(schedule, knobs)` says itself what is done and asks `knobs` for what is to be searched.
     `records` keeps every trial, so that a search goes on where it was left. Candidates whose results differ
     from the loop interpreter's are no candidates.
     """
     schedule = kernel if isinstance(kernel, LoopSchedule) else LoopSchedule(kernel)
-    _require_nest(schedule)
+    _require_unscheduled(schedule)
     place, choices = load_board(board), TuneChoices(trials=trials, tuner=tuner, seed=seed)
-    auto = auto_task(over_rows(_marked(schedule.proc)), seed)
+    marked = _marked(schedule.proc)
+    auto = (
+        _sketched(schedule, marked, seed)
+        if template is None
+        else _of_template(template, schedule, marked, seed)
+    )
 
     def begin(file: Path) -> Tuning:
         return search_from(
@@ -78,10 +89,7 @@ def search(
             f"none of {progress.tried} trials of {schedule.proc.name} ran on {place.name}",
             hint="build the proc as it is first: that shows why",
         )
-    nest = nest_of(schedule.proc)
-    assert nest is not None
-    found = copy(schedule)
-    found.apply_sketch(nest.steps(progress.best))
+    found = _best(schedule, template, progress.best)
     return SearchedSchedule(
         found, tuning.setting.unit, progress.default_cost, progress.best_cost, progress.tried, progress.failed
     )
@@ -91,15 +99,44 @@ def _reporting(on_trial: OnTrial) -> Callable[[Tuning], OnTrial]:
     return lambda _tuning: on_trial
 
 
-def _require_nest(schedule: LoopSchedule) -> None:
+def _sketched(schedule: LoopSchedule, marked: Proc, seed: int) -> AutoTask:
+    if nest_of(schedule.proc) is None:
+        raise InputError(
+            f"{schedule.proc.name} is not one nest whose elements can be computed in any order",
+            hint="search each tensor that needs a reduction for itself",
+        )
+    return auto_task(over_rows(marked), seed)
+
+
+def _of_template(template: Template, schedule: LoopSchedule, marked: Proc, seed: int) -> AutoTask:
+    def kernel(point: Point, constants: Mapping[str, Array]) -> Kernel:
+        made = applied(template, schedule, point)
+        proc = over_rows(replace(made.proc, name=marked.name))
+        return Kernel("template", "searched", proc, "", (), made.stored(constants))
+
+    return template_task(
+        over_rows(marked), template_space(f"{marked.name} template", template, schedule), kernel, seed
+    )
+
+
+def _best(schedule: LoopSchedule, template: Template | None, point: Point) -> LoopSchedule:
+    if template is not None:
+        return applied(template, schedule, point)
+    nest, found = nest_of(schedule.proc), copy(schedule)
+    assert nest is not None
+    found.apply_sketch(nest.steps(point))
+    return found
+
+
+def _require_unscheduled(schedule: LoopSchedule) -> None:
     proc = schedule.proc
     if schedule.trace:
         raise InputError(
             f"{proc.name} has {len(schedule.trace)} steps of its own", hint="search a schedule without any"
         )
-    if any(p.role is Role.SCRATCH for p in proc.params) or nest_of(proc) is None:
+    if any(p.role is Role.SCRATCH for p in proc.params):
         raise InputError(
-            f"{proc.name} is not one nest whose elements can be computed in any order",
+            f"{proc.name} has tensors between its nests",
             hint="search each tensor that needs a reduction for itself",
         )
 

@@ -116,6 +116,13 @@ class LoopSchedule:
             getattr(made, step.name)(*step.arguments)
         return made
 
+    def stored(self, constants: Mapping[str, Array]) -> dict[str, Array]:
+        """The constants in the order in which the loops read them."""
+        return {
+            name: self.packings[name].apply(array) if name in self.packings else array.reshape(-1)
+            for name, array in constants.items()
+        }
+
     # ---- loops ----
 
     def split(self, loop: str, factor: int | tuple[int | None, int | None]) -> tuple[str, str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot.ir.types import Array, TensorType
 from codegen.formats import dense_format
 from codegen.kernels.kernel import Kernel, RowAccess
-from codegen.kernels.knobs import NOT_TUNED, Point, point_text
+from codegen.kernels.knobs import NOT_TUNED, Point, Space, point_text
 from codegen.kernels.searched import with_sketches
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Buffer, Proc, Role
@@ -30,13 +30,32 @@ class AutoTask:
 def auto_task(proc: Proc, seed: int = 0) -> AutoTask:
     """Makes a task of a nest with ROWS, constants and one output. Its inputs are random."""
     memory = _memory(proc, seed)
+    return _task_of(proc, memory, lambda tuned: with_sketches(_naive(proc, memory), tuned))
+
+
+def template_task(
+    proc: Proc, space: Space, scheduled: Callable[[Point, Mapping[str, Array]], Kernel], seed: int = 0
+) -> AutoTask:
+    """Makes a task of a template: `scheduled` gives the kernel at a point, with these constants in it."""
+    memory = _memory(proc, seed)
+    naive = _naive(proc, memory)
+
+    def made(tuned: Mapping[str, Point]) -> Kernel:
+        point = space.chosen(tuned)
+        return replace(scheduled(point, naive.constants), access=naive.access, space=space, point=point)
+
+    return _task_of(proc, memory, made)
+
+
+def _naive(proc: Proc, memory: Mapping[str, Sequence[Array]]) -> Kernel:
     rows = tuple(RowAccess(0, 0, p.rows) for p in proc.params if p.role is Role.ROWS)
     constants = {p.name: memory[p.name][0] for p in proc.params if p.role is Role.CONSTANT}
-    naive = Kernel("auto", "searched", proc, "", rows, constants)
+    return Kernel("auto", "searched", proc, "", rows, constants)
 
-    def scheduled(tuned: Mapping[str, Point]) -> Kernel:
-        return with_sketches(naive, tuned)
 
+def _task_of(
+    proc: Proc, memory: dict[str, list[Array]], scheduled: Callable[[Mapping[str, Point]], Kernel]
+) -> AutoTask:
     kernel = scheduled(NOT_TUNED)
     assert kernel.space is not None, f"{proc.name} is no plain nest"
     stage = LoweredStage(proc.name, None, proc.name, kernel, (), _result(proc), scheduled)

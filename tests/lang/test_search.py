@@ -10,6 +10,7 @@ import pytest
 
 from aot.errors import InputError
 from codegen.lang.schedule import LoopSchedule
+from codegen.lang.template import Template, TemplateKnobs, applied, template_space
 from deploy import lang
 
 W = np.random.default_rng(1).integers(-128, 128, (6, 16), np.int8)
@@ -33,7 +34,7 @@ def test_a_search_finds_a_schedule_that_can_be_built(
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     s, file, seen = product(), tmp_path / "trials.jsonl", []
     found = lang.search(
-        s, "mps2-an386", 32, "ga", records=file, on_trial=lambda progress, record: seen.append(record)
+        s, "mps2-an386", 32, tuner="ga", records=file, on_trial=lambda progress, record: seen.append(record)
     )
     assert s.trace == ()  # what was given stays as it is
     assert (found.trials, found.failed, found.unit) == (32, 0, "instructions")
@@ -45,10 +46,10 @@ def test_a_search_finds_a_schedule_that_can_be_built(
     assert str(found) == (
         f"# {found.naive:,} to {found.best:,} instructions in 32 trials, 0 failed\n{found.schedule.script()}"
     )
-    again = lang.search(s, "mps2-an386", 8, "ga", records=file)
+    again = lang.search(s, "mps2-an386", 8, tuner="ga", records=file)
     assert (again.trials, again.naive) == (40, found.naive)  # those of the file count
     assert again.best <= found.best
-    other = lang.search(product(4), "mps2-an386", 8, "ga", records=file)
+    other = lang.search(product(4), "mps2-an386", 8, tuner="ga", records=file)
     assert (other.trials, other.naive < found.naive) == (8, True)
 
 
@@ -61,7 +62,60 @@ def test_what_cannot_be_searched_is_told() -> None:
     x, k = lang.placeholder("x", (4, 9), "i8"), lang.reduce_axis("k", 9)
     total = lang.compute("total", (4,), lambda i: lang.sum(x[i, k], k))
     y = lang.compute("y", (4, 9), lambda i, j: x[i, j] * 9 - total[i])
-    with pytest.raises(
-        InputError, match="centred is not one nest whose elements can be computed in any order"
-    ):
+    with pytest.raises(InputError, match="centred has tensors between its nests"):
         lang.search(lang.proc("centred", [x], y), "mps2-an386")
+
+
+def tiles(s: LoopSchedule, knobs: TemplateKnobs) -> None:
+    rows, columns = knobs.choose("rows", (1, 2, 3)), knobs.factor("columns", 6)
+    knobs.require(rows * columns <= 6)
+    _, _, ii, ji = s.tile("i", "j", rows, columns)
+    s.privatize(ji, "sum")
+    s.privatize(ii, "sum")
+    s.reorder(*knobs.order("order", "k", ii), ji)
+    s.pack("w", "j_o", "k", "i_i", "j_i")
+    s.unroll(ii)
+    s.unroll(ji)
+
+
+def test_a_template_has_a_space_of_what_it_asks_for() -> None:
+    space = template_space("task", tiles, product())
+    assert [(knob.name, knob.values) for knob in space.knobs] == [
+        ("rows", (1, 2, 3)),
+        ("columns", (1, 2, 3, 6)),
+        ("order", (0, 1)),
+    ]
+    assert space.default == {"rows": 1, "columns": 1, "order": 0}
+    assert len(space.points) == 2 * len([r * c for r in (1, 2, 3) for c in (1, 2, 3, 6) if r * c <= 6])
+    at = applied(tiles, product(), {"rows": 2, "columns": 3, "order": 1})
+    assert "sum: local(i32[6])" in at.show()
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_the_numbers_of_a_template_are_searched(own_folders: None, require_tool: Callable[..., None]) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    found = lang.search(product(), "mps2-an386", 24, template=tiles, tuner="ga")
+    assert found.failed == 0
+    assert found.speedup > 1.5
+    assert "s.pack('w', 'j_o', 'k', 'i_i', 'j_i')" in found.schedule.script()
+    lang.build(found.schedule, "mps2-an386", {"w": W}).verify()
+
+
+@pytest.mark.parametrize(
+    ("template", "what"),
+    [
+        (lambda s, knobs: s.unroll("k"), "the template asks for no knobs"),
+        (lambda s, knobs: knobs.choose("n", ()), "the knob n has no values"),
+        (
+            lambda s, knobs: (knobs.choose("n", (1, 2)), knobs.choose("n", (1, 3))),
+            "the knob n is asked for twice, with other values",
+        ),
+        (lambda s, knobs: s.split("z", knobs.choose("n", (2, 3))), "product has no loop z"),
+    ],
+)
+def test_a_template_that_cannot_be_searched_is_told(template: Template, what: str) -> None:
+    with pytest.raises(InputError) as caught:
+        lang.search(product(), "mps2-an386", template=template)
+    assert caught.value.what == what

@@ -1,0 +1,85 @@
+"""A template: a schedule with knobs, written as a Python function that asks for their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+
+from aot.errors import InputError
+from codegen.kernels.knobs import Knob, Point, Space
+from codegen.lang.misuse import misuse
+from codegen.lang.schedule import LoopSchedule
+
+
+@dataclass
+class TemplateKnobs:
+    """The values of one point; what a template asks for is a knob of its space."""
+
+    point: Point
+    asked: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def choose(self, name: str, values: Sequence[int]) -> int:
+        """One of several numbers; the first of them unless the point says another."""
+        if not values:
+            raise misuse(f"the knob {name} has no values")
+        if self.asked.setdefault(name, tuple(values)) != tuple(values):
+            raise misuse(f"the knob {name} is asked for twice, with other values")
+        return self.point.get(name, values[0])
+
+    def require(self, is_possible: bool) -> None:
+        """Leaves this point out where it is not possible: of two knobs that do not go together, for one."""
+        if not is_possible:
+            raise misuse("the point is not possible")
+
+    def factor(self, name: str, extent: int, most: int = 64) -> int:
+        """A divisor of an extent, 1 by default."""
+        return self.choose(name, [n for n in range(1, min(extent, most) + 1) if extent % n == 0])
+
+    def order(self, name: str, *loops: str) -> tuple[str, ...]:
+        """An order of loops: as they are given by default, or rotated."""
+        turn = self.choose(name, range(len(loops)))
+        return (*loops[turn:], *loops[:turn])
+
+
+Template = Callable[[LoopSchedule, TemplateKnobs], None]
+
+
+def applied(template: Template, schedule: LoopSchedule, point: Point) -> LoopSchedule:
+    """The schedule with the template's steps at a point."""
+    made = copy(schedule)
+    template(made, TemplateKnobs(point))
+    return made
+
+
+def template_space(task: str, template: Template, schedule: LoopSchedule) -> Space:
+    """The knobs that the template asks for at its default; points at which a step is refused are none.
+
+    Knobs that only some points ask for are not found.
+    """
+    asking = TemplateKnobs({})
+    template(copy(schedule), asking)
+    if not asking.asked:
+        raise misuse("the template asks for no knobs", 'such as rows = knobs.choose("rows", (1, 2, 4))')
+    knobs = tuple(Knob(name, values) for name, values in asking.asked.items())
+    default = {knob.name: knob.values[0] for knob in knobs}
+    known: dict[tuple[int, ...], bool] = {}
+
+    def is_legal(point: Point) -> bool:
+        key = tuple(point[knob.name] for knob in knobs)
+        if key not in known:
+            known[key] = _is_possible(template, schedule, point, asking.asked)
+        return known[key]
+
+    return Space(task, knobs, default, is_legal)
+
+
+def _is_possible(
+    template: Template, schedule: LoopSchedule, point: Point, asked: Mapping[str, tuple[int, ...]]
+) -> bool:
+    knobs, made = TemplateKnobs(point), copy(schedule)
+    try:
+        template(made, knobs)
+    except InputError:
+        return False
+    return knobs.asked == dict(asked)
