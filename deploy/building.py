@@ -17,7 +17,7 @@ from boards.board import Board
 from codegen.c.names import is_c_name, model_identifier
 from codegen.isa.table import headers
 from codegen.job import ImportedModel
-from codegen.lang.loops_op import UserKernel, op_of
+from codegen.lang.loops_op import UserKernel, compilable, op_of
 from codegen.lang.schedule import LoopSchedule
 from codegen.loops.ir import Declare, For, Proc, Role, walk
 from codegen.loops.text import named_in
@@ -132,7 +132,8 @@ def build(
     digest = hashlib.sha256(op.kernel.encode() + b"".join(arrays[name].tobytes() for name in sorted(arrays)))
     name = model_identifier(meaning.name, headers())
     model = ImportedModel(graph, meaning.name, digest.hexdigest(), name)
-    return BuiltKernel(compile_for(model, place, CompileOptions()), toolchain)
+    with compilable():
+        return BuiltKernel(compile_for(model, place, CompileOptions()), toolchain)
 
 
 def _require_features(proc: Proc, board: Board) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 
-from aot.extensions import OPS, loaded, register
+from aot.extensions import OPS, register, unregister
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.op import Cost, Op, Types, required
 from codegen.formats import RowFormat
@@ -94,13 +95,21 @@ class UserLoops(Op):
         return Cost(macs=_products(_BUILT[self.kernel].meaning.body))
 
 
+@contextmanager
+def compilable() -> Iterator[None]:
+    """Puts the op into the tables of ops and kernels while a user's kernel is compiled: no file has it."""
+    register(OPS, _NAME, SimpleNamespace(OP=UserLoops, KERNEL=KERNEL))
+    try:
+        yield
+    finally:
+        unregister(OPS, _NAME)
+
+
 def op_of(kernel: UserKernel, shape: Sequence[int]) -> UserLoops:
     """The op, for this program to use."""
     text = print_proc(kernel.meaning) + print_proc(kernel.scheduled)
     key = hashlib.sha256(text.encode()).hexdigest()[:16]
     _BUILT[key] = kernel
-    if _NAME not in loaded(OPS):
-        register(OPS, _NAME, SimpleNamespace(OP=UserLoops, KERNEL=KERNEL))
     return UserLoops(key, tuple(shape))
 
 

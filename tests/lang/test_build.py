@@ -10,6 +10,7 @@ import pytest
 import deploy
 from aot.errors import InputError
 from aot.ir.types import Array
+from aot.ops import OPS
 from deploy import lang
 
 pytestmark = pytest.mark.usefixtures("own_folders")
@@ -168,6 +169,14 @@ def test_c_that_does_something_else_than_its_meaning_is_found(require_tool: Call
     kernel = lang.build(s, "host", {"w": W})
     with pytest.raises(InputError, match="the board computes something else than product means: 20 of 20"):
         kernel.verify()
+
+
+def test_tables_of_ops_are_as_they_were() -> None:
+    before = {*OPS}
+    lang.build(product(), "mps2-an386", {"w": W})
+    with pytest.raises(InputError):
+        lang.build(product(), "mps2-an386")
+    assert {*OPS} == before
 
 
 @pytest.mark.cc
