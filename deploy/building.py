@@ -20,7 +20,7 @@ from codegen.job import ImportedModel
 from codegen.lang.loops_op import UserKernel, compilable, op_of
 from codegen.lang.schedule import LoopSchedule
 from codegen.loops.ir import Declare, For, Proc, Role, walk
-from codegen.loops.text import named_in
+from codegen.loops.text import Named, called_in
 from codegen.options import CompileOptions
 from deploy.api import Run, run
 from deploy.choosing import require_board_or_target
@@ -116,16 +116,14 @@ def build(
         )
     place = require_board_or_target(board, None)
     _require_c_names(schedule.proc)
-    _require_features(schedule.proc, place)
+    _require_callable(schedule.proc, place)
     _require_constants(meaning, given)
     if sum(p.role is Role.OUTPUT for p in meaning.params) != 1:
         raise InputError(f"{meaning.name} must have one output to be built")
     made = UserKernel(meaning, schedule.proc, schedule.packings)
     sizes = {p.name: schedule.shapes.get(p.name, (p.elements,)) for p in meaning.params}
     types = {p.name: TensorType(p.dtype, sizes[p.name]) for p in meaning.params}
-    arrays = {
-        name: np.asarray(a, types[name].dtype.numpy).reshape(types[name].shape) for name, a in given.items()
-    }
+    arrays = {name: _stored(name, np.asarray(array), types[name]) for name, array in given.items()}
     operands = {name: types[name] for name in made.given}
     op = op_of(made, sizes[made.result])
     graph = graph_of_op(meaning.name, op, operands, arrays, (made.result, types[made.result]))
@@ -136,8 +134,20 @@ def build(
         return BuiltKernel(compile_for(model, place, CompileOptions()), toolchain)
 
 
-def _require_features(proc: Proc, board: Board) -> None:
-    for used in named_in(proc).values():
+def _stored(name: str, array: Array, kind: TensorType) -> Array:
+    """The array in its type and shape. Raises InputError where the type does not hold its values."""
+    found = array.astype(kind.dtype.numpy)
+    if not np.array_equal(found, array) and kind.dtype.is_integer:
+        wrong = array.reshape(-1)[np.argmax((found != array).reshape(-1))]
+        raise InputError(f"the constant {name} holds {wrong}, which {kind.dtype.value} does not")
+    return found.reshape(kind.shape)
+
+
+def _require_callable(proc: Proc, board: Board) -> None:
+    known: dict[str, Named] = {}
+    for used in called_in(proc):
+        if known.setdefault(used.name, used).definition != used.definition:
+            raise InputError(f"two functions are called {used.name}", proc.name, "name one of them otherwise")
         missing = sorted(used.needs - board.features)
         if missing:
             raise InputError(

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from aot.errors import InputError
 from aot.extensions import OPS, register, unregister
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.op import Cost, Op, Types, required
@@ -19,6 +20,7 @@ from codegen.formats import RowFormat
 from codegen.kernels.flat import flat_requests
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, RowRequests, Schedule
+from codegen.loops.affine import variable
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import (
     Accumulate,
@@ -33,10 +35,11 @@ from codegen.loops.ir import (
     Role,
     Stmt,
     map_places,
+    substitute,
     walk,
 )
 from codegen.loops.pack import Packing
-from codegen.loops.text import print_proc
+from codegen.loops.text import Named, named_in, print_proc
 
 _NAME = "loops"
 _GIVEN = (Role.INPUT, Role.ROWS, Role.CONSTANT)
@@ -88,7 +91,13 @@ class UserLoops(Op):
             p.name: given[p.name] if p.name in given else _empty(p.elements, p.dtype)
             for p in made.meaning.params
         }
-        run_proc(made.meaning, {name: [array] for name, array in buffers.items()})
+        try:
+            run_proc(made.meaning, {name: [array] for name, array in buffers.items()})
+        except (OverflowError, IndexError) as error:
+            raise InputError(
+                f"{made.meaning.name} is not defined for these inputs: {error}",
+                hint="a wider type, or clamp(value, low, high)",
+            ) from None
         return (buffers[made.result].reshape(out.shape),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
@@ -107,10 +116,15 @@ def compilable() -> Iterator[None]:
 
 def op_of(kernel: UserKernel, shape: Sequence[int]) -> UserLoops:
     """The op, for this program to use."""
-    text = print_proc(kernel.meaning) + print_proc(kernel.scheduled)
-    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+    text = [print_proc(proc) for proc in (kernel.meaning, kernel.scheduled)]
+    text += [each.definition for each in _named(kernel)] + [repr(kernel.packings)]
+    key = hashlib.sha256("".join(text).encode()).hexdigest()[:16]
     _BUILT[key] = kernel
     return UserLoops(key, tuple(shape))
+
+
+def _named(kernel: UserKernel) -> list[Named]:
+    return [*named_in(kernel.meaning).values(), *named_in(kernel.scheduled).values()]
 
 
 def _products(body: Sequence[Stmt]) -> int:
@@ -158,13 +172,19 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 def over_rows(proc: Proc) -> Proc:
     """The proc with its buffers as kernels have them: inputs are rows, one of each; the result is y."""
-    renamed = {p: _as_in_kernels(p) for p in _buffers(proc)}
+    buffers = [*proc.params, *(stmt.buffer for stmt in walk(proc.body) if isinstance(stmt, Declare))]
+    loops = {stmt.var for stmt in walk(proc.body) if isinstance(stmt, For)}
+    free = _free_name({*loops, *(buffer.name for buffer in buffers)})
+    renamed = {buffer: _as_in_kernels(buffer, free) for buffer in buffers}
 
     def moved(place: BufferPlace) -> BufferPlace:
         return replace(place, buffer=renamed[place.buffer])
 
     def changed(stmt: Stmt) -> Stmt:
         match stmt:
+            case For(var, _, body) if var == _RESULT:
+                inside = (substitute(each, {var: variable(free)}) for each in body)
+                return replace(stmt, var=free, body=tuple(map(changed, inside)))
             case For(_, _, body):
                 return replace(stmt, body=tuple(map(changed, body)))
             case Declare(buffer):
@@ -178,16 +198,20 @@ def over_rows(proc: Proc) -> Proc:
     )
 
 
-def _buffers(proc: Proc) -> list[Buffer]:
-    return [*proc.params, *(stmt.buffer for stmt in walk(proc.body) if isinstance(stmt, Declare))]
+def _free_name(taken: set[str]) -> str:
+    """The name for what was called as the result is now."""
+    name = f"{_RESULT}_"
+    while name in taken:
+        name += "_"
+    return name
 
 
-def _as_in_kernels(buffer: Buffer) -> Buffer:
+def _as_in_kernels(buffer: Buffer, free: str) -> Buffer:
     if buffer.role is Role.OUTPUT:
         return replace(buffer, name=_RESULT)
     if buffer.role is Role.INPUT:
         buffer = replace(buffer, role=Role.ROWS)
-    return replace(buffer, name=f"{_RESULT}_") if buffer.name == _RESULT else buffer
+    return replace(buffer, name=free) if buffer.name == _RESULT else buffer
 
 
 KERNEL = OpKernel((Schedule("own", _requests, _lower),), frozenset(DType))

@@ -247,7 +247,12 @@ class LoopSchedule:
         self.proc, self.packings, self.trace = changed, packings, (*self.trace, step)
 
     def _require_same(self, proc: Proc, packings: Mapping[str, Packing], step: ScheduleStep) -> None:
-        before, after = outcome(self.meaning, {}, self.meaning), outcome(proc, packings, self.meaning)
+        try:
+            before = outcome(self.meaning, {}, self.meaning)
+            after = outcome(proc, packings, self.meaning)
+        except (OverflowError, IndexError) as error:
+            hint = "a wider type, or clamp(value, low, high)"
+            raise misuse(f"{step} cannot be checked: {error}", hint) from None
         for name, wanted in before.items():
             if not np.array_equal(wanted, after[name]):
                 raise misuse(

@@ -72,13 +72,16 @@ def text_name(named: Named) -> str:
 
 def named_in(proc: Proc) -> dict[str, Named]:
     """The instructions and functions that the proc calls, by name: what its text is read back with."""
-    found: dict[str, Named] = {}
+    return {text_name(each): each for each in called_in(proc)}
+
+
+def called_in(proc: Proc) -> Iterator[Named]:
+    """Every call of an instruction or a function."""
     for stmt in walk(proc.body):
         if isinstance(stmt, Invoke):
-            found[text_name(stmt.instruction)] = stmt.instruction
+            yield stmt.instruction
         elif isinstance(stmt, Store | Accumulate):
-            found |= {text_name(function): function for function in _functions_of(stmt.value)}
-    return found
+            yield from _functions_of(stmt.value)
 
 
 def _functions_of(expr: Expr) -> Iterator[ScalarFunction]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,6 +103,38 @@ def test_names_of_inputs_do_not_meet_the_results(require_tool: Callable[..., Non
 
 
 @pytest.mark.cc
+def test_loops_and_tensors_may_be_called_as_the_result_is_in_kernels(
+    require_tool: Callable[..., None],
+) -> None:
+    require_tool("gcc")
+    y_, image = lang.placeholder("y_", (3, 4), "i8"), lang.placeholder("image", (3, 4), "i8")
+    found = lang.compute("out", (3, 4), lambda y, x: image[y, x] * 2 + y_[y, x] + y)
+    kernel = lang.build(lang.schedule("sums", [image, y_], found), "host")
+    a, b = numbers(4)[:3, :4], numbers(5)[:3, :4]
+    assert np.array_equal(kernel(a, b), a.astype(int) * 2 + b + np.arange(3)[:, None])
+
+
+@pytest.mark.cc
+def test_functions_of_one_name_are_told_apart_by_their_kernels(require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+
+    def plus(number: int) -> Callable[..., Any]:
+        c = f"static int32_t moved(int32_t v) {{ return v + {number}; }}\n"
+        return lang.function("moved", "i32", c, lambda v: v + number)
+
+    x = lang.placeholder("x", (4,), "i8")
+    one, two = plus(1), plus(2)
+    tensors = (lang.compute("z", (4,), lambda i: one(x[i])), lang.compute("z", (4,), lambda i: two(x[i])))
+    kernels = [lang.build(lang.proc("p", [x], tensor), "host") for tensor in tensors]
+    a = np.arange(4, dtype=np.int8)
+    for number, kernel in zip((1, 2), kernels, strict=True):
+        assert kernel(a).tolist() == kernel.reference(a).tolist() == [number + n for n in range(4)]
+    both = lang.proc("p", [x], lang.compute("z", (4,), lambda i: one(x[i]) + two(x[i])))
+    with pytest.raises(InputError, match="two functions are called moved"):
+        lang.build(both, "host")
+
+
+@pytest.mark.cc
 def test_a_kernel_of_a_model_is_built_alone(require_tool: Callable[..., None], repo_digits: str) -> None:
     """What Solder has chosen for a layer is a proc like any other."""
     require_tool("gcc")
@@ -127,6 +160,7 @@ def test_what_cannot_be_built_is_told() -> None:
         (None, "w is a constant, and no array is given for it"),
         ({"w": W, "v": W}, "v is no constant"),
         ({"w": W[1:]}, "the constant w has 45 elements, the array has 36"),
+        ({"w": W.astype(int) * 3}, f"the constant w holds {W.astype(int).ravel()[0] * 3}, which i8 does not"),
     ):
         with pytest.raises(InputError) as caught:
             lang.build(product(), "host", constants)
@@ -186,3 +220,17 @@ def test_inputs_are_counted(require_tool: Callable[..., None]) -> None:
     with pytest.raises(InputError) as caught:
         kernel()
     assert str(caught.value) == "error: product has 1 inputs, 0 arrays are given\n  hint: in this order: x"
+
+
+def test_what_a_type_does_not_hold_is_told() -> None:
+    x = lang.placeholder("x", (20,), "i8")
+    s = lang.schedule("twice", [x], lang.compute("t", (20,), lambda i: x[i] * 2, dtype="i8"), check=True)
+    kernel = lang.build(s, "host")
+    with pytest.raises(InputError) as caught:
+        kernel.reference(np.full(20, 100, np.int8))
+    assert str(caught.value) == (
+        "error: twice is not defined for these inputs: 200 does not fit t, i8\n"
+        "  hint: a wider type, or clamp(value, low, high)"
+    )
+    with pytest.raises(InputError, match=r"s\.unroll\('i'\) cannot be checked: -?\d+ does not fit t, i8"):
+        s.unroll("i")
