@@ -42,10 +42,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Loads the compiler when it is first asked for: `deploy --help` imports this package too."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from deploy import api
+def __dir__() -> list[str]:
+    """Lists what is loaded later, too."""
+    return sorted({*globals(), *__all__})
 
-    return getattr(api, name)
+
+if not TYPE_CHECKING:  # whose imports above say what there is
+
+    def __getattr__(name: str) -> Any:
+        """Loads the compiler when it is first asked for: `deploy --help` imports this package too."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from deploy import api
+
+        return getattr(api, name)

@@ -80,8 +80,15 @@ __all__ = [
 _ON_BOARDS = {"build": "deploy.building", "search": "deploy.searching"}
 
 
-def __getattr__(name: str) -> Any:
-    """Loads what needs boards when it is first asked for: the language itself is quick to import."""
-    if name not in _ON_BOARDS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ON_BOARDS[name]), name)
+def __dir__() -> list[str]:
+    """Lists what is loaded later, too."""
+    return sorted({*globals(), *__all__})
+
+
+if not TYPE_CHECKING:  # whose imports above say what there is
+
+    def __getattr__(name: str) -> Any:
+        """Loads what needs boards when it is first asked for: the language itself is quick to import."""
+        if name not in _ON_BOARDS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_ON_BOARDS[name]), name)
