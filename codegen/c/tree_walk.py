@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from codegen.c import tree
-from codegen.c.tree import AnyHelper, FunctionCall, InstructionCall, Name, Stmt
+from codegen.c.tree import AnyHelper, Expr, FunctionCall, InstructionCall, Name, Stmt
 
+# The types of fields that hold no nodes: those are most fields, and trees are walked often.
+_NO_NODES = ("str", "int", "bool", "tuple[str, ...]", "AnyHelper | None", "Instruction")
+_EXPRESSIONS, _STATEMENTS = frozenset(get_args(Expr)), frozenset(get_args(Stmt))
 Node = Any  # a dataclass of this file, or a tuple of nodes
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """Every node of a tree, parents first, in the order of the text."""
-    if isinstance(node, tuple):
-        for part in node:
-            yield from walk(part)
-    elif _field_names(node.__class__) is not None:
-        yield node
-        for part in _parts_of(node):
-            yield from walk(part)
+def walk(node: Node, until: Collection[type] = ()) -> Iterator[Node]:
+    """Every node of a tree, parents first, in the order of the text; without the parts of kinds `until`."""
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            waiting.extend(reversed(part))
+        elif (names := _field_names(part.__class__)) is not None:
+            yield part
+            if part.__class__ not in until:
+                waiting.extend([getattr(part, name) for name in reversed(names)])
 
 
 def changed(node: Node, change: Callable[[Node], Node | None]) -> Node:
@@ -47,7 +52,7 @@ def _field_names(kind: Hashable) -> tuple[str, ...] | None:
     assert isinstance(kind, type)
     if kind.__module__ != tree.__name__ or not is_dataclass(kind):
         return None
-    return tuple(f.name for f in fields(kind) if f.name != "helper")
+    return tuple(f.name for f in fields(kind) if f.type not in _NO_NODES)
 
 
 def uses(node: Node, name: str) -> bool:
@@ -70,4 +75,4 @@ def helpers_of(node: Node) -> tuple[AnyHelper, ...]:
 
 
 def statements_of(node: Node) -> Iterator[Stmt]:
-    return (part for part in walk(node) if isinstance(part, Stmt))
+    return (part for part in walk(node, until=_EXPRESSIONS) if part.__class__ in _STATEMENTS)

@@ -122,13 +122,14 @@ def _met(m: int, at_least: _Bound, below: _Bound, half: int) -> tuple[int, int, 
     high = beyond[0] if beyond else lowest[0] + _WORD
     if low >= high or not 0 <= m <= INT32_MAX:
         return None
+    start, most = np.uint32((half - low) % _WORD), np.uint32(min(high - low, _WORD) - 1)
     for number in range(len(_TRIED_AT_ONCE)):
         offsets = _offsets(number)
-        moved = offsets * m + half
-        addend = -((moved - low) >> 32)  # the least that lifts them to `low`
-        fits = np.flatnonzero((moved + (addend << 32) < high) & (np.abs(addend) < _MOST_ADDEND))
-        if len(fits):
-            return int(offsets[fits[0]]), int(m), int(addend[fits[0]])
+        above_low = offsets.astype(np.uint32) * np.uint32(m) + start  # with the least addend that will do
+        for offset in offsets[above_low <= most].tolist():
+            addend = -((offset * int(m) + half - low) >> 32)
+            if abs(addend) < _MOST_ADDEND:
+                return offset, int(m), addend
     return None
 
 
