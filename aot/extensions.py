@@ -17,6 +17,7 @@ from aot.errors import ExtensionError
 T = TypeVar("T")
 
 OPS, PASSES, ISAS, ACCELERATORS = "solder.ops", "solder.passes", "solder.isa", "solder.accelerators"
+SCHEDULES = "solder.schedules"
 BOARDS, PLATFORMS, RUNNERS = "solder.boards", "solder.platforms", "solder.runners"
 # Group -> what its entry points are.
 GROUPS: Mapping[str, str] = {
@@ -24,6 +25,7 @@ GROUPS: Mapping[str, str] = {
     PASSES: "modules with a function of the pass's name, and TABLE, BEFORE and WHY",
     ISAS: "instruction sets: objects of codegen.isa.isa.Isa",
     ACCELERATORS: "objects of codegen.accelerators.accelerator.Accelerator",
+    SCHEDULES: "modules with schedules of layers, made by deploy.lang.layer_schedule",
     BOARDS: "packages whose folder holds board files, and core files in core/",
     PLATFORMS: "modules with PLATFORM and SECTION",
     RUNNERS: "modules with SECTION and what platforms/runners/runner.py asks of an emulator or a flasher",

@@ -28,6 +28,7 @@ from codegen.option_kinds import (
     read_sizes,
 )
 from codegen.option_reading import read_given
+from codegen.own_schedules import OwnScheduleList, OwnSchedules
 
 
 class Rounding(Enum):
@@ -238,6 +239,14 @@ class CompileOptions:
         _ACCELERATORS,
         "--accelerator",
         "let this accelerator compute the layers that it can; deploy accelerators lists them",
+    )
+
+    schedules: tuple[OwnSchedules, ...] = option(
+        (),
+        OwnScheduleList(),
+        "--schedules",
+        "a Python file with schedules of your own for layers, which are taken first where they fit",
+        in_archive=When.NEVER,  # its layers say which kernel they have
     )
 
     disabled_passes: tuple[str, ...] = option(

@@ -19,7 +19,7 @@
     <BLANKLINE>
 
 `build(s, board)` makes a function of it that runs on this machine, an emulated board or a real one;
-`search(s, board)` finds a schedule for it.
+`search(s, board)` finds a schedule for it; `layer_schedule` is for schedules of the compiler's own layers.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from codegen.lang.instruction import instruction
 from codegen.lang.schedule import LoopSchedule as Schedule
 from codegen.lang.schedule import schedule
+from codegen.lang.template import TemplateKnobs as Knobs
 from codegen.lang.tensor import compute, placeholder, proc, reduce_axis
 from codegen.lang.value import (
     cast,
@@ -47,10 +48,12 @@ from codegen.loops.parse import parse_proc as parse
 from codegen.loops.text import named_in, print_instruction, print_proc
 
 if TYPE_CHECKING:
+    from codegen.lang.layer_schedule import layer_schedule
     from deploy.building import build
     from deploy.searching import search
 
 __all__ = [
+    "Knobs",
     "Schedule",
     "build",
     "cast",
@@ -59,6 +62,7 @@ __all__ = [
     "equal",
     "function",
     "instruction",
+    "layer_schedule",
     "max",
     "maximum",
     "min",
@@ -77,7 +81,11 @@ __all__ = [
 ]
 
 
-_ON_BOARDS = {"build": "deploy.building", "search": "deploy.searching"}
+_LATER = {
+    "build": "deploy.building",
+    "layer_schedule": "codegen.lang.layer_schedule",
+    "search": "deploy.searching",
+}
 
 
 def __dir__() -> list[str]:
@@ -88,7 +96,7 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # whose imports above say what there is
 
     def __getattr__(name: str) -> Any:
-        """Loads what needs boards when it is first asked for: the language itself is quick to import."""
-        if name not in _ON_BOARDS:
+        """Loads what needs boards or kernels when it is first asked for: the language is quick to import."""
+        if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_ON_BOARDS[name]), name)
+        return getattr(import_module(_LATER[name]), name)

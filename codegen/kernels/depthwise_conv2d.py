@@ -153,4 +153,12 @@ def _schedule_plain(proc: Proc, rows: int, columns: int, small: bool) -> Proc:
     return unroll(proc, "r") if columns == 1 and rows <= most else proc
 
 
+def _lower_nest(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    tail = fitted_tail_of(site)
+    proc = depthwise_nest(site, inputs[0], output, tail)
+    made = DepthwiseRows("nest", "as it is meant", proc, filters_of(site).reshape(-1))
+    return depthwise_kernel(site, output, tail, made)
+
+
+NEST = Schedule("nest", _requests, _lower_nest)  # without steps
 KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))

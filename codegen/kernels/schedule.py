@@ -40,6 +40,10 @@ def never(_site: Site) -> bool:
     return False
 
 
+class UnfitRowsError(Exception):
+    """A schedule that `refuses` cannot make its kernel for these rows; the next one is taken."""
+
+
 @dataclass(frozen=True)
 class Schedule:
     """One way to compute an op."""
@@ -52,6 +56,8 @@ class Schedule:
     takes: tuple[
         Condition[RowFormats], ...
     ] = ()  # of rows beyond its requests; else the next that fits is taken
+    # Tries the site and says why it cannot serve it; its `lower` may then refuse rows by UnfitRowsError.
+    refuses: Callable[[Site], str] | None = None
     reads_image_rows: Callable[[Site], bool] = never  # reads a flattened image by the rows of the image
     # Where a sum that its result goes into is best made as the result is stored; None: nowhere.
     adds_in_store: tuple[Condition[Site], ...] | None = None
@@ -62,7 +68,12 @@ class Schedule:
         missing = self.needs - site.target.features
         if missing:
             return f"the core has no {', '.join(sorted(missing))}"
-        return _first_broken(self.fits, site)
+        broken = _first_broken(self.fits, site)
+        return broken or (self.refuses(site) if self.refuses is not None else "")
+
+    @property
+    def takes_any_rows(self) -> bool:
+        return not self.takes and self.refuses is None
 
     def slow_sum(self, site: Site) -> str:
         """Says why a sum is not to be made in its store; empty where it is."""
@@ -123,8 +134,11 @@ class ChosenSchedule:
         for schedule in self.fitting:
             reason = _first_broken(schedule.takes, rows)
             if not reason:
-                kernel = schedule.lower(site, inputs, output)
-                return replace(kernel, passed_over=tuple(passed), demand=schedule.demand)
+                try:
+                    kernel = schedule.lower(site, inputs, output)
+                    return replace(kernel, passed_over=tuple(passed), demand=schedule.demand)
+                except UnfitRowsError as error:
+                    reason = str(error)
             passed.append(PassedOver(schedule.name, reason))
         raise AssertionError(f"{site.node.op.name}: no schedule takes any rows")
 
@@ -139,6 +153,6 @@ def choose_schedule(schedules: Sequence[Schedule], site: Site) -> ChosenSchedule
             fitting.append(schedule)
         elif not fitting:
             passed.append(PassedOver(schedule.name, reason))
-        if fitting and not fitting[-1].takes:
+        if fitting and fitting[-1].takes_any_rows:
             return ChosenSchedule(site, tuple(fitting), tuple(passed))
     raise AssertionError(f"{site.node.op.name}: the last schedule must fit everywhere and take any rows")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from string import Formatter
 
 from aot.target import FEATURES, Feature
-from codegen.loops.ir import Instruction, Role
+from codegen.loops.ir import Buffer, Instruction, Role
 from codegen.loops.parse import parse_proc
 
 
@@ -21,7 +21,8 @@ def instruction(
     """An instruction for `Schedule.tensorize`; `needs` names features of the cores that have it, as "dsp".
 
     `meaning` is a proc as text: its loops say what the C does. In `call`, a parameter that is local stands as
-    its elements, {acc[0]}, {acc[1]}, ..., any other as a pointer, {x}; `definition` is C that the call uses.
+    its elements, {acc[0]}, {acc[1]}, ..., several rows as theirs, any other parameter as a pointer, {x};
+    `definition` is C that the call uses.
 
         smlad = instruction(
             '''
@@ -34,7 +35,7 @@ def instruction(
         )
     """
     proc = parse_proc(textwrap.dedent(meaning).strip())
-    pointers = {param.name for param in proc.params if param.role is not Role.LOCAL}
+    pointers = {p.name: _pointer(p) for p in proc.params if p.role is not Role.LOCAL}
     known = {feature: feature for feature in FEATURES}
     features = frozenset(known.get(Feature(name), Feature(name)) for name in needs)
     return Instruction(
@@ -48,7 +49,12 @@ def instruction(
     )
 
 
-def _grouped(call: str, pointers: Collection[str]) -> str:
+def _pointer(param: Buffer) -> str:
+    """The pointer as calls have it: of a single row, that row's."""
+    return f"{param.name}[0]" if param.role is Role.ROWS and param.rows == 1 else param.name
+
+
+def _grouped(call: str, pointers: Mapping[str, str]) -> str:
     """The call with parentheses around pointers, which may be sums, before [ and behind *."""
     parts = [(literal, name) for literal, name, *_ in Formatter().parse(call)]
     behind = [*(literal for literal, _ in parts[1:]), ""]
@@ -57,5 +63,6 @@ def _grouped(call: str, pointers: Collection[str]) -> str:
         found.append(literal.replace("{", "{{").replace("}", "}}"))
         if name is not None:
             is_sum = name in pointers and (literal.endswith("*") or after.startswith("["))
-            found.append(f"({{{name}}})" if is_sum else f"{{{name}}}")
+            pointer = pointers.get(name, name)
+            found.append(f"({{{pointer}}})" if is_sum else f"{{{pointer}}}")
     return "".join(found)

@@ -11,6 +11,7 @@ import numpy as np
 
 from aot.ir.types import Array
 from codegen.lang.misuse import misuse
+from codegen.lang.padding import padded
 from codegen.lang.tensor import TensorExpression, proc
 from codegen.loops import schedule as primitives
 from codegen.loops.affine import Affine
@@ -74,8 +75,13 @@ class LoopSchedule:
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        declared = (stmt.buffer.name for stmt in walk(self.proc.body) if isinstance(stmt, Declare))
-        return tuple(dict.fromkeys((*(param.name for param in self.proc.params), *declared)))
+        """Parameters and locals, by name."""
+        return (*(param.name for param in self.proc.params), *self.locals)
+
+    @property
+    def locals(self) -> tuple[str, ...]:
+        """Locals that the loops declare, by name."""
+        return tuple(dict.fromkeys(s.buffer.name for s in walk(self.proc.body) if isinstance(s, Declare)))
 
     def show(self) -> str:
         """The loops as they are now, as text."""
@@ -196,17 +202,23 @@ class LoopSchedule:
         return name
 
     def pad_reduction(self, loop: str, multiple: int, zeros: str) -> None:
-        """Lengthens a loop that sums; `zeros` is the constant that is packed with zeros there."""
-        self._step(
-            "pad_reduction",
-            (loop, multiple, zeros),
-            lambda p: primitives.pad_reduction(p, loop, multiple, zeros),
-        )
+        """Lengthens a loop that sums to a multiple; the constant `zeros` is stored with zeros there.
+
+        What is multiplied by them is read past the loop's end, but never past its buffer's.
+        """
+        self._require_constant(zeros)
+        found: list[Packing] = []
+
+        def change(proc: Proc) -> Proc:
+            made, packing = padded(proc, loop, multiple, zeros)
+            found.append(packing)
+            return made
+
+        self._step("pad_reduction", (loop, multiple, zeros), change, lambda: {zeros: found[-1]})
 
     def pack(self, constant: str, *loops: str) -> None:
         """Stores a constant in the order in which these loops walk it, outermost first, when it is built."""
-        if constant in self.packings:
-            raise misuse(f"{constant} is packed already")
+        self._require_constant(constant)
         found: list[Packing] = []
 
         def change(proc: Proc) -> Proc:
@@ -214,11 +226,6 @@ class LoopSchedule:
             found.append(packing)
             return made
 
-        param = next((p for p in self.proc.params if p.name == constant), None)
-        if param is None or param.role is not Role.CONSTANT:
-            raise misuse(
-                f"{constant} is no constant of {self.proc.name}", "only constants are known when it is built"
-            )
         self._step("pack", (constant, *loops), change, lambda: {constant: found[-1]})
 
     # ---- instructions ----
@@ -241,7 +248,7 @@ class LoopSchedule:
             changed = change(self.proc)
         except primitives.ScheduleError as error:
             raise misuse(f"{step}: {error}", f"loops: {', '.join(self.loops)}") from None
-        packings = {**self.packings, **packed()}
+        packings = {**self.packings, **{name: self._packed_twice(name, p) for name, p in packed().items()}}
         if self.check:
             self._require_same(changed, packings, step)
         self.proc, self.packings, self.trace = changed, packings, (*self.trace, step)
@@ -259,6 +266,17 @@ class LoopSchedule:
                     f"{step} changes what {self.proc.name} computes",
                     "this is a mistake of Solder: please tell",
                 )
+
+    def _packed_twice(self, constant: str, packing: Packing) -> Packing:
+        first = self.packings.get(constant)
+        return packing if first is None else packing.behind(first)
+
+    def _require_constant(self, name: str) -> None:
+        param = next((p for p in self.proc.params if p.name == name), None)
+        if param is None or param.role is not Role.CONSTANT:
+            raise misuse(
+                f"{name} is no constant of {self.proc.name}", "only constants are known when it is built"
+            )
 
     def _inner_factor(self, loop: str, factor: int | tuple[int | None, int | None]) -> int:
         self._require_loop(loop)

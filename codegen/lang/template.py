@@ -57,10 +57,16 @@ def template_space(task: str, template: Template, schedule: LoopSchedule) -> Spa
 
     Knobs that only some points ask for are not found.
     """
+    space = space_of(task, template, schedule)
+    if not space.knobs:
+        raise misuse("the template asks for no knobs", 'such as rows = knobs.choose("rows", (1, 2, 4))')
+    return space
+
+
+def space_of(task: str, template: Template, schedule: LoopSchedule) -> Space:
+    """The same; without knobs where it asks for none."""
     asking = TemplateKnobs({})
     template(copy(schedule), asking)
-    if not asking.asked:
-        raise misuse("the template asks for no knobs", 'such as rows = knobs.choose("rows", (1, 2, 4))')
     knobs = tuple(Knob(name, values) for name, values in asking.asked.items())
     default = {knob.name: knob.values[0] for knob in knobs}
     known: dict[tuple[int, ...], bool] = {}

@@ -24,6 +24,10 @@ class Packing:
         flat = np.concatenate([data.reshape(-1), np.zeros(1, data.dtype)])
         return flat[np.asarray(self.source, dtype=np.int64)]
 
+    def behind(self, first: Packing) -> Packing:
+        """Both as one: this one of what the first has packed."""
+        return Packing(tuple(-1 if at < 0 else first.source[at] for at in self.source))
+
 
 @dataclass(frozen=True, slots=True)
 class _Site:

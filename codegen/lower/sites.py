@@ -15,6 +15,7 @@ from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Point
 from codegen.kernels.schedule import ChosenSchedule, choose_schedule
 from codegen.options import CompileOptions
+from codegen.own_schedules import schedules_outside
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Sites:
         )
 
     def chosen_for(self, site: Site) -> ChosenSchedule:
-        """The schedule for a site, of those of its op and of the accelerators that were asked for."""
+        """The schedule for a site: the user's own come first, then the accelerators', then its op's."""
         names, op_name = self.options.accelerators, site.node.op.name
-        chosen = choose_schedule(schedules_with(names, op_name), site)
+        own = schedules_outside(op_name, self.options.schedules)
+        chosen = choose_schedule((*own, *schedules_with(names, op_name)), site)
         return replace(chosen, passed_over=(*without_schedules(names, op_name), *chosen.passed_over))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codegen.job import import_model
 from codegen.kernels.tuning_records import Selection
 from codegen.model import LayerInfo
+from codegen.own_schedules import OwnSchedules
 from deploy import options
 from deploy.choosing import require_board_or_target
 from deploy.compiling import Compiled, compile_for
@@ -83,7 +84,18 @@ def _text(compiled: Compiled, output: Path) -> str:
         f"  constants  {facts.constants_bytes:>9,} bytes\n"
         f"  code       {facts.code_bytes_estimate:>9,} bytes, estimated"
         + (_records_text(compiled.selection, facts.layers) if compiled.selection is not None else "")
+        + "".join(f"\n  {line}" for line in _own_lines(compiled.job.options.schedules, facts.layers))
     )
+
+
+def _own_lines(given: Sequence[OwnSchedules], layers: Sequence[LayerInfo]) -> Iterator[str]:
+    """Says where the user's own schedules are used, and of those that are not, why."""
+    for own in given:
+        for name in dict.fromkeys(each.name for of_op in own.by_op.values() for each in of_op):
+            used = sum(layer.kernel == name for layer in layers)
+            against = (why for layer in layers for why in layer.passed_over if why.startswith(f"{name}: "))
+            reason = next(against, f"{name}: the model has no layer of {' or '.join(own.by_op)}")
+            yield f"own        {used:>9,} layers: {name}" if used else f"not used   {reason}"
 
 
 def _records_text(selection: Selection, layers: Sequence[LayerInfo]) -> str:

@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random choices")
     parser.add_argument(
-        "--schedules",
+        "--print-schedules",
         action="store_true",
         help="also print as Python the best schedules of loop nests that have none written by hand",
     )
@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> None:
         by_default, tuned = constants_before_and_after(job, file)
         facts |= {"constants_bytes": by_default, "tuned_constants_bytes": tuned}
         shown += f"\nconstants in flash: {by_default:,} bytes by default, {tuned:,} with these records"
-    print_result(arguments.json, facts, shown + (_schedules(tuning) if arguments.schedules else ""))
+    print_result(arguments.json, facts, shown + (_schedules(tuning) if arguments.print_schedules else ""))
 
 
 def _search(job: Job, board: Board, choices: TuneChoices, file: Path) -> Tuning:

@@ -32,6 +32,7 @@ from deploy.data import DATA, DataOptions, Fill
 from deploy.line import LINE, LineOptions
 from deploy.options import compile_options, data_options, line_options
 
+_TILED = Path(__file__).parents[1] / "plugin" / "package" / "solder_example" / "tiled.py"
 # For each option a word that is not its default, and the same as one would write it in Python.
 SAMPLES: dict[str, tuple[str, object]] = {
     "optimize": ("ram", "ram"),
@@ -46,6 +47,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "shape": ("x=1,3,32,32", {"x": (1, 3, 32, 32)}),
     "value": ("axes=0,1", {"axes": (0, 1)}),
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
+    "schedules": (str(_TILED), [_TILED]),
     "disable": ("merge-tables", ["merge-tables"]),
     "force": ("", True),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -177,7 +178,7 @@ WRONG: dict[str, tuple[Callable[[lang.Schedule], object], str]] = {
     ),
     "padding": (
         lambda s: s.pad_reduction("i", 3, "w"),
-        "s.pad_reduction('i', 3, 'w'): loop i must only accumulate to be lengthened",
+        "s.pad_reduction('i', 3, 'w'): loop i must only add up integers to be lengthened",
     ),
 }
 
@@ -194,11 +195,32 @@ def test_what_cannot_be_done_is_refused_with_its_line(name: str) -> None:
     assert (s.proc, s.trace) == (before, ())
 
 
-def test_a_packed_constant_is_not_packed_again() -> None:
-    s = product()
+def test_a_constant_may_be_packed_twice() -> None:
+    s = product(check=True)
     s.pack("w", "j", "k")
-    with pytest.raises(InputError, match="w is packed already"):
-        s.pack("w", "k", "j")
+    s.split("k", 2)
+    s.pack("w", "k_o", "j", "k_i")
+    assert "w[" in s.show()
+
+
+def test_a_lengthened_sum_has_zeros_and_stays_inside() -> None:
+    x = lang.placeholder("x", (2, 8), "i8")
+    w = lang.placeholder("w", (3, 6), "i8", constant=True)
+    k = lang.reduce_axis("k", 6)
+    y = lang.compute("y", (2, 3), lambda i, j: lang.sum(x[i, k] * w[j, k], k))
+    s = lang.schedule("product", [x, w], y, check=True)
+    s.pad_reduction("k", 4, "w")
+    s.split("k", 4)
+    assert s.loops["k_o"] == 2
+    ones = np.arange(1, 19, dtype=np.int8).reshape(3, 6)
+    assert s.stored({"w": ones})["w"].tolist()[:9] == [1, 2, 3, 4, 5, 6, 0, 0, 7]
+    s = lang.schedule(
+        "tight",
+        [tight_x := lang.placeholder("x", (2, 6), "i8"), w],
+        lang.compute("y", (2, 3), lambda i, j: lang.sum(tight_x[i, k] * w[j, k], k)),
+    )
+    with pytest.raises(InputError, match="x has 12 elements, and element 13 would be read"):
+        s.pad_reduction("k", 4, "w")
 
 
 def test_a_step_that_changes_the_meaning_is_caught_where_steps_are_checked(

@@ -111,3 +111,17 @@ def test_outputs_are_medians_and_maxima(
     assert done.returncode == 0, done.stderr
     (made,) = np.load(outputs).values()
     assert np.array_equal(made.reshape(SHAPE), np.maximum(np.median([a, b, c], axis=0).astype(np.int8), b))
+
+
+def test_its_schedule_of_layers_is_taken_first(
+    deploy: Callable[..., subprocess.CompletedProcess[str]], repo_root: Path
+) -> None:
+    words = ("inspect", repo_root / "deploy" / "demo" / "digits.tflite", "--board", "host", "--json")
+    found = [
+        {
+            layer["op"]: layer["kernel"]
+            for layer in json.loads(deploy(*words, has_package=has).stdout)["layers"]
+        }
+        for has in (True, False)
+    ]
+    assert [kernels["max_pool2d"] for kernels in found] == ["in_fours", "plain"]

@@ -1,0 +1,169 @@
+"""A schedule of the user's own for the compiler's layers: steps that are taken from a layer's plain nest."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aot.errors import InputError
+from aot.ir.types import DType
+from aot.target import FEATURES, Feature
+from codegen.formats import RowFormat, RowRequest, dense_format, requested_format
+from codegen.kernels import conv2d, dense
+from codegen.kernels.depthwise_conv2d import NEST as DEPTHWISE_NEST
+from codegen.kernels.dot_product import DotProblem, ScheduledDot, nest, stored_bytes
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError, choose_schedule
+from codegen.kernels.table import KERNELS
+from codegen.lang.misuse import misuse
+from codegen.lang.schedule import LoopSchedule
+from codegen.lang.template import Template, TemplateKnobs, applied, space_of
+
+_WIDTHS = (8, 16)
+
+
+@dataclass(frozen=True)
+class LayerSchedule:
+    """Steps for layers of some ops. The compiler takes them first, wherever none of them is refused."""
+
+    name: str
+    ops: tuple[str, ...]
+    template: Template
+    needs: frozenset[Feature]
+    row_bits: int | None  # of the rows that it reads; None: of the values themselves
+    group: int  # elements that are read at once, though fewer may be left
+    says: str  # what it does, in one line
+
+    def __call__(self, schedule: LoopSchedule, knobs: TemplateKnobs) -> None:
+        self.template(schedule, knobs)
+
+    def __repr__(self) -> str:
+        return f"<schedule {self.name} for {', '.join(self.ops)}>"
+
+    def of_op(self, op_name: str) -> Schedule:
+        """It as one of the compiler's schedules of an op."""
+        kernels = _LayerKernels(self, op_name)
+        return Schedule(self.name, kernels.requests, kernels.lower, self.needs, refuses=kernels.refusal)
+
+
+def layer_schedule(
+    *ops: str, needs: Sequence[str] = (), row_bits: int | None = None, group: int = 1
+) -> Callable[[Template], LayerSchedule]:
+    """Makes a function of (schedule, knobs) a schedule for the compiler's own layers of these ops.
+
+    The function gets the loops as they are meant, and takes steps; where one is refused, the layer is left to
+    the next schedule. `needs` names features of cores, as "dsp". With `row_bits=16`, rows that it reads are
+    widened as they are made; `group` is the number of elements that instructions read at once.
+
+        @lang.layer_schedule("dense")
+        def two_channels(s, knobs):
+            '''Two sums side by side.'''
+            _, inner = s.split("o", knobs.choose("channels", (2, 4)))
+            ...
+    """
+    unknown = next((op for op in ops if op not in KERNELS), None)
+    if unknown is not None or not ops:
+        raise misuse(f'there is no op "{unknown}"' if ops else "it is for no op", "deploy ops lists them")
+    if row_bits is not None and row_bits not in _WIDTHS:
+        raise misuse(f"rows of {row_bits} bits are not made", "8 or 16")
+    if group < 1:
+        raise misuse(f"a group of {group} elements is none", "1 or more")
+    known = {str(feature): feature for feature in FEATURES}
+    missing = next((name for name in needs if name not in known), None)
+    if missing is not None:
+        raise misuse(f'there is no feature "{missing}" of a core', f"there are {', '.join(sorted(known))}")
+
+    def made(template: Template) -> LayerSchedule:
+        features = frozenset(known[name] for name in needs)
+        text = (template.__doc__ or "").strip().splitlines()
+        says = text[0].rstrip(".") if text else "a schedule of your own"
+        return LayerSchedule(template.__name__, ops, template, features, row_bits, group, says)
+
+    return made
+
+
+def _unscheduled(_site: Site, p: DotProblem) -> ScheduledDot:
+    return ScheduledDot("plain", "as it is meant", nest(p, p.w_dtype))
+
+
+# Op -> the schedule that leaves its nest as it is meant, where the plain one takes steps of its own.
+_NESTS: Mapping[str, Schedule] = {
+    "conv2d": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes),
+    "conv2d+add": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes, adds_in_store=()),
+    "dense": dense.dense_schedule("nest", _unscheduled, stored_bytes),
+    "depthwise_conv2d": DEPTHWISE_NEST,
+}
+
+
+@dataclass(frozen=True)
+class _LayerKernels:
+    """The kernels of an op that a user's schedule makes: the plain one's, with other loops."""
+
+    made_by: LayerSchedule
+    op_name: str
+
+    def requests(self, site: Site) -> RowRequests:
+        plain = self._plain(site).requests(site)
+        return tuple(None if each is None else self._request(each, site) for each in plain)
+
+    def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+        plain = self._plain(site).lower(site, inputs, output)
+        own, start = self.made_by, LoopSchedule(plain.proc)
+        try:
+            space = space_of(f"{own.name} {plain.proc.name} {site.input(0).dtype.value}", own.template, start)
+            point = space.chosen(site.tuned)
+            made = applied(own.template, start, point)
+        except InputError as error:
+            raise UnfitRowsError(error.what) from None
+        except Exception as error:  # whatever a user's function does
+            raise _failed(own, site, error) from error
+        return _with_loops(replace(plain, schedule=own.name, why=own.says, space=space, point=point), made)
+
+    def refusal(self, site: Site) -> str:
+        """Says why it refuses the rows that it asks for itself; empty where it does not."""
+        moving = [kind for n, kind in enumerate(site.inputs) if kind is not None and n not in site.constants]
+        asked = self.requests(site)
+        inputs = [
+            dense_format(kind) if request is None else requested_format(kind, request)
+            for kind, request in zip(moving, asked, strict=True)
+        ]
+        try:
+            self.lower(site, inputs, dense_format(site.outputs[0]))
+        except UnfitRowsError as error:
+            return str(error)
+        return ""
+
+    def _plain(self, site: Site) -> Schedule:
+        is_real = site.input(0).dtype is DType.F32
+        nest_of_op = None if is_real else _NESTS.get(self.op_name)
+        return nest_of_op or choose_schedule(KERNELS[self.op_name].schedules, site).schedule
+
+    def _request(self, plain: RowRequest, site: Site) -> RowRequest:
+        own, x = self.made_by, site.input(0)
+        is_wider = own.row_bits is not None and x.dtype is DType.I8 and not plain.whole
+        width = own.row_bits // 8 if is_wider and own.row_bits is not None else plain.dtype_bytes
+        return replace(plain, dtype_bytes=width, slack=max(plain.slack, own.group - 1))
+
+
+def _with_loops(kernel: Kernel, made: LoopSchedule) -> Kernel:
+    """The kernel with these loops, and its constants in the order in which they read them."""
+    constants, row_tables = dict(kernel.constants), dict(kernel.row_tables)
+    for name, packing in made.packings.items():
+        whole = constants[name].reshape(-1)
+        parts = whole.reshape(-1, row_tables.get(name, whole.size))  # each step has its own
+        packed = [packing.apply(part) for part in parts]
+        constants[name] = np.concatenate(packed)
+        if name in row_tables:
+            row_tables[name] = packed[0].size
+    return replace(kernel, proc=made.proc, constants=constants, row_tables=row_tables, slowed_by_edges=False)
+
+
+def _failed(own: LayerSchedule, site: Site, error: Exception) -> InputError:
+    line = traceback.extract_tb(error.__traceback__)[-1]
+    return InputError(
+        f"the schedule {own.name} fails on {site.node.name}: {type(error).__name__}: {error}",
+        f"{line.filename}:{line.lineno}: {line.line}",
+    )

@@ -1,0 +1,63 @@
+"""The option that gives the compiler schedules of the user's own: files, or what Python made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aot.extensions import SCHEDULES, loaded
+from codegen.kernels.schedule import Schedule
+from codegen.option_kinds import OptionKind, WrongValueError
+
+
+@dataclass(frozen=True)
+class OwnSchedules:
+    """Schedules from one place outside the tree."""
+
+    origin: str  # the file as it was given, or the name of a schedule that Python made
+    by_op: Mapping[str, tuple[Schedule, ...]] = field(repr=False, compare=False)  # best first
+
+
+class OwnScheduleList(OptionKind[tuple[OwnSchedules, ...]]):
+    """Files of schedules. In Python also schedules by themselves, one or several in a list."""
+
+    is_repeated = True
+
+    @property
+    def metavar(self) -> str:
+        return "FILE"
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"type": "array", "items": {"type": "string"}}
+
+    def read(self, given: object) -> tuple[OwnSchedules, ...]:
+        each = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+        return tuple(map(_read_one, each))
+
+    def words(self, value: tuple[OwnSchedules, ...]) -> tuple[str, ...]:
+        return tuple(each.origin for each in value)
+
+
+def schedules_outside(op_name: str, given: Sequence[OwnSchedules]) -> tuple[Schedule, ...]:
+    """The schedules of an op that the user gave, then those of installed packages."""
+    installed: Sequence[OwnSchedules] = ()
+    if loaded(SCHEDULES):
+        from codegen.lang.schedule_files import installed_schedules
+
+        installed = tuple(installed_schedules())
+    return tuple(schedule for own in (*given, *installed) for schedule in own.by_op.get(op_name, ()))
+
+
+def _read_one(given: Any) -> OwnSchedules:
+    # The language is not needed by who gives none.
+    from codegen.lang.schedule_files import as_own, read_schedules
+
+    if isinstance(given, str | os.PathLike):
+        return read_schedules(given)
+    found = as_own(given)
+    if found is None:
+        raise WrongValueError(f"{given!r} is neither a file nor made by lang.layer_schedule")
+    return found

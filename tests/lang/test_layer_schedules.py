@@ -1,0 +1,196 @@
+"""Schedules of the user's own for layers: taken where they fit, and told why where they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deploy
+from aot.errors import ExtensionError, InputError
+from aot.extensions import SCHEDULES, register, unregister
+from deploy import lang
+
+pytestmark = pytest.mark.usefixtures("own_folders")
+Run = Callable[..., Any]
+DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+PAIRS = '''
+from deploy import lang
+
+
+@lang.layer_schedule("conv2d")
+def pairs(s, knobs):
+    """Sums of several channels side by side."""
+    _, inner = s.split("o", knobs.choose("channels", (2, 4)))
+    s.privatize(inner, *(name for name in s.locals if name != "sum"))
+    s.reorder("column", inner)
+    s.privatize(inner, "sum")
+    s.reorder("r", "t", "k", inner)
+    s.unroll(inner)
+'''
+
+
+@lang.layer_schedule("dense")
+def packed(s: lang.Schedule, knobs: lang.Knobs) -> None:
+    """Weights in the order of the inputs."""
+    s.privatize("o", "sum")
+    s.pack("w", "r", "t", "k", "o")
+
+
+@lang.layer_schedule("dense", "conv2d", group=8)
+def in_eights(s: lang.Schedule, knobs: lang.Knobs) -> None:
+    """Sums of a multiple of eight products."""
+    s.pad_reduction("k", 8, "w")
+    s.split("k", 8)
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(PAIRS, encoding="utf-8")
+    return path
+
+
+def kernels(*own: object, board: str = "host", **options: Any) -> list[str]:
+    compiled = deploy.compile(DIGITS, board, schedules=list(own), **options)
+    return [layer.kernel for layer in compiled.model.layers]
+
+
+@pytest.mark.cc
+def test_a_file_of_schedules_is_taken_first(mine: Path, run_deploy: Run, tmp_path: Path) -> None:
+    board = ("--board", "host", "--schedules", mine)
+    said = run_deploy("compile", DIGITS, *board, "-o", tmp_path / "digits.tar").out
+    assert said.endswith("  own                2 layers: pairs\n")
+    assert run_deploy("inspect", DIGITS, *board, "--layers").out.count(" pairs ") == 2
+    assert run_deploy("verify", DIGITS, *board).status == 0
+    head = run_deploy("inspect", DIGITS, *board, "--layer", "3").out
+    assert "for o_o in range(12):" in head
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("own", [packed, in_eights])
+def test_constants_are_stored_as_the_steps_say(own: object, require_tool: Callable[..., None]) -> None:
+    """Also those of a layer that goes row by row, each row with its own part of them."""
+    require_tool("gcc")
+    assert own.name in kernels(own)  # type: ignore[attr-defined]
+    assert deploy.verify(DIGITS, "host", schedules=[own]).equal
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_an_instruction_reads_rows_that_were_widened_for_it(require_tool: Callable[..., None]) -> None:
+    require_tool("arm-none-eabi-gcc")
+    require_tool("qemu-system-arm")
+    pair = lang.instruction(
+        """
+        def pair(acc: local(i32[1]), x: rows(i16[2]), w: constant(i8[2])):
+            for i in range(2):
+                acc[0] += x[0][i] * w[i]
+        """,
+        "{acc[0]} = smlad_bytes({x}, {w}, {acc[0]});",
+        """
+static inline int32_t smlad_bytes(const int16_t *x, const int8_t *w, int32_t sum)
+{
+    uint32_t pair;
+    const uint32_t weights = (uint16_t)w[0] | (uint32_t)w[1] << 16;
+    __builtin_memcpy(&pair, x, 4);
+    __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(pair), "r"(weights));
+    return sum;
+}
+""",
+        needs=["dsp"],
+    )
+
+    @lang.layer_schedule("conv2d", needs=["dsp"], row_bits=16)
+    def by_two(s: lang.Schedule, knobs: lang.Knobs) -> None:
+        s.tensorize(s.split("k", 2)[1], pair)
+
+    assert kernels(by_two, board="mps2-an386").count("by_two") == 1
+    assert deploy.verify(DIGITS, "mps2-an386", schedules=by_two).equal
+    of_m3 = deploy.compile(DIGITS, "mps2-an385", schedules=by_two)
+    assert "by_two: the core has no dsp" in of_m3.model.layers[1].passed_over
+
+
+def test_a_schedule_that_fits_nowhere_is_told_with_its_reason(run_deploy: Run, tmp_path: Path) -> None:
+    path = tmp_path / "far.py"
+    path.write_text(PAIRS.replace('"o", knobs', '"channel", knobs'), encoding="utf-8")
+    words = ("compile", DIGITS, "--board", "host", "-o", tmp_path / "digits.tar", "--schedules", path)
+    assert "  not used   pairs: conv2d_3x3_1_to_8_by_8 has no loop channel\n" in run_deploy(*words).out
+    path.write_text(PAIRS.replace('"conv2d"', '"resize"'), encoding="utf-8")
+    assert "  not used   pairs: the model has no layer of resize\n" in run_deploy(*words).out
+
+
+def test_nothing_is_read_past_a_row() -> None:
+    @lang.layer_schedule("dense")
+    def too_far(s: lang.Schedule, knobs: lang.Knobs) -> None:
+        s.pad_reduction("k", 100, "w")
+
+    assert "too_far" not in kernels(too_far)
+    layer = deploy.compile(DIGITS, "host", schedules=too_far).model.layers[5]
+    assert layer.passed_over[0].startswith("too_far: s.pad_reduction('k', 100, 'w'): x has ")
+
+
+def test_knobs_are_a_task_of_tuning(mine: Path) -> None:
+    layer = deploy.compile(DIGITS, "host", schedules=mine).model.layers[3]
+    assert layer.why == ("Sums of several channels side by side; task pairs conv2d_1x1_8_to_24_by_8 i8")
+
+
+def test_installed_packages_bring_schedules(mine: Path) -> None:
+    class Module:
+        own = packed
+
+    register(SCHEDULES, "mine", Module)
+    try:
+        assert kernels().count("packed") == 1
+        register(SCHEDULES, "empty", object)
+        with pytest.raises(ExtensionError, match='the extension "empty" makes no schedule of layers'):
+            kernels()
+    finally:
+        unregister(SCHEDULES, "mine")
+        unregister(SCHEDULES, "empty")
+    assert "packed" not in kernels()
+
+
+FILES = {
+    "empty": ("x = 1\n", "the file makes no schedule of layers", ""),
+    "syntax": ("def f(:\n", "the file does not run: SyntaxError: invalid syntax", ""),
+    "raises": (
+        "import os\nos.no_such_name\n",
+        "the file does not run: AttributeError: ",
+        ":2: os.no_such_name",
+    ),
+    "op": (PAIRS.replace("conv2d", "conv3d"), 'there is no op "conv3d"', ":5: @lang.layer_schedule"),
+    "no_op": (PAIRS.replace('"conv2d"', ""), "it is for no op", ":5: "),
+    "feature": (
+        PAIRS.replace('"conv2d"', '"conv2d", needs=["sse"]'),
+        'there is no feature "sse" of a core',
+        ":5",
+    ),
+    "bits": (PAIRS.replace('"conv2d"', '"conv2d", row_bits=12'), "rows of 12 bits are not made", ":5: "),
+    "group": (PAIRS.replace('"conv2d"', '"conv2d", group=0'), "a group of 0 elements is none", ":5: "),
+    "bug": (
+        PAIRS.replace("s.unroll(inner)", "s.rollback()"),
+        "the schedule pairs fails on conv2d_0: ",
+        ":13: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_wrong_with_a_file_is_told_with_its_line(name: str, tmp_path: Path) -> None:
+    text, what, where = FILES[name]
+    path = tmp_path / "mine.py"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        kernels(path)
+    assert caught.value.what.startswith(what)
+    assert caught.value.where.startswith(f"{path}{where}")
+
+
+def test_what_is_no_schedule_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such Python file"):
+        kernels(tmp_path / "none.py")
+    with pytest.raises(InputError, match=r"schedules 3 is neither a file nor made by lang\.layer_schedule"):
+        kernels(3)
