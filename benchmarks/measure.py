@@ -9,7 +9,7 @@ from benchmarks.shared import model_file, shapes_for
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.benching import BenchChoices, measure_cost
+from deploy.benching import BenchChoices, measure_file
 from deploy.compiling import compile_for
 from deploy.cycle_model import model_cycles
 from deploy.line import LineOptions
@@ -23,7 +23,7 @@ def measure(case: Case) -> Result:
     options = CompileOptions(optimize=Optimize(case.optimize), shapes=shapes_for(case.model))
     choices = BenchChoices(options=options, toolchain=None, line=LineOptions(), repeat=1, layers=False)
     board = load_board(case.board)
-    cost = measure_cost(model_file(case.model), board, choices)
+    cost = measure_file(model_file(case.model), board, choices)
     assert cost.count is not None, f"{case.board} does not count instructions"
     return Result(
         model=case.model,

@@ -14,28 +14,56 @@ The whole job, with the digits model that comes with Solder:
 `load` gives the model as a graph that the reference can run, `inspect` says what a model needs and whether
 it fits, `diff` what differs between two compiled models, `verify` compares a board with the reference in
 every bit, `tune` searches faster kernels on a board, `in_process` makes the model a function of this
-process, and `deploy.lang` is the language in which kernels are written. What the user must put right is
+process, and `deploy.lang` is the language in which kernels are written. `bench`, `quantize`, `new`, `build`,
+`flash`, `boards`, `ops`, `accelerators`, `doctor` and `records` do what the commands of these names do; what
+they answer has the facts of `--json`, and prints as the command's page. What the user must put right is
 raised as DeployError.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from aot.errors import DeployError
 
 if TYPE_CHECKING:
-    from deploy.api import Model, Run, compile, diff, in_process, inspect, load, run, tune, verify
+    from deploy.api import compile, diff, in_process, inspect
+    from deploy.lists import accelerators, boards, ops, records
+    from deploy.machine_page import doctor
+    from deploy.model import Model, load
+    from deploy.on_board import Run, bench, run, tune, verify
+    from deploy.projects import build, flash, new
+    from deploy.quantize_file import quantize
 
+_MODULES = {
+    **dict.fromkeys(("compile", "diff", "in_process", "inspect"), "api"),
+    **dict.fromkeys(("Model", "load"), "model"),
+    **dict.fromkeys(("Run", "bench", "run", "tune", "verify"), "on_board"),
+    **dict.fromkeys(("accelerators", "boards", "ops", "records"), "lists"),
+    **dict.fromkeys(("build", "flash", "new"), "projects"),
+    "doctor": "machine_page",
+    "quantize": "quantize_file",
+}
 __all__ = [
     "DeployError",
     "Model",
     "Run",
+    "accelerators",
+    "bench",
+    "boards",
+    "build",
     "compile",
     "diff",
+    "doctor",
+    "flash",
     "in_process",
     "inspect",
     "load",
+    "new",
+    "ops",
+    "quantize",
+    "records",
     "run",
     "tune",
     "verify",
@@ -51,8 +79,6 @@ if not TYPE_CHECKING:  # whose imports above say what there is
 
     def __getattr__(name: str) -> Any:
         """Loads the compiler when it is first asked for: `deploy --help` imports this package too."""
-        if name not in __all__:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from deploy import api
-
-        return getattr(api, name)
+        return getattr(import_module(f"deploy.{_MODULES[name]}"), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from deploy.samples import Samples, random_samples
 from platforms.base import BuildChoices
 from platforms.cycles.estimate import Cycles
 from platforms.cycles.model import lacks
+from platforms.cycles.stand_in import stand_in
 from platforms.elf import sizes
 from platforms.project import App, project_source
 from platforms.stack_depth import run_stack
@@ -111,9 +112,25 @@ class BenchChoices:
     cycles: Modelled = Modelled.NONE
 
 
-def measure_cost(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
-    """Compiles, builds and runs the model on random inputs; the median run counts."""
-    compiled, compile_s = _compile(path, board, choices)
+def emulated(board: Board, clock_hz: int | None = None) -> Board:
+    """The board, or the emulated one that stands in for it, with the clock given or else its own."""
+    here = board if is_emulated(board) else stand_in(board)
+    return replace(here, clock_hz=clock_hz or board.clock_hz)
+
+
+def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
+    """Compiles a model file, writes its archive, and measures it; that is what counts as time to compile."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        compiled = compile_for(import_model(path, choices.options), board, choices.options)
+        compiled.save(Path(folder) / "out.tar")
+        compile_s = time.perf_counter() - start
+    return measure_compiled(compiled, compile_s, choices)
+
+
+def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices) -> BoardCost:
+    """Builds and runs the model on random inputs; the median run counts."""
+    board = compiled.board
     ready = build_source(project_source(compiled.artifact), board, BuildChoices(choices.toolchain))
     with open_device(ready, choices.line) as device:
         ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, _ignore).ticks)
@@ -144,15 +161,6 @@ def _cycles(compiled: Compiled, board: Board, choices: BenchChoices) -> ModelCyc
     if not wanted or lacks(board):
         return None
     return model_cycles(compiled, board, choices.toolchain, choices.line, choices.layers)
-
-
-def _compile(path: Path, board: Board, choices: BenchChoices) -> tuple[Compiled, float]:
-    """Compiles a model file and writes its archive; returns also the seconds that this took."""
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        compiled = compile_for(import_model(path, choices.options), board, choices.options)
-        compiled.save(Path(folder) / "out.tar")
-        return compiled, time.perf_counter() - start
 
 
 def _sample(device: Device) -> Samples:

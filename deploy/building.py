@@ -22,12 +22,12 @@ from codegen.lang.schedule import LoopSchedule
 from codegen.loops.ir import Declare, For, Proc, Role, walk
 from codegen.loops.text import Named, called_in
 from codegen.options import CompileOptions
-from deploy.api import Run, run
 from deploy.choosing import require_board_or_target
 from deploy.compiling import Compiled, compile_for
 from deploy.cycle_model import model_cycles
 from deploy.layer_view import LayerView, view_of
 from deploy.line import LineOptions
+from deploy.on_board import Run, run
 from deploy.samples import random_samples
 
 

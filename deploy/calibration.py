@@ -26,29 +26,36 @@ class Calibration:
 
 def read_calibration(path: Path, specs: tuple[TensorSpec, ...]) -> Calibration:
     """The samples in an .npz file; a first axis of N counts them, also in place of the model's batch of 1."""
-    arrays = read_arrays(path)
+    return make_calibration(read_arrays(path), specs, path.name)
+
+
+def make_calibration(
+    given: Mapping[str, Array], specs: tuple[TensorSpec, ...], where: str = "data"
+) -> Calibration:
+    """The same of arrays by name. Raises InputError."""
+    arrays = dict(given)
     labels = arrays.pop(LABELS, None)
-    samples = make_samples(arrays, specs, path.name).each
+    samples = make_samples(arrays, specs, where).each
     if labels is not None and labels.shape != (len(samples),):
         raise InputError(
             f'"{LABELS}" has shape {list(labels.shape)}, there are {len(samples)} samples',
-            path.name,
+            where,
             "one class number for each sample, or no labels at all",
         )
     names = [spec.name for spec in specs]
     each = tuple(dict(zip(names, sample, strict=True)) for sample in samples)
     for number, sample in enumerate(each):
-        _require_finite(sample, number, path)
+        _require_finite(sample, number, where)
     return Calibration(each, labels)
 
 
-def _require_finite(sample: Mapping[str, Array], number: int, path: Path) -> None:
+def _require_finite(sample: Mapping[str, Array], number: int, where: str) -> None:
     """Raises InputError for infinities and NaN, which cannot be the ends of a range."""
     for name, array in sample.items():
         count = int(np.count_nonzero(~np.isfinite(array)))
         if count:
             raise InputError(
                 f'"{name}" has {count} values in sample {number} that are infinite or no numbers',
-                path.name,
+                where,
                 "calibrate with samples as the model will get them: leave that one out",
             )

@@ -14,15 +14,17 @@ from codegen.job import ImportedModel, Job
 from codegen.kernels.tuning_records import Selection
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from deploy.answer import Paged
 from deploy.fit import require_fit
+from deploy.inspect_page import summary
 from deploy.jobs import compile_or_explain, job_for
 from deploy.saving import save
 from platforms.templates import c_files
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """A model that fits its board."""
+class Compiled(Paged):
+    """A model that fits its board; str() is the page of what it needs there."""
 
     job: Job = field(repr=False)
     artifact: Artifact = field(repr=False)
@@ -31,6 +33,13 @@ class Compiled:
     model: CompiledModel = field(repr=False)  # with its loops, which an archive does not hold
     seconds: float  # that compiling took, reading the file not counted
     selection: Selection | None = field(default=None, repr=False)  # of tuning records, where some were given
+
+    def __str__(self) -> str:
+        return summary(self.report, self.board.name)
+
+    def __repr__(self) -> str:
+        sizes = f"{self.arena_bytes:,} bytes of arena, {self.constants_bytes:,} of constants"
+        return f"<{self.artifact.name} for {self.board.name}: {sizes}>"
 
     @property
     def steps(self) -> tuple[PassStep, ...]:

@@ -9,10 +9,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from deploy.answer import Answer
+
 
 def print_result(as_json: bool, facts: Any, text: str) -> None:
     """Prints a result, as JSON for machines or as text for people."""
     print(json.dumps(facts, indent=2) if as_json else text)
+
+
+def print_answer(as_json: bool, answer: Answer) -> None:
+    """Prints an answer in one of the two ways."""
+    print_result(as_json, answer.facts, answer.page)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -14,6 +14,7 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import Choice, OnOff
+from deploy.reals import as_integers
 from deploy.samples import Samples, make_samples, random_samples, read_arrays
 
 
@@ -66,7 +67,7 @@ def make_data(
         raise InputError(f"inputs are given and --fill {data.fill.value} too", where, "leave one of them out")
     if arrays is None:
         return _filled(data.fill or fill, specs, filled)
-    return make_samples(_as_integers(arrays, specs) if data.quantize else arrays, specs, where)
+    return make_samples(as_integers(arrays, specs) if data.quantize else arrays, specs, where)
 
 
 def _filled(fill: Fill | None, specs: Sequence[TensorSpec], count: int) -> Samples:
@@ -76,22 +77,3 @@ def _filled(fill: Fill | None, specs: Sequence[TensorSpec], count: int) -> Sampl
         return random_samples(specs, count)
     zeros = tuple(np.zeros(spec.shape, spec.dtype) for spec in specs)
     return Samples((zeros,) * count, is_series=True)
-
-
-def _as_integers(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dict[str, Array]:
-    by_name = {spec.name: spec for spec in specs} | {f"input_{i}": spec for i, spec in enumerate(specs)}
-    return {name: _quantised(np.asarray(a), by_name.get(name)) for name, a in arrays.items()}
-
-
-def _quantised(array: Array, spec: TensorSpec | None) -> Array:
-    if spec is None or array.dtype.kind != "f" or not spec.type.dtype.is_integer:
-        return array
-    quant, (low, high) = spec.type.quant, spec.type.dtype.limits
-    if quant is None or quant.is_per_channel:
-        raise InputError(
-            f'input "{spec.name}" has no scale, so real numbers cannot become its integers',
-            hint=f"give {spec}",
-        )
-    stored = np.round(array.astype(np.float64) / quant.scale) + quant.zero_point
-    integers: Array = np.clip(stored, low, high).astype(spec.dtype)
-    return integers

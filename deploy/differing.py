@@ -14,6 +14,7 @@ from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife
 from codegen.model import LayerInfo
 from codegen.options import ALL_OPTIONS
+from deploy.answer import Paged
 from deploy.console import table
 from deploy.fit import core_said
 
@@ -56,7 +57,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class ArchiveDifference:
+class ArchiveDifference(Paged):
     """Two compiled models beside each other; str() is the page, and it is false where they are the same."""
 
     one: Artifact

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,14 @@ class Inspection:
 
     def __str__(self) -> str:
         return self.page()
+
+    def __repr__(self) -> str:
+        return self.page()
+
+    def _repr_html_(self) -> str:
+        """The page, with layers, and the picture of the arena over time."""
+        page = html.escape(self.page(layers=True), quote=False)
+        return f"<pre>{page}</pre>\n{draw_memory_svg(self.report.facts)}"
 
     @property
     def fits(self) -> bool | None:

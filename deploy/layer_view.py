@@ -11,11 +11,12 @@ from aot.ir.text import print_node
 from codegen.loops.ir import Instruction
 from codegen.loops.text import named_in, print_instruction, print_proc
 from codegen.model import CompiledModel, LayerCode, LayerInfo
+from deploy.answer import Paged
 from platforms.assembly import assembly_of
 
 
 @dataclass(frozen=True)
-class LayerView:
+class LayerView(Paged):
     """A layer of a compiled model; str() shows its node, its loops and its C."""
 
     info: LayerInfo
@@ -23,6 +24,9 @@ class LayerView:
 
     def __str__(self) -> str:
         return self.page(USUAL)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     @cached_property
     def code(self) -> LayerCode:

@@ -7,6 +7,7 @@ from typing import Any
 
 from aot.counted import counted
 from aot.errors import DeviceError
+from deploy.answer import Paged
 from deploy.compare import (
     REAL_TOLERANCE,
     Difference,
@@ -38,7 +39,7 @@ from platforms.base import BuildChoices
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Paged):
     """The result of a comparison."""
 
     model: str
@@ -54,6 +55,9 @@ class Verdict:
     @property
     def equal(self) -> bool:
         return not self.differences and self.wrong_layer is None
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         parts = [self._bits(), str(self.accuracy or "")]

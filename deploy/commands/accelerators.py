@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from deploy.console import print_result, table
+from deploy.console import print_answer
 
 EXAMPLE = "deploy accelerators --json"
 
@@ -14,11 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from codegen.accelerators.table import accelerators
+    from deploy.lists import accelerators
 
-    found = accelerators()
-    facts = [
-        {"name": name, "summary": each.summary, "ops": sorted(each.schedules)} for name, each in found.items()
-    ]
-    rows = [(name, ", ".join(sorted(each.schedules)), each.summary) for name, each in found.items()]
-    print_result(arguments.json, facts, table(("accelerator", "computes", ""), rows))
+    print_answer(arguments.json, accelerators())

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from aot.errors import BoardError, OutputError, did_you_mean
-from aot.target import Region
-from boards.board import Board
-from boards.board_text import board_file, boards_table, size_text
-from boards.cores import core_names
+from aot.errors import BoardError, OutputError
+from boards.board_text import board_file
 from boards.pack_index import chip_of, find_part
 from deploy import options
-from deploy.console import print_result, table
-from platforms import PLATFORMS
-from platforms.board_files import all_boards, load_board
+from deploy.board_filter import Wanted
+from deploy.board_pages import OF_ONE_BOARD, board_page, boards_that_suit, one_board
+from deploy.console import print_answer, print_result, table
+from platforms.board_files import load_board
 
-_OF_ONE_BOARD = ("ram", "pool", "constants", "tuning_records", "force")  # the others say how --fits compiles
 EXAMPLE = """
 deploy boards list --core m4 --ram 64K --fits model.tflite
 deploy boards show mps2-an386
@@ -67,7 +62,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fits", metavar="MODEL", type=Path, default=unset, help="only those that have room for this model"
     )
-    options.add_compile_options(parser, without=_OF_ONE_BOARD)
+    options.add_compile_options(parser, without=OF_ONE_BOARD)
     parser.add_argument("--markdown", action="store_true", default=unset, help="print the README's table")
 
 
@@ -76,55 +71,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _run_show(arguments: argparse.Namespace) -> None:
-    board = load_board(arguments.board)
-    print_result(arguments.json, facts(board), _page(board))
+    print_answer(arguments.json, one_board(arguments.board))
 
 
 def _run_list(arguments: argparse.Namespace) -> None:
-    from deploy.board_filter import Wanted
-
-    _require_known("core", arguments.core, _core_names())
-    _require_known("platform", arguments.platform, PLATFORMS)
     wanted = Wanted(arguments.core, arguments.ram, arguments.flash, arguments.platform)
-    boards = [board for board in all_boards() if wanted.suits(board)]
-    if arguments.fits:
-        _print_fits(arguments, boards)
-    else:
-        text = boards_table(boards).rstrip() if arguments.markdown else _list(boards)
-        print_result(arguments.json, [facts(board) for board in boards], text)
-
-
-def _core_names() -> tuple[str, ...]:
-    """Lists the names of all cores, with and without "cortex-"."""
-    names = core_names()
-    return tuple(dict.fromkeys((*names, *(name.removeprefix("cortex-") for name in names))))
-
-
-def _require_known(what: str, name: str | None, known: Sequence[str] | Any) -> None:
-    if name is not None and name not in known:
-        raise BoardError(
-            f'{what} "{name}" is not known{did_you_mean(name, known)}', hint=f"known: {', '.join(known)}"
-        )
-
-
-def _print_fits(arguments: argparse.Namespace, boards: Sequence[Board]) -> None:
-    from deploy.board_filter import fitting
-    from deploy.inspect_facts import budget_facts
-
-    fits = fitting(boards, arguments.fits, options.compile_options(arguments))
-    found = [
-        facts(fit.board) | {"memory": [budget_facts(budget) for budget in fit.report.budgets]} for fit in fits
-    ]
-    rows = [
-        (
-            fit.board.name,
-            fit.board.core.name,
-            *(f"{b.needed_bytes:,} of {b.region.bytes:,} in {b.region.name}" for b in fit.report.budgets),
-        )
-        for fit in fits
-    ]
-    text = table(("name", "core", "RAM", "flash"), rows) if rows else "no board has room for it"
-    print_result(arguments.json, found, text)
+    chosen = options.compile_options(arguments)
+    print_answer(arguments.json, boards_that_suit(wanted, arguments.fits, chosen, arguments.markdown))
 
 
 def _run_search(arguments: argparse.Namespace) -> None:
@@ -159,85 +112,9 @@ def _run_add(arguments: argparse.Namespace) -> None:
     part = find_part(read_pack(pack), arguments.part, str(pack)) if pack else part_of_index(arguments.part)
     chip = chip_of(part, arguments.processor)
     write_whole(output, board_file(chip).encode())
-    print(f"{output}: {part.name}, {chip.core.name}, from {part.pack}\n\n{_page(load_board(str(output)))}")
+    print(
+        f"{output}: {part.name}, {chip.core.name}, from {part.pack}\n\n{board_page(load_board(str(output)))}"
+    )
 
 
 _ACTIONS = {"list": _run_list, "show": _run_show, "search": _run_search, "add": _run_add}
-
-
-def facts(board: Board) -> dict[str, Any]:
-    """The facts about a board as JSON."""
-    return {
-        "name": board.name,
-        "title": board.title,
-        "mcu": board.mcu,
-        "core": board.core.name,
-        "features": _features(board),
-        "clock_hz": board.clock_hz,
-        "ram_bytes": board.target.ram_bytes,
-        "flash_bytes": board.target.flash_bytes,
-        "regions": [
-            {"name": r.name, "role": r.role, "origin": r.origin, "bytes": r.bytes, "speed": r.speed}
-            for r in board.regions
-        ],
-        "usb": [{"vid": usb.vid, "pid": usb.pid, "role": usb.role} for usb in board.usb],
-        "platforms": {name: dict(names) for name, names in board.platforms.items()},
-        "flash_algorithm": board.flash_algorithm or None,
-        "runners": {name: dict(settings) for name, settings in board.runners.items()},
-        "status": board.status.value,
-        "reason": board.reason,
-        "sources": list(board.sources),
-    }
-
-
-def _list(boards: Sequence[Board]) -> str:
-    heads = ("name", "core", "RAM", "flash", "clock", "status", "what it is")
-    return table(heads, [_row(board) for board in boards]) if boards else "no board is like that"
-
-
-def _row(board: Board) -> tuple[str, ...]:
-    target = board.target
-    memory = (size_text(target.ram_bytes), size_text(target.flash_bytes))
-    return (board.name, board.core.name, *memory, _clock(board), board.status.value, board.title)
-
-
-def _page(board: Board) -> str:
-    console = board.console
-    lines = (
-        ("what it is", f"{board.title} ({board.mcu})"),
-        ("core", f"{board.core.name}, {_clock(board)}"),
-        ("features", ", ".join(_features(board)) or "none"),
-        *((region.name, _region(region)) for region in board.regions),
-        *([("console", f"{console.port}, {console.baud:,} baud, {_LINES[console.line]}")] if console else []),
-        *([("algorithm", board.flash_algorithm)] if board.flash_algorithm else []),
-        *(("USB", f"{usb.vid:04x}:{usb.pid:04x} ({usb.role})") for usb in board.usb),
-        ("platforms", ", ".join(_named(board.platforms)) or "none"),
-        ("runners", ", ".join(board.runners) or "none"),
-        ("status", board.status.value + (f": {board.reason}" if board.reason else "")),
-        *(("source", source) for source in board.sources),
-    )
-    return "\n".join((board.name, *(f"  {name:11} {value}" for name, value in lines)))
-
-
-_LINES = {
-    "probe": "through the debug probe",
-    "usb": "the chip's own USB",
-    "pins": "on pins, needs an adapter",
-}
-
-
-def _named(platforms: Any) -> list[str]:
-    """Lists the platforms, each with its own name for the board."""
-    return [" ".join((platform, *names.values())) for platform, names in platforms.items()]
-
-
-def _features(board: Board) -> list[str]:
-    return sorted(board.features)
-
-
-def _region(region: Region) -> str:
-    return f"{region.role}, {region.bytes:,} bytes at {region.origin:#010x}"
-
-
-def _clock(board: Board) -> str:
-    return f"{board.clock_hz / 1_000_000:g} MHz"

@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import platform
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from textwrap import wrap
 
-from boards.board_text import size_text
-from codegen.version import VERSION
-from deploy import machine
-from deploy.console import print_result, table
-from deploy.machine import Ability, Port, Program
+from deploy.console import print_answer
+from deploy.machine_page import doctor
 from deploy.options import add_json
-from deploy.supported import is_supported
-from platforms.board_files import all_boards, load_board
 
-_LINE = 100
-_OTHERS = (
-    "Models can be compiled for every board of deploy boards; deploy doctor --board B says what B lacks."
-)
 EXAMPLE = """
 deploy doctor
 deploy doctor --board nano-33-ble
@@ -33,92 +20,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.board:
-        _run_one(arguments)
-        return
-    programs, known = machine.programs(), all_boards()
-    abilities = [machine.ability(board) for board in known if is_supported(board)]
-    ports, packages, cache = machine.ports(known), machine.packages(), machine.cache()
-    clashes = machine.clashes()
-    facts = {
-        "solder": VERSION,
-        "python": platform.python_version(),
-        "programs": [asdict(program) for program in programs],
-        "boards": [asdict(ability) for ability in abilities],
-        "ports": [asdict(port) for port in ports],
-        "packages": packages,
-        "cache": asdict(cache),
-        "clashes": clashes,
-    }
-    parts = (
-        f"Solder {VERSION} on Python {platform.python_version()}",
-        *(f"name clash: {clash}" for clash in clashes),
-        _programs(programs),
-        *_missing_runners(programs),
-        *filter(None, _boards(abilities)),
-        _OTHERS,
-        _ports(ports),
-        _packages(packages),
-        f"kept firmware  {cache.builds} builds, {size_text(cache.bytes)} in {cache.folder}",
-    )
-    print_result(arguments.json, facts, "\n\n".join(parts))
-
-
-def _run_one(arguments: argparse.Namespace) -> None:
-    board = load_board(arguments.board)
-    found, here = machine.ability(board), [p for p in machine.ports([board]) if p.boards]
-    rows = [
-        ("board", f"{board.name}: {board.title}"),
-        ("compiler", found.compiler or "none"),
-        ("runner", found.runner or "none"),
-        ("port", ", ".join(port.device for port in here) or "none with its USB ids"),
-        *(("lacks", way) for way in found.lacks),
-    ]
-    facts = asdict(found) | {"ports": [asdict(port) for port in here]}
-    print_result(arguments.json, facts, "\n".join(f"{head:<9} {says}" for head, says in rows))
-
-
-def _programs(programs: Sequence[Program]) -> str:
-    """Lists the programs found. Missing compilers and builders are listed with the boards that need them."""
-    return table(("what", "name", "found"), [(p.kind, p.name, p.says) for p in programs if p.found])
-
-
-def _missing_runners(programs: Sequence[Program]) -> Iterator[str]:
-    rows = [
-        (program.name, program.says) for program in programs if program.kind == "runner" and not program.found
-    ]
-    if rows:
-        yield table(("not here", "how to get it"), rows)
-
-
-def _boards(abilities: Sequence[Ability]) -> Iterator[str]:
-    """Lists boards, those without the same builder in one paragraph; --board says what one board lacks."""
-    yield _listed("ready", [a.board for a in abilities if not a.lacks])
-    yield _listed(
-        "built for, but no runner is here", [a.board for a in abilities if a.compiler and not a.runner]
-    )
-    for way in dict.fromkeys(a.lacks[0] for a in abilities if not a.compiler):
-        names = [a.board for a in abilities if not a.compiler and a.lacks[0] == way]
-        yield f"{_listed('not built for', names)}\n  {way}"
-
-
-def _ports(ports: Sequence[Port]) -> str:
-    if not ports:
-        return "serial ports   none on the USB"
-    rows = [(p.device, p.usb, p.serial or "none", ", ".join(p.boards) or "not known") for p in ports]
-    return table(("serial port", "USB", "serial number", "board"), rows)
-
-
-def _packages(packages: dict[str, bool]) -> str:
-    there = [name for name, is_there in packages.items() if is_there]
-    absent = [name for name, is_there in packages.items() if not is_there]
-    says = f"packages       {', '.join(there) or 'no optional ones'}"
-    return f"{says}\n  not here:    {', '.join(absent)} (pip install 'solder[NAME]')" if absent else says
-
-
-def _listed(head: str, names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    return "\n".join(
-        wrap(f"{head}: {', '.join(names)}", _LINE, subsequent_indent="  ", break_on_hyphens=False)
-    )
+    print_answer(arguments.json, doctor(arguments.board))

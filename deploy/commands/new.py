@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 
-from artifact.archive import read_archive
 from deploy import options
-from deploy.console import print_result
-from deploy.firmware import source_for
-from deploy.supported import platform_for
-from platforms.board_files import load_board
-from platforms.project import App, share_firmware
+from deploy.console import print_answer
+from deploy.projects import new
+from platforms.project import App
 
 EXAMPLE = """
 deploy new kws.tar kws-firmware --board mps2-an386
@@ -43,22 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    archive, *others = (read_archive(path) for path in (arguments.archive, *arguments.others))
-    board = load_board(arguments.board)
-    platform = platform_for(board, arguments.platform)
-    source = share_firmware(source_for(archive, board), [source_for(other, board) for other in others])
-    platform.generate(source, arguments.directory, board, App(arguments.app))
-    facts = {
-        "directory": str(arguments.directory),
-        "model": archive.name,
-        "models": source.models,
-        "board": board.name,
-        "platform": platform.name,
-        "app": arguments.app,
-    }
-    text = (
-        f"{arguments.directory}: {', '.join(source.models)} for {board.name}, "
-        f"platform {platform.name}, app {arguments.app}\n"
-        f"  next: deploy build {shlex.quote(str(arguments.directory))}"
+    answer = new(
+        arguments.archive,
+        arguments.directory,
+        arguments.board,
+        arguments.platform,
+        arguments.app,
+        arguments.others,
     )
-    print_result(arguments.json, facts, text)
+    print_answer(arguments.json, answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from deploy.console import print_result
+from deploy.console import print_answer
 
 EXAMPLE = "deploy ops --json"
 
@@ -14,6 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from deploy.op_facts import op_facts, op_text
+    from deploy.lists import ops
 
-    print_result(arguments.json, op_facts(), op_text())
+    print_answer(arguments.json, ops())

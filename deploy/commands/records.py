@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from aot.errors import InputError, OutputError
 from artifact.whole_file import write_whole
-from codegen.kernels.tuning_records import TuningRecord, read_records
+from codegen.kernels.tuning_records import TuningRecord
 from deploy import options
-from deploy.console import print_result, table
+from deploy.console import print_answer, print_result
 from deploy.files import require_place
+from deploy.lists import read_all_records, records
 from deploy.records_plot import plot_html, plot_svg
-from platforms.tuning.record_file import merged
-from platforms.tuning.record_stats import TaskStats, best_text, task_stats
+from platforms.tuning.record_stats import task_stats
 
 EXAMPLE = """
 deploy records best kws.jsonl
@@ -43,24 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    records = merged([read_records(path) for path in arguments.files])
-    if not records:
-        raise InputError(
-            "there are no records yet",
-            ", ".join(str(path) for path in arguments.files),
-            "deploy tune MODEL --board B -o FILE writes them",
-        )
     if arguments.verb in ("merge", "plot"):
-        out = _named(arguments)
-        text = _lines(records) if arguments.verb == "merge" else _plot(records, out)
+        found, out = read_all_records(arguments.files), _named(arguments)
+        text = _lines(found) if arguments.verb == "merge" else _plot(found, out)
         _write(out, text)
         print_result(
-            arguments.json, {"file": str(out), "records": len(records)}, f"{out}: {len(records)} records"
+            arguments.json, {"file": str(out), "records": len(found)}, f"{out}: {len(found)} records"
         )
         return
-    stats = task_stats(records)
-    shown = _best(stats) if arguments.verb == "best" else _stats(stats)
-    print_result(arguments.json, [_facts(each) for each in stats], shown)
+    print_answer(arguments.json, records(*arguments.files, verb=arguments.verb))
 
 
 def _named(arguments: argparse.Namespace) -> Path:
@@ -94,43 +84,3 @@ def _write(path: Path, text: str) -> None:
         path, lambda there: there.read_bytes()[:_KIND].decode(errors="replace") in ("", begins), _WHAT
     )
     write_whole(path, text.encode())
-
-
-def _best(stats: tuple[TaskStats, ...]) -> str:
-    heads = ("task", "core", "board", "default", "best", "gain", "knobs")
-    rows = [
-        (s.task, s.core, s.board, _number(s.default), _number(s.best), s.gain_text, best_text(s))
-        for s in stats
-    ]
-    return table(heads, rows)
-
-
-def _stats(stats: tuple[TaskStats, ...]) -> str:
-    heads = ("task", "core", "board", "trials", "failed", "trials/s", "best at trial", "why they failed")
-    return table(heads, [_stats_row(each) for each in stats])
-
-
-def _stats_row(s: TaskStats) -> tuple[str, ...]:
-    counts = (str(s.trials), str(s.failed), f"{s.trials_per_s:.1f}", str(s.best_at or "-"))
-    return (s.task, s.core, s.board, *counts, "; ".join(f"{n} {why}" for why, n in s.failures))
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
-
-
-def _facts(s: TaskStats) -> dict[str, Any]:
-    return {
-        "task": s.task,
-        "core": s.core,
-        "board": s.board,
-        "compiler": s.compiler,
-        "trials": s.trials,
-        "failed": s.failed,
-        "failures": dict(s.failures),
-        "default_cost": s.default,
-        "best_cost": s.best,
-        "best": dict(s.knobs) if s.knobs is not None else None,
-        "best_at": s.best_at,
-        "trials_per_s": round(s.trials_per_s, 2),
-    }

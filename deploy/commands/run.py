@@ -14,6 +14,7 @@ from deploy.data import read_data
 from deploy.device import open_device
 from deploy.firmware import Ready, build, prepare
 from deploy.measure import Measured, Meter, is_emulated, run_series, spread
+from deploy.reals import as_reals
 from deploy.results import require_results_place, write_results
 from deploy.samples import Samples
 from deploy.top_outputs import top_facts, top_text
@@ -58,6 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model", metavar="NAME", help="which of several models in a project's firmware; else its first"
     )
     options.add_data(parser)
+    parser.add_argument(
+        "--dequantize",
+        action="store_true",
+        help="outputs become real numbers, by the model's scales and zero points",
+    )
     options.add_compile_options(parser)
     options.add_toolchain(parser)
     options.add_line(parser)
@@ -77,12 +83,13 @@ def run(arguments: argparse.Namespace) -> None:
         samples = read_data(arguments.inputs, data, prepared.inputs or device.model.inputs, 1)
         with progress("running", len(samples) * arguments.repeat) as bar:
             measured = run_series(device, samples, arguments.repeat, bar.step)
+    specs = prepared.outputs or measured.specs
     if arguments.output:
-        write_results(arguments.output, measured.stacked(samples))
+        outputs = measured.stacked(samples)
+        write_results(arguments.output, as_reals(outputs, specs) if arguments.dequantize else outputs)
     is_modelled = is_emulated(ready.board) and not _lacks_cycles(ready)
     cycles = cycles_of_sample(ready, samples.each[0], line) if is_modelled else None
     top = arguments.print_top or (None if arguments.output else _TOP)
-    specs = prepared.outputs or measured.specs
     facts = _facts(ready, samples, measured, arguments)
     facts |= {"cycle_model": cycles.as_json()} if cycles else {}
     if top:

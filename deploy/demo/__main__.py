@@ -17,7 +17,7 @@ from aot.ir.types import Array
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.benching import BenchChoices, BoardCost, measure_cost
+from deploy.benching import BenchChoices, BoardCost, measure_file
 from deploy.compare import differences, reference_outputs
 from deploy.compiling import compile_for
 from deploy.console import progress, table
@@ -92,7 +92,7 @@ def try_board(board: Board) -> Trial:
             measured = run_series(device, samples, 1, bar.step)
     choices = BenchChoices(CompileOptions(), toolchain=None, line=LineOptions(), repeat=1, layers=False)
     return Trial(
-        cost=measure_cost(MODEL, board, choices),
+        cost=measure_file(MODEL, board, choices),
         runner=choose_runner(board),
         samples=len(samples),
         right=count_right(measured, np.load(HERE / "digits_labels.npy")),

@@ -67,6 +67,7 @@ FUNCTIONS = {
     "inspect": set(),
     "run": set(),
     "verify": set(),
+    "bench": set(),
     "in_process": set(),
     "tune": {"tuning_records"},
 }
@@ -215,6 +216,7 @@ CALLS: dict[str, Callable[[Any, dict[str, Any]], object]] = {
     "inspect": lambda model, given: deploy.inspect(model, "host", **given),
     "run": lambda model, given: deploy.run(model, [], "host", **given),
     "verify": lambda model, given: deploy.verify(model, "host", **given),
+    "bench": lambda model, given: deploy.bench(model, "host", **given),
     "in_process": lambda model, given: deploy.in_process(model, **given),
     "tune": lambda model, given: deploy.tune(model, "host", model.path.with_suffix(".jsonl"), **given),
 }
@@ -272,9 +274,9 @@ def test_each_function_that_reaches_a_board_takes_the_options_of_the_line(
         seen.extend(each for each in arguments if isinstance(each, LineOptions))
         raise CompilingError
 
-    monkeypatch.setattr("deploy.api.build", lambda *_: None)
-    monkeypatch.setattr("deploy.api.open_device", reach)
-    monkeypatch.setattr("deploy.api.verify_model", reach)
+    monkeypatch.setattr("deploy.on_board.build", lambda *_: None)
+    monkeypatch.setattr("deploy.on_board.open_device", reach)
+    monkeypatch.setattr("deploy.on_board.verify_model", reach)
     image = np.zeros((1, 8, 8, 1), np.int8)
     with pytest.raises(CompilingError):
         getattr(deploy, function)(model, inputs=image, board="host", **LINE_SAMPLES)

@@ -1,0 +1,122 @@
+"""The page about the cost of models on boards: a table, what cycles are made of, layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deploy.benching import BoardCost, LayerCost
+from deploy.console import table
+from deploy.cycle_model import ModelCycles
+from deploy.measure import Meter, is_emulated
+from platforms.cycles.model import described, lacks
+from platforms.cycles.parts import PARTS
+
+_HEADS = (
+    "model",
+    "board",
+    "instructions",
+    "cycles",
+    "time, ms",
+    "per MAC",
+    "arena",
+    "stack",
+    "run's",
+    "code",
+    "constants",
+    "compile, s",
+)
+_LAYER_HEADS = ("", "op", "shapes", "kernel", "MACs", "instructions", "per MAC", "cycles", "share", "origin")
+_PART_HEADS = ("model", "board", "model's cycles", *PARTS)
+_LAYERS_NOTE = "(in a build that reports each row, which takes a few instructions more)"
+_NOTE = (
+    "stack: painted on the board, the timing loop in it; run's: at most, as the compiler says\n"
+    "code: of a firmware that only runs the model, without its constants; inputs and outputs lie in the arena"
+)
+_OFF_HEADS = ("model", "board", "cycles measured", "model's cycles", "off by")
+
+
+def bench_page(costs: Sequence[BoardCost]) -> str:
+    parts = [table(_HEADS, [_row(cost) for cost in costs]), *_cycle_notes(costs), _NOTE]
+    modelled = [(cost, cost.cycles) for cost in costs if cost.cycles]
+    if modelled:
+        parts.append("\n" + table(_PART_HEADS, [_parts(cost, cycles) for cost, cycles in modelled]))
+    compared = [(cost, cycles.run.count) for cost, cycles in modelled if _measured_cycles(cost)]
+    if compared:
+        parts.append("\n" + table(_OFF_HEADS, [_off(cost, cycles) for cost, cycles in compared]))
+    parts += [
+        f"\n{cost.model} on {cost.board.name} {_LAYERS_NOTE}\n{_layers(cost)}"
+        for cost in costs
+        if cost.layers
+    ]
+    return "\n".join(parts)
+
+
+def _row(cost: BoardCost) -> tuple[str, ...]:
+    unit = Meter(cost.board).unit
+    instructions = cost.count if unit == "instructions" else None
+    cycles, seconds = _measured_cycles(cost), cost.seconds
+    if cycles is None and cost.cycles:
+        cycles, seconds = cost.cycles.run.count, cost.cycles.seconds
+    counts = (_number(instructions), _number(cycles))
+    times = (f"{seconds * 1e3:.4g}", _per_mac(cost.count, cost.macs))
+    memory = (cost.arena_bytes, cost.stack_bytes, cost.run_stack_bytes, cost.code_bytes, cost.constants_bytes)
+    sizes = (_number(size) for size in memory)
+    return (cost.model, cost.board.name, *counts, *times, *sizes, f"{cost.compile_s:.2f}")
+
+
+def _measured_cycles(cost: BoardCost) -> int | None:
+    return cost.count if Meter(cost.board).unit == "cycles" else None
+
+
+def _cycle_notes(costs: Sequence[BoardCost]) -> list[str]:
+    """Says for each emulated board where its cycles are from, or why there are none."""
+    boards = {cost.board.name: cost.board for cost in costs if is_emulated(cost.board)}
+    return [f"cycles on {name}: {lacks(board) or described(board)}" for name, board in boards.items()]
+
+
+def _parts(cost: BoardCost, cycles: ModelCycles) -> tuple[str, ...]:
+    whole = cycles.run.count
+    return (
+        cost.model,
+        cost.board.name,
+        _number(whole),
+        *(f"{part / whole:.1%}" for part in cycles.run.parts.values()),
+    )
+
+
+def _off(cost: BoardCost, modelled: int) -> tuple[str, ...]:
+    measured = _measured_cycles(cost)
+    assert measured is not None
+    return (
+        cost.model,
+        cost.board.name,
+        _number(measured),
+        _number(modelled),
+        f"{modelled / measured - 1:+.1%}",
+    )
+
+
+def _layers(cost: BoardCost) -> str:
+    counted = bool(Meter(cost.board).unit)
+    whole = sum(_weight(layer) for layer in cost.layers)
+    rows = []
+    for each in cost.layers:
+        layer, count = each.layer, each.count if counted else None
+        what = (str(layer.index), layer.op, layer.shapes, layer.kernel, f"{layer.macs:,}")
+        cycles = _number(each.cycles.count if each.cycles else None)
+        share = f"{_weight(each) / whole:.1%}" if whole else "-"
+        rows.append((*what, _number(count), _per_mac(count, layer.macs), cycles, share, layer.origin))
+    return table(_LAYER_HEADS, rows)
+
+
+def _weight(layer: LayerCost) -> float:
+    """The cost whose share is printed: modelled cycles where there are some, else time."""
+    return layer.cycles.count if layer.cycles else layer.seconds
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _per_mac(count: int | None, macs: int) -> str:
+    return "-" if count is None or macs == 0 else f"{count / macs:.2f}"

@@ -1,0 +1,77 @@
+"""Answers of commands that list: operators, accelerators, boards, tuning records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from aot.errors import InputError, did_you_mean
+from codegen.accelerators.table import accelerators as known_accelerators
+from codegen.kernels.tuning_records import TuningRecord, read_records
+from codegen.option_kinds import read_size
+from codegen.options import OPTIONS, read_options
+from deploy.answer import Answer
+from deploy.board_filter import Wanted
+from deploy.board_pages import OF_ONE_BOARD, boards_that_suit, one_board
+from deploy.console import table
+from deploy.keywords import takes_options
+from deploy.op_facts import op_facts, op_text
+from deploy.records_page import best_page, stats_facts, stats_page
+from platforms.tuning.record_file import merged
+from platforms.tuning.record_stats import task_stats
+
+
+def ops() -> Answer:
+    """Lists the supported operators and their element types, from the tables that the compiler works with."""
+    return Answer(op_facts(), op_text())
+
+
+def accelerators() -> Answer:
+    """Lists what can compute layers in the place of generated kernels."""
+    found = known_accelerators()
+    facts = [
+        {"name": name, "summary": each.summary, "ops": sorted(each.schedules)} for name, each in found.items()
+    ]
+    rows = [(name, ", ".join(sorted(each.schedules)), each.summary) for name, each in found.items()]
+    return Answer(facts, table(("accelerator", "computes", ""), rows))
+
+
+@takes_options(tuple(name for name in OPTIONS if name not in OF_ONE_BOARD))
+def boards(
+    name: str | None = None,
+    core: str | None = None,
+    ram: int | str = 0,
+    flash: int | str = 0,
+    platform: str | None = None,
+    fits: str | Path | None = None,
+    markdown: bool = False,
+    **options: Any,
+) -> Answer:
+    """Lists the boards that suit, those with room for a model by `fits`; with a name, all about that one."""
+    if name is not None:
+        return one_board(name)
+    wanted = Wanted(core, read_size(ram), read_size(flash), platform)
+    chosen = read_options(options, names=[each for each in OPTIONS if each not in OF_ONE_BOARD])
+    return boards_that_suit(wanted, None if fits is None else Path(fits), chosen, markdown)
+
+
+def records(*files: str | Path, verb: str = "best") -> Answer:
+    """Shows what tuning has found: the "best" of each task, or "stats" of the trials."""
+    pages = {"best": best_page, "stats": stats_page}
+    if verb not in pages:
+        near = did_you_mean(verb, pages)
+        raise InputError(f'records has no verb "{verb}"{near}', hint=f"known: {', '.join(pages)}")
+    stats = task_stats(read_all_records([Path(file) for file in files]))
+    return Answer([stats_facts(each) for each in stats], pages[verb](stats))
+
+
+def read_all_records(files: list[Path]) -> tuple[TuningRecord, ...]:
+    """The records of all files. Raises InputError where there are none."""
+    found = merged([read_records(path) for path in files])
+    if not found:
+        raise InputError(
+            "there are no records yet",
+            ", ".join(str(path) for path in files),
+            "deploy tune MODEL --board B -o FILE writes them",
+        )
+    return found

@@ -1,0 +1,219 @@
+"""The commands as Python functions: those that run a model on a board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aot.ir.types import Array
+from codegen.job import Job
+from codegen.option_reading import read_given, require_known
+from codegen.options import OPTIONS
+from deploy.answer import Answer, Paged
+from deploy.bench_page import bench_page
+from deploy.benching import BenchChoices, Modelled, emulated, measure_compiled
+from deploy.choosing import require_board_or_target
+from deploy.compiling import Compiled, compile_for
+from deploy.data import DATA, DataOptions, Fill, make_data
+from deploy.device import open_device
+from deploy.firmware import Prepared, build, named_board, prepare, prepare_compiled
+from deploy.keywords import TUNING, takes_options
+from deploy.line import LINE, LineOptions
+from deploy.measure import Meter, Spread, run_series, spread
+from deploy.model import Inputs, Model, by_name, imported_with, options_with, require_same
+from deploy.quality import Truth, require_truth
+from deploy.reals import as_reals
+from deploy.samples import RANDOM_SAMPLES
+from deploy.tuning import TuneChoices, Tuning, tune_model
+from deploy.verifying import Verdict, verify_model
+from platforms.base import BuildChoices
+from platforms.board_files import load_board
+from platforms.tuning.search import OnTrial, keep_silent
+
+
+@dataclass(frozen=True)
+class Run(Paged):
+    """The outputs and times of a run on a board."""
+
+    outputs: Mapping[str, Array]  # by name; with an axis for the samples where the inputs had one
+    unit: str  # "instructions", "cycles", or "" where the board counts neither
+    count: Spread  # per run, in that unit
+    seconds: Spread  # per run
+
+    def __str__(self) -> str:
+        counted = f"{self.count.mean:,.0f} {self.unit}, " if self.unit else ""
+        outputs = (f"{name} {array.dtype}{list(array.shape)}" for name, array in self.outputs.items())
+        return f"{', '.join(outputs)} in {counted}{self.seconds.mean * 1e3:,.4g} ms"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+@takes_options([*OPTIONS, *DATA, *LINE])
+def run(
+    model: str | Path | Model | Compiled,
+    inputs: Inputs | None = None,
+    board: str | None = None,
+    repeat: int = 1,
+    toolchain: str | None = None,
+    dequantize: bool = False,
+    **options: Any,
+) -> Run:
+    """Runs a model file, an archive, a project folder or a compiled model on a board; does what is missing.
+
+    `inputs` are arrays by name, in order, or a single one; a batch, or one more leading axis, makes a series.
+    With quantize=True real numbers become the model's integers, with `dequantize` its outputs real numbers.
+    """
+    line, data = _take_line(options), _take_data(options)
+    prepared = _prepared(model, board, options)
+    arrays = None if inputs is None else by_name(inputs)
+    if prepared.inputs is not None:
+        make_data(arrays, data, prepared.inputs, 1)  # complains before anything is built
+    ready = build(prepared, BuildChoices(toolchain))
+    with open_device(ready, line) as device:
+        samples = make_data(arrays, data, prepared.inputs or device.model.inputs, 1)
+        measured = run_series(device, samples, repeat, lambda _doing: None)
+    meter = Meter(ready.board)
+    names = [spec.name for spec in measured.specs]
+    outputs = dict(zip(names, measured.stacked(samples).values(), strict=True))
+    return Run(
+        outputs=as_reals(outputs, prepared.outputs or measured.specs) if dequantize else outputs,
+        unit=meter.unit,
+        count=spread([meter.count(ticks) for ticks in measured.ticks]),
+        seconds=spread([meter.seconds(ticks) for ticks in measured.ticks]),
+    )
+
+
+@takes_options([*OPTIONS, *DATA, *LINE])
+def verify(
+    model: str | Path | Model | Compiled,
+    board: str | None = None,
+    inputs: Inputs | None = None,
+    layers: bool = False,
+    toolchain: str | None = None,
+    labels: Array | None = None,
+    expected: Mapping[str, Array] | None = None,
+    **options: Any,
+) -> Verdict:
+    """Compares a board with the reference in every bit; `layers` finds the first layer that differs.
+
+    Without inputs, random ones are taken, the same each time. With `labels`, the samples' classes, accuracy
+    and confusion are told; with `expected`, outputs by name, how far the board's are from them.
+    """
+    line, data = _take_line(options), _take_data(options)
+    compiled = _compiled(model, board, options)
+    facts, arrays = compiled.artifact.facts, None if inputs is None else by_name(inputs)
+    samples = make_data(arrays, data, facts.inputs, RANDOM_SAMPLES, Fill.RANDOM)
+    truth = Truth(None if labels is None else np.asarray(labels), expected)
+    require_truth(truth, len(samples), facts.outputs)
+    return verify_model(compiled, samples, layers, toolchain, line, truth)
+
+
+@takes_options([*OPTIONS, *LINE])
+def bench(
+    model: str | Path | Model | Compiled,
+    board: str | None = None,
+    repeat: int = 3,
+    layers: bool = False,
+    emulate: bool = False,
+    clock: int | None = None,
+    compare: bool = False,
+    toolchain: str | None = None,
+    **options: Any,
+) -> Answer:
+    """Measures a model on a board: instructions, cycles, time, RAM, stack, flash; with `layers`, each one's.
+
+    `emulate` emulates a board that is not here, at a `clock` of its own if that is given, and estimates its
+    cycles; `compare` shows how far the cycle model is off for a measured board.
+    """
+    line = _take_line(options)
+    compiled = _compiled(model, board, options)
+    compiled = replace(compiled, board=emulated(compiled.board, clock)) if emulate else compiled
+    modelled = Modelled.ALL if compare else Modelled.EMULATED
+    choices = BenchChoices(compiled.job.options, toolchain, line, repeat, layers, modelled)
+    cost = measure_compiled(compiled, compiled.seconds, choices)
+    return Answer(cost.as_json(), bench_page([cost]))
+
+
+@takes_options([*TUNING, "runner", "serial", "port"])
+def tune(
+    model: str | Path | Model,
+    board: str,
+    records: str | Path,
+    trials: int = 300,
+    tuner: str | None = None,
+    tasks: str = "",
+    early_stop: int | None = None,
+    number: int | None = None,
+    repeat: int | None = None,
+    timeout: float = 10.0,
+    prior: str | Path | None = None,
+    seed: int = 0,
+    place: str = "auto",
+    farm: str | None = None,
+    toolchain: str | None = None,
+    on_trial: OnTrial = keep_silent,
+    **options: Any,
+) -> Tuning:
+    """Measures the model's kernels with other knobs on the board; every trial is kept in `records`.
+
+    `on_trial(progress, record)` is called after each.
+    """
+    line = read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
+    known, found = options_with(model, options, TUNING), load_board(board)
+    job = Job(imported_with(model, known), found.target, known, board=found.name)
+    how = TuneChoices(
+        trials=trials,
+        tuner=tuner,
+        tasks=tasks,
+        early_stop=early_stop,
+        number=number,
+        repeat=repeat,
+        timeout_s=timeout,
+        prior=None if prior is None else Path(prior),
+        seed=seed,
+        toolchain=toolchain,
+        runner=line.runner,
+        where=line.where,
+        place=place,
+        farm=farm,
+    )
+    return tune_model(job, found, how, Path(records), lambda _: on_trial)
+
+
+def _take_line(options: dict[str, Any]) -> LineOptions:
+    """Takes the options that say how the board is reached out of the others."""
+    require_known(options, {**OPTIONS, **DATA, **LINE})
+    return read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
+
+
+def _take_data(options: dict[str, Any]) -> DataOptions:
+    """The same for those that say what inputs are."""
+    return read_given(DataOptions(), DATA, {name: options.pop(name) for name in DATA if name in options})
+
+
+def _prepared(
+    model: str | Path | Model | Compiled, board: str | None, options: Mapping[str, object]
+) -> Prepared:
+    if isinstance(model, Compiled):
+        require_same(model, board, options)
+        return prepare_compiled(model)
+    known = options_with(model, options)
+    if isinstance(model, Model):
+        imported = imported_with(model, known)
+        return prepare_compiled(compile_for(imported, named_board(board, model.path), known))
+    return prepare(Path(model), board, known)
+
+
+def _compiled(
+    model: str | Path | Model | Compiled, board: str | None, options: Mapping[str, object]
+) -> Compiled:
+    if isinstance(model, Compiled):
+        require_same(model, board, options)
+        return model
+    known = options_with(model, options)
+    return compile_for(imported_with(model, known), require_board_or_target(board, None), known)

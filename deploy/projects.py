@@ -1,0 +1,121 @@
+"""Project folders: made of archives, built into firmware, put onto boards."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from aot.errors import InputError
+from boards.board import Board
+from codegen.option_reading import read_given
+from deploy.answer import Answer
+from deploy.compiling import Compiled
+from deploy.firmware import build_project, project_board, source_for
+from deploy.keywords import takes_options
+from deploy.line import LINE, LineOptions
+from deploy.model import read_artifact
+from deploy.supported import platform_for
+from platforms.base import BuildChoices, Firmware
+from platforms.board_files import load_board
+from platforms.elf import ProgramSizes, sizes
+from platforms.folder import read_project
+from platforms.project import App, share_firmware
+from platforms.runners.runner import choose_dry, choose_runner, emulator_named, flash_commands, run_all
+from platforms.stack_depth import StackDepth, run_stack
+
+
+def new(
+    archive: str | Path | Compiled,
+    directory: str | Path,
+    board: str | None = None,
+    platform: str | None = None,
+    app: str = App.RPC.value,
+    others: Sequence[str | Path | Compiled] = (),
+) -> Answer:
+    """Makes a project folder of an archive or a compiled model, with all that its board and platform need.
+
+    `others` are further models for the same firmware; a compiled model knows its board.
+    """
+    first, *more = (read_artifact(each) for each in (archive, *others))
+    place = load_board(board or _board_of(archive))
+    builder = platform_for(place, platform)
+    source = share_firmware(source_for(first, place), [source_for(other, place) for other in more])
+    builder.generate(source, Path(directory), place, App(app))
+    facts = {
+        "directory": str(directory),
+        "model": first.name,
+        "models": source.models,
+        "board": place.name,
+        "platform": builder.name,
+        "app": app,
+    }
+    page = (
+        f"{directory}: {', '.join(source.models)} for {place.name}, platform {builder.name}, app {app}\n"
+        f"  next: deploy build {shlex.quote(str(directory))}"
+    )
+    return Answer(facts, page)
+
+
+def _board_of(model: str | Path | Compiled) -> str:
+    if isinstance(model, Compiled):
+        return model.board.name
+    raise InputError("an archive does not say which board it is for", str(model), 'board="mps2-an386"')
+
+
+def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = False) -> Answer:
+    """Makes firmware of a project's sources with a compiler for its board; or says how that is done."""
+    folder, choices = Path(directory), BuildChoices(toolchain)
+    board, platform = project_board(folder)
+    if dry_run:
+        lines = [shlex.join(argv) for argv in platform.commands(folder, board, choices).all]
+        place = shlex.quote(str(directory))
+        return Answer({"folder": place, "commands": lines}, "\n".join([f"cd {place}", *lines]))
+    firmware = build_project(platform, folder, board, choices)
+    taken, stack = sizes(firmware.elf), run_stack(firmware, read_project(folder).name)
+    return Answer(_built_facts(firmware, taken, stack), _built_page(firmware, taken, stack))
+
+
+@takes_options(("runner", "serial", "port"))
+def flash(
+    directory: str | Path, toolchain: str | None = None, dry_run: bool = False, **line: object
+) -> Answer:
+    """Puts a project's firmware onto its board; emulated boards load it when they start."""
+    folder, chosen = Path(directory), read_given(LineOptions(), LINE, line)
+    board, platform = project_board(folder)
+    name = (choose_dry if dry_run else choose_runner)(board, chosen.runner)
+    elf = platform.program(folder)
+    if not dry_run:
+        elf = build_project(platform, folder, board, BuildChoices(toolchain)).elf
+    commands = flash_commands(name, elf, board, chosen.where)
+    if not dry_run:
+        run_all(commands)
+    lines = [shlex.join(argv) for argv in commands]
+    facts = {"firmware": str(elf), "runner": name, "commands": lines, "dry_run": dry_run}
+    return Answer(facts, "\n".join(lines) or _loads_itself(name, elf, board))
+
+
+def _loads_itself(emulator: str, elf: Path, board: Board) -> str:
+    start = shlex.join(emulator_named(emulator).argv(elf, board))
+    return f"nothing to write: {emulator} loads {elf} when it starts\n  {start}"
+
+
+def _built_facts(firmware: Firmware, taken: ProgramSizes, stack: StackDepth | None) -> dict[str, Any]:
+    return {
+        "firmware": str(firmware.elf),
+        "toolchain": str(firmware.toolchain),
+        "flash_bytes": taken.flash,
+        "ram_bytes": taken.ram,
+        "run_stack_bytes": stack.bytes if stack else None,
+    }
+
+
+def _built_page(firmware: Firmware, taken: ProgramSizes, stack: StackDepth | None) -> str:
+    lines = [
+        f"{firmware.elf}: {taken.flash:,} bytes of flash, {taken.ram:,} bytes of RAM",
+        f"  compiled by {firmware.toolchain}",
+    ]
+    if stack:
+        lines.append(f"  a run takes {stack.bytes:,} bytes of stack at most, in {' > '.join(stack.calls)}")
+    return "\n".join(lines)

@@ -1,0 +1,152 @@
+"""Writes an int8 model, ONNX or TFLite, of a float ONNX model and samples, and says what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from aot.counted import counted
+from aot.errors import InputError, OutputError, did_you_mean
+from aot.ir.types import Array
+from artifact.memory_text import shortened
+from artifact.whole_file import write_whole
+from codegen.options import read_options
+from deploy.answer import Answer
+from deploy.calibration import make_calibration, read_calibration
+from deploy.console import progress, table
+from deploy.files import require_place
+from deploy.quantizing import METHODS, Quantized, as_tflite, model_specs, with_integers_outside
+from deploy.quantizing import quantize as quantized
+
+IO_TYPES = ("float32", "int8")
+_WIDEST_NAME = 60
+_FEW_SAMPLES = 10  # fewer are warned of
+_SUFFIXES = (".onnx", ".tflite")
+_ONNX_QUANTISER = "onnx.quantize"  # what ONNX Runtime's calls itself
+
+
+def quantize(
+    model: str | Path,
+    data: str | Path | Mapping[str, Array],
+    output: str | Path,
+    method: str = "minmax",
+    io: str = IO_TYPES[0],
+    shape: Mapping[str, tuple[int, ...]] | None = None,
+) -> Answer:
+    """Makes an int8 model, .onnx or .tflite, of a float ONNX model and samples of its inputs.
+
+    `data` holds samples by input name, the first axis counts them; "labels", their classes if known. With
+    io="int8" the model's inputs and outputs are integers too, which spares the board the conversion.
+    """
+    path, place = Path(model), Path(output)
+    _require_known("method", method, METHODS)
+    _require_known("io", io, IO_TYPES)
+    _require_known_name(place)
+    require_place(place, _is_quantised, "a model that was quantised before")
+    shapes = read_options({"shape": shape}).shapes
+    slots = model_specs(path, shapes)
+    calibration = (
+        make_calibration(data, slots) if isinstance(data, Mapping) else read_calibration(Path(data), slots)
+    )
+    with progress("quantizing", 1) as bar:
+        bar.step(f"{path.name} with {counted(len(calibration.samples), 'sample')}")
+        made = quantized(path, calibration, method, shapes)
+    if io == "int8":
+        made = with_integers_outside(made, path)
+    if place.suffix == ".tflite":
+        made = replace(made, data=as_tflite(made.data, slots, place.name))
+    write_whole(place, made.data)
+    return Answer(_facts(made, place), _page(made, place, len(calibration.samples), method))
+
+
+def _require_known(what: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise InputError(
+            f'{what} "{name}" is not known{did_you_mean(name, known)}', hint=f"known: {', '.join(known)}"
+        )
+
+
+def _is_quantised(path: Path) -> bool:
+    """True where the file has the name that its quantiser writes into it."""
+    from aot.frontend.tflite.write import WRITTEN_BY
+
+    return (WRITTEN_BY if path.suffix == ".tflite" else _ONNX_QUANTISER).encode() in path.read_bytes()
+
+
+def _require_known_name(path: Path) -> None:
+    if path.suffix not in _SUFFIXES:
+        raise OutputError(
+            f"the int8 model is written as ONNX or TFLite, not as {path.suffix or 'a file without a suffix'}",
+            str(path),
+            " or ".join(f"-o {path.with_suffix(suffix)}" for suffix in _SUFFIXES),
+        )
+
+
+def _facts(made: Quantized, path: Path) -> dict[str, object]:
+    return {
+        "model": str(path),
+        "bytes": len(made.data),
+        "float_bytes": made.float_bytes,
+        "edges": [asdict(edge) for edge in made.edges],
+        "same_class": made.same_class,
+        "float_right": made.float_right,
+        "int8_right": made.int8_right,
+        "layers": [asdict(layer) for layer in made.layers],
+    }
+
+
+def _page(made: Quantized, path: Path, samples: int, method: str) -> str:
+    rows = [
+        (
+            shortened(layer.value, _WIDEST_NAME),
+            layer.op,
+            f"{layer.signal_to_noise_db:.1f}",
+            f"{layer.largest:.4g}",
+            f"{layer.largest_of_range:.2%}",
+        )
+        for layer in made.layers
+    ]
+    heads = ("value", "op", "signal to noise, dB", "largest error", "of its range")
+    return "\n".join(
+        (
+            f"{path}: int8, {counted(samples, 'sample')}, {method}; "
+            f"{made.float_bytes:,} -> {len(made.data):,} bytes",
+            *_warning(samples),
+            "",
+            table(heads, rows),
+            *_right(made),
+            *_edges(made),
+        )
+    )
+
+
+def _edges(made: Quantized) -> tuple[str, ...]:
+    """Explains how callers convert real numbers to the model's integers and back."""
+    if not made.edges:
+        return ()
+    rows = [
+        ("input" if edge.is_input else "output", edge.name, f"{edge.scale:.9g}", str(edge.zero_point))
+        for edge in made.edges
+    ]
+    return ("", table(("int8", "name", "scale", "zero point"), rows), "real = scale * (integer - zero point)")
+
+
+def _warning(samples: int) -> tuple[str, ...]:
+    if samples >= _FEW_SAMPLES:
+        return ()
+    what = "one sample says" if samples == 1 else f"{samples} samples say"
+    return (f"warning: {what} little of the ranges of values; take some hundred",)
+
+
+def _right(made: Quantized) -> tuple[str, ...]:
+    if made.same_class is None:
+        return ()
+    same = ("", f"same class as float  {made.same_class:.1%} of the samples")
+    if made.float_right is None or made.int8_right is None:
+        return same
+    return (
+        *same,
+        f"right, float         {made.float_right:.1%}",
+        f"right, int8          {made.int8_right:.1%}",
+    )

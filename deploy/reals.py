@@ -1,0 +1,46 @@
+"""Real numbers as a model's integers, and its integers as real numbers, by its scales and zero points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from aot.errors import InputError
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
+
+
+def as_integers(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dict[str, Array]:
+    """Inputs by name: real numbers become integers, rounded and clamped; integers stay as they are."""
+    by_name = {spec.name: spec for spec in specs} | {f"input_{i}": spec for i, spec in enumerate(specs)}
+    return {name: _quantised(np.asarray(a), by_name.get(name)) for name, a in arrays.items()}
+
+
+def as_reals(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dict[str, Array]:
+    """Outputs, in the order of their specs: integers become real numbers of single precision."""
+    return {name: _real(array, spec) for (name, array), spec in zip(arrays.items(), specs, strict=True)}
+
+
+def _quantised(array: Array, spec: TensorSpec | None) -> Array:
+    if spec is None or array.dtype.kind != "f" or not spec.type.dtype.is_integer:
+        return array
+    quant, (low, high) = spec.type.quant, spec.type.dtype.limits
+    if quant is None or quant.is_per_channel:
+        raise InputError(
+            f'input "{spec.name}" has no scale, so real numbers cannot become its integers',
+            hint=f"give {spec}",
+        )
+    stored = np.round(array.astype(np.float64) / quant.scale) + quant.zero_point
+    integers: Array = np.clip(stored, low, high).astype(spec.dtype)
+    return integers
+
+
+def _real(array: Array, spec: TensorSpec) -> Array:
+    quant = spec.type.quant
+    if not spec.type.dtype.is_integer or quant is None:
+        return array
+    if quant.is_per_channel:
+        raise InputError(f'output "{spec.name}" has a scale for each channel, which no board tells')
+    reals: Array = (quant.scale * (array.astype(np.float64) - quant.zero_point)).astype(np.float32)
+    return reals
