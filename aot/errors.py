@@ -40,6 +40,10 @@ class BoardError(DeployError):
     """The board's name or data is wrong."""
 
 
+class CheckError(DeployError):
+    """A pass or a schedule makes something else than what it was given: a mistake of its author's."""
+
+
 class InputError(DeployError):
     """The data given for a run is wrong."""
 

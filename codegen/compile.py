@@ -16,6 +16,7 @@ from codegen.c.layers import RunMaker
 from codegen.c.names import unique_identifiers
 from codegen.c.provenance import made_by, needs
 from codegen.c.states import state_infos
+from codegen.checking import check_plan
 from codegen.fit.arenas import arenas_of
 from codegen.fit.constant_places import constant_regions
 from codegen.fit.plan_job import plan_job
@@ -34,6 +35,8 @@ _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 def compile_job(job: Job) -> CompiledModel:
     """Raises ModelError for what cannot be compiled, FitError for what has no room."""
     planned = plan_job(job)
+    if job.options.check:
+        check_plan(planned)
     job, graph, lowered = planned.job, planned.graph, planned.lowered
     model, target, options = job.model, job.target, job.options
     name, plan = model.name, planned.plan

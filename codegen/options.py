@@ -256,6 +256,15 @@ class CompileOptions:
         "leave out a rewriting of the graph, such as merge-tables; inspect --explain all shows them",
     )
 
+    check: bool = option(
+        False,
+        OnOff(),
+        "--check",
+        "prove each rewriting of the graph, and each schedule of your own, by running what it changed",
+        in_head=When.NEVER,
+        in_archive=When.NEVER,
+    )
+
     force: bool = option(
         False,
         OnOff(),

@@ -14,6 +14,7 @@ from codegen.kernels.c_function import CFunction
 from codegen.kernels.knobs import Point, Space
 from codegen.kernels.memory_demand import ANYWHERE, WORD, MemoryDemand
 from codegen.loops.ir import Buffer, Proc, Role
+from codegen.loops.pack import Packing
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,14 @@ class PassedOver:
 
 
 @dataclass(frozen=True)
+class ScheduledFrom:
+    """The loops that a kernel's proc was scheduled from, and how its constants were stored otherwise."""
+
+    meaning: Proc
+    packings: Mapping[str, Packing]
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A scheduled proc, how it meets the tensors, and its constants as the proc reads them.
 
@@ -152,6 +161,7 @@ class Kernel:
     extra_bytes: int = 0  # by which transformed weights are larger than weights as they are
     calls: CFunction | None = None  # the function that computes the layer, in the place of loops
     demand: MemoryDemand = ANYWHERE  # where its tensors, its scratch and its constants must lie
+    scheduled_from: ScheduledFrom | None = None  # by a schedule from outside the tree: it can be checked
 
     @property
     def procs(self) -> tuple[Proc, ...]:

@@ -15,7 +15,7 @@ from codegen.formats import RowFormat, RowRequest, dense_format, requested_forma
 from codegen.kernels import conv2d, dense
 from codegen.kernels.depthwise_conv2d import NEST as DEPTHWISE_NEST
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, nest, stored_bytes
-from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.kernel import Kernel, ScheduledFrom, Site
 from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError, choose_schedule
 from codegen.kernels.table import KERNELS
 from codegen.lang.misuse import misuse
@@ -158,7 +158,14 @@ def _with_loops(kernel: Kernel, made: LoopSchedule) -> Kernel:
         constants[name] = np.concatenate(packed)
         if name in row_tables:
             row_tables[name] = packed[0].size
-    return replace(kernel, proc=made.proc, constants=constants, row_tables=row_tables, slowed_by_edges=False)
+    return replace(
+        kernel,
+        proc=made.proc,
+        constants=constants,
+        row_tables=row_tables,
+        slowed_by_edges=False,
+        scheduled_from=ScheduledFrom(kernel.proc, made.packings),
+    )
 
 
 def _failed(own: LayerSchedule, site: Site, error: Exception) -> InputError:

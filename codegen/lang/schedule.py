@@ -342,4 +342,4 @@ def outcome(proc: Proc, packings: Mapping[str, Packing], meaning: Proc) -> dict[
         for name, array in given.items()
     }
     run_proc(proc, {name: list(array) for name, array in arrays.items()})
-    return {p.name: arrays[p.name] for p in meaning.params if p.role is Role.OUTPUT}
+    return {p.name: arrays[p.name] for p in meaning.params if p.role in (Role.OUTPUT, Role.STATE)}

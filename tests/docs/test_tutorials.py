@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 
 _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = ("found-schedule", "from-python", "matrix-product", "own-instruction", "own-schedule", "template")
+PAGES = (
+    "found-schedule",
+    "from-python",
+    "matrix-product",
+    "own-instruction",
+    "own-pass",
+    "own-schedule",
+    "template",
+)
 
 
 def blocks(page: str) -> list[tuple[str, str]]:

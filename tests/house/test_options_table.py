@@ -49,6 +49,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
     "schedules": (str(_TILED), [_TILED]),
     "disable": ("merge-tables", ["merge-tables"]),
+    "check": ("", True),
     "force": ("", True),
 }
 HEAD_WORDS = {"ram": "65536", "pool": "DTCM=65536"}  # where they are not the words that were given
