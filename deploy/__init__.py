@@ -11,13 +11,13 @@ The whole job, with the digits model that comes with Solder:
     >>> [(array.shape, str(array.dtype)) for array in result.outputs.values()]
     [((1, 10), 'int8')]
 
-`load` gives the model as a graph that the reference can run, `inspect` says what a model needs and whether
-it fits, `diff` what differs between two compiled models, `verify` compares a board with the reference in
-every bit, `tune` searches faster kernels on a board, `in_process` makes the model a function of this
-process, and `deploy.lang` is the language in which kernels are written. `bench`, `quantize`, `new`, `build`,
-`flash`, `boards`, `ops`, `accelerators`, `doctor` and `records` do what the commands of these names do; what
-they answer has the facts of `--json`, and prints as the command's page. What the user must put right is
-raised as DeployError.
+`load` gives the model as a graph that the reference can run, `graph` begins one without a file, `inspect`
+says what a model needs and whether it fits, `diff` what differs between two compiled models, `verify`
+compares a board with the reference in every bit, `tune` searches faster kernels on a board, `in_process`
+makes the model a function of this process, and `deploy.lang` is the language in which kernels are written.
+`bench`, `quantize`, `new`, `build`, `flash`, `boards`, `ops`, `accelerators`, `doctor` and `records` do
+what the commands of these names do; what they answer has the facts of `--json`, and prints as the command's
+page. What the user must put right is raised as DeployError.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from deploy.lists import accelerators, boards, ops, records
     from deploy.machine_page import doctor
     from deploy.model import Model, load
+    from deploy.model_graph import graph
     from deploy.on_board import Run, bench, run, tune, verify
     from deploy.projects import build, flash, new
     from deploy.quantize_file import quantize
@@ -43,6 +44,7 @@ _MODULES = {
     **dict.fromkeys(("accelerators", "boards", "ops", "records"), "lists"),
     **dict.fromkeys(("build", "flash", "new"), "projects"),
     "doctor": "machine_page",
+    "graph": "model_graph",
     "quantize": "quantize_file",
 }
 __all__ = [
@@ -57,6 +59,7 @@ __all__ = [
     "diff",
     "doctor",
     "flash",
+    "graph",
     "in_process",
     "inspect",
     "load",

@@ -13,11 +13,13 @@ from aot import interpret
 from aot.errors import BoardError
 from aot.ir.graph import Graph
 from aot.ir.tensor_spec import graph_specs
+from aot.ir.text import print_graph
 from aot.ir.types import Array, TensorType
 from artifact.archive import read_archive
 from artifact.artifact import Artifact
 from codegen.job import ImportedModel, import_model
 from codegen.options import OPTIONS, CompileOptions, read_options
+from deploy.answer import Paged
 from deploy.compiling import Compiled
 from deploy.keywords import READING, takes_options
 from deploy.options import require_no_options
@@ -29,7 +31,7 @@ Inputs = Mapping[str, Array] | Sequence[Array] | Array
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Paged):
     """A model file that was read, with its graph."""
 
     path: Path
@@ -52,6 +54,9 @@ class Model:
         slots = (graph_specs(self.graph, names) for names in (self.graph.inputs, self.graph.outputs))
         inputs, outputs = (", ".join(f"{spec.name} {spec}" for spec in each) for each in slots)
         return f"<{self.path.name}: {inputs} -> {outputs}>"
+
+    def __str__(self) -> str:
+        return print_graph(self.graph)
 
     def run(self, inputs: Inputs, quantize: bool = False, dequantize: bool = False) -> dict[str, Array]:
         """The outputs by name, computed by the reference; of a series or a batch, those of all samples.

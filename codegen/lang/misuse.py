@@ -7,12 +7,14 @@ from pathlib import Path
 
 from aot.errors import InputError
 
-_OURS = Path(__file__).parent.parent
+_CODEGEN = Path(__file__).parent.parent
+_OURS = (_CODEGEN, _CODEGEN.parent / "deploy")
 
 
 def misuse(what: str, hint: str = "") -> InputError:
     """The error to raise; it names the innermost line that is not ours."""
     for frame in reversed(traceback.extract_stack()[:-1]):
-        if _OURS not in Path(frame.filename).parents and not frame.filename.startswith("<frozen"):
+        is_ours = any(folder in Path(frame.filename).parents for folder in _OURS)
+        if not is_ours and not frame.filename.startswith("<frozen"):
             return InputError(what, f"{frame.filename}:{frame.lineno}: {frame.line}", hint)
     return InputError(what, hint=hint)

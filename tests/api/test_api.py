@@ -29,6 +29,7 @@ NAMES = {
     "diff",
     "doctor",
     "flash",
+    "graph",
     "in_process",
     "inspect",
     "load",
