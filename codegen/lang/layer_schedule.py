@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from codegen.lang.schedule import LoopSchedule
 from codegen.lang.template import Template, TemplateKnobs, applied, space_of
 
 _WIDTHS = (8, 16)
+_TEMPLATE_PARAMETERS = 2  # the schedule and its knobs
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,14 @@ class LayerSchedule:
     def of_op(self, op_name: str) -> Schedule:
         """It as one of the compiler's schedules of an op."""
         kernels = _LayerKernels(self, op_name)
-        return Schedule(self.name, kernels.requests, kernels.lower, self.needs, refuses=kernels.refusal)
+        return Schedule(
+            self.name,
+            kernels.requests,
+            kernels.lower,
+            self.needs,
+            refuses=kernels.refusal,
+            adds_in_store=() if f"{op_name}+add" in self.ops else None,
+        )
 
 
 def layer_schedule(
@@ -77,6 +86,12 @@ def layer_schedule(
         raise misuse(f'there is no feature "{missing}" of a core', f"there are {', '.join(sorted(known))}")
 
     def made(template: Template) -> LayerSchedule:
+        taken = signature(template).parameters
+        if len(taken) != _TEMPLATE_PARAMETERS:
+            raise misuse(
+                f"{template.__name__} has {len(taken)} parameters, a schedule of layers has two",
+                f"def {template.__name__}(schedule, knobs):",
+            )
         features = frozenset(known[name] for name in needs)
         text = (template.__doc__ or "").strip().splitlines()
         says = text[0].rstrip(".") if text else "a schedule of your own"
@@ -92,7 +107,7 @@ def _unscheduled(_site: Site, p: DotProblem) -> ScheduledDot:
 # Op -> the schedule that leaves its nest as it is meant, where the plain one takes steps of its own.
 _NESTS: Mapping[str, Schedule] = {
     "conv2d": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes),
-    "conv2d+add": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes, adds_in_store=()),
+    "conv2d+add": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes),
     "dense": dense.dense_schedule("nest", _unscheduled, stored_bytes),
     "depthwise_conv2d": DEPTHWISE_NEST,
 }

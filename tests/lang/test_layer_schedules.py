@@ -132,6 +132,20 @@ def test_nothing_is_read_past_a_row() -> None:
     assert layer.passed_over[0].startswith("too_far: s.pad_reduction('k', 100, 'w'): x has ")
 
 
+@pytest.mark.parametrize(("ops", "sums"), [(("conv2d", "conv2d+add"), 3), (("conv2d",), 0)])
+def test_sums_are_made_in_the_store_where_the_schedule_is_for_them(
+    ops: tuple[str, ...], sums: int, shared_dir: Path
+) -> None:
+    @lang.layer_schedule(*ops)
+    def plainly(s: lang.Schedule, knobs: lang.Knobs) -> None:
+        s.privatize("column", "sum")
+
+    path = shared_dir / "models" / "tiny_ic_resnet8_int8" / "model.tflite"
+    layers = deploy.compile(path, "mps2-an386", schedules=plainly).model.layers
+    assert [layer.kernel for layer in layers if layer.op == "conv2d+add"] == ["plainly"] * sums
+    assert {layer.kernel for layer in layers if layer.op == "conv2d"} == {"plainly"}
+
+
 def test_knobs_are_a_task_of_tuning(mine: Path) -> None:
     layer = deploy.compile(DIGITS, "host", schedules=mine).model.layers[3]
     assert layer.why == ("Sums of several channels side by side; task pairs conv2d_1x1_8_to_24_by_8 i8")
@@ -170,6 +184,11 @@ FILES = {
     ),
     "bits": (PAIRS.replace('"conv2d"', '"conv2d", row_bits=12'), "rows of 12 bits are not made", ":5: "),
     "group": (PAIRS.replace('"conv2d"', '"conv2d", group=0'), "a group of 0 elements is none", ":5: "),
+    "alone": (
+        PAIRS.replace("(s, knobs)", "(s)"),
+        "pairs has 1 parameters, a schedule of layers has two",
+        ":5: @lang.layer_schedule",
+    ),
     "bug": (
         PAIRS.replace("s.unroll(inner)", "s.rollback()"),
         "the schedule pairs fails on conv2d_0: ",
