@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,10 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_recurrent_layer_gives_what_onnx_runtime_gives(name: str) -> None:
+def test_a_recurrent_layer_gives_what_onnx_runtime_gives(
+    name: str, require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
     kind, options = FILES[name]
     data, inputs = layer(kind, **options)
     graph = read_onnx(data, "net.onnx")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import numpy as np
 import pytest
 from litert_oracle import run_litert
@@ -56,7 +57,10 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_an_lstm_gives_what_litert_gives_from_run_to_run(name: str) -> None:
+def test_an_lstm_gives_what_litert_gives_from_run_to_run(
+    name: str, require_package: Callable[..., None]
+) -> None:
+    require_package("ai_edge_litert")
     graph = run_meaning(read_tflite(FILES[name], "lstm.tflite", "tflm")).graph
     inputs = RNG.standard_normal((3, *graph.types["x"].shape)).astype(np.float32)
     made = [values["y"] for values in run_series(graph, ({"x": x} for x in inputs))]

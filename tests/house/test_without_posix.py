@@ -27,7 +27,8 @@ RUNS = """
 from deploy.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
-ON_ITS_OWN = {"platforms.runners.unicorn_machine"}  # a program, which needs the package unicorn
+# A program of its own and what it records with: they need the package unicorn, an extra.
+ON_ITS_OWN = {"platforms.runners.unicorn_machine", "platforms.cycles.recorder"}
 
 
 def without_posix(script: str, *words: str, folder: Path) -> subprocess.CompletedProcess[str]:
