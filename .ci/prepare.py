@@ -34,12 +34,13 @@ PROGRAMS = {
     "qemu-system-riscv32": ("qemu-system-misc",),
     "avr-gcc": ("gcc-avr", "avr-libc"),
     "arduino-builder": ("arduino-builder", "arduino-core-avr"),
+    "chromium": ("chromium",),
     "simavr": ("simavr", "libsimavr-dev", "libelf-dev"),
 }
 
 EXTRAS = {
     "check": ("test",),
-    "test": ("test", "zig", "cycles", "oracle", "train", "tune", "exact", "farm", "quantize"),
+    "test": ("test", "zig", "cycles", "oracle", "train", "tune", "exact", "farm", "quantize", "browser"),
 }
 
 

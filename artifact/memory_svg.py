@@ -17,7 +17,8 @@ _COLOURS = (
     "#4477aa", "#ee8866", "#228833", "#aa3377", "#ccbb44", "#44bb99",
     "#7f63b8", "#ee6677", "#66b7dd", "#8c6d46", "#99a83a", "#c97bb0",
 )  # fmt: skip
-_INK, _FAINT, _PAPER, _GROUND, _PEAK = "#22262b", "#8a929c", "#ffffff", "#f3f5f7", "#d0312d"
+INK, FAINT, PAPER, GROUND = "#22262b", "#8a929c", "#ffffff", "#f3f5f7"  # a page may replace them
+_PEAK = "#d0312d"
 _WIDTH, _LEFT, _PLOT, _GAP = 1280, 76, 800, 28
 _TEXT_AT = _LEFT + _PLOT + _GAP
 _TOP, _LINE = 86, 17
@@ -66,8 +67,9 @@ def draw_memory_svg(facts: ModelFacts) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_n(height)}" width="{_WIDTH}" '
             f'height="{_n(height)}" font-family="Inter, Helvetica, Arial, DejaVu Sans, sans-serif" '
-            f'font-size="11" fill="{_INK}">',
-            f'<rect width="100%" height="100%" fill="{_PAPER}"/>',
+            f'font-size="11" fill="{INK}" data-left="{_LEFT}" data-plot="{_PLOT}" data-top="{_TOP}" '
+            f'data-bottom="{_n(layers.top + layers.height)}">',
+            f'<rect width="100%" height="100%" fill="{PAPER}"/>',
             *_title(facts),
             *_map(memory, where, colours),
             *_legend(memory, colours),
@@ -85,8 +87,8 @@ def _title(facts: ModelFacts) -> Iterator[str]:
     taken = f"{memory.arena_bytes:,} bytes of arena"
     if memory.is_below_whole_tensors:
         taken += f"; whole tensors need at least {memory.whole_tensor_bound_bytes:,}"
-    yield _text(_LEFT, 56, taken, size=13, fill=_FAINT)
-    yield _text(_LEFT, _TOP - 8, "address", anchor="end", dx=-8, fill=_FAINT)
+    yield _text(_LEFT, 56, taken, size=13, fill=FAINT)
+    yield _text(_LEFT, _TOP - 8, "address", anchor="end", dx=-8, fill=FAINT)
 
 
 def _map(memory: MemoryMap, panel: _Panel, colours: Mapping[str, str]) -> Iterator[str]:
@@ -98,7 +100,9 @@ def _map(memory: MemoryMap, panel: _Panel, colours: Mapping[str, str]) -> Iterat
     for buffer, base, colour in buffers:
         if buffer.is_ring:
             outline = panel.box(buffer.first_step, buffer.last_step, base + buffer.offset, buffer.bytes)
-            yield f'<path d="{outline}" fill="none" stroke="{colour}" stroke-dasharray="4 2"/>'
+            yield (
+                f'<path {_of(buffer)} d="{outline}" fill="none" stroke="{colour}" stroke-dasharray="4 2"/>'
+            )
     yield from _labels(memory.buffers, bases, panel)
     if len(bases) > 1:
         yield from _pools(bases, panel)
@@ -115,7 +119,7 @@ def _pools(bases: Mapping[str, int], panel: _Panel) -> Iterator[str]:
     """Draws a line where each memory begins, with its name above."""
     for pool, base in bases.items():
         y = panel.y(base)
-        yield _line(_LEFT, y, _LEFT + _PLOT, y, _INK)
+        yield _line(_LEFT, y, _LEFT + _PLOT, y, INK)
         yield _text(_LEFT + _PLOT, y - 4, pool, anchor="end", dx=-4, weight="bold")
 
 
@@ -130,12 +134,13 @@ def _rows(buffer: BufferLife, base: int, panel: _Panel, colour: str) -> Iterator
         )
         if data:
             title = f"<title>{_xml(f'{buffer.name}: {rows_said(buffer)}')}</title>"
-            yield f'<path d="{data}" fill="{colour}" fill-opacity="{opacity}"{seam}>{title}</path>'
+            look = f'fill="{colour}" fill-opacity="{opacity}"{seam}'
+            yield f'<path {_of(buffer)} d="{data}" {look}>{title}</path>'
 
 
 def _labels(buffers: Sequence[BufferLife], bases: Mapping[str, int], panel: _Panel) -> Iterator[str]:
     """Writes names into the middle of their buffers, largest buffers first, where there is room."""
-    halo = f'stroke="{_PAPER}" stroke-width="3" stroke-opacity="0.75" paint-order="stroke"'
+    halo = f'stroke="{PAPER}" stroke-width="3" stroke-opacity="0.75" paint-order="stroke"'
     taken: list[tuple[float, float, float]] = []  # x and y of the middle, width
     for buffer in sorted(buffers, key=_area, reverse=True):
         name = shortened(buffer.name, _LONGEST_NAME)
@@ -170,12 +175,14 @@ def _has_room(buffer: BufferLife, panel: _Panel, width: float) -> bool:
 def _legend(memory: MemoryMap, colours: Mapping[str, str]) -> Iterator[str]:
     for n, buffer in enumerate(memory.buffers):
         y = _TOP + _LINE * n + 9
+        yield f"<g {_of(buffer)}>"
         yield _legend_symbol(buffer, _TEXT_AT + 6, y, colours[buffer.name])
         yield _text(_TEXT_AT + 18, y + 4, shortened(buffer.name, _LONGEST_NAME))
         size = f"{buffer.bytes:,} bytes"
         yield _text(_TEXT_AT + 252, y + 4, size, anchor="end")
         rows = rows_said(buffer).replace(" rows", "").replace("ring of ", "↻ ")
-        yield _text(_TEXT_AT + 260, y + 4, rows, fill=_FAINT)
+        yield _text(_TEXT_AT + 260, y + 4, rows, fill=FAINT)
+        yield "</g>"
 
 
 def _legend_symbol(buffer: BufferLife, x: float, y: float, colour: str) -> str:
@@ -198,7 +205,7 @@ def _arc(x: float, y: float, radius: float, start: float, end: float) -> str:
 
 def _live_bytes(memory: MemoryMap, panel: _Panel) -> Iterator[str]:
     yield from _ground(panel)
-    yield _text(_LEFT, panel.top - 8, "bytes needed", fill=_FAINT)
+    yield _text(_LEFT, panel.top - 8, "bytes needed", fill=FAINT)
     steps = "".join(f"V{_n(panel.y(size))}H{_n(panel.x(t + 1))}" for t, size in enumerate(memory.live_bytes))
     floor = _n(panel.y(0))
     yield f'<path d="M{_LEFT} {floor}{steps}V{floor}z" fill="#5d7387" fill-opacity="0.75"/>'
@@ -209,21 +216,21 @@ def _live_bytes(memory: MemoryMap, panel: _Panel) -> Iterator[str]:
 
 def _level(panel: _Panel, size: int, says: str) -> Iterator[str]:
     y = panel.y(size)
-    yield _line(_LEFT, y, _LEFT + _PLOT, y, _INK, "1 3")
+    yield _line(_LEFT, y, _LEFT + _PLOT, y, INK, "1 3")
     yield _text(_TEXT_AT, y + 4, f"{size:,}  {says}")
 
 
 def _step_order(facts: ModelFacts, panel: _Panel, colours: Mapping[str, str]) -> Iterator[str]:
     """Draws a line for each layer, marked where it computes rows."""
     yield from _ground(panel)
-    yield _text(_LEFT, panel.top - 8, "layer", anchor="end", dx=-8, fill=_FAINT)
+    yield _text(_LEFT, panel.top - 8, "layer", anchor="end", dx=-8, fill=FAINT)
     marks = _marks(facts.memory.order)
     for layer in facts.layers:
         low = len(facts.layers) - 1 - layer.index
         data = "".join(panel.box(first, last, low, 1) for first, last in marks.get(layer.index, ()))
         yield f'<path d="{data}" fill="{colours[layer.output]}"/>'
         middle = panel.y(low + 0.5) + 4
-        yield _text(_LEFT, middle, str(layer.index), anchor="end", dx=-8, fill=_FAINT)
+        yield _text(_LEFT, middle, str(layer.index), anchor="end", dx=-8, fill=FAINT)
         yield _text(_TEXT_AT, middle, f"{layer.op}  {layer.shapes.translate(_TYPESET)}")
 
 
@@ -250,22 +257,22 @@ def _peak(memory: MemoryMap, where: _Panel, live: _Panel, layers: _Panel) -> Ite
 
 def _ground(panel: _Panel) -> Iterator[str]:
     place = f'x="{_LEFT}" y="{_n(panel.top)}" width="{_PLOT}" height="{_n(panel.height)}"'
-    yield f'<rect {place} fill="{_GROUND}"/>'
+    yield f'<rect {place} fill="{GROUND}"/>'
 
 
 def _address_axis(panel: _Panel) -> Iterator[str]:
     for value in (*_ticks(panel.most), panel.most):
         y = panel.y(value)
-        yield _line(_LEFT - 4, y, _LEFT, y, _FAINT)
-        yield _text(_LEFT - 8, y + 4, f"{value:,}", anchor="end", fill=_FAINT)
+        yield _line(_LEFT - 4, y, _LEFT, y, FAINT)
+        yield _text(_LEFT - 8, y + 4, f"{value:,}", anchor="end", fill=FAINT)
 
 
 def _time_axis(panel: _Panel) -> Iterator[str]:
     y = panel.top + panel.height
     for value in (*_ticks(panel.steps), panel.steps):
-        yield _line(panel.x(value), y, panel.x(value), y + 4, _FAINT)
-        yield _text(panel.x(value), y + 16, f"{value:,}", anchor="middle", fill=_FAINT)
-    yield _text(_TEXT_AT, y + 16, "rows computed so far", fill=_FAINT)
+        yield _line(panel.x(value), y, panel.x(value), y + 4, FAINT)
+        yield _text(panel.x(value), y + 16, f"{value:,}", anchor="middle", fill=FAINT)
+    yield _text(_TEXT_AT, y + 16, "rows computed so far", fill=FAINT)
 
 
 def _ticks(most: int) -> Iterable[int]:
@@ -281,15 +288,20 @@ def _line(x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str =
 
 def _text(
     x: float, y: float, text: str, anchor: str = "start", dx: float = 0.0, size: int = 11,
-    fill: str = _INK, weight: str = "normal", more: str = "",
+    fill: str = INK, weight: str = "normal", more: str = "",
 ) -> str:  # fmt: skip
     place = f'x="{_n(x + dx)}" y="{_n(y)}" text-anchor="{anchor}"'
     return f'<text {place} font-size="{size}" font-weight="{weight}" fill="{fill}" {more}>{_xml(text)}</text>'
 
 
+def _of(buffer: BufferLife) -> str:
+    """Names the buffer that a shape belongs to, for pages that show one and dim the others."""
+    return f'data-buffer="{_xml(buffer.name)}"'
+
+
 def _xml(text: str) -> str:
     """Escapes a name from the model file: markup, and characters that XML cannot hold."""
-    return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text), quote=False)
+    return escape(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def _n(number: float) -> str:

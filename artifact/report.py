@@ -51,6 +51,10 @@ class Report:
         """True where a memory of this role is too small."""
         return any(not budget.fits for budget in self.budgets if budget.region.role == role)
 
+    def needed_bytes(self, role: str) -> int:
+        """The bytes that the model takes of all memories of this role."""
+        return sum(budget.needed_bytes for budget in self.budgets if budget.region.role == role)
+
 
 def make_report(facts: ModelFacts, target: Target | None = None) -> Report:
     """The report on fitting into `target`; without one, into the target that was compiled for."""

@@ -15,6 +15,7 @@ The whole job, with the digits model that comes with Solder:
 says what a model needs and whether it fits, `diff` what differs between two compiled models, `verify`
 compares a board with the reference in every bit, `tune` searches faster kernels on a board, `in_process`
 makes the model a function of this process, and `deploy.lang` is the language in which kernels are written.
+`report` makes a page of all that about several boards.
 `bench`, `quantize`, `new`, `build`, `flash`, `boards`, `ops`, `accelerators`, `doctor` and `records` do
 what the commands of these names do; what they answer has the facts of `--json`, and prints as the command's
 page. What the user must put right is raised as DeployError.
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from deploy.on_board import Run, bench, run, tune, verify
     from deploy.projects import build, flash, new
     from deploy.quantize_file import quantize
+    from deploy.reporting.by_name import report
 
 _MODULES = {
     **dict.fromkeys(("compile", "diff", "in_process", "inspect"), "api"),
@@ -46,6 +48,7 @@ _MODULES = {
     "doctor": "machine_page",
     "graph": "model_graph",
     "quantize": "quantize_file",
+    "report": "reporting.by_name",
 }
 __all__ = [
     "DeployError",
@@ -67,6 +70,7 @@ __all__ = [
     "ops",
     "quantize",
     "records",
+    "report",
     "run",
     "tune",
     "verify",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from aot.target import Target
 from artifact.facts import ModelFacts, facts_of
@@ -12,7 +11,7 @@ from artifact.report import Report, make_report
 from boards.board import Board
 from codegen.compile import compile_job
 from codegen.fit.arenas import pools_for
-from codegen.job import ImportedModel, import_model
+from codegen.job import ImportedModel
 from codegen.kernels.default_points import default_points
 from codegen.options import CompileOptions
 from deploy.console import progress
@@ -45,18 +44,17 @@ class Fit:
     report: Report
 
 
-def fitting(boards: Sequence[Board], path: Path, options: CompileOptions) -> list[Fit]:
+def fitting(boards: Sequence[Board], model: ImportedModel, options: CompileOptions) -> list[Fit]:
     """The boards with room for the model, each with what `deploy inspect` reports of it.
 
     The model is compiled once for each kind of target among them, and once more for a board with memory that
     makes a difference.
     """
-    model = import_model(path, options)
     kinds: dict[Target, list[Board]] = {}
     for board in boards:
         kinds.setdefault(_kind(board.target, options), []).append(board)
     found: dict[str, Fit] = {}
-    with progress(f"compiling {path.name}", len(kinds)) as bar:
+    with progress(f"compiling {model.source_name}", len(kinds)) as bar:
         for kind, alike in kinds.items():
             bar.step(", ".join(sorted(kind.features)) or "plain")
             found |= {fit.board.name: fit for fit in _fitting_of(kind, alike, model, options)}

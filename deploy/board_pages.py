@@ -11,6 +11,7 @@ from aot.target import Region
 from boards.board import Board
 from boards.board_text import boards_table, size_text
 from boards.cores import core_names
+from codegen.job import import_model
 from codegen.options import CompileOptions
 from deploy.answer import Answer
 from deploy.board_filter import Wanted, fitting
@@ -48,7 +49,7 @@ def boards_that_suit(
 
 
 def _with_room(found: Sequence[Board], model: Path, options: CompileOptions) -> Answer:
-    fits = fitting(found, model, options)
+    fits = fitting(found, import_model(model, options), options)
     facts = [
         board_facts(fit.board) | {"memory": [budget_facts(budget) for budget in fit.report.budgets]}
         for fit in fits

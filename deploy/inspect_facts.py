@@ -51,6 +51,7 @@ def arena_facts(memory: MemoryMap) -> dict[str, Any]:
     return {
         "steps": len(memory.order),
         "order": list(memory.order),  # the layer that computes a row at each step
+        "live_bytes": list(memory.live_bytes),  # needed at each step, of all pools
         "pools": [
             {
                 "name": pool,
@@ -75,6 +76,7 @@ def _buffer_facts(buffer: BufferLife) -> dict[str, Any]:
         "rows_held": buffer.rows_held,
         "first_step": buffer.first_step,
         "last_step": buffer.last_step,
+        "stays": [[span.row, span.first, span.last] for span in buffer.spans],  # row, from step, to step
     }
 
 
@@ -102,6 +104,7 @@ def budget_facts(budget: Budget) -> dict[str, Any]:
         "region": region.name,
         "region_bytes": region.bytes,
         "needed_bytes": budget.needed_bytes,
+        "parts": dict(budget.parts),
         "fits": budget.fits,
     }
 

@@ -4,6 +4,7 @@ COMMANDS = {
     "compile": "makes C sources from a model file, in an archive or a folder",
     "quantize": "makes an int8 model from a float ONNX model and samples of its inputs",
     "inspect": "shows what a model holds, and whether it fits a board",
+    "report": "makes a page about a model on boards: memory, layers, what would help",
     "diff": "says what differs between two compiled models",
     "ops": "lists the supported operators and their element types",
     "accelerators": "lists what can compute layers in the place of generated kernels",

@@ -37,6 +37,7 @@ NAMES = {
     "ops",
     "quantize",
     "records",
+    "report",
     "run",
     "tune",
     "verify",

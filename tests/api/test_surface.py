@@ -51,6 +51,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "svg": "Inspection.draw(path)",
     },
     "records": {"out": "merging and drawing write files"},
+    "report": {"output": "ModelReport.save() writes it"},
     "run": {
         "source": "model",
         "output": "Run.outputs are arrays",

@@ -37,7 +37,7 @@ def inspected(boards: Sequence[Board], path: Path) -> dict[str, object]:
 
 
 def listed(boards: Sequence[Board], path: Path) -> dict[str, object]:
-    found: list[Fit] = fitting(boards, path, OPTIONS)
+    found: list[Fit] = fitting(boards, import_model(path, OPTIONS), OPTIONS)
     return {fit.board.name: fit.report.budgets for fit in found}
 
 

@@ -13,7 +13,10 @@ INTRUDERS = {
     "boards/intruder.py": ("serial", "serial ports live in platforms.transport"),
     "platforms/intruder.py": ("tflite", "TFLite's format lives in aot.frontend.tflite"),
     "codegen/intruder.py": ("onnx", "ONNX's format lives in aot.frontend.onnx"),
-    "deploy/intruder.py": ("jinja2", "templates are rendered in codegen.c.emit and platforms"),
+    "deploy/intruder.py": (
+        "jinja2",
+        "templates are rendered where files are made",
+    ),
 }
 
 

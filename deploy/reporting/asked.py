@@ -1,0 +1,68 @@
+"""The questions to a report: the command and the Python function ask them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aot.errors import InputError
+from aot.ir.tensor_spec import TensorSpec, graph_specs
+from aot.ir.types import Array
+from artifact.archive import read_archive
+from artifact.archive_file import is_archive
+from artifact.artifact import Artifact
+from boards.board import Board
+from codegen.job import ImportedModel, import_model
+from codegen.options import CompileOptions
+from deploy.options import require_no_options
+from deploy.reporting.attempt import Measuring
+from deploy.reporting.given_data import GivenData, give_data
+from deploy.reporting.make import report_on_artifact, report_on_model
+from deploy.reporting.model_report import ModelReport
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The boards of a report, the user's data, and whether cycles are wanted."""
+
+    boards: tuple[Board, ...]
+    arrays: Mapping[str, Array] | None = None  # inputs by name, and "labels"
+    where: str = "data"  # the arrays are from
+    quantize: bool = False  # inputs of real numbers become the model's integers
+    float_model: ImportedModel | None = None
+    measuring: Measuring | None = None
+
+    def __post_init__(self) -> None:
+        if self.float_model is not None and self.arrays is None:
+            raise InputError(
+                "a float model is given and no data to compare it on", hint="--data LABELLED.npz"
+            )
+
+
+def read_subject(path: Path, options: CompileOptions) -> ImportedModel | Artifact:
+    """Reads a model file or an archive. Raises DeployError."""
+    return read_archive(path) if is_archive(path) else import_model(path, options)
+
+
+def report_on(model: ImportedModel | Artifact, asked: Asked, options: CompileOptions) -> ModelReport:
+    """A report on a model file or an archive. Raises DeployError."""
+    if isinstance(model, ImportedModel):
+        graph = model.graph
+        specs = graph_specs(graph, graph.inputs), graph_specs(graph, graph.outputs)
+        return report_on_model(model, asked.boards, options, asked.measuring, _given(asked, *specs))
+    facts = model.facts
+    require_no_options(options, facts.source_name)
+    if asked.measuring is not None:
+        raise InputError(
+            "cycles are measured of a model file; this model is compiled already",
+            facts.source_name,
+            "give the model file",
+        )
+    return report_on_artifact(model, asked.boards, _given(asked, facts.inputs, facts.outputs))
+
+
+def _given(asked: Asked, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> GivenData | None:
+    if asked.arrays is None:
+        return None
+    return give_data(asked.arrays, asked.quantize, inputs, outputs, asked.where, asked.float_model)

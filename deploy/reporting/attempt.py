@@ -1,0 +1,82 @@
+"""A model on one board with one set of options: what it needs, and what it costs where that is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from aot.errors import DeployError, FitError
+from aot.ir.graph import Graph
+from artifact.report import Report
+from boards.board import Board
+from codegen.job import ImportedModel
+from codegen.options import ALL_OPTIONS, CompileOptions
+from deploy.benching import BenchChoices, BoardCost, Modelled, emulated, measure_compiled
+from deploy.compiling import Compiled, compile_for
+from deploy.inspecting import inspect_model
+from deploy.line import LineOptions
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The report on a compiled model, and its cost in an emulator."""
+
+    board: Board
+    options: CompileOptions
+    report: Report
+    graph: Graph = field(repr=False)  # what the layers compute
+    cost: BoardCost | None = None
+    not_measured: str = ""  # why there is no cost, where one was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """The wish to know cycles: firmware is built and run in an emulator of the board's core."""
+
+    toolchain: str | None = None
+
+    def cost_of(self, compiled: Compiled) -> tuple[BoardCost | None, str]:
+        """The cost, or the reason why it is not known."""
+        options = compiled.job.options
+        try:
+            here = emulated(compiled.board)
+            choices = BenchChoices(options, self.toolchain, LineOptions(), 1, True, Modelled.EMULATED)
+            cost = measure_compiled(replace(compiled, board=here), compiled.seconds, choices)
+        except DeployError as error:
+            return None, error.what
+        return cost, ""
+
+
+def attempt_of(
+    model: ImportedModel, board: Board, options: CompileOptions, measuring: Measuring | None
+) -> Attempt:
+    """Compiles the model; measures it where that is asked for and it fits."""
+    if measuring is not None:
+        try:
+            compiled = compile_for(model, board, options)
+        except FitError:
+            return _without_cost(model, board, options, "it does not fit")
+        cost, why_not = measuring.cost_of(compiled)
+        return Attempt(board, options, compiled.report, compiled.model.graph, cost, why_not)
+    return _without_cost(model, board, options, "")
+
+
+def words_of(options: CompileOptions) -> str:
+    """The options that are not their defaults, as a command line has them."""
+    words: list[str] = []
+    for option in ALL_OPTIONS:
+        value = getattr(options, option.field)
+        if option.flag and value != option.default:
+            words += [f"{option.flag} {word}".strip() for word in option.kind.words(value)]
+    return " ".join(words)
+
+
+def _without_cost(model: ImportedModel, board: Board, options: CompileOptions, why: str) -> Attempt:
+    seen = inspect_model(model, board, options)
+    assert seen.compiled is not None  # a model file's
+    return Attempt(board, options, seen.report, seen.compiled.graph, None, why)
+
+
+def cycles_of(attempt: Attempt) -> int | None:
+    """The cycles of a run; None where they are not known."""
+    cost = attempt.cost
+    return cost.cycles.run.count if cost is not None and cost.cycles is not None else None

@@ -1,0 +1,59 @@
+"""The command `deploy report` as a Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aot.ir.types import Array
+from artifact.artifact import Artifact
+from codegen.job import ImportedModel, import_model
+from codegen.options import CompileOptions
+from deploy.compiling import Compiled
+from deploy.keywords import takes_options
+from deploy.model import Model, imported_with, options_with, require_same
+from deploy.reporting.asked import Asked, read_subject, report_on
+from deploy.reporting.attempt import Measuring
+from deploy.reporting.model_report import ModelReport
+from platforms.board_files import load_board
+
+
+@takes_options()
+def report(
+    model: str | Path | Model | Compiled,
+    board: str | Sequence[str],
+    data: Mapping[str, Array] | None = None,
+    float_model: str | Path | None = None,
+    quantize: bool = False,
+    measure: bool = False,
+    toolchain: str | None = None,
+    **options: Any,
+) -> ModelReport:
+    """Says of a model or an archive whether it fits each board, what needs what, and what would help.
+
+    `data` has inputs by name, and their classes as "labels": accuracy and the values of each layer are told,
+    with a `float_model` each layer's distance to it. `measure` finds cycles in an emulator.
+    print() shows Markdown; save(path) writes a web page, Markdown or JSON.
+    """
+    known = CompileOptions() if isinstance(model, Compiled) else options_with(model, options)
+    asked = Asked(
+        boards=tuple(load_board(name) for name in ([board] if isinstance(board, str) else board)),
+        arrays=None if data is None else {name: np.asarray(array) for name, array in data.items()},
+        quantize=quantize,
+        float_model=None if float_model is None else import_model(Path(float_model), known),
+        measuring=Measuring(toolchain) if measure else None,
+    )
+    if isinstance(model, Compiled):
+        require_same(model, None, options)
+    return report_on(_of(model, known), asked, known)
+
+
+def _of(model: str | Path | Model | Compiled, options: CompileOptions) -> ImportedModel | Artifact:
+    if isinstance(model, Compiled):
+        return model.artifact
+    if isinstance(model, Model):
+        return imported_with(model, options)
+    return read_subject(Path(model), options)

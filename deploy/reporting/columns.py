@@ -1,0 +1,150 @@
+"""The tables of a report, on the web page and in Markdown alike: their columns, and how they say numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+Facts = Mapping[str, Any]
+Column = tuple[str, str, str]  # heading, key of the fact, its form; "" for text
+
+BOARDS: Sequence[Column] = (
+    ("board", "board", ""),
+    ("core", "core", ""),
+    ("fits", "fits", "yes_no"),
+    ("RAM", "ram_bytes", "number"),
+    ("of", "ram_there", "number"),
+    ("flash", "flash_bytes", "number"),
+    ("of", "flash_there", "number"),
+    ("cycles", "cycles", "number"),
+    ("time", "time_s", "milliseconds"),
+)
+PARTS: Sequence[Column] = (("memory", "region", ""), ("part", "part", ""), ("bytes", "bytes", "number"))
+LAYERS: Sequence[Column] = (
+    ("layer", "index", ""),
+    ("op", "op", ""),
+    ("in the model", "origin", ""),
+    ("shapes", "shapes", ""),
+    ("kernel", "kernel", ""),
+    ("MACs", "macs", "number"),
+    ("weights", "weight_bytes", "number"),
+    ("RAM needed", "live_bytes", "number"),
+    ("cycles", "cycles", "number"),
+)
+VALUES: Sequence[Column] = (
+    ("layer", "index", ""),
+    ("op", "op", ""),
+    ("from", "low", "real"),
+    ("to", "high", "real"),
+    ("range used", "range_used", "share"),
+    ("at the least", "at_least", "share"),
+    ("at the most", "at_most", "share"),
+    ("dB to float", "decibels", "decibels"),
+    ("largest error", "largest_error", "real"),
+)
+OPTIONS: Sequence[Column] = (
+    ("option", "flag", ""),
+    ("what for", "why", ""),
+    ("RAM", "ram_bytes", "number"),
+    ("change", "ram_change", "change"),
+    ("flash", "flash_bytes", "number"),
+    ("change", "flash_change", "change"),
+    ("cycles", "cycles", "number"),
+    ("change", "cycles_change", "share_change"),
+)
+MISTAKES: Sequence[Column] = (
+    ("label", "label", ""),
+    ("answer", "found", ""),
+    ("samples", "samples", "number"),
+)
+OTHERS: Sequence[Column] = (
+    ("board", "name", ""),
+    ("core", "core", ""),
+    ("RAM", "ram_bytes", "number"),
+    ("needed", "ram_needed", "number"),
+    ("flash", "flash_bytes", "number"),
+    ("needed", "flash_needed", "number"),
+)
+
+
+def with_facts(columns: Sequence[Column], rows: Sequence[Facts]) -> list[Column]:
+    """The columns of which at least one row has a fact."""
+    return [each for each in columns if any(row[each[1]] is not None for row in rows)]
+
+
+def parts_of(budgets: Iterable[Facts]) -> list[Facts]:
+    """A row for each part of each memory."""
+    return [
+        {"region": budget["region"], "part": name, "bytes": size}
+        for budget in budgets
+        for name, size in budget["parts"].items()
+    ]
+
+
+def watched(layers: Iterable[Facts]) -> list[Facts]:
+    """A row for each layer whose values were looked at."""
+    return [{**layer, **layer["values"]} for layer in layers if layer["values"]]
+
+
+def mistakes(confusion: Iterable[Facts]) -> list[Facts]:
+    """The samples that got another class than their label, the most frequent first."""
+    return sorted((each for each in confusion if each["label"] != each["found"]), key=_by_count)
+
+
+def _by_count(row: Facts) -> int:
+    return -int(row["samples"])
+
+
+_ABSENT = "-"
+
+
+def _number(value: int | None) -> str:
+    return _ABSENT if value is None else f"{value:,}"
+
+
+def _yes_no(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _change(value: int) -> str:
+    return f"{value:+,}" if value else "same"
+
+
+def _share(value: float | None) -> str:
+    return _ABSENT if value is None else f"{value:.1%}"
+
+
+def _share_change(value: float | None) -> str:
+    return _ABSENT if value is None else f"{value:+.1%}"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return _ABSENT if seconds is None else f"{seconds * 1e3:,.3g} ms"
+
+
+def _real(value: float | None) -> str:
+    return _ABSENT if value is None else f"{value:.4g}"
+
+
+def _decibels(value: float | None) -> str:
+    return _ABSENT if value is None else f"{value:.1f}"
+
+
+FORMS: Mapping[str, Callable[[Any], str]] = {
+    "number": _number,
+    "yes_no": _yes_no,
+    "change": _change,
+    "share": _share,
+    "share_change": _share_change,
+    "milliseconds": _milliseconds,
+    "real": _real,
+    "decibels": _decibels,
+}
+
+
+def said(row: Facts, column: Column) -> str:
+    """A cell's text."""
+    _, key, form = column
+    if form:
+        return FORMS[form](row[key])
+    return "" if row[key] is None else str(row[key])

@@ -1,0 +1,110 @@
+"""The user's samples in a report: their classes, the float model beside them, and the model's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aot.errors import InputError
+from aot.ir.graph import Graph
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
+from codegen.job import ImportedModel
+from deploy.compare import reference_outputs
+from deploy.data import DataOptions, make_data
+from deploy.quality import LABELS, Accuracy, Truth, accuracy_of, require_truth
+from deploy.reporting.layer_values import MOST_SAMPLES, real_numbers
+from deploy.samples import Samples
+
+
+@dataclass(frozen=True)
+class GivenData:
+    """The samples, their classes where they are known, and the model of real numbers where there is one."""
+
+    samples: Samples
+    labels: Array | None = None
+    float_model: ImportedModel | None = None
+
+
+@dataclass(frozen=True)
+class OnData:
+    """The model's answers to the samples: the same on every board, as the reference computes them."""
+
+    samples: int
+    accuracy: Accuracy | None = None
+    float_name: str | None = None
+    float_accuracy: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        found = self.accuracy
+        return {
+            "samples": self.samples,
+            "samples_watched": min(self.samples, MOST_SAMPLES),
+            "accuracy": found and found.reference,
+            "confusion": [
+                {"label": label, "found": answer, "samples": count}
+                for label, answer, count in (found.confusion if found else ())
+            ],
+            "float_model": self.float_name,
+            "float_accuracy": self.float_accuracy,
+        }
+
+
+def give_data(
+    arrays: Mapping[str, Array],
+    quantize: bool,
+    inputs: Sequence[TensorSpec],
+    outputs: Sequence[TensorSpec],
+    where: str,
+    float_model: ImportedModel | None = None,
+) -> GivenData:
+    """Inputs by name, and "labels" for their classes. Raises InputError for what does not belong together."""
+    of_inputs = {name: array for name, array in arrays.items() if name != LABELS}
+    samples = make_data(of_inputs, DataOptions(quantize=quantize), inputs, 1, where=where)
+    labels = np.asarray(arrays[LABELS]) if LABELS in arrays else None
+    require_truth(Truth(labels), len(samples), outputs)
+    if float_model is not None:
+        _require_alike(float_model.graph, inputs)
+    return GivenData(samples, labels, float_model)
+
+
+def on_data(graph: Graph, data: GivenData) -> OnData:
+    """Runs the model, and the model of real numbers, on all samples."""
+    real = data.float_model
+    if data.labels is None:
+        return OnData(len(data.samples), float_name=real.source_name if real else None)
+    outputs = reference_outputs(graph, data.samples)
+    found = OnData(len(data.samples), accuracy_of(data.labels, outputs, outputs))
+    if real is None:
+        return found
+    theirs = reference_outputs(real.graph, as_floats(graph, data.samples))
+    accuracy = accuracy_of(data.labels, theirs, theirs)
+    return OnData(len(data.samples), found.accuracy, real.source_name, accuracy.reference)
+
+
+def as_floats(graph: Graph, samples: Samples) -> Samples:
+    """The real numbers that the samples of a quantised model stand for."""
+    each = (
+        tuple(
+            real_numbers(graph.types[name], array).astype(np.float32)
+            for name, array in zip(graph.inputs, sample, strict=True)
+        )
+        for sample in samples.each
+    )
+    return Samples(tuple(each), samples.is_series, samples.is_batch)
+
+
+def _require_alike(graph: Graph, inputs: Sequence[TensorSpec]) -> None:
+    theirs = [graph.types[name] for name in graph.inputs]
+    if any(each.dtype.is_integer for each in theirs):
+        raise InputError(
+            "--float-model names a model that is quantised itself", hint="give the one it was made of"
+        )
+    sizes, wanted = [each.elements for each in theirs], [spec.type.elements for spec in inputs]
+    if sizes != wanted:
+        raise InputError(
+            f"the float model takes {sizes} numbers, this one {wanted}", hint="they must be the same network"
+        )

@@ -1,0 +1,84 @@
+"""A report on a model for boards, as facts: the web page and the Markdown page are made of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aot.errors import OutputError
+from artifact.memory_svg import draw_memory_svg
+from artifact.whole_file import write_whole
+from codegen.version import VERSION
+from deploy.answer import Paged
+from deploy.files import require_place
+from deploy.reporting.given_data import OnData
+from deploy.reporting.section import BoardSection
+
+MARK = "made by deploy report"  # in the head of each form, by which a report is known
+_HEAD_BYTES = 2048  # in which the mark is looked for
+_KINDS = (".html", ".md", ".json")
+
+
+@dataclass(frozen=True, repr=False)
+class ModelReport(Paged):
+    """Facts about a model on boards: str() is Markdown, save() writes a web page, Markdown or JSON."""
+
+    sections: tuple[BoardSection, ...]
+    on_data: OnData | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        facts = self.sections[0].attempt.report.facts
+        return {
+            "solder": f"{VERSION}, {MARK}",
+            "model": facts.name,
+            "source_name": facts.source_name,
+            "model_hash": facts.model_hash,
+            "data": self.on_data and self.on_data.as_json(),
+            "boards": [section.as_json() for section in self.sections],
+        }
+
+    def __str__(self) -> str:
+        from deploy.reporting.markdown import markdown_of
+
+        return markdown_of(self.as_json())
+
+    def __repr__(self) -> str:
+        boards = ", ".join(section.attempt.board.name for section in self.sections)
+        return f"<report on {self.sections[0].attempt.report.facts.source_name} for {boards}>"
+
+    def summary(self) -> str:
+        """The verdict on each board."""
+        return "\n".join(f"{each.attempt.board.name}: {'; '.join(each.verdict())}" for each in self.sections)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the report, as its name ends: .html, .md or .json. Raises OutputError for another ending."""
+        place = require_report_place(Path(path))
+        write_whole(place, self._text(place.suffix).encode())
+
+    def _text(self, suffix: str) -> str:
+        if suffix == ".json":
+            return json.dumps(self.as_json(), indent=1) + "\n"
+        if suffix == ".md":
+            return str(self)
+        from deploy.reporting.page import page_of  # the templates' engine takes its time
+
+        return page_of(self.as_json(), [draw_memory_svg(each.attempt.report.facts) for each in self.sections])
+
+
+def require_report_place(path: Path) -> Path:
+    """Asked before anything is compiled. Raises OutputError where a file of the user's would be lost."""
+    if path.suffix not in _KINDS:
+        raise OutputError(
+            f"a report is written as {', '.join(_KINDS)}, not as {path.suffix or 'a file without an ending'}",
+            str(path),
+            f"-o {path.with_suffix('.html')}",
+        )
+    require_place(path, _is_report, "a report")
+    return path
+
+
+def _is_report(path: Path) -> bool:
+    with path.open("rb") as file:
+        return MARK.encode() in file.read(_HEAD_BYTES)

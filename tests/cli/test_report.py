@@ -1,0 +1,210 @@
+"""`deploy report` says the same in a web page, in Markdown and in JSON, and what it says is so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deploy
+from deploy.reporting.layer_values import MOST_SAMPLES
+
+Run = Callable[..., Any]
+DEMO = Path(deploy.__file__).parent / "demo"
+DIGITS = DEMO / "digits.tflite"
+ROOMY, TIGHT = "nucleo-l4r5zi", "arduino-uno"
+
+
+@pytest.fixture(scope="module")
+def labelled() -> dict[str, Any]:
+    images = np.load(DEMO / "digits_test.npz")
+    return {"image": images["image"], "labels": np.load(DEMO / "digits_labels.npy")}
+
+
+@pytest.fixture
+def labelled_file(labelled: dict[str, Any], tmp_path: Path) -> Path:
+    path = tmp_path / "labelled.npz"
+    np.savez(path, **labelled)
+    return path
+
+
+def test_each_form_is_written_and_is_the_same_each_time(tmp_path: Path, run_deploy: Run) -> None:
+    for suffix in (".html", ".md", ".json"):
+        path = tmp_path / f"report{suffix}"
+        said = run_deploy("report", DIGITS, "--board", ROOMY, "host", "-o", path)
+        assert said.status == 0, said.err
+        assert said.out.endswith(f"wrote {path}\n")
+        assert said.out.startswith(f"{ROOMY}: fits: ")
+        first = path.read_bytes()
+        assert run_deploy("report", DIGITS, "--board", ROOMY, "host", "-o", path).status == 0
+        assert path.read_bytes() == first
+
+
+def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
+    page = page_text(deploy.report(DIGITS, board=ROOMY))
+    named = page.replace("http://www.w3.org/2000/svg", "")  # a name, which nothing is loaded from
+    assert "http" not in named.replace("http-equiv", "")
+    assert "default-src 'none'" in page
+    assert page.count("<svg ") == 1
+
+
+def page_text(report: Any) -> str:
+    return str(report._text(".html"))
+
+
+def test_without_a_file_markdown_is_printed_or_the_facts(run_deploy: Run) -> None:
+    report = deploy.report(DIGITS, board=ROOMY)
+    assert run_deploy("report", DIGITS, "--board", ROOMY).out == str(report)
+    assert json.loads(run_deploy("report", DIGITS, "--board", ROOMY, "--json").out) == report.as_json()
+
+
+def test_needs_and_layers_are_those_of_inspect() -> None:
+    (board,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
+    inspected = deploy.inspect(DIGITS, board=ROOMY).as_json(memory=True)
+    assert board["memory"] == inspected["memory"]
+    assert board["arena"] == inspected["arena"]
+    assert [layer["kernel"] for layer in board["layers"]] == [
+        layer["kernel"] for layer in inspected["layers"]
+    ]
+    for budget in board["memory"]:
+        assert sum(budget["parts"].values()) == budget["needed_bytes"]
+    assert board["cycles"] is None
+
+
+def test_each_other_option_is_what_inspect_says_of_it() -> None:
+    (board,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
+    base = ram_of(board)
+    by_flag = {each["flag"]: each for each in board["other_options"]}
+    for flag, option in {
+        "--optimize ram": {"optimize": "ram"},
+        "--optimize size": {"optimize": "size"},
+        "--stream": {"stream": True},
+    }.items():
+        needed = ram_of(deploy.inspect(DIGITS, board=ROOMY, **option).as_json())  # type: ignore[arg-type]
+        assert by_flag[flag]["ram_bytes"] == needed
+        assert by_flag[flag]["ram_change"] == needed - base
+
+
+def ram_of(facts: dict[str, Any]) -> int:
+    return sum(each["needed_bytes"] for each in facts["memory"] if each["role"] == "ram")
+
+
+def test_smaller_boards_are_named_that_have_room() -> None:
+    (board,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
+    assert board["other_boards"][0]["name"] == TIGHT
+    for other in board["other_boards"]:
+        assert deploy.inspect(DIGITS, board=other["name"]).fits
+        assert other["ram_bytes"] <= board["ram_there"]
+
+
+def test_a_model_without_room_is_told_with_what_would_do(kws: Path) -> None:
+    (board,) = deploy.report(kws, board=TIGHT).as_json()["boards"]
+    assert not board["fits"]
+    ram, flash, most = board["verdict"]
+    assert ram.startswith("does not fit")
+    assert flash.startswith("does not fit")
+    assert most.startswith("most is needed at layer ")
+    assert board["other_boards"]
+    assert all(deploy.inspect(kws, board=each["name"]).fits for each in board["other_boards"])
+
+
+@pytest.fixture
+def kws(shared_dir: Path) -> Path:
+    return shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
+
+
+def test_answers_on_labelled_data(labelled: dict[str, Any]) -> None:
+    facts = deploy.report(DIGITS, board=ROOMY, data=labelled).as_json()
+    outputs = deploy.load(DIGITS).run({"image": labelled["image"]})
+    right = np.argmax(outputs["digit"].reshape(360, 10), axis=1) == labelled["labels"]
+    assert facts["data"]["accuracy"] == pytest.approx(right.mean())
+    assert facts["data"]["samples_watched"] == MOST_SAMPLES
+    wrong = sum(e["samples"] for e in facts["data"]["confusion"] if e["label"] != e["found"])
+    assert wrong == int((~right).sum()) > 0
+    first = facts["boards"][0]["layers"][0]["values"]
+    watched = labelled["image"][:MOST_SAMPLES].astype(int)
+    assert first["at_least"] == pytest.approx((watched == -128).mean())
+    assert first["range_used"] == pytest.approx((watched.max() - watched.min()) / 255)
+
+
+def test_layers_are_held_against_the_float_model(shared_dir: Path) -> None:
+    """A float model and what was made of it: convolutions keep most of the signal."""
+    integer, real = (shared_dir / "models" / f"tiny_ic_resnet8_{kind}" for kind in ("int8", "f32"))
+    path = integer / "model.tflite"
+    samples = np.load(integer / "real.npz")["in_0"][:2]
+    data = {next(iter(deploy.load(path).inputs)): samples}
+    report = deploy.report(path, board=ROOMY, data=data, float_model=real / "model.tflite")
+    layers = report.as_json()["boards"][0]["layers"]
+    told = [layer["values"]["decibels"] for layer in layers if layer["op"] == "conv2d"]
+    assert len(told) == 7
+    assert all(20 < decibels < 45 for decibels in told)
+    assert "dB to float" in str(report)
+
+
+def test_an_archive_is_reported_as_it_is(tmp_path: Path, run_deploy: Run) -> None:
+    archive = tmp_path / "digits.tar"
+    deploy.compile(DIGITS, board=ROOMY).save(archive)
+    (ours,) = deploy.report(archive, board=ROOMY).as_json()["boards"]
+    (theirs,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
+    assert ours["memory"] == theirs["memory"]
+    assert ours["other_options"] == ours["other_boards"] == []
+    measured = run_deploy("report", archive, "--board", ROOMY, "--measure")
+    assert measured.status == 1
+    assert "cycles are measured of a model file" in measured.err
+    other = run_deploy("report", archive, "--board", "arduino-uno")
+    assert "was compiled for cortex-m4" in other.err
+
+
+@pytest.mark.arm
+def test_cycles_are_those_of_bench(
+    require_package: Callable[..., None], require_tool: Callable[..., None]
+) -> None:
+    require_package("unicorn", "capstone")
+    require_tool("arm-none-eabi-gcc")
+    (board,) = deploy.report(DIGITS, board=ROOMY, measure=True).as_json()["boards"]
+    benched = deploy.bench(DIGITS, board=ROOMY, emulate=True, layers=True)
+    assert board["cycles"] == benched["cycle_model"]["cycles"]
+    by_layer = [layer["cycle_model"]["cycles"] for layer in benched["layers"]]
+    assert [layer["cycles"] for layer in board["layers"]] == by_layer
+    assert any(option["cycles_change"] for option in board["other_options"])
+
+
+REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
+    "another ending": (("-o", "report.pdf"), "a report is written as .html, .md, .json, not as .pdf"),
+    "a float model and no data": (
+        ("--float-model", str(DIGITS)),
+        "a float model is given and no data to compare it on",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case: str, run_deploy: Run) -> None:
+    words, said = REFUSED[case]
+    outcome = run_deploy("report", DIGITS, "--board", ROOMY, *words)
+    assert outcome.status == 1
+    assert said in outcome.err
+
+
+def test_labels_that_do_not_match_are_refused(labelled: dict[str, Any]) -> None:
+    with pytest.raises(deploy.DeployError, match="there are 360 samples"):
+        deploy.report(DIGITS, board=ROOMY, data={**labelled, "labels": labelled["labels"][1:]})
+
+
+def test_a_quantised_float_model_is_refused(labelled_file: Path, run_deploy: Run) -> None:
+    words = ("--data", labelled_file, "--float-model", DIGITS)
+    outcome = run_deploy("report", DIGITS, "--board", ROOMY, *words)
+    assert "--float-model names a model that is quantised itself" in outcome.err
+
+
+def test_a_file_of_the_users_is_left_alone(tmp_path: Path, run_deploy: Run) -> None:
+    path = tmp_path / "mine.html"
+    path.write_text("<p>mine</p>")
+    outcome = run_deploy("report", DIGITS, "--board", ROOMY, "-o", path)
+    assert outcome.status == 1
+    assert "the file exists and is not a report, so it is left alone" in outcome.err
+    assert path.read_text() == "<p>mine</p>"
