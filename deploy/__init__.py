@@ -15,7 +15,7 @@ The whole job, with the digits model that comes with Solder:
 says what a model needs and whether it fits, `diff` what differs between two compiled models, `verify`
 compares a board with the reference in every bit, `tune` searches faster kernels on a board, `in_process`
 makes the model a function of this process, and `deploy.lang` is the language in which kernels are written.
-`report` makes a page of all that about several boards.
+`report` makes a page of all that about several boards, and `connect` keeps the line to a board open.
 `bench`, `quantize`, `new`, `build`, `flash`, `boards`, `ops`, `accelerators`, `doctor` and `records` do
 what the commands of these names do; what they answer has the facts of `--json`, and prints as the command's
 page. What the user must put right is raised as DeployError.
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from deploy.model import Model, load
     from deploy.model_graph import graph
     from deploy.on_board import Run, bench, run, tune, verify
+    from deploy.open_line import connect
     from deploy.projects import build, flash, new
     from deploy.quantize_file import quantize
     from deploy.reporting.by_name import report
@@ -45,6 +46,7 @@ _MODULES = {
     **dict.fromkeys(("Run", "bench", "run", "tune", "verify"), "on_board"),
     **dict.fromkeys(("accelerators", "boards", "ops", "records"), "lists"),
     **dict.fromkeys(("build", "flash", "new"), "projects"),
+    "connect": "open_line",
     "doctor": "machine_page",
     "graph": "model_graph",
     "quantize": "quantize_file",
@@ -59,6 +61,7 @@ __all__ = [
     "boards",
     "build",
     "compile",
+    "connect",
     "diff",
     "doctor",
     "flash",

@@ -19,7 +19,7 @@ from deploy.cycle_model import ModelCycles, model_cycles
 from deploy.device import Device, open_device
 from deploy.firmware import build_source
 from deploy.line import LineOptions
-from deploy.measure import Meter, is_emulated, run_series
+from deploy.measure import Meter, is_emulated, keep_quiet, run_series
 from deploy.samples import Samples, random_samples
 from platforms.base import BuildChoices
 from platforms.cycles.estimate import Cycles
@@ -133,7 +133,7 @@ def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices
     board = compiled.board
     ready = build_source(project_source(compiled.artifact), board, BuildChoices(choices.toolchain))
     with open_device(ready, choices.line) as device:
-        ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, _ignore).ticks)
+        ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, keep_quiet).ticks)
         stack_bytes = device.session.stats().stack_used_by_runs
     meter, facts, cycles = Meter(board), compiled.report.facts, _cycles(compiled, board, choices)
     depth = run_stack(ready.firmware, ready.model_name)
@@ -165,10 +165,6 @@ def _cycles(compiled: Compiled, board: Board, choices: BenchChoices) -> ModelCyc
 
 def _sample(device: Device) -> Samples:
     return random_samples(device.model.inputs, 1)
-
-
-def _ignore(_doing: str) -> None:
-    """Reports no progress, since the progress shown has one step for each model."""
 
 
 def _code_bytes(compiled: Compiled, board: Board, toolchain: str | None) -> int:

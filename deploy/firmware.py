@@ -16,6 +16,7 @@ from artifact.artifact import Artifact
 from artifact.report import make_report
 from boards.board import Board
 from codegen.job import import_model
+from codegen.model import LayerInfo
 from codegen.options import CompileOptions
 from deploy.cache import cached
 from deploy.compiling import Compiled, compile_for
@@ -58,6 +59,7 @@ class Prepared:
     source: ProjectSource | Path  # to make a project of, or the project's folder
     inputs: tuple[TensorSpec, ...] | None  # None: only the firmware knows
     outputs: tuple[TensorSpec, ...] | None = None  # likewise
+    layers: tuple[LayerInfo, ...] = ()  # none of a project's folder
 
 
 def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
@@ -70,12 +72,13 @@ def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prep
         board, _ = project_board(path, board_name)
         return Prepared(board, path, None)
     board, artifact = named_board(board_name, path), read_archive(path)
-    return Prepared(board, source_for(artifact, board), artifact.facts.inputs, artifact.facts.outputs)
+    facts = artifact.facts
+    return Prepared(board, source_for(artifact, board), facts.inputs, facts.outputs, facts.layers)
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:
     source, facts = project_source(compiled.artifact), compiled.artifact.facts
-    return Prepared(compiled.board, source, facts.inputs, facts.outputs)
+    return Prepared(compiled.board, source, facts.inputs, facts.outputs, facts.layers)
 
 
 def named_board(name: str | None, path: Path) -> Board:

@@ -86,23 +86,30 @@ class Measured:
         return {f"output_{number}": samples.stacked(column) for number, column in enumerate(columns)}
 
 
+def keep_quiet(_doing: str) -> None:
+    """Does nothing: the progress is not shown."""
+
+
 def run_series(device: Device, samples: Samples, repeat: int, on_run: Callable[[str], None]) -> Measured:
     """Runs all samples from the initial state, `repeat` times; the outputs are the same each time."""
+    ticks: list[int] = []
+    for _ in range(repeat):
+        device.session.reset()
+        measured = run_on(device, samples, on_run)
+        ticks += measured.ticks
+    return Measured(measured.outputs, tuple(ticks), measured.specs)
+
+
+def run_on(device: Device, samples: Samples, on_run: Callable[[str], None] = keep_quiet) -> Measured:
+    """Runs all samples once, from the state that the last run left."""
     session, model = device.session, device.model
-    inputs, outputs = model.inputs, model.outputs
     ticks: list[int] = []
     results: list[tuple[Array, ...]] = []
-    for _ in range(repeat):
-        session.reset()
-        results.clear()
-        for number, sample in enumerate(samples.each):
-            on_run(f"sample {number + 1} of {len(samples)}")
-            for index, (spec, array) in enumerate(zip(inputs, sample, strict=True)):
-                session.write_input(model, index, spec.to_bytes(array))
-            ticks += session.run(model).net_ticks
-            results.append(
-                tuple(
-                    spec.from_bytes(session.read_output(model, index)) for index, spec in enumerate(outputs)
-                )
-            )
-    return Measured(tuple(results), tuple(ticks), outputs)
+    for number, sample in enumerate(samples.each):
+        on_run(f"sample {number + 1} of {len(samples)}")
+        for index, (spec, array) in enumerate(zip(model.inputs, sample, strict=True)):
+            session.write_input(model, index, spec.to_bytes(array))
+        ticks += session.run(model).net_ticks
+        read = (session.read_output(model, index) for index in range(len(model.outputs)))
+        results.append(tuple(spec.from_bytes(data) for spec, data in zip(model.outputs, read, strict=True)))
+    return Measured(tuple(results), tuple(ticks), model.outputs)

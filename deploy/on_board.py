@@ -11,23 +11,23 @@ import numpy as np
 
 from aot.ir.types import Array
 from codegen.job import Job
-from codegen.option_reading import read_given, require_known
+from codegen.option_reading import read_given
 from codegen.options import OPTIONS
 from deploy.answer import Answer, Paged
+from deploy.asked_of_board import compiled_of, prepared_of, take_data, take_line
 from deploy.bench_page import bench_page
 from deploy.benching import BenchChoices, Modelled, emulated, measure_compiled
-from deploy.choosing import require_board_or_target
-from deploy.compiling import Compiled, compile_for
-from deploy.data import DATA, DataOptions, Fill, make_data
+from deploy.compiling import Compiled
+from deploy.data import DATA, Fill, make_data
 from deploy.device import open_device
-from deploy.firmware import Prepared, build, named_board, prepare, prepare_compiled
+from deploy.firmware import Prepared, build
 from deploy.keywords import TUNING, takes_options
 from deploy.line import LINE, LineOptions
-from deploy.measure import Meter, Spread, run_series, spread
-from deploy.model import Inputs, Model, by_name, imported_with, options_with, require_same
+from deploy.measure import Measured, Meter, Spread, keep_quiet, run_series, spread
+from deploy.model import Inputs, Model, by_name, imported_with, options_with
 from deploy.quality import Truth, require_truth
 from deploy.reals import as_reals
-from deploy.samples import RANDOM_SAMPLES
+from deploy.samples import RANDOM_SAMPLES, Samples
 from deploy.tuning import TuneChoices, Tuning, tune_model
 from deploy.verifying import Verdict, verify_model
 from platforms.base import BuildChoices
@@ -68,16 +68,20 @@ def run(
     `inputs` are arrays by name, in order, or a single one; a batch, or one more leading axis, makes a series.
     With quantize=True real numbers become the model's integers, with `dequantize` its outputs real numbers.
     """
-    line, data = _take_line(options), _take_data(options)
-    prepared = _prepared(model, board, options)
+    line, data = take_line(options), take_data(options)
+    prepared = prepared_of(model, board, options)
     arrays = None if inputs is None else by_name(inputs)
     if prepared.inputs is not None:
         make_data(arrays, data, prepared.inputs, 1)  # complains before anything is built
     ready = build(prepared, BuildChoices(toolchain))
     with open_device(ready, line) as device:
         samples = make_data(arrays, data, prepared.inputs or device.model.inputs, 1)
-        measured = run_series(device, samples, repeat, lambda _doing: None)
-    meter = Meter(ready.board)
+        measured = run_series(device, samples, repeat, keep_quiet)
+    return run_of(Meter(ready.board), prepared, samples, measured, dequantize)
+
+
+def run_of(meter: Meter, prepared: Prepared, samples: Samples, measured: Measured, dequantize: bool) -> Run:
+    """Says what was measured in the board's unit, and the outputs by name."""
     names = [spec.name for spec in measured.specs]
     outputs = dict(zip(names, measured.stacked(samples).values(), strict=True))
     return Run(
@@ -104,8 +108,8 @@ def verify(
     Without inputs, random ones are taken, the same each time. With `labels`, the samples' classes, accuracy
     and confusion are told; with `expected`, outputs by name, how far the board's are from them.
     """
-    line, data = _take_line(options), _take_data(options)
-    compiled = _compiled(model, board, options)
+    line, data = take_line(options), take_data(options)
+    compiled = compiled_of(model, board, options)
     facts, arrays = compiled.artifact.facts, None if inputs is None else by_name(inputs)
     samples = make_data(arrays, data, facts.inputs, RANDOM_SAMPLES, Fill.RANDOM)
     truth = Truth(None if labels is None else np.asarray(labels), expected)
@@ -130,8 +134,8 @@ def bench(
     `emulate` emulates a board that is not here, at a `clock` of its own if that is given, and estimates its
     cycles; `compare` shows how far the cycle model is off for a measured board.
     """
-    line = _take_line(options)
-    compiled = _compiled(model, board, options)
+    line = take_line(options)
+    compiled = compiled_of(model, board, options)
     compiled = replace(compiled, board=emulated(compiled.board, clock)) if emulate else compiled
     modelled = Modelled.ALL if compare else Modelled.EMULATED
     choices = BenchChoices(compiled.job.options, toolchain, line, repeat, layers, modelled)
@@ -183,37 +187,3 @@ def tune(
         farm=farm,
     )
     return tune_model(job, found, how, Path(records), lambda _: on_trial)
-
-
-def _take_line(options: dict[str, Any]) -> LineOptions:
-    """Takes the options that say how the board is reached out of the others."""
-    require_known(options, {**OPTIONS, **DATA, **LINE})
-    return read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
-
-
-def _take_data(options: dict[str, Any]) -> DataOptions:
-    """The same for those that say what inputs are."""
-    return read_given(DataOptions(), DATA, {name: options.pop(name) for name in DATA if name in options})
-
-
-def _prepared(
-    model: str | Path | Model | Compiled, board: str | None, options: Mapping[str, object]
-) -> Prepared:
-    if isinstance(model, Compiled):
-        require_same(model, board, options)
-        return prepare_compiled(model)
-    known = options_with(model, options)
-    if isinstance(model, Model):
-        imported = imported_with(model, known)
-        return prepare_compiled(compile_for(imported, named_board(board, model.path), known))
-    return prepare(Path(model), board, known)
-
-
-def _compiled(
-    model: str | Path | Model | Compiled, board: str | None, options: Mapping[str, object]
-) -> Compiled:
-    if isinstance(model, Compiled):
-        require_same(model, board, options)
-        return model
-    known = options_with(model, options)
-    return compile_for(imported_with(model, known), require_board_or_target(board, None), known)

@@ -26,6 +26,7 @@ NAMES = {
     "boards",
     "build",
     "compile",
+    "connect",
     "diff",
     "doctor",
     "flash",
