@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from codegen.option_reading import read_given
 from codegen.options import OPTIONS
 from deploy.answer import Answer, Paged
 from deploy.asked_of_board import compiled_of, prepared_of, take_data, take_line
+from deploy.bench_changes import LIMIT_PERCENT, changes_page, changes_since, read_baseline, require_cases
 from deploy.bench_page import bench_page
 from deploy.benching import BenchChoices, Modelled, emulated, measure_compiled
 from deploy.compiling import Compiled
@@ -126,13 +127,16 @@ def bench(
     emulate: bool = False,
     clock: int | None = None,
     compare: bool = False,
+    against: str | Path | Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
+    worse: float = LIMIT_PERCENT,
     toolchain: str | None = None,
     **options: Any,
 ) -> Answer:
     """Measures a model on a board: instructions, cycles, time, RAM, stack, flash; with `layers`, each one's.
 
     `emulate` emulates a board that is not here, at a `clock` of its own if that is given, and estimates its
-    cycles; `compare` shows how far the cycle model is off for a measured board.
+    cycles; `compare` shows how far the cycle model is off for a measured board. `against` earlier facts, or a
+    file of them, the answer's "changes" say what is not as it was, and what is `worse` percent worse.
     """
     line = take_line(options)
     compiled = compiled_of(model, board, options)
@@ -140,7 +144,14 @@ def bench(
     modelled = Modelled.ALL if compare else Modelled.EMULATED
     choices = BenchChoices(compiled.job.options, toolchain, line, repeat, layers, modelled)
     cost = measure_compiled(compiled, compiled.seconds, choices)
-    return Answer(cost.as_json(), bench_page([cost]))
+    facts = cost.as_json()
+    if against is None:
+        return Answer(facts, bench_page([cost]))
+    cases = (
+        read_baseline(Path(against)) if isinstance(against, str | Path) else require_cases(against, "against")
+    )
+    changes = changes_since(cases, [facts], worse / 100)
+    return Answer(facts | {"changes": changes.as_json()}, changes_page(changes))
 
 
 @takes_options([*TUNING, "runner", "serial", "port"])

@@ -34,6 +34,17 @@ def count(text: str) -> int:
     return int(text)
 
 
+def percent(text: str) -> float:
+    """Reads a percentage of 0 or more, with or without its sign."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage of 0 or more")
+    return value
+
+
 def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", type=Path, help="a .tflite or .onnx file")
 

@@ -11,6 +11,13 @@ from aot.counted import counted
 from aot.errors import DeployError, InputError
 from boards.board import Board
 from deploy import options
+from deploy.bench_changes import (
+    LIMIT_PERCENT,
+    changes_markdown,
+    changes_page,
+    changes_since,
+    read_baseline,
+)
 from deploy.bench_page import bench_page
 from deploy.benching import BenchChoices, Modelled, emulated, measure_file
 from deploy.console import print_result, progress
@@ -18,6 +25,7 @@ from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy bench kws.tflite vww.tflite --board mps2-an386 --json
+deploy bench kws.tflite --board mps2-an386 --layers --against baseline.json
 """
 
 
@@ -47,6 +55,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=3,
         help="number of runs, of which the median counts",
     )
+    parser.add_argument(
+        "--against",
+        metavar="BASELINE.json",
+        type=Path,
+        help="show what is not as in this file, which --json made; exit status 1 where it is worse",
+    )
+    parser.add_argument(
+        "--worse",
+        metavar="PERCENT",
+        type=options.percent,
+        default=LIMIT_PERCENT,
+        help=f"by which a figure may be worse than the baseline's (default: {LIMIT_PERCENT:g})",
+    )
+    parser.add_argument(
+        "--markdown", action="store_true", help="show that as Markdown, for a comment on a pull request"
+    )
     options.add_compile_options(parser)
     options.add_toolchain(parser)
     options.add_line(parser)
@@ -62,6 +86,9 @@ def run(arguments: argparse.Namespace) -> None:
             "--clock is given without --emulated, and real boards have a clock of their own",
             hint="--emulated --clock HZ",
         )
+    baseline = read_baseline(arguments.against) if arguments.against else None
+    if arguments.markdown and baseline is None:
+        raise InputError("--markdown shows what changed since a baseline", hint="--against BASELINE.json")
     line = options.line_options(arguments)
     choices = BenchChoices(
         options.compile_options(arguments),
@@ -83,6 +110,13 @@ def run(arguments: argparse.Namespace) -> None:
                     raise
                 failures.append(_Failure(model, board, error))
     facts = [*(cost.as_json() for cost in costs), *(failure.as_json() for failure in failures)]
+    if baseline is not None:
+        changes = changes_since(baseline, [cost.as_json() for cost in costs], arguments.worse / 100)
+        page = changes_markdown(changes) if arguments.markdown else changes_page(changes)
+        print_result(arguments.json, changes.as_json(), page)
+        _require_all(failures, len(cases))
+        changes.require_none_worse()
+        return
     print_result(arguments.json, facts, bench_page(costs) if costs else "nothing could be measured")
     _require_all(failures, len(cases))
 

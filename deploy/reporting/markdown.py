@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from deploy.markdown_table import LEFT, RIGHT, markdown_table
 from deploy.reporting import columns
 from deploy.reporting.columns import Column, Facts
 
@@ -63,11 +64,5 @@ def _table(shown: Sequence[Column], rows: Sequence[Facts]) -> Iterator[str]:
     kept = columns.with_facts(shown, rows)
     if not kept:
         return
-    yield _line(heading for heading, _, _ in kept)
-    yield _line("---:" if form else "---" for _, _, form in kept)
-    for row in rows:
-        yield _line(columns.said(row, column) for column in kept)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    heads, sides = [heading for heading, _, _ in kept], [RIGHT if form else LEFT for _, _, form in kept]
+    yield from markdown_table(heads, sides, ([columns.said(row, column) for column in kept] for row in rows))

@@ -24,7 +24,11 @@ DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 ENDLESS = {"farm", "monitor"}  # they go on until somebody ends them, so they are no functions
 # Command -> what its Python function does otherwise: an argument's name there, or why it has none.
 DIFFERENT: dict[str, dict[str, str]] = {
-    "bench": {"models": "model", "emulated": "emulate"},
+    "bench": {
+        "models": "model",
+        "emulated": "emulate",
+        "markdown": "bench_changes.changes_markdown() is for machines that comment",
+    },
     "boards": {
         "board": "name",
         "word": "searching an index of packs is looked at once",

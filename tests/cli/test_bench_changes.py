@@ -1,0 +1,156 @@
+"""`deploy bench --against` says what is not as in a baseline, and fails where it is worse."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deploy
+from deploy.bench_changes import changes_markdown, changes_page, changes_since, require_cases
+
+Run = Callable[..., Any]
+DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+BOARD = "mps2-an386"
+CASE: dict[str, Any] = {
+    "model": "kws",
+    "board": BOARD,
+    "instructions": 1000,
+    "arena_bytes": 500,
+    "io_bytes": 0,
+    "stack_bytes": None,
+    "code_bytes": 4000,
+    "toolchain": "gcc 12",
+    "cycle_model": {"cycles": 1500},
+    "layers": [
+        {"index": 0, "op": "conv2d", "shapes": "8x8 -> 8x8", "origin": "CONV_2D #0", "instructions": 700},
+        {"index": 1, "op": "dense", "shapes": "8 -> 2", "origin": "FULLY_CONNECTED #1", "instructions": 300},
+    ],
+}
+
+
+def changed(**figures: Any) -> dict[str, Any]:
+    return copy.deepcopy(CASE) | figures
+
+
+def test_the_same_figures_are_no_change() -> None:
+    found = changes_since([CASE], [changed()], 0.01)
+    assert (found.changes, found.worse, found.new, found.missing, found.other_tools) == ((), (), (), (), ())
+    found.require_none_worse()
+    assert changes_page(found) == (
+        "1 case of the baseline measured again: 0 figures changed, 0 more than 1% worse"
+    )
+
+
+def test_each_figure_is_compared_and_the_limit_counts() -> None:
+    now = changed(instructions=1010, arena_bytes=506, code_bytes=3000, cycle_model={"cycles": 1516})
+    found = changes_since([CASE], [now], 0.01)
+    assert [(c.figure, c.before, c.now) for c in found.changes] == [
+        ("instructions", 1000, 1010),  # a hundredth more, which the limit allows
+        ("model's cycles", 1500, 1516),
+        ("arena", 500, 506),
+        ("code", 4000, 3000),
+    ]
+    assert [c.figure for c in found.worse] == ["model's cycles", "arena"]
+    with pytest.raises(deploy.DeployError) as caught:
+        found.require_none_worse()
+    assert str(caught.value) == (
+        "error: 2 figures more than 1% over the baseline\n"
+        "  kws on mps2-an386: model's cycles 1,500 -> 1,516 (+1.1%)\n"
+        "  kws on mps2-an386: arena 500 -> 506 (+1.2%)\n"
+        "  hint: where that is meant, make the baseline again: deploy bench ... --json > BASELINE.json"
+    )
+    changes_since([CASE], [now], 0.02).require_none_worse()
+
+
+def test_layers_explain_and_do_not_fail() -> None:
+    """A layer that is slower is one that another one's gain pays for, as long as the model is not."""
+    now = changed()
+    now["layers"][0]["instructions"] = 900
+    now["layers"][1]["index"] = 2  # another layer came in between: it is known by what it computes
+    now["layers"][1]["instructions"] = 100
+    found = changes_since([CASE], [now], 0.01)
+    assert [str(change) for change in found.changes] == [
+        "kws on mps2-an386, conv2d 8x8 -> 8x8 CONV_2D #0: instructions 700 -> 900 (+28.6%)",
+        "kws on mps2-an386, dense 8 -> 2 FULLY_CONNECTED #1: instructions 300 -> 100 (-66.7%)",
+    ]
+    found.require_none_worse()
+
+
+def test_what_comes_and_goes_is_named() -> None:
+    found = changes_since(
+        [CASE, changed(board="host")], [changed(toolchain="gcc 14"), changed(model="vww")], 0
+    )
+    assert found.new == ("vww on mps2-an386",)
+    assert found.missing == ("kws on host",)
+    assert changes_page(found).splitlines()[1:] == [
+        "new: vww on mps2-an386",
+        "not measured again: kws on host",
+        "compiled by gcc 14, the baseline by gcc 12",
+    ]
+
+
+def test_what_was_nothing_is_worse_now() -> None:
+    assert changes_since([CASE], [changed(io_bytes=4)], 0.5).worse[0].share == 1
+
+
+def test_markdown_has_a_row_for_each_change() -> None:
+    text = changes_markdown(changes_since([CASE], [changed(instructions=2000)], 0.01))
+    assert text.splitlines()[-1] == ("| kws | mps2-an386 |  | instructions | 1,000 | 2,000 | +100.00% |")
+    assert text.splitlines()[0].startswith("- 1 case of the baseline measured again")
+
+
+REFUSED = {
+    "no file": (None, "the baseline cannot be read: No such file or directory"),
+    "no JSON": ("model,board", "the baseline is no JSON"),
+    "another JSON": ('[{"name": 1}]', "the baseline is not what deploy bench --json prints"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_file_that_is_no_baseline_is_refused(case: str, tmp_path: Path, run_deploy: Run) -> None:
+    text, said = REFUSED[case]
+    path = tmp_path / "baseline.json"
+    if text is not None:
+        path.write_text(text)
+    outcome = run_deploy("bench", DIGITS, "--board", BOARD, "--against", path)
+    assert outcome.status == 1
+    assert said in outcome.err
+    assert "deploy bench MODEL --board B --json > BASELINE.json makes one" in outcome.err
+
+
+def test_a_case_that_could_not_be_measured_then_is_new_now() -> None:
+    assert require_cases([{"model": "kws", "board": BOARD, "error": "no room"}], "here") == []
+
+
+def test_percentages_are_read(run_deploy: Run) -> None:
+    assert (
+        "'-1' is not a percentage of 0 or more"
+        in run_deploy("bench", DIGITS, "--board", BOARD, "--worse=-1").err
+    )
+    alone = run_deploy("bench", DIGITS, "--board", BOARD, "--markdown")
+    assert "--markdown shows what changed since a baseline" in alone.err
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_a_model_against_itself_and_against_a_slower_self(
+    tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    path = tmp_path / "baseline.json"
+    path.write_text(run_deploy("bench", DIGITS, "--board", BOARD, "--layers", "--json").out)
+    again = run_deploy("bench", DIGITS, "--board", BOARD, "--layers", "--against", path)
+    assert again.status == 0, again.err
+    assert again.out.startswith("1 case of the baseline measured again: 0 figures changed")
+    small = run_deploy(
+        "bench", DIGITS, "--board", BOARD, "--optimize", "size", "--against", path, "--markdown"
+    )
+    assert small.status == 1
+    assert "figures more than 1% over the baseline" in small.err or "1 figure more than" in small.err
+    assert "| digits | mps2-an386 |  | instructions | " in small.out
+    answer = deploy.bench(DIGITS, board=BOARD, optimize="size", against=path)
+    assert answer["changes"]["worse"][0]["figure"] == "instructions"
