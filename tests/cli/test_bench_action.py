@@ -1,4 +1,4 @@
-"""The action for pull requests comments what changed, in its run's summary too, and fails where it is worse."""
+"""The action for pull requests comments what changed, and fails where it is worse."""
 
 from __future__ import annotations
 
