@@ -26,6 +26,7 @@ INTERRUPTED = 130  # as shells count: 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE
 # What a machine may lack at any time: room, memory, rights, open files.
 _LACKS = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE)
+_COMPLETES = "_ARGCOMPLETE"  # in the environment, where a shell asks how a line may go on
 _HELP = ("-h", "--help", "help")
 
 
@@ -68,6 +69,10 @@ def _ended(number: int, frame: object) -> None:
 
 
 def _run(argv: list[str]) -> int:
+    if _COMPLETES in os.environ:
+        from deploy.completion import answer
+
+        answer()
     if not argv:
         print(top_help(), end="", file=sys.stderr)
         return WRONG_USAGE

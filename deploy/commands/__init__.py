@@ -20,4 +20,5 @@ COMMANDS = {
     "tune": "searches faster knobs for a model's kernels on a board",
     "farm": "offers this machine's boards to tuning runs elsewhere",
     "records": "shows what tuning has found: best, stats, merge, plot",
+    "completion": "prints what makes a shell complete command lines",
 }

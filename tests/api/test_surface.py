@@ -21,7 +21,8 @@ from deploy.commands import COMMANDS
 pytestmark = pytest.mark.usefixtures("own_folders")
 Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
-ENDLESS = {"farm", "monitor"}  # they go on until somebody ends them, so they are no functions
+# They go on until somebody ends them, or are for shells, so they are no functions.
+NO_FUNCTIONS = {"farm", "monitor", "completion"}
 # Command -> what its Python function does otherwise: an argument's name there, or why it has none.
 DIFFERENT: dict[str, dict[str, str]] = {
     "bench": {
@@ -76,7 +77,7 @@ def arguments_of(command: str) -> Iterator[str]:
                 yield action.dest.removeprefix("option_")
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - ENDLESS))
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - NO_FUNCTIONS))
 def test_a_command_is_a_function_with_the_same_words(command: str) -> None:
     function = getattr(deploy, command)
     taken = inspect.signature(function).parameters
