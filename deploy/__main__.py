@@ -16,7 +16,7 @@ from deploy.ascii_spellings import spell_out_what_cannot_be_shown
 from deploy.command import PROGRAM, command_parser, load_command, top_help
 from deploy.command_lines import command_lines_shown
 from deploy.commands import COMMANDS
-from deploy.parser import UsageError
+from deploy.parser import Parser, UsageError
 
 FINE = 0
 USERS_PROBLEM = 1
@@ -89,11 +89,22 @@ def _run(argv: list[str]) -> int:
 
 def _run_command(name: str, rest: list[str]) -> int:
     command = load_command(name)
-    arguments = command_parser(name, command).read(rest)
+    parser = command_parser(name, command)
+    _take_project_file(parser, rest)
+    arguments = parser.read(rest)
     with command_lines_shown() if arguments.verbose else nullcontext():
         command.run(arguments)
     sys.stdout.flush()  # so that a reader that has gone is noticed here
     return FINE
+
+
+def _take_project_file(parser: Parser, words: list[str]) -> None:
+    """What a project file here says are the command's defaults."""
+    from deploy.project_file import find_project_file, take_project_file  # options take their time
+
+    project = find_project_file()
+    if project is not None:
+        take_project_file(parser, words, project)
 
 
 def _help(names: list[str]) -> int:
