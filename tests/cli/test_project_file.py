@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import deploy
+from deploy.project_file import read_project_file
 
 Run = Callable[..., Any]
 DEMO = Path(deploy.__file__).parent / "demo"
@@ -117,3 +118,12 @@ def test_without_a_model_in_it_one_must_be_given(folder: Path, run_deploy: Run) 
     (folder / "solder.toml").write_text('board = "host"\n')
     assert run_deploy("inspect").status == 2
     assert inspected(run_deploy, folder / "other.tflite")["board"] == "host"
+
+
+def test_the_example_of_the_docs_is_read(repo_root: Path, tmp_path: Path) -> None:
+    page = (repo_root / "docs" / "project-file.md").read_text()
+    path = tmp_path / "solder.toml"
+    path.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    found = read_project_file(path)
+    assert found.model == tmp_path / "models" / "kws.tflite"
+    assert found.of_board["runner"] == "pyocd"
