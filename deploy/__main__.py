@@ -99,7 +99,7 @@ def _run_command(name: str, rest: list[str]) -> int:
 
 
 def _take_project_file(parser: Parser, words: list[str]) -> None:
-    """What a project file here says are the command's defaults."""
+    """Makes what a project file here says the command's defaults."""
     from deploy.project_file import find_project_file, take_project_file  # options take their time
 
     project = find_project_file()

@@ -29,7 +29,7 @@ _FILE = "FILE"  # in the placeholder of an option that takes files
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
-    """What a project file says; paths are from its folder."""
+    """Model, board, options and data of a project; paths are from its folder."""
 
     path: Path
     model: Path | None
