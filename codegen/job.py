@@ -50,7 +50,11 @@ def read_job(
 
 def import_model(path: Path, options: CompileOptions) -> ImportedModel:
     """Reads a model file. Raises ModelError for what is not supported."""
-    data = read_model(path)
+    return import_data(read_model(path), path, options)
+
+
+def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedModel:
+    """Reads a model from the bytes of its file, which need not be there. Raises ModelError."""
     graph = parse_model(data, path.name, options.rounding.value, options.input_overrides)
     return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), model_name(path))
 

@@ -37,7 +37,7 @@ class FarmBench:
 
     def __init__(self, board: Board, address: str, choices: MeasureChoices) -> None:
         self.board, self.choices = board, choices
-        self._client = _client(address)
+        self._client = farm_client(address)
         self._require_board(address)
         self._require_same_code(address)
 
@@ -139,7 +139,7 @@ def _worker(board: Board, at: BoardSelector, host: str) -> dict[str, Any]:
     }
 
 
-def _client(address: str) -> Any:
+def farm_client(address: str) -> Any:
     _require_dask()
     from distributed import Client
 

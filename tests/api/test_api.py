@@ -29,6 +29,7 @@ NAMES = {
     "connect",
     "diff",
     "doctor",
+    "explore",
     "flash",
     "graph",
     "in_process",

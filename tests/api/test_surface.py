@@ -43,6 +43,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "print_after": "Compiled.steps has the graphs",
         "dump": "inspect(...).layer(n) and Compiled.steps",
     },
+    "explore": {"output": "Exploration.save() writes it"},
     "inspect": {
         "file": "model",
         "layers": "Inspection.page(layers=True)",

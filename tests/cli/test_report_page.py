@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,6 @@ import deploy
 pytestmark = pytest.mark.slow
 DEMO = Path(deploy.__file__).parent / "demo"
 LEAST_CONTRAST = 4.5  # WCAG AA, for text of this size
-ARGUMENTS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
 
 
 @pytest.fixture(scope="module")
@@ -31,18 +26,6 @@ def report_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = deploy.report(DEMO / "digits.tflite", board=["nucleo-l4r5zi", "arduino-uno"], data=data)
     report.save(path)
     return path
-
-
-@pytest.fixture(scope="module")
-def browser(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Iterator[Any]:
-    require_package("playwright")
-    require_tool("chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS.split())
-        yield found
-        found.close()
 
 
 @pytest.fixture

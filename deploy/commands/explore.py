@@ -1,0 +1,86 @@
+"""`deploy explore` looks at every combination of models, boards and options, and says which are the best."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from deploy import options
+from deploy.console import print_result
+from deploy.data import DATA
+from deploy.exploring.exploration import require_exploration_place
+from deploy.exploring.run import ALL, ExploreRequest, explore
+from deploy.exploring.vary import all_options, read_varied
+from deploy.reporting.attempt import Measuring
+from deploy.samples import read_arrays
+
+EXAMPLE = """
+deploy explore kws.tflite vww.tflite --vary optimize=speed,ram --vary stream -o explored.html
+deploy explore kws.tflite --board nano-33-ble nucleo-l4r5zi --measure --rate 20 --kept explored.jsonl
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="a .tflite or .onnx file")
+    parser.add_argument(
+        "--board", metavar="B", nargs="+", default=[ALL], help="names of boards (default: all of them)"
+    )
+    parser.add_argument(
+        "--vary",
+        metavar="OPTION[=V,V]",
+        action="append",
+        default=[],
+        help="each of these values of an option: optimize=speed,ram; of a switch alone: without and with it",
+    )
+    parser.add_argument(
+        "--measure", action="store_true", help="measure cycles in an emulator where it fits, which takes time"
+    )
+    parser.add_argument(
+        "--rate", metavar="HZ", type=float, help="with --measure: name the smallest board that runs so often"
+    )
+    parser.add_argument(
+        "--data",
+        metavar="LABELLED.npz",
+        type=Path,
+        help='inputs by name and, under "labels", their classes: accuracy is told, too',
+    )
+    options.add_option(parser, DATA["quantize"])
+    parser.add_argument(
+        "--kept",
+        metavar="FILE.jsonl",
+        type=Path,
+        help="keep results here, and take what is there from before: what was interrupted goes on",
+    )
+    parser.add_argument(
+        "-j", "--jobs", metavar="N", type=options.count, help="processes at work (default: one for each core)"
+    )
+    parser.add_argument("--farm", metavar="ADDRESS", help="let a Dask cluster work instead")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write all results: .html, .csv or .json"
+    )
+    options.add_compile_options(parser)
+    options.add_toolchain(parser)
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    if arguments.output:
+        require_exploration_place(arguments.output)
+    chosen = options.compile_options(arguments)
+    found = explore(
+        ExploreRequest(
+            models=tuple(arguments.models),
+            boards=tuple(arguments.board),
+            options=tuple(all_options(chosen, read_varied(arguments.vary))),
+            measuring=Measuring(arguments.toolchain) if arguments.measure else None,
+            rate_hz=arguments.rate,
+            data=read_arrays(arguments.data) if arguments.data else None,
+            quantize=options.data_options(arguments).quantize,
+            kept=arguments.kept,
+            jobs=arguments.jobs,
+            farm=arguments.farm,
+        )
+    )
+    if arguments.output:
+        found.save(arguments.output)
+    print_result(arguments.json, found.as_json(), str(found))

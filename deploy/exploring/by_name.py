@@ -1,0 +1,56 @@
+"""The command `deploy explore` as a Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aot.ir.types import Array
+from codegen.options import read_options
+from deploy.exploring.exploration import Exploration
+from deploy.exploring.run import ALL, ExploreRequest
+from deploy.exploring.run import explore as explore_asked
+from deploy.exploring.vary import all_options
+from deploy.keywords import takes_options
+from deploy.reporting.attempt import Measuring
+
+
+@takes_options()
+def explore(
+    models: str | Path | Sequence[str | Path],
+    board: str | Sequence[str] = ALL,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    measure: bool = False,
+    rate: float | None = None,
+    data: Mapping[str, Array] | None = None,
+    quantize: bool = False,
+    kept: str | Path | None = None,
+    jobs: int | None = None,
+    farm: str | None = None,
+    toolchain: str | None = None,
+    **options: Any,
+) -> Exploration:
+    """Looks at every combination of models, boards and varied options: does it fit, what does it need.
+
+    `vary` has the values of options, such as {"optimize": ["speed", "ram"]}. `measure` finds cycles in an
+    emulator, so that a `rate` of runs a second can be asked for; `data` has inputs and "labels" for accuracy.
+    With a file `kept` an exploration that was interrupted goes on; `jobs` processes work, or a `farm`.
+    """
+    paths = [models] if isinstance(models, str | Path) else models
+    return explore_asked(
+        ExploreRequest(
+            models=tuple(Path(path) for path in paths),
+            boards=(board,) if isinstance(board, str) else tuple(board),
+            options=tuple(all_options(read_options(options), vary or {})),
+            measuring=Measuring(toolchain) if measure else None,
+            rate_hz=rate,
+            data=None if data is None else {name: np.asarray(array) for name, array in data.items()},
+            quantize=quantize,
+            kept=None if kept is None else Path(kept),
+            jobs=jobs,
+            farm=farm,
+        )
+    )

@@ -1,0 +1,158 @@
+"""An exploration: every combination's result, as a page, a table of values or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aot.counted import counted
+from aot.errors import OutputError
+from artifact.whole_file import write_whole
+from boards.board_text import size_text
+from deploy.answer import Paged
+from deploy.console import table
+from deploy.exploring.best import Result, smallest_boards
+from deploy.files import require_place
+from deploy.reporting.columns import Column, said, with_facts
+
+MARK = "made by deploy explore"
+_HEAD_BYTES = 2048
+_KINDS = (".html", ".csv", ".json")
+_MOST_SHOWN = 40  # rows of the page; files have them all
+COLUMNS: Sequence[Column] = (
+    ("model", "model", ""),
+    ("board", "board", ""),
+    ("core", "core", ""),
+    ("options", "options", ""),
+    ("fits", "fits", "yes_no"),
+    ("RAM", "ram_bytes", "number"),
+    ("flash", "flash_bytes", "number"),
+    ("cycles", "cycles", "number"),
+    ("time", "time_s", "milliseconds"),
+    ("per second", "rate_hz", "real"),
+    ("accuracy", "accuracy", "share"),
+)
+_SAID_ALREADY = ("model", "core", "fits", "time_s")  # above a model's table, or by its other columns
+_OF_ONE_MODEL = tuple(column for column in COLUMNS if column[1] not in _SAID_ALREADY)
+
+
+@dataclass(frozen=True, repr=False)
+class Exploration(Paged):
+    """Results of combinations: str() is a page of the best, save() writes all."""
+
+    results: tuple[Result, ...]
+    rate_hz: float | None = None  # that was asked for
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "solder": MARK,
+            "rate_hz": self.rate_hz,
+            "smallest_boards": {m: r["key"] for m, r in smallest_boards(self.results, self.rate_hz).items()},
+            "results": list(self.results),
+        }
+
+    def __repr__(self) -> str:
+        return f"<exploration of {counted(len(self.results), 'combination')}, {self._fitting} fit>"
+
+    def __str__(self) -> str:
+        return "\n".join(self._page())
+
+    @property
+    def _fitting(self) -> int:
+        return sum(each["fits"] for each in self.results)
+
+    def _page(self) -> Iterator[str]:
+        yield f"{counted(len(self.results), 'combination')}: {self._fitting} fit"
+        yield from self.sentences()
+        failed = [each for each in self.results if each["error"]]
+        yield from (f"{each['board']}, {each['model']}: {each['error']}" for each in failed[:_MOST_SHOWN])
+        best = _together([each for each in self.results if each["is_best"]])
+        if best:
+            yield "\nUnbeaten: nothing else here is as good in all, and better in something."
+        for model in dict.fromkeys(each["model"] for each in best):
+            yield from _table_of(model, [each for each in best if each["model"] == model])
+
+    def sentences(self) -> Iterator[str]:
+        """The answer for each model: the smallest board that is enough."""
+        found = smallest_boards(self.results, self.rate_hz)
+        enough = "" if self.rate_hz is None else f" at {self.rate_hz:g} Hz"
+        for model in dict.fromkeys(each["model"] for each in self.results):
+            each = found.get(model)
+            if each is None:
+                yield f"no board here holds {model}{enough}"
+                continue
+            sizes = f"{size_text(each['ram_there'])} RAM, {size_text(each['flash_there'])} flash"
+            options = f" with {each['options']}" if each["options"] else ""
+            rate = f", {each['rate_hz']:.3g} runs a second" if each["rate_hz"] else ""
+            yield f"the smallest board that holds {model}{enough}: {each['board']} ({sizes}){options}{rate}"
+
+    def save(self, path: str | Path) -> None:
+        """Writes all results, as the name ends: .html, .csv or .json. Raises OutputError for another."""
+        place = require_exploration_place(Path(path))
+        write_whole(place, self._text(place.suffix).encode())
+
+    def _text(self, suffix: str) -> str:
+        if suffix == ".json":
+            return json.dumps(self.as_json(), indent=1) + "\n"
+        if suffix == ".csv":
+            return _csv(self.results)
+        from deploy.exploring.page import page_of  # the templates' engine takes its time
+
+        return page_of(self.as_json(), list(self.sentences()))
+
+
+def _table_of(model: str, best: Sequence[Result]) -> Iterator[str]:
+    columns = with_facts(_OF_ONE_MODEL, best)
+    rows = [tuple(said(row, column) for column in columns) for row in best[:_MOST_SHOWN]]
+    yield f"\n{model}"
+    yield table([heading for heading, _, _ in columns], rows)
+    if len(best) > _MOST_SHOWN:
+        yield f"and {len(best) - _MOST_SHOWN} more, which a file has: -o explored.html"
+
+
+def _together(results: Sequence[Result]) -> list[Result]:
+    """Results that differ in the board alone as one, with the smallest board; those that need least first."""
+    alike: dict[tuple[Any, ...], list[Result]] = {}
+    for each in results:
+        alike.setdefault(tuple(each[key] for key in _SHOWN_TOGETHER), []).append(each)
+    found = []
+    for group in alike.values():
+        smallest = min(group, key=lambda each: (each["ram_there"], each["flash_there"], each["board"]))
+        more = f" and {len(group) - 1} more" if len(group) > 1 else ""
+        found.append({**smallest, "board": f"{smallest['board']}{more}"})
+    return sorted(found, key=lambda each: (each["model"], each["ram_bytes"], each["board"]))
+
+
+_SHOWN_TOGETHER = ("model", "core", "options", "ram_bytes", "flash_bytes", "cycles", "time_s", "accuracy")
+
+
+def _csv(results: Sequence[Result]) -> str:
+    file = io.StringIO()
+    writer = csv.DictWriter(file, fieldnames=list(results[0]) if results else ["key"])
+    writer.writeheader()
+    writer.writerows(results)
+    return file.getvalue()
+
+
+def require_exploration_place(path: Path) -> Path:
+    """Asked before anything is compiled. Raises OutputError where a file of the user's would be lost."""
+    if path.suffix not in _KINDS:
+        raise OutputError(
+            f"an exploration is written as {', '.join(_KINDS)}, "
+            f"not as {path.suffix or 'a file without an ending'}",
+            str(path),
+            f"-o {path.with_suffix('.html')}",
+        )
+    require_place(path, _is_ours, "an exploration")
+    return path
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    return MARK.encode() in head or head.startswith(b"key,model,board,")

@@ -1,0 +1,82 @@
+"""One combination of a model, a board and options, and what is found of it, wherever that is computed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aot.errors import DeployError
+from codegen.job import import_data, model_name
+from codegen.options import CompileOptions
+from codegen.version import VERSION
+from deploy.reporting.attempt import Measuring, attempt_of, words_of
+from platforms.board_files import load_board
+
+
+@dataclass(frozen=True)
+class ModelOnBoard:
+    """A task for any process that has Solder: the model's file travels with it."""
+
+    path: Path  # whose name the model bears
+    data: bytes = field(repr=False)
+    board: str
+    options: CompileOptions
+    measuring: Measuring | None
+
+    @property
+    def key(self) -> str:
+        """A hash of all that decides what is found."""
+        model, measured = hashlib.sha256(self.data).hexdigest(), repr(self.measuring)
+        asked = [VERSION, model, str(self.path), self.board, words_of(self.options), measured]
+        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+
+
+def explore_one(asked: ModelOnBoard) -> dict[str, Any]:
+    """Compiles the combination, and measures it where that is asked for and it fits."""
+    board = load_board(asked.board)
+    target = board.target
+    found: dict[str, Any] = {
+        "key": asked.key,
+        "model": model_name(asked.path),
+        "board": board.name,
+        "core": board.core.name,
+        "clock_hz": board.clock_hz,
+        "options": words_of(asked.options),
+        "ram_there": target.ram_bytes,
+        "flash_there": target.flash_bytes,
+        **_NOTHING_FOUND,
+    }
+    try:
+        imported = import_data(asked.data, asked.path, asked.options)
+        attempt = attempt_of(imported, board, asked.options, asked.measuring)
+    except DeployError as error:
+        return found | {"error": error.what}
+    report, cost = attempt.report, attempt.cost
+    found |= {
+        "fits": report.fits,
+        "ram_bytes": report.needed_bytes("ram"),
+        "flash_bytes": report.needed_bytes("flash"),
+        "macs": report.facts.macs,
+        "error": attempt.not_measured,
+    }
+    if cost is not None:
+        cycles = cost.cycles
+        seconds = cycles.seconds if cycles else cost.seconds
+        found |= {"cycles": cycles.run.count if cycles else None, "time_s": seconds, "rate_hz": 1 / seconds}
+    return found
+
+
+_NOTHING_FOUND: Mapping[str, Any] = {
+    "fits": False,
+    "ram_bytes": None,
+    "flash_bytes": None,
+    "macs": None,
+    "cycles": None,
+    "time_s": None,
+    "rate_hz": None,
+    "error": "",
+}

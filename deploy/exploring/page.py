@@ -1,0 +1,21 @@
+"""An exploration as a web page: two figures against each other, filters, and a table of all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deploy.exploring.exploration import COLUMNS
+from deploy.web_page import web_page
+
+
+def page_of(facts: Mapping[str, Any], sentences: Sequence[str]) -> str:
+    return web_page(
+        "deploy.exploring",
+        "explored",
+        facts=facts,
+        sentences=sentences,
+        shown=COLUMNS,
+        data=json.dumps(facts["results"], separators=(",", ":")),
+    )

@@ -1,0 +1,117 @@
+"""Runs an exploration: combinations that are not kept from before, on several processes or a farm."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from aot.errors import InputError
+from aot.frontend.load import read_model
+from aot.ir.tensor_spec import graph_specs
+from aot.ir.types import Array
+from codegen.job import import_data
+from codegen.options import CompileOptions
+from deploy.console import progress
+from deploy.exploring.best import Result, mark_best
+from deploy.exploring.exploration import Exploration
+from deploy.exploring.kept import keep, read_kept
+from deploy.exploring.model_on_board import ModelOnBoard, explore_one
+from deploy.reporting.attempt import Measuring
+from deploy.reporting.given_data import give_data, on_data
+from platforms.board_files import all_boards, load_board
+
+ALL = "all"  # in the place of boards' names
+
+
+@dataclass(frozen=True)
+class ExploreRequest:
+    """The models, boards and options of which every combination is looked at."""
+
+    models: tuple[Path, ...]
+    boards: tuple[str, ...]
+    options: tuple[CompileOptions, ...]
+    measuring: Measuring | None = None
+    rate_hz: float | None = None
+    data: Mapping[str, Array] | None = None  # inputs by name, and "labels"
+    quantize: bool = False
+    kept: Path | None = None
+    jobs: int | None = None  # processes; None: as many as this machine has cores
+    farm: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.rate_hz is not None and self.measuring is None:
+            raise InputError("a rate is asked for, and nothing is measured", hint="--measure")
+
+
+def explore(asked: ExploreRequest) -> Exploration:
+    """Raises DeployError for what is wrong with all of them, such as a model that cannot be read."""
+    kept = read_kept(asked.kept) if asked.kept else {}
+    combinations = list(_combinations(asked))
+    accuracies = {path: _accuracy(path, asked) for path in asked.models}
+    found = {each.key: kept[each.key] for each in combinations if each.key in kept}
+    waiting = [each for each in combinations if each.key not in found]
+    with progress("exploring", len(waiting)) as bar, _executor(asked) as executor:
+        for result in _results(executor, waiting):
+            bar.step(f"{result['model']} on {result['board']}")
+            found[result["key"]] = result
+            if asked.kept:
+                keep(asked.kept, result)
+    in_order = [{**found[each.key], "accuracy": accuracies[each.path]} for each in combinations]
+    return Exploration(tuple(mark_best(in_order)), asked.rate_hz)
+
+
+def _combinations(asked: ExploreRequest) -> Iterator[ModelOnBoard]:
+    names = [board.name for board in all_boards()] if asked.boards == (ALL,) else asked.boards
+    for name in names:
+        load_board(name)  # a wrong name is said at once
+    for path in asked.models:
+        data = read_model(path)
+        import_data(data, path, asked.options[0])  # so is a model that is not supported
+        for board in names:
+            for options in asked.options:
+                yield ModelOnBoard(path, data, board, options, asked.measuring)
+
+
+def _results(executor: Executor | None, combinations: Sequence[ModelOnBoard]) -> Iterator[Result]:
+    if executor is None:
+        yield from map(explore_one, combinations)
+        return
+    futures = [executor.submit(explore_one, each) for each in combinations]
+    try:
+        for future in as_completed(futures):
+            yield future.result()
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _executor(asked: ExploreRequest) -> Iterator[Executor | None]:
+    """A farm's workers, processes of this machine, or None for this one alone."""
+    if asked.farm is not None:
+        from platforms.tuning.farm import farm_client
+
+        with farm_client(asked.farm) as client:
+            yield client.get_executor(pure=False)
+        return
+    jobs = asked.jobs or os.cpu_count() or 1
+    if jobs == 1:
+        yield None
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+def _accuracy(path: Path, asked: ExploreRequest) -> float | None:
+    """The model's share of right answers, as the reference computes it: the same on every board."""
+    if asked.data is None:
+        return None
+    graph = import_data(read_model(path), path, asked.options[0]).graph
+    inputs, outputs = (graph_specs(graph, names) for names in (graph.inputs, graph.outputs))
+    given = give_data(asked.data, asked.quantize, inputs, outputs, "data")
+    accuracy = on_data(graph, given).accuracy
+    return None if accuracy is None else accuracy.reference

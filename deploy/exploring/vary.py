@@ -1,0 +1,50 @@
+"""Reads which options are varied: "optimize=speed,ram", or "stream" for without and with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from aot.errors import InputError, did_you_mean
+from codegen.option_reading import read_given
+from codegen.options import OPTIONS, CompileOptions
+
+
+def read_varied(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """The values of each option that is varied. Raises InputError."""
+    return dict(_read(text) for text in texts)
+
+
+def _read(text: str) -> tuple[str, list[Any]]:
+    name, _, values = text.partition("=")
+    _require_option(name)
+    if values:
+        return name, values.split(",")
+    if OPTIONS[name].kind.metavar:
+        raise InputError(f"{name} is varied, and no values are given", hint=f"--vary {name}=ONE,OTHER")
+    return name, [False, True]
+
+
+def _require_option(name: str) -> None:
+    if name not in OPTIONS:
+        raise InputError(
+            f'"{name}" is no option to be varied{did_you_mean(name, OPTIONS)}',
+            hint=f"known: {', '.join(OPTIONS)}",
+        )
+
+
+def all_options(base: CompileOptions, varied: Mapping[str, Sequence[Any]]) -> list[CompileOptions]:
+    """The options of the command line with each combination of the varied ones. Raises InputError."""
+    for name in varied:
+        _require_option(name)
+    chosen = (dict(zip(varied, values, strict=True)) for values in product(*varied.values()))
+    return [_with(base, values) for values in chosen]
+
+
+def _with(base: CompileOptions, values: Mapping[str, Any]) -> CompileOptions:
+    """The options with these values; a switch that is off is so though the command line may have it on."""
+    off = {OPTIONS[name].field: OPTIONS[name].default for name, value in values.items() if value is False}
+    given = {name: value for name, value in values.items() if value is not False}
+    return replace(read_given(base, OPTIONS, given), **off)

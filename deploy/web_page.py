@@ -1,0 +1,46 @@
+"""Makes a web page of a template: one file, whose own rule lets no other script run and nothing be loaded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from deploy.reporting import columns
+
+_STYLE, _TABLES = "report.css", "tables.js"  # of all pages
+
+
+def web_page(package: str, name: str, **facts: Any) -> str:
+    """Fills <name>.html.jinja of a package, with the script <name>.js that stands beside it."""
+    script = _text("deploy.reporting", _TABLES) + _text(package, f"{name}.js")
+    return (
+        _environment(package)
+        .get_template(f"{name}.html.jinja")
+        .render(
+            **facts,
+            script=script,
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            style=_text("deploy.reporting", _STYLE),
+        )
+    )
+
+
+def _text(package: str, name: str) -> str:
+    return (files(package) / name).read_text(encoding="utf-8")
+
+
+def _environment(package: str) -> Environment:
+    environment = Environment(
+        loader=PackageLoader(package, "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["columns"] = columns
+    return environment

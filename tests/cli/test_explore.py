@@ -1,0 +1,177 @@
+"""`deploy explore` looks at every combination once, keeps what it found, and names what is best."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deploy
+from codegen.options import CompileOptions
+from deploy.exploring import run as exploring
+from deploy.exploring.best import mark_best, smallest_boards
+from deploy.exploring.model_on_board import ModelOnBoard, explore_one
+from deploy.exploring.vary import all_options, read_varied
+
+Run = Callable[..., Any]
+DEMO = Path(deploy.__file__).parent / "demo"
+DIGITS = DEMO / "digits.tflite"
+BOARDS = ("nano-33-ble", "arduino-uno", "host")
+
+
+def explored(**more: Any) -> Any:
+    return deploy.explore(DIGITS, board=BOARDS, jobs=1, **more)
+
+
+def result(**figures: Any) -> dict[str, Any]:
+    """A result with made-up figures."""
+    usual = {"model": "kws", "board": "b", "fits": True, "ram_bytes": 10, "flash_bytes": 10, "time_s": 1.0}
+    there = {"ram_there": 100, "flash_there": 100, "rate_hz": 1.0, "accuracy": None}
+    return {**usual, **there, **figures}
+
+
+def test_each_combination_is_what_inspect_says_of_it() -> None:
+    found = explored(vary={"optimize": ["speed", "ram"], "stream": [False, True]})
+    results = found.as_json()["results"]
+    assert len(results) == len(BOARDS) * 2 * 2
+    combinations = product(BOARDS, ("speed", "ram"), (False, True))
+    for each, (board, optimize, stream) in zip(results, combinations, strict=True):
+        inspected = deploy.inspect(DIGITS, board=board, optimize=optimize, stream=stream or None)
+        assert each["board"] == board
+        assert each["fits"] == inspected.fits
+        assert each["ram_bytes"] == inspected.report.needed_bytes("ram")
+        assert each["flash_bytes"] == inspected.report.needed_bytes("flash")
+
+
+def test_all_boards_are_looked_at_where_none_is_named() -> None:
+    results = deploy.explore(DIGITS, jobs=1).as_json()["results"]
+    assert [each["board"] for each in results] == [board["name"] for board in deploy.boards()]
+
+
+def test_processes_find_the_same() -> None:
+    assert deploy.explore(DIGITS, board=BOARDS, jobs=2).as_json() == explored().as_json()
+
+
+def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "kept.jsonl"
+    whole = explored(kept=kept)
+    lines = kept.read_text().splitlines(keepends=True)
+    kept.write_text("".join(lines[:2]) + lines[2][:20])  # as a process that was killed leaves it
+    done: list[str] = []
+
+    def counted_one(each: ModelOnBoard) -> Any:
+        done.append(each.board)
+        return explore_one(each)
+
+    monkeypatch.setattr(exploring, "explore_one", counted_one)
+    assert explored(kept=kept).as_json() == whole.as_json()
+    assert done == [BOARDS[2]]
+    assert explored(kept=kept).as_json() == whole.as_json()
+    assert done == [BOARDS[2]]
+    explored(kept=kept, vary={"optimize": ["size"]})  # other options are other combinations
+    assert len(done) == 1 + len(BOARDS)
+
+
+def test_a_file_of_something_else_is_not_written_to(tmp_path: Path, run_deploy: Run) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text("mine\n")
+    outcome = run_deploy("explore", DIGITS, "--board", "host", "--kept", path)
+    assert outcome.status == 1
+    assert "line 1 is no result of deploy explore" in outcome.err
+    assert path.read_text() == "mine\n"
+
+
+def test_the_unbeaten_are_those_that_nothing_is_better_than() -> None:
+    small, fast = result(time_s=2.0), result(ram_bytes=20, time_s=0.5)
+    worse, other = result(ram_bytes=20, time_s=2.0), result(model="vww", ram_bytes=900)
+    too_large = result(ram_bytes=1, time_s=0.1, fits=False)
+    marked = mark_best([small, fast, worse, other, too_large])
+    assert [each["is_best"] for each in marked] == [True, True, False, True, False]
+    rivals = [result(accuracy=0.9), result(model="vww", ram_bytes=900, accuracy=0.8)]
+    assert [each["is_best"] for each in mark_best(rivals)] == [True, False]
+
+
+def test_the_smallest_board_is_one_that_is_fast_enough() -> None:
+    tiny = result(board="tiny", ram_there=10, rate_hz=2.0)
+    big = result(board="big", rate_hz=30.0)
+    assert smallest_boards([big, tiny], None)["kws"]["board"] == "tiny"
+    assert smallest_boards([big, tiny], 20)["kws"]["board"] == "big"
+    assert smallest_boards([big, tiny], 40) == {}
+
+
+def test_the_page_answers_in_a_sentence(run_deploy: Run) -> None:
+    out = run_deploy("explore", DIGITS, "--board", *BOARDS, "-j", "1").out
+    assert "3 combinations: 3 fit\n" in out
+    assert "the smallest board that holds digits: arduino-uno (2 KiB RAM, 31.5 KiB flash)\n" in out
+
+
+def test_files_have_every_result(tmp_path: Path, run_deploy: Run) -> None:
+    facts = explored().as_json()
+    for name in ("all.csv", "all.json", "all.html"):
+        path = tmp_path / name
+        for _ in range(2):  # what was written before is written again
+            outcome = run_deploy("explore", DIGITS, "--board", *BOARDS, "-j", "1", "-o", path)
+            assert outcome.status == 0, outcome.err
+    assert json.loads((tmp_path / "all.json").read_text()) == facts
+    with (tmp_path / "all.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["ram_bytes"] for row in rows] == [str(each["ram_bytes"]) for each in facts["results"]]
+    page = (tmp_path / "all.html").read_text()
+    assert all(f'<tr id="{each["key"]}">' in page for each in facts["results"])
+
+
+def test_accuracy_is_that_of_the_reference() -> None:
+    images = np.load(DEMO / "digits_test.npz")["image"][:50]
+    labels = np.load(DEMO / "digits_labels.npy")[:50]
+    right = deploy.load(DIGITS).run({"image": images})["digit"].reshape(50, 10).argmax(1) == labels
+    results = explored(data={"image": images, "labels": labels}).as_json()["results"]
+    assert {each["accuracy"] for each in results} == {float(right.mean())}
+
+
+def test_options_are_varied_in_all_combinations() -> None:
+    base = CompileOptions()
+    options = all_options(base, read_varied(["optimize=speed,ram", "stream"]))
+    assert [(each.optimize.value, each.stream) for each in options] == [
+        ("speed", False), ("speed", True), ("ram", False), ("ram", True),
+    ]  # fmt: skip
+
+
+REFUSED: dict[tuple[str, ...], str] = {
+    ("--vary", "optimise=speed"): '"optimise" is no option to be varied - did you mean "optimize"?',
+    ("--vary", "optimize"): "optimize is varied, and no values are given",
+    ("--vary", "optimize=fast"): 'optimize "fast" is not known',
+    ("--rate", "20"): "a rate is asked for, and nothing is measured",
+    ("--board", "nano-33-bla"): 'board "nano-33-bla" not found - did you mean "nano-33-ble"?',
+    ("-o", "explored.pdf"): "an exploration is written as .html, .csv, .json, not as .pdf",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_refused(words: tuple[str, ...], run_deploy: Run) -> None:
+    outcome = run_deploy("explore", DIGITS, *words)
+    assert outcome.status == 1
+    assert REFUSED[words] in outcome.err
+
+
+def test_a_combination_that_cannot_be_compiled_says_why(tmp_path: Path) -> None:
+    """The others are looked at."""
+    results = explored(vary={"ram": [None, "100"]}).as_json()["results"]
+    assert [each["fits"] for each in results] == [True, False] * len(BOARDS)
+
+
+@pytest.mark.arm
+def test_what_is_measured_is_what_bench_measures(
+    require_package: Callable[..., None], require_tool: Callable[..., None]
+) -> None:
+    require_package("unicorn", "capstone")
+    require_tool("arm-none-eabi-gcc")
+    (found,) = deploy.explore(DIGITS, board="nano-33-ble", measure=True, rate=20, jobs=1).as_json()["results"]
+    benched = deploy.bench(DIGITS, board="nano-33-ble", emulate=True)["cycle_model"]
+    assert found["cycles"] == benched["cycles"]
+    assert found["rate_hz"] == pytest.approx(1 / benched["time_s"])
