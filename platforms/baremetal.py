@@ -20,7 +20,8 @@ SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, ab
 SERVER_RAM_BYTES = 8192  # variables beside the arena: what must stay free in the fastest memory
 GUARD_BYTES = 0x1_0000  # as startup.c's MPU_RASR_64K
 FREESTANDING_HEADERS = ("math.h", "string.h")
-_ABILITIES = ("-DSOLDER_SLOT", "-DSOLDER_RATE")  # RAM is executable on all of these boards
+_ABILITIES = ("-DSOLDER_RATE",)
+_TAKES_CODE = ("-DSOLDER_SLOT",)  # RAM is executable on all of these boards
 _PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the kind of machine
 _DEFAULT_CC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
 
@@ -44,14 +45,19 @@ class Baremetal(CompilerPlatform):
     program_name = "firmware.elf"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
-        own = {f"src/board/{name}": text for name, text in _board_files(board, app).items()}
+        files = _board_files(board, app) | (_slot_files(board) if source.takes_code else {})
+        own = {f"src/board/{name}": text for name, text in files.items()}
         own["board.ld"] = _linker_script(source, board)
         own |= {f"freestanding/{name}": template_text("baremetal", name) for name in FREESTANDING_HEADERS}
         if app is App.RPC:
             own["src/main.c"] = template_text("baremetal", "main_rpc.c")
-        return project_files(source, board, app, self._platform_files(own, _DEFAULT_CC[board.core.machine]))
+        abilities = _ABILITIES + (_TAKES_CODE if source.takes_code else ())
+        cc = _DEFAULT_CC[board.core.machine]
+        return project_files(source, board, app, self._platform_files(own, abilities, cc))
 
-    def _platform_files(self, files: Mapping[str, str], default_cc: str) -> PlatformFiles:
+    def _platform_files(
+        self, files: Mapping[str, str], abilities: tuple[str, ...], default_cc: str
+    ) -> PlatformFiles:
         link = ("-T", "board.ld", "-Wl,--gc-sections", "-Wl,-e,Reset_Handler")
         return PlatformFiles(
             platform=self.name,
@@ -64,7 +70,7 @@ class Baremetal(CompilerPlatform):
                 "board.ld": "what lies where in memory",
                 "freestanding/": "headers for compilers that come without a C library",
             },
-            compile_flags={"gcc": _ABILITIES, "zig": (*_ABILITIES, "-Ifreestanding", "-fno-sanitize=all")},
+            compile_flags={"gcc": abilities, "zig": (*abilities, "-Ifreestanding", "-fno-sanitize=all")},
             link_flags={"gcc": ("-nostartfiles", *link, "-Wl,-Map=build/firmware.map", "-lm"), "zig": link},
             link_needs=("board.ld",),
         )
@@ -76,7 +82,6 @@ def _board_files(board: Board, app: App) -> dict[str, str]:
         "fault.c": template_text(processor, "fault_rpc.c"),
         "deadline.c": template_text(processor, "deadline.c"),
         **{name: text for name, text in c_files(processor) if name.startswith("last_call.")},
-        "slot.c": template_text(processor, "slot.c"),
         "rate.c": template_text("baremetal", "rate.c"),
     }
     standalone = {"fault.c": template_text("baremetal", "fault_standalone.c")}
@@ -87,6 +92,10 @@ def _board_files(board: Board, app: App) -> dict[str, str]:
         **(rpc if app is App.RPC else standalone),
         **_uart_file(board),
     }
+
+
+def _slot_files(board: Board) -> dict[str, str]:
+    return {"slot.c": template_text(_PROCESSOR[board.core.machine], "slot.c")}
 
 
 def _uart_file(board: Board) -> dict[str, str]:

@@ -39,6 +39,7 @@ class ProjectSource:
     tool_version: str
     callers: tuple[TensorInfo, ...] = ()  # of the inputs and outputs: they lie in memory of the program's own
     beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
+    takes_code: bool = False  # over the line: whoever reaches it can then run any program on the board
 
     @property
     def arena_bytes(self) -> int:

@@ -142,7 +142,8 @@ STATUS_MEANING = {
     Status.NOT_BUILT: "the firmware was built without this ability",
     Status.ARENA_TOO_SMALL: "the firmware's arena is smaller than the model needs",
     Status.TOO_MANY_INPUTS: "the model has more than 256 inputs",
-    Status.NO_SLOT: "the firmware has no room for loaded code: its RAM is full or not executable",
+    Status.NO_SLOT: "the firmware takes no code over the line: "
+    "it was not made to, or has no free memory that can be executed",
     Status.CODE_DAMAGED: "the loaded code is not, or no longer, what the call expects",
     Status.CODE_FAILED: "the loaded code returned an error",
 }

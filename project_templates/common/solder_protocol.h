@@ -68,7 +68,7 @@ enum solder_status {
     SOLDER_NOT_BUILT = 12, /* the firmware was built without this ability */
     SOLDER_ARENA_TOO_SMALL = 13, /* the firmware's arena is smaller than the model needs */
     SOLDER_TOO_MANY_INPUTS = 14, /* the model has more than 256 inputs */
-    SOLDER_NO_SLOT = 15, /* the firmware has no room for loaded code: its RAM is full or not executable */
+    SOLDER_NO_SLOT = 15, /* the firmware takes no code over the line: it was not made to, or has no free memory that can be executed */
     SOLDER_CODE_DAMAGED = 16, /* the loaded code is not, or no longer, what the call expects */
     SOLDER_CODE_FAILED = 17 /* the loaded code returned an error */
 };

@@ -1,7 +1,7 @@
 /* Code loaded over the line into free RAM, and called there: for trying out kernels without flashing each.
 
-   Built where the platform defines SOLDER_SLOT, which it does where RAM can be executed; elsewhere these requests
-   are refused by name. A platform that defines it supplies the two functions below, and a deadline. */
+   Built where the project defines SOLDER_SLOT, as those that tuning makes do: whoever reaches the line can run any
+   program then. Elsewhere these requests are refused by name. A platform that defines it supplies the two functions below, and a deadline. */
 #ifndef SOLDER_SLOT_H
 #define SOLDER_SLOT_H
 

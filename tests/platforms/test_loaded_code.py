@@ -6,7 +6,7 @@ import struct
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from platforms.elf import image, symbols
 from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError, RequestRefusedError
-from platforms.rpc.messages import Call, Slot
+from platforms.rpc.messages import Call, Code, Slot
 from platforms.rpc.protocol import Capability, Status
 from platforms.rpc.session import Session
 from platforms.toolchains import cpu_flags, find_toolchain
@@ -90,7 +90,7 @@ def firmware(tiny: ProjectSource, tmp_path_factory: pytest.TempPathFactory) -> C
         board = load_board(name)
         platform = platform_of(board)
         if not (root / name).exists():
-            platform.generate(tiny, root / name, board, App.RPC)
+            platform.generate(replace(tiny, takes_code=True), root / name, board, App.RPC)
         return platform.build(root / name, board)
 
     return build
@@ -206,13 +206,21 @@ def test_places_outside_the_slot_are_refused(bench: Bench) -> None:
         assert caught.value.status == Status.OUT_OF_RANGE
 
 
-@pytest.mark.cc
-def test_a_board_whose_memory_cannot_be_executed_says_so(
-    firmware: Callable[[str], Firmware], require_tool: Callable[..., None]
+REFUSED = "the firmware takes no code over the line: it was not made to, or has no free memory that can be"
+
+
+@pytest.mark.parametrize(("name", "compiler"), [("host", "gcc"), ("mps2-an386", "arm-none-eabi-gcc")])
+def test_firmware_takes_code_only_where_that_was_asked_for_when_it_was_made(
+    tiny: ProjectSource, name: str, compiler: str, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
-    require_tool("gcc")
-    with opened("host", None, firmware("host")) as session:
+    """Whoever reaches the line could run any program on the board."""
+    require_tool(compiler, *(["qemu-system-arm"] if name != "host" else []))
+    board = load_board(name)
+    platform = platform_of(board)
+    platform.generate(tiny, tmp_path / name, board, App.RPC)
+    with opened(name, None, platform.build(tmp_path / name, board)) as session:
         assert not session.hello().capabilities & Capability.SLOT
-        with pytest.raises(RequestRefusedError, match="no room for loaded code: its RAM") as caught:
-            session.slot()
-    assert caught.value.status == Status.NO_SLOT
+        for ask in (session.slot, lambda: session.load(0, b"code"), lambda: session.call(Code(4, 0), Call(0))):
+            with pytest.raises(RequestRefusedError, match=REFUSED) as caught:
+                ask()
+            assert caught.value.status == Status.NO_SLOT
