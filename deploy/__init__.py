@@ -16,9 +16,9 @@ says what a model needs and whether it fits, `diff` what differs between two com
 compares a board with the reference in every bit, `tune` searches faster kernels on a board, `in_process`
 makes the model a function of this process, and `deploy.lang` is the language in which kernels are written.
 `report` makes a page of all that about several boards, and `connect` keeps the line to a board open.
-`bench`, `quantize`, `new`, `build`, `flash`, `boards`, `ops`, `accelerators`, `doctor` and `records` do
-what the commands of these names do; what they answer has the facts of `--json`, and prints as the command's
-page. What the user must put right is raised as DeployError.
+`bench`, `export`, `quantize`, `new`, `build`, `flash`, `boards`, `ops`, `accelerators`, `doctor` and
+`records` do what the commands of these names do; what they answer has the facts of `--json`, and prints as
+the command's page. What the user must put right is raised as DeployError.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from aot.errors import DeployError
 
 if TYPE_CHECKING:
     from deploy.api import compile, diff, in_process, inspect
+    from deploy.exporting import export
     from deploy.lists import accelerators, boards, ops, records
     from deploy.machine_page import doctor
     from deploy.model import Model, load
@@ -48,6 +49,7 @@ _MODULES = {
     **dict.fromkeys(("build", "flash", "new"), "projects"),
     "connect": "open_line",
     "doctor": "machine_page",
+    "export": "exporting",
     "graph": "model_graph",
     "quantize": "quantize_file",
     "report": "reporting.by_name",
@@ -64,6 +66,7 @@ __all__ = [
     "connect",
     "diff",
     "doctor",
+    "export",
     "flash",
     "graph",
     "in_process",

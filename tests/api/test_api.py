@@ -29,6 +29,7 @@ NAMES = {
     "connect",
     "diff",
     "doctor",
+    "export",
     "flash",
     "graph",
     "in_process",
