@@ -35,12 +35,25 @@ PROGRAMS = {
     "avr-gcc": ("gcc-avr", "avr-libc"),
     "arduino-builder": ("arduino-builder", "arduino-core-avr"),
     "chromium": ("chromium",),
+    "cmake": ("cmake",),
     "simavr": ("simavr", "libsimavr-dev", "libelf-dev"),
 }
 
 EXTRAS = {
     "check": ("test",),
-    "test": ("test", "zig", "cycles", "oracle", "train", "tune", "exact", "farm", "quantize", "browser"),
+    "test": (
+        "test",
+        "zig",
+        "cycles",
+        "oracle",
+        "train",
+        "tune",
+        "exact",
+        "farm",
+        "quantize",
+        "browser",
+        "channels",
+    ),
 }
 
 

@@ -19,6 +19,7 @@ T = TypeVar("T")
 OPS, PASSES, ISAS, ACCELERATORS = "solder.ops", "solder.passes", "solder.isa", "solder.accelerators"
 SCHEDULES = "solder.schedules"
 BOARDS, PLATFORMS, RUNNERS = "solder.boards", "solder.platforms", "solder.runners"
+CHANNELS = "solder.channels"
 # Group -> what its entry points are.
 GROUPS: Mapping[str, str] = {
     OPS: "modules with OP and KERNEL, and TFLITE and ONNX where files have an operator for it",
@@ -29,6 +30,7 @@ GROUPS: Mapping[str, str] = {
     BOARDS: "packages whose folder holds board files, and core files in core/",
     PLATFORMS: "modules with PLATFORM and SECTION",
     RUNNERS: "modules with SECTION and what platforms/runners/runner.py asks of an emulator or a flasher",
+    CHANNELS: "modules with SAYS, SUFFIX and files, as platforms/channels/channel.py asks of a channel",
 }
 _OURSELVES = "Solder itself"
 

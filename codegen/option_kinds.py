@@ -180,6 +180,31 @@ class Text(OptionKind[str | None]):
 
 
 @dataclass(frozen=True)
+class FormedText(OptionKind[str]):
+    """A text of a certain form."""
+
+    form: str  # what help calls it
+    pattern: str
+    meant: str  # what it is, with an example; it goes on behind "is not"
+
+    @property
+    def metavar(self) -> str:
+        return self.form
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"type": "string", "pattern": f"^{self.pattern}$"}
+
+    def read(self, given: object) -> str:
+        if isinstance(given, str) and re.fullmatch(self.pattern, given):
+            return given
+        raise WrongValueError(f"{_shown(given)} is not {self.meant}")
+
+    def words(self, value: str) -> tuple[str, ...]:
+        return (value,) if value else ()
+
+
+@dataclass(frozen=True)
 class Seconds(OptionKind[float]):
     """A positive, finite number of seconds."""
 

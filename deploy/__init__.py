@@ -17,9 +17,9 @@ compares a board with the reference in every bit, `tune` searches faster kernels
 makes the model a function of this process, and `deploy.lang` is the language in which kernels are written.
 `report` makes a page of all that about several boards, `explore` looks at every combination of models, boards
 and options, and `connect` keeps the line to a board open.
-`bench`, `quantize`, `new`, `build`, `flash`, `boards`, `ops`, `accelerators`, `doctor` and `records` do
-what the commands of these names do; what they answer has the facts of `--json`, and prints as the command's
-page. What the user must put right is raised as DeployError.
+`bench`, `export`, `quantize`, `new`, `build`, `flash`, `boards`, `ops`, `accelerators`, `doctor` and
+`records` do what the commands of these names do; what they answer has the facts of `--json`, and prints as
+the command's page. What the user must put right is raised as DeployError.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from aot.errors import DeployError
 if TYPE_CHECKING:
     from deploy.api import compile, diff, in_process, inspect
     from deploy.exploring.by_name import explore
+    from deploy.exporting import export
     from deploy.lists import accelerators, boards, ops, records
     from deploy.machine_page import doctor
     from deploy.model import Model, load
@@ -51,6 +52,7 @@ _MODULES = {
     "connect": "open_line",
     "doctor": "machine_page",
     "explore": "exploring.by_name",
+    "export": "exporting",
     "graph": "model_graph",
     "quantize": "quantize_file",
     "report": "reporting.by_name",
@@ -68,6 +70,7 @@ __all__ = [
     "diff",
     "doctor",
     "explore",
+    "export",
     "flash",
     "graph",
     "in_process",

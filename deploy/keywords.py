@@ -10,6 +10,7 @@ from codegen.option_entry import Option
 from codegen.options import OPTIONS
 from deploy.data import DATA
 from deploy.line import LINE
+from platforms.channels.package import PACKAGE
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,7 +20,7 @@ TUNING = tuple(name for name in OPTIONS if name != "tuning_records")  # tuning m
 
 def takes_options(names: Collection[str] = OPTIONS) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes help() and editors show the options of a function that has `**options`."""
-    options = [{**OPTIONS, **DATA, **LINE}[name] for name in names]
+    options = [{**OPTIONS, **DATA, **LINE, **PACKAGE}[name] for name in names]
 
     def show(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)

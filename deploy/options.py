@@ -175,6 +175,11 @@ def data_options(arguments: argparse.Namespace) -> DataOptions:
     return read_given(DataOptions(), DATA, _given(arguments, DATA))
 
 
+def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, object]:
+    """Collects the options that the command line gives, by keyword, as Python functions take them."""
+    return {name: value for name, value in _given(arguments, names).items() if value is not None}
+
+
 def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, object]:
     return {name: getattr(arguments, f"{_DEST}{name}", None) for name in names}
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from aot.errors import FitError
+from aot.target import Target
 from boards.board import Board
 from boards.board_keys import Section
 from boards.schema import Key, matching
@@ -37,6 +38,7 @@ _CHIP_FILES = {  # by the kind of machine
     "xtensa": ("port_xtensa.c",),
 }
 _COUNTERS = {"arm": ("dwt", "register"), "avr": ("timer1",), "xtensa": ("ccount",)}  # that those files drive
+ONCE = "examples/once/once.ino"
 SKETCHES = {App.RPC: "server", App.STANDALONE: "once"}
 _PURPOSE = {
     App.RPC: "The firmware answers `deploy run`, `verify` and `bench` over the serial port.",
@@ -62,7 +64,7 @@ class Arduino(ToolPlatform):
     name = "arduino"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
-        _require_near_flash(source, board)
+        require_near_flash(source, board.target, board.name)
         own = {**model_files(source, app), **(_server_files(source, board) if app is App.RPC else {})}
         return {
             **{f"src/{name}": text for name, text in own.items()},
@@ -105,12 +107,13 @@ def _commands(tool: ArduinoTool, directory: Path, board: Board, profile: bool) -
     return tool.commands(info.name, board.platforms["arduino"]["fqbn"], sketch, str(build), profile)
 
 
-def _require_near_flash(source: ProjectSource, board: Board) -> None:
-    if board.target.constant_space and source.constants_bytes > NEAR_FLASH_BYTES:
+def require_near_flash(source: ProjectSource, target: Target, where: str) -> None:
+    """Raises FitError where an AVR cannot reach all constants."""
+    if target.constant_space and source.constants_bytes > NEAR_FLASH_BYTES:
         raise FitError(
             f"the constants of {source.name} take {source.constants_bytes:,} bytes, "
             f"an AVR's 16-bit addresses reach {NEAR_FLASH_BYTES:,} of its flash",
-            board.name,
+            where,
             "a smaller model, or a board with a 32-bit core",
         )
 
@@ -144,11 +147,15 @@ def _chip_file(board: Board) -> dict[str, str]:
     }
 
 
+def once_sketch(source: ProjectSource, baud: int = DEFAULT_BAUD) -> str:
+    """The sketch that calls the model once a second."""
+    return filled("arduino", "once.ino.jinja", baud=baud, **tensor_words(source))
+
+
 def _sketches(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
     """The sketch that calls the model; for the app rpc also the sketch that serves it."""
     baud = board.console.baud if board.console else DEFAULT_BAUD
-    once = filled("arduino", "once.ino.jinja", baud=baud, **tensor_words(source))
-    sketches = {"examples/once/once.ino": once}
+    sketches = {ONCE: once_sketch(source, baud)}
     if app is App.RPC:
         sketches["examples/server/server.ino"] = filled(
             "arduino", "server.ino.jinja", name=source.name, baud=baud
@@ -157,13 +164,22 @@ def _sketches(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
 
 
 def _properties(source: ProjectSource, board: Board) -> str:
+    return library_properties(
+        source, "1.0.0", f"Solder {source.tool_version}", "", board.platforms["arduino"]["fqbn"].split(":")[1]
+    )
+
+
+def library_properties(source: ProjectSource, version: str, author: str, url: str, architecture: str) -> str:
+    """The file in which a library describes itself to the Arduino tools."""
     return filled(
         "arduino",
         "library.properties.jinja",
         name=source.name,
-        tool_version=source.tool_version,
+        version=version,
+        author=author,
+        url=url,
         arena_bytes=source.arena_bytes,
-        architecture=board.platforms["arduino"]["fqbn"].split(":")[1],
+        architecture=architecture,
     )
 
 

@@ -53,17 +53,37 @@ def _made_up(dtype: DType) -> tuple[str, Callable[[int], float]]:
 
 def plain_files(artifact: Artifact, expected: Sequence[Array]) -> dict[str, str]:
     """Name -> text; `expected` are the outputs for the made-up inputs."""
+    source = project_source(artifact)
+    code = model_files(source, App.STANDALONE)
+    words = plain_words(artifact, expected)
+    return {
+        **code,
+        f"test_{source.name}.c": made_up_run(words),
+        CMAKE: filled("plain", "CMakeLists.txt.jinja", **words),
+        "README.md": filled("plain", "README.md.jinja", **words),
+    }
+
+
+def made_up_run(words: Mapping[str, Any], entry: str = "int main(void)") -> str:
+    """A function that runs the model on made-up numbers and answers 0 where the outputs are right."""
+    return filled("plain", "test.c.jinja", **words, entry=entry)
+
+
+def plain_words(artifact: Artifact, expected: Sequence[Array]) -> dict[str, Any]:
+    """The words of the templates for a model and what calls it."""
     source, facts = project_source(artifact), artifact.facts
     code = model_files(source, App.STANDALONE)
-    compiler = _CROSS.get(load_core(facts.target.core).machine, "cc")
-    words = {
+    core = load_core(facts.target.core)
+    compiler = _CROSS.get(core.machine, "cc")
+    cpu = cpu_flags(facts.target, "gcc") if "gcc" in core.options else ()  # others: their own tools know
+    return {
         "name": source.name,
         "macro": source.name.upper(),
         "flags": " ".join(source.c_flags),
         "version": source.tool_version,
         "source_name": facts.source_name,
         "core": facts.target.core,
-        "cpu": " ".join(cpu_flags(facts.target, "gcc")),
+        "cpu": " ".join(cpu),
         "cc": compiler,
         "sources": sorted(name for name in code if name.endswith(".c")),
         "seed": _SEED,
@@ -72,12 +92,6 @@ def plain_files(artifact: Artifact, expected: Sequence[Array]) -> dict[str, str]
         "inputs": [_input(tensor) for tensor in source.inputs],
         "outputs": [_output(t, array) for t, array in zip(source.outputs, expected, strict=True)],
         **arena_words(source),
-    }
-    return {
-        **code,
-        f"test_{source.name}.c": filled("plain", "test.c.jinja", **words),
-        CMAKE: filled("plain", "CMakeLists.txt.jinja", **words),
-        "README.md": filled("plain", "README.md.jinja", **words),
     }
 
 

@@ -47,7 +47,7 @@ class Zephyr(ToolPlatform):
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
         return {
             **_application(source, board, app),
-            **{f"model/{name}": text for name, text in _module(source, app).items()},
+            **{f"model/{name}": text for name, text in module_files(source, app).items()},
             "README.md": _readme(source, board, app),
             ".gitignore": "build/\n",
             "project.json": project_json(source, board, app, self.name),
@@ -90,12 +90,13 @@ def _program_name(board: Board) -> str:
     return NATIVE_PROGRAM if _is_native(board) else PROGRAM
 
 
-def _option(source: ProjectSource) -> str:
+def module_option(source: ProjectSource) -> str:
+    """The Kconfig option that builds the model in, without its CONFIG_."""
     return f"MODEL_{source.name.upper()}"
 
 
 def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
-    names = {"name": source.name, "option": _option(source)}
+    names = {"name": source.name, "option": module_option(source)}
     return {
         **{f"src/runtime/{name}": text for name, text in runtime_files(app).items() if name != HOOK_HEADER},
         **{f"src/{name}": text for name, text in model_files(source, app).items() if _describes(name)},
@@ -175,11 +176,11 @@ def _describes(file: str) -> bool:
     return file.endswith("_describe.c")
 
 
-def _module(source: ProjectSource, app: App) -> dict[str, str]:
+def module_files(source: ProjectSource, app: App) -> dict[str, str]:
     """The files of a Zephyr module that needs no Solder, and of the application only its Kconfig switch."""
     files = {name: text for name, text in model_files(source, app).items() if not _describes(name)}
     files[HOOK_HEADER] = runtime_files(app)[HOOK_HEADER]
-    names = {"name": source.name, "option": _option(source), "arena_bytes": source.arena_bytes}
+    names = {"name": source.name, "option": module_option(source), "arena_bytes": source.arena_bytes}
     public = {HOOK_HEADER, *(f"{model}.h" for model in source.models)}
     places = {name: f"include/{name}" if name in public else f"src/{name}" for name in files}
     sources = sorted(place for place in places.values() if place.endswith(".c"))
@@ -201,7 +202,7 @@ def _readme(source: ProjectSource, board: Board, app: App) -> str:
         "README.md.jinja",
         name=source.name,
         macro=source.name.upper(),
-        option=_option(source),
+        option=module_option(source),
         board=board,
         purpose=PURPOSE[app],
         build=f"{build} -b {_zephyr_board(board)}",

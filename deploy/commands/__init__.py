@@ -11,6 +11,7 @@ COMMANDS = {
     "accelerators": "lists what can compute layers in the place of generated kernels",
     "boards": "lists the known boards and the facts about them",
     "doctor": "lists the compilers and emulators on this machine",
+    "export": "makes a package of a model for Arduino, PlatformIO, ESP-IDF, Conan and others",
     "new": "makes a project folder for a board from an archive",
     "build": "makes firmware from a project folder",
     "flash": "puts the firmware onto the board",

@@ -30,6 +30,7 @@ NAMES = {
     "diff",
     "doctor",
     "explore",
+    "export",
     "flash",
     "graph",
     "in_process",

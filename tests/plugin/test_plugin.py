@@ -125,3 +125,12 @@ def test_its_schedule_of_layers_is_taken_first(
         for has in (True, False)
     ]
     assert [kernels["max_pool2d"] for kernels in found] == ["in_fours", "plain"]
+
+
+def test_its_channel_is_one_of_those_to_export_for(
+    deploy: Callable[..., subprocess.CompletedProcess[str]], repo_root: Path, tmp_path: Path
+) -> None:
+    digits = repo_root / "deploy" / "demo" / "digits.tflite"
+    done = deploy("export", digits, "--board", "host", "--as", "one-line", "-o", tmp_path / "made")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "made" / "line.txt").read_text() == "digits 1.0.0\n"

@@ -1,0 +1,24 @@
+"""The channels by which others take a model: each module has SAYS, its file names' SUFFIX, and `files`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aot.extensions import CHANNELS as GROUP
+from aot.extensions import OpenTable, module_of
+
+CHANNELS: Mapping[str, str] = OpenTable(
+    {
+        "single-file": "platforms.channels.single_file",
+        "cmake": "platforms.channels.cmake",
+        "arduino": "platforms.channels.arduino",
+        "platformio": "platforms.channels.platformio",
+        "esp-idf": "platforms.channels.esp_idf",
+        "cmsis-pack": "platforms.channels.cmsis_pack",
+        "zephyr-module": "platforms.channels.zephyr_module",
+        "conan": "platforms.channels.conan",
+        "stm32cube": "platforms.channels.stm32cube",
+    },
+    GROUP,
+    module_of,
+)

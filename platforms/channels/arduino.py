@@ -1,0 +1,30 @@
+"""The channel "arduino": a library for the Arduino IDE, arduino-cli and the Library Manager."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from platforms.arduino import ONCE, library_properties, once_sketch, require_near_flash
+from platforms.channels.package import Package
+
+SAYS = "a library for the Arduino IDE, arduino-cli and the Library Manager"
+SUFFIX = ".zip"
+_ARCHITECTURES = {"avr": "avr", "xtensa": "esp32"}  # by the kind of processor; others are several
+
+
+def files(package: Package) -> Mapping[str, str]:
+    source, name, own = package.source, package.name, package.options
+    require_near_flash(source, package.artifact.facts.target, name)
+    taken = (
+        "In the Arduino IDE: Sketch, Include Library, Add .ZIP Library; or copy this folder into the folder",
+        "`libraries` of your sketchbook. Then:",
+        "",
+        f"    #include <{name}.h>",
+    )
+    architecture = _ARCHITECTURES.get(package.machine, "*")
+    return {
+        **package.placed("src/", "src/"),
+        ONCE: once_sketch(source),
+        "library.properties": library_properties(source, own.version, own.author, own.url, architecture),
+        **package.papers(taken, f"File, Examples, {name}: once"),
+    }

@@ -1,0 +1,130 @@
+"""A compiled model with what a package says of itself: version, licence, author, home."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from aot.ir.types import Array
+from artifact.artifact import Artifact
+from boards.cores import load_core
+from codegen.option_entry import Option, option, options_of
+from codegen.option_kinds import FormedText
+from platforms.layout import model_files
+from platforms.plain_sources import made_up_run, plain_words
+from platforms.project import App, ProjectSource, project_source
+from platforms.templates import filled
+
+
+@dataclass(frozen=True, slots=True)
+class PackageOptions:
+    """The options about the words by which a package presents itself."""
+
+    version: str = option(
+        "1.0.0",
+        FormedText("X.Y.Z", r"\d+\.\d+\.\d+", "a version such as 1.2.0"),
+        "--version",
+        "the version of the package (default: 1.0.0)",
+    )
+    license: str = option(
+        "Apache-2.0",
+        FormedText("SPDX", r"[A-Za-z0-9.+-]+", "an SPDX identifier such as MIT"),
+        "--license",
+        "the licence of the package, as SPDX names it (default: Apache-2.0, as of the generated code)",
+    )
+    author: str = option(
+        "Solder",
+        FormedText("NAME", r"[\w][\w .<>@-]*", 'a name such as "Ada Byron <ada@example.com>"'),
+        "--author",
+        "who answers for the package; a CMSIS-Pack's vendor (default: Solder)",
+    )
+    url: str = option(
+        "https://example.com",
+        FormedText("URL", r"https?://[^\s\"'<>&]+", "a URL such as https://example.com/kws"),
+        "--url",
+        "where the package is at home (default: https://example.com)",
+    )
+
+
+PACKAGE: Mapping[str, Option] = {each.name: each for each in options_of(PackageOptions)}  # by keyword
+
+
+@dataclass(frozen=True)
+class Package:
+    """A compiled model on its way into a channel."""
+
+    artifact: Artifact
+    options: PackageOptions
+    expected: Sequence[Array]  # the outputs for the test program's inputs
+
+    @property
+    def name(self) -> str:
+        return self.artifact.name
+
+    @cached_property
+    def source(self) -> ProjectSource:
+        return project_source(self.artifact)
+
+    @cached_property
+    def code(self) -> Mapping[str, str]:
+        """The model's own C files by name."""
+        return model_files(self.source, App.STANDALONE)
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        return tuple(sorted(name for name in self.code if name.endswith(".h")))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(sorted(name for name in self.code if not name.endswith(".h")))
+
+    @property
+    def machine(self) -> str:
+        """The kind of processor: arm, riscv, xtensa, avr, host."""
+        return load_core(self.artifact.facts.target.core).machine
+
+    @property
+    def sentence(self) -> str:
+        return f"The neural network {self.name} as plain C, made from {self.artifact.facts.source_name}"
+
+    @cached_property
+    def words(self) -> dict[str, Any]:
+        """The words of the channels' templates."""
+        return {
+            **plain_words(self.artifact, self.expected),
+            "headers": self.headers,
+            "tool": self.source.tool_version,
+            "version": self.options.version,
+            "license": self.options.license,
+            "author": self.options.author,
+            "vendor": re.sub(r"\W", "", self.options.author.partition("<")[0]),
+            "url": self.options.url,
+            "sentence": self.sentence,
+            "arena_bytes": self.source.arena_bytes,
+            "model_hash": self.source.model_hash,
+        }
+
+    def filled(self, template: str, **more: Any) -> str:
+        return filled("channels", template, **self.words, **more)
+
+    def program(self, entry: str = "int main(void)") -> str:
+        """The program that runs the model on made-up numbers and compares what comes out."""
+        return made_up_run(self.words, entry)
+
+    def placed(self, header_folder: str, source_folder: str) -> dict[str, str]:
+        """The model's C files: its header where users look, all else beside its code."""
+        public = f"{self.name}.h"
+        return {
+            f"{header_folder if name == public else source_folder}{name}": text
+            for name, text in self.code.items()
+        }
+
+    def papers(self, taken: Sequence[str], example: str) -> dict[str, str]:
+        """The README, with the lines by which the package is taken into a project, and the licence."""
+        return {
+            "README.md": self.filled("README.md.jinja", taken=taken, example=example),
+            "LICENSE": self.filled("LICENSE.jinja"),
+        }

@@ -1,0 +1,58 @@
+"""The channel "single-file": one header to copy, which holds the code and the constants as well."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from aot.errors import OutputError
+from platforms.channels.package import Package
+
+SAYS = "one header with everything in it, to be copied into any C project"
+SUFFIX = ".zip"
+_OWN_INCLUDE = r'^#include "{}"\n'
+
+
+def files(package: Package) -> Mapping[str, str]:
+    _require_own_files(package)
+    header = f"{package.name}.h"
+    main = f"#define {package.name.upper()}_IMPLEMENTATION\n{package.program()}"
+    taken = (
+        f"Copy {header}, include it where the model is called, and in one C file of your project:",
+        "",
+        f"    #define {package.name.upper()}_IMPLEMENTATION",
+        f'    #include "{header}"',
+    )
+    return {
+        header: _joined(package),
+        "example.c": main,
+        **package.papers(taken, f"`example.c`: `{_compile(package)}`"),
+    }
+
+
+def _compile(package: Package) -> str:
+    words = package.words
+    return f"{words['cc']} {words['flags']} example.c -lm -o example"
+
+
+def _joined(package: Package) -> str:
+    return package.filled("single_file.h.jinja", code=package.code, parts=list(_parts(package)))
+
+
+def _parts(package: Package) -> Iterator[str]:
+    """The private files without the lines that include one another."""
+    own = "|".join(map(re.escape, package.headers))
+    for name in (*(name for name in package.headers if name != f"{package.name}.h"), *package.sources):
+        text = re.sub(_OWN_INCLUDE.format(f"(?:{own})"), "", package.code[name], flags=re.MULTILINE)
+        yield text.strip("\n")
+
+
+def _require_own_files(package: Package) -> None:
+    own = {f"{package.name}{end}" for end in (".c", ".h", "_weights.c", "_weights.h")}
+    others = sorted(package.code.keys() - own)
+    if others:
+        raise OutputError(
+            f"{package.name} comes with files of others, which cannot be joined: {', '.join(others)}",
+            package.name,
+            "--as cmake takes them as they are",
+        )

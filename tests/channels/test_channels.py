@@ -1,0 +1,331 @@
+"""deploy export: a package is whole, its channel's own tool takes it, and it builds without Solder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from cmsis_pack_manager import Cache
+
+import deploy
+from platforms.arduino_tools import builder_commands
+from platforms.channels import CHANNELS
+
+Run = Callable[..., Any]
+DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
+BOARDS = {
+    **dict.fromkeys(CHANNELS, "host"),
+    "arduino": "arduino-uno",
+    "esp-idf": "feather-s2",
+    "cmsis-pack": "mps2-an386",
+    "zephyr-module": "mps2-an386",
+    "stm32cube": "nucleo-f446re",
+}
+# Knows which licences there are without asking a server.
+PIO = """
+import sys
+from platformio.package.manifest.schema import ManifestSchema
+ManifestSchema.load_spdx_licenses = staticmethod(lambda: {"licenses": [{"licenseId": "Apache-2.0"}]})
+from platformio.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The digits model as a folder for a channel, made once."""
+    made: dict[str, Path] = {}
+
+    def folder(channel: str) -> Path:
+        if channel not in made:
+            made[channel] = tmp_path_factory.mktemp("exported") / "digits"
+            deploy.export(DIGITS, channel, made[channel], board=BOARDS[channel], author="Ada Byron")
+        return made[channel]
+
+    return folder
+
+
+def ran(*argv: object, folder: Path, **environment: str) -> str:
+    words = list(map(str, argv))
+    done = subprocess.run(
+        words, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def beside_python(program: str) -> Path:
+    return Path(sys.executable).parent / program
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_a_package_has_example_readme_licence_and_version(
+    channel: str, exported: Callable[[str], Path]
+) -> None:
+    folder = exported(channel)
+    texts = {
+        path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()
+    }
+    assert texts["README.md"].startswith("# digits 1.0.0\n")
+    assert "SPDX-License-Identifier: Apache-2.0" in texts["LICENSE"]
+    assert any(
+        "digits_run(&in, &out" in text for name, text in texts.items() if name.endswith((".c", ".ino"))
+    )
+    named = re.findall(r"`((?:examples?|test|samples|App|test_package)[\w/.]*)`", texts["README.md"])
+    assert named or "File, Examples" in texts["README.md"]
+    assert all(any(path.startswith(name) for path in texts) for name in named)
+    assert max(len(line) for line in texts["README.md"].splitlines()) <= 130
+
+
+def test_the_same_model_gives_the_same_file(tmp_path: Path, run_deploy: Run) -> None:
+    for name in ("a.zip", "b.zip"):
+        said = run_deploy(
+            "export", DIGITS, "--board", "host", "--as", "cmake", "-o", tmp_path / name, "--version", "2.0.1"
+        )
+        assert said.status == 0, said.err
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    names = zipfile.ZipFile(tmp_path / "a.zip").namelist()
+    assert "digits/CMakeLists.txt" in names
+    assert all(name.startswith("digits/") for name in names)
+
+
+def test_an_archive_and_its_model_give_the_same_package(tmp_path: Path, run_deploy: Run) -> None:
+    run_deploy("compile", DIGITS, "--board", "host", "-o", tmp_path / "digits.tar")
+    words = ("--as", "single-file", "--json", "-o")
+    facts = json.loads(run_deploy("export", tmp_path / "digits.tar", *words, tmp_path / "a").out)
+    assert facts["files"] == ["LICENSE", "README.md", "digits.h", "example.c"]
+    run_deploy("export", DIGITS, "--board", "host", *words, tmp_path / "b")
+    for name in facts["files"]:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("more", [{}, {"stream": True}, {"io": "caller"}])
+def test_a_single_file_builds_without_warnings(
+    more: dict[str, Any], tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    deploy.export(DIGITS, "single-file", tmp_path / "x", board="host", **more)
+    ran("gcc", "-std=c99", "-O2", *STRICT, "example.c", "-lm", "-o", "example", folder=tmp_path / "x")
+    assert ran("./example", folder=tmp_path / "x") == "digits: right\n"
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_cmake_builds_tests_installs_and_is_found(
+    exported: Callable[[str], Path], tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("cmake", "ctest", "gcc")
+    build, prefix, user = tmp_path / "build", tmp_path / "installed", tmp_path / "user"
+    ran("cmake", "-S", exported("cmake"), "-B", build, f"-DCMAKE_INSTALL_PREFIX={prefix}", folder=tmp_path)
+    ran("cmake", "--build", build, "--target", "install", folder=tmp_path)
+    ran("ctest", "--test-dir", build, "--no-tests=error", folder=tmp_path)
+    user.mkdir()
+    (user / "main.c").write_text((exported("cmake") / "test/test_digits.c").read_text())
+    (user / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.14)\nproject(user C)\nfind_package(digits 1.0 REQUIRED)\n"
+        "add_executable(user main.c)\ntarget_link_libraries(user digits::digits)\n"
+    )
+    ran("cmake", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}", folder=user)
+    ran("cmake", "--build", "build", folder=user)
+    assert ran("build/user", folder=user) == "digits: right\n"
+
+
+@pytest.mark.slow
+def test_platformio_packs_it(
+    exported: Callable[[str], Path], tmp_path: Path, require_package: Callable[..., None]
+) -> None:
+    require_package("platformio")
+    for channel in ("platformio", "arduino"):
+        said = ran(
+            sys.executable, "-c", PIO, "pkg", "pack", exported(channel), "-o", tmp_path, folder=tmp_path
+        )
+        assert "Wrote a tarball" in said
+    assert (tmp_path / "digits-1.0.0.tar.gz").is_file()
+
+
+@pytest.mark.cc
+def test_platformio_s_flags_and_folders_build_it(
+    exported: Callable[[str], Path], tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    """As its `native` platform does: all of srcDir, then the example with the library's includeDir."""
+    require_tool("gcc")
+    folder = exported("platformio")
+    library = json.loads((folder / "library.json").read_text())
+    build, (example,) = library["build"], library["examples"]
+    sources = sorted((folder / build["srcDir"]).glob("*.c"))
+    main = folder / example["base"] / example["files"][0]
+    include = f"-I{folder / build['includeDir']}"
+    flags = [flag for flag in build["flags"] if flag != "-lm"]
+    ran("gcc", *flags, include, *sources, main, "-lm", "-o", tmp_path / "once", folder=folder)
+    assert ran(tmp_path / "once", folder=tmp_path) == "digits: right\n"
+    assert (folder / build["includeDir"] / library["headers"]).is_file()
+
+
+@pytest.mark.slow
+def test_espressif_s_tool_packs_the_component(
+    exported: Callable[[str], Path], tmp_path: Path, require_package: Callable[..., None]
+) -> None:
+    require_package("idf_component_manager")
+    words = ("component", "pack", "--name", "digits", "--project-dir", exported("esp-idf"))
+    ran(beside_python("compote"), *words, "--dest-dir", tmp_path, folder=tmp_path)
+    assert {path.name for path in tmp_path.glob("*.tgz")} >= {"digits_1.0.0.tgz"}
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_conan_creates_and_tests_the_package(
+    exported: Callable[[str], Path],
+    tmp_path: Path,
+    require_package: Callable[..., None],
+    require_tool: Callable[..., None],
+) -> None:
+    require_package("conan")
+    require_tool("cmake", "gcc")
+    home, conan = {"CONAN_HOME": str(tmp_path)}, beside_python("conan")
+    ran(conan, "profile", "detect", folder=tmp_path, **home)
+    said = ran(conan, "create", exported("conan"), "--build-test=missing", folder=tmp_path, **home)
+    assert "digits: right" in said
+
+
+def test_a_pack_names_every_file_that_it_holds(tmp_path: Path) -> None:
+    pack = tmp_path / "Ada.digits.1.0.0.pack"
+    deploy.export(DIGITS, "cmsis-pack", pack, board="mps2-an386", author="Ada")
+    with zipfile.ZipFile(pack) as archive:
+        names = set(archive.namelist())
+        root = ElementTree.fromstring(archive.read("Ada.digits.pdsc"))
+        archive.extractall(tmp_path / "unpacked")
+    named = {str(file.get("name")) for file in root.iter("file")} | {str(root.findtext("license"))}
+    assert names == named | {"Ada.digits.pdsc"}
+    (component,) = root.iter("component")
+    assert component.get("condition") in {each.get("id") for each in root.iter("condition")}
+    (tmp_path / "data").mkdir()
+    cache = Cache(True, False, json_path=str(tmp_path / "data"), data_path=str(tmp_path / "data"))
+    cache.add_pack_from_path(str(tmp_path / "unpacked" / "Ada.digits.pdsc"))  # raises what it cannot read
+
+
+def test_a_pack_keeps_to_the_schema_of_packs(
+    exported: Callable[[str], Path], require_tool: Callable[..., None]
+) -> None:
+    schema = os.environ.get("PACK_XSD")
+    if not schema:
+        pytest.skip("needs the schema of CMSIS-Packs: PACK_XSD is not set")
+    require_tool("xmllint")
+    ran("xmllint", "--noout", "--schema", schema, "AdaByron.digits.pdsc", folder=exported("cmsis-pack"))
+
+
+def test_an_arduino_library_keeps_the_rules_of_arduino_lint(exported: Callable[[str], Path]) -> None:
+    folder = exported("arduino")
+    properties = dict(line.split("=", 1) for line in (folder / "library.properties").read_text().splitlines())
+    assert re.fullmatch(r"[a-zA-Z][\w.-]{0,31}", properties["name"])
+    assert re.fullmatch(r"\d+\.\d+\.\d+", properties["version"])
+    assert re.fullmatch(r"https?://\S+", properties["url"])
+    assert all(properties[key] for key in ("author", "maintainer", "sentence", "paragraph", "includes"))
+    assert properties["category"] == "Data Processing"
+    assert properties["architectures"] == "avr"
+    assert {path.name for path in folder.iterdir()} == {
+        *("README.md", "LICENSE", "library.properties", "src", "examples"),
+    }
+
+
+@pytest.mark.slow
+def test_arduino_s_tools_build_the_sketch_for_an_avr(
+    exported: Callable[[str], Path], tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arduino-builder", "avr-gcc")
+    library = tmp_path / "digits"
+    library.symlink_to(exported("arduino"))
+    build = tmp_path / "build"
+    commands = builder_commands("digits", "arduino:avr:uno", "examples/once", str(build), False).all
+    *_, argv = commands
+    build.mkdir()
+    ran(*[str(tmp_path) if word == "build/sketchbook" else word for word in argv], folder=library)
+    assert (build / "once.ino.elf").is_file()
+
+
+@pytest.mark.arm
+def test_cube_s_options_build_the_middleware_without_warnings(
+    exported: Callable[[str], Path], tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+    place = exported("stm32cube")
+    middleware = place / "Middlewares/Third_Party/digits"
+    sources = [*sorted((middleware / "Src").glob("*.c")), place / "App/app_digits.c"]
+    core = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
+    includes = (f"-I{middleware / 'Inc'}", f"-I{place / 'App'}")
+    ran("arm-none-eabi-gcc", *core, "-std=gnu11", "-Os", *STRICT, *includes, "-c", *sources, folder=tmp_path)
+    assert (tmp_path / "app_digits.o").is_file()
+
+
+def test_a_zephyr_module_has_what_its_files_name(exported: Callable[[str], Path]) -> None:
+    folder = exported("zephyr-module")
+    listed = re.findall(r"^    (src/\w+\.c)$", (folder / "CMakeLists.txt").read_text(), re.MULTILINE)
+    assert listed
+    assert all((folder / name).is_file() for name in listed)
+    assert "kconfig: Kconfig" in (folder / "zephyr/module.yml").read_text()
+    assert "CONFIG_MODEL_DIGITS=y" in (folder / "samples/digits/prj.conf").read_text()
+    assert "config MODEL_DIGITS" in (folder / "Kconfig").read_text()
+    assert "digits: right" in (folder / "samples/digits/sample.yaml").read_text()
+    assert 'printf("digits: right\\n")' in (folder / "samples/digits/src/main.c").read_text()
+
+
+def test_a_pack_for_another_kind_of_processor_is_refused(tmp_path: Path, run_deploy: Run) -> None:
+    said = run_deploy("export", DIGITS, "--board", "host", "--as", "cmsis-pack", "-o", tmp_path / "x")
+    assert said.status == 1
+    assert "CMSIS-Packs are for Arm's cores, digits is compiled for host\n  digits\n" in said.err
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_name_of_another_kind_of_file_is_refused(tmp_path: Path, run_deploy: Run) -> None:
+    said = run_deploy("export", DIGITS, "--board", "host", "--as", "conan", "-o", tmp_path / "x.tgz")
+    assert (
+        f"this channel takes a folder or a file *.zip, not *.tgz\n  {tmp_path}/x.tgz\n"
+        f"  hint: -o {tmp_path}/x.zip or -o {tmp_path}/x\n"
+    ) in said.err
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path, run_deploy: Run) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    said = run_deploy("export", DIGITS, "--board", "host", "--as", "cmake", "-o", tmp_path)
+    assert said.status == 1
+    assert "the folder is not empty" in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_board_for_what_is_compiled_is_refused(tmp_path: Path, run_deploy: Run) -> None:
+    run_deploy("compile", DIGITS, "--board", "host", "-o", tmp_path / "digits.tar")
+    said = run_deploy(
+        "export", tmp_path / "digits.tar", "--board", "host", "--as", "cmake", "-o", tmp_path / "x"
+    )
+    assert (
+        "a board is given, but this model is compiled already, for host\n"
+        "  digits.tflite\n  hint: leave it out here, or give the model file\n"
+    ) in said.err
+
+
+@pytest.mark.parametrize(
+    ("option", "word", "sentence"),
+    [
+        ("--version", "1.0", '"1.0" is not a version such as 1.2.0'),
+        ("--license", "GPL 2", '"GPL 2" is not an SPDX identifier such as MIT'),
+        ("--url", "kws", '"kws" is not a URL such as https://example.com/kws'),
+    ],
+)
+def test_what_a_package_says_of_itself_is_checked(
+    option: str, word: str, sentence: str, tmp_path: Path, run_deploy: Run
+) -> None:
+    said = run_deploy(
+        "export", DIGITS, "--board", "host", "--as", "cmake", "-o", tmp_path / "x", option, word
+    )
+    assert said.status == 2
+    assert sentence in said.err
