@@ -40,7 +40,19 @@ PROGRAMS = {
 
 EXTRAS = {
     "check": ("test",),
-    "test": ("test", "zig", "cycles", "oracle", "train", "tune", "exact", "farm", "quantize", "browser"),
+    "test": (
+        "test",
+        "zig",
+        "cycles",
+        "oracle",
+        "tflm",
+        "train",
+        "tune",
+        "exact",
+        "farm",
+        "quantize",
+        "browser",
+    ),
 }
 
 
