@@ -41,19 +41,7 @@ PROGRAMS = {
 
 EXTRAS = {
     "check": ("test",),
-    "test": (
-        "test",
-        "zig",
-        "cycles",
-        "oracle",
-        "train",
-        "tune",
-        "exact",
-        "farm",
-        "quantize",
-        "browser",
-        "channels",
-    ),
+    "test": tuple("test zig cycles oracle tflm train tune exact farm quantize browser channels".split()),
 }
 
 

@@ -24,6 +24,7 @@ class ImportedModel:
     source_name: str  # the file's name, without folders
     hash: str  # SHA-256 of the file's bytes, in hex
     name: str  # a C identifier in lower case
+    file: bytes = field(default=b"", repr=False)  # what was read; empty for a graph that was made otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def import_model(path: Path, options: CompileOptions) -> ImportedModel:
 def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedModel:
     """Reads a model from the bytes of its file, which need not be there. Raises ModelError."""
     graph = parse_model(data, path.name, options.rounding.value, options.input_overrides)
-    return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), model_name(path))
+    return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), model_name(path), data)
 
 
 def model_name(path: Path) -> str:

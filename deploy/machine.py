@@ -28,6 +28,7 @@ PACKAGES = {
     "pyocd": "pyocd",
     "exact": "ortools",
     "oracle": "ai_edge_litert",
+    "tflm": "tflite_micro",
     "quantize": "onnxruntime",
     "train": "sklearn",
     "tune": "lightgbm",

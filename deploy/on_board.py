@@ -26,6 +26,7 @@ from deploy.keywords import TUNING, takes_options
 from deploy.line import LINE, LineOptions
 from deploy.measure import Measured, Meter, Spread, keep_quiet, run_series, spread
 from deploy.model import Inputs, Model, by_name, imported_with, options_with
+from deploy.oracles import known_oracle
 from deploy.quality import Truth, require_truth
 from deploy.reals import as_reals
 from deploy.samples import RANDOM_SAMPLES, Samples
@@ -102,12 +103,14 @@ def verify(
     toolchain: str | None = None,
     labels: Array | None = None,
     expected: Mapping[str, Array] | None = None,
+    oracle: str | None = None,
     **options: Any,
 ) -> Verdict:
     """Compares a board with the reference in every bit; `layers` finds the first layer that differs.
 
     Without inputs, random ones are taken, the same each time. With `labels`, the samples' classes, accuracy
-    and confusion are told; with `expected`, outputs by name, how far the board's are from them.
+    and confusion are told; with `expected`, outputs by name, how far the board's are from them. An `oracle`,
+    "litert", "tflm" or "ort", is a runtime that runs the model's file here and is compared with, too.
     """
     line, data = take_line(options), take_data(options)
     compiled = compiled_of(model, board, options)
@@ -115,7 +118,7 @@ def verify(
     samples = make_data(arrays, data, facts.inputs, RANDOM_SAMPLES, Fill.RANDOM)
     truth = Truth(None if labels is None else np.asarray(labels), expected)
     require_truth(truth, len(samples), facts.outputs)
-    return verify_model(compiled, samples, layers, toolchain, line, truth)
+    return verify_model(compiled, samples, layers, toolchain, line, truth, known_oracle(oracle))
 
 
 @takes_options([*OPTIONS, *LINE])

@@ -23,7 +23,8 @@ from deploy.console import progress
 from deploy.device import Device, open_device
 from deploy.firmware import build, prepare_compiled
 from deploy.line import LineOptions
-from deploy.measure import run_series
+from deploy.measure import Measured, run_series
+from deploy.oracles import Judged, ask_oracle
 from deploy.quality import (
     NOTHING_KNOWN,
     Accuracy,
@@ -36,6 +37,32 @@ from deploy.quality import (
 )
 from deploy.samples import Samples
 from platforms.base import BuildChoices
+
+
+@dataclass(frozen=True, slots=True)
+class OracleVerdict:
+    """The board's outputs beside those of a runtime of other people's."""
+
+    name: str  # as in --oracle
+    runtime: str  # with its version
+    differences: tuple[Difference, ...]
+    has_reals: bool
+    hint: str  # the way out, where there may be one
+
+    def __str__(self) -> str:
+        if self.differences:
+            return "\n".join([f"{self.runtime} says otherwise", *(f"  {each}" for each in self.differences)])
+        return f"{self.runtime} gives the same outputs, {_how_equal(self.has_reals)}"
+
+    def require_equal(self, model: str, board: str) -> None:
+        """Raises DeviceError where the outputs differ."""
+        if self.differences:
+            what = f"{board} computes {model} otherwise than {self.runtime}"
+            raise DeviceError(what, str(self.differences[0]), self.hint)
+
+
+def _how_equal(has_reals: bool) -> str:
+    return f"within {REAL_TOLERANCE:g} of the largest" if has_reals else "in every bit"
 
 
 @dataclass(frozen=True)
@@ -51,25 +78,31 @@ class Verdict(Paged):
     has_reals: bool  # outputs that are real numbers need not be equal in every bit
     accuracy: Accuracy | None = None  # where there are labels
     distances: tuple[Distance, ...] = ()  # to the outputs that somebody expects
+    oracle: OracleVerdict | None = None  # where another runtime was asked
 
     @property
     def equal(self) -> bool:
+        judged_otherwise = self.oracle is not None and self.oracle.differences
+        return self._is_as_reference and not judged_otherwise
+
+    @property
+    def _is_as_reference(self) -> bool:
         return not self.differences and self.wrong_layer is None
 
     def __repr__(self) -> str:
         return str(self)
 
     def __str__(self) -> str:
-        parts = [self._bits(), str(self.accuracy or "")]
+        judged = [self._bits()] + ([str(self.oracle)] if self.oracle else [])
+        parts = ["\n".join(judged), str(self.accuracy or "")]
         parts += [distances_text(self.distances)] if self.distances else []
         return "\n\n".join(filter(None, parts))
 
     def _bits(self) -> str:
         what = f"{self.model} on {self.board}: {counted(self.samples, 'sample')}"
         compared = f"outputs and {counted(self.layers, 'layer')}" if self.layers else "outputs"
-        if self.equal:
-            how = f"within {REAL_TOLERANCE:g} of the largest" if self.has_reals else "in every bit"
-            return f"{what}, {compared} equal to the reference {how}"
+        if self._is_as_reference:
+            return f"{what}, {compared} equal to the reference {_how_equal(self.has_reals)}"
         lines = [f"{what}, {compared} compared with the reference", *(f"  {d}" for d in self.differences)]
         if self.wrong_layer is not None:
             lines.append(f"first layer that differs: {self.wrong_layer}")
@@ -77,7 +110,9 @@ class Verdict(Paged):
 
     def require_equal(self) -> None:
         """Raises DeviceError where the outputs differ."""
-        if self.equal:
+        if self._is_as_reference:
+            if self.oracle is not None:
+                self.oracle.require_equal(self.model, self.board)
             return
         where = str(self.wrong_layer or self.differences[0])
         hint = "" if self.layers else "deploy verify --layers names the first layer that differs"
@@ -93,6 +128,12 @@ class Verdict(Paged):
             "differences": [asdict(difference) for difference in self.differences],
             "layers_compared": self.layers,
             **quality_json(self.accuracy, self.distances),
+            "oracle": self.oracle
+            and {
+                "name": self.oracle.name,
+                "runtime": self.oracle.runtime,
+                "differences": [asdict(difference) for difference in self.oracle.differences],
+            },
             "first_wrong_layer": wrong
             and {
                 "sample": wrong.sample,
@@ -112,8 +153,13 @@ def verify_model(
     toolchain: str | None,
     line: LineOptions,
     truth: Truth = NOTHING_KNOWN,
+    oracle: str | None = None,
 ) -> Verdict:
-    """Compares outputs with the model as its file has it, and layers with the graph that was compiled."""
+    """Compares outputs with the model as its file has it, and layers with the graph that was compiled.
+
+    With an oracle they are compared with what that runtime makes of the file, too.
+    """
+    judged = ask_oracle(oracle, compiled.job.model, compiled.job.options, samples) if oracle else None
     facts, graph = compiled.artifact.facts, compiled.job.model.graph
     ready = build(prepare_compiled(compiled), BuildChoices(toolchain, profile=layers))
     with open_device(ready, line) as device:
@@ -131,7 +177,17 @@ def verify_model(
         has_real_outputs(graph),
         accuracy_of(truth.labels, measured.outputs, expected) if truth.labels is not None else None,
         distances_to(truth.expected or {}, measured.outputs, facts.outputs),
+        _oracle_verdict(judged, measured, has_real_outputs(graph)) if judged else None,
     )
+
+
+def _oracle_verdict(judged: Judged, measured: Measured, has_reals: bool) -> OracleVerdict:
+    outputs = [
+        tuple(a.reshape(spec.shape) for a, spec in zip(each, measured.specs, strict=True))
+        for each in judged.outputs
+    ]
+    found = differences(outputs, measured.outputs, measured.specs)
+    return OracleVerdict(judged.name, judged.runtime, tuple(found), has_reals, judged.hint)
 
 
 def _wrong_layer(device: Device, compiled: Compiled, samples: Samples) -> WrongLayer | None:

@@ -53,7 +53,7 @@ def parse_model(
     data: bytes, file_name: str, rounding: str = "tflm", overrides: InputOverrides = NO_OVERRIDES
 ) -> Graph:
     """The model in a file's bytes; the format is told by the content, not by the name."""
-    if data[4:8] == _TFLITE_IDENTIFIER:
+    if is_tflite(data):
         if overrides != NO_OVERRIDES:
             raise ModelError(
                 "shapes and values of inputs are given to ONNX models", file_name, "a .tflite file has them"
@@ -74,9 +74,13 @@ def parse_model(
     raise ModelError(_what_it_is(data), file_name, hint.format(name=file_name))
 
 
+def is_tflite(data: bytes) -> bool:
+    return data[4:8] == _TFLITE_IDENTIFIER
+
+
 def require_onnx(data: bytes, file_name: str) -> None:
     """Raises ModelError for a file that is certainly no ONNX model."""
-    if data[4:8] == _TFLITE_IDENTIFIER:
+    if is_tflite(data):
         raise ModelError("an ONNX model is needed, this is a TFLite model", file_name, _QUANTISE_TFLITE)
     suffix = Path(file_name).suffix.lower()
     if not data or suffix in _CONVERT:
@@ -97,7 +101,7 @@ def read_model(path: Path) -> bytes:
 
 
 def _is_onnx(data: bytes, suffix: str) -> bool:
-    is_other = data[4:8] == _TFLITE_IDENTIFIER or suffix in _CONVERT
+    is_other = is_tflite(data) or suffix in _CONVERT
     return suffix == ".onnx" or (data[:1] == _ONNX_BEGINNING and not is_other)
 
 

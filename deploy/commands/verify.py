@@ -10,6 +10,7 @@ from deploy import options
 from deploy.compiling import compile_for
 from deploy.console import print_result
 from deploy.data import Fill, read_data
+from deploy.oracles import ORACLES
 from deploy.quality import Truth, read_labels, require_truth
 from deploy.samples import RANDOM_SAMPLES, read_arrays
 from deploy.verifying import verify_model
@@ -18,6 +19,7 @@ from platforms.board_files import load_board
 EXAMPLE = """
 deploy verify kws.tflite --board mps2-an386 --layers
 deploy verify kws.tflite --board mps2-an386 --inputs x.npz --labels y.npy
+deploy verify kws.tflite --board host --oracle tflm
 """
 
 
@@ -42,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="outputs by name, or output_0, ..., for all samples: RMSE, MAE and cosine are told",
     )
+    parser.add_argument(
+        "--oracle",
+        choices=ORACLES,
+        help="also compare with what LiteRT's reference kernels, TensorFlow Lite Micro or ONNX Runtime make "
+        "of the model's file on this computer",
+    )
     options.add_data(parser)
     options.add_compile_options(parser)
     options.add_toolchain(parser)
@@ -57,7 +65,9 @@ def run(arguments: argparse.Namespace) -> None:
     truth = _truth(arguments)
     require_truth(truth, len(samples), facts.outputs)
     line = options.line_options(arguments)
-    verdict = verify_model(compiled, samples, arguments.layers, arguments.toolchain, line, truth)
+    verdict = verify_model(
+        compiled, samples, arguments.layers, arguments.toolchain, line, truth, arguments.oracle
+    )
     print_result(arguments.json, verdict.as_json(), str(verdict))
     verdict.require_equal()
 

@@ -1,0 +1,174 @@
+"""Oracles: runtimes of other people's that run a model's file here, to judge what a board computed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+
+import numpy as np
+
+from aot.errors import InputError, ModelError, ToolError, did_you_mean
+from aot.frontend.load import is_tflite
+from aot.ir.graph import Graph
+from aot.ir.types import Array
+from codegen.job import ImportedModel
+from codegen.options import CompileOptions, Rounding
+from deploy.samples import Samples
+
+Outputs = tuple[Array, ...]
+RunOne = Callable[[Sequence[Array]], Outputs]
+_TFLM_ARENA_BYTES = 64 << 20
+_ORT_ERRORS_ONLY = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """A runtime, the rounding of Solder's that follows its own, and how a model's file is opened in it."""
+
+    title: str
+    module: str
+    package: str
+    extra: str
+    is_for_tflite: bool
+    rounding: Rounding
+    open: Callable[[ImportedModel, CompileOptions], RunOne]  # states go on from one run to the next
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The outputs of a model's file in a runtime, for each sample."""
+
+    name: str
+    runtime: str  # with its version
+    outputs: tuple[Outputs, ...]
+    hint: str  # says where the model was compiled with another rounding
+
+
+def known_oracle(name: str | None) -> str | None:
+    """The same name. Raises InputError where there is no such oracle."""
+    if name is not None and name not in ORACLES:
+        near = did_you_mean(name, ORACLES)
+        raise InputError(f'there is no oracle "{name}"{near}', hint=f"known: {', '.join(ORACLES)}")
+    return name
+
+
+def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples: Samples) -> Judged:
+    """Runs the model's file in this runtime. Raises InputError, ToolError, ModelError."""
+    oracle = ORACLES[name]
+    if not model.file:
+        raise InputError(
+            f"{oracle.title} reads a model's file, and this model has none",
+            model.source_name,
+            "save it as a file, and give that",
+        )
+    if is_tflite(model.file) != oracle.is_for_tflite:
+        others = [n for n, each in ORACLES.items() if each.is_for_tflite != oracle.is_for_tflite]
+        raise InputError(
+            f"{oracle.title} does not read {'TFLite' if is_tflite(model.file) else 'ONNX'} models",
+            model.source_name,
+            f"--oracle {' or '.join(others)}",
+        )
+    _require_package(oracle)
+    with _failures_named(oracle, model.source_name):
+        run = oracle.open(model, options)
+        outputs = tuple(run(_as_in_the_file(model.graph, sample)) for sample in samples.each)
+    return Judged(name, f"{oracle.title} {metadata.version(oracle.package)}", outputs, _hint(oracle, options))
+
+
+def _hint(oracle: Oracle, options: CompileOptions) -> str:
+    """The way out where the model was compiled with another rounding than the oracle's."""
+    if options.rounding is oracle.rounding:
+        return "this may be a fault of Solder's: the model and these inputs show it"
+    return (
+        f"this is compiled with --rounding {options.rounding.value};"
+        f" --rounding {oracle.rounding.value} is {oracle.title}'s"
+    )
+
+
+def _as_in_the_file(graph: Graph, sample: Sequence[Array]) -> list[Array]:
+    """A streamed input is an image there and may be a vector here."""
+    types = (graph.types[name] for name in graph.inputs)
+    return [np.ascontiguousarray(a.reshape(type.shape)) for a, type in zip(sample, types, strict=True)]
+
+
+def _require_package(oracle: Oracle) -> None:
+    try:
+        importlib.import_module(oracle.module)
+    except ImportError:
+        hint = f"pip install 'solder[{oracle.extra}]'"
+        raise ToolError(
+            f"{oracle.title} is not installed", f"Python package {oracle.package}", hint
+        ) from None
+
+
+@contextmanager
+def _failures_named(oracle: Oracle, file: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # their exceptions share no base class
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"{oracle.title} does not run this model", f"{file}\n{first}") from None
+
+
+def _open_litert(model: ImportedModel, _options: CompileOptions) -> RunOne:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    # Its optimised kernels are no oracle: they round some products another way.
+    kernels = OpResolverType.BUILTIN_REF
+    interpreter = Interpreter(model_content=model.file, experimental_op_resolver_type=kernels)
+    interpreter.allocate_tensors()
+    sources, results = interpreter.get_input_details(), interpreter.get_output_details()
+
+    def run(sample: Sequence[Array]) -> Outputs:
+        for source, array in zip(sources, sample, strict=True):
+            interpreter.set_tensor(source["index"], array)
+        interpreter.invoke()
+        return tuple(interpreter.get_tensor(result["index"]) for result in results)
+
+    return run
+
+
+def _open_tflm(model: ImportedModel, _options: CompileOptions) -> RunOne:
+    from tflite_micro.python.tflite_micro import runtime
+
+    interpreter = runtime.Interpreter.from_bytes(model.file, arena_size=_TFLM_ARENA_BYTES)
+    outputs = range(len(model.graph.outputs))
+
+    def run(sample: Sequence[Array]) -> Outputs:
+        for number, array in enumerate(sample):
+            interpreter.set_input(array, number)
+        interpreter.invoke()
+        return tuple(np.array(interpreter.get_output(number)) for number in outputs)
+
+    return run
+
+
+def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
+    import onnxruntime
+
+    its = onnxruntime.SessionOptions()
+    its.log_severity_level = _ORT_ERRORS_ONLY
+    its.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # operator by operator
+    session = onnxruntime.InferenceSession(model.file, its, providers=["CPUExecutionProvider"])
+    fixed = {name: np.asarray(value) for name, value in options.input_overrides.values.items()}
+    names = [each.name for each in session.get_inputs() if each.name not in fixed]
+
+    def run(sample: Sequence[Array]) -> Outputs:
+        found = session.run(None, fixed | dict(zip(names, sample, strict=True)))
+        return tuple(np.asarray(each) for each in found)
+
+    return run
+
+
+ORACLES: Mapping[str, Oracle] = {
+    "litert": Oracle(
+        "LiteRT", "ai_edge_litert", "ai-edge-litert", "oracle", True, Rounding.LITERT_REF, _open_litert
+    ),
+    "tflm": Oracle(
+        "TensorFlow Lite Micro", "tflite_micro", "tflite-micro", "tflm", True, Rounding.TFLM, _open_tflm
+    ),
+    "ort": Oracle("ONNX Runtime", "onnxruntime", "onnxruntime", "quantize", False, Rounding.ONNX, _open_ort),
+}

@@ -1,0 +1,149 @@
+"""`deploy verify --oracle`: runtimes of other people's judge, so that the reference is not its own judge."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import deploy
+from aot.errors import InputError
+from aot.interpret import run_graph
+from aot.ir.types import Array
+from deploy import oracles
+
+pytestmark = pytest.mark.cc
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def onnx_model(tmp_path: Path) -> Path:
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [4, 3], np.linspace(-1, 1, 12))
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, k]) for n, k in (("x", 4), ("y", 3))]
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], "g", *([v] for v in values), [weights]
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+        path := tmp_path / "product.onnx",
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("oracle", "module", "rounding", "title"),
+    [
+        ("litert", "ai_edge_litert", "litert-ref", "LiteRT"),
+        ("tflm", "tflite_micro", "tflm", "TensorFlow Lite Micro"),
+    ],
+)
+def test_a_runtime_for_tflite_gives_the_same_bits(
+    oracle: str, module: str, rounding: str, title: str, model: Path, run_deploy: Run, require_package: Run
+) -> None:
+    require_package(module)
+    outcome = run_deploy("verify", model, "--board", "host", "--oracle", oracle, "--rounding", rounding)
+    assert outcome.status == 0, outcome.err
+    assert f"\n{title} " in outcome.out
+    assert "gives the same outputs, in every bit" in outcome.out
+
+
+def test_onnx_runtime_gives_the_same_numbers(onnx_model: Path, run_deploy: Run, require_package: Run) -> None:
+    require_package("onnxruntime")
+    outcome = run_deploy("verify", onnx_model, "--board", "host", "--oracle", "ort")
+    assert outcome.status == 0, outcome.err
+    assert "gives the same outputs, within 1e-05 of the largest" in outcome.out
+
+
+@pytest.fixture
+def flipping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes "tflm" an oracle that needs no package; the lowest bit is not as in Solder's reference."""
+
+    def open_model(model: Any, _options: Any) -> Callable[[Sequence[Array]], tuple[Array, ...]]:
+        def run(sample: Sequence[Array]) -> tuple[Array, ...]:
+            named = dict(zip(model.graph.inputs, sample, strict=True))
+            return tuple(np.bitwise_xor(each, 1) for each in run_graph(model.graph, named).values())
+
+        return run
+
+    fake = replace(oracles.ORACLES["tflm"], module="json", package="numpy", open=open_model)
+    monkeypatch.setitem(oracles.ORACLES, "tflm", fake)
+
+
+@pytest.mark.usefixtures("flipping")
+def test_what_an_oracle_says_otherwise_fails_though_board_and_reference_agree(
+    model: Path, run_deploy: Run
+) -> None:
+    outcome = run_deploy("verify", model, "--board", "host", "--oracle", "tflm")
+    assert outcome.status == 1
+    version = np.__version__
+    assert outcome.out.startswith(
+        "tiny on host: 3 samples, outputs equal to the reference in every bit\n"
+        f"TensorFlow Lite Micro {version} says otherwise\n"
+        '  sample 0, output "softmax_4": 5 of 5 elements differ, by 1 at most; first at [0, 0]: '
+    )
+    assert outcome.err.startswith(
+        f"error: host computes tiny otherwise than TensorFlow Lite Micro {version}\n"
+    )
+    assert outcome.err.endswith(
+        "  hint: this may be a fault of Solder's: the model and these inputs show it\n"
+    )
+    facts = json.loads(run_deploy("verify", model, "--board", "host", "--oracle", "tflm", "--json").out)
+    assert facts["equal"] is False
+    assert facts["differences"] == []
+    assert (facts["oracle"]["name"], len(facts["oracle"]["differences"])) == ("tflm", 3)
+
+
+@pytest.mark.usefixtures("flipping")
+def test_a_rounding_that_is_not_the_oracles_is_told(model: Path, run_deploy: Run) -> None:
+    words = ("verify", model, "--board", "host", "--oracle", "tflm", "--rounding", "litert-ref")
+    assert run_deploy(*words).err.endswith(
+        "  hint: this is compiled with --rounding litert-ref; --rounding tflm is TensorFlow Lite Micro's\n"
+    )
+
+
+def test_a_package_that_is_missing_is_named_before_anything_is_built(
+    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tflite_micro", None)
+    assert run_deploy("verify", model, "--board", "host", "--oracle", "tflm").err == (
+        "error: TensorFlow Lite Micro is not installed\n"
+        "  Python package tflite-micro\n"
+        "  hint: pip install 'solder[tflm]'\n"
+    )
+
+
+def test_a_runtime_for_other_files_is_refused(model: Path, onnx_model: Path, run_deploy: Run) -> None:
+    assert run_deploy("verify", model, "--board", "host", "--oracle", "ort").err == (
+        "error: ONNX Runtime does not read TFLite models\n  tiny.tflite\n  hint: --oracle litert or tflm\n"
+    )
+    assert run_deploy("verify", onnx_model, "--board", "host", "--oracle", "litert").err == (
+        "error: LiteRT does not read ONNX models\n  product.onnx\n  hint: --oracle ort\n"
+    )
+
+
+def test_a_model_that_the_runtime_refuses_is_told_with_its_words(
+    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Any:
+        raise RuntimeError("Didn't find op for builtin opcode 'NEW'\nmore")
+
+    fake = replace(oracles.ORACLES["tflm"], module="json", package="numpy", open=refuse)
+    monkeypatch.setitem(oracles.ORACLES, "tflm", fake)
+    assert run_deploy("verify", model, "--board", "host", "--oracle", "tflm").err == (
+        "error: TensorFlow Lite Micro does not run this model\n"
+        "  tiny.tflite\n"
+        "  Didn't find op for builtin opcode 'NEW'\n"
+    )
+
+
+def test_python_has_it_too(model: Path) -> None:
+    with pytest.raises(InputError, match='there is no oracle "tflmm" - did you mean "tflm"'):
+        deploy.verify(model, "host", oracle="tflmm")
