@@ -41,8 +41,11 @@ PROGRAMS = {
 
 EXTRAS = {
     "check": ("test",),
-    "test": tuple("test zig cycles oracle tflm train tune exact farm quantize browser channels".split()),
-}
+    "test": (
+        "test", "zig", "cycles", "oracle", "tflm", "train", "tune", "exact", "farm", "quantize", "browser",
+        "channels",
+    ),
+}  # fmt: skip
 
 
 def say(text: str) -> None:

@@ -68,7 +68,7 @@ def _random(graph: Graph, name: str, random: np.random.Generator) -> Array:
 def _check_kernel(kernel: Kernel, layer: str) -> None:
     if kernel.scheduled_from is None:
         return
-    from codegen.lang.schedule import outcome  # the language is not needed by who gives no schedules
+    from codegen.lang.outcome import outcome  # the language is not needed by who gives no schedules
 
     its = kernel.scheduled_from
     before, after = outcome(its.meaning, {}, its.meaning), outcome(kernel.proc, its.packings, its.meaning)

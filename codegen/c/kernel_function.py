@@ -118,7 +118,8 @@ class _Maker:
             case For(_, 1, inner):  # kept for its declarations
                 return tree.Braces(self.body(inner))
             case For(var, extent, inner):
-                return tree.ForLoop("int32_t", var, Number(extent, f"{var}_count"), self.body(inner))
+                count = Number(extent, f"{var}_count")
+                return tree.ForLoop("int32_t", var, count, self.body(inner), stmt.note)
             case Declare(buffer):
                 return self.declaration(buffer)
             case ir.Store(place, value):

@@ -143,10 +143,11 @@ class Printer:
         match stmt:
             case Braces(body):
                 return [f"{pad}{{", *self._body(body, depth + 1), f"{pad}}}"]
-            case ForLoop(c_type, var, count, body):
+            case ForLoop(c_type, var, count, body, comment):
+                above = [f"{pad}/* {comment} */"] if comment else []
                 begin = f"{c_type} {var} = 0" if c_type else ""
                 head = f"{pad}for ({begin}; {var} < {self.bare(count)}; ++{var}) {{"
-                return [head, *self._body(body, depth + 1), f"{pad}}}"]
+                return [*above, head, *self._body(body, depth + 1), f"{pad}}}"]
             case If(condition, then, otherwise, comment):
                 says = f" /* {comment} */" if comment else ""
                 lines = [f"{pad}if ({self.bare(condition)}) {{{says}", *self._body(then, depth + 1)]

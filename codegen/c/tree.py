@@ -244,6 +244,7 @@ class ForLoop:
     var: str
     count: Count
     body: tuple[Stmt, ...]
+    comment: str = ""  # above it
 
 
 @dataclass(frozen=True, slots=True)

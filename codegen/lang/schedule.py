@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from aot.ir.types import Array
 from codegen.lang.misuse import misuse
+from codegen.lang.outcome import outcome
 from codegen.lang.padding import padded
 from codegen.lang.tensor import TensorExpression, proc
 from codegen.loops import schedule as primitives
 from codegen.loops.affine import Affine
-from codegen.loops.cache import cache_read
-from codegen.loops.interpret import run_proc
-from codegen.loops.ir import Declare, For, Instruction, Proc, Role, Stmt, walk
+from codegen.loops.axes import statements
+from codegen.loops.cache import cache_read, cache_write
+from codegen.loops.compute_at import compute_at
+from codegen.loops.compute_inline import compute_inline
+from codegen.loops.ir import Accumulate, Declare, For, Instruction, Proc, Role, Store, walk
+from codegen.loops.nest_order import in_order
 from codegen.loops.pack import Packing, pack
+from codegen.loops.reverse_compute_at import reverse_compute_at
 from codegen.loops.sketches import Steps
 from codegen.loops.tensorize import tensorize
 from codegen.loops.text import print_proc
-
-_SEED = 20
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,11 @@ class ScheduleStep:
 
     name: str
     arguments: tuple[Any, ...]
+    words: tuple[tuple[str, Any], ...] = ()  # arguments that are given by name
 
     def __str__(self) -> str:
-        return f"s.{self.name}({', '.join(map(_said, self.arguments))})"
+        said = [*map(_said, self.arguments), *(f"{name}={_said(value)}" for name, value in self.words)]
+        return f"s.{self.name}({', '.join(said)})"
 
 
 def _said(argument: object) -> str:
@@ -79,6 +85,15 @@ class LoopSchedule:
         return (*(param.name for param in self.proc.params), *self.locals)
 
     @property
+    def blocks(self) -> Mapping[str, tuple[str, ...]]:
+        """The tensors that are made, in their order, each with the loops around its elements."""
+        found: dict[str, tuple[str, ...]] = {}
+        for stmt, around in statements(self.proc.body, {}):
+            if isinstance(stmt, Store | Accumulate) and stmt.place.buffer.role is not Role.LOCAL:
+                found.setdefault(stmt.place.buffer.name, tuple(around))
+        return found
+
+    @property
     def locals(self) -> tuple[str, ...]:
         """Locals that the loops declare, by name."""
         return tuple(dict.fromkeys(s.buffer.name for s in walk(self.proc.body) if isinstance(s, Declare)))
@@ -119,7 +134,7 @@ class LoopSchedule:
         """The same steps on another proc, such as one of another shape, or behind the steps of a schedule."""
         made = LoopSchedule(other) if isinstance(other, Proc) else copy(other)
         for step in self.trace:
-            getattr(made, step.name)(*step.arguments)
+            getattr(made, step.name)(*step.arguments, **dict(step.words))
         return made
 
     def stored(self, constants: Mapping[str, Array]) -> dict[str, Array]:
@@ -162,14 +177,7 @@ class LoopSchedule:
         for loop in loops:
             self._require_loop(loop)
 
-        def change(proc: Proc) -> Proc:
-            while (pair := _misplaced(proc, loops)) is not None:
-                proc = primitives.reorder(proc, *pair)
-            if not _has_nest(proc.body, loops):
-                raise primitives.ScheduleError("these loops are not nested with nothing between them")
-            return proc
-
-        self._step("reorder", loops, change)
+        self._step("reorder", loops, lambda p: in_order(p, loops))
 
     def partition(self, loop: str, at: int) -> tuple[str, str]:
         """A loop as two, one after the other; gives the names of the first `at` turns and of the rest."""
@@ -177,14 +185,53 @@ class LoopSchedule:
         self._step("partition", (loop, at), lambda p: primitives.partition(p, loop, at, *names))
         return names
 
-    def unroll(self, loop: str, times: int | None = None) -> None:
-        """Writes a loop's body out, once for each turn, or `times` for a turn of what is left of the loop."""
-        change: Callable[[Proc], Proc] = (
-            (lambda p: primitives.unroll(p, loop))
-            if times is None
-            else (lambda p: primitives.unroll_by(p, loop, times))
-        )
-        self._step("unroll", (loop,) if times is None else (loop, times), change)
+    def unroll(self, loop: str, times: int | None = None, statements: int | None = None) -> None:
+        """Writes a loop's body out, once for each turn, or `times` for a turn of what is left of the loop.
+
+        With `statements`, as often as makes no more than that many: a budget of code.
+        """
+        if times is not None and statements is not None:
+            raise misuse("unroll takes times or statements, not both")
+        if statements is not None:
+            budget = statements
+            self._step(
+                "unroll",
+                (loop,),
+                lambda p: primitives.unroll_within(p, loop, budget),
+                words={"statements": budget},
+            )
+        elif times is not None:
+            turns = times
+            self._step("unroll", (loop, turns), lambda p: primitives.unroll_by(p, loop, turns))
+        else:
+            self._step("unroll", (loop,), lambda p: primitives.unroll(p, loop))
+
+    def annotate(self, loop: str, note: str) -> None:
+        """Puts a comment above a loop, in the text and in C."""
+        self._step("annotate", (loop, note), lambda p: primitives.annotate(p, loop, note))
+
+    def decompose_reduction(self, loop: str) -> str:
+        """Makes a loop of what begins the sums of a loop's turns, before it; gives that loop's name."""
+        first = f"{loop}_begin"
+        self._step("decompose_reduction", (loop,), lambda p: primitives.decompose_reduction(p, loop, first))
+        return first
+
+    # ---- tensors ----
+
+    def compute_at(self, tensor: str, loop: str) -> None:
+        """Makes of a tensor between nests, in each turn of a loop that reads it, what that turn reads.
+
+        The tensor then takes only the memory of a turn. Turns that read the same elements make them again.
+        """
+        self._step("compute_at", (tensor, loop), lambda p: compute_at(p, tensor, loop))
+
+    def reverse_compute_at(self, tensor: str, loop: str) -> None:
+        """Makes a part of a tensor as soon as what it is made of is there: at the end of a loop before it."""
+        self._step("reverse_compute_at", (tensor, loop), lambda p: reverse_compute_at(p, tensor, loop))
+
+    def compute_inline(self, tensor: str) -> None:
+        """Computes the elements of a tensor without sums where they are read; it takes no memory then."""
+        self._step("compute_inline", (tensor,), lambda p: compute_inline(p, tensor))
 
     # ---- buffers ----
 
@@ -199,6 +246,12 @@ class LoopSchedule:
         """Copies what each turn of a loop reads of a buffer into a local first; gives its name."""
         name = f"{buffer}_near"
         self._step("cache_read", (buffer, loop), lambda p: cache_read(p, buffer, loop, name))
+        return name
+
+    def cache_write(self, buffer: str, loop: str) -> str:
+        """Writes what a turn of a loop makes of a result into a local, copied out last; gives its name."""
+        name = f"{buffer}_near"
+        self._step("cache_write", (buffer, loop), lambda p: cache_write(p, buffer, loop, name))
         return name
 
     def pad_reduction(self, loop: str, multiple: int, zeros: str) -> None:
@@ -242,8 +295,9 @@ class LoopSchedule:
         arguments: Sequence[Any],
         change: Callable[[Proc], Proc],
         packed: Callable[[], Mapping[str, Packing]] = dict,
+        words: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        step = ScheduleStep(name, tuple(arguments))
+        step = ScheduleStep(name, tuple(arguments), tuple(words.items()))
         try:
             changed = change(self.proc)
         except primitives.ScheduleError as error:
@@ -300,46 +354,3 @@ def schedule(
     """A schedule without steps for what computes the output of these inputs and constants."""
     shapes = {tensor.name: tensor.shape for tensor in (*inputs, output)}
     return LoopSchedule(proc(name, inputs, output), check, shapes)
-
-
-def _misplaced(proc: Proc, order: Sequence[str]) -> tuple[str, str] | None:
-    """A loop, and the only thing in it: a loop that is to stand outside of it."""
-    for stmt in walk(proc.body):
-        match stmt:
-            case For(outer, _, (For(inner),)) if outer in order and inner in order:
-                if order.index(outer) > order.index(inner):
-                    return outer, inner
-    return None
-
-
-def _has_nest(body: tuple[Stmt, ...], order: Sequence[str]) -> bool:
-    """True where these loops stand somewhere, each with nothing but the next in it."""
-    return any(isinstance(s, For) and s.var == order[0] and _begins(s, order) for s in walk(body))
-
-
-def _begins(loop: For, order: Sequence[str]) -> bool:
-    match order[1:], loop.body:
-        case (), _:
-            return True
-        case rest, (For() as inner,):
-            return inner.var == rest[0] and _begins(inner, rest)
-    return False
-
-
-def outcome(proc: Proc, packings: Mapping[str, Packing], meaning: Proc) -> dict[str, Array]:
-    """The outputs that the interpreter computes: of the same numbers for all schedules of a meaning."""
-    random = np.random.default_rng(_SEED)
-    given: dict[str, Array] = {}
-    for param in meaning.params:
-        size = (param.rows, param.elements)
-        if param.dtype.is_integer:
-            low, high = param.dtype.limits
-            given[param.name] = random.integers(max(low, -128), min(high, 127) + 1, size, param.dtype.numpy)
-        else:
-            given[param.name] = random.integers(-8, 9, size).astype(param.dtype.numpy)
-    arrays = {
-        name: packings[name].apply(array)[None] if name in packings else array
-        for name, array in given.items()
-    }
-    run_proc(proc, {name: list(array) for name, array in arrays.items()})
-    return {p.name: arrays[p.name] for p in meaning.params if p.role in (Role.OUTPUT, Role.STATE)}

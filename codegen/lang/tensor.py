@@ -47,6 +47,7 @@ class TensorExpression:
     value: ElementValue | None = None  # of the element there
     body: Callable[..., Operand] | None = field(default=None, repr=False)
     reads: tuple[TensorExpression, ...] = ()  # whose elements are loaded from memory
+    is_stored: bool = False  # in memory, though readers could compute it
 
     @property
     def buffer(self) -> Buffer:
@@ -55,7 +56,7 @@ class TensorExpression:
     @property
     def is_inlined(self) -> bool:
         """True where readers compute its elements themselves: they need no reduction."""
-        return self.value is not None and not self.value.reductions
+        return self.value is not None and not self.value.reductions and not self.is_stored
 
     def __getitem__(self, key: Operand | tuple[Operand, ...]) -> ElementValue:
         indices = key if isinstance(key, tuple) else (key,)
@@ -150,19 +151,23 @@ def reduce_axis(name: str, extent: int) -> Axis:
 
 
 def compute(
-    name: str, shape: Sequence[int], body: Callable[..., Operand], dtype: str | None = None
+    name: str,
+    shape: Sequence[int],
+    body: Callable[..., Operand],
+    dtype: str | None = None,
+    stored: bool = False,
 ) -> TensorExpression:
     """A tensor whose element at each place `body` says; its loops are named as the parameters of `body`.
 
         k = reduce_axis("k", 64)
         y = compute("y", (10,), lambda o: sum(x[k] * w[o, k], k))
 
-    Where no element needs a reduction, readers compute it themselves.
+    Where no element needs a reduction, readers compute it themselves, unless it is to be `stored` in memory.
     """
     names = list(inspect.signature(body).parameters)
     if len(names) != len(shape):
         raise misuse(f"{name} has {len(shape)} axes, its body takes {len(names)}")
-    return _computed(name, names, shape, body, dtype)
+    return replace(_computed(name, names, shape, body, dtype), is_stored=stored)
 
 
 def _computed(
@@ -294,4 +299,4 @@ def _renamed(stmt: Stmt, taken: set[str]) -> Stmt:
     body = (
         stmt.body if free == stmt.var else tuple(substitute(s, {stmt.var: variable(free)}) for s in stmt.body)
     )
-    return For(free, stmt.extent, tuple(_renamed(s, taken) for s in body), stmt.unrolled)
+    return replace(stmt, var=free, body=tuple(_renamed(s, taken) for s in body))

@@ -1,26 +1,32 @@
-"""Cache: what a loop's turn reads of a buffer is copied into a local first."""
+"""Cache: what a loop's turn reads is copied into a local first, what it writes is copied out last."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from codegen.loops.affine import Affine, variable
+from codegen.loops.axes import least, most, read, written
 from codegen.loops.ir import (
+    Body,
     Buffer,
     BufferPlace,
     Declare,
     For,
+    Invoke,
     Proc,
     Role,
     Stmt,
     Store,
-    at,
     load,
     map_places,
+    places_of,
     walk,
 )
+from codegen.loops.ir import at as place_at
 from codegen.loops.schedule import ScheduleError
 
+_WRITTEN = (Role.OUTPUT, Role.SCRATCH)
 _NEVER_WRITTEN = (Role.INPUT, Role.CONSTANT)
 
 
@@ -32,31 +38,81 @@ def cache_read(proc: Proc, name: str, var: str, local: str) -> Proc:
     buffer = next((p for p in proc.params if p.name == name and p.role in _NEVER_WRITTEN), None)
     if buffer is None:
         raise ScheduleError(f"{proc.name} has no input or constant {name}")
+    return _in_loops(proc, var, local, lambda body: _with_copy(body, buffer, local))
+
+
+def cache_write(proc: Proc, name: str, var: str, local: str) -> Proc:
+    """for v: ... b[i] = x ...  ->  for v: declare near; ... near[n] = x ...; for n: b[i] = near[n].
+
+    A turn must write at one place for each turn of the loops in it; where it reads what it writes, as sums
+    do, the local begins with what was there.
+    """
+    buffer = next((p for p in proc.params if p.name == name and p.role in _WRITTEN), None)
+    if buffer is None:
+        raise ScheduleError(f"{proc.name} has no result {name}")
+    if not any(_is_loop(s, var) and buffer in written((s,)) for s in walk(proc.body)):
+        raise ScheduleError(f"no loop {var} of {proc.name} writes {name}")
+    return _in_loops(proc, var, local, lambda body: _with_copy_out(body, buffer, local))
+
+
+def _is_loop(stmt: Stmt, var: str) -> bool:
+    return isinstance(stmt, For) and stmt.var == var
+
+
+def _in_loops(proc: Proc, var: str, local: str, change: Callable[[Body], Body]) -> Proc:
+    """The proc with every loop of that name changed inside."""
     if any(isinstance(s, Declare) and s.buffer.name == local for s in walk(proc.body)):
         raise ScheduleError(f"{proc.name} has a buffer {local} already")
-    found = False
-
-    def visit(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        nonlocal found
-        result: list[Stmt] = []
-        for stmt in body:
-            if isinstance(stmt, For) and stmt.var == var:
-                found = True
-                stmt = replace(stmt, body=_with_copy(stmt.body, buffer, local))
-            elif isinstance(stmt, For):
-                stmt = replace(stmt, body=visit(stmt.body))
-            result.append(stmt)
-        return tuple(result)
-
-    body = visit(proc.body)
-    if not found:
+    if not any(_is_loop(s, var) for s in walk(proc.body)):
         raise ScheduleError(f"{proc.name} has no loop {var}")
-    return replace(proc, body=body)
+
+    def visit(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, For):
+            return stmt
+        return replace(stmt, body=change(stmt.body) if stmt.var == var else tuple(map(visit, stmt.body)))
+
+    return replace(proc, body=tuple(map(visit, proc.body)))
+
+
+def _with_copy_out(body: Body, buffer: Buffer, local: str) -> Body:
+    places = {place for stmt in body for place in places_of(stmt) if place.buffer == buffer}
+    if not places:
+        return body
+    inner = _extents(body)
+    if any(isinstance(s, Invoke) and any(w.buffer == buffer for w in s.windows) for s in walk(body)):
+        raise ScheduleError(f"an instruction writes {buffer.name}: copy it before instructions are there")
+    if len(places) > 1 or any(place.row != Affine() for place in places):
+        raise ScheduleError(f"{buffer.name} is written at several places, which one copy does not hold")
+    (place,) = places
+    walked = sorted(
+        ((v, f) for v, f in place.index.terms if inner.get(v, 1) > 1), key=lambda term: abs(term[1])
+    )
+    covered, at, count = 0, Affine(), 1
+    for loop, factor in walked:
+        if abs(factor) <= covered:
+            raise ScheduleError(f"{buffer.name}[{place.index}] is one element in several turns")
+        covered += abs(factor) * (inner[loop] - 1)
+        at, count = at + variable(loop) * count, count * inner[loop]
+    near = Buffer(local, buffer.dtype, count, Role.LOCAL)
+    once = {loop: Affine() for loop, extent in inner.items() if extent == 1}
+    names = {**once, **{loop: variable(f"{local}_{loop}") for loop, _ in walked}}
+    outside, inside = place.index.substitute(names), at.substitute(names)
+
+    def loops(stmt: Stmt) -> Stmt:
+        for loop, _ in walked:
+            stmt = For(f"{local}_{loop}", inner[loop], (stmt,))
+        return stmt
+
+    moved = tuple(
+        map_places(s, lambda p: BufferPlace(near, at, Affine()) if p.buffer == buffer else p) for s in body
+    )
+    begin = (loops(Store(place_at(near, inside), load(buffer, outside))),) if buffer in read(body) else ()
+    return (Declare(near), *begin, *moved, loops(Store(place_at(buffer, outside), load(near, inside))))
 
 
 def _with_copy(body: tuple[Stmt, ...], buffer: Buffer, local: str) -> tuple[Stmt, ...]:
     inner = {s.var: s.extent for s in walk(body) if isinstance(s, For)}
-    places = list(dict.fromkeys(p for stmt in body for p in _places(stmt, buffer)))
+    places = list(dict.fromkeys(p for stmt in body for p in places_of(stmt) if p.buffer == buffer))
     if not places:
         return body
     begins = {_outside(place.index, inner) for place in places}
@@ -64,11 +120,11 @@ def _with_copy(body: tuple[Stmt, ...], buffer: Buffer, local: str) -> tuple[Stmt
         raise ScheduleError(f"{buffer.name} is read from several places, which one copy does not hold")
     (begin,) = begins
     offsets = [place.index - begin for place in places]
-    first = min(_least(offset, inner) for offset in offsets)
-    count = max(_most(offset, inner) for offset in offsets) - first + 1
+    first = min(least(offset, inner) for offset in offsets)
+    count = max(most(offset, inner) for offset in offsets) - first + 1
     near = Buffer(local, buffer.dtype, count, Role.LOCAL)
     n = f"{local}_n"
-    copy = For(n, count, (Store(at(near, variable(n)), load(buffer, begin + first + variable(n))),))
+    copy = For(n, count, (Store(place_at(near, variable(n)), load(buffer, begin + first + variable(n))),))
 
     def moved(place: BufferPlace) -> BufferPlace:
         return BufferPlace(near, place.index - begin - first, Affine()) if place.buffer == buffer else place
@@ -76,27 +132,15 @@ def _with_copy(body: tuple[Stmt, ...], buffer: Buffer, local: str) -> tuple[Stmt
     return (Declare(near), copy, *(map_places(stmt, moved) for stmt in body))
 
 
-def _places(stmt: Stmt, buffer: Buffer) -> list[BufferPlace]:
-    """The places of the buffer in a statement."""
-    found: list[BufferPlace] = []
-
-    def note(place: BufferPlace) -> BufferPlace:
-        if place.buffer == buffer:
-            found.append(place)
-        return place
-
-    map_places(stmt, note)
+def _extents(body: Body) -> dict[str, int]:
+    """The turns of the loops. Refused where loops of one name have several lengths."""
+    found: dict[str, int] = {}
+    for stmt in walk(body):
+        if isinstance(stmt, For) and found.setdefault(stmt.var, stmt.extent) != stmt.extent:
+            raise ScheduleError(f"there are loops {stmt.var} of several lengths")
     return found
 
 
 def _outside(index: Affine, inner: dict[str, int]) -> Affine:
     """The part of an index that does not change inside the loop, without its constant."""
     return Affine(tuple((var, factor) for var, factor in index.terms if var not in inner))
-
-
-def _least(offset: Affine, extents: dict[str, int]) -> int:
-    return offset.constant + sum(min(0, f * (extents[v] - 1)) for v, f in offset.terms)
-
-
-def _most(offset: Affine, extents: dict[str, int]) -> int:
-    return offset.constant + sum(max(0, f * (extents[v] - 1)) for v, f in offset.terms)

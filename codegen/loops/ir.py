@@ -146,6 +146,7 @@ class For:
     extent: int
     body: tuple[Stmt, ...]
     unrolled: bool = False  # written out once per value in C
+    note: str = ""  # a comment above the loop in C, where it is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,7 @@ class Invoke:
 
 
 Stmt = For | Declare | Store | Accumulate | Invoke
+Body = tuple[Stmt, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +309,18 @@ def map_places(stmt: Stmt, change: Callable[[BufferPlace], BufferPlace]) -> Stmt
             return replace(stmt, windows=tuple(change(w) for w in windows))
         case Declare():
             return stmt
+
+
+def places_of(stmt: Stmt) -> list[BufferPlace]:
+    """Every place in a statement, nested ones included, in the order of its text."""
+    found: list[BufferPlace] = []
+
+    def note(place: BufferPlace) -> BufferPlace:
+        found.append(place)
+        return place
+
+    map_places(stmt, note)
+    return found
 
 
 def map_expr_places(expr: Expr, change: Callable[[BufferPlace], BufferPlace]) -> Expr:

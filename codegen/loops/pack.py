@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from aot.ir.types import Array
-from aot.ops.requant import Ints
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, BufferPlace, For, Proc, Stmt, map_places
 from codegen.loops.schedule import ScheduleError
+
+IndexArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,9 @@ def _elements(site: _Site, valid: Affine, limit: int, elements: int) -> list[int
     return found
 
 
-def _everywhere(affine: Affine, at: Mapping[str, Ints]) -> Ints:
+def _everywhere(affine: Affine, at: Mapping[str, IndexArray]) -> IndexArray:
     """The values of an index at every point of the loops; a variable that is no loop here is zero."""
-    value: Ints = np.asarray(affine.constant, np.int64)
+    value: IndexArray = np.asarray(affine.constant, np.int64)
     for name, factor in affine.terms:
         value = value + factor * at.get(name, np.zeros((), np.int64))
     return value

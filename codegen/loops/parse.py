@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from aot.errors import InputError, did_you_mean
 from aot.ir.types import DType
@@ -131,10 +131,12 @@ class _Reader:
                 pass
             case ast.For(
                 target=ast.Name(id=var),
-                iter=ast.Call(func=ast.Name(id=kind), args=[ast.Constant(value=int() as extent)]),
+                iter=ast.Call(
+                    func=ast.Name(id=kind), args=[ast.Constant(value=int() as extent)], keywords=words
+                ),
                 orelse=[],
             ) if kind in _LOOPS:
-                yield self.loop(node, var, extent, _LOOPS[kind])
+                yield self.loop(node, For(var, extent, (), _LOOPS[kind], self.note(words)))
             case ast.AnnAssign(target=ast.Name(id=name), value=None):
                 yield Declare(self.declared(node, name, node.annotation))
             case ast.Assign(targets=[target], value=value):
@@ -151,7 +153,15 @@ class _Reader:
                     "a[0] += ..., instruction(a[0:], ...)",
                 )
 
-    def loop(self, node: ast.For, var: str, extent: int, unrolled: bool) -> For:
+    def note(self, words: Sequence[ast.keyword]) -> str:
+        """The comment that is to stand above the loop in C."""
+        wrong = next((word for word in words if word.arg != "note"), None)
+        if wrong is not None:
+            raise self.wrong(wrong.value, f"a loop has no {wrong.arg}", "known: note")
+        return "".join(str(self.literal(word.value)) for word in words)
+
+    def loop(self, node: ast.For, loop: For) -> For:
+        var, extent = loop.var, loop.extent
         if var in self.loops or var in self.buffers:
             raise self.wrong(node, f"{var} has a meaning already", "give the loop another name")
         if extent < 0:
@@ -159,7 +169,7 @@ class _Reader:
         self.loops.append(var)
         body = self.body(node.body)
         self.loops.pop()
-        return For(var, extent, body, unrolled)
+        return replace(loop, body=body)
 
     def invoke(self, node: ast.stmt, name: str, arguments: Sequence[ast.expr]) -> Invoke:
         instruction = self.known(node, name)

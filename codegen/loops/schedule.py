@@ -14,10 +14,12 @@ from dataclasses import replace
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
+    Body,
     Buffer,
     BufferPlace,
     Declare,
     For,
+    Invoke,
     Proc,
     Role,
     Stmt,
@@ -25,11 +27,10 @@ from codegen.loops.ir import (
     indices_of,
     loads_of,
     map_places,
+    places_of,
     substitute,
     walk,
 )
-
-Body = tuple[Stmt, ...]
 
 
 class ScheduleError(Exception):
@@ -104,6 +105,13 @@ def unroll(proc: Proc, var: str) -> Proc:
     return _change_loops(proc, var, lambda loop: (replace(loop, unrolled=True),))
 
 
+def annotate(proc: Proc, var: str, note: str) -> Proc:
+    """Put a comment above the loop in C."""
+    if "*/" in note or "\n" in note:
+        raise ScheduleError(f"the note {note!r} does not fit a line of comment in C")
+    return _change_loops(proc, var, lambda loop: (replace(loop, note=note),))
+
+
 def unroll_by(proc: Proc, var: str, times: int) -> Proc:
     """Write the loop's body out so many times per turn."""
     if times == 1:
@@ -143,6 +151,81 @@ def privatize(proc: Proc, locals_: Sequence[str], var: str, together: int = 1) -
         return (*(Declare(b) for b in old.values()), *(replace(loop, body=group) for group in groups))
 
     return _change_loops(proc, var, change)
+
+
+def decompose_reduction(proc: Proc, var: str, first: str) -> Proc:
+    """for v: declare a; a = 0; for k: a += x; y = a  ->  declare a[E]; for first: a = 0; for v: for k: ...
+
+    What begins the sums of a loop's turns becomes a loop of its own, before the loop; each turn then has
+    sums of its own.
+    """
+
+    def change(loop: For) -> Body:
+        begins, rest = _begun(loop)
+        if not begins:
+            raise ScheduleError(f"loop {var} begins with no value that it goes on with")
+        _require_own_outputs(loop)
+        old = {
+            s.buffer: replace(s.buffer, elements=s.buffer.elements * loop.extent)
+            for s in loop.body
+            if isinstance(s, Declare)
+        }
+
+        def widen(place: BufferPlace) -> BufferPlace:
+            new = old.get(place.buffer)
+            own = place.index + variable(var) * place.buffer.elements
+            return place if new is None else replace(place, buffer=new, index=own)
+
+        starts = tuple(substitute(map_places(s, widen), {var: variable(first)}) for s in begins)
+        turns = tuple(map_places(s, widen) for s in rest)
+        declared = tuple(Declare(buffer) for buffer in old.values())
+        return (*declared, For(first, loop.extent, starts), replace(loop, body=turns))
+
+    return _change_loops(proc, var, change, (first,))
+
+
+def _begun(loop: For) -> tuple[Body, Body]:
+    """The stores with which a loop's body begins, and the rest, which goes on with what they stored."""
+    stmts = [stmt for stmt in loop.body if not isinstance(stmt, Declare)]
+    count = next((n for n, stmt in enumerate(stmts) if not isinstance(stmt, Store)), len(stmts))
+    begins, rest = tuple(stmts[:count]), tuple(stmts[count:])
+    begun = {stmt.place.buffer: stmt.place for stmt in begins if isinstance(stmt, Store)}
+    later = [place for stmt in rest for place in places_of(stmt)]
+    own = {s.buffer for s in loop.body if isinstance(s, Declare)}
+    if not begun.keys() <= {place.buffer for place in later}:
+        return (), rest
+    changed = {s.place.buffer for s in walk(rest) if isinstance(s, Store | Accumulate)} | begun.keys()
+    read = {e.place.buffer for s in begins if isinstance(s, Store) for e in loads_of(s.value)}
+    if read & changed:
+        raise ScheduleError(f"loop {loop.var} begins with what its turns write")
+    if any(place != begun.get(place.buffer, place) for place in later if place.buffer not in own):
+        raise ScheduleError(f"turns of {loop.var} go on with what others have begun")
+    return begins, rest
+
+
+def unroll_within(proc: Proc, var: str, statements: int) -> Proc:
+    """Write the loop's body out as often as makes no more than that many statements."""
+    loops = [s for s in walk(proc.body) if isinstance(s, For) and s.var == var]
+    if not loops:
+        raise ScheduleError(f"{proc.name} has no loop {var}")
+    size = max(written_out(loop.body) for loop in loops)
+    times = statements // max(size, 1)
+    extent = max(loop.extent for loop in loops)
+    if times < 1:
+        raise ScheduleError(f"a turn of {var} has {size} statements, more than {statements}")
+    return unroll(proc, var) if times >= extent else unroll_by(proc, var, times)
+
+
+def written_out(body: Body) -> int:
+    """Counts the statements that stand in C where marked loops are written out."""
+    count = 0
+    for stmt in body:
+        match stmt:
+            case For(_, extent, inner, is_unrolled):
+                count += written_out(inner) * (extent if is_unrolled else 1)
+            case Store() | Accumulate() | Invoke():
+                count += 1
+    return count
 
 
 def _declared(loop: For, names: Sequence[str]) -> list[Declare]:

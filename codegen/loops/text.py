@@ -117,7 +117,8 @@ def _stmt(stmt: Stmt, depth: int) -> Iterator[str]:
     indent = _INDENT * depth
     match stmt:
         case For(var, extent, inner):
-            yield f"{indent}for {var} in {'unrolled' if stmt.unrolled else 'range'}({extent}):"
+            note = f", note={stmt.note!r}" if stmt.note else ""
+            yield f"{indent}for {var} in {'unrolled' if stmt.unrolled else 'range'}({extent}{note}):"
             yield from _body(inner, depth + 1)
         case Declare(buffer):
             yield f"{indent}{buffer.name}: {_annotation(buffer)}"

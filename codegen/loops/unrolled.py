@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from codegen.loops.affine import Affine, to_affine
@@ -23,7 +24,7 @@ def expand_unrolled(
                 declares = any(isinstance(s, Declare) for s in once)
                 result.extend((For(stmt.var, 1, once),) if declares else once)
         else:
-            result.append(For(stmt.var, stmt.extent, expand_unrolled(stmt.body, values)))
+            result.append(replace(stmt, body=expand_unrolled(stmt.body, values)))
     match result:
         case [For(_, 1, alone)]:  # alone in its block, it needs none of its own
             return alone

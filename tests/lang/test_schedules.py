@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aot.errors import InputError
-from codegen.lang.schedule import outcome
+from codegen.lang.outcome import outcome
 from codegen.loops.ir import Proc
 from codegen.loops.schedule import split
 from deploy import lang

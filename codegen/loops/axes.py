@@ -1,0 +1,126 @@
+"""The axes of a flat tensor: an index taken apart into one for each axis, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import Accumulate, Buffer, BufferPlace, For, Invoke, Stmt, Store, loads_of
+from codegen.loops.schedule import ScheduleError
+
+Extents = Mapping[str, int]  # of loops, by name
+
+
+@dataclass(frozen=True, slots=True)
+class TensorAxis:
+    """An axis of a tensor, named as the loop that walks it."""
+
+    loop: str
+    extent: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The part of a tensor that a turn of a loop touches: where it begins on each axis, how far it goes."""
+
+    begins: tuple[Affine, ...]  # of loops around
+    sizes: tuple[int, ...]
+
+
+def axes_of(index: Affine, extents: Extents, buffer: Buffer) -> tuple[TensorAxis, ...]:
+    """The axes of a tensor of which each loop walks one, those with the longest steps first."""
+    axes = [TensorAxis(var, extents[var], factor) for var, factor in index.terms if extents.get(var, 0) > 1]
+    axes.sort(key=lambda axis: -axis.stride)
+    inner = [*axes[1:], None]
+    is_dense = all(
+        axis.stride >= (after.stride * after.extent if after else 1)
+        for axis, after in zip(axes, inner, strict=True)
+    )
+    if not is_dense or index.constant or any(var not in extents for var, _ in index.terms):
+        raise ScheduleError(f"{buffer.name}[{index}] is not one element for each turn of its loops")
+    return tuple(axes)
+
+
+def taken_apart(place: BufferPlace, axes: Sequence[TensorAxis], extents: Extents) -> tuple[Affine, ...]:
+    """The index along each axis. Refused where it would leave an axis and go on in the next."""
+    found = [Affine() for _ in axes]
+    for var, factor in (*place.index.terms, ("", place.index.constant)):
+        term = variable(var) if var else Affine(constant=1)
+        sign, rest = (-1, -factor) if factor < 0 else (1, factor)
+        for number, axis in enumerate(axes):
+            times, rest = divmod(rest, axis.stride)
+            found[number] = found[number] + term * (sign * times)
+        if rest and extents.get(var, 2) > 1:
+            raise ScheduleError(f"{place.buffer.name}[{place.index}] does not walk the axes of its tensor")
+    for axis, index in zip(axes, found, strict=True):
+        if least(index, extents) < 0 or most(index, extents) >= axis.extent:
+            raise ScheduleError(f"{place.buffer.name}[{place.index}] goes beyond an axis of its tensor")
+    return tuple(found)
+
+
+def put_together(indices: Iterable[Affine], strides: Sequence[int]) -> Affine:
+    return sum((i * stride for i, stride in zip(indices, strides, strict=True)), Affine())
+
+
+def box_of(places: Sequence[tuple[tuple[Affine, ...], Extents]], inner: Iterable[str], name: str) -> Box:
+    """The least box that holds these places, which loops around move as a whole; `inner` move in it."""
+    inside = frozenset(inner)
+    begins: list[Affine] = []
+    sizes: list[int] = []
+    for along in zip(*(indices for indices, _ in places), strict=True):
+        around = [Affine(tuple(t for t in index.terms if t[0] not in inside)) for index in along]
+        if any(each != around[0] for each in around):
+            raise ScheduleError(f"{name} is read at places that move apart")
+        offsets = [(index - around[0], extents) for index, (_, extents) in zip(along, places, strict=True)]
+        first = min(least(offset, extents) for offset, extents in offsets)
+        begins.append(around[0] + first)
+        sizes.append(max(most(offset, extents) for offset, extents in offsets) - first + 1)
+    return Box(tuple(begins), tuple(sizes))
+
+
+def least(index: Affine, extents: Extents) -> int:
+    return index.constant + sum(min(0, f * (extents[v] - 1)) for v, f in index.terms)
+
+
+def most(index: Affine, extents: Extents) -> int:
+    return index.constant + sum(max(0, f * (extents[v] - 1)) for v, f in index.terms)
+
+
+def statements(body: Iterable[Stmt], around: Extents) -> Iterator[tuple[Stmt, Extents]]:
+    """Every statement that is no loop, with the loops around it."""
+    for stmt in body:
+        if isinstance(stmt, For):
+            yield from statements(stmt.body, {**around, stmt.var: stmt.extent})
+        else:
+            yield stmt, around
+
+
+def written(body: Iterable[Stmt]) -> frozenset[Buffer]:
+    """The buffers that statements write, as far as one sees: all that instructions are given count."""
+    return frozenset(buffer for stmt, _ in statements(body, {}) for buffer in _written_by(stmt))
+
+
+def read(body: Iterable[Stmt]) -> frozenset[Buffer]:
+    """The buffers that statements read; a sum reads what it adds to."""
+    return frozenset(buffer for stmt, _ in statements(body, {}) for buffer in _read_by(stmt))
+
+
+def _written_by(stmt: Stmt) -> Iterator[Buffer]:
+    match stmt:
+        case Store(place) | Accumulate(place):
+            yield place.buffer
+        case Invoke(_, windows):
+            yield from (window.buffer for window in windows)
+
+
+def _read_by(stmt: Stmt) -> Iterator[Buffer]:
+    match stmt:
+        case Store(_, value):
+            yield from (each.place.buffer for each in loads_of(value))
+        case Accumulate(place, value):
+            yield place.buffer
+            yield from (each.place.buffer for each in loads_of(value))
+        case Invoke(_, windows):
+            yield from (window.buffer for window in windows)
