@@ -10,10 +10,9 @@ from functools import cache
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from codegen.option_entry import Option, When, default_of, options_of
+from codegen.option_entry import WHEN_ARCHIVED, Option, When, default_of, options_of
 
 _MISSING = object()
-WHEN_ARCHIVED = "when archived"  # in the metadata of a field that came later: When.IF_SET
 T = TypeVar("T")
 _LINE = 110
 

@@ -9,12 +9,11 @@ from aot.ir.graph import Graph
 from aot.passes.pipeline import PassStep
 from aot.plan.model import Kind
 from aot.target import Target
-from artifact.fact_json import WHEN_ARCHIVED
 from artifact.memory_map import MemoryMap, map_memory
 from codegen.fit.arenas import Arena, arenas_of, line_bytes
 from codegen.fit.budgets import MemoryNeeds
 from codegen.model import CompiledModel, LayerInfo, TensorInfo
-from codegen.option_entry import When
+from codegen.option_entry import WHEN_ARCHIVED, When
 from codegen.options import CompileOptions
 from codegen.version import VERSION
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,9 +12,15 @@ from codegen.formats import RowFormat
 from codegen.model import LayerInfo
 
 
-def rows_crc32(value: Array, layer: LayerInfo) -> int:
-    """CRC-32 of all rows the layer writes, in order; the rows of fill around the image are not reported."""
-    return zlib.crc32(pack_rows(value, layer.format, layer.rows))
+def rows_crc32(values: Sequence[Array], layer: LayerInfo) -> int:
+    """CRC-32 of all rows the layer writes, in order; the rows of fill around the image are not reported.
+
+    A layer with several results writes one after the other.
+    """
+    crc = 0
+    for value, result in zip(values, layer.results, strict=True):
+        crc = zlib.crc32(pack_rows(value, result.format, result.rows), crc)
+    return crc
 
 
 def pack_rows(value: Array, fmt: RowFormat, rows: int) -> bytes:

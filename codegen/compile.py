@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from aot.ir.graph import Graph
+from aot.ir.graph import Graph, Node
+from aot.ir.region import DeviceRegion
+from aot.passes.pipeline import PassStep
+from aot.passes.region_goal import STAYS
 from aot.plan.model import Kind, Plan
 from codegen.c.constants import collect_constants
 from codegen.c.dialect import dialect_of
@@ -24,8 +27,8 @@ from codegen.job import Job
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import point_text
 from codegen.lower.outside_rows import rows_outside
-from codegen.lower.stages import Lowered
-from codegen.model import CompiledModel, LayerInfo, TensorInfo
+from codegen.lower.stages import Lowered, Result
+from codegen.model import CompiledModel, LayerInfo, LayerPart, LayerResult, TensorInfo
 from codegen.version import VERSION
 
 _ALIGN = 4
@@ -51,7 +54,7 @@ def compile_job(job: Job) -> CompiledModel:
     maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool)
     run, dialect = maker.make(), dialect_of(target)
     is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
-    layers = _layers(graph, lowered, maker)
+    layers = _layers(graph, lowered, maker, planned.steps)
     stack_bytes = estimate_stack_bytes(library, len(lowered.stages), target.pointer_bytes)
     made_of = SourceParts(
         name=name,
@@ -119,8 +122,10 @@ def _interface(
     return tuple(found[: len(graph.inputs)]), tuple(found[len(graph.inputs) :])
 
 
-def _layers(graph: Graph, lowered: Lowered, maker: RunMaker) -> tuple[LayerInfo, ...]:
-    layers = []
+def _layers(
+    graph: Graph, lowered: Lowered, maker: RunMaker, steps: Sequence[PassStep]
+) -> tuple[LayerInfo, ...]:
+    layers, unclaimed = [], _unclaimed(steps)
     for index, stage in enumerate(lowered.stages):
         out = stage.result
         node = stage.node
@@ -141,6 +146,13 @@ def _layers(graph: Graph, lowered: Lowered, maker: RunMaker) -> tuple[LayerInfo,
                 format=out.format,
                 rows=out.image_rows,
                 passed_over=_passed_over(stage.kernel),
+                device=stage.kernel.device,
+                stays=(*_stays(stage.kernel), *unclaimed.get(stage.name, ())),
+                parts=_parts(node),
+                others=tuple(
+                    LayerResult(each.tensor, each.value, each.format, each.image_rows)
+                    for each in stage.others
+                ),
             )
         )
     return tuple(layers)
@@ -149,6 +161,31 @@ def _layers(graph: Graph, lowered: Lowered, maker: RunMaker) -> tuple[LayerInfo,
 def _passed_over(kernel: Kernel) -> tuple[str, ...]:
     """One line for each reason: an instruction set may have several schedules that lack the same."""
     return tuple(dict.fromkeys(f"{each.schedule}: {each.why}" for each in kernel.passed_over))
+
+
+def _result_info(result: Result) -> LayerResult:
+    return LayerResult(result.tensor, result.value, result.format, result.image_rows)
+
+
+def _stays(kernel: Kernel) -> Iterator[str]:
+    """Says why accelerators that were asked for do not compute the layer."""
+    passed = (each for each in kernel.passed_over if each.device and not kernel.device)
+    return iter(dict.fromkeys(f"{each.device}: {each.why}" for each in passed))
+
+
+def _unclaimed(steps: Sequence[PassStep]) -> Mapping[str, Sequence[str]]:
+    """The same for nodes that are in no region, by their names."""
+    found: dict[str, list[str]] = {}
+    for step in steps:
+        for node, why in step.outcome.left_alone.items() if step.what.device else ():
+            found.setdefault(node, []).append(f"{step.what.device}: {why.removeprefix(STAYS)}")
+    return found
+
+
+def _parts(node: Node | None) -> tuple[LayerPart, ...]:
+    if node is None or not isinstance(node.op, DeviceRegion):
+        return ()
+    return tuple(LayerPart(each.name, each.op.name, each.origin) for each in node.op.graph.nodes)
 
 
 def _is_tuned(kernel: Kernel) -> bool:

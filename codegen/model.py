@@ -15,6 +15,7 @@ from aot.plan.whole_bound import whole_tensor_bound
 from aot.target import Target
 from codegen.formats import RowFormat
 from codegen.loops.ir import Proc
+from codegen.option_entry import WHEN_ARCHIVED, When
 from codegen.options import CompileOptions
 
 
@@ -31,6 +32,29 @@ class TensorInfo(PlacedTensor):
     """An input or output of the model as its C has it."""
 
     c_name: str  # the member of <model>_inputs / <model>_outputs
+
+
+COPIES = ("receive", "relayout")  # kinds of layers that compute no node: they copy rows
+_LATER = {WHEN_ARCHIVED: When.IF_SET}
+
+
+@dataclass(frozen=True, slots=True)
+class LayerResult:
+    """One result of a layer that has several."""
+
+    output: str  # the tensor it writes
+    value: str  # whose rows these are
+    format: RowFormat
+    rows: int  # of that value, padding rows not counted
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPart:
+    """A node of the region that a layer is."""
+
+    name: str
+    op: str
+    origin: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +75,16 @@ class LayerInfo:
     format: RowFormat
     rows: int  # of that value, padding rows not counted
     passed_over: tuple[str, ...] = ()  # "schedule: why it does not fit", of those tried before the kernel's
+    device: str = field(default="", metadata=_LATER)  # the accelerator that computes it; empty: the CPU
+    stays: tuple[str, ...] = field(
+        default=(), metadata=_LATER
+    )  # "accelerator: why it does not compute this", of those that were asked for
+    parts: tuple[LayerPart, ...] = field(default=(), metadata=_LATER)  # the nodes of a region
+    others: tuple[LayerResult, ...] = field(default=(), metadata=_LATER)  # results beside the first
+
+    @property
+    def results(self) -> tuple[LayerResult, ...]:
+        return (LayerResult(self.output, self.value, self.format, self.rows), *self.others)
 
 
 @dataclass(frozen=True)

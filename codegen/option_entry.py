@@ -12,6 +12,7 @@ from codegen.option_kinds import OptionKind
 
 T = TypeVar("T")
 _ENTRY = "option"
+WHEN_ARCHIVED = "when archived"  # in the metadata of a field that archives have since later: When.IF_SET
 
 
 class When(Enum):

@@ -12,7 +12,7 @@ from aot.passes import REQUIRED
 from aot.passes.table import pass_names
 from aot.plan.model import Pool
 from aot.target import Optimize
-from codegen.accelerators.names import accelerator_names
+from codegen.accelerators.asked import AcceleratorList
 from codegen.option_entry import Option, When, option, options_of
 from codegen.option_kinds import (
     Choice,
@@ -110,18 +110,6 @@ _VALUES = Pairs[tuple[float, ...], Mapping[str, tuple[float, ...]]](
         "type": "object",
         "description": "fixed values of inputs",
         "additionalProperties": {"type": "array", "items": {"type": "number"}},
-    },
-)
-
-_ACCELERATORS = NameList(
-    form="NAME",
-    thing="accelerator",
-    known=accelerator_names,
-    refused={},
-    in_archive={
-        "type": "array",
-        "description": "what computes layers in the place of generated kernels, the first that can",
-        "items": {"type": "string"},
     },
 )
 
@@ -236,9 +224,9 @@ class CompileOptions:
 
     accelerators: tuple[str, ...] = option(
         (),
-        _ACCELERATORS,
+        AcceleratorList(),
         "--accelerator",
-        "let this accelerator compute the layers that it can; deploy accelerators lists them",
+        "let this accelerator compute what it can; deploy accelerators lists them, and their options",
     )
 
     schedules: tuple[OwnSchedules, ...] = option(

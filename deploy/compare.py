@@ -95,7 +95,11 @@ def has_real_outputs(graph: Graph) -> bool:
 
 def comparable_layers(graph: Graph, layers: Sequence[LayerInfo]) -> list[LayerInfo]:
     """The layers that write integers: only their checksums can be compared."""
-    return [layer for layer in layers if graph.types[layer.value].dtype is not DType.F32]
+    return [
+        layer
+        for layer in layers
+        if all(graph.types[result.value].dtype is not DType.F32 for result in layer.results)
+    ]
 
 
 def _difference(sample: int, output: str, expected: Array, found: Array) -> Difference:
@@ -121,6 +125,7 @@ def first_wrong_layer(
     values = {**graph.constants, **run_all(graph, sample)}
     comparable = comparable_layers(graph, layers)
     for layer, checksum in zip(layers, checksums, strict=True):
-        if layer in comparable and rows_crc32(values[layer.value], layer) != checksum:
+        made = [values[result.value] for result in layer.results]
+        if layer in comparable and rows_crc32(made, layer) != checksum:
             return layer
     return None

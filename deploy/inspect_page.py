@@ -9,7 +9,7 @@ from artifact.facts import ModelFacts
 from artifact.memory_text import rows_said, shortened
 from artifact.report import LayerRow, Report
 from codegen.fit.budgets import Budget
-from codegen.model import TensorInfo
+from codegen.model import COPIES, LayerInfo, LayerPart, TensorInfo
 from deploy.console import table
 from deploy.fit import layer_name, role_name
 from deploy.inspect_facts import operators
@@ -21,7 +21,9 @@ _WIDEST_NAME = 60
 def summary(report: Report, board_name: str | None) -> str:
     """The page without the table of layers and the map of memory."""
     memory = [_budget(budget) for budget in report.budgets] or [_needs(report.facts)]
-    return "\n\n".join([_head(report.facts, board_name), *memory, _peak(report)])
+    asked = report.facts.options.accelerators
+    devices = [devices_table(report)] if asked else []
+    return "\n\n".join([_head(report.facts, board_name), *devices, *memory, _peak(report)])
 
 
 def _needs(facts: ModelFacts) -> str:
@@ -100,6 +102,30 @@ def _peak(report: Report) -> str:
     )
     arena = f"the arena takes {taken}, {least}{whole if memory.is_below_whole_tensors else ''}"
     return "\n".join([f"peak  {peak.bytes:>11,} bytes in use at {layer_name(report)}", *shown, arena])
+
+
+def devices_table(report: Report) -> str:
+    """Says for each node what runs it, and why accelerators leave what stays on the CPU."""
+    nodes = list(_nodes(report))
+    elsewhere = sum(layer.device != "" for layer, _ in nodes)
+    rows = [_where(layer, part) for layer, part in nodes]
+    head = f"{elsewhere} of {len(nodes)} nodes run on accelerators"
+    return "\n".join([head, table(("layer", "op", "runs on", "node"), rows)])
+
+
+def _nodes(report: Report) -> Iterator[tuple[LayerInfo, LayerPart]]:
+    """The nodes of the graph with the layers that compute them; layers that only copy are of no node."""
+    for layer in (row.layer for row in report.layers):
+        if layer.parts:
+            yield from ((layer, part) for part in layer.parts)
+        elif layer.op not in COPIES:
+            yield layer, LayerPart(layer.name, layer.op, layer.origin)
+
+
+def _where(layer: LayerInfo, part: LayerPart) -> tuple[str, ...]:
+    place = layer.device or "CPU"
+    why = f" ({'; '.join(layer.stays)})" if layer.stays else ""
+    return str(layer.index), part.op, place, f"{part.origin or part.name}{why}"
 
 
 def layers_table(report: Report) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError, did_you_mean
+from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
 from codegen.accelerators.table import accelerators as known_accelerators
 from codegen.kernels.tuning_records import TuningRecord, read_records
 from codegen.option_kinds import read_size
@@ -30,10 +31,32 @@ def accelerators() -> Answer:
     """Lists what can compute layers in the place of generated kernels."""
     found = known_accelerators()
     facts = [
-        {"name": name, "summary": each.summary, "ops": sorted(each.schedules)} for name, each in found.items()
+        {
+            "name": name,
+            "summary": each.summary,
+            "ops": sorted(each.schedules),
+            "regions": each.regions is not None,
+            "options": [_option_facts(option) for option in each.options],
+        }
+        for name, each in found.items()
     ]
-    rows = [(name, ", ".join(sorted(each.schedules)), each.summary) for name, each in found.items()]
-    return Answer(facts, table(("accelerator", "computes", ""), rows))
+    rows = [(name, _computes(each), each.summary) for name, each in found.items()]
+    options = [
+        (f"{name}:{option.name}={option.kind.metavar}", f"{option.help}; {option.default} without it")
+        for name, each in found.items()
+        for option in each.options
+    ]
+    tables = [table(("accelerator", "computes", ""), rows), table(("option", ""), options) if options else ""]
+    return Answer(facts, "\n\n".join(filter(None, tables)))
+
+
+def _computes(accelerator: Accelerator) -> str:
+    """The ops that it computes one by one; "regions" stands for several at one go."""
+    return ", ".join([*sorted(accelerator.schedules), *(["regions"] if accelerator.regions else [])])
+
+
+def _option_facts(option: AcceleratorOption) -> dict[str, object]:
+    return {"name": option.name, "default": option.default, "help": option.help}
 
 
 @takes_options(tuple(name for name in OPTIONS if name not in OF_ONE_BOARD))

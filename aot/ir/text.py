@@ -10,26 +10,32 @@
 
 Braces hold scales, zero points and axis. Attributes at their default are left out; one
 that is an op or a quantisation is written as those are. A constant of more than INLINE_ELEMENTS elements is
-`external`: its elements come in a dictionary beside the text.
+`external`: its elements come in a dictionary beside the text. The graph of a region stands in the lines
+behind its node, each with two spaces before it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
+from textwrap import indent
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
 from aot.ir.graph import Graph, Node, State
 from aot.ir.line import Line
+from aot.ir.region import DeviceRegion, regions_of
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops import OPS
 from aot.ops.op import Op
 
 INLINE_ELEMENTS = 64
+_INSIDE = "  "  # stands before the lines of a region's graph
+_REGION = f"= {DeviceRegion.name}("
+_Numbered = tuple[int, str]  # a line with its number
 
 
 def print_graph(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
@@ -39,7 +45,7 @@ def print_graph(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
         f"constant {_declared(name, graph)} = {_elements(array, inline_elements)}"
         for name, array in graph.constants.items()
     ]
-    lines += [print_node(node, graph) for node in graph.nodes]
+    lines += [print_node(node, graph, inline_elements) for node in graph.nodes]
     lines += [
         f"state {_declared(s.name, graph)} next {_quoted(s.next)} = {_elements(s.initial, inline_elements)}"
         for s in graph.states
@@ -51,6 +57,8 @@ def print_graph(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
 def external_constants(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> dict[str, Array]:
     """The constants and beginnings of states that the text of the graph leaves out."""
     arrays = {**graph.constants, **{state.name: state.initial for state in graph.states}}
+    for region in regions_of(graph):
+        arrays |= region.graph.constants
     return {name: array for name, array in arrays.items() if array.size > inline_elements}
 
 
@@ -78,12 +86,15 @@ def _elements(array: Array, inline_elements: int) -> str:
     return json.dumps(array.ravel().tolist()) if array.size <= inline_elements else "external"
 
 
-def print_node(node: Node, graph: Graph) -> str:
-    """The line of a node."""
+def print_node(node: Node, graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
+    """The line of a node, and behind it the graph of a region."""
     inputs = ", ".join("none" if name is None else _quoted(name) for name in node.inputs)
     outputs = ", ".join(_declared(name, graph) for name in node.outputs)
     origin = f" # {node.origin.encode('unicode_escape').decode('ascii')}" if node.origin else ""
-    return f"{_quoted(node.name)} = {_op(node.op)} {inputs} -> {outputs}{origin}"
+    line = f"{_quoted(node.name)} = {_op(node.op)} {inputs} -> {outputs}{origin}"
+    if not isinstance(node.op, DeviceRegion):
+        return line
+    return "\n".join([line, indent(print_graph(node.op.graph, inline_elements).rstrip("\n"), _INSIDE)])
 
 
 def _op(op: Op) -> str:
@@ -94,7 +105,7 @@ def _attributes(op: Op) -> str:
     return ", ".join(
         f"{field.name}={_attribute(getattr(op, field.name))}"
         for field in fields(op)  # type: ignore[arg-type]
-        if getattr(op, field.name) != field.default
+        if not isinstance(getattr(op, field.name), Graph) and getattr(op, field.name) != field.default
     )
 
 
@@ -111,10 +122,24 @@ def parse_graph(text: str, constants: Mapping[str, Array] | None = None) -> Grap
 
     Lines that start with # are comments. Raises GraphTextError where the text is no graph.
     """
-    parser = _Parser(constants or {})
-    for number, line in enumerate(text.splitlines(), start=1):
-        parser.line(Line(line.strip(), number))
+    return _parsed(list(enumerate(text.splitlines(), start=1)), constants or {})
+
+
+def _parsed(lines: Sequence[_Numbered], constants: Mapping[str, Array]) -> Graph:
+    """The graph of these lines. Those that stand deeper behind a region are the region's."""
+    parser = _Parser(constants)
+    left = list(lines)
+    while left:
+        number, text = left.pop(0)
+        inside: list[_Numbered] = []
+        while left and _REGION in text and _depth(left[0]) > _depth((number, text)):
+            inside.append(left.pop(0))
+        parser.line(Line(text.strip(), number), inside)
     return parser.graph()
+
+
+def _depth(line: _Numbered) -> int:
+    return len(line[1]) - len(line[1].lstrip())
 
 
 class _Parser:
@@ -139,12 +164,12 @@ class _Parser:
             tuple(self._states),
         )
 
-    def line(self, line: Line) -> None:
+    def line(self, line: Line, inside: Sequence[_Numbered]) -> None:
         word = line.peek
         if word in ("", "#"):
             return
         if word.startswith('"'):
-            self._nodes.append(self._node(line))
+            self._nodes.append(self._node(line, inside))
         elif word in _STATEMENTS:
             line.take()
             _STATEMENTS[word](self, line)
@@ -188,10 +213,10 @@ class _Parser:
         self._types[name] = _parse_type(line)
         return name
 
-    def _node(self, line: Line) -> Node:
+    def _node(self, line: Line, inside: Sequence[_Numbered]) -> Node:
         name = line.name()
         line.take("=")
-        op = _parse_op(line)
+        op = _parse_region(line, _parsed(inside, self._external)) if inside else _parse_op(line)
         inputs = tuple(_separated(line, self._operand, "->"))
         outputs = tuple(_separated(line, self._declaration, "#"))
         origin = line.rest().encode("ascii").decode("unicode_escape")
@@ -244,6 +269,14 @@ def _parse_quant(line: Line) -> Quant:
         axis = int(line.json())
     line.take("}")
     return Quant(tuple(scales), tuple(zero_points), axis)
+
+
+def _parse_region(line: Line, graph: Graph) -> Op:
+    for word in (DeviceRegion.name, "(", "device", "="):
+        line.take(word)
+    device = line.name()
+    line.take(")")
+    return DeviceRegion(device, graph)
 
 
 def _parse_op(line: Line) -> Op:

@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 
 from aot.ir.graph import Graph
+from aot.ir.region import regions_of
 from aot.ir.types import Quant, TensorType
 from aot.ops.constraints import violations
 
@@ -133,6 +134,12 @@ def _inferred_types(graph: Graph) -> Iterator[str]:
             yield f'"{node.name}" ({node.op.name}) infers {inferred}, declared {declared}'
 
 
+def _regions(graph: Graph) -> Iterator[str]:
+    for region in regions_of(graph):
+        for rule, facts in RULES.items():
+            yield from (f'inside "{region.graph.name}": {rule}: {fact}' for fact in facts(region.graph))
+
+
 RULES: dict[str, Rule] = {
     "every value that is mentioned has a type": _names_have_types,
     "every value has one producer": _one_producer,
@@ -144,5 +151,6 @@ RULES: dict[str, Rule] = {
     "constants have their declared type": _constants,
     "a state begins and goes on as what it is": _states,
     "every node keeps its op's constraints": _op_constraints,
+    "the graphs of regions keep all rules": _regions,
     "declared types are what the ops infer": _inferred_types,
 }

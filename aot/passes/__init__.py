@@ -28,6 +28,11 @@ MEANING: Mapping[str, str] = MappingProxyType(
     }
 )
 
+# Rewritings for devices that compute parts of a graph: they run once for each device, in the order named.
+REGIONS: Mapping[str, str] = MappingProxyType(
+    {"form-regions": "alone: behind MEANING, so that devices see what is left; rows are not their business"}
+)
+
 # Rewritings that depend on what is compiled for: on the costs of a core, and on what is asked for.
 PLACEMENT: Mapping[str, str] = MappingProxyType(
     {

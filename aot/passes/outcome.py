@@ -23,6 +23,7 @@ class Unchanged:
     """A pass left the graph as it was: `because` says it of the graph, or of each node on a line."""
 
     because: str
+    left_alone: Reasons = field(default_factory=dict)  # what `because` says, by node
 
 
 Outcome = Rewritten | Unchanged
@@ -39,7 +40,7 @@ def outcome(before: Graph, after: Graph, left_alone: Reasons, no_candidate: str)
     """The answer of a pass that went over the nodes; `no_candidate` is the reason where it met none."""
     if after is not before:
         return Rewritten(after, left_alone)
-    return Unchanged("\n".join(reason_lines(left_alone)) or no_candidate)
+    return Unchanged("\n".join(reason_lines(left_alone)) or no_candidate, left_alone)
 
 
 def reason_lines(left_alone: Reasons) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from itertools import chain
@@ -12,13 +12,19 @@ from typing import Any
 from aot.errors import ExtensionError
 from aot.extensions import PASSES, loaded
 from aot.ir.graph import Graph
-from aot.passes import MEANING, PLACEMENT, VARIANT
+from aot.passes import MEANING, PLACEMENT, REGIONS, VARIANT
 from aot.passes.outcome import Outcome
 from aot.passes.placement_goal import PlacementGoal
+from aot.passes.region_goal import RegionGoal
 from aot.passes.variant_goal import VariantGoal
 
-TABLES: Mapping[str, Mapping[str, str]] = {"MEANING": MEANING, "PLACEMENT": PLACEMENT, "VARIANT": VARIANT}
-Goal = PlacementGoal | VariantGoal
+TABLES: Mapping[str, Mapping[str, str]] = {
+    "MEANING": MEANING,
+    "REGIONS": REGIONS,
+    "PLACEMENT": PLACEMENT,
+    "VARIANT": VARIANT,
+}
+Goal = RegionGoal | PlacementGoal | VariantGoal
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,7 @@ class Pass:
     summary: str  # what it does, in a sentence
     run: Callable[[Graph], Outcome]
     why: str  # why it stands where it stands in its table
+    device: str = ""  # whose regions it forms
 
 
 def pass_names() -> tuple[str, ...]:
@@ -42,6 +49,10 @@ def pass_names() -> tuple[str, ...]:
 
 def meaning_passes() -> tuple[Pass, ...]:
     return tuple(_passes("MEANING"))
+
+
+def region_passes(goal: RegionGoal) -> tuple[Pass, ...]:
+    return tuple(replace(each, device=goal.device) for each in _passes("REGIONS", goal=goal))
 
 
 def placement_passes(goal: PlacementGoal) -> tuple[Pass, ...]:

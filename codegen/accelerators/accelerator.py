@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from codegen.kernels.schedule import Schedule
+from aot.ir.graph import Graph
+from aot.ir.region import DeviceRegion
+from aot.passes.partition.claims import Claims
+from codegen.formats import whole
+from codegen.kernels.kernel import Site
+from codegen.kernels.schedule import RowRequests, Schedule
+from codegen.option_kinds import OptionKind
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Regions of several nodes that a device runs at one go.
+
+    `claims` is given the device's name and the graph: `claims_by_rules` takes patterns, `claims_by_node` asks
+    for each node, a function of your own sees the whole graph. The schedules' sites are regions.
+    """
+
+    claims: Callable[[str, Graph], Claims]
+    schedules: tuple[Schedule, ...]  # best first
+
+
+@dataclass(frozen=True)
+class AcceleratorOption:
+    """One option, as in --accelerator NAME:option=value."""
+
+    name: str
+    kind: OptionKind[Any]
+    default: Any
+    help: str
 
 
 @dataclass(frozen=True)
@@ -13,4 +42,20 @@ class Accelerator:
     """One line of the table. Its schedules come before all others, for the layers that they fit."""
 
     summary: str  # one line, for `deploy accelerators`
-    schedules: Mapping[str, tuple[Schedule, ...]]  # by op, best first
+    schedules: Mapping[str, tuple[Schedule, ...]] = field(default_factory=dict)  # by op, best first
+    regions: Regions | None = None
+    options: tuple[AcceleratorOption, ...] = ()
+    # What it is with these options: all of them, those that were not given at their defaults.
+    configured: Callable[[Mapping[str, Any]], Accelerator] | None = None
+
+
+def region_of(site: Site) -> DeviceRegion:
+    """The region that a site is."""
+    op = site.node.op
+    assert isinstance(op, DeviceRegion)
+    return op
+
+
+def whole_inputs(site: Site) -> RowRequests:
+    """Requests each tensor in one piece, as a device takes those of a region."""
+    return tuple(whole(tensor) for tensor in site.inputs if tensor is not None)

@@ -1,16 +1,20 @@
-"""Finds what the named accelerators add for an op."""
+"""Finds what the named accelerators add for an op, and how they form regions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 
 from aot.errors import ExtensionError
 from aot.extensions import ACCELERATORS as GROUP
 from aot.extensions import loaded
+from aot.ir.region import DeviceRegion
+from aot.ops.op import Op
 from codegen.accelerators import ACCELERATORS
 from codegen.accelerators.accelerator import Accelerator
+from codegen.accelerators.settings import read_settings
 from codegen.isa.table import schedules_of
 from codegen.kernels.kernel import PassedOver
 from codegen.kernels.schedule import Schedule
@@ -40,18 +44,70 @@ def _ours() -> Mapping[str, Accelerator]:
     return {name: module.ACCELERATOR for name, module in modules.items()}
 
 
-def schedules_with(names: Sequence[str], op_name: str) -> tuple[Schedule, ...]:
-    """All schedules of an op, best first: those of the accelerators come before the others."""
-    known = accelerators() if names else {}
-    theirs = [schedule for name in names for schedule in known[name].schedules.get(op_name, ())]
-    return (*theirs, *schedules_of(op_name))
+class _Configured:
+    """Accelerators with their options, by the word that asks for them: each is made once."""
+
+    def __init__(self) -> None:
+        self._extensions: Mapping[str, object] | None = None
+        self._made: dict[str, Accelerator] = {}
+
+    def get(self, word: str) -> Accelerator:
+        extensions = loaded(GROUP)
+        if self._extensions is not extensions:
+            self._extensions, self._made = extensions, {}
+        if word not in self._made:
+            name, _, settings = word.partition(":")
+            self._made[word] = _configured(name, accelerators()[name], settings)
+        return self._made[word]
 
 
-def without_schedules(names: Sequence[str], op_name: str) -> tuple[PassedOver, ...]:
-    """The accelerators that compute no layers of an op."""
-    known = accelerators() if names else {}
+_CONFIGURED = _Configured()
+
+
+def asked_for(words: Sequence[str]) -> Mapping[str, Accelerator]:
+    """The accelerators that these words name, each with its options. Raises WrongValueError."""
+    return {device_of(word): _CONFIGURED.get(word) for word in words}
+
+
+def device_of(word: str) -> str:
+    """The accelerator's name, without its options."""
+    return word.partition(":")[0]
+
+
+def _configured(name: str, known: Accelerator, words: str) -> Accelerator:
+    settings = read_settings(name, known.options, words)
+    made = known.configured(settings) if known.configured is not None else known
+    regions = made.regions
+    return replace(
+        made,
+        schedules={op: _of_device(name, schedules) for op, schedules in made.schedules.items()},
+        regions=regions and replace(regions, schedules=_of_device(name, regions.schedules)),
+    )
+
+
+def _of_device(name: str, schedules: Sequence[Schedule]) -> tuple[Schedule, ...]:
+    return tuple(replace(schedule, device=name) for schedule in schedules)
+
+
+def schedules_with(words: Sequence[str], op: Op) -> tuple[Schedule, ...]:
+    """All schedules of an op, best first: those of the accelerators come before the others.
+
+    Those of a region are its device's: nobody else can run it.
+    """
+    known = asked_for(words)
+    if isinstance(op, DeviceRegion):
+        regions = known[op.device].regions
+        return regions.schedules if regions is not None else ()
+    theirs = [schedule for each in known.values() for schedule in each.schedules.get(op.name, ())]
+    return (*theirs, *schedules_of(op.name))
+
+
+def without_schedules(words: Sequence[str], op: Op) -> tuple[PassedOver, ...]:
+    """The accelerators that compute no layers of an op; those that form regions say why for each node."""
+    if isinstance(op, DeviceRegion):
+        return ()
     return tuple(
-        PassedOver(name, f"it computes no {op_name}")
-        for name in names
-        if op_name not in known[name].schedules
+        PassedOver(name, f"it computes no {op.name}", name)
+        for name, each in asked_for(words).items()
+        if op.name not in each.schedules and each.regions is None
     )

@@ -40,9 +40,10 @@ from codegen.c.tree import (
 from codegen.c.tree_walk import uses, walk
 from codegen.fit.arenas import Arena
 from codegen.formats import geometry, storage_dtype
+from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Buffer, Role
 from codegen.lower.outside_rows import windows
-from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Result
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Result
 
 _Y = Name("y")  # what a layer writes
 
@@ -97,7 +98,7 @@ class RunMaker:
     def _stream(self) -> StreamInfo | None:
         if self.lowered.receiver is None:
             return None
-        g = geometry(self.lowered.tensors[self.lowered.stages[self.lowered.receiver].writes].type)
+        g = geometry(self._received(self.lowered.receiver).type)
         return StreamInfo(
             g.rows, g.width * g.channels, len(self.lowered.stages), counter_type(self.plan.order)
         )
@@ -106,8 +107,12 @@ class RunMaker:
         receiver = self.lowered.receiver
         if receiver is None:
             return run_order(self.plan.order, run_once)
-        rows = self.lowered.tensors[self.lowered.stages[receiver].writes].image_rows
+        rows = self._received(receiver).image_rows
         return streamed_order(self.plan.order, run_once, receiver, rows, self.model)
+
+    def _received(self, receiver: int) -> LoweredTensor:
+        """The tensor that takes the rows of a streamed input."""
+        return self.lowered.tensors[self.lowered.stages[receiver].result.tensor]
 
     def _layer(self, index: int) -> FunctionDefinition:
         stage = self.lowered.stages[index]
@@ -128,8 +133,14 @@ class RunMaker:
         out, together = stage.result, stage.kernel.rows_per_step
         *_, kernel = self.calls[index]
         rows = out.image_rows if stage.kernel.whole else 1
-        wrote = (self._wrote(index, out, rows, y) for y in _written(together))
-        before = (*self._output(out, together), *self._carried(index, stage))
+        wrote = [self._wrote(index, out, rows, y) for y in _written(together)]
+        others = list(zip(_written_beside(stage.kernel), stage.others, strict=True))
+        wrote += [self._wrote(index, other, other.image_rows, Name(name)) for name, other in others]
+        beside = [
+            Define(TypedName(f"{self._c_type(other)} *const", name), self.rows.written(other, None, 0))
+            for name, other in others
+        ]
+        before = (*self._output(out, together), *beside, *self._carried(index, stage))
         return (*before, *self._call(index, stage, kernel), *wrote)
 
     def _carried(self, index: int, stage: LoweredStage) -> Iterator[Stmt]:
@@ -213,10 +224,11 @@ class RunMaker:
         return comment_text(f"{stage.kernel.schedule}: {stage.kernel.why}.")
 
     def shapes(self, stage: LoweredStage) -> str:
+        made = ", ".join(_shape(result.type) for result in stage.results)
         if not stage.reads or stage.reads[0].tensor == STREAMED_ROW:
-            return _shape(stage.result.type)
+            return made
         source = self.lowered.tensors[stage.reads[0].tensor]
-        return f"{_shape(source.type)} -> {_shape(stage.result.type)}"
+        return f"{_shape(source.type)} -> {made}"
 
     def _output(self, out: Result, together: int) -> list[Stmt]:
         """The pointer to the row that is written, or to each of those, and the zero points around it."""
@@ -273,6 +285,11 @@ def _first_row(together: int) -> Expr:
 def _written(together: int) -> tuple[Expr, ...]:
     """The pointers to the rows that a step writes."""
     return (_Y,) if together == 1 else tuple(Subscript(_Y, Number(row)) for row in range(together))
+
+
+def _written_beside(kernel: Kernel) -> tuple[str, ...]:
+    """The parameters of a kernel with several results that are not the first."""
+    return tuple(param.name for param in kernel.proc.params if param.role is Role.OUTPUT)[1:]
 
 
 def _meet(one: PlannedBuffer, other: PlannedBuffer) -> bool:

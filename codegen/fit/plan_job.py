@@ -15,6 +15,7 @@ from codegen.fit.arenas import arenas_of
 from codegen.fit.budgets import MemoryNeeds, missing_ram_bytes
 from codegen.fit.constant_places import constant_regions
 from codegen.fit.placement_search import find_plan
+from codegen.fit.regions import with_regions
 from codegen.fit.transformed_weights import layers_to_compact
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
@@ -30,7 +31,7 @@ def plan_job(job: Job) -> CompiledPlan:
     be compiled, FitError where the options allow the arena less than it needs. Kernels that store weights
     transformed, in more bytes, have them as long as the flash has room.
     """
-    meaning = run_meaning(job.model.graph, job.options.disabled_passes)
+    meaning = with_regions(run_meaning(job.model.graph, job.options.disabled_passes), job)
     plan = _within_ram(meaning, job, frozenset())
     compact = layers_to_compact(plan)
     return _within_ram(meaning, job, compact) if compact else plan

@@ -121,7 +121,7 @@ class Variant:
     def memory(self) -> object:
         """Equal for variants that the planner cannot tell apart: same rows, read in the same way."""
         formats = [(tensor.name, tensor.format) for tensor in self.lowered.tensors.values()]
-        stages = [(s.name, s.op, s.kernel.whole, s.reads, s.result) for s in self.lowered.stages]
+        stages = [(s.name, s.op, s.kernel.whole, s.reads, s.results) for s in self.lowered.stages]
         return formats, stages
 
     def least(self) -> PlannedVariant:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from aot.errors import FitError
 from aot.ir.graph import Graph
+from aot.ir.region import DeviceRegion
 from aot.plan.model import Pool
 from aot.target import Optimize, Target
 from codegen.accelerators.table import schedules_with
@@ -82,9 +83,10 @@ def find_variant(
 
 def _may_demand(variant: Variant) -> bool:
     """True where a kernel may demand a memory of the board. That is cheap to say; lowering is not."""
-    ops = {node.op.name for node in variant.graph.nodes if not is_view(node)}
-    names = variant.options.accelerators
-    return any(schedule.demand.memories for op in ops for schedule in schedules_with(names, op))
+    nodes = [node for node in variant.graph.nodes if not is_view(node)]
+    ops = {node.op if isinstance(node.op, DeviceRegion) else node.op.name: node.op for node in nodes}
+    words = variant.options.accelerators
+    return any(schedule.demand.memories for op in ops.values() for schedule in schedules_with(words, op))
 
 
 def limit_of(target: Target, options: CompileOptions) -> int | None:

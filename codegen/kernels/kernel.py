@@ -123,6 +123,7 @@ class PassedOver:
 
     schedule: str
     why: str
+    device: str = ""  # the accelerator that the schedule belongs to
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,7 @@ class Kernel:
     extra_bytes: int = 0  # by which transformed weights are larger than weights as they are
     calls: CFunction | None = None  # the function that computes the layer, in the place of loops
     demand: MemoryDemand = ANYWHERE  # where its tensors, its scratch and its constants must lie
+    device: str = ""  # the accelerator that computes it; empty: the CPU
     scheduled_from: ScheduledFrom | None = None  # by a schedule from outside the tree: it can be checked
 
     @property

@@ -62,6 +62,7 @@ class Schedule:
     # Where a sum that its result goes into is best made as the result is stored; None: nowhere.
     adds_in_store: tuple[Condition[Site], ...] | None = None
     demand: MemoryDemand = ANYWHERE  # on the memory that its kernel works in
+    device: str = ""  # the accelerator that it belongs to
 
     def misfit(self, site: Site) -> str:
         """Says why it cannot serve the site; empty where it can."""
@@ -136,7 +137,8 @@ class ChosenSchedule:
             if not reason:
                 try:
                     kernel = schedule.lower(site, inputs, output)
-                    return replace(kernel, passed_over=tuple(passed), demand=schedule.demand)
+                    found = replace(kernel, passed_over=tuple(passed), demand=schedule.demand)
+                    return replace(found, device=schedule.device)
                 except UnfitRowsError as error:
                     reason = str(error)
             passed.append(PassedOver(schedule.name, reason))
@@ -152,7 +154,7 @@ def choose_schedule(schedules: Sequence[Schedule], site: Site) -> ChosenSchedule
         if not reason:
             fitting.append(schedule)
         elif not fitting:
-            passed.append(PassedOver(schedule.name, reason))
+            passed.append(PassedOver(schedule.name, reason, schedule.device))
         if fitting and fitting[-1].takes_any_rows:
             return ChosenSchedule(site, tuple(fitting), tuple(passed))
     raise AssertionError(f"{site.node.op.name}: the last schedule must fit everywhere and take any rows")

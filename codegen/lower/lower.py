@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from aot.errors import ModelError
 from aot.ir.graph import Graph, Node
+from aot.ir.region import DeviceRegion
 from aot.passes.names import fresh_name
 from aot.plan.model import Kind
 from aot.target import Optimize, Target
@@ -75,7 +76,9 @@ def _require_kernels(graph: Graph) -> None:
     missing = []
     for node in graph.nodes:
         dtypes = {t.dtype for t in (*graph.output_types(node), *graph.input_types(node)[:1]) if t is not None}
-        if not is_view(node) and not dtypes <= KERNELS[node.op.name].dtypes:
+        if isinstance(node.op, DeviceRegion) or is_view(node):
+            continue
+        if not dtypes <= KERNELS[node.op.name].dtypes:
             names = ", ".join(sorted(d.value for d in dtypes))
             missing.append(f"{node.op.name} on {names} ({node.origin or node.name})")
     if missing:
@@ -139,9 +142,8 @@ class _Lowering:
         site, chosen = self.sites[node.name], self.chosen[node.name]
         reads = self.choice.reads(node)
         sources = [self._source_for(chosen, v, request) for v, request in reads]
-        (value_made,) = node.outputs
         in_one_piece = self.choice.goes_in_one_piece(node)
-        result = self._result(value_made, in_one_piece)
+        result, *others = (self._result(value, in_one_piece) for value in node.outputs)
         formats = [view or self.tensors[name].format for name, view in sources]
 
         def made_with(points: Mapping[str, Point]) -> Kernel:
@@ -168,7 +170,9 @@ class _Lowering:
             Reading(n, a, v, fill) for (n, v), a, fill in zip(sources, kernel.access, fills, strict=True)
         )
         values, name = tuple(value for value, _ in reads), self._stage_name(node)
-        self.stages.append(LoweredStage(name, node, node.op.name, kernel, readings, result, lower, values))
+        self.stages.append(
+            LoweredStage(name, node, node.op.name, kernel, readings, result, lower, values, tuple(others))
+        )
 
     def _result(self, value: str, in_one_piece: bool) -> Result:
         """The result of a node's stage: a tensor of its own, or its part of one that joins several."""

@@ -15,7 +15,7 @@ def demands_on_tensors(stages: Sequence[LoweredStage]) -> Mapping[str, MemoryDem
     choosers: dict[str, LoweredStage] = {}  # the last stage that cares for a tensor's memory
     for stage in (stage for stage in stages if stage.kernel.demand != ANYWHERE):
         demand = stage.kernel.demand
-        for name in dict.fromkeys((*(reading.tensor for reading in stage.reads), stage.writes)):
+        for name in dict.fromkeys((*(reading.tensor for reading in stage.reads), *stage.writes)):
             if name == STREAMED_ROW:
                 continue
             before = found.get(name, ANYWHERE)

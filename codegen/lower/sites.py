@@ -55,7 +55,7 @@ class Sites:
 
     def chosen_for(self, site: Site) -> ChosenSchedule:
         """The schedule for a site: the user's own come first, then the accelerators', then its op's."""
-        names, op_name = self.options.accelerators, site.node.op.name
-        own = schedules_outside(op_name, self.options.schedules)
-        chosen = choose_schedule((*own, *schedules_with(names, op_name)), site)
-        return replace(chosen, passed_over=(*without_schedules(names, op_name), *chosen.passed_over))
+        words, op = self.options.accelerators, site.node.op
+        own = schedules_outside(op.name, self.options.schedules)
+        chosen = choose_schedule((*own, *schedules_with(words, op)), site)
+        return replace(chosen, passed_over=(*without_schedules(words, op), *chosen.passed_over))

@@ -48,11 +48,12 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
     out, each = stage.result, stage.kernel.rows_per_step
     names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != STREAMED_ROW))
     if stage.kernel.whole:
-        every = Step(tuple(Rows(0, tensors[n].rows) for n in names), (out.rows_of(0, out.rows),))
+        written = tuple(result.rows_of(0, result.rows) for result in stage.results)
+        every = Step(tuple(Rows(0, tensors[n].rows) for n in names), written)
         return Stage(
             stage.name,
             names,
-            (stage.writes,),
+            stage.writes,
             (every,),
             scratch_bytes=stage.kernel.scratch_bytes,
             pools=stage.kernel.demand.memories,
@@ -70,7 +71,7 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
     return Stage(
         stage.name,
         names,
-        (stage.writes,),
+        stage.writes,
         tuple(steps),
         state_bytes=stage.kernel.state_bytes,
         scratch_bytes=stage.kernel.scratch_bytes,
@@ -98,7 +99,7 @@ def _accumulating_stage(
     return Stage(
         stage.name,
         (reading.tensor,),
-        (stage.writes,),
+        stage.writes,
         tuple(steps),
         state_bytes=stage.kernel.state_bytes,
         scratch_bytes=stage.kernel.scratch_bytes,

@@ -85,10 +85,15 @@ class LoweredStage:
     result: Result
     relower: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
     values: tuple[str, ...] = ()  # that a node's stage reads, whichever tensor holds them
+    others: tuple[Result, ...] = ()  # results beside the first, of a region
 
     @property
-    def writes(self) -> str:
-        return self.result.tensor
+    def results(self) -> tuple[Result, ...]:
+        return (self.result, *self.others)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        return tuple(result.tensor for result in self.results)
 
     @property
     def steps(self) -> int:

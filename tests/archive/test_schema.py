@@ -17,14 +17,17 @@ from artifact.memory_map import BufferLife, MemoryMap
 from artifact.metadata import FORMAT
 from artifact.schema import archive_schema
 from codegen.formats import RowFormat
-from codegen.model import LayerInfo, TensorInfo
+from codegen.model import LayerInfo, LayerPart, LayerResult, TensorInfo
 
 DEFS: Any = archive_schema()["$defs"]
 BESIDE = {  # what the document says besides the fields
     "solder": {"format", "metadata_sha256", "files", "arena_bytes"},
     "tensor": {"bytes", "layout"},
 }
-LATER = {"solder": {"removed_macs"}, "layer": {"passed_over"}}  # keys that earlier archives do not have
+LATER = {  # keys that earlier archives do not have
+    "solder": {"removed_macs"},
+    "layer": {"passed_over", "device", "stays", "parts", "others"},
+}
 OBJECTS: dict[str, type] = {
     "solder": ModelFacts,
     "target": Target,
@@ -52,6 +55,12 @@ def test_the_page_of_archives_names_each_key_and_the_format(repo_root: Path) -> 
     assert set(DEFS["solder"]["properties"]) <= {key for row in rows for key in re.findall(r"`(\w+)`", row)}
     assert f"the version of this part: {FORMAT} |" in page
     assert DEFS["solder"]["properties"]["format"] == {"const": FORMAT}
+
+
+@pytest.mark.parametrize(("key", "kind"), [("parts", LayerPart), ("others", LayerResult)])
+def test_parts_of_a_layer_have_the_fields_of_their_dataclass(key: str, kind: type) -> None:
+    items = DEFS["layer"]["properties"][key]["items"]
+    assert set(items["properties"]) == set(items["required"]) == {field.name for field in fields(kind)}
 
 
 def test_regions_have_the_fields_of_their_dataclass() -> None:

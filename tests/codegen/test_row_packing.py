@@ -73,4 +73,4 @@ def test_floats_keep_their_bits() -> None:
 
 def test_the_checksum_is_of_all_rows_in_order() -> None:
     expected = zlib.crc32(bytes(range(1, 9)))
-    assert rows_crc32(VALUE, layer(DENSE)) == expected
+    assert rows_crc32([VALUE], layer(DENSE)) == expected

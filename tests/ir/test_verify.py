@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from aot.ir.graph import Graph, Node, State
+from aot.ir.region import DeviceRegion
 from aot.ir.types import DType, Quant, TensorType
 from aot.ir.verify import RULES, GraphRuleError, verify
 from aot.ops.binary import Add
@@ -23,6 +24,7 @@ GOOD = Graph(
     constants={"c": np.array([[1, 2, 3, 4]], np.int8)},
 )
 FIRST, SECOND = GOOD.nodes
+REGION = Node("r", DeviceRegion("npu", replace(GOOD, nodes=(SECOND, FIRST))), ("x",), ("z",))
 
 
 def with_type(name: str, tensor: TensorType) -> Graph:
@@ -63,6 +65,10 @@ BROKEN = {
     "every node keeps its op's constraints": (
         replace(GOOD, nodes=(Node("twice", Reshape((3,)), ("x",), ("y",)), SECOND)),
         '"twice" (reshape): the number of elements must stay the same: 4 would become 3',
+    ),
+    "the graphs of regions keep all rules": (
+        replace(GOOD, nodes=(REGION,), types={"x": X, "z": X}, constants={}),
+        'inside "good": a value is read after it is made: "more" reads "y"',
     ),
     "declared types are what the ops infer": (
         with_type("z", replace(X, shape=(4, 1))),

@@ -3,13 +3,14 @@
 Cases are parted by lines with `/// title`, before and after by a line `becomes`. A line `leaving` begins the
 nodes that were left alone, each with its reason. A graph that stays as it was is the line `same`, with the
 reason behind a line `because`. A line `with max_slowdown=0.3 streamed` under the title is the goal of a pass
-of PLACEMENT, `with slow_sums=a,b` that of one of VARIANT. Whatever a pass does, the graph keeps the rules and
-gives the same outputs.
+of PLACEMENT, `with slow_sums=a,b` that of one of VARIANT, `with device=npu takes=add refuses=mul` that of
+one of REGIONS. Whatever a pass does, the graph keeps the rules and gives the same outputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +19,16 @@ import pytest
 from op_case import random_values
 
 from aot.interpret import run_graph
-from aot.ir.graph import Graph
+from aot.ir.graph import Graph, Node
+from aot.ir.region import DeviceRegion
 from aot.ir.text import parse_graph, print_graph
 from aot.ir.types import Array
 from aot.ir.verify import verify
-from aot.passes.outcome import Outcome, Rewritten, Unchanged, reason_lines
+from aot.passes.outcome import Miss, Outcome, Rewritten, Unchanged, reason_lines
+from aot.passes.partition.claims import claims_by_node
 from aot.passes.placement_goal import PlacementGoal
-from aot.passes.table import TABLES, meaning_passes, placement_passes, variant_passes
+from aot.passes.region_goal import RegionGoal
+from aot.passes.table import TABLES, meaning_passes, placement_passes, region_passes, variant_passes
 from aot.passes.variant_goal import VariantGoal
 from codegen.row_costs import MEASURED_COSTS
 
@@ -41,7 +45,9 @@ class Case(NamedTuple):
 
     def run(self, graph: Graph) -> Outcome:
         on_placement = placement_passes(parse_goal(self.goal))
-        passes = (*meaning_passes(), *on_placement, *variant_passes(parse_variant_goal(self.goal)))
+        on_variant = variant_passes(parse_variant_goal(self.goal))
+        on_regions = region_passes(parse_region_goal(self.goal))
+        passes = (*meaning_passes(), *on_regions, *on_placement, *on_variant)
         (found,) = (each for each in passes if each.name.replace("-", "_") == self.stem)
         return found.run(graph)
 
@@ -55,6 +61,22 @@ def parse_goal(words: str) -> PlacementGoal:
 def parse_variant_goal(words: str) -> VariantGoal:
     _, _, names = words.partition("slow_sums=")
     return VariantGoal(dict.fromkeys(filter(None, names.split(",")), "a pass of its own is faster"))
+
+
+def parse_region_goal(words: str) -> RegionGoal:
+    settings = dict(word.split("=") for word in words.split() if "=" in word)
+    takes, refuses = (settings.get(key, "").split(",") for key in ("takes", "refuses"))
+
+    def refusal(_graph: Graph, node: Node) -> Miss | None:
+        return None if node.op.name in takes else Miss(f"the device computes no {node.op.name}")
+
+    def misfit(_graph: Graph, node: Node) -> str:
+        assert isinstance(node.op, DeviceRegion)
+        found = [each.op.name for each in node.op.graph.nodes if each.op.name in refuses]
+        return f"only for regions without {found[0]}" if found else ""
+
+    device = settings.get("device", "npu")
+    return RegionGoal(device, partial(claims_by_node, device, refusal), misfit)
 
 
 def cases() -> Iterator[Case]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PASSES = Path(__file__).parents[2] / "aot" / "passes"
-FOLDERS = ("meaning", "placement", "variant")
+FOLDERS = ("meaning", "regions", "placement", "variant")
 OF_TABLES = (file for folder in FOLDERS for file in PASSES.glob(f"{folder}/*.py"))
 FILES = sorted((*OF_TABLES, PASSES / "readers.py"))
 LEAST_WORDS = 4  # fewer may be a part of a name

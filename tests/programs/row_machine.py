@@ -85,7 +85,7 @@ def _run_proc(
     top, is_adding = stage.result.format.top, all(p.role is not Role.OUTPUT for p in proc.params)
     each = stage.kernel.rows_per_step
     places = [top + row * each + n for n in range(each)]
-    written = [_own(memory[stage.writes], stage.result.rows_of(place, place + 1)) for place in places]
+    written = [_own(memory[stage.result.tensor], stage.result.rows_of(place, place + 1)) for place in places]
     made = [np.zeros(0) if is_adding else np.concatenate(rows) for rows in written]
     run_proc(proc, {**_buffers(lowered, stage, proc, row, made, memory), **sums})
     if not is_adding:
@@ -105,7 +105,7 @@ def _put_back(made: Array, rows: Rows) -> None:
 def _run_whole(stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
     """The only step of a kernel that takes tensors in one piece."""
     readings = iter(stage.reads)
-    written = _own(memory[stage.writes], stage.result.rows_of(0, stage.result.rows))
+    written = _own(memory[stage.result.tensor], stage.result.rows_of(0, stage.result.rows))
     made = np.concatenate(written)
     buffers: dict[str, Rows] = {}
     for param in stage.kernel.proc.params:

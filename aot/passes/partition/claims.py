@@ -20,6 +20,7 @@ class Claims:
     owner: str
     regions: tuple[tuple[str, ...], ...]  # names of nodes
     left_alone: Reasons = field(default_factory=dict)  # a node that it does not want -> why
+    merges: bool = True  # whether neighbouring regions become one
 
 
 def takes_all(_graph: Graph, _found: Match) -> Miss | None:
@@ -34,7 +35,7 @@ class ClaimRule:
     refusal: Callable[[Graph, Match], Miss | None] = takes_all
 
 
-def claims_by_rules(owner: str, rules: Sequence[ClaimRule], graph: Graph) -> Claims:
+def claims_by_rules(owner: str, rules: Sequence[ClaimRule], graph: Graph, merges: bool = True) -> Claims:
     """The nodes of the matches; of those that overlap, that of the earlier rule, or of the later value."""
     regions: list[tuple[str, ...]] = []
     why = {node.name: "no pattern matches" for node in graph.nodes}
@@ -49,14 +50,17 @@ def claims_by_rules(owner: str, rules: Sequence[ClaimRule], graph: Graph) -> Cla
                 why = {name: because for name, because in why.items() if name not in names}
             else:
                 why |= dict.fromkeys(names, miss.because)
-    return Claims(owner, tuple(regions), why)
+    return Claims(owner, tuple(regions), why, merges)
 
 
-def claims_by_node(owner: str, refusal: Callable[[Graph, Node], Miss | None], graph: Graph) -> Claims:
+def claims_by_node(
+    owner: str, refusal: Callable[[Graph, Node], Miss | None], graph: Graph, merges: bool = True
+) -> Claims:
     """Each node alone, unless it is refused."""
     misses = {node.name: refusal(graph, node) for node in graph.nodes}
     taken = tuple((name,) for name, miss in misses.items() if miss is None)
-    return Claims(owner, taken, {name: miss.because for name, miss in misses.items() if miss is not None})
+    why = {name: miss.because for name, miss in misses.items() if miss is not None}
+    return Claims(owner, taken, why, merges)
 
 
 def require_sound(graph: Graph, claims: Sequence[Claims]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from aot.ir.graph import Graph, Node
@@ -36,9 +36,9 @@ class NodeGroups:
         self._join({self._of[name] for name in region})
         self.owners |= dict.fromkeys(region, owner)
 
-    def merge_neighbours(self) -> None:
-        """Joins groups of one owner of which one reads the other, until no such two may be joined."""
-        while (pair := self._next_pair()) is not None:
+    def merge_neighbours(self, owners: Collection[str]) -> None:
+        """Joins groups of one of these owners that read each other, until no two of them may be joined."""
+        while (pair := self._next_pair(owners)) is not None:
             self._join(pair)
 
     def in_order(self) -> Iterator[tuple[str, tuple[Node, ...]]]:
@@ -57,10 +57,10 @@ class NodeGroups:
                 if not waits[reader]:
                     heappush(ready, (self._place[reader], reader))
 
-    def _next_pair(self) -> set[str] | None:
+    def _next_pair(self, owners: Collection[str]) -> set[str] | None:
         for group, readers in self._after.items():
             owner = self.owners[group]
-            mine = [reader for reader in readers if owner == self.owners[reader] != NOBODY]
+            mine = [reader for reader in readers if owner == self.owners[reader] and owner in owners]
             for reader in sorted(mine, key=self._place.__getitem__):
                 if not self._way_back({group, reader}):
                     return {group, reader}

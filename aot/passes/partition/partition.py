@@ -38,5 +38,5 @@ def partition(graph: Graph, claims: Sequence[Claims]) -> Partition:
                 left_alone[each.owner] |= dict.fromkeys(region, obstacle)
             else:
                 groups.take(each.owner, region)
-    groups.merge_neighbours()
+    groups.merge_neighbours({each.owner for each in claims if each.merges})
     return Partition(tuple(piece_of(graph, owner, nodes) for owner, nodes in groups.in_order()), left_alone)

@@ -1,0 +1,59 @@
+"""The op of a region: nodes that run at one go somewhere else, as a graph of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from aot.interpret import run_graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array, TensorType
+from aot.ops.op import Constraint, Cost, Op, Types, required
+
+
+def _border(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    """The first value at the border that is of another type inside."""
+    assert isinstance(op, DeviceRegion)
+    inside = [op.graph.types[name] for name in (*op.graph.inputs, *op.graph.outputs)]
+    outside = [*inputs, *outputs]
+    if len(inside) != len(outside):
+        return f"{len(outside)} values cross the border, its graph has {len(inside)}"
+    wrong = next((n for n, pair in enumerate(zip(outside, inside, strict=True)) if pair[0] != pair[1]), None)
+    return None if wrong is None else f"value {wrong} at the border has another type inside"
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceRegion(Op):
+    """Inputs and results: those of its graph, in their order. Each region is itself alone.
+
+    What it means is what its nodes mean, so whatever device runs it must give their bits.
+    """
+
+    device: str  # who claimed the nodes
+    graph: Graph
+
+    name: ClassVar[str] = "region"
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        Constraint("what crosses the border has the same type on both sides", _border),
+    )
+
+    def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        found = (self.graph.types[name] for name in self.graph.outputs)
+        return tuple((tensor.dtype.value, tensor.shape) for tensor in found)
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        given = {name: required(array) for name, array in zip(self.graph.inputs, arrays, strict=True)}
+        made = run_graph(self.graph, given)
+        return tuple(made[name] for name in self.graph.outputs)
+
+    def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
+        each = [n.op.cost(self.graph.input_types(n), self.graph.output_types(n)) for n in self.graph.nodes]
+        return Cost(sum(cost.macs for cost in each), sum(cost.elementwise for cost in each))
+
+
+def regions_of(graph: Graph) -> Iterator[DeviceRegion]:
+    """The regions of a graph, in its order."""
+    return (node.op for node in graph.nodes if isinstance(node.op, DeviceRegion))

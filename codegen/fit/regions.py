@@ -1,0 +1,43 @@
+"""Forms the regions that the accelerators of a job run."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from aot.ir.graph import Graph, Node
+from aot.passes.pipeline import PassRun, PassStep, run_passes
+from aot.passes.region_goal import RegionGoal
+from aot.passes.table import region_passes
+from codegen.accelerators.accelerator import Regions
+from codegen.accelerators.table import asked_for
+from codegen.job import Job
+from codegen.kernels.knobs import NOT_TUNED
+from codegen.lower.sites import Sites
+
+
+def with_regions(meaning: PassRun, job: Job) -> PassRun:
+    """The graph with regions, after the steps before them; of two accelerators the first chooses first.
+
+    Raises ModelError for claims that cannot be.
+    """
+    graph, steps = meaning.graph, list[PassStep](meaning.steps)
+    for name, accelerator in asked_for(job.options.accelerators).items():
+        if accelerator.regions is None:
+            continue
+        regions = accelerator.regions
+        goal = RegionGoal(name, partial(regions.claims, name), partial(_misfit, job, regions))
+        run = run_passes(graph, region_passes(goal), job.options.disabled_passes)
+        graph, steps = run.graph, [*steps, *run.steps]
+    return PassRun(graph, tuple(steps))
+
+
+def _misfit(job: Job, regions: Regions, graph: Graph, node: Node) -> str:
+    """Says why no schedule of the device fits the region; empty where one does."""
+    sites = Sites(graph, job.target, job.options, frozenset(), NOT_TUNED, frozenset(), frozenset())
+    site, reasons = sites.of(node), list[str]()
+    for schedule in regions.schedules:
+        misfit = schedule.misfit(site)
+        if not misfit:
+            return ""
+        reasons.append(misfit)
+    return "; ".join(dict.fromkeys(reasons))
