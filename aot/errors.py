@@ -32,12 +32,36 @@ class ModelError(DeployError):
     """The model file is not one, is broken, or asks for what is not supported."""
 
 
+class NoModelFileError(ModelError):
+    """The file is not there, or is something else than a model."""
+
+
+class BrokenFileError(ModelError):
+    """The model file is damaged, or breaks the rules of its format."""
+
+
+class UnsupportedError(ModelError):
+    """The model asks for operators, types or versions that are not supported."""
+
+
+class ArchiveError(ModelError):
+    """The archive of a compiled model is not whole, or of another version."""
+
+
 class FitError(DeployError):
     """The model does not fit the board or the budget."""
 
 
 class BoardError(DeployError):
     """The board's name or data is wrong."""
+
+
+class UnknownBoardError(BoardError):
+    """There is no board of that name."""
+
+
+class BoardFileError(BoardError):
+    """The file of a board or a core breaks the rules of such files."""
 
 
 class CheckError(DeployError):
@@ -56,12 +80,28 @@ class ToolError(DeployError):
     """A program that is needed is missing or failed."""
 
 
+class MissingToolError(ToolError):
+    """A program, a package or a tree that is needed is not on this machine."""
+
+
+class BuildError(ToolError):
+    """The compiler does not take the sources."""
+
+
 class ExtensionError(DeployError):
     """An extension cannot be used as it is: its package has to change."""
 
 
 class DeviceError(DeployError):
     """The device does not answer, or answers with a fault."""
+
+
+class FiguresError(DeployError):
+    """A measured figure is worse than it may be, or could not be measured."""
+
+
+class MachineError(DeployError):
+    """This computer lacks room, memory or rights."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from aot.errors import ModelError
+from aot.errors import ArchiveError
 from artifact.archive_file import export_time, read_tar, tar_bytes, write_archive_file
 from artifact.artifact import Artifact
 from artifact.metadata import COMPILE_AGAIN, make_metadata, read_metadata
@@ -36,7 +36,7 @@ def read_archive(path: Path) -> Artifact:
     where = str(path)
     files = read_tar(path)
     if METADATA not in files:
-        raise ModelError(
+        raise ArchiveError(
             f"this tar is no archive of a model: it has no {METADATA}",
             where,
             "deploy compile MODEL --board B -o OUT.tar writes one",
@@ -50,13 +50,13 @@ def _require_same_files(files: Mapping[str, bytes], hashes: Mapping[str, str], w
     missing = sorted(hashes.keys() - files.keys())
     if missing:
         lacks = f"{len(missing)} of its {len(hashes)} files are missing, such as {missing[0]}"
-        raise ModelError(f"the archive is not whole: {lacks}", where, COMPILE_AGAIN)
+        raise ArchiveError(f"the archive is not whole: {lacks}", where, COMPILE_AGAIN)
     foreign = sorted(files.keys() - hashes.keys())
     if foreign:
-        raise ModelError(
+        raise ArchiveError(
             f"the archive holds {foreign[0]}, which its metadata.json does not name", where, COMPILE_AGAIN
         )
     for path, data in files.items():
         if hashlib.sha256(data).hexdigest() != hashes[path]:
             changed = f"{path} in the archive was changed after it was written: its SHA-256 differs"
-            raise ModelError(changed, where, COMPILE_AGAIN)
+            raise ArchiveError(changed, where, COMPILE_AGAIN)

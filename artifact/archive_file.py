@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from aot.errors import ModelError, OutputError
+from aot.errors import ArchiveError, OutputError
 from artifact.metadata import is_ours
 from artifact.whole_file import write_whole
 
@@ -61,18 +61,18 @@ def read_tar(path: Path) -> dict[str, bytes]:
         what = f"this is not an archive of a model ({size}, not a tar file)"
         if data[_MAGIC_AT] == b"ustar":
             what = f"the archive is damaged or not whole ({size}): {error}"
-        raise ModelError(what, str(path), _HOW_TO_GET_ONE) from None
+        raise ArchiveError(what, str(path), _HOW_TO_GET_ONE) from None
 
 
 def _read(path: Path) -> bytes:
     if path.is_dir():
-        raise ModelError("an archive is needed, this is a folder", str(path), _HOW_TO_GET_ONE)
+        raise ArchiveError("an archive is needed, this is a folder", str(path), _HOW_TO_GET_ONE)
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise ModelError("the archive does not exist", str(path), _HOW_TO_GET_ONE) from None
+        raise ArchiveError("the archive does not exist", str(path), _HOW_TO_GET_ONE) from None
     except OSError as error:
-        raise ModelError(f"the archive cannot be read: {error.strerror}", str(path)) from None
+        raise ArchiveError(f"the archive cannot be read: {error.strerror}", str(path)) from None
 
 
 def _plain_files(tar: tarfile.TarFile, where: str) -> dict[str, bytes]:
@@ -84,7 +84,7 @@ def _plain_files(tar: tarfile.TarFile, where: str) -> dict[str, bytes]:
         stream = tar.extractfile(info) if info.type in (tarfile.REGTYPE, tarfile.AREGTYPE) else None
         if stream is None or info.issparse() or not _stays_inside(name) or name in files:
             oddity = _oddity(info, name in files)
-            raise ModelError(
+            raise ArchiveError(
                 f"the archive has an entry that none of Solder's has: {info.name!r}, {oddity}",
                 where,
                 "do not use an archive from an untrusted place; compile the model again",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from aot.errors import ModelError
+from aot.errors import ArchiveError
 from aot.ir.graph import Graph
 from aot.ir.line import GraphTextError
 from aot.ir.text import external_constants, parse_graph, print_graph
@@ -56,7 +56,7 @@ class Artifact:
         try:
             return parse_graph(self.graph_text, unpack_parameters(self.files[_parameters_path(self.name)]))
         except (GraphTextError, ParametersError) as error:
-            raise ModelError(
+            raise ArchiveError(
                 f"the archive's graph cannot be read: {error}",
                 f"{self.name}, written by Solder {self.facts.tool_version}",
                 "compile the model again with this version",

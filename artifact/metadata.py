@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from functools import cache
 from typing import Any
 
-from aot.errors import ModelError
+from aot.errors import ArchiveError
 from aot.ir.types import TensorType
 from artifact.fact_json import decode, encode, print_json
 from artifact.facts import ModelFacts
@@ -123,14 +123,14 @@ def read_metadata(text: bytes, where: str) -> tuple[ModelFacts, Mapping[str, str
     _require_known_versions(document, where)
     ours = document[OURS]
     if ours.get(_SELF) != _self_hash(document):
-        raise ModelError(
+        raise ArchiveError(
             "the archive's metadata.json was changed after it was written: its SHA-256 differs",
             where,
             COMPILE_AGAIN,
         )
     violation = _schema_violation(document)
     if violation:  # the hash is right, so another version wrote it like this
-        raise ModelError(
+        raise ArchiveError(
             f"the archive is of another version of Solder, {ours.get('tool_version', '(unknown)')}",
             f"{where}\nwhere this version differs: {violation}",
             COMPILE_AGAIN,
@@ -142,23 +142,25 @@ def _parsed(text: bytes, where: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"the archive's metadata.json is not JSON: {error}", where, COMPILE_AGAIN) from None
+        raise ArchiveError(
+            f"the archive's metadata.json is not JSON: {error}", where, COMPILE_AGAIN
+        ) from None
     if not isinstance(document, dict):
-        raise ModelError("the archive's metadata.json holds no JSON object", where, COMPILE_AGAIN)
+        raise ArchiveError("the archive's metadata.json holds no JSON object", where, COMPILE_AGAIN)
     return document
 
 
 def _require_known_versions(document: Mapping[str, Any], where: str) -> None:
     found = document.get("version")
     if found != MLF_VERSION:
-        raise ModelError(
+        raise ArchiveError(
             f"the archive has Model Library Format {found}, this version of Solder reads {MLF_VERSION}",
             where,
             COMPILE_AGAIN,
         )
     ours = document.get(OURS)
     if not isinstance(ours, dict):
-        raise ModelError(
+        raise ArchiveError(
             f'the archive was not written by Solder: its metadata.json has no "{OURS}" part',
             where,
             COMPILE_AGAIN,
@@ -166,7 +168,7 @@ def _require_known_versions(document: Mapping[str, Any], where: str) -> None:
     its, writer = ours.get("format"), ours.get("tool_version", "(unknown)")
     if its != FORMAT:
         is_newer = isinstance(its, int) and its > FORMAT
-        raise ModelError(
+        raise ArchiveError(
             f"the archive has format {its}, in which Solder {writer} wrote it; this version reads {FORMAT}",
             where,
             f"use Solder {writer}, or {COMPILE_AGAIN}" if is_newer else COMPILE_AGAIN,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aot.errors import BoardError, did_you_mean
+from aot.errors import BoardFileError, did_you_mean
 from aot.target import Feature, Region, Target
 from boards.core_timing import SECTION as TIMING
 from boards.core_timing import CoreTiming, core_timing
@@ -78,7 +78,7 @@ def load_core(name: str, where: str = "") -> Core:
     file = find_file(name, _FOLDER)
     if file is None:
         known = core_names()
-        raise BoardError(
+        raise BoardFileError(
             f'core "{name}" is not known{did_you_mean(name, known)}', where, f"known: {', '.join(known)}"
         )
     return _read_core(file)
@@ -102,14 +102,14 @@ def _read_core(file: Path) -> Core:
 def _check(core: Core, place: FilePlace) -> None:
     both = sorted(core.has & core.can_have)
     if both:
-        raise BoardError(f"what a core always has is not optional: {', '.join(both)}", str(place))
+        raise BoardFileError(f"what a core always has is not optional: {', '.join(both)}", str(place))
     optional = sorted(core.can_have)
     legal = {*optional, *(_NOT + name for name in optional)}
     for family, options in core.options.items():
         for part in (found for option in options for found in _CONDITIONAL.finditer(option)):
             foreign = sorted(set(part[1].split(",")) - legal)
             if foreign:
-                raise BoardError(
+                raise BoardFileError(
                     f'"{part[0]}" asks for "{foreign[0]}", which is no choice of this core',
                     str(place.inside("options")),
                     f"in {family}; known: {', '.join(sorted(legal)) or 'none'}",

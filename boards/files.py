@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aot.errors import BoardError
+from aot.errors import BoardFileError
 from aot.extensions import BOARDS, loaded
 
 if sys.version_info >= (3, 11):
@@ -51,7 +51,7 @@ def read_toml(file: Path, what: str) -> dict[str, Any]:
     try:
         table: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BoardError(f"not a TOML file: {error}", str(file)) from error
+        raise BoardFileError(f"not a TOML file: {error}", str(file)) from error
     except OSError as error:
-        raise BoardError(f"{what} cannot be read: {error.strerror}", str(file)) from error
+        raise BoardFileError(f"{what} cannot be read: {error.strerror}", str(file)) from error
     return table

@@ -9,7 +9,7 @@ from collections import Counter as Counts
 from pathlib import Path
 from typing import Any
 
-from aot.errors import BoardError, did_you_mean
+from aot.errors import BoardFileError, UnknownBoardError, did_you_mean
 from aot.target import Feature, Region
 from boards.board import Board, BoardStatus, Console, Counter, Uart, UsbId
 from boards.board_keys import Sections, board_keys
@@ -26,11 +26,11 @@ def load_board(name: str, sections: Sections) -> Board:
     if name.endswith(".toml"):
         return _read_board(Path(name), sections)
     if not name:  # of a variable that a script has not set
-        raise BoardError("the board's name is empty", hint="deploy boards list   names them all")
+        raise UnknownBoardError("the board's name is empty", hint="deploy boards list   names them all")
     file = find_file(name)
     if file is not None:
         return _read_board(file, sections)
-    raise BoardError(
+    raise UnknownBoardError(
         f'board "{name}" not found{_nearest(name, sections)}',
         hint=f"deploy boards list   names them all\nyour own: boards/{name}.toml, or --board FILE.toml",
     )
@@ -104,7 +104,7 @@ def _read_soc(soc: object, file: Path) -> dict[str, Any]:
         if (folder / f"{soc}.toml").is_file():
             return read_toml(folder / f"{soc}.toml", "soc file")
     known = sorted({found.stem for folder in folders for found in folder.glob("*.toml")})
-    raise BoardError(
+    raise BoardFileError(
         f'soc "{soc}" not found{did_you_mean(str(soc), known)}', str(file), f"known: {', '.join(known)}"
     )
 
@@ -112,17 +112,19 @@ def _read_soc(soc: object, file: Path) -> dict[str, Any]:
 def _check_features(core: Core, chosen: frozenset[Feature], place: FilePlace) -> None:
     foreign = sorted(chosen - core.has - core.can_have)
     if foreign:
-        raise BoardError(f"a {core.name} has no {', '.join(foreign)}", str(place))
+        raise BoardFileError(f"a {core.name} has no {', '.join(foreign)}", str(place))
 
 
 def _check(board: Board, place: FilePlace) -> None:
     """Raises BoardError where facts of the board contradict each other."""
     for role in ("flash", "ram"):
         if not any(region.role == role for region in board.regions):
-            raise BoardError(f'no region has role = "{role}"', str(place))
+            raise BoardFileError(f'no region has role = "{role}"', str(place))
     counter = board.own_counter
     if counter and counter.driver == "register" and counter.address is None:
-        raise BoardError('a counter with driver = "register" needs "address"', str(place.inside("counter")))
+        raise BoardFileError(
+            'a counter with driver = "register" needs "address"', str(place.inside("counter"))
+        )
     _check_overlap(board, place)
 
 
@@ -139,16 +141,16 @@ def _require_enough(board: Board, sections: Sections, place: FilePlace) -> None:
         for what in known[name].lacks(board)
     ]
     if len(lacks) == 1:
-        raise BoardError(lacks[0], str(place))
+        raise BoardFileError(lacks[0], str(place))
     if lacks:
-        raise BoardError(f"{len(lacks)} things are missing", "\n".join((str(place), *lacks)))
+        raise BoardFileError(f"{len(lacks)} things are missing", "\n".join((str(place), *lacks)))
 
 
 def _check_overlap(board: Board, place: FilePlace) -> None:
     ordered = sorted(board.regions, key=lambda region: region.origin)
     for low, high in itertools.pairwise(ordered):
         if low.origin + low.bytes > high.origin:
-            raise BoardError(
+            raise BoardFileError(
                 f"regions {low.name} and {high.name} overlap: {low.name} ends at "
                 f"{low.origin + low.bytes:#x}, {high.name} starts at {high.origin:#x}",
                 str(place),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aot.errors import BoardError, did_you_mean
+from aot.errors import BoardError, BoardFileError, did_you_mean
 from aot.extensions import ISAS, loaded
 from aot.target import FEATURES, Feature
 
@@ -58,7 +58,7 @@ Part = tuple[Mapping[str, Any], Keys, FilePlace]  # a table, its keys, where it 
 def _tables(table: Any, keys: Keys, place: FilePlace) -> Iterator[Part]:
     """Yields the table and those inside it."""
     if not isinstance(table, dict):
-        raise BoardError(f"must be a table, not {table!r}", str(place))
+        raise BoardFileError(f"must be a table, not {table!r}", str(place))
     yield table, keys, place
     for name, key in keys.items():
         if name in table and isinstance(key.read, Nested):
@@ -68,7 +68,7 @@ def _tables(table: Any, keys: Keys, place: FilePlace) -> Iterator[Part]:
 def _require_known(table: Mapping[str, Any], keys: Keys, place: FilePlace) -> None:
     for name in table:
         if name not in keys:
-            raise BoardError(
+            raise BoardFileError(
                 f'key "{name}" is not known{did_you_mean(name, keys)}',
                 str(place),
                 f"known keys: {', '.join(keys) or 'none'}",
@@ -86,10 +86,10 @@ def _require_all(parts: Iterable[Part]) -> None:
     hint = "docs/adding-a-board.md lists every key"
     if count == 1:
         place, (name,) = lacking[0]
-        raise BoardError(f'key "{name}" is missing', str(place), hint)
+        raise BoardFileError(f'key "{name}" is missing', str(place), hint)
     if count:
         where = "\n".join(f"{place}: {', '.join(names)}" for place, names in lacking)
-        raise BoardError(f"{count} keys are missing", where, hint)
+        raise BoardFileError(f"{count} keys are missing", where, hint)
 
 
 def _values(table: Mapping[str, Any], keys: Keys, place: FilePlace) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _values(table: Mapping[str, Any], keys: Keys, place: FilePlace) -> dict[str,
 
 
 def _bad(name: str, must: str, value: Any, place: FilePlace) -> BoardError:
-    return BoardError(f'"{name}" must be {must}, not {value!r}', str(place))
+    return BoardFileError(f'"{name}" must be {must}, not {value!r}', str(place))
 
 
 def text(value: Any, name: str, place: FilePlace) -> str:
@@ -136,7 +136,9 @@ def one_of(legal: tuple[str, ...]) -> Read:
             raise _bad(name, f"one of {', '.join(legal)}", value, place)
         if value not in legal:
             near = did_you_mean(value, legal)
-            raise BoardError(f'{name} "{value}" is not known{near}', str(place), f"known: {', '.join(legal)}")
+            raise BoardFileError(
+                f'{name} "{value}" is not known{near}', str(place), f"known: {', '.join(legal)}"
+            )
         return value
 
     return read
@@ -238,7 +240,7 @@ class NamedTables(Nested):
         inside = place.inside(name)
         for kind, table in value.items():
             if kind not in self._keys_of:
-                raise BoardError(
+                raise BoardFileError(
                     f'{name[:-1]} "{kind}" is not known{did_you_mean(kind, self._keys_of)}',
                     str(inside),
                     f"known: {', '.join(self._keys_of)}",

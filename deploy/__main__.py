@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 
-from aot.errors import DeployError, did_you_mean
+from aot.errors import DeployError, MachineError, did_you_mean
 from codegen.version import VERSION
 from deploy.ascii_spellings import spell_out_what_cannot_be_shown
 from deploy.command import PROGRAM, command_parser, load_command, top_help
 from deploy.command_lines import command_lines_shown
 from deploy.commands import COMMANDS
+from deploy.console import progress_hidden
+from deploy.error_pages import error_pages, shown
 from deploy.parser import Parser, UsageError
 
 FINE = 0
@@ -27,6 +30,7 @@ READER_GONE = 141  # 128 + SIGPIPE
 # What a machine may lack at any time: room, memory, rights, open files.
 _LACKS = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE)
 _COMPLETES = "_ARGCOMPLETE"  # in the environment, where a shell asks how a line may go on
+_ERROR_CODE = re.compile(r"[eE]\d{3}")
 _HELP = ("-h", "--help", "help")
 
 
@@ -38,10 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except UsageError as error:
-        print(error, file=sys.stderr)
+        print(shown(error), file=sys.stderr)
         return WRONG_USAGE
     except DeployError as error:
-        print(error, file=sys.stderr)
+        print(shown(error), file=sys.stderr)
         return USERS_PROBLEM
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -92,7 +96,11 @@ def _run_command(name: str, rest: list[str]) -> int:
     parser = command_parser(name, command)
     _take_project_file(parser, rest)
     arguments = parser.read(rest)
-    with command_lines_shown() if arguments.verbose else nullcontext():
+    with ExitStack() as shows:
+        if arguments.verbose:
+            shows.enter_context(command_lines_shown())
+        if arguments.quiet:
+            shows.enter_context(progress_hidden())
         command.run(arguments)
     sys.stdout.flush()  # so that a reader that has gone is noticed here
     return FINE
@@ -111,10 +119,22 @@ def _help(names: list[str]) -> int:
     if not names:
         print(top_help(), end="")
         return FINE
+    if _ERROR_CODE.fullmatch(names[0]):
+        print(_error_page(names[0].upper()))
+        return FINE
     if names[0] not in COMMANDS:
         raise _unknown(names[0])
     print(command_parser(names[0], load_command(names[0])).format_help(), end="")
     return FINE
+
+
+def _error_page(code: str) -> str:
+    pages = error_pages()
+    if code not in pages:
+        raise UsageError(
+            f"there is no error {code}{did_you_mean(code, pages)}", hint=f"known: {', '.join(pages)}"
+        )
+    return str(pages[code])
 
 
 def _unknown(name: str) -> UsageError:
@@ -128,7 +148,7 @@ def _report_machine(error: OSError) -> int:
     if error.errno not in _LACKS:
         _report_bug()
         return OUR_BUG
-    print(DeployError(os.strerror(error.errno), str(error.filename or "")), file=sys.stderr)
+    print(shown(MachineError(os.strerror(error.errno), str(error.filename or ""))), file=sys.stderr)
     return USERS_PROBLEM
 
 
@@ -136,7 +156,7 @@ def _report_bug() -> None:
     traceback.print_exc()
     print(
         f"\nThis is a bug in Solder {VERSION}, not in what you did.\n"
-        "Please report it: the lines above, the command line and, if you may share it, the model.",
+        "Please report it: the lines above, and what `deploy bug-report -- YOUR COMMAND LINE` prints.",
         file=sys.stderr,
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aot.counted import counted
-from aot.errors import DeployError, InputError
+from aot.errors import FiguresError, InputError
 from deploy.console import table
 from deploy.markdown_table import LEFT, RIGHT, markdown_table
 
@@ -80,9 +80,9 @@ class BenchChanges:
         return tuple(each for each in self.changes if not each.layer and each.share > self.limit)
 
     def require_none_worse(self) -> None:
-        """Raises DeployError where a figure of a model is worse than the limit allows."""
+        """Raises FiguresError where a figure of a model is worse than the limit allows."""
         if self.worse:
-            raise DeployError(
+            raise FiguresError(
                 f"{counted(len(self.worse), 'figure')} more than {self.limit * 100:g}% over the baseline",
                 "\n".join(map(str, self.worse)),
                 "where that is meant, make the baseline again: deploy bench ... --json > BASELINE.json",

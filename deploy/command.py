@@ -17,7 +17,7 @@ Neural networks onto microcontrollers, ahead of time: a model file and a board's
 
 commands:
 {commands}
-  help      explains a command, as deploy COMMAND --help does
+  help      explains a command, as deploy COMMAND --help does, or an error: deploy help E301
 
 options:
   --version   prints the version
@@ -42,7 +42,7 @@ class Command(Protocol):
 
 
 def load_command(name: str) -> Command:
-    return cast(Command, import_module(f"deploy.commands.{name}"))
+    return cast(Command, import_module(f"deploy.commands.{name.replace('-', '_')}"))
 
 
 def top_help() -> str:
@@ -62,5 +62,6 @@ def command_parser(name: str, command: Command) -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="show each command line that is run")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     command.add_arguments(parser)
     return parser

@@ -55,6 +55,16 @@ _is_shown: ContextVar[bool] = ContextVar("_is_shown", default=False)
 
 
 @contextmanager
+def progress_hidden() -> Iterator[None]:
+    """Keeps progress from being shown while the block runs."""
+    token = _is_shown.set(True)
+    try:
+        yield
+    finally:
+        _is_shown.reset(token)
+
+
+@contextmanager
 def progress(title: str, steps: int) -> Iterator[Progress]:
     """Shows a bar on stderr while the block runs, where stderr is a terminal and no other bar is shown."""
     if _is_shown.get() or not sys.stderr.isatty():

@@ -12,6 +12,7 @@ from codegen.version import VERSION
 from deploy import machine
 from deploy.answer import Answer
 from deploy.console import table
+from deploy.installing import install_lines
 from deploy.machine import Ability, Port, Program
 from deploy.supported import is_supported
 from platforms.board_files import all_boards, load_board
@@ -22,11 +23,16 @@ _OTHERS = (
 )
 
 
-def doctor(board: str | None = None) -> Answer:
+def doctor(board: str | None = None, fix: bool = False) -> Answer:
     """Lists the compilers and emulators of this machine, and says how to get what is missing.
 
-    With a board, what is there for that one.
+    With a board, what is there for that one; with `fix`, the command lines that get the rest.
     """
+    if fix:
+        lines = install_lines(machine.programs(), machine.packages())
+        return Answer(
+            {"commands": list(lines)}, "\n".join(lines) or "nothing is missing that can be installed"
+        )
     return _of_board(board) if board else _of_machine()
 
 

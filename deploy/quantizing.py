@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from aot.errors import ModelError, ToolError
+from aot.errors import MissingToolError, ModelError, ToolError
 from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.float_model import float_model, require_float
@@ -118,7 +118,7 @@ def _sessions() -> Iterator[Any]:
     try:
         import onnxruntime
     except ImportError:
-        raise ToolError(
+        raise MissingToolError(
             "quantising needs ONNX Runtime, which is not installed", "", "pip install 'solder[quantize]'"
         ) from None
 

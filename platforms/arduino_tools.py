@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from aot.errors import ToolError, did_you_mean
+from aot.errors import MissingToolError, ToolError, did_you_mean
 from platforms.build import Commands
 from platforms.toolchains import Toolchain
 
@@ -112,12 +112,12 @@ def find_arduino_tool(core: str, prefer: str | None = None) -> ArduinoTool:
     wanted = [prefer] if prefer else list(_TOOLS)
     there = [name for name in wanted if shutil.which(name)]
     if not there:
-        raise ToolError(
+        raise MissingToolError(
             "no program that builds sketches was found", f"looked for {', '.join(wanted)}", WAY_OUT
         )
     found = next((name for name in there if core in _TOOLS[name].cores()), None)
     if found is None:
-        raise ToolError(
+        raise MissingToolError(
             f"the Arduino core {core} is not installed",
             f"asked {', '.join(there)}",
             f"arduino-cli core install {core}; its maker's package index comes first if it is not Arduino's",

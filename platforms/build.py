@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from aot.errors import FitError, ToolError
+from aot.errors import BuildError, FitError
 from platforms.toolchains import Toolchain, spelling_of
 
 JOBS = 2
@@ -156,7 +156,7 @@ def _run(argv: Sequence[str], directory: Path, on_command: OnCommand) -> None:
             "deploy inspect --memory shows what needs how much",
         )
     lines = done.stderr.strip().splitlines()
-    raise ToolError(
+    raise BuildError(
         f"the compiler failed with exit status {done.returncode}",
         "\n".join((shlex.join(argv), f"in {directory}", *lines[:_MESSAGE_LINES])),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aot.errors import BoardError, ToolError, did_you_mean
+from aot.errors import BoardError, MissingToolError, ToolError, did_you_mean
 from boards.pack_index import PackPart, core_name, find_part, read_parts
 
 _NOT_THERE = (
@@ -88,7 +88,7 @@ def _index(cache: Any) -> Mapping[str, Any]:
 
 
 def _no_index(cache: Any, reason: str) -> ToolError:
-    return ToolError(
+    return MissingToolError(
         "the index of CMSIS packs cannot be had", f"{reason}, and {cache.index_path} is empty", _NOT_THERE
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from aot.counted import counted
-from aot.errors import InputError, ToolError
+from aot.errors import BuildError, InputError
 from aot.ir.types import Array, TensorType
 from boards.cores import load_core
 from codegen.model import PlacedTensor
@@ -163,7 +163,7 @@ def _run(argv: Sequence[str], directory: Path) -> None:
     done = subprocess.run(argv, cwd=directory, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()[:_MESSAGE_LINES]
-        raise ToolError(
+        raise BuildError(
             f"the compiler failed with exit status {done.returncode}",
             "\n".join((shlex.join(argv), f"in {directory}", *lines)),
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from aot.errors import ToolError, did_you_mean
+from aot.errors import MissingToolError, ToolError, did_you_mean
 from aot.target import Target
 from boards.cores import load_core
 
@@ -75,7 +75,7 @@ def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
     wanted = [c for c in _CANDIDATES if c.machine == kind and prefer in (None, c.name)]
     found = next((chain for c in wanted if (chain := _look(c))), None)
     if found is None:
-        raise ToolError(
+        raise MissingToolError(
             f"no C compiler for {target.core} was found",
             f"looked for {', '.join(c.name for c in wanted)}",
             _WAY_OUT[kind],

@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from aot.errors import ToolError
+from aot.errors import MissingToolError, ToolError
 from platforms.toolchains import Toolchain
 
 BASE_VARIABLE = "ZEPHYR_BASE"
@@ -27,11 +27,13 @@ def find_west(prefer: str | None = None) -> Toolchain:
     west, base = shutil.which("west"), os.environ.get(BASE_VARIABLE)
     if west is None or not base:
         lacks = "west was not found" if west is None else f"{BASE_VARIABLE} is not set"
-        raise ToolError("Zephyr applications cannot be built here", lacks, WAY_OUT)
+        raise MissingToolError("Zephyr applications cannot be built here", lacks, WAY_OUT)
     version = tree_version(Path(base))
     if version < OLDEST:
         shown = ".".join(map(str, version))
-        raise ToolError(f"Zephyr {shown} is older than 3.7, the oldest that is supported", base, WAY_OUT)
+        raise MissingToolError(
+            f"Zephyr {shown} is older than 3.7, the oldest that is supported", base, WAY_OUT
+        )
     variant = os.environ.get("ZEPHYR_TOOLCHAIN_VARIANT", "the Zephyr SDK")
     return Toolchain("west", "zephyr", (west,), f"Zephyr {'.'.join(map(str, version))} at {base}, {variant}")
 
@@ -47,7 +49,7 @@ def tree_version(base: Path) -> tuple[int, ...]:
     try:
         text = (base / "VERSION").read_text(encoding="utf-8")
     except OSError as error:
-        raise ToolError(
+        raise MissingToolError(
             "there is no Zephyr tree", str(base), f"{BASE_VARIABLE} says that there is one"
         ) from error
     found = dict(re.findall(r"^(\w+) *= *(\d+)", text, re.MULTILINE))

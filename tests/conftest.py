@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ pytest_plugins = ["time_limit"]
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+ERROR_CODE = re.compile(r"^error\[(E\d{3})\]: ", re.MULTILINE)
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
 
@@ -104,11 +106,12 @@ def golden(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command line gave."""
+    """What a command line gave; an error's code apart from its text."""
 
     status: int
     out: str
     err: str
+    code: str = ""  # "E301" of "error[E301]: ..."
 
 
 @pytest.fixture(scope="session")
@@ -136,6 +139,8 @@ def run_deploy(own_folders: None, capfd: pytest.CaptureFixture[str]) -> Callable
             status = main([str(word) for word in words])
         except SystemExit as end:  # of argparse
             status = int(end.code or 0)
-        return Outcome(status, *capfd.readouterr())
+        out, err = capfd.readouterr()
+        found = ERROR_CODE.search(err)
+        return Outcome(status, out, ERROR_CODE.sub("error: ", err), found[1] if found else "")
 
     return run

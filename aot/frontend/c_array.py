@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from aot.errors import ModelError
+from aot.errors import NoModelFileError
 
 SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".ino")
 _IDENTIFIER = b"TFL3"
@@ -20,12 +20,12 @@ def model_in_c(data: bytes, file_name: str) -> bytes:
     models = {name: array for name, array in found.items() if array[4:8] == _IDENTIFIER}
     if len(models) > 1:
         names = ", ".join(f"{name} ({len(array):,} bytes)" for name, array in models.items())
-        raise ModelError(
+        raise NoModelFileError(
             f"the file holds {len(models)} models: {names}", file_name, "leave one of them in it"
         )
     if not models:
         arrays = ", ".join(f"{name} ({len(array):,} bytes)" for name, array in found.items())
-        raise ModelError(
+        raise NoModelFileError(
             "this C source holds no array of bytes that is a TFLite model",
             f"{file_name}: arrays of bytes: {arrays or 'none'}",
             _MAKE,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.errors import ModelError
+from aot.errors import ModelError, NoModelFileError
 from aot.frontend.c_array import SUFFIXES, model_in_c
 from aot.frontend.input_overrides import NO_OVERRIDES, InputOverrides
 from aot.ir.graph import Graph
@@ -71,7 +71,7 @@ def parse_model(
         values = {name: np.asarray(numbers) for name, numbers in overrides.values.items()}
         return read_onnx(data, file_name, rounding, overrides.shapes, values)
     hint = _CONVERT.get(Path(file_name).suffix.lower(), _OTHERWISE)
-    raise ModelError(_what_it_is(data), file_name, hint.format(name=file_name))
+    raise NoModelFileError(_what_it_is(data), file_name, hint.format(name=file_name))
 
 
 def is_tflite(data: bytes) -> bool:
@@ -81,11 +81,11 @@ def is_tflite(data: bytes) -> bool:
 def require_onnx(data: bytes, file_name: str) -> None:
     """Raises ModelError for a file that is certainly no ONNX model."""
     if is_tflite(data):
-        raise ModelError("an ONNX model is needed, this is a TFLite model", file_name, _QUANTISE_TFLITE)
+        raise NoModelFileError("an ONNX model is needed, this is a TFLite model", file_name, _QUANTISE_TFLITE)
     suffix = Path(file_name).suffix.lower()
     if not data or suffix in _CONVERT:
         hint = _CONVERT.get(suffix, "give a float .onnx file")
-        raise ModelError(_what_it_is(data), file_name, hint.format(name=file_name))
+        raise NoModelFileError(_what_it_is(data), file_name, hint.format(name=file_name))
 
 
 def read_model(path: Path) -> bytes:
@@ -108,16 +108,18 @@ def _is_onnx(data: bytes, suffix: str) -> bool:
 def read_file(path: Path) -> bytes:
     if path.is_dir():
         if (path / "saved_model.pb").exists():
-            raise ModelError("this is a SavedModel of TensorFlow", str(path), _FROM_FOLDER.format(name=path))
-        raise ModelError("a model file is needed, this is a folder", str(path), _OTHERWISE)
+            raise NoModelFileError(
+                "this is a SavedModel of TensorFlow", str(path), _FROM_FOLDER.format(name=path)
+            )
+        raise NoModelFileError("a model file is needed, this is a folder", str(path), _OTHERWISE)
     if path.is_char_device() or path.is_block_device():  # which may never end
-        raise ModelError("a model file is needed, this is a device", str(path), _OTHERWISE)
+        raise NoModelFileError("a model file is needed, this is a device", str(path), _OTHERWISE)
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise ModelError("the model file does not exist", str(path)) from None
+        raise NoModelFileError("the model file does not exist", str(path)) from None
     except OSError as error:
-        raise ModelError(f"the model file cannot be read: {error.strerror}", str(path)) from None
+        raise NoModelFileError(f"the model file cannot be read: {error.strerror}", str(path)) from None
 
 
 def _what_it_is(data: bytes) -> str:

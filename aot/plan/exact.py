@@ -12,7 +12,7 @@ from itertools import combinations
 from math import gcd
 from typing import Any
 
-from aot.errors import ToolError
+from aot.errors import MissingToolError
 from aot.plan.conflicts import Spans
 from aot.plan.place import BlockPacking, Placement
 
@@ -24,7 +24,7 @@ def solve_placement(packing: BlockPacking, best: Placement, bound: int) -> tuple
     try:
         from ortools.sat.python import cp_model
     except ImportError as error:
-        raise ToolError(
+        raise MissingToolError(
             "the exact planner needs the Python package ortools, which is not installed",
             hint="pip install 'solder[exact]'",
         ) from error

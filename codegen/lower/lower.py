@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from aot.errors import ModelError
+from aot.errors import UnsupportedError
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.passes.names import fresh_name
@@ -82,7 +82,7 @@ def _require_kernels(graph: Graph) -> None:
             names = ", ".join(sorted(d.value for d in dtypes))
             missing.append(f"{node.op.name} on {names} ({node.origin or node.name})")
     if missing:
-        raise ModelError(
+        raise UnsupportedError(
             f"{len(missing)} of {len(graph.nodes)} operations have no kernel",
             "\n".join(missing),
             "docs/ops.md lists the element types: int8 or float32, inputs and outputs included",

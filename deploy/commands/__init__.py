@@ -22,5 +22,6 @@ COMMANDS = {
     "tune": "searches faster knobs for a model's kernels on a board",
     "farm": "offers this machine's boards to tuning runs elsewhere",
     "records": "shows what tuning has found: best, stats, merge, plot",
+    "bug-report": "collects what a maintainer needs to know about a bug, and nothing private",
     "completion": "prints what makes a shell complete command lines",
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aot.counted import counted
-from aot.errors import DeployError, InputError
+from aot.errors import DeployError, FiguresError, InputError
 from boards.board import Board
 from deploy import options
 from deploy.bench_changes import (
@@ -138,9 +138,9 @@ class _Failure:
 
 
 def _require_all(failures: Sequence[_Failure], cases: int) -> None:
-    """Raises DeployError where some failed."""
+    """Raises FiguresError where some failed."""
     if failures:
-        raise DeployError(
+        raise FiguresError(
             f"{len(failures)} of {counted(cases, 'case')} could not be measured",
             "\n".join(map(str, failures)),
         )

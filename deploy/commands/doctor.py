@@ -11,13 +11,18 @@ from deploy.options import add_json
 EXAMPLE = """
 deploy doctor
 deploy doctor --board nano-33-ble
+deploy doctor --fix
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--board", metavar="B", help="report on that board alone")
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("--board", metavar="B", help="report on that board alone")
+    either.add_argument(
+        "--fix", action="store_true", help="print the command lines that install what is missing; run none"
+    )
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    print_answer(arguments.json, doctor(arguments.board))
+    print_answer(arguments.json, doctor(arguments.board, arguments.fix))

@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import join
 from typing import Protocol, cast
 
-from aot.errors import BoardError, ToolError, did_you_mean
+from aot.errors import BoardError, MissingToolError, ToolError, did_you_mean
 from boards.board import Board
 from platforms.runners import EMULATORS, FLASHERS, RUNNERS
 from platforms.transport.base import Transport
@@ -79,7 +79,7 @@ def choose_runner(board: Board, wanted: str | None = None) -> str:
     lacks = {name: runner_named(name).missing() for name in names}
     usable = next((name for name in names if not lacks[name]), None)
     if usable is None:
-        raise ToolError(
+        raise MissingToolError(
             f"nothing on this machine can run firmware for {board.name}{_ENOUGH if len(names) > 1 else ''}",
             "\n".join(f"{name}: {lacks[name]}" for name in names),
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from aot.errors import ToolError
+from aot.errors import BuildError
 from artifact.whole_file import write_whole
 from boards.board import Board
 from codegen.fit.arenas import Arena
@@ -133,7 +133,7 @@ class Workshop:
         if done.returncode != 0:
             lines = done.stderr.splitlines()
             first = next((line for line in lines if "error" in line), done.stderr[:_MESSAGE])
-            raise ToolError(f"the compiler failed with exit status {done.returncode}", first)
+            raise BuildError(f"the compiler failed with exit status {done.returncode}", first)
 
 
 def _source(arena_bytes: int) -> ProjectSource:

@@ -37,7 +37,7 @@ def test_help_for_a_command_is_the_same_both_ways(name: str, run_deploy: Run) ->
 @pytest.mark.parametrize("words", [["help"], ["-h"], ["--help"]])
 def test_help_without_a_command_lists_them_all(words: list[str], run_deploy: Run) -> None:
     out = run_deploy(*words).out
-    assert re.findall(r"^  (\w+) {2,}", out, re.MULTILINE)[: len(COMMANDS)] == list(COMMANDS)
+    assert re.findall(r"^  ([\w-]+) {2,}", out, re.MULTILINE)[: len(COMMANDS)] == list(COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from aot.errors import ModelError
+from aot.errors import BrokenFileError, UnsupportedError
 from aot.ir.types import Array, DType
 from aot.ops.round_mantissa import Overflow, RoundMantissa
 
@@ -87,14 +87,16 @@ def stored_type(element: int, where: str) -> DType:
     """The element type that stands for one of ONNX's; ModelError where none does."""
     if element not in STORED:
         names = ", ".join(sorted(element_name(e) for e in STORED))
-        raise ModelError(f"{element_name(element)} elements are not supported", where, f"supported: {names}")
+        raise UnsupportedError(
+            f"{element_name(element)} elements are not supported", where, f"supported: {names}"
+        )
     return STORED[element]
 
 
 def array_of(tensor: TensorProto, where: str) -> Array:
     """The elements of a tensor in the file, as they are stored in a graph."""
     if tensor.data_location == TensorProto.EXTERNAL:
-        raise ModelError(
+        raise UnsupportedError(
             "tensors in files beside the model are not supported",
             where,
             "save it in one file: onnx.save(onnx.load(path), path, save_as_external_data=False)",
@@ -104,13 +106,13 @@ def array_of(tensor: TensorProto, where: str) -> Array:
     for size in tensor.dims:
         elements *= size
         if size < 0 or elements > MAX_ELEMENTS:
-            raise ModelError(
+            raise BrokenFileError(
                 f"a tensor has shape {list(tensor.dims)}", where, "get or convert the file again"
             )
     try:
         array = onnx.numpy_helper.to_array(tensor)
     except Exception as error:  # whatever the reader of a broken tensor may meet
-        raise ModelError(
+        raise BrokenFileError(
             f"a tensor's data does not fit its shape {list(tensor.dims)}: {error}",
             where,
             "get or convert the file again",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aot.errors import DeployError, ModelError
+from aot.errors import DeployError, ModelError, UnsupportedError
 
 
 class LeftOpenError(ModelError):
@@ -21,7 +21,7 @@ class NeedsValueError(LeftOpenError):
         self.graph_input = graph_input  # the model's input, where it is one
 
 
-class NoImporterError(ModelError):
+class NoImporterError(UnsupportedError):
     """Nobody reads the operator; `label` names its node."""
 
     def __init__(self, error: DeployError, operator: str, label: str) -> None:

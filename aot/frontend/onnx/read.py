@@ -8,7 +8,7 @@ from pathlib import PurePath
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
-from aot.errors import ModelError
+from aot.errors import BrokenFileError, ModelError
 from aot.frontend.onnx.draft import Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError
@@ -41,13 +41,13 @@ def read_onnx(
     try:
         model = onnx.load_model_from_string(data)
     except Exception:  # google.protobuf's own error, which is not a dependency of ours
-        raise ModelError(
+        raise BrokenFileError(
             f"this is not an ONNX model: {len(data):,} bytes that are no protocol buffer of one",
             file_name,
             _AGAIN,
         ) from None
     if not model.graph.node and not model.graph.output:
-        raise ModelError("the file holds no graph, so there is no model in it", file_name, _AGAIN)
+        raise BrokenFileError("the file holds no graph, so there is no model in it", file_name, _AGAIN)
     try:
         graph = _FileReader(model, file_name, rounding).graph(shapes, values)
     except ModelError:
@@ -57,7 +57,7 @@ def read_onnx(
         raise
     # Where a name is no text, the library gives its bytes.
     if not all(isinstance(name, str) for name in (*graph.types, *(node.name for node in graph.nodes))):
-        raise ModelError("a name in the file is no UTF-8 text", file_name, _AGAIN)
+        raise BrokenFileError("a name in the file is no UTF-8 text", file_name, _AGAIN)
     return graph
 
 
@@ -68,7 +68,7 @@ def _refuse_invalid(model: ModelProto, file_name: str) -> None:
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
     except Exception as error:  # of several kinds, for names that are no text too
         reason = (str(error).strip() or "no reason given").splitlines()[0]
-        raise ModelError(f"the file breaks ONNX's rules: {reason}", file_name, _AGAIN) from None
+        raise BrokenFileError(f"the file breaks ONNX's rules: {reason}", file_name, _AGAIN) from None
 
 
 class _FileReader:
@@ -86,7 +86,7 @@ class _FileReader:
         self.names_read = names_read(model)
 
     def _fail(self, what: str, hint: str = _AGAIN) -> ModelError:
-        return ModelError(what, self.file_name, hint)
+        return BrokenFileError(what, self.file_name, hint)
 
     def graph(self, shapes: Shapes, values: Mapping[str, Array]) -> Graph:
         model = self.model.graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from aot.errors import ModelError
+from aot.errors import ModelError, UnsupportedError
 from aot.frontend.onnx.errors import AlreadyReportedError, LeftOpenError, NeedsValueError, NoImporterError
 from aot.frontend.onnx.why_not import reason_of
 
@@ -42,7 +42,8 @@ class Refused:
         lines += [line for error in self._errors for line in self._told(error)]
         if self.is_long:
             lines.append(f"the model was read up to the first {MOST_NAMED} of them")
-        whole = ModelError(self._what(), "\n".join([self.file_name, *lines]), self._way_out())
+        kind = UnsupportedError if self._places else ModelError
+        whole = kind(self._what(), "\n".join([self.file_name, *lines]), self._way_out())
         needing = next((error for error in self._errors if isinstance(error, NeedsValueError)), None)
         return whole if needing is None else NeedsValueError(whole, needing.graph_input, needing.options)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from aot.errors import ModelError
+from aot.errors import UnsupportedError
 from aot.frontend.onnx.functions import body_of
 from aot.frontend.onnx.importers.find import find_importer
 from aot.frontend.onnx.why_not import reason_of
@@ -25,7 +25,7 @@ def versions_of(model: ModelProto, file_name: str) -> dict[str, int]:
     version = versions.setdefault("", newest)
     is_old_but_same = 1 <= version < OLDEST and all(_is_unchanged(n, version) for n in nodes_of(model.graph))
     if not OLDEST <= version <= newest and not is_old_but_same:
-        raise ModelError(
+        raise UnsupportedError(
             f"the model uses operator set {version}, sets {OLDEST} to {newest} are supported",
             file_name,
             "onnx.version_converter.convert_version(model, 17) changes it",

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from aot.errors import ModelError
+from aot.errors import BrokenFileError
 
 # A small file can claim millions of tables, or gigabytes, by pointing at the same bytes again and again.
 # Real models have thousands of tables, and share few of their bytes.
@@ -147,7 +147,7 @@ class _Checker:
             self._fail(f"it claims to hold more than {MAX_TABLES:,} tables")
 
     def _fail(self, fact: str) -> None:
-        raise ModelError(
+        raise BrokenFileError(
             f"the TFLite file is truncated or corrupted: {fact}",
             where=self._file_name,
             hint="get or convert the file again; compare its size with the original's",

@@ -9,7 +9,7 @@ from typing import TypeVar
 import tflite
 from flatbuffers import number_types
 
-from aot.errors import ModelError
+from aot.errors import BrokenFileError, ModelError
 from aot.frontend.tflite.tensors import tensor_name
 
 CORRUPTED = "the file looks corrupted: get or convert it again"
@@ -27,7 +27,7 @@ class ModelFile:
     bytes: int
 
     def fail(self, what: str, hint: str = CORRUPTED) -> ModelError:
-        return ModelError(what, self.name, hint)
+        return BrokenFileError(what, self.name, hint)
 
     def part(self, number: int) -> Subgraph:
         if not 0 <= number < self.model.SubgraphsLength():

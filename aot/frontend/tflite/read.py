@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 import tflite
 
-from aot.errors import ModelError
+from aot.errors import BrokenFileError, ModelError, UnsupportedError
 from aot.frontend.tflite.draft import TfliteDraft
 from aot.frontend.tflite.flatbuffer import check_flatbuffer
 from aot.frontend.tflite.importers import IMPORTERS
@@ -21,7 +21,7 @@ IDENTIFIER = b"TFL3"
 def read_tflite(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
     """The model in a TFLite file; `rounding` is a mode of aot.ops.rounding. ModelError says what is wrong."""
     if len(data) < 8 or data[4:8] != IDENTIFIER:
-        raise ModelError(
+        raise BrokenFileError(
             "this is not a TFLite file: it has no TFL3 identifier at byte 4", file_name, CORRUPTED
         )
     check_flatbuffer(data, MODEL, file_name)
@@ -69,13 +69,13 @@ def _refuse(file: ModelFile, unsupported: dict[str, list[str]], refused: list[Mo
     if unsupported:
         plural = "operators {} are" if len(unsupported) > 1 else "operator {} is"
         listed = [f"{code}{_why(code)}: {_listed(unsupported[code])}" for code in sorted(unsupported)]
-        raise ModelError(
+        raise UnsupportedError(
             f"TFLite {plural.format(', '.join(sorted(unsupported)))} not supported",
             "\n".join([file.name, *listed, *told]),
             f"deploy ops lists the {len(IMPORTERS)} operators that are   (docs/ops.md)",
         )
     if refused:
-        raise ModelError(
+        raise UnsupportedError(
             f"{len(refused)} operators cannot be compiled as they are",
             "\n".join([file.name, *told]),
             "docs/ops.md lists what each operator supports",

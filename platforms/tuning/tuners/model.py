@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from aot.errors import ToolError
+from aot.errors import MissingToolError
 from aot.ir.types import Array
 from codegen.kernels.knobs import Space
 from platforms.tuning.loop_features import features
@@ -80,7 +80,7 @@ def fitted(rows: Array, costs: list[float | None]) -> Any:
 
 def make(space: Space, seed: int) -> Tuner:
     if find_spec("lightgbm") is None:
-        raise ToolError(
+        raise MissingToolError(
             'tuner "model" needs the Python package lightgbm',
             hint="pip install 'solder[tune]', or another tuner: ga",
         )

@@ -1,0 +1,39 @@
+"""`deploy bug-report` collects what a maintainer needs to know about a bug, and nothing private."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from artifact.whole_file import write_whole
+from deploy import options
+from deploy.bug_report import bug_report
+from deploy.console import print_result
+
+EXAMPLE = """
+deploy bug-report --structure kws.tflite -o report.md -- compile kws.tflite --board nano-33-ble -o kws.tar
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words", metavar="-- WORD", nargs="*", help="the command line that went wrong; it is run again"
+    )
+    parser.add_argument(
+        "--structure",
+        metavar="FILE",
+        type=Path,
+        help="a model file, whose operators and shapes are shown, without weights and names",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="write Markdown into a file instead of printing it"
+    )
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    found = bug_report(arguments.words, arguments.structure)
+    if arguments.output:
+        write_whole(arguments.output, f"{found.page}\n".encode())
+    said = f"wrote {arguments.output}: read it before you send it" if arguments.output else found.page
+    print_result(arguments.json, found.facts, said)

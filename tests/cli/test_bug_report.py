@@ -1,0 +1,116 @@
+"""deploy bug-report tells nothing private; doctor --fix prints lines to copy, and runs none of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import TINY
+
+from deploy import machine
+from deploy.bug_report import Private
+from deploy.installing import install_lines
+from deploy.machine import Program
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def no_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking all compilers for their versions takes a second, which other tests spend."""
+    monkeypatch.setattr(machine, "programs", lambda: (Program("compiler", "gcc", True, "13"),))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "secret" / "tiny.tflite"
+    path.parent.mkdir()
+    path.write_bytes(TINY["classifier"]())
+    return path
+
+
+def test_the_command_line_is_run_again_and_its_folders_are_not_told(
+    model: Path, no_programs: None, run_deploy: Run
+) -> None:
+    said = run_deploy("bug-report", "--json", "--", "compile", model, "--board", "nowhere", "-o", "x.tar")
+    facts = json.loads(said.out)
+    assert facts["command"]["line"] == "deploy compile FOLDER/tiny.tflite --board nowhere -o x.tar"
+    assert facts["command"]["status"] == "1"
+    assert facts["command"]["output"][0] == 'error[E402]: board "nowhere" not found'
+    assert "secret" not in said.out
+    assert facts["programs"] == {"gcc": "13"}
+    assert facts["packages"]["numpy"]
+
+
+def test_a_structure_has_operators_and_shapes_but_neither_names_nor_weights(
+    model: Path, no_programs: None, run_deploy: Run, tmp_path: Path
+) -> None:
+    page = tmp_path / "report.md"
+    said = run_deploy("bug-report", "--structure", model, "-o", page)
+    assert said.out == f"wrote {page}: read it before you send it\n"
+    text = page.read_text()
+    lines = text[text.index("## Model") :].splitlines()
+    assert any(" = conv2d(" in line for line in lines)
+    structure = [line for line in lines if line.startswith(("t", "input", "constant"))]
+    assert structure
+    assert all('"' not in line for line in structure)
+    assert "secret" not in text
+
+
+def test_nothing_is_run_or_read_that_was_not_asked_for(no_programs: None, run_deploy: Run) -> None:
+    facts = json.loads(run_deploy("bug-report", "--json").out)
+    assert facts["command"] is None
+    assert facts["model"] is None
+
+
+def test_names_are_replaced_as_whole_words() -> None:
+    private = Private({"D:/ada/work": ".", "D:/ada": "~", "ada": "USER", "box": "HOST"})
+    assert private.without("D:/ada/work/m.c: D:/ada/x, ada@box, adapter, boxes") == (
+        "./m.c: ~/x, USER@HOST, adapter, boxes"
+    )
+
+
+MISSING = (
+    Program("compiler", "arm-none-eabi-gcc for arm", False, "not found"),
+    Program("compiler", "gcc for host", True, "13"),
+    Program("runner", "qemu", False, "needs qemu"),
+    Program("runner", "west", False, "needs west"),
+    Program("builder", "west", False, "needs west"),
+)
+
+
+@pytest.mark.parametrize(
+    ("manager", "line"),
+    [
+        ("apt-get", "sudo apt-get install gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"),
+        ("dnf", "sudo dnf install arm-none-eabi-gcc-cs arm-none-eabi-newlib qemu-system-arm"),
+        ("brew", "brew install --cask gcc-arm-embedded qemu"),
+        ("winget", "winget install Arm.GnuArmEmbeddedToolchain SoftwareFreedomConservancy.QEMU"),
+        ("none", ""),
+    ],
+)
+def test_what_is_missing_is_installed_by_the_system_s_manager_and_pip(manager: str, line: str) -> None:
+    packages = dict.fromkeys(machine.PACKAGES, True) | {"unicorn": False}
+    lines = install_lines(MISSING, packages, lambda name: name == manager)
+    by_pip = [" ".join(each.split()[3:]) for each in lines if " -m pip " in each]
+    assert [each for each in lines if " -m pip " not in each] == ([line] if line else [])
+    assert by_pip == ["install 'solder[unicorn]'", "install west"]
+
+
+def test_fix_prints_lines_and_runs_none(monkeypatch: pytest.MonkeyPatch, run_deploy: Run) -> None:
+    monkeypatch.setattr("deploy.machine.programs", lambda: MISSING)
+    monkeypatch.setattr("subprocess.Popen", None)  # whoever starts a process fails
+    said = run_deploy("doctor", "--fix", "--json")
+    assert said.status == 0, said.err
+    assert "west" in " ".join(json.loads(said.out)["commands"])
+    assert run_deploy("doctor", "--fix", "--board", "host").status == 2
+
+
+def test_quiet_hides_progress_and_nothing_else(run_deploy: Run, model: Path) -> None:
+    said = run_deploy("inspect", "-q", model, "--board", "host")
+    assert said.status == 0
+    assert said.out == run_deploy("inspect", model, "--board", "host").out
+    assert said.err == ""

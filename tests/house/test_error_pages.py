@@ -1,0 +1,117 @@
+"""Each kind of error has a code and a page; codes stay what they are; docs/errors.md says the same."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aot.errors import DeployError, FitError
+from deploy.commands import COMMANDS
+from deploy.error_pages import error_pages, page_of, shown
+
+INTRODUCTION = """\
+# Errors
+
+Written by `make golden` from `deploy/error_pages.toml`. An error of the command line begins with a code, as
+in `error[E301]: ...`; `deploy help E301` prints its page. A code stands for a kind of error, and is never
+given to another. In Python a kind is a class, and the text is `str(error)`.
+
+| code | kind | what it says |
+|---|---|---|
+"""
+_DOC = re.compile(r"docs/[\w./-]+?\.md")
+
+
+def kinds(modules: tuple[Path, ...]) -> dict[str, str]:
+    """The classes made from DeployError by name, each with its base."""
+    bases = {
+        node.name: base.id
+        for path in modules
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+        if isinstance(base, ast.Name)
+    }
+    return {name: base for name, base in bases.items() if "DeployError" in ancestors(name, bases)}
+
+
+def ancestors(name: str, bases: dict[str, str]) -> set[str]:
+    return {bases[name]} | ancestors(bases[name], bases) if name in bases else set()
+
+
+def errors_page() -> str:
+    pages = error_pages().values()
+    rows = "".join(f"| [{p.code}](#{p.code.lower()}) | `{p.kind}` | {p.title} |\n" for p in pages)
+    parts = (f"\n## {p.code}\n\n**{p.title}**: {p.meaning}\n\n{_steps(p.ways_out)}" for p in pages)
+    return INTRODUCTION + rows + "".join(parts)
+
+
+def _steps(ways: tuple[str, ...]) -> str:
+    return "".join(f"- {_DOC.sub(_linked, way)}\n" for way in ways)
+
+
+def _linked(found: re.Match[str]) -> str:
+    name = found[0].removeprefix("docs/")
+    return f"[{name}]({name})"
+
+
+def test_every_kind_of_error_has_a_page(package_modules: tuple[Path, ...]) -> None:
+    assert kinds(package_modules).keys() == {page.kind for page in error_pages().values()}
+
+
+def test_codes_are_given_once_and_stay(golden: Callable[[str, str], None]) -> None:
+    """A line that goes or changes here breaks what people have written down: add lines."""
+    pages = error_pages()
+    assert len({page.kind for page in pages.values()}) == len(pages)
+    golden("codes.txt", "".join(f"{code} {page.kind}\n" for code, page in pages.items()))
+
+
+def test_the_page_is_what_the_table_says(repo_root: Path, generated: Callable[[Path, str], None]) -> None:
+    generated(repo_root / "docs" / "errors.md", errors_page())
+
+
+@pytest.mark.parametrize("code", error_pages())
+def test_a_page_names_what_there_is(code: str, repo_root: Path) -> None:
+    text = str(error_pages()[code])
+    assert all((repo_root / name).is_file() for name in _DOC.findall(text))
+    commands = set(re.findall(r"`?deploy ([a-z-]+)", text)) - {"help"}
+    assert commands <= COMMANDS.keys()
+
+
+def test_somebody_elses_kind_has_the_code_of_ours() -> None:
+    class TheirError(FitError):
+        """An error of a package outside."""
+
+    assert shown(TheirError("too much", "there", "less")).splitlines() == [
+        "error[E301]: too much",
+        "  there",
+        "  hint: less",
+    ]
+    assert page_of(DeployError("anything")) is None
+    assert shown(DeployError("anything")) == "error: anything"
+
+
+@pytest.mark.parametrize("word", ["E301", "e301"])
+def test_help_prints_the_page(word: str, run_deploy: Callable[..., Any]) -> None:
+    said = run_deploy("help", word)
+    assert (said.status, said.out) == (0, f"{error_pages()['E301']}\n")
+
+
+def test_help_for_a_code_that_is_not_there(run_deploy: Callable[..., Any]) -> None:
+    said = run_deploy("help", "E399")
+    assert (said.status, said.code) == (2, "E101")
+    assert said.err.startswith("error: there is no error E399")
+
+
+def test_an_error_of_the_command_line_begins_with_its_code(
+    own_folders: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from deploy.__main__ import main
+
+    assert main(["boards", "show", "nowhere"]) == 1
+    assert capsys.readouterr().err.startswith('error[E402]: board "nowhere" not found')
