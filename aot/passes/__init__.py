@@ -12,6 +12,7 @@ from types import MappingProxyType
 MEANING: Mapping[str, str] = MappingProxyType(
     {
         "fold-constants": "first: later passes look for constants",
+        "roll-up-recurrences": "as soon as weights are constants: all that follows has less to do",
         "fold-scales": "before activations are fused: a layer that has one takes no factor",
         "fuse-activations": "before remove-identity: it leaves views of the same shape",
         "keep-unsigned": "before remove-identity: it leaves conversions to the same type",

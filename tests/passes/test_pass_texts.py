@@ -92,7 +92,7 @@ def cases() -> Iterator[Case]:
 
 CASES = list(cases())
 
-ROUNDING_ELSEWHERE = {"fold_scales"}
+ROUNDING_ELSEWHERE = {"fold_scales", "roll_up_recurrences"}
 
 
 def text_of(outcome: Outcome) -> str:

@@ -112,7 +112,7 @@ def test_a_pass_from_outside_stands_where_it_says_and_can_be_disabled() -> None:
     )
     register(PASSES, "do-nothing", module)
     try:
-        assert meaning_passes()[1].name == "do-nothing"
+        assert meaning_passes()[2].name == "do-nothing"
         assert read_options({"disable": "do-nothing"}).disabled_passes == ("do-nothing",)
     finally:
         unregister(PASSES, "do-nothing")

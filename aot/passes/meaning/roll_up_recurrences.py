@@ -1,0 +1,166 @@
+"""A recurrent layer that a file has step by step becomes one layer again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, TensorType
+from aot.ops.concat import Concat
+from aot.ops.conv2d import Conv2d
+from aot.ops.op import Op
+from aot.ops.rearrange import Loops, Rearrange
+from aot.ops.recurrent import Recurrent
+from aot.ops.reshape import Reshape
+from aot.passes.dead_code import without_dead_code
+from aot.passes.names import fresh_name
+from aot.passes.origins import Places, origins
+from aot.passes.outcome import Outcome, outcome
+from aot.passes.recurrence.chains import WrittenOutLayer, find_chain
+from aot.passes.recurrence.regular import loops_of
+
+
+def roll_up_recurrences(graph: Graph) -> Outcome:
+    """Only layers of real numbers are: their sums may be made in another order."""
+    before = graph
+    while (chain := find_chain(graph)) is not None:
+        graph = _rolled(graph, chain)
+    return outcome(before, graph, {}, "no three steps of a known cell in a row have the same weights")
+
+
+def _rolled(graph: Graph, chain: WrittenOutLayer) -> Graph:
+    rolled = _with_layer(graph, chain, gives_cell=False)
+    if any(step.memory in rolled.producers for step in chain.steps):  # something else reads a cell
+        return _with_layer(graph, chain, gives_cell=True)
+    return rolled
+
+
+def _with_layer(graph: Graph, chain: WrittenOutLayer, gives_cell: bool) -> Graph:
+    layer = _RolledLayer(graph, chain, gives_cell)
+    parts = layer.parts()
+    begins = graph.producers[chain.steps[0].memory or chain.steps[0].hidden]
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node is begins:
+            nodes += layer.nodes()
+        nodes.append(parts.get(node.outputs[0], node))
+    whole = graph.with_nodes(nodes, layer.types, layer.constants)
+    return without_dead_code(_with_joined_rows(without_dead_code(whole), layer.result))
+
+
+@dataclass
+class _RolledLayer:
+    """The nodes, values and constants that take the place of a chain."""
+
+    graph: Graph
+    chain: WrittenOutLayer
+    gives_cell: bool
+
+    def __post_init__(self) -> None:
+        self.maker = self.graph.producers[self.chain.steps[-1].hidden]
+        self.types: dict[str, TensorType] = {}
+        self.constants: dict[str, Array] = {}
+        self.result = fresh_name(f"{self.maker.name}/steps", self.graph.types)
+        self.units = self.chain.steps[0].units
+        self.width = self.units * (1 + self.gives_cell)
+
+    def parts(self) -> dict[str, Node]:
+        """The nodes that take values of steps, which somebody may read, out of the layer's result."""
+        found: dict[str, Node] = {}
+        for number, step in enumerate(self.chain.steps):
+            read = [step.hidden, step.memory] if self.gives_cell else [step.hidden]
+            for offset, value in enumerate(read):
+                node, shape = self.graph.producers[value], self.graph.types[value].shape
+                first = number * self.width + offset * self.units
+                op = Rearrange(shape, (self.units,), (1,), first)
+                found[value] = replace(node, op=op, inputs=(self.result,))
+        return found
+
+    def nodes(self) -> Iterator[Node]:
+        chain, weights = self.chain, self.chain.weights
+        yield (source := self._node("inputs", _taken_by(chain.loops, self.graph, chain.source), chain.source))
+        count, features = chain.loops.sizes[1], chain.loops.sizes[3]
+        self._made(source, (1, count, 1, features))
+        gates = len(weights.bias)
+        filters = self._constant("weights", weights.inputs.reshape(gates, 1, 1, features))
+        biases = self._constant("biases", weights.bias)
+        yield (sums := self._node("gates", Conv2d(), source.outputs[0], filters, biases))
+        self._made(sums, (1, count, 1, gates))
+        states: list[str | None] = []
+        for what, value in (("hidden", chain.hidden_before), ("cell", chain.memory_before)):
+            state = None if value is None else self._node(what, Reshape((1, self.units)), value)
+            if state is not None:
+                self._made(state, (1, self.units))
+                yield state
+            states.append(None if state is None else state.outputs[0])
+        own = None if weights.late is None else self._constant("late", weights.late.reshape(1, -1))
+        hidden = self._constant("recurrent", weights.hidden.reshape(1, -1))
+        inputs = _without_trailing((sums.outputs[0], hidden, own, None, *states))
+        layer = Node(
+            self.result, Recurrent(chain.cell, self.gives_cell), inputs, (self.result,), self.maker.origin
+        )
+        self._made(layer, (1, count, 1, self.width))
+        yield layer
+
+    def _node(self, what: str, op: Op, *inputs: str) -> Node:
+        name = fresh_name(f"{self.maker.name}/{what}", self.graph.types, self.types)
+        return Node(name, op, inputs, (name,), self.maker.origin)
+
+    def _made(self, node: Node, shape: tuple[int, ...]) -> None:
+        self.types[node.outputs[0]] = TensorType(DType.F32, shape)
+
+    def _constant(self, what: str, array: Array) -> str:
+        name = fresh_name(f"{self.maker.name}/{what}", self.graph.types, self.types)
+        self.types[name] = TensorType(DType.F32, array.shape)
+        self.constants[name] = array.astype(np.float32)
+        return name
+
+
+def _without_trailing(inputs: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    while inputs[-1] is None:
+        inputs = inputs[:-1]
+    return inputs
+
+
+def _taken_by(loops: Loops, graph: Graph, source: str) -> Op:
+    """The op that takes an image of one column out of a value; all of it in its order is a view."""
+    _, count, _, length = loops.sizes
+    is_all = count * length == graph.types[source].elements
+    if is_all and loops.offset == 0 and loops.strides[1:] == (length, length, 1):
+        return Reshape(loops.sizes)
+    return Rearrange(loops.sizes, loops.sizes, loops.strides, loops.offset)
+
+
+def _with_joined_rows(graph: Graph, steps: str) -> Graph:
+    """Steps' values that are joined in their order are taken out of the layer's result at once."""
+    nodes: list[Node] = []
+    types: dict[str, TensorType] = {}
+    for node in graph.nodes:
+        rows = _rows_joined(graph, node, steps) if isinstance(node.op, Concat) else None
+        loops = None if rows is None else loops_of(rows)
+        if loops is None:
+            nodes.append(node)
+            continue
+        name = fresh_name(f"{node.name}/rows", graph.types, types)
+        types[name] = TensorType(DType.F32, loops.sizes)
+        nodes.append(Node(name, _taken_by(loops, graph, steps), (steps,), (name,), node.origin))
+        shape = graph.types[node.outputs[0]].shape
+        nodes.append(replace(node, op=Reshape(shape), inputs=(name,)))
+    return graph.with_nodes(nodes, types) if types else graph
+
+
+def _rows_joined(graph: Graph, node: Node, steps: str) -> Places | None:
+    """The elements of the layer's result that are joined, a row for each step."""
+    found: list[Places] = []
+    for value in node.reads:
+        places = dict(origins(graph, value)).get(steps)
+        if places is None:
+            return None
+        found.append(places.reshape(graph.types[value].shape))
+    assert isinstance(node.op, Concat)
+    whole = np.concatenate(found, axis=node.op.axis)
+    count = len(node.reads)
+    return whole.reshape(count, -1) if whole.size % count == 0 else None

@@ -1,0 +1,1 @@
+"""Finds recurrent layers that a file has step by step."""

@@ -1,0 +1,20 @@
+"""Places of elements that two loops visit: rows at equal distances, and in each the same steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot.ops.rearrange import Loops
+from aot.passes.origins import Places
+
+
+def loops_of(rows: Places) -> Loops | None:
+    """The loops over rows [count, length] as an image of one column; None where they are irregular."""
+    count, length = rows.shape
+    first = rows[0]
+    down = int(rows[1, 0] - rows[0, 0]) if count > 1 else length
+    along = int(first[1] - first[0]) if length > 1 else 1
+    made = first[0] + down * np.arange(count)[:, None] + along * np.arange(length)[None, :]
+    if not (made == rows).all():
+        return None
+    return Loops((1, count, 1, length), (down * count, down, down, along), int(first[0]))
