@@ -220,7 +220,11 @@ def test_firmware_takes_code_only_where_that_was_asked_for_when_it_was_made(
     platform.generate(tiny, tmp_path / name, board, App.RPC)
     with opened(name, None, platform.build(tmp_path / name, board)) as session:
         assert not session.hello().capabilities & Capability.SLOT
-        for ask in (session.slot, lambda: session.load(0, b"code"), lambda: session.call(Code(4, 0), Call(0))):
+        for ask in (
+            session.slot,
+            lambda: session.load(0, b"code"),
+            lambda: session.call(Code(4, 0), Call(0)),
+        ):
             with pytest.raises(RequestRefusedError, match=REFUSED) as caught:
                 ask()
             assert caught.value.status == Status.NO_SLOT
