@@ -10,6 +10,7 @@
 
 #include "solder_bytes.h"
 #include "solder_frame.h"
+#include "solder_function.h"
 #include "solder_port.h"
 #include "solder_server.h"
 #include "solder_slot.h"
@@ -128,23 +129,34 @@ static uint32_t token;
 static int hello_answered; /* the last one */
 static uint32_t position;
 
-/* A call that may be right: arguments of likely types, kinds and counts, and data behind them. */
+/* A call as the signature wants it, of which one byte may be another. */
 static uint32_t call_packet(uint8_t *packet)
 {
-    static const uint32_t counts[] = {0, 3, 16, 3000, 0xFFFFFFFF};
+    static const char *const names[] = {"void", "i8", "u8", "i16", "i32", "i64", "f32", "bool", "u32", "u64"};
     uint8_t *const payload = packet + SOLDER_HEADER_BYTES;
-    const uint32_t given = chance(10) == 0 ? chance(300) : chance(9);
+    const uint32_t number = chance(10);
+    const struct solder_function *const function = solder_numbered_function(number);
+    const char *at = strchr(function != NULL ? function->text : "f i32(i32)", '(');
+    uint32_t given = 0;
     packet[0] = SOLDER_MESSAGE_INVOKE;
     memset(payload, (int)chance(3), 1024);
-    solder_set16(payload, chance(10));
-    solder_set16(payload + 2, given);
-    for (uint32_t i = 0; i < given && i < 9; i++) {
-        uint8_t *const head = payload + 4 + 8 * i;
-        head[0] = (uint8_t)chance(11);
-        head[1] = (uint8_t)chance(4);
-        solder_set32(head + 4, head[1] == SOLDER_ARGUMENT_HANDLE ? 1u + 16u * chance(4) : counts[chance(5)]);
+    solder_set16(payload, number);
+    while (*at != ')' && at[1] != ')' && strcmp(at, "(void)") != 0) {
+        uint8_t *const head = payload + 4u + 8u * given++;
+        at += at[1] == ' ' ? 2 : 1;
+        for (uint8_t i = 1; i < 10; i++) {
+            head[0] = strncmp(names[i], at, strlen(names[i])) == 0 ? i : head[0];
+        }
+        at += strcspn(at, ",[)");
+        head[1] = *at != '[' ? SOLDER_ARGUMENT_SCALAR : chance(4) == 0 ? SOLDER_ARGUMENT_HANDLE : SOLDER_ARGUMENT_ARRAY;
+        solder_set32(head + 4, head[1] == SOLDER_ARGUMENT_HANDLE ? 1u + 16u * chance(4) : (uint32_t)atoi(at + 1));
+        at += strcspn(at, ",)");
     }
-    return SOLDER_HEADER_BYTES + 4 + 8 * given % 100 + (chance(3) == 0 ? chance(900) : 64u);
+    solder_set16(payload + 2, given);
+    if (chance(2) == 0) {
+        payload[chance(4u + 8u * given)] = (uint8_t)chance(chance(2) == 0 ? 4u : 256u);
+    }
+    return SOLDER_HEADER_BYTES + 4u + 8u * given + (chance(8) == 0 ? chance(900) : 128u);
 }
 
 /* A request as the host might make it: small numbers, and of the right length or nearly. */
