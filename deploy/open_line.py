@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,23 +12,30 @@ from threading import Lock
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from aot.errors import BoardError, InputError
 from aot.ir.tensor_spec import TensorSpec
 from codegen.model import LayerInfo
 from codegen.options import OPTIONS
 from deploy.answer import Answer, Paged
 from deploy.asked_of_board import prepared_of, take_line
+from deploy.awaitable_line import AwaitableLine
 from deploy.compiling import Compiled
 from deploy.console import table
 from deploy.data import DataOptions, make_data
 from deploy.device import Device, open_device
+from deploy.device_array import DeviceArray
+from deploy.device_functions import DeviceFunction, FunctionTable, ModelFunction
 from deploy.firmware import Prepared, Ready, build
+from deploy.function_files import with_functions
 from deploy.keywords import takes_options
 from deploy.line import LINE, LineOptions
 from deploy.measure import Meter, Spread, run_on, spread
 from deploy.model import Inputs, Model, by_name
 from deploy.on_board import Run, run_of
 from platforms.base import BuildChoices
+from platforms.rpc.function_type import DeviceArrayType
 from platforms.rpc.messages import Stats
 
 _OF_DEADLINE = 0.5  # a repeat may take this part of the longest run: the rest is for what is slower once
@@ -59,6 +66,9 @@ class OpenLine:
         self._prepared, self._line, self._has_profile = prepared, line, profile
         self._meter = Meter(ready.board)
         self._busy = Lock()
+        self._functions: FunctionTable | None = None
+        self._awaitable: AwaitableLine | None = None
+        self._forgotten: list[tuple[int, DeviceArrayType]] = []  # arrays that nobody has any more
         stack = ExitStack()
         self._device: Device | None = stack.enter_context(open_device(ready, line))
         self._end = weakref.finalize(self, stack.close)  # at the latest when the program ends
@@ -83,6 +93,58 @@ class OpenLine:
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
         return self._prepared.outputs or self.model.outputs
+
+    @property
+    def functions(self) -> FunctionTable:
+        """The functions that are called by name: registered C functions of the firmware, and its model."""
+        if self._functions is None:
+            with self._turn() as device:
+                types = device.session.functions()
+            name = self.model.name
+            signature = f"({_listed(self.inputs)}) -> ({_listed(self.outputs)})"
+            model = {name: ModelFunction(name, signature, lambda inputs: self.run(inputs).outputs)}
+            known = {
+                each.name: DeviceFunction(each, self._turn) for each in sorted(types, key=lambda t: t.name)
+            }
+            self._functions = FunctionTable({**model, **known}, self._prepared.board.name)
+        return self._functions
+
+    def call(self, name: str, *values: Any) -> Any:
+        """Calls a function of the firmware with numbers and arrays, and returns what it gives."""
+        return self.functions.named(name)(*values)
+
+    def __getattr__(self, name: str) -> DeviceFunction | ModelFunction:
+        """Finds a function of the firmware: device.blink(3, data)."""
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        try:
+            return self.functions.named(name)
+        except InputError as error:
+            raise AttributeError(str(error), name=name, obj=self) from None
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(self._functions or ())})
+
+    def array(self, array: Any) -> DeviceArray:
+        """Copies an array to the device's free RAM, for functions that change it or take it often."""
+        self._require_functions()
+        return DeviceArray(self._turn, np.asarray(array, order="C"), self._forgotten)
+
+    def _require_functions(self) -> None:
+        with self._turn() as device:
+            if not device.session.can_call:
+                raise InputError(
+                    "this firmware has neither functions nor arrays: it was made without",
+                    self._prepared.board.name,
+                    'deploy.connect(..., functions=["file.c"]), or deploy new --functions file.c',
+                )
+
+    @property
+    def awaitable(self) -> AwaitableLine:
+        """This line for programs with an event loop: await device.awaitable.run(x)."""
+        if self._awaitable is None:
+            self._awaitable = AwaitableLine(self)
+        return self._awaitable
 
     def close(self) -> None:
         """Ends the firmware that was started for this line. Closing again does nothing."""
@@ -184,9 +246,20 @@ class OpenLine:
                 raise BoardError(
                     f"the line to {self._prepared.board.name} is closed", hint="deploy.connect opens another"
                 )
+            self._free_forgotten(self._device)
             yield self._device
         finally:
             self._busy.release()
+
+    def _free_forgotten(self, device: Device) -> None:
+        while self._forgotten:
+            session_id, array = self._forgotten.pop()
+            if session_id == device.session.session_id:
+                device.session.free(array)
+
+
+def _listed(specs: Sequence[TensorSpec]) -> str:
+    return ", ".join(map(str, specs))
 
 
 def _profile_page(facts: list[dict[str, Any]], unit: str) -> str:
@@ -203,14 +276,15 @@ def connect(
     board: str | None = None,
     profile: bool = False,
     toolchain: str | None = None,
+    functions: Sequence[str | Path] = (),
     **options: Any,
 ) -> OpenLine:
     """Puts a model file, an archive, a project folder or a compiled model on a board; the line stays open.
 
     The board "host" is a program on this machine, an emulated board one in QEMU. With `profile` the firmware
-    measures layers, too.
+    measures layers, too. `functions` are C files, with headers of theirs, for functions called by name.
     """
     line = take_line(options)
-    prepared = prepared_of(model, board, options)
+    prepared = with_functions(prepared_of(model, board, options), functions)
     ready = build(prepared, BuildChoices(toolchain, profile=profile))
     return OpenLine(ready, prepared, line, profile)

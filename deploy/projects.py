@@ -13,6 +13,7 @@ from codegen.option_reading import read_given
 from deploy.answer import Answer
 from deploy.compiling import Compiled
 from deploy.firmware import build_project, project_board, source_for
+from deploy.function_files import source_with
 from deploy.keywords import takes_options
 from deploy.line import LINE, LineOptions
 from deploy.model import read_artifact
@@ -33,15 +34,18 @@ def new(
     platform: str | None = None,
     app: str = App.RPC.value,
     others: Sequence[str | Path | Compiled] = (),
+    functions: Sequence[str | Path] = (),
 ) -> Answer:
     """Makes a project folder of an archive or a compiled model, with all that its board and platform need.
 
-    `others` are further models for the same firmware; a compiled model knows its board.
+    `others` are further models for the same firmware; a compiled model knows its board. `functions` are C
+    files whose functions are called by name.
     """
     first, *more = (read_artifact(each) for each in (archive, *others))
     place = load_board(board or _board_of(archive))
     builder = platform_for(place, platform)
     source = share_firmware(source_for(first, place), [source_for(other, place) for other in more])
+    source = source_with(source, functions)
     builder.generate(source, Path(directory), place, App(app))
     facts = {
         "directory": str(directory),

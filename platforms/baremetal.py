@@ -51,6 +51,8 @@ class Baremetal(CompilerPlatform):
         own |= {f"freestanding/{name}": template_text("baremetal", name) for name in FREESTANDING_HEADERS}
         if app is App.RPC:
             own["src/main.c"] = template_text("baremetal", "main_rpc.c")
+        if source.functions:
+            own["src/board/heap.c"] = template_text("baremetal", "heap.c")
         abilities = _ABILITIES + (_TAKES_CODE if source.takes_code else ())
         cc = _DEFAULT_CC[board.core.machine]
         return project_files(source, board, app, self._platform_files(own, abilities, cc))

@@ -70,6 +70,7 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
         **{f"src/model/{name}": text for name, text in model_files(source, app).items()},
         **{f"src/runtime/{name}": text for name, text in runtime_files(app).items()},
         **app_files(source, app),
+        **{f"src/{name}": text for name, text in source.functions.items()},
         **own.files,
         **_flag_files(source, board, own),
         "Makefile": filled(
@@ -156,7 +157,7 @@ def _for_main(source: ProjectSource, tensor: TensorInfo) -> dict[str, str | int]
 def build_id_of(source: ProjectSource) -> str:
     """The id of a build, made from its content and not the time: the same project gives the same firmware."""
     digest = hashlib.sha256()
-    for name, text in sorted({**source.headers, **source.sources}.items()):
+    for name, text in sorted({**source.headers, **source.sources, **source.functions}.items()):
         digest.update(f"{name}\0{text}\0".encode())
     name = source.name[: MOST_BUILD_ID - _BUILD_DIGITS - 1]
     return f"{name}-{digest.hexdigest()[:_BUILD_DIGITS]}"
@@ -165,7 +166,11 @@ def build_id_of(source: ProjectSource) -> str:
 def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict[str, str]:
     folders = ["src", "src/model", "src/runtime"] + (["src/board"] if own.link_needs else [])
     options = {
-        "compile": (*_COMPILE, *(f"-I{folder}" for folder in folders)),
+        "compile": (
+            *_COMPILE,
+            *(f"-I{folder}" for folder in folders),
+            *(["-DSOLDER_FUNCTIONS"] if source.functions else []),
+        ),
         "model": source.c_flags,
         "rest": ("-Os",),
     }

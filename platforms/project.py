@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from aot.errors import InputError
@@ -39,6 +39,7 @@ class ProjectSource:
     tool_version: str
     callers: tuple[TensorInfo, ...] = ()  # of the inputs and outputs: they lie in memory of the program's own
     beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
+    functions: Mapping[str, str] = field(default_factory=dict)  # C files whose functions are called by name
     takes_code: bool = False  # over the line: whoever reaches it can then run any program on the board
 
     @property
@@ -109,6 +110,16 @@ def _shared_arenas(sources: Sequence[ProjectSource]) -> tuple[Arena, ...]:
 def _shared_constants(sources: Sequence[ProjectSource]) -> Mapping[str, int]:
     regions = sorted({region for source in sources for region in source.constants_in})
     return {region: sum(source.constants_in.get(region, 0) for source in sources) for region in regions}
+
+
+def require_no_functions(source: ProjectSource, platform: str) -> None:
+    """Raises InputError where a platform cannot find functions by name."""
+    if source.functions:
+        raise InputError(
+            f"functions are not called by name on the platform {platform}",
+            ", ".join(source.functions),
+            "a board with the platform baremetal, or the board host",
+        )
 
 
 def project_source(artifact: Artifact) -> ProjectSource:

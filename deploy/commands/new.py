@@ -35,6 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="archives of further models for the same firmware; they share one arena, the largest",
     )
+    parser.add_argument(
+        "--functions",
+        metavar="FILE.c",
+        type=Path,
+        nargs="+",
+        default=(),
+        help="C files, with headers of theirs, whose functions (SOLDER_FUNCTION) are called by name",
+    )
     options.add_json(parser)
 
 
@@ -46,5 +54,6 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.platform,
         arguments.app,
         arguments.others,
+        arguments.functions,
     )
     print_answer(arguments.json, answer)

@@ -20,7 +20,7 @@ from platforms.transport.base import Clock, Transport
 T = TypeVar("T")
 DEFAULT_DEADLINES = Deadlines()
 ADDRESSABLE_BYTES = 1 << 32
-_BRING_DATA = (Message.READ, Message.FETCH)  # of the requests that are made in pieces
+_BRING_DATA = (Message.READ, Message.FETCH, Message.GET)  # of the requests that are made in pieces
 FASTER = (2_000_000, 1_000_000, 921_600, 460_800, 230_400)
 
 
@@ -139,22 +139,32 @@ class Conversation:
 
     def _request(self, message: Message, payload: bytes, operation: str, runs: int = 1) -> bytes:
         """Returns the reply's payload, once the request has been carried out, which takes so many runs."""
+        return self._accepted(self._asked(message, payload, operation, runs), operation)
+
+    def _asked(self, message: Message, payload: bytes, operation: str, runs: int = 1) -> Packet:
+        """The reply, which may be a refusal."""
         request = self._next(message, payload)
         effort = self._exchange.begin(operation, self._deadlines.answer_s, runs)
         reply = None
         while reply is None:
             reply = self._attempt(request, effort)
-        return self._accepted(reply, operation)
+        return reply
 
     def _in_pieces(
-        self, message: Message, operation: str, total: int, piece: Callable[[int, int], bytes]
+        self,
+        message: Message,
+        operation: str,
+        total: int,
+        piece: Callable[[int, int], bytes],
+        header_bytes: int = WRITE_HEADER_BYTES,
     ) -> bytes:
         """Transfers `total` bytes, in smaller pieces while the line damages the larger ones."""
+        most = self._greeted().payload_bytes - header_bytes
         brings_data = message in _BRING_DATA
         received: list[bytes] = []
         offset = 0
         while offset < total or not received:
-            count = min(self._chunk.bytes, total - offset)
+            count = min(self._chunk.bytes, most, total - offset)
             effort = self._exchange.begin(operation, self._deadlines.answer_s)
             reply = None
             while reply is None:
@@ -190,6 +200,8 @@ class Conversation:
             detail = ""
             if reply.status in (Status.MODEL_FAILED, Status.CODE_FAILED):
                 detail = f" {self._unpacked(operation, messages.unpack_code, reply.payload)}"
+            if reply.status in (Status.WRONG_ARGUMENT, Status.FUNCTION_FAILED):
+                raise failures.told(operation, self.line_name, reply.status, messages.text_of(reply.payload))
             raise failures.refused(operation, self.line_name, reply.status, detail)
         return reply.payload
 

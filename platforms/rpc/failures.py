@@ -152,6 +152,16 @@ def refused(operation: str, line: str, status: int, detail: str = "") -> Request
     )
 
 
+def told(operation: str, line: str, status: int, text: str) -> RequestRefusedError:
+    """The failure of a call, in the device's own words."""
+    return RequestRefusedError(
+        f"{operation}: {text or STATUS_MEANING[Status(status)]}",
+        where=f"said by the device: {line}",
+        hint="",
+        status=status,
+    )
+
+
 def malformed(operation: str, line: str, reason: str) -> MalformedReplyError:
     return MalformedReplyError(
         f"device's reply to {operation} does not have the expected shape: {reason}",

@@ -12,6 +12,7 @@ CRC_BYTES = 4
 HELLO_BYTES = 6  # protocol u16, milliseconds that a run may take u32; firmware may get less or more
 WRITE_HEADER_BYTES = 6  # model u8, tensor u8, offset u32, before the data of a write
 LOAD_HEADER_BYTES = 4  # offset u32, before the data of a load
+PUT_HEADER_BYTES = 8  # handle u32, offset u32, before the data for an array
 PAYLOAD_BYTES = 1024 + WRITE_HEADER_BYTES  # by default; a small device takes less and says so
 SMALL_PAYLOAD_BYTES = 64 + WRITE_HEADER_BYTES
 REQUEST_LIMIT = 0x40  # requests are numbered below it
@@ -55,6 +56,12 @@ class Message(IntEnum):
     CHECK = 0x0D
     CALL = 0x0E
     RATE = 0x0F
+    FUNCTION = 0x10  # name and signature of a registered function, by number
+    INVOKE = 0x11  # a call of one
+    MAKE = 0x12  # an array in free RAM
+    FREE = 0x13
+    PUT = 0x14
+    GET = 0x15
 
 
 class Notice(IntEnum):
@@ -87,6 +94,19 @@ class Status(IntEnum):
     NO_SLOT = 15
     CODE_DAMAGED = 16
     CODE_FAILED = 17
+    NO_SUCH_FUNCTION = 18
+    WRONG_ARGUMENT = 19
+    FUNCTION_FAILED = 20
+    NO_SUCH_ARRAY = 21
+    NO_ROOM = 22
+
+
+class Argument(IntEnum):
+    """How a call brings an argument."""
+
+    SCALAR = 0
+    ARRAY = 1  # its elements follow
+    HANDLE = 2  # it lies in the device's free RAM
 
 
 class DescribedTensors(IntEnum):
@@ -124,6 +144,7 @@ class Capability(IntEnum):
     SLOT = 2
     RATE = 4
     DEADLINE = 8  # a run that takes too long ends as a fault
+    FUNCTIONS = 16  # calls by name, and arrays in free RAM
 
 
 STATUS_MEANING = {
@@ -146,6 +167,11 @@ STATUS_MEANING = {
     "it was not made to, or has no free memory that can be executed",
     Status.CODE_DAMAGED: "the loaded code is not, or no longer, what the call expects",
     Status.CODE_FAILED: "the loaded code returned an error",
+    Status.NO_SUCH_FUNCTION: "the firmware has no function with this number",
+    Status.WRONG_ARGUMENT: "an argument is not what the function's signature says",
+    Status.FUNCTION_FAILED: "the function says that it failed",
+    Status.NO_SUCH_ARRAY: "the array was freed, or never made",
+    Status.NO_ROOM: "the free RAM has no room for it",
 }
 
 FAULT_MEANING = {

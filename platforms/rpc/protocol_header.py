@@ -18,6 +18,7 @@ NUMBERS = (
     "HELLO_BYTES",
     "WRITE_HEADER_BYTES",
     "LOAD_HEADER_BYTES",
+    "PUT_HEADER_BYTES",
     "REQUEST_LIMIT",
     "REPLY_BIT",
     "NO_FAULT",
@@ -34,6 +35,7 @@ ENUMS: tuple[tuple[type[IntEnum], str, str, Meanings], ...] = (
     (protocol.DescribedTensors, "solder_describe", "SOLDER_DESCRIBE_", {}),
     (protocol.Reset, "solder_reset", "SOLDER_RESET_", {}),
     (protocol.Fault, "solder_fault_cause", "SOLDER_FAULT_", FAULT_MEANING),
+    (protocol.Argument, "solder_argument", "SOLDER_ARGUMENT_", {}),
     (protocol.Capability, "solder_capability", "SOLDER_CAPABILITY_", {}),
 )
 

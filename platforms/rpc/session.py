@@ -9,7 +9,7 @@ from dataclasses import replace
 from aot.errors import InputError
 from aot.ir.tensor_spec import TensorSpec
 from platforms.rpc import failures, messages
-from platforms.rpc.conversation import Conversation
+from platforms.rpc.calls import Calls
 from platforms.rpc.messages import (
     Call,
     Code,
@@ -23,7 +23,7 @@ from platforms.rpc.messages import (
 from platforms.rpc.protocol import MOST_REPEATS, DescribedTensors, Message, Reset
 
 
-class Session(Conversation):
+class Session(Calls):
     """The requests to the device as methods. A session starts with hello()."""
 
     def describe(self) -> tuple[RemoteModel, ...]:

@@ -16,13 +16,14 @@ enum solder_decoded {
 
 /* All zero is the state to start from. */
 struct solder_decoder {
+    /* A packet's payload begins at a multiple of 8, so that what lies in it can be used where it lies. */
+    uint8_t bytes[SOLDER_FRAME_BYTES] __attribute__((aligned(8)));
     uint32_t crc_state; /* of the bytes decoded so far, without start and end inversion */
     uint32_t count;     /* bytes decoded in this frame, also those beyond the buffer */
     uint32_t length;    /* of the last packet */
     uint8_t block_left; /* bytes to come before the next COBS code */
     uint8_t owes_zero;  /* the last block stands for a zero after it, if another block follows */
     uint8_t started;    /* a byte of this frame has come */
-    uint8_t bytes[SOLDER_FRAME_BYTES];
 };
 
 /* One byte from the line. */

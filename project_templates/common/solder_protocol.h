@@ -8,6 +8,7 @@
 #define SOLDER_HELLO_BYTES 6u
 #define SOLDER_WRITE_HEADER_BYTES 6u
 #define SOLDER_LOAD_HEADER_BYTES 4u
+#define SOLDER_PUT_HEADER_BYTES 8u
 #define SOLDER_REQUEST_LIMIT 64u
 #define SOLDER_REPLY_BIT 128u
 #define SOLDER_NO_FAULT 0u
@@ -40,7 +41,13 @@ enum solder_message {
     SOLDER_MESSAGE_FETCH = 12,
     SOLDER_MESSAGE_CHECK = 13,
     SOLDER_MESSAGE_CALL = 14,
-    SOLDER_MESSAGE_RATE = 15
+    SOLDER_MESSAGE_RATE = 15,
+    SOLDER_MESSAGE_FUNCTION = 16,
+    SOLDER_MESSAGE_INVOKE = 17,
+    SOLDER_MESSAGE_MAKE = 18,
+    SOLDER_MESSAGE_FREE = 19,
+    SOLDER_MESSAGE_PUT = 20,
+    SOLDER_MESSAGE_GET = 21
 };
 
 /* What the device says without having been asked. */
@@ -70,7 +77,12 @@ enum solder_status {
     SOLDER_TOO_MANY_INPUTS = 14, /* the model has more than 256 inputs */
     SOLDER_NO_SLOT = 15, /* the firmware takes no code over the line: it was not made to, or has no free memory that can be executed */
     SOLDER_CODE_DAMAGED = 16, /* the loaded code is not, or no longer, what the call expects */
-    SOLDER_CODE_FAILED = 17 /* the loaded code returned an error */
+    SOLDER_CODE_FAILED = 17, /* the loaded code returned an error */
+    SOLDER_NO_SUCH_FUNCTION = 18, /* the firmware has no function with this number */
+    SOLDER_WRONG_ARGUMENT = 19, /* an argument is not what the function's signature says */
+    SOLDER_FUNCTION_FAILED = 20, /* the function says that it failed */
+    SOLDER_NO_SUCH_ARRAY = 21, /* the array was freed, or never made */
+    SOLDER_NO_ROOM = 22 /* the free RAM has no room for it */
 };
 
 /* Which of a model's descriptions a describe request asks for. */
@@ -98,12 +110,20 @@ enum solder_fault_cause {
     SOLDER_FAULT_OVERWRITTEN = 8 /* loaded code wrote into the firmware's memory */
 };
 
+/* How a call brings an argument. */
+enum solder_argument {
+    SOLDER_ARGUMENT_SCALAR = 0,
+    SOLDER_ARGUMENT_ARRAY = 1,
+    SOLDER_ARGUMENT_HANDLE = 2
+};
+
 /* Bits of hello's capabilities. */
 enum solder_capability {
     SOLDER_CAPABILITY_PROFILE = 1,
     SOLDER_CAPABILITY_SLOT = 2,
     SOLDER_CAPABILITY_RATE = 4,
-    SOLDER_CAPABILITY_DEADLINE = 8
+    SOLDER_CAPABILITY_DEADLINE = 8,
+    SOLDER_CAPABILITY_FUNCTIONS = 16
 };
 
 #endif

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "solder_arena.h"
+#include "solder_array.h"
 #include "solder_bytes.h"
+#include "solder_call.h"
 #include "solder_deadline.h"
 #include "solder_fault.h"
 #include "solder_measure.h"
@@ -34,6 +36,11 @@
 #define CAN_RATE SOLDER_CAPABILITY_RATE
 #else
 #define CAN_RATE 0u
+#endif
+#ifdef SOLDER_FUNCTIONS
+#define CAN_CALL SOLDER_CAPABILITY_FUNCTIONS
+#else
+#define CAN_CALL 0u
 #endif
 
 static uint32_t boot_nonce;
@@ -69,11 +76,14 @@ static uint8_t hello(const uint8_t *payload, uint32_t count, struct solder_reply
     if (solder_get16(payload) != SOLDER_PROTOCOL_VERSION) {
         return SOLDER_WRONG_PROTOCOL;
     }
+#ifdef SOLDER_FUNCTIONS
+    solder_arrays_forget();
+#endif
     run_deadline_ms = count >= SOLDER_HELLO_BYTES ? solder_get32(payload + 2) : 0;
     solder_reply32(reply, boot_nonce);
     solder_reply32(reply, solder_kept.boots);
     solder_reply16(reply, SOLDER_PAYLOAD_BYTES);
-    solder_reply16(reply, CAN_PROFILE | CAN_LOAD | CAN_RATE |
+    solder_reply16(reply, CAN_PROFILE | CAN_LOAD | CAN_RATE | CAN_CALL |
                               (solder_port_deadline(0) ? SOLDER_CAPABILITY_DEADLINE : 0u));
     solder_reply32(reply, solder_arena_total(solder_arena_sizes, solder_arena_count));
     reply_fault(reply);
@@ -242,6 +252,13 @@ static uint8_t reset(const uint8_t *payload, uint32_t count, struct solder_reply
     return payload[0] <= SOLDER_RESET_DEVICE ? SOLDER_OK : SOLDER_OUT_OF_RANGE;
 }
 
+#ifdef SOLDER_FUNCTIONS
+static uint8_t invoke(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    return solder_call_by_number(payload, count, reply, run_deadline_ms);
+}
+#endif
+
 #ifndef SOLDER_SLOT
 static uint8_t no_slot(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
@@ -292,6 +309,14 @@ static const struct message messages[] = {
     [SOLDER_MESSAGE_FETCH] = {no_slot, 0, SOLDER_PAYLOAD_BYTES},
     [SOLDER_MESSAGE_CHECK] = {no_slot, 0, SOLDER_PAYLOAD_BYTES},
     [SOLDER_MESSAGE_CALL] = {no_slot, 0, SOLDER_PAYLOAD_BYTES},
+#endif
+#ifdef SOLDER_FUNCTIONS
+    [SOLDER_MESSAGE_FUNCTION] = {solder_call_describe, 2, 2},
+    [SOLDER_MESSAGE_INVOKE] = {invoke, 4, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_MAKE] = {solder_array_make, 5, 5},
+    [SOLDER_MESSAGE_FREE] = {solder_array_free, 4, 4},
+    [SOLDER_MESSAGE_PUT] = {solder_array_put, SOLDER_PUT_HEADER_BYTES, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_GET] = {solder_array_get, 10, 10},
 #endif
 };
 #define MESSAGE_COUNT (sizeof messages / sizeof messages[0])

@@ -57,7 +57,12 @@ def compile_c(
 @pytest.fixture(scope="session")
 def device(compile_c: Compile) -> Path:
     """The test firmware: device/port.c and device/models.c."""
-    return compile_c("device", [DEVICE / "port.c", DEVICE / "models.c"], "-DSOLDER_RATE")
+    return compile_c(
+        "device",
+        [DEVICE / "port.c", DEVICE / "models.c", DEVICE / "functions.c"],
+        "-DSOLDER_RATE",
+        "-DSOLDER_FUNCTIONS",
+    )
 
 
 def await_boot(line: Transport) -> None:

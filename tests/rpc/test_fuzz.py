@@ -20,7 +20,12 @@ pytestmark = pytest.mark.cc
 
 @pytest.fixture(scope="module")
 def fuzz(compile_c: Callable[..., Path]) -> Path:
-    return compile_c("fuzz", [DEVICE / "fuzz_main.c", DEVICE / "models.c"], "-DSOLDER_SLOT")
+    return compile_c(
+        "fuzz",
+        [DEVICE / "fuzz_main.c", DEVICE / "models.c", DEVICE / "functions.c"],
+        "-DSOLDER_SLOT",
+        "-DSOLDER_FUNCTIONS",
+    )
 
 
 def run_fuzz(program: Path, seed: int, rounds: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from fake_line import FakeTransport
@@ -14,9 +15,17 @@ from aot.ir.types import DType, TensorType
 from deploy.commands.monitor import harmless
 from platforms.rpc.exchange import LOG_LINES
 from platforms.rpc.frame import Decoder, encode_frame
+from platforms.rpc.function_type import DeviceArrayType
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.packet import Packet
-from platforms.rpc.protocol import PROTOCOL_VERSION, DescribedTensors, Message, Notice
+from platforms.rpc.protocol import (
+    PROTOCOL_VERSION,
+    Capability,
+    DescribedTensors,
+    Message,
+    Notice,
+    Status,
+)
 from platforms.rpc.session import Session
 
 ROW = TensorSpec("row", TensorType(DType.I8, (40,)))
@@ -204,3 +213,66 @@ def test_names_and_builds_and_logs_are_shown_without_commands_to_the_terminal() 
 
 def test_on_a_terminal_a_monitored_program_gives_no_commands() -> None:
     assert harmless("größe\t1\r\n\x1b[2J\x9b31m") == "größe\t1\r\n\\x1b[2J\\x9b31m"
+
+
+def with_functions(texts: list[bytes], result: bytes = b"") -> Session:
+    """A device whose table of functions reads so, and whose calls answer that."""
+
+    def answer(request: Packet) -> list[Packet]:
+        if request.kind == Message.FUNCTION:
+            (number,) = struct.unpack("<H", request.payload)
+            if number >= len(texts):
+                return [replace(reply_to(request, b""), status=Status.NO_SUCH_FUNCTION)]
+            return [reply_to(request, texts[number])]
+        return [reply_to(request, result)]
+
+    hello = (
+        struct.pack("<HB", PROTOCOL_VERSION, 1)
+        + b"b"
+        + struct.pack("<IIHHI", NONCE, 1, 1030, Capability.FUNCTIONS, 100)
+        + struct.pack("<9IH", *(0,) * 9, 0)
+    )
+    session, _ = session_with(
+        lambda request: [reply_to(request, hello)] if request.kind == Message.HELLO else answer(request)
+    )
+    session.hello()
+    return session
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        ([b"blink"], "a name and a signature expected, 'blink' came"),
+        ([b"\x1b]52 i32()"], "a name and a signature expected, '\\\\x1b]52 i32()' came"),
+        ([b"f i33(i32)"], "f has the type 'i33', which there is not"),
+        ([b"f i32(i32, u8[)"], "f takes 'u8[', which is no type"),
+        ([b"f i32(i32[-1])"], "f takes 'i32[-1]', which is no type"),
+        ([b"f i32(" + b"i32, " * 8 + b"i32)"], "at most 8 arguments expected, f has 9"),
+        ([b"f i32(" + b" " * 600 + b")"], f"a name and a signature expected, {'f i32(' + ' ' * 506!r} came"),
+        ([b"f i32()", b"g i32()", b"f u8()"], 'two functions are called "f"'),
+        ([b"f%d i32()" % n for n in range(300)], "at most 256 expected, more came"),
+    ],
+)
+def test_a_table_of_functions_that_cannot_be_is_refused(texts: list[bytes], reason: str) -> None:
+    assert text_of(with_functions(texts).functions) == (
+        f"error: device's reply to functions does not have the expected shape: {reason}{MALFORMED_HINT}"
+    )
+
+
+@pytest.mark.parametrize("result", [b"", b"\4", b"\4\0\0\0", b"\4\0\0\0\0\0", b"\1\0\0\0\0", b"\0"])
+def test_a_result_of_another_type_than_the_functions_is_refused(result: bytes) -> None:
+    session = with_functions([b"f i32()"], result)
+    (function,) = session.functions()
+    assert text_of(lambda: session.invoke(function, ())) == (
+        "error: device's reply to call of f does not have the expected shape: "
+        f"a result of f: i32(void) expected, {result!r} came{MALFORMED_HINT}"
+    )
+
+
+def test_an_array_comes_back_with_as_many_bytes_as_it_has() -> None:
+    session = with_functions([], b"x" * 41)
+    array = DeviceArrayType(DType.I8, 40, 1)
+    assert text_of(lambda: session.get(array)) == (
+        "error: device's reply to array does not have the expected shape: "
+        f"40 bytes expected, 41 came{MALFORMED_HINT}"
+    )

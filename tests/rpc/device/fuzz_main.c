@@ -10,6 +10,7 @@
 
 #include "solder_bytes.h"
 #include "solder_frame.h"
+#include "solder_function.h"
 #include "solder_port.h"
 #include "solder_server.h"
 #include "solder_slot.h"
@@ -128,12 +129,45 @@ static uint32_t token;
 static int hello_answered; /* the last one */
 static uint32_t position;
 
+/* A call as the signature wants it, of which one byte may be another. */
+static uint32_t call_packet(uint8_t *packet)
+{
+    static const char *const names[] = {"void", "i8", "u8", "i16", "i32", "i64", "f32", "bool", "u32", "u64"};
+    uint8_t *const payload = packet + SOLDER_HEADER_BYTES;
+    const uint32_t number = chance(10);
+    const struct solder_function *const function = solder_numbered_function(number);
+    const char *at = strchr(function != NULL ? function->text : "f i32(i32)", '(');
+    uint32_t given = 0;
+    packet[0] = SOLDER_MESSAGE_INVOKE;
+    memset(payload, (int)chance(3), 1024);
+    solder_set16(payload, number);
+    while (*at != ')' && at[1] != ')' && strcmp(at, "(void)") != 0) {
+        uint8_t *const head = payload + 4u + 8u * given++;
+        at += at[1] == ' ' ? 2 : 1;
+        for (uint8_t i = 1; i < 10; i++) {
+            head[0] = strncmp(names[i], at, strlen(names[i])) == 0 ? i : head[0];
+        }
+        at += strcspn(at, ",[)");
+        head[1] = *at != '[' ? SOLDER_ARGUMENT_SCALAR : chance(4) == 0 ? SOLDER_ARGUMENT_HANDLE : SOLDER_ARGUMENT_ARRAY;
+        solder_set32(head + 4, head[1] == SOLDER_ARGUMENT_HANDLE ? 1u + 16u * chance(4) : (uint32_t)atoi(at + 1));
+        at += strcspn(at, ",)");
+    }
+    solder_set16(payload + 2, given);
+    if (chance(2) == 0) {
+        payload[chance(4u + 8u * given)] = (uint8_t)chance(chance(2) == 0 ? 4u : 256u);
+    }
+    return SOLDER_HEADER_BYTES + 4u + 8u * given + (chance(8) == 0 ? chance(900) : 128u);
+}
+
 /* A request as the host might make it: small numbers, and of the right length or nearly. */
 static uint32_t plausible_packet(uint8_t *packet)
 {
-    static const uint32_t payload_bytes[] = {0, 2, 3, 6, 8, 1, 4, 3, 0, 1, 0, 8, 6, 8, 24};
-    const uint32_t message = 1 + chance(14);
+    static const uint32_t payload_bytes[] = {0, 2, 3, 6, 8, 1, 4, 3, 0, 1, 0, 8, 6, 8, 24, 4, 2, 4, 5, 4, 8, 10};
+    const uint32_t message = 1 + chance(21);
     uint32_t count = payload_bytes[message];
+    if (message == SOLDER_MESSAGE_INVOKE) {
+        return call_packet(packet);
+    }
     for (uint32_t i = 0; i < 16; i++) {
         packet[SOLDER_HEADER_BYTES + i] = (uint8_t)(i < 2 ? chance(5) : chance(4) == 0);
     }
@@ -143,6 +177,11 @@ static uint32_t plausible_packet(uint8_t *packet)
         packet[SOLDER_HEADER_BYTES + 1] = (uint8_t)chance(2);
         solder_set32(packet + SOLDER_HEADER_BYTES + 2, 600u * chance(3) * chance(2));
         count += data_bytes[chance(3)];
+    }
+    if (message >= SOLDER_MESSAGE_MAKE) { /* arrays: a few small ones, whose handles are likely to come up again */
+        solder_set32(packet + SOLDER_HEADER_BYTES, message == SOLDER_MESSAGE_MAKE ? 6u + 256u * chance(4) : 1u + 16u * chance(4));
+        packet[SOLDER_HEADER_BYTES + 4] = (uint8_t)(chance(20) == 0 ? 255u : chance(3));
+        count += message == SOLDER_MESSAGE_PUT ? chance(16) : 0;
     }
     packet[0] = (uint8_t)message;
     return SOLDER_HEADER_BYTES + (chance(20) == 0 ? chance(16) : count);
@@ -156,7 +195,7 @@ static void next_request(void)
         count = plausible_packet(packet);
     } else {
         count = random_packet(packet);
-        packet[0] = (uint8_t)chance(chance(8) == 0 ? 256u : 17u);
+        packet[0] = (uint8_t)chance(chance(8) == 0 ? 256u : 24u);
     }
     sequence = (uint16_t)(sequence + chance(3));
     solder_set16(packet + 2, sequence);

@@ -1,0 +1,178 @@
+"""The signatures of functions that are called by name: read from a device's text, held against values."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aot.counted import counted
+from aot.errors import InputError
+from aot.ir.types import Array, DType
+from platforms.rpc.messages import MalformedPayloadError
+from platforms.rpc.protocol import ELEMENT_TYPES, Argument
+
+MOST_ARGUMENTS = 8
+MOST_TEXT = 512  # characters of a name with its signature
+TYPE_NUMBERS: Mapping[DType, int] = {dtype: number for number, dtype in ELEMENT_TYPES.items()}
+_TEXT = re.compile(r"([A-Za-z_]\w*) +(\w+) *\((.*)\)")
+_PARAMETER = re.compile(r"(\w+) *(?:\[ *(\d+) *\])?")
+_HEAD = struct.Struct("<HH")
+_DESCRIPTION = struct.Struct("<BBxxI")
+_ALIGNMENT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceArrayType:
+    """The type of an array in the device's RAM, and the handle by which the device knows it."""
+
+    dtype: DType
+    count: int
+    handle: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """The type of an argument: a scalar, or an array of so many elements."""
+
+    dtype: DType
+    count: int | None = None  # None: a scalar
+
+    def __str__(self) -> str:
+        return str(self.dtype.value) if self.count is None else f"{self.dtype.value}[{self.count}]"
+
+    @property
+    def bytes(self) -> int:
+        return self.dtype.bytes * (1 if self.count is None else self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionType:
+    """The name and signature of a function in the firmware."""
+
+    number: int
+    name: str
+    result: DType | None
+    parameters: tuple[Parameter, ...]
+
+    def __str__(self) -> str:
+        result = self.result.value if self.result else "void"
+        return f"{self.name}: {result}({', '.join(map(str, self.parameters)) or 'void'})"
+
+
+Value = Any  # a Python number, an array, bytes, or a DeviceArrayType
+
+
+def read_function(number: int, text: str) -> FunctionType:
+    """Reads "blink i32(i32, u8[16])". Raises MalformedPayloadError."""
+    found = _TEXT.fullmatch(text) if len(text) <= MOST_TEXT else None
+    if found is None:
+        raise MalformedPayloadError(f"a name and a signature expected, {text[:MOST_TEXT]!r} came")
+    name, result, inside = found.groups()
+    words = [word.strip() for word in inside.split(",")] if inside.strip() not in ("", "void") else []
+    if len(words) > MOST_ARGUMENTS:
+        raise MalformedPayloadError(f"at most {MOST_ARGUMENTS} arguments expected, {name} has {len(words)}")
+    parameters = tuple(_parameter(name, word) for word in words)
+    return FunctionType(number, name, None if result == "void" else _dtype(name, result), parameters)
+
+
+def _parameter(name: str, word: str) -> Parameter:
+    found = _PARAMETER.fullmatch(word)
+    if found is None:
+        raise MalformedPayloadError(f"{name} takes {word!r}, which is no type")
+    dtype, count = found.groups()
+    return Parameter(_dtype(name, dtype), None if count is None else int(count))
+
+
+def _dtype(name: str, word: str) -> DType:
+    try:
+        return DType(word)
+    except ValueError:
+        raise MalformedPayloadError(f"{name} has the type {word!r}, which there is not") from None
+
+
+def pack_call(function: FunctionType, values: Sequence[Value]) -> bytes:
+    """Packs a call whose values have been checked: descriptions, then the data, each aligned."""
+    heads, data = b"", b""
+    first = _HEAD.size + _DESCRIPTION.size * len(values)
+    for parameter, value in zip(function.parameters, values, strict=True):
+        number = TYPE_NUMBERS[parameter.dtype]
+        if isinstance(value, DeviceArrayType):
+            heads += _DESCRIPTION.pack(number, Argument.HANDLE, value.handle)
+            continue
+        kind = Argument.SCALAR if parameter.count is None else Argument.ARRAY
+        heads += _DESCRIPTION.pack(number, kind, parameter.count or 0)
+        data += bytes(-(first + len(data)) % _ALIGNMENT) + value.tobytes()
+    return _HEAD.pack(function.number, len(values)) + heads + data
+
+
+def unpack_result(function: FunctionType, payload: bytes) -> Any:
+    """The result as a Python number; None of a function that gives none. Raises MalformedPayloadError."""
+    expected = bytes([0]) if function.result is None else bytes([TYPE_NUMBERS[function.result]])
+    size = 0 if function.result is None else function.result.bytes
+    if payload[:1] != expected or len(payload) != 1 + size:
+        raise MalformedPayloadError(f"a result of {function} expected, {payload[:16]!r} came")
+    if function.result is None:
+        return None
+    return np.frombuffer(payload[1:], function.result.numpy)[0].item()
+
+
+def checked(function: FunctionType, values: Sequence[Value]) -> list[Array | DeviceArrayType]:
+    """The values in the signature's types. Raises InputError, which names what is wrong."""
+    if len(values) != len(function.parameters):
+        raise InputError(
+            f"{function.name} takes {counted(len(function.parameters), 'argument')}, {len(values)} given",
+            str(function),
+        )
+    pairs = zip(function.parameters, values, strict=True)
+    return [_checked(function, number, *pair) for number, pair in enumerate(pairs, 1)]
+
+
+def _checked(
+    function: FunctionType, number: int, parameter: Parameter, value: Value
+) -> Array | DeviceArrayType:
+    if isinstance(value, (bytes, bytearray)):
+        value = np.frombuffer(value, np.uint8)
+    if isinstance(value, DeviceArrayType):
+        given = str(Parameter(value.dtype, value.count))
+        fits = (value.dtype, value.count) == (parameter.dtype, parameter.count)
+    elif isinstance(value, np.ndarray) and value.ndim > 0:
+        given = f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+        fits = value.dtype == parameter.dtype.numpy and value.size == parameter.count
+    elif parameter.count is None:
+        return _scalar(function, number, parameter.dtype, value)
+    else:
+        given, fits = type(value).__name__, False
+    if not fits:
+        hint = "" if parameter.count is None else f"np.array(..., np.{parameter.dtype.numpy})"
+        raise _wrong(function, number, f"is {given} and must be {parameter}", hint)
+    return value if isinstance(value, DeviceArrayType) else np.ascontiguousarray(value)
+
+
+def _wrong(function: FunctionType, number: int, what: str, hint: str = "") -> InputError:
+    return InputError(f"argument {number} of {function.name} {what}", str(function), hint)
+
+
+def _scalar(function: FunctionType, number: int, dtype: DType, value: Value) -> Array:
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.item()
+    is_right = {
+        DType.BOOL: isinstance(value, bool),
+        DType.F32: isinstance(value, (int, float)) and not isinstance(value, bool),
+    }.get(dtype, isinstance(value, int) and not isinstance(value, bool))
+    if not is_right:
+        raise _wrong(function, number, f"is {type(value).__name__} and must be {dtype.value}")
+    if dtype not in (DType.BOOL, DType.F32):
+        low, high = _limits(dtype)
+        if not low <= value <= high:
+            raise _wrong(function, number, f"is {value:,}; {dtype.value} reaches from {low:,} to {high:,}")
+    return np.array(value).astype(dtype.numpy)
+
+
+def _limits(dtype: DType) -> tuple[int, int]:
+    bits, is_signed = 8 * dtype.bytes, dtype.numpy.kind == "i"
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)

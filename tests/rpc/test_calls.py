@@ -1,0 +1,229 @@
+"""Functions of the C server called by name, arrays in its free RAM, and every refusal on both sides."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aot.errors import InputError
+from aot.ir.types import DType
+from platforms.rpc.calls import Calls
+from platforms.rpc.failures import DeviceResetError, RequestRefusedError
+from platforms.rpc.function_type import DeviceArrayType, pack_call
+from platforms.rpc.protocol import Message, Status
+
+pytestmark = pytest.mark.cc
+
+PATTERN = np.arange(16, dtype=np.uint8)
+FREE_BYTES = 16_381  # of the test device: 16,397, and 16 for the array's head
+TIMES = 1_000
+
+
+class Calling:
+    """A session and its functions by name."""
+
+    def __init__(self, session: Calls) -> None:
+        self.session = session
+        self.types = {each.name: each for each in session.functions()}
+
+    def __call__(self, name: str, *values: Any) -> Any:
+        return self.session.invoke(self.types[name], values)
+
+    def raw(self, payload: bytes, message: Message = Message.INVOKE) -> bytes:
+        return self.session._request(message, payload, "request")
+
+
+@pytest.fixture
+def calling(connect: Callable[..., Any]) -> Calling:
+    session = connect()
+    session.hello()
+    return Calling(session)
+
+
+def test_functions_are_listed_with_their_signatures(calling: Calling) -> None:
+    assert sorted(map(str, calling.types.values())) == [
+        "all: bool(bool[3])",
+        "blink: i32(i32, u8[16])",
+        "blink_once: i32(void)",
+        "every_integer: i64(i8, u8, i16, i32, u32, i64, u64, bool)",
+        "pin: u8(u8)",
+        "restart: void(void)",
+        "scale: void(f32, f32[3000])",
+        "sum: f32(f32[3000])",
+    ]
+
+
+def test_scalars_and_arrays_of_every_type_arrive(calling: Calling) -> None:
+    assert calling("blink", 3, PATTERN) == 360
+    assert calling("blink", np.int64(-2), PATTERN.tobytes()) == -240
+    lowest = (-128, 0, -(2**15), -(2**31), 0, -(2**62), 0, False)
+    assert calling("every_integer", *lowest) == sum(lowest)
+    highest = (127, 255, 2**15 - 1, 2**31 - 1, 2**32 - 1, 2**62, 2**61, True)
+    assert calling("every_integer", *highest) == sum(highest)
+    assert calling("all", np.array([True, True, True])) is True
+    assert calling("all", np.array([True, False, True])) is False
+    assert calling("blink_once") == 3  # which C has looked up
+
+
+def test_an_array_longer_than_a_request_goes_by_free_memory_and_leaves_none_behind(calling: Calling) -> None:
+    values = np.arange(3000, dtype=np.float32)
+    for _ in range(3):
+        assert calling("sum", values) == float(np.sum(values))
+    assert calling("scale", 2.0, values) is None
+    assert values[1] == 1.0  # what the caller has is a copy
+    calling.session.free(calling.session.make_array(np.zeros(FREE_BYTES, np.uint8)))
+
+
+def test_arrays_on_the_device_are_changed_by_functions_and_read_back(calling: Calling) -> None:
+    values = np.linspace(-1, 1, 3000, dtype=np.float32)
+    array = calling.session.make_array(values)
+    calling("scale", 0.5, array)
+    calling("scale", 4, array)
+    assert np.array_equal(calling.session.get(array), values * 2)
+    assert calling("sum", array) == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("blink", (3,), "blink takes 2 arguments, 1 given"),
+        ("blink_once", (3,), "blink_once takes 0 arguments, 1 given"),
+        ("blink", (3.0, PATTERN), "argument 1 of blink is float and must be i32"),
+        ("blink", (True, PATTERN), "argument 1 of blink is bool and must be i32"),
+        (
+            "blink",
+            (2**31, PATTERN),
+            "argument 1 of blink is 2,147,483,648; i32 reaches from -2,147,483,648 to",
+        ),
+        ("pin", (-1,), "argument 1 of pin is -1; u8 reaches from 0 to 255"),
+        ("pin", (PATTERN,), "argument 1 of pin is uint8[16] and must be u8"),
+        ("blink", (1, PATTERN[:15]), "argument 2 of blink is uint8[15] and must be u8[16]"),
+        ("blink", (1, PATTERN.astype(np.int8)), "argument 2 of blink is int8[16] and must be u8[16]"),
+        ("blink", (1, [1, 2]), "argument 2 of blink is list and must be u8[16]"),
+        ("blink", (1, 7), "argument 2 of blink is int and must be u8[16]"),
+        ("all", (np.zeros(3, np.uint8),), "argument 1 of all is uint8[3] and must be bool[3]"),
+        ("blink", (1, DeviceArrayType(DType.I8, 16, 1)), "argument 2 of blink is i8[16] and must be u8[16]"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_sent(
+    calling: Calling, name: str, values: tuple[Any, ...], said: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        calling(name, *values)
+    assert said in str(caught.value)
+    assert str(calling.types[name]) in str(caught.value)
+
+
+def described(dtype: int, kind: int, word: int) -> bytes:
+    return struct.pack("<BBxxI", dtype, kind, word)
+
+
+def test_the_device_refuses_wrong_arguments_itself_and_says_which(calling: Calling) -> None:
+    number = calling.types["blink"].number
+    right = pack_call(calling.types["blink"], [np.int32(1), PATTERN])
+    bools = struct.pack("<HH", calling.types["all"].number, 1) + described(7, 1, 3) + bytes(4) + b"\1\2\0"
+    gone = struct.pack("<HH", number, 2) + described(4, 0, 0) + described(2, 2, 33) + bytes(12)
+    i8 = calling.session.make_array(np.zeros(16, np.int8))
+    typed = struct.pack("<HH", number, 2) + described(4, 0, 0) + described(2, 2, i8.handle) + bytes(12)
+    for payload, said in (
+        (right[:2] + b"\1" + right[3:], "1 arguments are given and must be 2"),
+        (right[:2] + b"\0\1" + right[4:] + bytes(4), None),  # 256 arguments, of which the request has no room
+        (right[:4] + b"\5" + right[5:], "argument 1 is i64 and must be i32"),
+        (right[:5] + b"\1" + right[6:], "argument 1 is i32[0] and must be i32"),
+        (right[:12] + b"\1" + right[13:], "argument 2 is i8[16] and must be u8[16]"),
+        (right[:16] + b"\x0f" + right[17:], "argument 2 is u8[15] and must be u8[16]"),
+        (right[:12] + b"\xff" + right[13:], "argument 2 is void[16] and must be u8[16]"),
+        (right[:-1], None),
+        (gone, "argument 2 is an array that was freed, or never made"),
+        (typed, "argument 2 is i8[16] and must be u8[16]"),
+        (bools, "argument 1 is bool and must be 0 or 1"),
+    ):
+        with pytest.raises(RequestRefusedError) as caught:
+            calling.raw(payload)
+        if said is None:
+            assert caught.value.status == Status.BAD_LENGTH
+        else:
+            assert str(caught.value) == f"error: request: {said}\n  said by the device: device"
+    with pytest.raises(RequestRefusedError, match="no function with this number"):
+        calling.raw(struct.pack("<HH", 99, 0))
+    assert calling("blink", 1, PATTERN) == 120
+
+
+def test_a_function_that_fails_says_why_in_its_own_words(calling: Calling) -> None:
+    with pytest.raises(RequestRefusedError) as caught:
+        calling("pin", 8)
+    assert str(caught.value) == ("error: call of pin: there are 8 pins, 0 to 7\n  said by the device: device")
+    assert calling("pin", 7) == 7
+
+
+def test_a_reset_in_a_call_is_told_and_takes_arrays_away(calling: Calling) -> None:
+    array, before = calling.session.make_array(PATTERN), calling.session.session_id
+    with pytest.raises(DeviceResetError, match="device was reset during call of restart"):
+        calling("restart")
+    assert calling.session.session_id != before
+    with pytest.raises(RequestRefusedError) as caught:
+        calling.session.get(array)
+    assert caught.value.status == Status.NO_SUCH_ARRAY
+    assert calling("blink", 1, PATTERN) == 120
+
+
+def test_what_reaches_beyond_an_array_is_refused(calling: Calling) -> None:
+    array = calling.session.make_array(PATTERN)
+    for ask in (
+        lambda: calling.session.put(array, 15, b"12"),
+        lambda: calling.session.put(array, 2**32 - 1, b"1"),
+        lambda: calling.raw(struct.pack("<IIH", array.handle, 1, 16), Message.GET),
+    ):
+        with pytest.raises(RequestRefusedError) as caught:
+            ask()
+        assert caught.value.status == Status.OUT_OF_RANGE
+    assert np.array_equal(calling.session.get(array), PATTERN)
+
+
+def test_memory_is_given_back_and_gaps_are_used_again(calling: Calling) -> None:
+    session = calling.session
+    arrays = [session.make_array(np.full(1000 + n, n, np.uint8)) for n in range(15)]
+    session.free(arrays[3])
+    session.free(arrays[4])
+    again = session.make_array(np.full(2000, 99, np.uint8))
+    assert again.handle == arrays[3].handle
+    for n, array in enumerate(arrays):
+        if n not in (3, 4):
+            assert np.array_equal(session.get(array), np.full(1000 + n, n, np.uint8))
+    with pytest.raises(RequestRefusedError, match="the array was freed, or never made"):
+        session.free(arrays[4])
+    session.hello()  # a host that went away leaves nothing behind
+    session.free(session.make_array(np.zeros(FREE_BYTES, np.uint8)))
+
+
+@pytest.mark.parametrize("size", [FREE_BYTES + 1, 2**33])
+def test_an_array_without_room_is_refused_with_the_room_there_is(calling: Calling, size: int) -> None:
+    array = np.broadcast_to(np.uint8(0), (size,))
+    with pytest.raises(InputError) as caught:
+        calling.session.make_array(array)
+    assert f"the array takes {size:,} bytes of the device's free RAM" in str(caught.value)
+    if size < 2**32:
+        assert f"the largest free piece has {FREE_BYTES:,}" in str(caught.value)
+    with pytest.raises(InputError, match="the device has no arrays of float64"):
+        calling.session.make_array(np.zeros(1))
+
+
+def test_a_thousand_calls_and_arrays_leave_the_memory_as_it_was(calling: Calling) -> None:
+    values = np.arange(3000, dtype=np.float32)
+    for turn in range(TIMES):
+        array = calling.session.make_array(PATTERN)
+        assert calling("blink", turn, array) == 120 * turn
+        calling.session.free(array)
+        if turn % 50 == 0:
+            assert calling("sum", values) == float(np.sum(values))
+    assert calling.session.make_array(np.zeros(FREE_BYTES, np.uint8)).handle == 1
+
+
+def test_a_zero_long_array_and_one_of_no_dimension_go_there_and_back(calling: Calling) -> None:
+    for array in (np.zeros(0, np.int64), np.array(7, np.int16)):
+        placed = calling.session.make_array(array)
+        assert np.array_equal(calling.session.get(placed), array.reshape(-1))
