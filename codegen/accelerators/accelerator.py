@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from aot.ir.graph import Graph
+from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.passes.partition.claims import Claims
 from codegen.formats import whole
@@ -54,6 +54,21 @@ def region_of(site: Site) -> DeviceRegion:
     op = site.node.op
     assert isinstance(op, DeviceRegion)
     return op
+
+
+def inner_site(site: Site, node: Node) -> Site:
+    """The site of a node within the region that a site is, as the node's own schedules see it."""
+    graph = region_of(site).graph
+    known = {
+        n: graph.constants[v] for n, v in enumerate(node.inputs) if v is not None and v in graph.constants
+    }
+    return replace(
+        site,
+        node=node,
+        inputs=graph.input_types(node),
+        outputs=graph.output_types(node),
+        constants=known,
+    )
 
 
 def whole_inputs(site: Site) -> RowRequests:

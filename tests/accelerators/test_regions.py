@@ -180,4 +180,4 @@ def test_options_are_listed(run_deploy: Callable[..., Any]) -> None:
     assert facts["sums"]["options"] == [{"name": "align", "default": 4, "help": "where its tensors begin"}]
     assert (facts["sums"]["regions"], facts["vanilla"]["regions"]) == (True, False)
     text = run_deploy("accelerators").out
-    assert "sums:align={4,8,16}  where its tensors begin; 4 without it" in text
+    assert "sums:align={4,8,16}     where its tensors begin; 4 without it" in text
