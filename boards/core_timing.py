@@ -13,10 +13,12 @@ KINDS = (
     "load",
     "load_pair",
     "load_many",
+    "load_vector",
     "store",
     "store_indexed",  # its address is the sum of two registers
     "store_pair",
     "store_many",
+    "store_vector",
     "multiply",
     "multiply_add",
     "multiply_long",
@@ -69,12 +71,12 @@ class CoreTiming:
 
 def core_timing(values: Mapping[str, Any]) -> CoreTiming:
     """Makes a CoreTiming of the table that SECTION read."""
-    named = {name: _named(values[name]) for name in ("cycles", "each", "refill")}
+    named = {name: named_cycles(values[name]) for name in ("cycles", "each", "refill")}
     error = values["known_error"]
     return CoreTiming(**{**values, **named, "known_error": error and KnownError(**error)})
 
 
-def _named(table: Mapping[str, int | None]) -> Mapping[str, int]:
+def named_cycles(table: Mapping[str, int | None]) -> Mapping[str, int]:
     return {kind: cycles for kind, cycles in table.items() if cycles is not None}
 
 

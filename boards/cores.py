@@ -9,6 +9,8 @@ from pathlib import Path
 
 from aot.errors import BoardFileError, did_you_mean
 from aot.target import Feature, Region, Target
+from boards.core_pipeline import SECTION as PIPELINE
+from boards.core_pipeline import CorePipeline, core_pipeline
 from boards.core_timing import SECTION as TIMING
 from boards.core_timing import CoreTiming, core_timing
 from boards.files import file_names, find_file, read_toml
@@ -42,7 +44,8 @@ class Core:
     counter: CoreCounter | None
     options: Mapping[str, tuple[str, ...]]  # of compilers, by family; with conditions
     unicorn: str  # the unicorn package's name for it; "" where that package does not emulate it
-    timing: CoreTiming | None  # None: nothing is known
+    timing: CoreTiming | None  # cycles of single instructions; None: they are not known
+    pipeline: CorePipeline | None  # in the place of `timing` where instructions begin together
 
     def target(
         self, chosen: Collection[Feature] = (), regions: tuple[Region, ...] = (), code_cache_bytes: int = 0
@@ -94,7 +97,9 @@ def _read_core(file: Path) -> Core:
     counter = values["counter"] and CoreCounter(**values["counter"])
     options = {family: said for family, said in values["options"].items() if said is not None}
     timing = values["timing"] and core_timing(values["timing"])
-    core = Core(name=file.stem, **values | {"counter": counter, "options": options, "timing": timing})
+    pipeline = values["pipeline"] and core_pipeline(values["pipeline"])
+    made = {"counter": counter, "options": options, "timing": timing, "pipeline": pipeline}
+    core = Core(name=file.stem, **values | made)
     _check(core, place)
     return core
 
@@ -128,4 +133,5 @@ CORE = {
     "options": Key(OneTable(_OPTIONS), {}),
     "unicorn": Key(text, ""),
     "timing": Key(TIMING, None),
+    "pipeline": Key(PIPELINE, None),
 }

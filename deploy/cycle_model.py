@@ -17,7 +17,7 @@ from deploy.line import LineOptions
 from deploy.samples import random_samples
 from platforms.base import BuildChoices
 from platforms.cycles.estimate import Cycles, Estimate, estimate
-from platforms.cycles.model import described, flash_of, timing_of
+from platforms.cycles.model import core_of, described, flash_of
 from platforms.cycles.recording import open_recorded
 from platforms.cycles.stand_in import stand_in
 from platforms.cycles.trace import load_trace
@@ -69,7 +69,7 @@ def _estimate(ready: Ready, line: LineOptions, sample: Sequence[Array] | None = 
         recorded = open_recorded(ready.firmware, ready.board, ready.model_name, file)
         with device_on(recorded, ready, replace(line, trace=None)) as device:
             _run(device, sample or random_samples(device.model.inputs, 1).each[0], ready.firmware.profile)
-        return estimate(load_trace(file), timing_of(ready.board), flash_of(ready.board))
+        return estimate(load_trace(file), core_of(ready.board), flash_of(ready.board))
 
 
 def _run(device: Device, sample: Sequence[Array], profile: bool) -> None:

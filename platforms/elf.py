@@ -41,6 +41,24 @@ class Symbol:
     kind: str  # "STT_FUNC", "STT_OBJECT", ...
 
 
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a program as it lies in memory when it runs."""
+
+    addresses: range
+    data: bytes
+
+
+def segments(program: Path) -> tuple[Segment, ...]:
+    """Reads the parts of an ELF file that are loaded, by the addresses at which they are used."""
+    with program.open("rb") as file:
+        return tuple(
+            Segment(range(each["p_vaddr"], each["p_vaddr"] + each["p_filesz"]), each.data())
+            for each in _open(file, program).iter_segments()
+            if each["p_type"] == "PT_LOAD" and each["p_filesz"]
+        )
+
+
 def sizes(program: Path) -> ProgramSizes:
     """The sizes of an ELF file."""
     with program.open("rb") as file:

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import hypothesis
@@ -77,6 +78,14 @@ def require_package() -> Callable[..., None]:
                 skip_or_fail(f"needs the Python package {name}, which is not installed")
 
     return require
+
+
+@pytest.fixture(scope="session")
+def require_capstone_of_helium(require_package: Callable[..., None]) -> None:
+    """The disassembler in a version that knows Helium."""
+    require_package("capstone")
+    if int(version("capstone").partition(".")[0]) < 6:
+        skip_or_fail("needs capstone 6, which knows Helium")
 
 
 @pytest.fixture

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from boards.core_pipeline import CorePipeline
 from boards.core_timing import CoreTiming
 from platforms.cycles.flash_waits import Flash, waits
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.parts import BRANCHES, FLASH_WAITS, LOADS, PARTS, part_of
+from platforms.cycles.pipeline import IDLE, cycles_by_part, through
 from platforms.cycles.rules import cycles_of, refill_of
 from platforms.cycles.thumb import decode
 from platforms.cycles.trace import Numbers, Trace
@@ -36,11 +38,11 @@ class Estimate:
     layers: Mapping[int, Cycles]  # by index; none where the model did not report them
 
 
-def estimate(trace: Trace, timing: CoreTiming, flash: Flash | None) -> Estimate:
+def estimate(trace: Trace, core: CoreTiming | CorePipeline, flash: Flash | None) -> Estimate:
     """Counts the cycles of a trace; without `flash`, no memory waits."""
     blocks = _blocks(trace)
     owner = _owners(trace)
-    table = _Table(trace, blocks, timing, flash)
+    table = _Table(trace, blocks, core, flash)
     whole = table.cycles(np.ones(len(trace.order), bool))
     return Estimate(
         whole, {layer: table.cycles(owner == layer) for layer in np.unique(trace.layer_ends[:, 0]).tolist()}
@@ -70,17 +72,20 @@ class _Table:
     """Cycles by part: those that a block always takes, and more for each time that it was executed."""
 
     def __init__(
-        self, trace: Trace, blocks: Sequence[Block], timing: CoreTiming, flash: Flash | None
+        self, trace: Trace, blocks: Sequence[Block], core: CoreTiming | CorePipeline, flash: Flash | None
     ) -> None:
-        cycles = [cycles_of(block, timing) for block in blocks]
+        cycles = [_alone(block, core) for block in blocks]
         self._order = trace.order
         self._lengths = np.array([len(block) for block in blocks])
         self._by_part = np.array([_by_part(*each) for each in zip(blocks, cycles, strict=True)])
         self._more = np.zeros((len(trace.order), len(PARTS)), np.int64)
-        self._more[:-1, PARTS.index(BRANCHES)] = _refills(trace, blocks, timing)
-        costs = np.array([timing.misaligned_half, timing.misaligned_word, timing.odd_word])
-        kinds, places = trace.misaligned[:, 0], trace.misaligned[:, 1]
-        np.add.at(self._more[:, PARTS.index(LOADS)], places, costs[kinds])
+        refills = np.append(_refills(trace, blocks, core), 0)
+        if isinstance(core, CorePipeline):
+            self._by_part[:] = 0
+            self._more += cycles_by_part(trace.order, blocks, refills, core)
+        else:
+            np.add.at(self._more[:, PARTS.index(LOADS)], trace.misaligned[:, 1], _misaligned(trace, core))
+        self._more[:, PARTS.index(BRANCHES)] += refills
         if flash is not None:
             self._more[:, PARTS.index(FLASH_WAITS)] = waits(trace, blocks, cycles, flash)
 
@@ -91,6 +96,17 @@ class _Table:
         return Cycles(int(counts @ self._lengths), dict(zip(PARTS, parts.tolist(), strict=True)))
 
 
+def _alone(block: Block, core: CoreTiming | CorePipeline) -> Sequence[int]:
+    """The cycles of a block's instructions, whatever was executed before it."""
+    return through(block, IDLE, core)[0] if isinstance(core, CorePipeline) else cycles_of(block, core)
+
+
+def _misaligned(trace: Trace, timing: CoreTiming) -> Numbers:
+    """The cycles more of each misaligned access."""
+    costs = (timing.misaligned_half, timing.misaligned_word, timing.odd_word)
+    return np.array(costs, np.int64)[trace.misaligned[:, 0]]
+
+
 def _by_part(block: Block, cycles: Sequence[int]) -> list[int]:
     sums = dict.fromkeys(PARTS, 0)
     for one, each in zip(block, cycles, strict=True):
@@ -98,15 +114,17 @@ def _by_part(block: Block, cycles: Sequence[int]) -> list[int]:
     return list(sums.values())
 
 
-def _refills(trace: Trace, blocks: Sequence[Block], timing: CoreTiming) -> Numbers:
+def _refills(trace: Trace, blocks: Sequence[Block], core: CoreTiming | CorePipeline) -> Numbers:
     """The cycles of the jump behind each executed block but the last; 0 where the next block follows it."""
     pairs = trace.order[:-1] * len(blocks) + trace.order[1:]
     different, which = np.unique(pairs, return_inverse=True)
     ways = [divmod(pair, len(blocks)) for pair in different.tolist()]
-    costs = [_refill(blocks[here], blocks[there], timing) for here, there in ways]
+    costs = [_refill(blocks[here], blocks[there], core) for here, there in ways]
     return np.array(costs, np.int64)[which]
 
 
-def _refill(here: Block, there: Block, timing: CoreTiming) -> int:
+def _refill(here: Block, there: Block, core: CoreTiming | CorePipeline) -> int:
     last, target = here[-1], there[0]
-    return 0 if target.address == last.end else refill_of(last, target, timing)
+    if target.address == last.end:
+        return 0
+    return core.refill.get(last.kind, 0) if isinstance(core, CorePipeline) else refill_of(last, target, core)

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from importlib.util import find_spec
 
 from boards.board import Board
+from boards.core_pipeline import CorePipeline
 from boards.core_timing import CoreTiming
 from platforms.cycles.flash_waits import Flash
-from platforms.cycles.stand_in import EMULATED
-from platforms.runners import unicorn_runner
+from platforms.cycles.stand_in import EMULATED, is_recorded
+from platforms.runners import qemu, unicorn_runner
 
 PACKAGE = "capstone"
+_KNOWS_HELIUM = 6  # its first version
 
 
 def lacks(board: Board) -> str:
     """The reason why there is no model of that board's cycles here; "" where there is one."""
-    if board.core.timing is None:
+    if board.core.timing is None and board.core.pipeline is None:
         return f"nothing is known of what instructions take on a {board.core.name}"
-    if not board.core.unicorn:
-        return f"the unicorn package does not emulate a {board.core.name}"
-    if unicorn_runner.missing() or find_spec(PACKAGE) is None:
+    if not (board.core.unicorn or is_recorded(board)):
+        return f"neither the unicorn package nor QEMU emulates a {board.name}"
+    missing = unicorn_runner.missing() if board.core.unicorn else qemu.missing()
+    if missing or find_spec(PACKAGE) is None:
         return "needs the Python packages unicorn and capstone (pip install 'solder[cycles]')"
+    if "mve" in board.target.features and int(version(PACKAGE).partition(".")[0]) < _KNOWS_HELIUM:
+        return f"needs capstone {_KNOWS_HELIUM}, which knows Helium (pip install 'solder[cycles]')"
     return ""
 
 
 def lacks_program(platform: str, board: Board) -> str:
     """Says why the cycles of that platform's programs are not told on a board; "" where they are."""
-    if "unicorn" in board.runners and platform == EMULATED:
+    if is_recorded(board) and platform == EMULATED:
         return lacks(board)
-    return lacks(board) or f"the unicorn package does not run what {platform} builds for a {board.name}"
+    return lacks(board) or f"no emulator runs what {platform} builds for a {board.name}"
 
 
-def timing_of(board: Board) -> CoreTiming:
-    assert board.core.timing is not None  # lacks() says so
-    return board.core.timing
+def core_of(board: Board) -> CoreTiming | CorePipeline:
+    core = board.core.pipeline or board.core.timing
+    assert core is not None  # lacks() says so
+    return core
 
 
 def flash_of(board: Board) -> Flash | None:
@@ -53,6 +60,6 @@ def described(board: Board) -> str:
         memory = "flash whose waits are not known: as if it never waited, so that times are a lower bound"
     else:
         memory = f"flash of {flash.wait_states} wait states" if flash else "memory that never waits"
-    error = flash.access.known_error if flash else timing_of(board).known_error
+    error = flash.access.known_error if flash else core_of(board).known_error
     off = f"off by {error}" if error else "not held against silicon"
     return f"a model of {board.core.name} at {board.clock_hz / 1e6:g} MHz and {memory}; {off}"

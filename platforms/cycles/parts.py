@@ -18,14 +18,23 @@ _BRANCHES = {
     "table_branch",
     "move_pc",
 }
+_LOOP_ENDS = ("le", "letp", "wls", "wlstp")  # jumps of loops that are counted in hardware
 _BY_NAME = (
     (
         ("smmul", "smmla", "smmls", "ssat", "usat", "smull", "smlal", "umull", "umlal", "qadd", "qsub", "qd"),
         REQUANTISATION,
     ),
-    (("smla", "smul", "smua", "smus", "mul", "mla", "mls", "vmul"), PRODUCTS),
+    (("vqrdmulh", "vrshl", "vqmov", "vqadd", "vmax", "vmin", "vqshrn", "vqrshrn"), REQUANTISATION),
+    (("vmla", "vrmla", "vmul"), PRODUCTS),
+    (("vmovl",), WIDENING),
+    (("smla", "smul", "smua", "smus", "mul", "mla", "mls"), PRODUCTS),
     (("sxt", "uxt", "pkh", "sadd", "ssub"), WIDENING),
 )
+
+
+def is_branch(one: MachineInstruction) -> bool:
+    """True where the next instruction executed may be another than the one behind it."""
+    return one.kind in _BRANCHES or one.name in _LOOP_ENDS or "pc" in one.writes
 
 
 def part_of(one: MachineInstruction) -> str:

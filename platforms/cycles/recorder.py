@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import unicorn
 from unicorn import arm_const as arm
 
-from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace
+from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, Where
 
 IT_BITS = 0x0600_FC00  # of XPSR: the rest of an IT block
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """The addresses of the functions that begin and divide a run, and of the flash that is watched."""
-
-    run: int  # <model>_run
-    on_layer: (
-        int | None
-    )  # what a model in a profile build calls after each row; its first argument is the layer
-    flash: range
 
 
 class Recorder:

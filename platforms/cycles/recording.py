@@ -7,8 +7,10 @@ from pathlib import Path
 from aot.errors import ToolError
 from boards.board import Board
 from platforms.base import Firmware
-from platforms.elf import symbols
-from platforms.runners import unicorn_runner
+from platforms.cycles.trace import Where
+from platforms.elf import segments, symbols
+from platforms.runners import qemu, unicorn_runner
+from platforms.runners.qemu_recorder import RecordingLine
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
@@ -21,7 +23,13 @@ def open_recorded(firmware: Firmware, board: Board, model: str, file: Path) -> T
     run = f"{model}_run"
     if run not in address:
         raise ToolError(f"the firmware has no function {run}", str(firmware.elf))
+    on_layer = address[_ON_LAYER] if firmware.profile else None
+    if not board.core.unicorn:
+        region = board.region("flash")
+        flash = range(region.origin, region.origin + region.bytes)
+        where = Where(address[run], on_layer, flash)
+        return RecordingLine(qemu.argv(firmware.elf, board), where, segments(firmware.elf), file)
     words = ["--record", str(file), f"--run={address[run]:#x}"]
-    if firmware.profile:
-        words.append(f"--on-layer={address[_ON_LAYER]:#x}")
+    if on_layer is not None:
+        words.append(f"--on-layer={on_layer:#x}")
     return PipeTransport((*unicorn_runner.argv(firmware.elf, board), *words))

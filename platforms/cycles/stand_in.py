@@ -15,9 +15,14 @@ _INSTRUCTION_NS = 256
 _HZ = 1_000_000_000 // _INSTRUCTION_NS  # each instruction is a tick
 
 
+def is_recorded(board: Board) -> bool:
+    """True where an emulator runs the board as it is, and records: unicorn, or QEMU for other cores."""
+    return ("unicorn" if board.core.unicorn else "qemu") in board.runners
+
+
 def stand_in(board: Board) -> Board:
-    """The board itself where unicorn runs it. Raises BoardError for a core that unicorn does not know."""
-    if "unicorn" in board.runners:
+    """The board itself where an emulator runs it. Raises BoardError for a core that unicorn does not know."""
+    if is_recorded(board):
         return board
     if not board.core.unicorn:
         raise BoardError(

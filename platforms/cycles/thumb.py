@@ -32,8 +32,11 @@ _KIND = {
     **dict.fromkeys(("vdiv", "vsqrt"), "float_divide"),
     **dict.fromkeys(("vadd", "vsub", "vmul", "vnmul", "vcvt"), "float"),
 }
+_VECTORS = (("vld", "load_vector"), ("vst", "store_vector"))  # of Helium, by prefix
+_USUAL_NAME = {"r13": "sp", "r14": "lr", "r15": "pc"}
 _HAS_ADDRESS = ("load", "store")  # how the kinds of instructions begin that reach memory
 _LISTS = {"ldm", "ldmdb", "stm", "stmdb", "vldmia", "vldmdb", "vstmia", "vstmdb"}  # behind the base register
+_SINGLE = {"ldr", "str"}
 _STACK = {"push", "pop", "vpush", "vpop"}
 
 
@@ -52,11 +55,9 @@ def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
 
 
 def _instruction(found: Any) -> MachineInstruction:
-    read, written = (
-        frozenset(found.reg_name(number) for number in numbers) for numbers in found.regs_access()
-    )
-    name = found.insn_name()
-    kind = _KIND.get(name, "")
+    read, written = (frozenset(_name(found, number) for number in each) for each in found.regs_access())
+    name = _instruction_name(found)
+    kind = _KIND.get(name, "") or next((kind for start, kind in _VECTORS if name.startswith(start)), "")
     memory = tuple(_memory_registers(found))
     if kind == "store" and len(memory) > 1:
         kind = "store_indexed"
@@ -74,18 +75,29 @@ def _instruction(found: Any) -> MachineInstruction:
     )
 
 
+def _instruction_name(found: Any) -> str:
+    """The instruction's own name, but for pushing and popping several: its operands are the short form's."""
+    name, short = str(found.insn_name()), str(found.mnemonic).partition(".")[0]
+    return short if short in _STACK and name not in _SINGLE else name
+
+
+def _name(found: Any, number: int) -> str:
+    name = str(found.reg_name(number))
+    return _USUAL_NAME.get(name, name)
+
+
 def _memory_registers(found: Any) -> Iterator[str]:
     """Yields the registers of an operand's address, or the base register of a load or store of several."""
     from capstone import arm
 
-    name = found.insn_name()
+    name = _instruction_name(found)
     if name in _STACK:
         yield "sp"
     elif name in _LISTS:
-        yield found.reg_name(found.operands[0].reg)
+        yield _name(found, found.operands[0].reg)
     for operand in found.operands:
         if operand.type == arm.ARM_OP_MEM:
-            yield from (found.reg_name(number) for number in (operand.mem.base, operand.mem.index) if number)
+            yield from (_name(found, number) for number in (operand.mem.base, operand.mem.index) if number)
 
 
 def _registers(found: Any, name: str) -> int:

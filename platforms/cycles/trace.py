@@ -14,6 +14,15 @@ HALF_WORD, WORD, ODD_WORD = range(3)
 
 
 @dataclass(frozen=True, slots=True)
+class Where:
+    """The addresses of the functions that begin and divide a run, and of the flash that is watched."""
+
+    run: int  # <model>_run
+    on_layer: int | None  # what a model in a profile build calls after each row, with the layer
+    flash: range
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """The trace of a run. No jump goes into or out of a block's middle; blocks are numbered as first met."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from platforms.transport.base import LineClosedError
 
 _PIECE = 2000  # bytes: written as hex they fit the 4096 characters that QEMU takes at once
+_REGISTER_BYTES = 4
 _PATIENCE_S = 10.0
 _DETACH = "D"
 
@@ -37,6 +38,31 @@ class DebugPort:
             piece = data[first : first + _PIECE]
             self._ask(f"M{address + first:x},{len(piece):x}:{piece.hex()}")
 
+    def register(self, number: int) -> int:
+        """Reads a core register of the standing board."""
+        first = 2 * _REGISTER_BYTES * number
+        words = self._answer("g")[first : first + 2 * _REGISTER_BYTES]
+        return int.from_bytes(bytes.fromhex(words), "little")
+
+    def stop_at(self, address: int) -> None:
+        """Has the board stand still before it executes the instruction there."""
+        self._ask(f"Z0,{address:x},2")
+
+    def pass_by(self, address: int) -> None:
+        """Takes back stop_at()."""
+        self._ask(f"z0,{address:x},2")
+
+    def monitor(self, command: str) -> None:
+        """Gives a command to QEMU's monitor."""
+        self._ask(f"qRcmd,{command.encode().hex()}")
+
+    def resume(self) -> None:
+        """Lets the board go on; returns when it stands still again."""
+        assert self._line is not None
+        self._line.settimeout(None)
+        self._answer("c")
+        self._line.settimeout(_PATIENCE_S)
+
     def go(self) -> None:
         if self._line is not None:
             self._ask(_DETACH)
@@ -47,13 +73,16 @@ class DebugPort:
             self._line.close()
         self._line = None
 
-    def _ask(self, command: str) -> None:
+    def _answer(self, command: str) -> str:
         assert self._line is not None
         try:
             self._line.sendall(packet(command))
         except OSError as error:
             raise _gone(error) from error
-        answer = next(self._replies)
+        return next(self._replies)
+
+    def _ask(self, command: str) -> None:
+        answer = self._answer(command)
         if answer != "OK":
             said = answer or "not known"
             raise LineClosedError(f"QEMU's debug port refused {command.partition(':')[0]}: {said}")

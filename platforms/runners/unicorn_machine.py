@@ -18,7 +18,8 @@ import unicorn
 from elftools.elf.elffile import ELFFile
 from unicorn import arm_const as arm
 
-from platforms.cycles.recorder import Recorder, Where
+from platforms.cycles.recorder import Recorder
+from platforms.cycles.trace import Where
 from platforms.runners.unicorn_systick import SysTick
 from platforms.runners.unicorn_uart import EmulatedUart, EndOfInput
 

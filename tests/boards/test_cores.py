@@ -115,7 +115,7 @@ MISTAKES = (
         ("pointer_bytes = 4", "pointer_bytes = 4\npointer_bits = 32"),
         'error: key "pointer_bits" is not known - did you mean "pointer_bytes"?\n  FILE\n'
         "  hint: known keys: machine, has, can_have, pointer_bytes, constant_space, counter, options, "
-        "unicorn, timing",
+        "unicorn, timing, pipeline",
     ),
     (
         "an unknown machine",

@@ -44,13 +44,36 @@ def test_a_board_that_is_not_here_is_emulated_with_its_flash(model: Path, run_de
     assert here["cycle_model"]["cycles"] - waits == pytest.approx(bare["cycle_model"]["cycles"], rel=0.01)
 
 
-def test_the_table_says_where_cycles_are_from(model: Path, run_deploy: Run) -> None:
-    outcome = run_deploy("bench", model, "--board", "mps2-an386", "mps2-an500", "--runner", "unicorn")
+def test_the_table_says_where_cycles_are_from(
+    model: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("riscv64-unknown-elf-gcc", "qemu-system-arm", "qemu-system-riscv32")
+    outcome = run_deploy("bench", model, "--board", "mps2-an386", "qemu-riscv32")
     heads, first, second, *_ = outcome.out.splitlines()
     assert heads.split()[2:4] == ["instructions", "cycles"]
     assert (first.split()[3] == "-", second.split()[3]) == (False, "-")
     assert "cycles on mps2-an386: a model of cortex-m4 at 25 MHz and memory that never waits; " in outcome.out
-    assert "cycles on mps2-an500: nothing is known of what instructions take on a cortex-m7" in outcome.out
+    assert "cycles on qemu-riscv32: nothing is known of what instructions take on a rv32imac" in outcome.out
+
+
+@pytest.mark.parametrize(("board", "core"), [("mps2-an500", "cortex-m7"), ("mps3-an547", "cortex-m55")])
+def test_cores_that_begin_several_instructions_at_once_go_through_their_pipeline(
+    board: str,
+    core: str,
+    model: Path,
+    run_deploy: Run,
+    require_tool: Callable[..., None],
+    require_capstone_of_helium: None,
+) -> None:
+    require_tool("qemu-system-arm")
+    (facts,) = json.loads(run_deploy("bench", model, "--board", board, "--layers", "--json").out)
+    told = facts["cycle_model"]
+    assert 0.5 * facts["instructions"] < told["cycles"] < 2 * facts["instructions"]
+    assert f"a model of {core} at " in told["model"]
+    assert told["model"].endswith("; not held against silicon")
+    layers = [layer["cycle_model"]["cycles"] for layer in facts["layers"]]
+    assert min(layers) > 0
+    assert abs(sum(layers) / told["cycles"] - 1) < 0.3, "the build that reports each row takes some more"
 
 
 def test_a_core_that_nothing_executes_is_refused(model: Path, run_deploy: Run) -> None:

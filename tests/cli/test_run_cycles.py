@@ -33,13 +33,16 @@ def test_time_is_told_at_the_boards_clock_with_the_models_error(
     assert by == "(by a model of cortex-m4 at 25 MHz and memory that never waits; not held against silicon)"
 
 
-def test_a_core_without_a_table_is_named(model: Path, inputs: Path, tmp_path: Path, run_deploy: Run) -> None:
-    words = ("run", model, "--board", "mps2-an500", "--runner", "unicorn", "--inputs", inputs)
+def test_a_core_without_a_table_is_named(
+    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("riscv64-unknown-elf-gcc", "qemu-system-riscv32")
+    words = ("run", model, "--board", "qemu-riscv32", "--inputs", inputs)
     assert "cycle_model" not in json.loads(run_deploy(*words, "--json").out)
     time, note, why = run_deploy(*words, "--output", tmp_path / "out.npz").out.splitlines()[-5:-2]
     assert time.split()[:2] == ["time,", "ms"]
-    assert note == "(time at 25 MHz, if each instruction took one cycle:"
-    assert why == " nothing is known of what instructions take on a cortex-m7)"
+    assert note == "(time at 10 MHz, if each instruction took one cycle:"
+    assert why == " nothing is known of what instructions take on a rv32imac)"
 
 
 def test_the_trace_is_of_the_run_and_not_of_the_recording(

@@ -15,18 +15,20 @@ from platforms.board_files import all_boards, load_board
 from platforms.cycles.model import described, flash_of, lacks, lacks_program
 from platforms.cycles.stand_in import stand_in
 
-MODELLED = [name for name in core_names() if load_core(name).timing]
-
 
 def test_the_cores_that_have_a_table_say_where_it_is_from() -> None:
-    assert MODELLED == ["cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m4"]
-    for name in MODELLED:
-        timing = load_core(name).timing
-        assert timing is not None
-        assert timing.sources
+    cores = [load_core(name) for name in core_names()]
+    assert [core.name for core in cores if core.timing] == [
+        *("cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m4")
+    ]
+    assert [core.name for core in cores if core.pipeline] == ["cortex-m55", "cortex-m7"]
+    assert all(known.sources for core in cores for known in (core.timing, core.pipeline) if known)
 
 
-@pytest.mark.parametrize("board", [b for b in all_boards() if b.core.timing], ids=lambda board: board.name)
+MODELLED = [b for b in all_boards() if b.core.unicorn and (b.core.timing or b.core.pipeline)]
+
+
+@pytest.mark.parametrize("board", MODELLED, ids=lambda board: board.name)
 def test_each_board_of_these_cores_can_be_stood_in_for(
     board: Board, require_package: Callable[..., None]
 ) -> None:
@@ -76,11 +78,11 @@ def test_a_wrong_kind_of_instruction_in_a_core_is_named(
     ("name", "platform", "why"),
     [
         ("mps2-an385", "baremetal", ""),
-        ("mps2-an385", "zephyr", "the unicorn package does not run what zephyr builds for a mps2-an385"),
+        ("mps2-an385", "zephyr", "no emulator runs what zephyr builds for a mps2-an385"),
         (
             "qemu-cortex-m3",
             "zephyr",
-            "the unicorn package does not run what zephyr builds for a qemu-cortex-m3",
+            "no emulator runs what zephyr builds for a qemu-cortex-m3",
         ),
         ("qemu-riscv32", "baremetal", "nothing is known of what instructions take on a rv32imac"),
     ],
@@ -90,3 +92,27 @@ def test_a_program_whose_cycles_are_not_told_is_explained(
 ) -> None:
     require_package("unicorn", "capstone")
     assert lacks_program(platform, load_board(name)) == why
+
+
+def test_a_core_that_qemu_alone_emulates_is_recorded_there(
+    require_tool: Callable[..., None], require_capstone_of_helium: None
+) -> None:
+    require_tool("qemu-system-arm")
+    board = load_board("mps3-an547")
+    assert lacks(board) == ""
+    assert stand_in(board) is board
+    assert lacks(load_board("alif-e7-devkit")) == (
+        "neither the unicorn package nor QEMU emulates a alif-e7-devkit"
+    )
+
+
+def test_an_old_disassembler_knows_no_helium(
+    monkeypatch: pytest.MonkeyPatch, require_tool: Callable[..., None], require_package: Callable[..., None]
+) -> None:
+    require_tool("qemu-system-arm")
+    require_package("unicorn", "capstone")
+    monkeypatch.setattr("platforms.cycles.model.version", lambda _name: "5.0.7")
+    assert lacks(load_board("mps2-an386")) == ""
+    assert lacks(load_board("mps3-an547")) == (
+        "needs capstone 6, which knows Helium (pip install 'solder[cycles]')"
+    )

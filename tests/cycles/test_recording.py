@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace
+from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, Where
 
 FLASH, RAM = 0x0, 0x2000_0000
 RUN, REPORT, MAIN = 0x100, 0x200, 0x300
@@ -29,7 +29,7 @@ def recorded(require_package: Callable[..., None]) -> Callable[[int | None], Tra
     import unicorn
     from unicorn import arm_const as arm
 
-    from platforms.cycles.recorder import Recorder, Where
+    from platforms.cycles.recorder import Recorder
 
     def run(on_layer: int | None) -> Trace:
         uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)

@@ -1,0 +1,90 @@
+"""A line to firmware in QEMU that records the last run of a model: where each block that it executed began.
+
+QEMU logs the blocks that it executes, and takes commands to begin and end that through its debug port. A
+thread stands at that port: at the first instruction of a run, at its return, and at each layer's report.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from platforms.cycles.block_log import LayerReport, trace_of
+from platforms.cycles.trace import Where
+from platforms.elf import Segment
+from platforms.runners.gdb_stub import DebugPort
+from platforms.transport.base import LineClosedError
+from platforms.transport.pipe import PipeTransport
+
+_BLOCKS = "exec,nochain"  # each block, also where QEMU would jump from one to the next by itself
+_ARGUMENT, _LINK, _PC = 0, 14, 15  # registers
+_END_S = 5.0
+_GLANCE_S = 0.01  # between looks for the port, which QEMU makes when it has started
+
+
+class RecordingLine(PipeTransport):
+    """A line that writes the last run's trace to a file when it is closed."""
+
+    def __init__(self, argv: Sequence[str], where: Where, segments: Sequence[Segment], file: Path) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="solder-qemu-")
+        self._where, self._segments, self._file = where, segments, file
+        self._log = Path(self._folder.name) / "blocks"
+        self._reports: list[LayerReport] = []
+        self._socket = Path(self._folder.name) / "debug"
+        super().__init__((*argv, "-gdb", f"unix:{self._socket},server=on,wait=off"))
+        self._port = DebugPort(self._socket)
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._thread.join(_END_S)
+        super().close()
+        if self._log.exists():
+            with self._log.open() as log:
+                trace_of(log, self._reports, self._where, self._segments).save(self._file)
+        self._folder.cleanup()
+
+    def _follow(self) -> None:
+        """Records run after run until the line is closed, which ends QEMU."""
+        while not self._socket.exists():
+            if self.exit_status is not None:
+                return
+            time.sleep(_GLANCE_S)
+        try:
+            self._port.stop()
+            while True:
+                self._to(self._where.run)
+                self._record()
+        except LineClosedError:
+            self._port.close()
+
+    def _to(self, *addresses: int) -> int:
+        """Lets the board run until it comes to one of these addresses, and says to which."""
+        for address in addresses:
+            self._port.stop_at(address)
+        self._port.resume()
+        for address in addresses:
+            self._port.pass_by(address)
+        return self._port.register(_PC) & ~1
+
+    def _record(self) -> None:
+        """Records the run that is about to begin."""
+        end, reports = self._link(), []
+        stops = (end, self._where.on_layer) if self._where.on_layer is not None else (end,)
+        self._log.unlink(missing_ok=True)
+        log = self._log.with_suffix(".being-written")
+        self._port.monitor(f"logfile {log}")
+        self._port.monitor(f"log {_BLOCKS}")
+        while self._to(*stops) != end:
+            reports.append(LayerReport(self._port.register(_ARGUMENT), self._link()))
+            self._to(reports[-1].returns_to)
+        self._port.monitor("log none")
+        log.rename(self._log)
+        self._reports = reports
+
+    def _link(self) -> int:
+        return self._port.register(_LINK) & ~1

@@ -1,0 +1,58 @@
+"""QEMU's log of executed blocks: where each one ends, what was not executed after all, layers' reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from platforms.cycles.block_log import LayerReport, starts_of, trace_of
+from platforms.cycles.trace import Trace, Where
+from platforms.elf import Segment
+
+RUN, REPORT = 0x100, 0x200
+# run: push {r4,lr}; movs r0,#3; bl report; cmp r0,#3; bne next; adds r0,#1; next: pop {r4,pc}
+CODE = bytes.fromhex("10b5 0320 00f07cf8 0328 00d1 0130 10bd".replace(" ", ""))
+REPORTING = bytes.fromhex("7047")  # bx lr
+
+
+@pytest.fixture
+def traced(require_package: Callable[..., None]) -> Callable[..., Trace]:
+    """traced(starts, reports): the trace of a log of blocks that begin there."""
+    require_package("capstone")
+    segments = (Segment(range(RUN, RUN + len(CODE)), CODE), Segment(range(REPORT, REPORT + 2), REPORTING))
+
+    def trace(starts: list[int], reports: tuple[LayerReport, ...] = ()) -> Trace:
+        where = Where(RUN, REPORT if reports else None, range(0x1000))
+        return trace_of(map(line, starts), reports, where, segments)
+
+    return trace
+
+
+def line(start: int) -> str:
+    return f"Trace 0: 0x7f60b40d3e80 [00400000/{start:08x}/00000131/ff000200] \n"
+
+
+def blocks(trace: Trace) -> list[tuple[int, int]]:
+    return [(int(trace.addresses[n]), len(trace.code[n])) for n in trace.order]
+
+
+def test_a_block_ends_at_its_branch_or_where_the_next_begins(traced: Callable[..., Trace]) -> None:
+    found = traced([RUN, RUN + 2, REPORT, RUN + 8, RUN + 14])
+    assert blocks(found) == [(RUN, 2), (RUN + 2, 6), (REPORT, 2), (RUN + 8, 4), (RUN + 14, 2)]
+    assert found.code[1] == CODE[2:8]
+
+
+def test_a_block_is_known_again_by_both_of_its_ends(traced: Callable[..., Trace]) -> None:
+    assert traced([RUN, REPORT, RUN, RUN + 2, REPORT]).order.tolist() == [0, 1, 2, 3, 1]
+
+
+def test_what_a_layer_reports_is_no_part_of_the_run(traced: Callable[..., Trace]) -> None:
+    found = traced([RUN, REPORT, RUN + 8, RUN + 12], (LayerReport(3, RUN + 8),))
+    assert blocks(found) == [(RUN, 8), (RUN + 8, 4), (RUN + 12, 4)]
+    assert found.layer_ends.tolist() == [[3, 1]]
+
+
+def test_a_block_that_qemu_stopped_before_was_not_executed() -> None:
+    stopped = "Stopped execution of TB chain before 0x7f60b40d3e80 [00000100] \n"
+    assert starts_of([line(0x100), stopped, line(0x100), "another line\n", line(0x200)]) == [0x100, 0x200]
