@@ -21,8 +21,8 @@ from deploy.commands import COMMANDS
 pytestmark = pytest.mark.usefixtures("own_folders")
 Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
-# They go on until somebody ends them, or are for shells, so they are no functions.
-NO_FUNCTIONS = {"farm", "monitor", "completion"}
+# They go on until somebody ends them, or are for shells and for people who report a fault, so they are no functions.
+NO_FUNCTIONS = {"farm", "monitor", "completion", "bug-report"}
 # Command -> what its Python function does otherwise: an argument's name there, or why it has none.
 DIFFERENT: dict[str, dict[str, str]] = {
     "bench": {
@@ -74,7 +74,7 @@ def arguments_of(command: str) -> Iterator[str]:
         for action in waiting.pop()._actions:
             if isinstance(action, argparse._SubParsersAction):
                 waiting += action.choices.values()
-            elif action.dest not in ("help", "json", "verbose"):
+            elif action.dest not in ("help", "json", "verbose", "quiet"):
                 yield action.dest.removeprefix("option_")
 
 
