@@ -21,7 +21,7 @@ from deploy.commands import COMMANDS
 pytestmark = pytest.mark.usefixtures("own_folders")
 Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
-# They go on until somebody ends them, or are for shells and for people who report a fault, so they are no functions.
+# They go on until somebody ends them, or are for shells or for those who report a fault: no functions.
 NO_FUNCTIONS = {"farm", "monitor", "completion", "bug-report"}
 # Command -> what its Python function does otherwise: an argument's name there, or why it has none.
 DIFFERENT: dict[str, dict[str, str]] = {
