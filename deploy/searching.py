@@ -11,13 +11,16 @@ from pathlib import Path
 
 from aot.errors import InputError
 from aot.ir.types import Array
+from boards.board import Board
+from codegen.isa.table import lanes_of
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
 from codegen.lang.loops_op import over_rows
 from codegen.lang.schedule import LoopSchedule
 from codegen.lang.template import Template, applied, template_space
 from codegen.loops.ir import Proc, Role
-from codegen.loops.sketches import nest_of
+from codegen.loops.lanes import Lanes
+from codegen.loops.sketches import is_sound, nest_of
 from codegen.loops.text import print_proc
 from deploy.tuning import TuneChoices, Tuning, begin_nest, search_from
 from platforms.board_files import load_board
@@ -66,9 +69,9 @@ def search(
     schedule = kernel if isinstance(kernel, LoopSchedule) else LoopSchedule(kernel)
     _require_unscheduled(schedule)
     place, choices = load_board(board), TuneChoices(trials=trials, tuner=tuner, seed=seed)
-    marked = _marked(schedule.proc)
+    marked, lanes = _marked(schedule.proc), _lanes(schedule.proc, place)
     auto = (
-        _sketched(schedule, marked, seed)
+        _sketched(schedule, marked, lanes, seed)
         if template is None
         else _of_template(template, schedule, marked, seed)
     )
@@ -89,7 +92,7 @@ def search(
             f"none of {progress.tried} trials of {schedule.proc.name} ran on {place.name}",
             hint="build the proc as it is first: that shows why",
         )
-    found = _best(schedule, template, progress.best)
+    found = _best(schedule, template, lanes, progress.best)
     return SearchedSchedule(
         found, tuning.setting.unit, progress.default_cost, progress.best_cost, progress.tried, progress.failed
     )
@@ -99,13 +102,23 @@ def _reporting(on_trial: OnTrial) -> Callable[[Tuning], OnTrial]:
     return lambda _tuning: on_trial
 
 
-def _sketched(schedule: LoopSchedule, marked: Proc, seed: int) -> AutoTask:
+def _lanes(proc: Proc, board: Board) -> Lanes | None:
+    """The core's lanes, where they compute what the proc does."""
+    lanes = lanes_of(board.target)
+    nest = nest_of(proc, lanes)
+    if lanes is None or nest is None:
+        return None
+    alone = {**dict.fromkeys(nest.open_numbers, 1), "lanes": lanes.count}
+    return lanes if is_sound(proc, nest.steps(alone)) else None
+
+
+def _sketched(schedule: LoopSchedule, marked: Proc, lanes: Lanes | None, seed: int) -> AutoTask:
     if nest_of(schedule.proc) is None:
         raise InputError(
             f"{schedule.proc.name} is not one nest whose elements can be computed in any order",
             hint="search each tensor that needs a reduction for itself",
         )
-    return auto_task(over_rows(marked), seed)
+    return auto_task(over_rows(marked), seed, lanes)
 
 
 def _of_template(template: Template, schedule: LoopSchedule, marked: Proc, seed: int) -> AutoTask:
@@ -119,10 +132,12 @@ def _of_template(template: Template, schedule: LoopSchedule, marked: Proc, seed:
     )
 
 
-def _best(schedule: LoopSchedule, template: Template | None, point: Point) -> LoopSchedule:
+def _best(
+    schedule: LoopSchedule, template: Template | None, lanes: Lanes | None, point: Point
+) -> LoopSchedule:
     if template is not None:
         return applied(template, schedule, point)
-    nest, found = nest_of(schedule.proc), copy(schedule)
+    nest, found = nest_of(schedule.proc, lanes), copy(schedule)
     assert nest is not None
     found.apply_sketch(nest.steps(point))
     return found

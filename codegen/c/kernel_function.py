@@ -77,9 +77,13 @@ def _register_buffers(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     return frozenset(local - indexed - in_memory)
 
 
-def _vector_types(body: tuple[ir.Stmt, ...]) -> Mapping[str, str]:
-    """The C types of the buffers that instructions hold in a vector register."""
-    return {buffer.name: param.vector_type for buffer, param in _windows(body) if param.vector_type}
+def _vector_types(body: tuple[ir.Stmt, ...]) -> Mapping[str, _Vectors]:
+    """The vector registers of the buffers that instructions hold in some, by name."""
+    return {
+        buffer.name: _Vectors(param.vector_type, param.elements)
+        for buffer, param in _windows(body)
+        if param.vector_type
+    }
 
 
 def _windows(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[Buffer, Buffer]]:
@@ -102,11 +106,25 @@ def _places(body: tuple[ir.Stmt, ...]) -> list[BufferPlace]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Vectors:
+    """The vector registers that buffers of a name lie in."""
+
+    c_type: str
+    lanes: int  # of each
+
+    def count(self, buffer: Buffer) -> int:
+        return buffer.elements // self.lanes
+
+    def name(self, buffer: Buffer, number: int) -> str:
+        return buffer.name if self.count(buffer) == 1 else f"{buffer.name}{number}"
+
+
+@dataclass(frozen=True, slots=True)
 class _Maker:
     """Makes C of the statements of one proc."""
 
     registers: frozenset[str]  # buffers that are single variables
-    vector_types: Mapping[str, str]  # of buffers that instructions hold in a vector register
+    vector_types: Mapping[str, _Vectors]  # of buffers that instructions hold in vector registers
 
     # ---- statements ----
 
@@ -132,9 +150,12 @@ class _Maker:
     def declaration(self, buffer: Buffer) -> tree.Stmt:
         c_type, size = buffer.dtype.c_name, buffer.dtype.bytes
         if buffer.name in self.vector_types:
-            return tree.DeclareVariables(
-                self.vector_types[buffer.name], (buffer.name,), buffer.elements * size
-            )
+            vectors = self.vector_types[buffer.name]
+            count, bytes_each = vectors.count(buffer), vectors.lanes * size
+            if count > 1 and buffer.name not in self.registers:
+                return tree.DeclareArray(vectors.c_type, buffer.name, Room(count), bytes_each, False)
+            names = tuple(vectors.name(buffer, number) for number in range(count))
+            return tree.DeclareVariables(vectors.c_type, names, bytes_each)
         if buffer.name not in self.registers:
             return tree.DeclareArray(c_type, buffer.name, Room(buffer.elements), size, size < _WORD)
         return tree.DeclareVariables(
@@ -173,13 +194,22 @@ class _Maker:
     def window(self, place: BufferPlace, param: Buffer) -> Expr | tuple[Expr, ...]:
         """The argument of an instruction's call for a parameter: a pointer, one per row, or registers."""
         if param.vector_type:
-            return Name(place.buffer.name)
+            return self.vector(place)
         if place.buffer.name in self.registers:
             first = place.index.constant
             return tuple(Name(_register(place.buffer, first + i)) for i in range(param.elements))
         if param.is_rows:
             return tuple(_pointer(replace(place, row=place.row + r)) for r in range(param.rows))
         return _pointer(place)
+
+    def vector(self, place: BufferPlace) -> Expr:
+        """The vector register with the elements from a place on."""
+        buffer, vectors = place.buffer, self.vector_types[place.buffer.name]
+        terms = tuple((var, factor // vectors.lanes) for var, factor in place.index.terms)
+        number = Affine(terms, place.index.constant // vectors.lanes)
+        if vectors.count(buffer) == 1 or buffer.name in self.registers:
+            return Name(vectors.name(buffer, number.constant))
+        return Subscript(Name(buffer.name), _linear(number, buffer.name))
 
     # ---- expressions ----
 

@@ -9,6 +9,7 @@ from aot.target import Feature, Target
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.schedule import Schedule
+from codegen.loops.lanes import Lanes
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Isa:
     math: Callable[[ScalarMath], ScalarMath] | None = None  # puts its functions in place of others
     rewrite: Callable[[Kernel], Kernel] | None = None  # of every kernel, after its own schedule
     headers: tuple[str, ...] = ()  # of the compiler, which its code includes: no model's header is called so
+    lanes: Lanes | None = None  # its instructions that compute elements side by side
     saved_bytes: int = 0  # of stack, for registers that functions save which use its instructions
 
     def is_on(self, target: Target) -> bool:

@@ -15,6 +15,7 @@ from codegen.isa.plain.scalar_math import PORTABLE, ScalarMath
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.schedule import Schedule
 from codegen.kernels.table import KERNELS
+from codegen.loops.lanes import Lanes
 
 
 def isas() -> tuple[Isa, ...]:
@@ -45,6 +46,11 @@ def schedules_of(op_name: str) -> tuple[Schedule, ...]:
     """All schedules of an op, best first: the instruction sets', then those that need nothing special."""
     special = [schedule for isa in isas() for schedule in isa.schedules.get(op_name, ())]
     return (*special, *KERNELS[op_name].schedules)
+
+
+def lanes_of(target: Target) -> Lanes | None:
+    """The elements side by side of the core's most able instruction set that has some."""
+    return next((isa.lanes for isa in isas_of(target) if isa.lanes is not None), None)
 
 
 def math_of(target: Target) -> ScalarMath:

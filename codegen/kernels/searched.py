@@ -9,6 +9,7 @@ from types import MappingProxyType
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.loops.ir import Proc
+from codegen.loops.lanes import Lanes
 from codegen.loops.sketches import Nest, apply, is_sound, nest_of
 
 _AS_IT_IS: Point = MappingProxyType({})
@@ -26,9 +27,9 @@ def sketch_space(proc: Proc, nest: Nest, sketch: Point = _AS_IT_IS) -> Space:
     return Space(task, knobs, default, is_legal, nest.extents)
 
 
-def with_sketches(kernel: Kernel, tuned: Mapping[str, Point]) -> Kernel:
+def with_sketches(kernel: Kernel, tuned: Mapping[str, Point], lanes: Lanes | None = None) -> Kernel:
     """The kernel itself where it has knobs of its own, or no plain nest, or rows that follow no rule."""
-    nest = nest_of(kernel.proc)
+    nest = nest_of(kernel.proc, lanes)
     is_ruled = not kernel.row_turns and not any(access.given for access in kernel.access)
     if kernel.space is not None or nest is None or not is_ruled:
         return kernel

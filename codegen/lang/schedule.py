@@ -22,6 +22,7 @@ from codegen.loops.cache import cache_read, cache_write
 from codegen.loops.compute_at import compute_at
 from codegen.loops.compute_inline import compute_inline
 from codegen.loops.ir import Accumulate, Declare, For, Instruction, Proc, Role, Store, walk
+from codegen.loops.lanes import Lanes, vectorize
 from codegen.loops.nest_order import in_order
 from codegen.loops.pack import Packing, pack
 from codegen.loops.reverse_compute_at import reverse_compute_at
@@ -123,6 +124,8 @@ class LoopSchedule:
                 case ("privatize", (tuple() as sums, str() as loop)):
                     if primitives.privatize(self.proc, sums, here(loop)) != self.proc:
                         self.privatize(here(loop), *sums)
+                case ("vectorize", (str() as loop, Lanes(isa))):
+                    self.vectorize(here(loop), isa)
                 case ("unroll", (str() as loop,)):
                     self.unroll(here(loop))
                 case ("unroll_by", (str() as loop, int() as times)):
@@ -286,6 +289,16 @@ class LoopSchedule:
     def tensorize(self, loop: str, *instructions: Instruction) -> None:
         """Puts the first of the instructions that means the same in the place of each loop of that name."""
         self._step("tensorize", (loop, *instructions), lambda p: tensorize(p, loop, instructions))
+
+    def vectorize(self, loop: str, isa: str) -> None:
+        """Computes the turns of a loop side by side, in the lanes of an instruction set such as "dsp"."""
+        from codegen.isa.table import isas  # only who asks for lanes needs the instruction sets
+
+        known = {each.name: each.lanes for each in isas() if each.lanes is not None}
+        lanes = known.get(isa)
+        if lanes is None:
+            raise misuse(f'no instruction set "{isa}" has lanes', f"there are {', '.join(known)}")
+        self._step("vectorize", (loop, isa), lambda p: vectorize(p, loop, lanes))
 
     # ---- how a step is done ----
 

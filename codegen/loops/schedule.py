@@ -14,12 +14,14 @@ from dataclasses import replace
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
+    Binary,
     Body,
     Buffer,
     BufferPlace,
     Declare,
     For,
     Invoke,
+    Load,
     Proc,
     Role,
     Stmt,
@@ -57,7 +59,7 @@ def split(proc: Proc, var: str, factor: int, outer: str, inner: str) -> Proc:
             body += (For(f"{outer}_tail", rest, (For(inner, 1, tail),)),)
         return body
 
-    return _change_loops(proc, var, change, (outer, f"{outer}_tail", inner))
+    return change_loops(proc, var, change, (outer, f"{outer}_tail", inner))
 
 
 def partition(proc: Proc, var: str, at: int, first: str, second: str) -> Proc:
@@ -70,7 +72,7 @@ def partition(proc: Proc, var: str, at: int, first: str, second: str) -> Proc:
         rest = For(second, loop.extent - at, substitute_loop(loop, variable(second) + at))
         return (head, rest)
 
-    return _change_loops(proc, var, change, (first, second))
+    return change_loops(proc, var, change, (first, second))
 
 
 def fuse(proc: Proc, outer: str, inner: str, fused: str) -> Proc:
@@ -84,7 +86,7 @@ def fuse(proc: Proc, outer: str, inner: str, fused: str) -> Proc:
             raise ScheduleError(f"{stuck} does not walk {outer} and {inner} as one loop")
         return (For(fused, loop.extent * nested.extent, body),)
 
-    return _change_loops(proc, outer, change, (fused,))
+    return change_loops(proc, outer, change, (fused,))
 
 
 def reorder(proc: Proc, outer: str, inner: str) -> Proc:
@@ -97,19 +99,19 @@ def reorder(proc: Proc, outer: str, inner: str) -> Proc:
         _require_own_stores(nested.body, (loop, nested))
         return (replace(nested, body=(replace(loop, body=nested.body),)),)
 
-    return _change_loops(proc, outer, change)
+    return change_loops(proc, outer, change)
 
 
 def unroll(proc: Proc, var: str) -> Proc:
     """Write the loop's body out once per value in C."""
-    return _change_loops(proc, var, lambda loop: (replace(loop, unrolled=True),))
+    return change_loops(proc, var, lambda loop: (replace(loop, unrolled=True),))
 
 
 def annotate(proc: Proc, var: str, note: str) -> Proc:
     """Put a comment above the loop in C."""
     if "*/" in note or "\n" in note:
         raise ScheduleError(f"the note {note!r} does not fit a line of comment in C")
-    return _change_loops(proc, var, lambda loop: (replace(loop, note=note),))
+    return change_loops(proc, var, lambda loop: (replace(loop, note=note),))
 
 
 def unroll_by(proc: Proc, var: str, times: int) -> Proc:
@@ -135,7 +137,7 @@ def privatize(proc: Proc, locals_: Sequence[str], var: str, together: int = 1) -
         }
         if not old:
             return (loop,)
-        _require_own_outputs(loop)
+        require_own_outputs(loop)
         shared = [b.name for b in _declared_in(loop.body) if b not in old]
         if shared:
             raise ScheduleError(f"loop {var} also declares {shared[0]}, which would be shared")
@@ -150,7 +152,7 @@ def privatize(proc: Proc, locals_: Sequence[str], var: str, together: int = 1) -
         groups = [tuple(rest[:together]), *((s,) for s in rest[together:])]
         return (*(Declare(b) for b in old.values()), *(replace(loop, body=group) for group in groups))
 
-    return _change_loops(proc, var, change)
+    return change_loops(proc, var, change)
 
 
 def decompose_reduction(proc: Proc, var: str, first: str) -> Proc:
@@ -164,7 +166,7 @@ def decompose_reduction(proc: Proc, var: str, first: str) -> Proc:
         begins, rest = _begun(loop)
         if not begins:
             raise ScheduleError(f"loop {var} begins with no value that it goes on with")
-        _require_own_outputs(loop)
+        require_own_outputs(loop)
         old = {
             s.buffer: replace(s.buffer, elements=s.buffer.elements * loop.extent)
             for s in loop.body
@@ -181,7 +183,7 @@ def decompose_reduction(proc: Proc, var: str, first: str) -> Proc:
         declared = tuple(Declare(buffer) for buffer in old.values())
         return (*declared, For(first, loop.extent, starts), replace(loop, body=turns))
 
-    return _change_loops(proc, var, change, (first,))
+    return change_loops(proc, var, change, (first,))
 
 
 def _begun(loop: For) -> tuple[Body, Body]:
@@ -249,7 +251,7 @@ def pad_reduction(proc: Proc, var: str, multiple: int, zeros: str) -> Proc:
                 raise ScheduleError(f"a sum in loop {var} does not read {zeros}")
         return (replace(loop, extent=-(-loop.extent // multiple) * multiple),)
 
-    return _change_loops(proc, var, change)
+    return change_loops(proc, var, change)
 
 
 def substitute_loop(loop: For, value: Affine) -> Body:
@@ -257,19 +259,30 @@ def substitute_loop(loop: For, value: Affine) -> Body:
     return tuple(substitute(stmt, {loop.var: value}) for stmt in loop.body)
 
 
-def _require_own_outputs(loop: For) -> None:
+def require_own_outputs(loop: For) -> None:
     for stmt in walk(loop.body):
         if isinstance(stmt, Store | Accumulate) and stmt.place.buffer.role is not Role.LOCAL:
             _require_own_place(stmt.place, loop)
 
 
 def _require_own_stores(body: Body, loops: Sequence[For]) -> None:
-    """Raises where a loop stores neither to a place of its own nor to what the body itself declares."""
+    """Raises where a loop stores neither to a place of its own nor to what the body itself declares.
+
+    The greatest or least of integers does not mind the order in which they are compared.
+    """
     own = [s.buffer for s in walk(body) if isinstance(s, Declare)]
     for stmt in walk(body):
-        if isinstance(stmt, Store) and stmt.place.buffer not in own:
+        if isinstance(stmt, Store) and stmt.place.buffer not in own and not _is_extreme(stmt):
             for loop in loops:
                 _require_own_place(stmt.place, loop)
+
+
+def _is_extreme(store: Store) -> bool:
+    buffer = store.place.buffer
+    match store.value:
+        case Binary("min" | "max", Load(place), other) if place == store.place and buffer.dtype.is_integer:
+            return buffer not in {each.place.buffer for each in loads_of(other)}
+    return False
 
 
 def _require_own_place(place: BufferPlace, loop: For) -> None:
@@ -288,7 +301,7 @@ def _only_child(loop: For, var: str) -> For:
     raise ScheduleError(f"loop {var} must be the only statement of loop {loop.var}")
 
 
-def _change_loops(proc: Proc, var: str, change: Callable[[For], Body], new: Sequence[str] = ()) -> Proc:
+def change_loops(proc: Proc, var: str, change: Callable[[For], Body], new: Sequence[str] = ()) -> Proc:
     """Apply `change` to every loop named `var`; the loops it makes are named `new` and may hide no other."""
     found = False
 

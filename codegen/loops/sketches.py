@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from codegen.loops.ir import Accumulate, Declare, For, Invoke, Proc, Role, Stmt, Store, loads_of, walk
+from codegen.loops.lanes import Lanes, lanes_name, vectorize
 from codegen.loops.schedule import ScheduleError, privatize, reorder, split, unroll, unroll_by
 
 Step = tuple[str, tuple[object, ...]]
@@ -22,6 +23,7 @@ _PRIMITIVES: Mapping[str, Callable[..., Proc]] = {
     "privatize": privatize,
     "unroll": unroll,
     "unroll_by": unroll_by,
+    "vectorize": vectorize,
 }
 FACTORS = (1, 2, 3, 4, 6, 8)  # of a tile along one loop
 TURNS = (1, 2, 3, 4, 8, 16, 32)  # of the reduction that are written out
@@ -38,6 +40,7 @@ class Nest:
     around: tuple[For, ...]
     reduced: tuple[For, ...]  # loops of the reduction, outermost first
     sums: tuple[str, ...]  # the locals of an element
+    lanes: Lanes | None = None  # in which neighbours along the innermost loop may lie
 
     @property
     def open_numbers(self) -> Mapping[str, tuple[int, ...]]:
@@ -46,7 +49,8 @@ class Nest:
         order = {"order": (1, 2)} if len(self.around) > 1 else {}
         turns = math.prod(loop.extent for loop in self.reduced)
         written_out = tuple(n for n in TURNS if n == 1 or n // 2 < turns)
-        return {**tiles, **order, **({"turns": written_out} if self.reduced else {})}
+        side_by_side = {"lanes": (1, self.lanes.count)} if self.lanes is not None else {}
+        return {**tiles, **order, **side_by_side, **({"turns": written_out} if self.reduced else {})}
 
     @property
     def extents(self) -> Mapping[str, int]:
@@ -58,21 +62,29 @@ class Nest:
         """The primitives for these numbers."""
         around = [loop.var for loop in self.around]
         found: list[Step] = []
+        factors = {var: numbers[var] for var in around}
+        if numbers.get("lanes", 1) > 1 and self.lanes is not None:
+            last = around.pop()
+            around.append(f"{last}_v")
+            factors[f"{last}_v"] = factors.pop(last)
+            found.append(("split", (last, self.lanes.count, f"{last}_v", f"{last}_l")))
+            found.append(("vectorize", (f"{last}_l", self.lanes)))
         if numbers.get("order", 1) == 2:
             found.append(("reorder", (around[-2], around[-1])))
             around[-2:] = around[-1], around[-2]
-        tiles = [var for var in around if numbers[var] > 1]
-        found += self._tiled(tiles, [numbers[var] for var in tiles])
+        tiles = [var for var in around if factors[var] > 1]
+        found += self._tiled(tiles, [factors[var] for var in tiles], numbers.get("lanes", 1) > 1)
         return (*found, *self._written_out(numbers.get("turns", 1)))
 
-    def _tiled(self, tiles: Sequence[str], factors: Sequence[int]) -> list[Step]:
+    def _tiled(self, tiles: Sequence[str], factors: Sequence[int], is_wide: bool) -> list[Step]:
         found: list[Step] = []
         for number, (var, factor) in enumerate(zip(tiles, factors, strict=True)):
             found.append(("split", (var, factor, f"{var}_b", f"{var}_i")))
             if number + 1 < len(tiles):  # the tile goes inside the next loop, which is then split around it
                 found.append(("reorder", (f"{var}_i", tiles[number + 1])))
         if self.sums:
-            found += [("privatize", (self.sums, f"{var}_i")) for var in tiles]
+            sums = (*self.sums, *map(lanes_name, self.sums)) if is_wide else self.sums
+            found += [("privatize", (sums, f"{var}_i")) for var in tiles]
             found += [("reorder", (f"{var}_i", loop.var)) for var in tiles for loop in self.reduced]
         return [*found, *(("unroll", (f"{var}_i",)) for var in tiles)]
 
@@ -89,11 +101,14 @@ class Nest:
     def allows(self, numbers: Numbers) -> bool:
         """True where tiles are of neighbouring loops and their sums stay in registers."""
         tiled = [n for n, loop in enumerate(self.around) if numbers[loop.var] > 1]
+        last = self.around[-1]
+        if numbers.get("lanes", 1) * numbers[last.var] > last.extent:
+            return False
         near = len(tiled) <= 1 or (len(tiled) == _MOST_TILED and tiled[1] == tiled[0] + 1)
         return near and math.prod(numbers[loop.var] for loop in self.around) <= MOST_SUMS
 
 
-def nest_of(proc: Proc) -> Nest | None:
+def nest_of(proc: Proc, lanes: Lanes | None = None) -> Nest | None:
     """The nest of a proc; None where it is more than one, has instructions, or reads what it has written."""
     around: list[For] = []
     body = proc.body
@@ -104,7 +119,7 @@ def nest_of(proc: Proc) -> Nest | None:
     if not around or any(loop.unrolled for loop in around) or not all(map(_is_free, inside)):
         return None
     reduced = tuple(s for s in inside if isinstance(s, For))
-    return Nest(tuple(around), reduced, tuple(s.buffer.name for s in body if isinstance(s, Declare)))
+    return Nest(tuple(around), reduced, tuple(s.buffer.name for s in body if isinstance(s, Declare)), lanes)
 
 
 def _is_reduction(loop: For) -> bool:

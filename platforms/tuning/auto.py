@@ -14,6 +14,7 @@ from codegen.kernels.knobs import NOT_TUNED, Point, Space, point_text
 from codegen.kernels.searched import with_sketches
 from codegen.loops.interpret import run_proc
 from codegen.loops.ir import Buffer, Proc, Role
+from codegen.loops.lanes import Lanes
 from codegen.loops.sketches import as_python, nest_of
 from codegen.lower.stages import LoweredStage, Result
 from platforms.tuning.tasks import Experiment, Operand, Task
@@ -27,10 +28,10 @@ class AutoTask:
     experiment: Experiment
 
 
-def auto_task(proc: Proc, seed: int = 0) -> AutoTask:
+def auto_task(proc: Proc, seed: int = 0, lanes: Lanes | None = None) -> AutoTask:
     """Makes a task of a nest with ROWS, constants and one output. Its inputs are random."""
     memory = _memory(proc, seed)
-    return _task_of(proc, memory, lambda tuned: with_sketches(_naive(proc, memory), tuned))
+    return _task_of(proc, memory, lambda tuned: with_sketches(_naive(proc, memory), tuned, lanes))
 
 
 def template_task(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codegen.isa.dsp.lanes import LANES
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.schedules import SCHEDULES
@@ -13,4 +14,5 @@ ISA = Isa(
     NEEDS,
     listed_schedules("codegen.isa.dsp.schedules", SCHEDULES),
     math=with_dsp,
+    lanes=LANES,
 )

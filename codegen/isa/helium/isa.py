@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codegen.isa.helium.lanes import LANES
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.schedules import SCHEDULES
 from codegen.isa.isa import Isa
@@ -14,5 +15,6 @@ ISA = Isa(
     NEEDS,
     listed_schedules("codegen.isa.helium.schedules", SCHEDULES),
     headers=INCLUDES,
+    lanes=LANES,
     saved_bytes=_SAVED_BYTES,
 )

@@ -1,0 +1,45 @@
+"""Sixteen bytes in a vector: the greatest or least of each."""
+
+from __future__ import annotations
+
+from aot.ir.types import DType
+from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.lang.instruction import instruction
+from codegen.loops.ir import Instruction
+from codegen.loops.lanes import Lanes
+
+_VECTOR = "local(i8[16], vector_type='int8x16_t')"
+_NEEDS = tuple(sorted(NEEDS))
+
+
+def _of_vector(name: str, more: str, statement: str, call: str) -> Instruction:
+    return instruction(
+        f"def {name}({more}acc: {_VECTOR}):\n    for i in range(16):\n        {statement}",
+        call,
+        includes=INCLUDES,
+        needs=_NEEDS,
+    )
+
+
+LANES = Lanes(
+    "helium",
+    16,
+    DType.I8,
+    (
+        _of_vector("least_vector", "", "acc[i] = -128", "{acc} = vdupq_n_s8(-128);"),
+        _of_vector("most_vector", "", "acc[i] = 127", "{acc} = vdupq_n_s8(127);"),
+        _of_vector(
+            "greater_vector",
+            "x: input(i8[16]), ",
+            "acc[i] = max(acc[i], x[i])",
+            "{acc} = vmaxq_s8({acc}, vldrbq_s8({x}));",
+        ),
+        _of_vector(
+            "lesser_vector",
+            "x: input(i8[16]), ",
+            "acc[i] = min(acc[i], x[i])",
+            "{acc} = vminq_s8({acc}, vldrbq_s8({x}));",
+        ),
+        _of_vector("store_vector", "y: output(i8[16]), ", "y[i] = acc[i]", "vstrbq_s8({y}, {acc});"),
+    ),
+)
