@@ -17,6 +17,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from aot.errors import did_you_mean
+from aot.fronts.parameters import FrontError
+from aot.fronts.table import read_front
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -202,6 +204,28 @@ class FormedText(OptionKind[str]):
 
     def words(self, value: str) -> tuple[str, ...]:
         return (value,) if value else ()
+
+
+@dataclass(frozen=True)
+class FrontDeclared(OptionKind[str | None]):
+    """A front end with its parameters, kept as one word. In Python also a mapping with a name."""
+
+    @property
+    def metavar(self) -> str:
+        return "NAME:PARAMETER=VALUE,..."
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"type": ["string", "null"], "description": "what stands before the model"}
+
+    def read(self, given: object) -> str:
+        try:
+            return read_front(given)
+        except FrontError as error:
+            raise WrongValueError(error.what, error.hint) from None
+
+    def words(self, value: str | None) -> tuple[str, ...]:
+        return () if value is None else (value,)
 
 
 @dataclass(frozen=True)

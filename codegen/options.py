@@ -17,6 +17,7 @@ from codegen.option_entry import Option, When, option, options_of
 from codegen.option_kinds import (
     Choice,
     FilePath,
+    FrontDeclared,
     NameList,
     OnOff,
     Pairs,
@@ -211,6 +212,14 @@ class CompileOptions:
         "a fixed value for an input of an ONNX file that other shapes depend on: axes=0,1",
         in_archive=When.ALWAYS,
         archive_key="given.values",
+        reads_model=True,
+    )
+    front: str | None = option(
+        None,
+        FrontDeclared(),
+        "--front",
+        "what stands before the model, in the words of the library that trained it; it becomes layers that "
+        "take 16-bit samples: tf.signal.mfcc:sample_rate=16000,frame_length=480,frame_step=320",
         reads_model=True,
     )
     tuning_records: Path | None = option(

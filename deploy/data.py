@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from aot.errors import InputError
+from aot.fronts.table import declared_spectrum
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import Choice, OnOff
 from deploy.reals import as_integers
 from deploy.samples import Samples, make_samples, random_samples, read_arrays
+from deploy.wav import SUFFIX, read_wav
 
 
 class Fill(Enum):
@@ -47,11 +49,25 @@ DATA: Mapping[str, Option] = {each.name: each for each in options_of(DataOptions
 
 
 def read_data(
-    path: Path | None, data: DataOptions, specs: Sequence[TensorSpec], filled: int, fill: Fill | None = None
+    path: Path | None,
+    data: DataOptions,
+    specs: Sequence[TensorSpec],
+    filled: int,
+    fill: Fill | None = None,
+    front: str | None = None,
 ) -> Samples:
-    """The samples of a file, or `filled` ones that hold what the user or else the caller says."""
-    arrays = None if path is None else read_arrays(path)
+    """The samples of a file, or `filled` ones that hold what the user or else the caller says.
+
+    A WAV file is the only input of a model whose front end, if one is declared, has its sample rate.
+    """
+    arrays = None if path is None else _arrays(path, front)
     return make_data(arrays, data, specs, filled, fill, path.name if path else "inputs")
+
+
+def _arrays(path: Path, front: str | None) -> Mapping[str, Array]:
+    if path.suffix.lower() != SUFFIX:
+        return read_arrays(path)
+    return {"input_0": read_wav(path, declared_spectrum(front).sample_rate if front else None)}
 
 
 def make_data(

@@ -60,6 +60,7 @@ class Prepared:
     inputs: tuple[TensorSpec, ...] | None  # None: only the firmware knows
     outputs: tuple[TensorSpec, ...] | None = None  # likewise
     layers: tuple[LayerInfo, ...] = ()  # none of a project's folder
+    front: str | None = None  # the declared front end, likewise
 
 
 def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
@@ -73,12 +74,14 @@ def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prep
         return Prepared(board, path, None)
     board, artifact = named_board(board_name, path), read_archive(path)
     facts = artifact.facts
-    return Prepared(board, source_for(artifact, board), facts.inputs, facts.outputs, facts.layers)
+    source = source_for(artifact, board)
+    return Prepared(board, source, facts.inputs, facts.outputs, facts.layers, facts.options.front)
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:
     source, facts = project_source(compiled.artifact), compiled.artifact.facts
-    return Prepared(compiled.board, source, facts.inputs, facts.outputs, facts.layers)
+    front = facts.options.front
+    return Prepared(compiled.board, source, facts.inputs, facts.outputs, facts.layers, front)
 
 
 def named_board(name: str | None, path: Path) -> Board:

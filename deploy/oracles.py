@@ -64,6 +64,12 @@ def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples
             model.source_name,
             "save it as a file, and give that",
         )
+    if options.front is not None:
+        raise InputError(
+            f"{oracle.title} takes what the model's file takes, the front end takes samples",
+            f"--front {options.front}",
+            "leave --front out: the network alone is judged then; the front end is held against its library",
+        )
     if is_tflite(model.file) != oracle.is_for_tflite:
         others = [n for n, each in ORACLES.items() if each.is_for_tflite != oracle.is_for_tflite]
         raise InputError(

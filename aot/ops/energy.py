@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -11,39 +12,49 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.ops.signal import types_are
+
+_SUMS = {DType.I16: DType.U32, DType.F32: DType.F32}
+
+
+def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    dtype = required(inputs[0]).dtype
+    return None if dtype in _SUMS else f"it is {dtype.value}"
 
 
 def _range(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Energy)
     x = required(inputs[0])
-    fits = x.rank == 1 and x.shape[0] % 2 == 0 and 0 <= op.first <= op.end <= x.shape[0] // 2
+    fits = x.rank > 0 and x.shape[-1] % 2 == 0 and 0 <= op.first <= op.end <= x.shape[-1] // 2
     return None if fits else f"{op.first} to {op.end} of shape {limits.shape_text(x)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Energy(Op):
-    """Input: x [2 n], pairs. real^2 + imaginary^2 from pair `first` up to before `end`, the others are 0."""
+    """Input: x [.., 2 n], pairs. real^2 + imaginary^2 from pair `first` up to before `end`, else 0."""
 
     name: ClassVar[str] = "energy"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        types_are(DType.I16),
-        Constraint("x must be one vector of pairs, and the range within", _range),
+        Constraint("x must be i16 or f32", _elements),
+        Constraint("the last dimension must hold pairs, and the range lie within", _range),
     )
     first: int = 0
     end: int = 0
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return ((DType.U32.value, (required(inputs[0]).shape[0] // 2,)),)
+        x = required(inputs[0])
+        return ((_SUMS.get(x.dtype, DType.U32).value, (*x.shape[:-1], x.shape[-1] // 2)),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        squares = (required(arrays[0]).astype(np.int64) ** 2).reshape(-1, 2).sum(axis=1)
-        energies = np.zeros(len(squares), np.uint32)
-        energies[self.first : self.end] = squares[self.first : self.end]
+        x, (out,) = required(arrays[0]), outputs
+        wide = x.astype(np.float64 if out.dtype is DType.F32 else np.int64)
+        squares = (wide**2).reshape(*out.shape, 2).sum(axis=-1)
+        energies = np.zeros(out.shape, out.dtype.numpy)
+        energies[..., self.first : self.end] = squares[..., self.first : self.end]
         return (energies,)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(macs=2 * (self.end - self.first), elementwise=outputs[0].elements)
+        vectors = prod(outputs[0].shape[:-1])
+        return Cost(macs=2 * vectors * (self.end - self.first), elementwise=outputs[0].elements)

@@ -8,11 +8,11 @@ from aot.ir.types import DType
 from aot.ops.energy import Energy
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.last_axis import AxisVector, last_axis_kernel, last_axis_requests
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Const, For, Store, at, load
+from codegen.loops.ir import Apply, Const, For, Stmt, Store
 
 _SQUARES = expression_function(
     "sum_of_squares",
@@ -21,19 +21,28 @@ _SQUARES = expression_function(
     "(uint32_t)((int32_t)a * a) + (uint32_t)((int32_t)b * b)",
     lambda a, b: int(a) ** 2 + int(b) ** 2,
 )
+_REAL_SQUARES = expression_function(
+    "real_sum_of_squares", DType.F32, (DType.F32, DType.F32), "a * a + b * b", lambda a, b: a * a + b * b
+)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, xs, ys, i = site.node.op, operand(site, 0, "x"), result(site), variable("i")
+    op, (out,), i = site.node.op, site.outputs, variable("i")
     assert isinstance(op, Energy)
-    pair = i + op.first
-    squares = Apply(_SQUARES, (load(xs, pair * 2), load(xs, pair * 2 + 1)))
-    body = (
-        For("i", op.first, (Store(at(ys, i), Const(0)),)),
-        For("i", op.end - op.first, (Store(at(ys, pair), squares),)),
-        For("i", ys.elements - op.end, (Store(at(ys, i + op.end), Const(0)),)),
-    )
-    return flat_kernel(site, (xs,), tuple(loop for loop in body if loop.extent), "the energies")
+    first, end, bins = op.first, op.end, out.shape[-1]
+    squares, zero = (_REAL_SQUARES, Const(0.0)) if out.dtype is DType.F32 else (_SQUARES, Const(0))
+
+    def body(x: AxisVector, y: AxisVector) -> Sequence[Stmt]:
+        pair = i + first
+        found = Apply(squares, (x.load(pair * 2), x.load(pair * 2 + 1)))
+        loops = (
+            For("i", first, (Store(y.at(i), zero),)),
+            For("i", end - first, (Store(y.at(pair), found),)),
+            For("i", bins - end, (Store(y.at(i + end), zero),)),
+        )
+        return [loop for loop in loops if loop.extent]
+
+    return last_axis_kernel(site, inputs, output, body, "the energies")
 
 
-KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType))
+KERNEL = OpKernel((Schedule("plain", last_axis_requests, _lower),), frozenset(DType))

@@ -10,12 +10,12 @@ from operator import mul
 
 import numpy as np
 
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.fft import Fft, factors, spectrum_turns, turns
 from codegen.formats import RowFormat
 from codegen.isa.plain.fixed_pairs import PairFunctions
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.last_axis import AxisVector, last_axis_kernel, last_axis_requests
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (
@@ -59,9 +59,9 @@ class _Butterflies:
             made.append(load(buffer))
         return _Pair(*made)
 
-    def store(self, buffer: Buffer, place: Affine, pair: _Pair) -> None:
-        self.statements.append(Store(at(buffer, place), pair.real))
-        self.statements.append(Store(at(buffer, place + 1), pair.imaginary))
+    def store(self, vector: AxisVector, place: Affine, pair: _Pair) -> None:
+        self.statements.append(Store(vector.at(place), pair.real))
+        self.statements.append(Store(vector.at(place + 1), pair.imaginary))
 
     def sum(self, a: _Pair, b: _Pair) -> _Pair:
         f = self.functions.sum
@@ -80,29 +80,34 @@ class _Butterflies:
         return _Pair(Apply(self.functions.real, values), Apply(self.functions.imaginary, values))
 
 
-def _at(buffer: Buffer, place: Affine) -> _Pair:
-    return _Pair(load(buffer, place), load(buffer, place + 1))
+def _at(vector: AxisVector, place: Affine | int) -> _Pair:
+    return _Pair(vector.load(place), vector.load(to_affine(place) + 1))
+
+
+def _table(dtype: DType, elements: int) -> AxisVector:
+    """The constant of cosines and sines that a kernel reads."""
+    return AxisVector(Buffer("w", dtype, elements, Role.CONSTANT), to_affine(0))
 
 
 def _fft(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, x, ys = site.node.op, operand(site, 0, "x"), result(site)
+    op, dtype, size = site.node.op, site.input(0).dtype, site.input(0).shape[-1]
     assert isinstance(op, Fft)
-    pairs, size = op.pairs, site.input(0).shape[-1]
-    first = variable("row") * (2 * pairs)
-    w = Buffer("w", x.dtype, 2 * pairs, Role.CONSTANT)
-    body = [_in_order(x, ys, size, factors(pairs))]
-    done = 1
-    for radix in reversed(factors(pairs)):
-        body.append(_stage(ys, w, first, radix, done, pairs))
-        done *= radix
-    rows = For("row", ys.elements // (2 * pairs), tuple(body))
-    kernel = flat_kernel(site, (x, w), (rows,), "the transform")
-    return replace(
-        kernel, constants={**kernel.constants, "w": turns(pairs, x.dtype).astype(x.dtype.numpy).reshape(-1)}
-    )
+    pairs = op.pairs
+    w = _table(dtype, 2 * pairs)
+
+    def body(x: AxisVector, y: AxisVector) -> Sequence[Stmt]:
+        stages, done = [_in_order(x, y, size, factors(pairs))], 1
+        for radix in reversed(factors(pairs)):
+            stages.append(_stage(y, w, radix, done, pairs))
+            done *= radix
+        return stages
+
+    kernel = last_axis_kernel(site, inputs, output, body, "the transform", (w.buffer,))
+    table = turns(pairs, dtype).astype(dtype.numpy).reshape(-1)
+    return replace(kernel, constants={**kernel.constants, "w": table})
 
 
-def _in_order(x: Buffer, ys: Buffer, size: int, radices: tuple[int, ...]) -> Stmt:
+def _in_order(x: AxisVector, y: AxisVector, size: int, radices: tuple[int, ...]) -> Stmt:
     """Each sample to the small transform that it is of: the digits of its number, the other way round."""
     count = prod(radices)
     source, target = to_affine(0), to_affine(0)
@@ -110,25 +115,24 @@ def _in_order(x: Buffer, ys: Buffer, size: int, radices: tuple[int, ...]) -> Stm
         digit = variable(f"d{n}")
         source = source + digit * (2 * taken)
         target = target + digit * (2 * count // (taken * radices[n]))
-    row = variable("row")
-    zero = Const(0.0 if x.dtype is DType.F32 else 0)
+    zero = Const(0.0 if x.buffer.dtype is DType.F32 else 0)
     body: tuple[Stmt, ...] = ()
     for part in range(2):
-        sample: Expr = load(x, row * size + source + part)
+        sample: Expr = x.load(source + part)
         if size < 2 * count:
             sample = Choose(Binary("<", Index(source + part), Const(size)), sample, zero)
-        body += (Store(at(ys, row * (2 * count) + target + part), sample),)
+        body += (Store(y.at(target + part), sample),)
     for n, radix in reversed(list(enumerate(radices))):
         body = (For(f"d{n}", radix, body),)
     return body[0]
 
 
-def _stage(ys: Buffer, w: Buffer, first: Affine, radix: int, done: int, pairs: int) -> Stmt:
+def _stage(ys: AxisVector, w: AxisVector, radix: int, done: int, pairs: int) -> Stmt:
     """Every `radix` transforms of `done` pairs become one."""
     step = pairs // (radix * done)
     k, begin = variable("k"), variable("group") * (2 * radix * done)
-    places = [first + begin + k * 2 + 2 * q * done for q in range(radix)]
-    steps = _Butterflies(ys.dtype)
+    places = [begin + k * 2 + 2 * q * done for q in range(radix)]
+    steps = _Butterflies(w.buffer.dtype)
     parts = [steps.local(f"z{q}", steps.divided(_at(ys, place), radix)) for q, place in enumerate(places)]
     turned = [parts[0]] + [
         steps.local(f"t{q}", steps.turned(parts[q], _at(w, k * (2 * step * q)))) for q in range(1, radix)
@@ -137,12 +141,12 @@ def _stage(ys: Buffer, w: Buffer, first: Affine, radix: int, done: int, pairs: i
     return For("group", step, (For("k", done, tuple(steps.statements)),))
 
 
-def _two(steps: _Butterflies, ys: Buffer, places: Sequence[Affine], z: Sequence[_Pair]) -> None:
+def _two(steps: _Butterflies, ys: AxisVector, places: Sequence[Affine], z: Sequence[_Pair]) -> None:
     steps.store(ys, places[0], steps.sum(z[0], z[1]))
     steps.store(ys, places[1], steps.difference(z[0], z[1]))
 
 
-def _four(steps: _Butterflies, ys: Buffer, places: Sequence[Affine], z: Sequence[_Pair]) -> None:
+def _four(steps: _Butterflies, ys: AxisVector, places: Sequence[Affine], z: Sequence[_Pair]) -> None:
     even = steps.local("even", steps.sum(z[0], z[2]))
     odd = steps.local("odd", steps.difference(z[0], z[2]))
     both = steps.local("both", steps.sum(z[1], z[3]))
@@ -163,74 +167,74 @@ def _four(steps: _Butterflies, ys: Buffer, places: Sequence[Affine], z: Sequence
 
 
 def _spectrum(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    x, ys = operand(site, 0, "x"), result(site)
-    pairs = site.input(0).shape[-1] // 2
-    source, target, k = variable("row") * (2 * pairs), variable("row") * (2 * pairs + 2), variable("k")
-    w = Buffer("w", x.dtype, max(2 * (pairs // 2), 2), Role.CONSTANT)
-    table = np.zeros(w.elements, x.dtype.numpy)
-    angles = spectrum_turns(pairs, x.dtype).reshape(-1)
-    table[: angles.size] = angles
-    ends = _Butterflies(x.dtype)
-    start = ends.local("start", ends.divided(_at(x, source), 2))
-    zero = Const(0.0 if x.dtype is DType.F32 else 0)
-    f = ends.functions
-    ends.store(ys, target, _Pair(Apply(f.sum, (start.real, start.imaginary)), zero))
-    ends.store(ys, target + 2 * pairs, _Pair(Apply(f.difference, (start.real, start.imaginary)), zero))
-    middle = _mirrored(x, ys, w, source + k * 2 + 2, source + k * -2 + 2 * (pairs - 1), target, pairs)
-    body = (*ends.statements, *((For("k", pairs // 2, middle),) if pairs > 1 else ()))
-    kernel = flat_kernel(site, (x, w), (For("row", x.elements // (2 * pairs), body),), "the spectrum")
-    return replace(kernel, constants={**kernel.constants, "w": table})
+    dtype, pairs = site.input(0).dtype, site.input(0).shape[-1] // 2
+    w = _table(dtype, max(2 * (pairs // 2), 2))
+
+    def body(x: AxisVector, y: AxisVector) -> Sequence[Stmt]:
+        ends = _Butterflies(dtype)
+        start = ends.local("start", ends.divided(_at(x, 0), 2))
+        zero, f = Const(0.0 if dtype is DType.F32 else 0), ends.functions
+        ends.store(y, to_affine(0), _Pair(Apply(f.sum, (start.real, start.imaginary)), zero))
+        ends.store(y, to_affine(2 * pairs), _Pair(Apply(f.difference, (start.real, start.imaginary)), zero))
+        return _with_middle(ends.statements, pairs, _mirrored(x, y, w, pairs))
+
+    kernel = last_axis_kernel(site, inputs, output, body, "the spectrum", (w.buffer,))
+    return replace(kernel, constants={**kernel.constants, "w": _filled(w, spectrum_turns(pairs, dtype))})
 
 
 def _samples(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    x, ys = operand(site, 0, "x"), result(site)
-    pairs = site.input(0).shape[-1] // 2 - 1
-    source, target = variable("row") * (2 * pairs + 2), variable("row") * (2 * pairs)
-    w = Buffer("w", x.dtype, max(2 * (pairs // 2), 2), Role.CONSTANT)
-    table = np.zeros(w.elements, x.dtype.numpy)
-    angles = spectrum_turns(pairs, x.dtype, backwards=True).reshape(-1)
-    table[: angles.size] = angles
-    ends = _Butterflies(x.dtype)
-    first, last = load(x, source), load(x, source + 2 * pairs)
-    f = ends.functions
-    both = ends.local("both", _Pair(Apply(f.sum, (first, last)), Apply(f.difference, (first, last))))
-    ends.store(ys, target, _exchanged(ends.divided(both, 2)))
-    middle = _unmirrored(x, ys, w, source, target, pairs)
-    body = (*ends.statements, *((For("k", pairs // 2, middle),) if pairs > 1 else ()))
-    rows = x.elements // (2 * pairs + 2)
-    kernel = flat_kernel(site, (x, w), (For("row", rows, body),), "pairs of samples out of the spectrum")
+    dtype, pairs = site.input(0).dtype, site.input(0).shape[-1] // 2 - 1
+    w = _table(dtype, max(2 * (pairs // 2), 2))
+
+    def body(x: AxisVector, y: AxisVector) -> Sequence[Stmt]:
+        ends = _Butterflies(dtype)
+        first, last, f = x.load(0), x.load(2 * pairs), ends.functions
+        both = ends.local("both", _Pair(Apply(f.sum, (first, last)), Apply(f.difference, (first, last))))
+        ends.store(y, to_affine(0), _exchanged(ends.divided(both, 2)))
+        return _with_middle(ends.statements, pairs, _unmirrored(x, y, w, pairs))
+
+    what = "pairs of samples out of the spectrum"
+    kernel = last_axis_kernel(site, inputs, output, body, what, (w.buffer,))
+    table = _filled(w, spectrum_turns(pairs, dtype, backwards=True))
     return replace(kernel, constants={**kernel.constants, "w": table})
+
+
+def _with_middle(ends: Sequence[Stmt], pairs: int, middle: tuple[Stmt, ...]) -> Sequence[Stmt]:
+    return (*ends, *((For("k", pairs // 2, middle),) if pairs > 1 else ()))
+
+
+def _filled(w: AxisVector, angles: Array) -> Array:
+    """The table of the kernel, which has a pair even where there is none to turn."""
+    table = np.zeros(w.buffer.elements, w.buffer.dtype.numpy)
+    table[: angles.size] = angles.reshape(-1)
+    return table
 
 
 def _exchanged(pair: _Pair) -> _Pair:
     return _Pair(pair.imaginary, pair.real)
 
 
-def _unmirrored(
-    x: Buffer, ys: Buffer, w: Buffer, source: Affine, target: Affine, pairs: int
-) -> tuple[Stmt, ...]:
+def _unmirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tuple[Stmt, ...]:
     """A pair and the one that mirrors it; in the middle both are one, and the second store stays."""
-    steps, k = _Butterflies(x.dtype), variable("k")
+    steps, k = _Butterflies(w.buffer.dtype), variable("k")
     f, here, there = steps.functions, k * 2 + 2, k * -2 + 2 * (pairs - 1)
-    a = steps.local("a", steps.divided(_at(x, source + here), 2))
-    mirror = _at(x, source + there)
+    a = steps.local("a", steps.divided(_at(x, here), 2))
+    mirror = _at(x, there)
     mirror = _Pair(mirror.real, Apply(f.negative, (mirror.imaginary,)))
     b = steps.local("b", steps.divided(mirror, 2))
     total = steps.local("total", steps.sum(a, b))
     apart = steps.local("apart", steps.difference(a, b))
     turned = steps.local("turned", steps.turned(apart, _at(w, k * 2)))
-    steps.store(ys, target + here, _exchanged(steps.sum(total, turned)))
+    steps.store(y, here, _exchanged(steps.sum(total, turned)))
     less = steps.difference(total, turned)
-    steps.store(ys, target + there, _exchanged(_Pair(less.real, Apply(f.negative, (less.imaginary,)))))
+    steps.store(y, there, _exchanged(_Pair(less.real, Apply(f.negative, (less.imaginary,)))))
     return tuple(steps.statements)
 
 
-def _mirrored(
-    x: Buffer, ys: Buffer, w: Buffer, here: Affine, there: Affine, target: Affine, pairs: int
-) -> tuple[Stmt, ...]:
+def _mirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tuple[Stmt, ...]:
     """A pair and the one that mirrors it; in the middle both are one, and the second store stays."""
-    steps, k = _Butterflies(x.dtype), variable("k")
-    f = steps.functions
+    steps, k = _Butterflies(w.buffer.dtype), variable("k")
+    f, here, there = steps.functions, k * 2 + 2, k * -2 + 2 * (pairs - 1)
     a = steps.local("a", steps.divided(_at(x, here), 2))
     mirror = _at(x, there)
     mirror = _Pair(mirror.real, Apply(f.negative, (mirror.imaginary,)))
@@ -240,20 +244,20 @@ def _mirrored(
     turned = steps.local("turned", steps.turned(apart, _at(w, k * 2)))
     plus, minus = f.half_sum, f.half_difference
     steps.store(
-        ys,
-        target + k * 2 + 2,
+        y,
+        here,
         _Pair(Apply(plus, (total.real, turned.real)), Apply(plus, (total.imaginary, turned.imaginary))),
     )
     steps.store(
-        ys,
-        target + k * -2 + 2 * (pairs - 1),
+        y,
+        there,
         _Pair(Apply(minus, (total.real, turned.real)), Apply(minus, (turned.imaginary, total.imaginary))),
     )
     return tuple(steps.statements)
 
 
 KERNELS: Mapping[str, OpKernel] = {
-    "fft": OpKernel((Schedule("plain", flat_requests, _fft),), frozenset(DType)),
-    "real_samples": OpKernel((Schedule("plain", flat_requests, _samples),), frozenset(DType)),
-    "real_spectrum": OpKernel((Schedule("plain", flat_requests, _spectrum),), frozenset(DType)),
+    "fft": OpKernel((Schedule("plain", last_axis_requests, _fft),), frozenset(DType)),
+    "real_samples": OpKernel((Schedule("plain", last_axis_requests, _samples),), frozenset(DType)),
+    "real_spectrum": OpKernel((Schedule("plain", last_axis_requests, _spectrum),), frozenset(DType)),
 }

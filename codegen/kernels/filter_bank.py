@@ -10,8 +10,9 @@ import numpy as np
 from aot.ir.types import Array, DType
 from codegen.formats import RowFormat
 from codegen.isa.plain.plain import expression_function
-from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
+from codegen.kernels.flat import operand
 from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.last_axis import AxisVector, last_axis_kernel, last_axis_requests
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -47,17 +48,27 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     weights = site.constants[2]
     blocks = list(_blocks(weights))
     packed = np.concatenate([weights[a:b, :width].reshape(-1) for a, b, width in blocks])
-    limits = DType.I16.limits
-    narrow = limits[0] <= packed.min() and packed.max() <= limits[1]
-    dtype = DType.I16 if narrow else DType.I32
-    xs, first, ys = operand(site, 0, "x"), operand(site, 1, "first"), result(site)
+    dtype = _weights_dtype(packed)
+    first = operand(site, 1, "first")
     ws = Buffer("w", dtype, packed.size, Role.CONSTANT)
-    body, offset = [], 0
-    for start, end, width in blocks:
-        body.append(_block(xs, first, ws, ys, (start, end, width, offset)))
-        offset += (end - start) * width
-    kernel = flat_kernel(site, (xs, first, ws), body, "the channels")
+
+    def body(x: AxisVector, y: AxisVector) -> Sequence[Stmt]:
+        made, offset = [], 0
+        for start, end, width in blocks:
+            made.append(_block(x, first, ws, y, (start, end, width, offset)))
+            offset += (end - start) * width
+        return made
+
+    kernel = last_axis_kernel(site, inputs, output, body, "the channels", (first, ws))
     return replace(kernel, constants={**kernel.constants, "w": packed.astype(dtype.numpy)})
+
+
+def _weights_dtype(packed: Array) -> DType:
+    """The narrowest type that holds the weights."""
+    if packed.dtype.kind == "f":
+        return DType.F32
+    low, high = DType.I16.limits
+    return DType.I16 if low <= packed.min() and packed.max() <= high else DType.I32
 
 
 def _blocks(weights: Array) -> Iterator[tuple[int, int, int]]:
@@ -68,19 +79,23 @@ def _blocks(weights: Array) -> Iterator[tuple[int, int, int]]:
         yield start, start + len(part), int(used[-1]) + 1 if used.size else 1
 
 
-def _block(xs: Buffer, first: Buffer, ws: Buffer, ys: Buffer, block: tuple[int, int, int, int]) -> Stmt:
+def _block(x: AxisVector, first: Buffer, ws: Buffer, y: AxisVector, block: tuple[int, int, int, int]) -> Stmt:
     start, end, width, offset = block
-    c, k = variable("c"), variable("k")
-    total = Buffer("total", DType.U64, 1, Role.LOCAL)
-    energy = Element(at(xs), Binary("+", load(first, c + start), Index(k)))
-    share = Apply(_SHARE, (energy, load(ws, c * width + k + offset)))
+    c, k, dtype = variable("c"), variable("k"), y.buffer.dtype
+    total = Buffer("total", dtype, 1, Role.LOCAL)
+    place = Binary("+", load(first, c + start), Index(k))
+    energy = Element(x.at(0), place if x.step == 1 else Binary("*", place, Const(x.step)))
+    weight = load(ws, c * width + k + offset)
+    is_f32 = dtype is DType.F32
+    share = Binary("*", energy, weight) if is_f32 else Apply(_SHARE, (energy, weight))
+    grown = Binary("+", load(total), share) if is_f32 else Apply(_GROWN, (load(total), share))
     lines: tuple[Stmt, ...] = (
         Declare(total),
-        Store(at(total), Const(0)),
-        For("k", width, (Store(at(total), Apply(_GROWN, (load(total), share))),)),
-        Store(at(ys, c + start), load(total)),
+        Store(at(total), Const(0.0 if is_f32 else 0)),
+        For("k", width, (Store(at(total), grown),)),
+        Store(y.at(c + start), load(total)),
     )
     return For("c", end - start, lines)
 
 
-KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType))
+KERNEL = OpKernel((Schedule("plain", last_axis_requests, _lower),), frozenset(DType))

@@ -39,9 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_board(parser, required=False, instead="; a project folder names its own")
     parser.add_argument(
         "--inputs",
-        metavar="IN.npz",
+        metavar="IN.npz|IN.wav",
         type=Path,
-        help="arrays by input name, or input_0, ...; a batch of N, or one more leading axis: N samples",
+        help="arrays by input name, or input_0, ...; a batch of N, or one more leading axis: N samples; "
+        "or a WAV file with the samples of a front end",
     )
     parser.add_argument(
         "--output", metavar="OUT.npz", type=Path, help="outputs are written here, as output_0, ..."
@@ -76,11 +77,14 @@ def run(arguments: argparse.Namespace) -> None:
     prepared = prepare(arguments.source, arguments.board, options.compile_options(arguments))
     data = options.data_options(arguments)
     if prepared.inputs is not None:
-        read_data(arguments.inputs, data, prepared.inputs, 1)  # complains before anything is built
+        # Complains before anything is built.
+        read_data(arguments.inputs, data, prepared.inputs, 1, front=prepared.front)
     ready = build(prepared, BuildChoices(arguments.toolchain)).asked_for(arguments.model)
     line = options.line_options(arguments)
     with open_device(ready, line) as device:
-        samples = read_data(arguments.inputs, data, prepared.inputs or device.model.inputs, 1)
+        samples = read_data(
+            arguments.inputs, data, prepared.inputs or device.model.inputs, 1, front=prepared.front
+        )
         with progress("running", len(samples) * arguments.repeat) as bar:
             measured = run_series(device, samples, arguments.repeat, bar.step)
     specs = prepared.outputs or measured.specs

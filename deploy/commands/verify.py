@@ -61,7 +61,9 @@ def run(arguments: argparse.Namespace) -> None:
     chosen = options.compile_options(arguments)
     compiled = compile_for(import_model(arguments.model, chosen), load_board(arguments.board), chosen)
     facts, data = compiled.artifact.facts, options.data_options(arguments)
-    samples = read_data(arguments.inputs, data, facts.inputs, RANDOM_SAMPLES, Fill.RANDOM)
+    samples = read_data(
+        arguments.inputs, data, facts.inputs, RANDOM_SAMPLES, Fill.RANDOM, facts.options.front
+    )
     truth = _truth(arguments)
     require_truth(truth, len(samples), facts.outputs)
     line = options.line_options(arguments)

@@ -129,6 +129,17 @@ def test_a_runtime_for_other_files_is_refused(model: Path, onnx_model: Path, run
     )
 
 
+def test_a_front_end_is_no_part_of_the_file_that_a_runtime_reads(model: Path, run_deploy: Run) -> None:
+    front = "tf.signal.log_mel:sample_rate=16000,frame_length=64,frame_step=32,num_mel_bins=8"
+    outcome = run_deploy("verify", model, "--board", "host", "--oracle", "tflm", "--front", front)
+    assert outcome.err == (
+        "error: TensorFlow Lite Micro takes what the model's file takes, the front end takes samples\n"
+        f"  --front {front}\n"
+        "  hint: leave --front out: the network alone is judged then; "
+        "the front end is held against its library\n"
+    )
+
+
 def test_a_model_that_the_runtime_refuses_is_told_with_its_words(
     model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

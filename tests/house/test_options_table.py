@@ -46,6 +46,16 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "io": ("caller", "caller"),
     "shape": ("x=1,3,32,32", {"x": (1, 3, 32, 32)}),
     "value": ("axes=0,1", {"axes": (0, 1)}),
+    "front": (
+        "tf.signal.log_mel:sample_rate=16000,frame_length=64,frame_step=32,num_mel_bins=8",
+        {
+            "name": "tf.signal.log_mel",
+            "sample_rate": 16000,
+            "frame_length": 64,
+            "frame_step": 32,
+            "num_mel_bins": 8,
+        },
+    ),
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
     "schedules": (str(_TILED), [_TILED]),
     "disable": ("merge-tables", ["merge-tables"]),
@@ -63,7 +73,7 @@ COMPILING = {  # words of a command that compiles, and of those the options it d
     "boards": (["--fits", "m"], {"ram", "pool", "constants", "tuning_records", "force"}),  # of one board
 }
 FUNCTIONS = {
-    "load": set(OPTIONS) - {"rounding", "shape", "value"},
+    "load": set(OPTIONS) - {"rounding", "shape", "value", "front"},
     "compile": set(),
     "inspect": set(),
     "run": set(),

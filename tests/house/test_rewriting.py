@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-# Importers build graphs, passes rewrite them, and aot/ir reads them from text.
-MAKERS = ("aot/ir", "aot/frontend", "aot/passes")
+# Importers build graphs, fronts put nodes before them, passes rewrite them, and aot/ir reads them from text.
+MAKERS = ("aot/ir", "aot/frontend", "aot/fronts", "aot/passes")
 
 
 def makes_graphs(code: str) -> bool:

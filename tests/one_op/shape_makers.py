@@ -55,7 +55,9 @@ def _detect(draw: Draw) -> OpCase:
 def _energy(draw: Draw) -> OpCase:
     pairs = draw.upto(12)
     first = draw.upto(pairs, 0)
-    return op_case("energy", Energy(first, draw.upto(pairs, first)), [plain(DType.I16, 2 * pairs)], U32)
+    dtype, result = draw.one_of((DType.I16, U32), (DType.F32, float32()))
+    shape = draw.one_of((2 * pairs,), (draw.upto(3), 2 * pairs), (1, draw.upto(3), draw.upto(2), 2 * pairs))
+    return op_case("energy", Energy(first, draw.upto(pairs, first)), [plain(dtype, *shape)], result)
 
 
 def _fft(draw: Draw) -> OpCase:

@@ -1,4 +1,4 @@
-"""Transforms: stages of four, with a two, several rows, samples that end early, three element types."""
+"""Transforms: stages of four, with a two, several rows, filled ones, images, three element types."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ CASES = (
     op_case("fft_least", Fft(2), [plain(_I16, 4)], plain(_I16)),
     op_case("fft_int32", Fft(8), [plain(_I32, 2, 16)], plain(_I32)),
     op_case("fft_float32", Fft(16), [float32(2, 30)], float32()),
+    op_case("fft_image", Fft(8), [plain(_I16, 1, 3, 1, 15)], plain(_I16)),
+    op_case("fft_float32_image", Fft(8), [float32(1, 3, 2, 16)], float32()),
     op_case("real_samples_even", RealSamples(), [plain(_I16, 2, 34)], plain(_I16)),
     op_case("real_samples_odd", RealSamples(), [plain(_I16, 12)], plain(_I16)),
     op_case("real_samples_one", RealSamples(), [plain(_I16, 4)], plain(_I16)),
     op_case("real_samples_int32", RealSamples(), [plain(_I32, 18)], plain(_I32)),
     op_case("real_samples_float32", RealSamples(), [float32(2, 18)], float32()),
+    op_case("real_samples_image", RealSamples(), [float32(1, 2, 1, 18)], float32()),
     op_case("real_spectrum_even", RealSpectrum(), [plain(_I16, 2, 32)], plain(_I16)),
     op_case("real_spectrum_odd", RealSpectrum(), [plain(_I16, 10)], plain(_I16)),
     op_case("real_spectrum_one", RealSpectrum(), [plain(_I16, 2)], plain(_I16)),
     op_case("real_spectrum_int32", RealSpectrum(), [plain(_I32, 16)], plain(_I32)),
     op_case("real_spectrum_float32", RealSpectrum(), [float32(2, 16)], float32()),
+    op_case("real_spectrum_image", RealSpectrum(), [float32(1, 3, 1, 16)], float32()),
 )

@@ -1,9 +1,9 @@
-"""Filter banks: more channels than share a loop, one channel, weights beyond 16 bits and below 0."""
+"""Filter banks: more channels than share a loop, one, weights beyond 16 bits and below 0, real numbers."""
 
 from __future__ import annotations
 
 import numpy as np
-from op_case import OpCase, constant_of, op_case, plain
+from op_case import OpCase, constant_of, float32, op_case, plain
 
 from aot.ir.types import DType
 from aot.ops.filter_bank import FilterBank
@@ -18,8 +18,19 @@ def _case(name: str, energies: int, channels: int, width: int, largest: int) -> 
     return op_case(name, FilterBank(), [plain(DType.U32, energies)], plain(DType.U64), constants)
 
 
+def _real(name: str, shape: tuple[int, ...], channels: int, width: int) -> OpCase:
+    rng = np.random.default_rng(4)
+    first = np.sort(rng.integers(0, shape[-1] - width + 1, channels)).astype(np.int32)
+    weights = rng.uniform(0, 1, (channels, width)).astype(np.float32)
+    return op_case(
+        name, FilterBank(), [float32(*shape)], float32(), [constant_of(first), constant_of(weights)]
+    )
+
+
 CASES = (
     _case("filter_bank_many", 60, 19, 11, 4096),
     _case("filter_bank_one", 5, 1, 5, 4096),
     _case("filter_bank_wide", 12, 3, 1, 2**31 - 1),
+    _real("filter_bank_float32", (2, 30), 9, 5),
+    _real("filter_bank_float32_image", (1, 3, 1, 20), 10, 6),
 )

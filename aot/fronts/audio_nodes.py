@@ -1,0 +1,135 @@
+"""The nodes that compute a spectrum's features of 16-bit samples, a row for each frame."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from aot.fronts.front_nodes import FrontNodes
+from aot.fronts.spectrum import Frames, Logarithm, Matrix, Spectrum
+from aot.ir.types import Array, Quant
+from aot.ops.binary import Add, Div, Mul, Sub
+from aot.ops.combine import Combination, Combine
+from aot.ops.concat import Concat
+from aot.ops.conv2d import Conv2d
+from aot.ops.energy import Energy
+from aot.ops.fft import Fft, RealSpectrum
+from aot.ops.filter_bank import FilterBank
+from aot.ops.max_pool2d import MaxPool2d
+from aot.ops.quantize import Dequantize
+from aot.ops.rearrange import Rearrange
+from aot.ops.reduce import Reduce, Reduction
+from aot.ops.unary_math import MathFunction, UnaryMath
+from aot.ops.windows import Windows
+
+SAMPLE = Quant((2.0**-15,), (0,))  # 16-bit samples are numbers from -1 to 1
+_LEAST_PEAK = 2.0**-15  # of a clip that is silent, where nothing can be divided by its largest sample
+
+
+def add_features(chain: FrontNodes, spectrum: Spectrum, frames: int) -> None:
+    """Makes samples [1, n] features [1, frames, 1, features] of real numbers."""
+    columns = columns_of(spectrum.frames, chain.type.elements)
+    chain.view("samples", 1, chain.type.elements // columns, columns, 1)
+    samples = chain.value
+    _add_frames(chain, spectrum.frames, frames, columns)
+    used = _used_bins(spectrum)
+    chain.then("dequantize", Dequantize())
+    chain.then("window", Mul(), _real(spectrum.frames.window))
+    chain.then("fft", Fft(spectrum.fft_length // 2))
+    chain.then("spectrum", RealSpectrum())
+    chain.then("energies", Energy(*used))
+    if spectrum.power == 1:
+        chain.then("magnitudes", UnaryMath(MathFunction.SQRT))
+    if spectrum.filters is not None:
+        chain.then("filters", FilterBank(), *_filter_operands(spectrum.filters))
+    if spectrum.by_largest:
+        chain.then("over largest", Div(), _largest(chain.branch(samples), spectrum.power))
+    if spectrum.logarithm is not None:
+        _add_logarithm(chain, spectrum.logarithm)
+    if spectrum.cosines is not None:
+        table = spectrum.cosines.T[:, None, None, :].astype(np.float32)
+        chain.then("cosines", Conv2d(), np.ascontiguousarray(table), None)
+
+
+def columns_of(frames: Frames, samples: int) -> int:
+    """Samples in a row of the input: frames begin where rows do."""
+    return math.gcd(frames.hop, samples, frames.mirrored)
+
+
+def _add_frames(chain: FrontNodes, frames: Frames, count: int, columns: int) -> None:
+    if frames.mirrored:
+        _add_mirrored_ends(chain, frames.mirrored, columns)
+    op = Windows(rows=count, length=len(frames.window), step=frames.hop, before=frames.before)
+    chain.then("frames", op, quant=SAMPLE)
+    chain.view("row each", 1, count, 1, len(frames.window))
+
+
+def _add_mirrored_ends(chain: FrontNodes, count: int, columns: int) -> None:
+    """Samples in front of the first and behind the last, which are not repeated themselves."""
+    image, samples = chain.value, chain.type.elements
+    ends = []
+    for label, first in (("before", count), ("after", samples - 2)):
+        end = chain.branch(image)
+        sizes = (1, count // columns, columns, 1)
+        end.then(label, Rearrange(sizes, sizes, (0, -columns, -1, 0), first), quant=SAMPLE)
+        ends.append(end.value)
+    joined = chain.branch(ends[0])
+    joined.then("mirrored", Concat(axis=1), image, ends[1], quant=SAMPLE)
+    chain.value = joined.value
+
+
+def _used_bins(spectrum: Spectrum) -> tuple[int, int]:
+    """The first bin that a filter reads, and the one behind the last."""
+    if spectrum.filters is None:
+        return 0, spectrum.bins
+    read = np.flatnonzero(spectrum.filters.any(axis=1))
+    return (int(read[0]), int(read[-1]) + 1) if read.size else (0, 0)
+
+
+def _filter_operands(filters: Matrix) -> tuple[Array, Array]:
+    """The first bin of each channel, and its weights from there on, as many for each."""
+    ranges = [_range(np.flatnonzero(column)) for column in filters.T]
+    width = max(end - first for first, end in ranges)
+    first = np.array([min(first, len(filters) - width) for first, _ in ranges], np.int32)
+    weights = np.stack([column[f : f + width] for f, column in zip(first, filters.T, strict=True)])
+    return first, weights.astype(np.float32)
+
+
+def _range(used: npt.NDArray[np.intp]) -> tuple[int, int]:
+    return (int(used[0]), int(used[-1]) + 1) if used.size else (0, 1)
+
+
+def _largest(samples: FrontNodes, power: int) -> str:
+    """The largest sample of the clip, to the power that results have."""
+    columns = samples.type.shape[2]
+    samples.then("largest of rows", MaxPool2d((1, columns), (1, columns)), quant=SAMPLE)
+    samples.then("largest", Reduce(Reduction.MAXIMUM, (1,)), quant=SAMPLE)
+    samples.then("largest as number", Dequantize())
+    samples.then("largest above 0", Combine(Combination.MAXIMUM), _real(_LEAST_PEAK))
+    if power == 1:
+        return samples.value
+    return samples.then("largest squared", UnaryMath(MathFunction.SQUARE))
+
+
+def _add_logarithm(chain: FrontNodes, logarithm: Logarithm) -> None:
+    if logarithm.least:
+        chain.then("at least", Combine(Combination.MAXIMUM), _real(logarithm.least))
+    if logarithm.offset:
+        chain.then("with offset", Add(), _real(logarithm.offset))
+    chain.then("logarithm", UnaryMath(MathFunction.LOG))
+    if logarithm.factor != 1:
+        chain.then("scaled", Mul(), _real(logarithm.factor))
+    if logarithm.shift:
+        chain.then("shifted", Add(), _real(logarithm.shift))
+    if logarithm.range is not None:
+        floor = chain.branch(chain.value)
+        floor.then("loudest", Reduce(Reduction.MAXIMUM, (1, 3)))
+        floor.then("floor", Sub(), _real(logarithm.range))
+        chain.then("above floor", Combine(Combination.MAXIMUM), floor.value)
+
+
+def _real(numbers: Matrix | float) -> Array:
+    """A constant that is the same for each row."""
+    return np.asarray(numbers, np.float32).reshape(1, 1, 1, -1)

@@ -1,0 +1,96 @@
+"""Features of librosa: feature.melspectrogram, power_to_db of it, feature.mfcc."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from aot.fronts.libraries.checks import (
+    centred_frames,
+    is_divided_by_largest,
+    read_power,
+    require_at_most,
+    require_band,
+    require_fft_length,
+    require_hann,
+    require_positive,
+)
+from aot.fronts.mel import cosines, filters_in_hz
+from aot.fronts.parameters import FrontError
+from aot.fronts.spectrum import Logarithm, Spectrum
+
+DECIBEL = 10.0 / math.log(10.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibrosaMel:
+    """The same as librosa.feature.melspectrogram."""
+
+    sr: int = 22050
+    n_fft: int = 2048
+    hop_length: int = 512
+    win_length: int | None = None  # n_fft
+    window: str = "hann"
+    center: bool = True
+    pad_mode: str = "constant"
+    power: float = 2.0
+    n_mels: int = 128
+    fmin: float = 0.0
+    fmax: float | None = None  # half of sr
+    htk: bool = False
+    norm: str | None = "slaney"
+    samples: int | None = None
+    divide_by: str = "32768"
+
+    def spectrum(self) -> Spectrum:
+        win_length, fmax = self.win_length or self.n_fft, self.fmax or self.sr / 2
+        require_positive(sr=self.sr, hop_length=self.hop_length, win_length=win_length, n_mels=self.n_mels)
+        require_hann("window", self.window)
+        require_fft_length(self.n_fft, "n_fft")
+        require_band(self.fmin, fmax, self.sr, ("fmin", "fmax"))
+        if self.norm not in ("slaney", None):
+            raise FrontError(f"norm is {self.norm}, it must be slaney or none")
+        bins = self.n_fft // 2 + 1
+        return Spectrum(
+            sample_rate=self.sr,
+            samples=self.samples,
+            frames=centred_frames(win_length, self.hop_length, self.n_fft, self.center, self.pad_mode),
+            fft_length=self.n_fft,
+            power=read_power(self.power),
+            by_largest=is_divided_by_largest(self.divide_by),
+            filters=filters_in_hz(
+                bins, self.sr, self.n_mels, self.fmin, fmax, not self.htk, self.norm is not None
+            ),
+            frames_last=True,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibrosaDecibels(LibrosaMel):
+    """The same as librosa.power_to_db of feature.melspectrogram."""
+
+    ref: float = 1.0
+    amin: float = 1e-10
+    top_db: float | None = 80.0
+
+    def spectrum(self) -> Spectrum:
+        require_positive(ref=self.ref, amin=self.amin, top_db=self.top_db)
+        return replace(LibrosaMel.spectrum(self), logarithm=decibels(self.ref, self.amin, self.top_db))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibrosaMfcc(LibrosaDecibels):
+    """The same as librosa.feature.mfcc, with the cosine transform that is its default."""
+
+    n_mfcc: int = 20
+
+    def spectrum(self) -> Spectrum:
+        require_positive(n_mfcc=self.n_mfcc)
+        require_at_most("n_mfcc", self.n_mfcc, self.n_mels, "n_mels")
+        table = cosines(self.n_mels, self.n_mfcc, is_orthonormal=True)
+        return replace(LibrosaDecibels.spectrum(self), cosines=table)
+
+
+def decibels(ref: float, amin: float, top_db: float | None) -> Logarithm:
+    """10 log10 of what counts as 1 where it is `ref`; `ref` moves all by as much."""
+    return Logarithm(DECIBEL, least=amin, range=top_db, shift=-10.0 * math.log10(max(ref, amin)))

@@ -1,0 +1,101 @@
+"""Transforms of torchaudio: Spectrogram, MelSpectrogram, AmplitudeToDB of it, MFCC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from aot.fronts.libraries.checks import (
+    centred_frames,
+    is_divided_by_largest,
+    read_power,
+    require_at_most,
+    require_band,
+    require_fft_length,
+    require_positive,
+)
+from aot.fronts.libraries.librosa import decibels
+from aot.fronts.mel import cosines, filters_in_hz
+from aot.fronts.parameters import FrontError
+from aot.fronts.spectrum import Logarithm, Spectrum
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchSpectrogram:
+    """The same as torchaudio.transforms.Spectrogram."""
+
+    sample_rate: int = 16000
+    n_fft: int = 400
+    win_length: int | None = None  # n_fft
+    hop_length: int | None = None  # half of win_length
+    center: bool = True
+    pad_mode: str = "reflect"
+    power: float = 2.0
+    samples: int | None = None
+    divide_by: str = "32768"
+
+    def spectrum(self) -> Spectrum:
+        win_length = self.win_length or self.n_fft
+        hop_length = self.hop_length or win_length // 2
+        require_positive(sample_rate=self.sample_rate, win_length=win_length, hop_length=hop_length)
+        require_fft_length(self.n_fft, "n_fft")
+        return Spectrum(
+            sample_rate=self.sample_rate,
+            samples=self.samples,
+            frames=centred_frames(win_length, hop_length, self.n_fft, self.center, self.pad_mode),
+            fft_length=self.n_fft,
+            power=read_power(self.power),
+            by_largest=is_divided_by_largest(self.divide_by),
+            frames_last=True,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchMel(TorchSpectrogram):
+    """The same as torchaudio.transforms.MelSpectrogram."""
+
+    n_mels: int = 128
+    f_min: float = 0.0
+    f_max: float | None = None  # half of sample_rate
+    mel_scale: str = "htk"
+    norm: str | None = None
+
+    def spectrum(self) -> Spectrum:
+        f_max = self.f_max or self.sample_rate / 2
+        require_positive(n_mels=self.n_mels)
+        require_band(self.f_min, f_max, self.sample_rate, ("f_min", "f_max"))
+        if self.mel_scale not in ("htk", "slaney"):
+            raise FrontError(f"mel_scale is {self.mel_scale}, it must be htk or slaney")
+        if self.norm not in ("slaney", None):
+            raise FrontError(f"norm is {self.norm}, it must be slaney or none")
+        found = TorchSpectrogram.spectrum(self)
+        is_slaney, is_normed = self.mel_scale == "slaney", self.norm is not None
+        filters = filters_in_hz(
+            found.bins, self.sample_rate, self.n_mels, self.f_min, f_max, is_slaney, is_normed
+        )
+        return replace(found, filters=filters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchDecibels(TorchMel):
+    """The same as torchaudio.transforms.AmplitudeToDB of MelSpectrogram."""
+
+    top_db: float | None = None
+
+    def spectrum(self) -> Spectrum:
+        require_positive(top_db=self.top_db)
+        return replace(TorchMel.spectrum(self), logarithm=decibels(1.0, 1e-10, self.top_db))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchMfcc(TorchMel):
+    """The same as torchaudio.transforms.MFCC; its decibels reach down 80 from the largest."""
+
+    n_mfcc: int = 40
+    log_mels: bool = False
+
+    def spectrum(self) -> Spectrum:
+        require_positive(n_mfcc=self.n_mfcc)
+        require_at_most("n_mfcc", self.n_mfcc, self.n_mels, "n_mels")
+        logarithm = Logarithm(offset=1e-6) if self.log_mels else decibels(1.0, 1e-10, 80.0)
+        table = cosines(self.n_mels, self.n_mfcc, is_orthonormal=True)
+        return replace(TorchMel.spectrum(self), logarithm=logarithm, cosines=table)

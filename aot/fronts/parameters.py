@@ -1,0 +1,70 @@
+"""Parameters of a front end: what is written for each, read into a dataclass with the library's defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from aot.errors import did_you_mean
+
+T = TypeVar("T")
+_SAID = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+_WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "none": None}
+
+
+class FrontError(ValueError):
+    """A declaration of a front end is wrong. `what` is a sentence."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+
+def value_of(word: str) -> bool | int | float | str | None:
+    """A word as the value that Python would write for it."""
+    if word.lower() in _WORDS:
+        return _WORDS[word.lower()]
+    for number in (int, float):
+        try:
+            return number(word)
+        except ValueError:
+            continue
+    return word
+
+
+def word_of(value: object) -> str:
+    """A word that is read as the value."""
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return str(value)
+
+
+def read_parameters(kind: type[T], given: Mapping[str, object], front: str) -> T:
+    """The parameters; what is not given has the library's default. Raises FrontError."""
+    hints = get_type_hints(kind)
+    for name in given:
+        if name not in hints:
+            near = did_you_mean(name, hints)
+            raise FrontError(f'{front} has no parameter "{name}"{near}', f"it has {', '.join(hints)}")
+    made: dict[str, Any] = {
+        name: _read(value, hints[name], f"{front}: {name}") for name, value in given.items()
+    }
+    for each in fields(kind):  # type: ignore[arg-type]  # it is a dataclass
+        if each.default is MISSING and each.name not in made:
+            raise FrontError(f"{front} needs {each.name}", f"write {front}:{each.name}=...")
+    return kind(**made)
+
+
+def _read(value: object, hint: Any, where: str) -> object:
+    allowed = get_args(hint) or (hint,)
+    if isinstance(value, float) and value.is_integer() and float not in allowed and int in allowed:
+        value = int(value)
+    if float in allowed and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) in allowed:
+        return value
+    said = " or ".join("none" if kind is NoneType else _SAID[kind] for kind in allowed)
+    raise FrontError(f"{where} is {word_of(value)}, it must be {said}")

@@ -1,0 +1,42 @@
+"""Reads samples of 16 bits from a WAV file, and refuses what the model would hear wrongly."""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path
+
+import numpy as np
+
+from aot.errors import InputError
+from aot.ir.types import Array
+
+SUFFIX = ".wav"
+_BITS = 16
+_HOW = "audio tools convert it, such as: sox in.wav -r {rate} -c 1 -b 16 out.wav"
+
+
+def read_wav(path: Path, sample_rate: int | None) -> Array:
+    """The samples of one channel, [1, n]; `sample_rate` is that of a front end. Raises InputError."""
+    try:
+        with wave.open(str(path)) as file:
+            form, data = file.getparams(), file.readframes(file.getnframes())
+    except FileNotFoundError:
+        raise InputError("the file of inputs does not exist", str(path)) from None
+    except OSError as error:
+        raise InputError(f"the file of inputs cannot be read: {error.strerror}", str(path)) from None
+    except (wave.Error, EOFError):
+        raise InputError("the file of inputs is no WAV file of whole numbers", str(path)) from None
+    hint = _HOW.format(rate=sample_rate or form.framerate)
+    if form.nchannels != 1:
+        raise InputError(f"the file has {form.nchannels} channels, the model takes 1", str(path), hint)
+    if form.sampwidth * 8 != _BITS:
+        raise InputError(
+            f"the file has samples of {form.sampwidth * 8} bits, the model takes {_BITS}", str(path), hint
+        )
+    if sample_rate is not None and form.framerate != sample_rate:
+        raise InputError(
+            f"the file has {form.framerate} samples a second, the front end takes {sample_rate}",
+            str(path),
+            hint,
+        )
+    return np.frombuffer(data[: len(data) // 2 * 2], "<i2").astype(np.int16)[None]

@@ -1,0 +1,58 @@
+"""Prints how far front ends are from the libraries (PYTHONPATH=.:tests/fronts)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from front_cases import CASES, SAMPLES, FrontCase, Reals, signal
+
+from aot.fronts.attach import with_front
+from aot.fronts.table import declared_spectrum
+from aot.interpret import run_graph
+from aot.ir.graph import Graph, Node
+from aot.ir.types import DType, TensorType
+from aot.ops.unary_math import MathFunction, UnaryMath
+
+STORED: Mapping[str, Any] = json.loads(
+    Path(__file__).with_name("library_results.json").read_text(encoding="utf-8")
+)
+BOUND = 5e-6  # of the largest result's magnitude
+
+
+def negating_graph(declared: str, dtype: DType = DType.F32) -> Graph:
+    """A model that takes the features of the signal, with the front end before it."""
+    spectrum = declared_spectrum(f"{declared},samples={SAMPLES}")
+    kind = TensorType(dtype, (1, spectrum.frames.count(SAMPLES), spectrum.features))
+    node = Node("negate", UnaryMath(MathFunction.NEGATE), ("x",), ("y",))
+    graph = Graph("negating", ("x",), ("y",), (node,), {"x": kind, "y": kind})
+    return with_front(graph, f"{declared},samples={SAMPLES}")
+
+
+def features(declared: str) -> Reals:
+    """The features of the signal by the reference, [frames, features]."""
+    graph = negating_graph(declared)
+    (found,) = run_graph(graph, {"samples": signal()[None]}).values()
+    result: Reals = -found[0].astype(np.float64)
+    return result
+
+
+def distance(case: FrontCase) -> float:
+    """The largest difference from the library's stored results, over their largest magnitude."""
+    stored, found = STORED[case.declared], features(case.declared)
+    assert len(found) == stored["frames"], f"{len(found)} frames, the library has {stored['frames']}"
+    wanted = np.array(list(stored["rows"].values()))
+    given = found[[int(frame) for frame in stored["rows"]]]
+    return float(np.max(np.abs(given - wanted)) / np.max(np.abs(wanted)))
+
+
+def main() -> None:
+    for case in CASES:
+        print(f"{distance(case):.1e}  {STORED[case.declared]['library']:18}  {case.declared}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""How a front end is declared, and the words to whoever declares it wrongly."""
+
+from __future__ import annotations
+
+import pytest
+
+from aot.fronts.parameters import FrontError
+from aot.fronts.table import FRONTS, declared_spectrum, read_front
+
+TF = "tf.signal.mfcc:sample_rate=16000,frame_length=480,frame_step=320"
+
+
+def test_words_and_tables_mean_the_same() -> None:
+    table = {"name": "tf.signal.mfcc", "sample_rate": 16000, "frame_length": 480, "frame_step": 320}
+    assert read_front(table) == read_front(TF) == TF
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("librosa.mfcc", "librosa.mfcc"),
+        ("librosa.mfcc:fmax=none,htk=True", "librosa.mfcc:fmax=none,htk=true"),
+        ("torchaudio.MFCC:n_fft=5.12e2", "torchaudio.MFCC:n_fft=512.0"),
+        ({"name": "librosa.mel", "norm": None, "divide_by": "max"}, "librosa.mel:norm=none,divide_by=max"),
+    ],
+)
+def test_what_is_kept_is_read_again(given: object, kept: str) -> None:
+    assert read_front(given) == kept == read_front(kept)
+
+
+WRONG: dict[str, tuple[object, str, str]] = {
+    "no such front end": (
+        "librosa.mfc",
+        '"librosa.mfc" is no front end - did you mean "librosa.mfcc"?',
+        f"known: {', '.join(FRONTS)}",
+    ),
+    "no front end at all": (
+        7,
+        "7 is no front end",
+        'such as "tf.signal.mfcc:sample_rate=16000", or a table with a name',
+    ),
+    "no value": (
+        "librosa.mfcc:htk",
+        '"htk" is no parameter of librosa.mfcc with its value',
+        "write htk=...",
+    ),
+    "misspelt parameter": (
+        f"{TF},num_mfcc=10",
+        'tf.signal.mfcc has no parameter "num_mfcc" - did you mean "num_mfccs"?',
+        "it has sample_rate, frame_length, frame_step, fft_length, power, samples, divide_by, num_mel_bins, "
+        "lower_edge_hertz, upper_edge_hertz, log_offset, num_mfccs",
+    ),
+    "missing parameter": (
+        "tf.signal.mfcc:frame_length=480,frame_step=320",
+        "tf.signal.mfcc needs sample_rate",
+        "write tf.signal.mfcc:sample_rate=...",
+    ),
+    "half a frame": (
+        f"{TF},num_mfccs=9.5",
+        "tf.signal.mfcc: num_mfccs is 9.5, it must be a whole number",
+        "",
+    ),
+    "a word for a number": (
+        "librosa.mel:fmax=nyquist",
+        "librosa.mel: fmax is nyquist, it must be a number or none",
+        "",
+    ),
+    "nothing above half of the rate": (
+        f"{TF},upper_edge_hertz=11025",
+        "upper_edge_hertz is 11025 Hz, at 16000 samples a second there is nothing above 8000 Hz",
+        "is sample_rate that of the training data?",
+    ),
+    "empty band": (
+        f"{TF},lower_edge_hertz=4000",
+        "lower_edge_hertz is 4000 Hz, upper_edge_hertz is 3800 Hz: the first must be less",
+        "",
+    ),
+    "a transform of 400": (
+        "torchaudio.MFCC",
+        "n_fft is 400, it must be a power of 2 from 4 to 32768",
+        "the model has to be trained with such a one, for example 512",
+    ),
+    "a frame longer than the transform": (
+        f"{TF},fft_length=256",
+        "frame_length is 480, fft_length is 256: it must not be more",
+        "",
+    ),
+    "more cosines than channels": (
+        f"{TF},num_mfccs=30",
+        "num_mfccs is 30, num_mel_bins is 20: it must not be more",
+        "",
+    ),
+    "no step": (
+        "librosa.mel:hop_length=0",
+        "hop_length is 0, it must be more than 0",
+        "",
+    ),
+    "another power": (
+        "librosa.mel:power=1.5",
+        "power is 1.5, it must be 1 for magnitudes or 2 for energies",
+        "",
+    ),
+    "another window": (
+        "librosa.mel:window=hamming",
+        "window is hamming, only hann is known",
+        "",
+    ),
+    "another padding": (
+        "librosa.mel:pad_mode=edge",
+        "pad_mode is edge, it must be constant or reflect",
+        "",
+    ),
+    "another scale": (
+        "torchaudio.MelSpectrogram:n_fft=512,mel_scale=bark",
+        "mel_scale is bark, it must be htk or slaney",
+        "",
+    ),
+    "another norm": (
+        "librosa.mel:norm=2",
+        "librosa.mel: norm is 2, it must be a word or none",
+        "",
+    ),
+    "another divisor": (
+        f"{TF},divide_by=rms",
+        "divide_by is rms, it must be 32768 or max",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_told(name: str) -> None:
+    given, what, hint = WRONG[name]
+    with pytest.raises(FrontError) as caught:
+        read_front(given)
+    assert (caught.value.what, caught.value.hint) == (what, hint)
+
+
+def test_a_clip_is_as_short_as_its_frames_allow() -> None:
+    frames = declared_spectrum(TF).frames
+    assert frames.least_samples(49) == 15_840
+    assert [frames.count(n) for n in (479, 480, 799, 800, 15_839, 15_840)] == [0, 1, 1, 2, 48, 49]

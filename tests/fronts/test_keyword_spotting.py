@@ -1,0 +1,87 @@
+"""MLPerf's keyword spotting from 16-bit samples to the class: here, and on an emulated Cortex-M4."""
+
+from __future__ import annotations
+
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deploy
+from deploy.wav import read_wav
+
+# As the model's training code declares it; there samples are divided by the largest of the clip.
+FRONT = (
+    "tf.signal.mfcc:sample_rate=16000,samples=16000,frame_length=480,frame_step=320,num_mel_bins=40,"
+    "lower_edge_hertz=20,upper_edge_hertz=4000,num_mfccs=10"
+)
+AS_TRAINED = f"{FRONT},divide_by=max"
+CLASSES = ["down", "go", "left", "no", "off", "on", "right", "stop", "up", "yes", "silence", "unknown"]
+# What the model says of the clips, by features that TensorFlow computed: it takes this "no" for a "go".
+ANSWERS = {"yes": "yes", "no": "go", "noise": "unknown", "silence": "silence"}
+
+
+@pytest.fixture(scope="module")
+def network(shared_dir: Path) -> Path:
+    return shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
+
+
+def clip(shared_dir: Path, word: str) -> Path:
+    return shared_dir / "datasets" / f"{word}_1000ms.wav"
+
+
+def test_the_reference_hears_words(network: Path, shared_dir: Path) -> None:
+    model = deploy.load(network, front=AS_TRAINED)
+    clips = np.stack([read_wav(clip(shared_dir, word), 16000) for word in ANSWERS])
+    (scores,) = model.run(clips).values()
+    found = [CLASSES[int(each.argmax())] for each in scores]
+    assert dict(zip(ANSWERS, found, strict=True)) == ANSWERS
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_this_computer_computes_every_layer_like_the_reference(network: Path, shared_dir: Path) -> None:
+    clips = np.stack([read_wav(clip(shared_dir, word), 16000) for word in ANSWERS])
+    verdict = deploy.verify(network, board="host", front=AS_TRAINED, inputs=clips, layers=True)
+    assert verdict.equal, str(verdict)
+
+
+def test_samples_that_are_streamed_take_no_memory_of_the_network(network: Path) -> None:
+    alone = deploy.compile(network, board="nucleo-l4r5zi")
+    whole = deploy.compile(network, board="nucleo-l4r5zi", front=FRONT, stream=True)
+    assert whole.arena_bytes == alone.arena_bytes
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_an_emulated_cortex_m4_hears_words_in_a_stream(
+    network: Path, shared_dir: Path, require_tool: Callable[..., None], own_folders: None
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    clips = np.stack([read_wav(clip(shared_dir, word), 16000) for word in ("yes", "noise")])
+    model = deploy.load(network, front=FRONT)
+    ran = deploy.run(model, clips, board="mps2-an386", stream=True, runner="qemu")
+    (scores,) = ran.outputs.values()
+    assert [CLASSES[int(each.argmax())] for each in scores] == ["yes", "unknown"]
+    (wanted,) = model.run(clips).values()
+    assert np.array_equal(scores, wanted)
+
+
+def test_a_file_of_another_rate_is_refused_before_anything_is_built(
+    network: Path, tmp_path: Path, run_deploy: Callable[..., Any]
+) -> None:
+    path = tmp_path / "in.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", ""))
+        file.writeframes(bytes(32000))
+    outcome = run_deploy("run", network, "--board", "host", "--front", FRONT, "--inputs", path)
+    assert outcome.status == 1
+    assert outcome.err == (
+        "error: the file has 8000 samples a second, the front end takes 16000\n"
+        f"  {path}\n"
+        "  hint: audio tools convert it, such as: sox in.wav -r 16000 -c 1 -b 16 out.wav\n"
+    )
