@@ -29,9 +29,26 @@ class PlanError(Exception):
 
 def check_plan(request: PlanRequest, plan: Plan) -> None:
     """Raises PlanError naming both things that collide."""
+    _check_starts(request)
     _check_order(request, plan)
     _check_buffers(request, plan)
     _Replay(request, plan).run()
+
+
+def _check_starts(request: PlanRequest) -> None:
+    """Requires that what a device is given as it is started is touched again by the step that waits for it.
+
+    The replay then finds all of it unharmed there, whatever runs between the two.
+    """
+    for stage in (stage for stage in request.stages if stage.starts):
+        if len(stage.steps) != 2:
+            raise PlanError(f"stage '{stage.name}' starts a device in {len(stage.steps)} steps, not in 2")
+        start, wait = ((*step.reads, *step.writes) for step in stage.steps)
+        for name, given, kept in zip((*stage.reads, *stage.writes), start, wait, strict=True):
+            if len(given) and given != kept:
+                raise PlanError(
+                    f"stage '{stage.name}' gives tensor '{name}' to a device and does not keep it"
+                )
 
 
 def _check_order(request: PlanRequest, plan: Plan) -> None:

@@ -78,6 +78,7 @@ class Stage:
     align: int = STATE_ALIGN  # of its state and scratch
     work: int = 0  # multiplications in a run: about as often it loads what it reads
     in_place: tuple[tuple[int, int], ...] = ()  # (read, write): the row written may lie on the row read
+    starts: bool = False  # its first step starts a device, its last one waits: what is early, runs meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class PlanRequest:
     stages: tuple[Stage, ...]  # in an order that is legal when every stage runs all its steps at once
     pools: tuple[Pool, ...] = (Pool("arena"),)
     rows: bool = True  # False: whole tensors only, each stage runs all its steps at once
+    starts_at_once: bool = False  # devices start early even where that takes memory
 
 
 @dataclass(frozen=True, slots=True)

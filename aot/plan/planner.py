@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import le
+from sys import maxsize
 
 import numpy as np
 
 from aot.errors import FitError
 from aot.plan.conflicts import forbidden_distances
 from aot.plan.demand import order_like
+from aot.plan.early_starts import started_early, starting_stages, waited_late
 from aot.plan.exact import solve_placement
 from aot.plan.floor import placement_floor
 from aot.plan.model import Plan, PlannedBuffer, PlanRequest
@@ -78,7 +81,7 @@ def plan_like(
     missing, _, taken = placed.cost
     if (missing, taken) > (0, limit):
         return None
-    return _plan(steps, _exact(placed) if exact else placed)
+    return _plan(steps, _exact(placed) if exact else placed, limit)
 
 
 def _cost(placement: Placement) -> Cost:
@@ -97,7 +100,9 @@ def _find(request: PlanRequest, exact: bool, limit: int | None) -> Plan | None:
     best = min(careful, key=lambda placed: placed.cost)
     if exact:
         best = _exact(best)
-    return _plan(steps, best) if limit is None or best.cost < (0, 0, limit) else None
+    if limit is None:
+        return _plan(steps, best, maxsize)
+    return _plan(steps, best, limit - 1) if best.cost < (0, 0, limit) else None
 
 
 def _worth_care(steps: Steps, drafts: Sequence[DraftOrder], limit: int | None) -> list[_Placed]:
@@ -138,7 +143,30 @@ def _solve(placed: _Placed) -> _Placed:
     return replace(placed, placement=placement, is_proven=is_proven)
 
 
-def _plan(steps: Steps, placed: _Placed) -> Plan:
+def _with_early_starts(steps: Steps, placed: _Placed, most: int) -> _Placed:
+    """Devices are started early, so that other steps run meanwhile: where that costs no memory, or if the
+    request says so where it needs no more than that much."""
+    for stage in starting_stages(steps, placed.draft.order):
+        early = started_early(steps, placed.draft.order, stage)
+        for order in (waited_late(steps, early, stage), early):
+            if order == placed.draft.order:
+                break
+            tried = _place(steps, draft(steps, order))
+            names = (block.name for block in placed.packing.blocks)
+            before = place_again(tried.packing, dict(zip(names, placed.placement.offsets, strict=True)))
+            tried = replace(tried, placement=min(tried.placement, before, key=_cost))
+            tried = _refine(tried, QUICK, placed.cost[-1])
+            missing, _, taken = tried.cost
+            is_free = all(map(le, tried.cost, placed.cost))
+            has_room = steps.request.starts_at_once and missing <= placed.cost[0] and taken <= most
+            if is_free or has_room:
+                placed = tried
+                break
+    return placed
+
+
+def _plan(steps: Steps, placed: _Placed, most: int) -> Plan:
+    placed = _with_early_starts(steps, placed, most)
     draft, blocks, placement = placed.draft, placed.packing.blocks, placed.placement
     pools = steps.request.pools
     peak = int(np.argmax(draft.live_bytes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -14,9 +14,9 @@ from codegen.c.lift import lift, skeleton
 from codegen.c.tree import AnyHelper, FunctionDefinition
 from codegen.c.tree_walk import helpers_of
 from codegen.formats import RowFormat
-from codegen.kernels.c_function import CLibrary
+from codegen.kernels.c_function import CFunction, CLibrary
 from codegen.kernels.kernel import Kernel
-from codegen.loops.ir import Buffer, Instruction
+from codegen.loops.ir import Buffer, Instruction, Proc
 from codegen.lower.stages import LoweredStage
 
 _PARTS_OF_GROWING = (
@@ -54,7 +54,7 @@ def kernel_library(stages: Sequence[LoweredStage], lifts: bool) -> KernelLibrary
     """Makes one function of equal kernels; where it `lifts`, one of those in which only integers differ."""
     families: dict[Hashable, dict[KernelFunction, str]] = {}  # what is common -> who has it, its first name
     users = [_nameless(stage.kernel) for stage in stages]
-    foreign = [stage.kernel.calls for stage in stages if stage.kernel.calls is not None]
+    foreign = [function for stage in stages for function, _ in _foreign(stage.kernel)]
     for stage, mine in zip(stages, users, strict=True):
         for user, proc in zip(mine, stage.kernel.procs if mine else (), strict=True):
             key = skeleton(user.function) if lifts else user.function
@@ -81,11 +81,19 @@ def kernel_library(stages: Sequence[LoweredStage], lifts: bool) -> KernelLibrary
 
 
 def _calls_of(kernel: Kernel) -> tuple[SharedKernel, ...]:
-    """The call of a function that is not generated; nothing where loops compute the layer."""
-    function = kernel.calls
-    if function is None:
-        return ()
-    return (SharedKernel(function.name, kernel.proc.params, dict(function.numbers)),)
+    """The calls of functions that are not generated; nothing where loops compute the layer."""
+    return tuple(
+        SharedKernel(function.name, proc.params, dict(function.numbers))
+        for function, proc in _foreign(kernel)
+    )
+
+
+def _foreign(kernel: Kernel) -> Iterator[tuple[CFunction, Proc]]:
+    """The functions of a kernel that are not generated, with what they are given."""
+    if kernel.started is not None:
+        yield kernel.started.calls, kernel.started.proc
+    if kernel.calls is not None:
+        yield kernel.calls, kernel.proc
 
 
 def _callers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from aot.ir.types import DType, TensorType
@@ -134,14 +134,19 @@ class RunMaker:
         *_, kernel = self.calls[index]
         rows = out.image_rows if stage.kernel.whole else 1
         wrote = [self._wrote(index, out, rows, y) for y in _written(together)]
-        others = list(zip(_written_beside(stage.kernel), stage.others, strict=True))
-        wrote += [self._wrote(index, other, other.image_rows, Name(name)) for name, other in others]
-        beside = [
-            Define(TypedName(f"{self._c_type(other)} *const", name), self.rows.written(other, None, 0))
-            for name, other in others
-        ]
-        before = (*self._output(out, together), *beside, *self._carried(index, stage))
+        beside = list(zip(_outputs(stage.kernel)[1:], stage.others, strict=True))
+        wrote += [self._wrote(index, other, other.image_rows, Name(name)) for name, other in beside]
+        before = (*self._results(stage), *self._carried(index, stage), *self._started(index, stage))
         return (*before, *self._call(index, stage, kernel), *wrote)
+
+    def _results(self, stage: LoweredStage) -> list[Stmt]:
+        """The pointers to what a step writes; a device is given whole tensors, whichever step it is."""
+        if stage.kernel.started is None and not stage.others:
+            return self._output(stage.result, stage.kernel.rows_per_step)
+        return [
+            Define(TypedName(f"{self._c_type(result)} *const", name), self.rows.written(result, None, 0))
+            for name, result in zip(_outputs(stage.kernel), stage.results, strict=True)
+        ]
 
     def _carried(self, index: int, stage: LoweredStage) -> Iterator[Stmt]:
         """Passes what the step before has left; the first step begins it."""
@@ -154,6 +159,22 @@ class RunMaker:
             TypedName(f"{c_type} *const", carried.state.name), pointer_to(c_type, self.rows.place(place))
         )
         yield from start if self.steps[index] == 1 else (If(Infix("==", ROW, Number(0)), start),)
+
+    def _started(self, index: int, stage: LoweredStage) -> Iterator[Stmt]:
+        """The first step starts a device; the second one waits for it."""
+        started = stage.kernel.started
+        if started is None:
+            return
+        kept: Expr = _Y
+        for state in (param for param in started.proc.params if param.role is Role.STATE):
+            place, kept = self.plan.buffers[f"{stage.name}.state"], Name(state.name)
+            c_type = state.dtype.c_name
+            yield Define(
+                TypedName(f"{c_type} *const", state.name), pointer_to(c_type, self.rows.place(place))
+            )
+        start = self._call(index, stage, self.calls[index][0])
+        hook = Do(FunctionCall("LAYER_WROTE", (Number(index), kept, Number(0))), "no row yet")
+        yield If(Infix("==", ROW, Number(0)), (*start, hook, Return()), comment="the device is started")
 
     def _growing_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
         """The sums begin with the first row of the input and become the result after the last."""
@@ -189,6 +210,8 @@ class RunMaker:
 
         def row(param: Buffer, number: int) -> Expr:
             reading = by_param[param.name]
+            if stage.kernel.started is not None:
+                reading = replace(reading, access=replace(reading.access, stride=0))
             return self.rows.pointer(param.name, reading, number, windows(stage, reading))
 
         operands = Operands(
@@ -287,9 +310,9 @@ def _written(together: int) -> tuple[Expr, ...]:
     return (_Y,) if together == 1 else tuple(Subscript(_Y, Number(row)) for row in range(together))
 
 
-def _written_beside(kernel: Kernel) -> tuple[str, ...]:
-    """The parameters of a kernel with several results that are not the first."""
-    return tuple(param.name for param in kernel.proc.params if param.role is Role.OUTPUT)[1:]
+def _outputs(kernel: Kernel) -> tuple[str, ...]:
+    """The parameters of a call that are results, the first of which is y."""
+    return tuple(param.name for param in kernel.proc.params if param.role is Role.OUTPUT)
 
 
 def _meet(one: PlannedBuffer, other: PlannedBuffer) -> bool:

@@ -54,6 +54,9 @@ def turn_of(turns: Turns, steps: int) -> Expr:
 
 
 def _strided(stride: int) -> Expr:
+    """The rows before; none for a device, whose second step takes what its first one took."""
+    if stride == 0:
+        return Number(0)
     return ROW if stride == 1 else times(ROW, stride)
 
 

@@ -115,7 +115,8 @@ class Variant:
         stages = plan_stages(self.lowered, work_of(self.graph))
         if options.io_apart:
             tensors, stages = without_io(tensors, stages)
-        return PlanRequest(tensors, stages, self.pools, options.rows)
+        at_once = options.optimize is Optimize.SPEED and options.ram_bytes is None
+        return PlanRequest(tensors, stages, self.pools, options.rows, at_once)
 
     @property
     def memory(self) -> object:

@@ -117,6 +117,21 @@ class Carried:
         return self.state.elements * self.state.dtype.bytes
 
 
+@dataclass(frozen=True)
+class Started:
+    """A call that begins what the kernel's own call ends: a device works on while other steps run.
+
+    From then on all that its parameters are is in use: inputs, results, and the state that both calls have.
+    """
+
+    proc: Proc  # parameters and no body
+    calls: CFunction
+
+    @property
+    def state_bytes(self) -> int:
+        return sum(p.elements * p.dtype.bytes for p in self.proc.params if p.role is Role.STATE)
+
+
 @dataclass(frozen=True, slots=True)
 class PassedOver:
     """A schedule that would have come before the one that a kernel has, and why it did not."""
@@ -161,6 +176,7 @@ class Kernel:
     rows_per_step: int = 1  # of the result, that one run of `proc` makes
     extra_bytes: int = 0  # by which transformed weights are larger than weights as they are
     calls: CFunction | None = None  # the function that computes the layer, in the place of loops
+    started: Started | None = None  # then `calls` waits for what this has begun
     demand: MemoryDemand = ANYWHERE  # where its tensors, its scratch and its constants must lie
     device: str = ""  # the accelerator that computes it; empty: the CPU
     scheduled_from: ScheduledFrom | None = None  # by a schedule from outside the tree: it can be checked
@@ -170,6 +186,8 @@ class Kernel:
         """All procs, in the order in which they first run."""
         if self.accumulation is not None:
             return (self.accumulation.start, self.proc, self.accumulation.finish)
+        if self.started is not None:
+            return (self.started.proc, self.proc)
         return (self.proc,) if self.carried is None else (self.carried.start, self.proc)
 
     @property
@@ -183,6 +201,8 @@ class Kernel:
     @property
     def state_bytes(self) -> int:
         """The bytes that live from its first step to its last."""
+        if self.started is not None:
+            return self._aligned(self.started.state_bytes)
         kept = self.accumulation or self.carried
         return kept.bytes if kept is not None else 0
 

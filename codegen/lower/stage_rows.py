@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
 from codegen.formats import RowFormat, has_margins
-from codegen.kernels.kernel import Accumulation
+from codegen.kernels.kernel import Accumulation, Started
 from codegen.kernels.memory_demand import ANYWHERE
+from codegen.loops.ir import Role
 from codegen.lower.memory_demands import demands_on_tensors
 from codegen.lower.outside_rows import stored_rows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Reading
@@ -50,15 +51,18 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
     if stage.kernel.whole:
         written = tuple(result.rows_of(0, result.rows) for result in stage.results)
         every = Step(tuple(Rows(0, tensors[n].rows) for n in names), written)
+        started = stage.kernel.started
         return Stage(
             stage.name,
             names,
             stage.writes,
-            (every,),
+            (every,) if started is None else (_begun(stage, started, names, every), every),
+            state_bytes=stage.kernel.state_bytes,
             scratch_bytes=stage.kernel.scratch_bytes,
             pools=stage.kernel.demand.memories,
             align=stage.kernel.demand.align,
             in_place=_in_place(stage, names),
+            starts=started is not None,
         )
     steps, sources = [], [_sources(stage, tensors[name]) for name in names]
     for step in range(stage.steps):
@@ -78,6 +82,17 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
         pools=stage.kernel.demand.memories,
         align=stage.kernel.demand.align,
         in_place=_in_place(stage, names),
+    )
+
+
+def _begun(stage: LoweredStage, started: Started, names: Sequence[str], every: Step) -> Step:
+    """The step that starts a device: what the call is given is in use from now on."""
+    roles = {param.name: param.role for param in started.proc.params}
+    given = {r.tensor for p, r in zip(stage.kernel.row_params, stage.reads, strict=True) if p.name in roles}
+    results = [p.name for p in stage.kernel.proc.params if p.role is Role.OUTPUT]
+    return Step(
+        tuple(rows if name in given else NO_ROWS for name, rows in zip(names, every.reads, strict=True)),
+        tuple(rows if y in roles else NO_ROWS for y, rows in zip(results, every.writes, strict=True)),
     )
 
 

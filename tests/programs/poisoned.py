@@ -68,7 +68,8 @@ def _reporting_positions(model: CompiledModel, memory: MemoryMap) -> list[list[i
         positions[layer].append(position)
     reports = []
     for layer, steps in zip(model.layers, positions, strict=True):  # type: ignore[assignment]
-        grows = bool(model.request.stages[layer.index].state_bytes)  # type: ignore[attr-defined]
+        stage = model.request.stages[layer.index]  # type: ignore[attr-defined]
+        grows = bool(stage.state_bytes) or stage.starts
         count = len(layer.results)  # type: ignore[attr-defined]  # of one step, if there are several
         reports.append(steps if grows else steps[: layer.rows] * count)  # type: ignore[attr-defined]
     return reports

@@ -20,7 +20,7 @@ def packed(w: Array, lanes: int) -> Array:
 
 
 def tables_of_bytes(conv: Site) -> Mapping[str, Array]:
-    """Gives the starts of the channels' sums, and how they are stored."""
+    """Says for each channel where its sums begin, and how they are stored."""
     return conv_tail(conv).tables
 
 
