@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from aot.counted import counted
 from aot.ir.types import DType
+from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.isa.helium.pipeline import UNITS
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, Const, For, Instruction, Role, Stmt, Store, at, load
 
@@ -165,6 +167,7 @@ def _window(tile: HeliumDotTile) -> list[str]:
     if tile.rest:
         count = "count" if _counts(tile) else "s00"  # which is not a sum yet
         text = [f"mov %[{count}], #{tile.rest}", f"vctp.8 %[{count}]", *text]
+    text = in_order(text, UNITS)
     moved = pointers if _in_registers(tile) else ["tap"]
     moved = [*moved, *(["w"] if tile.steps else []), *(["rest"] if tile.rest else [])]
     temporary = [*([] if _in_registers(tile) else ["p"]), *(["next"] if _is_far(tile) else [])]

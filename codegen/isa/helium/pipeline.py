@@ -1,0 +1,14 @@
+"""The pipeline of cores with Helium: a vector instruction takes its unit two cycles, and units take turns."""
+
+from __future__ import annotations
+
+from codegen.isa.asm_order import Unit, Units
+
+_CORE_RANK = 2  # products first, of which there are most
+
+UNITS: Units = {
+    "vldr": Unit("load", 2, 1, 1),
+    "vmla": Unit("multiply", 2, 2, 0),
+    "ldr": Unit("core", 1, 2, _CORE_RANK),
+    "add": Unit("core", 1, 1, _CORE_RANK),
+}
