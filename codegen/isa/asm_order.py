@@ -121,7 +121,7 @@ def _behind(groups: Sequence[_Group]) -> list[dict[int, int]]:
     read: dict[str, list[int]] = {}
     found = []
     for n, group in enumerate(groups):
-        before = {}
+        before: dict[int, int] = {}
         for register in group.writes:
             before |= dict.fromkeys(read.get(register, ()), 1)
             before |= {wrote[register]: 1} if register in wrote else {}
