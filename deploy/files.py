@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aot.errors import OutputError
 
 Ours = Callable[[Path], bool]
+_HEAD_BYTES = 2048
 
 
 def require_place(path: Path, is_ours: Ours, what: str) -> None:
@@ -29,3 +30,23 @@ def require_place(path: Path, is_ours: Ours, what: str) -> None:
         raise OutputError(
             f"{what} cannot be written: the folder is read-only", str(path.parent), "name another folder"
         )
+
+
+def require_place_of_kind(path: Path, kinds: Sequence[str], marks: Sequence[str], what: str) -> Path:
+    """The place of a result whose ending says how it is written; an earlier one bears one of the marks.
+
+    Raises OutputError, before anything is computed, where a file of the user's would be lost.
+    """
+    if path.suffix not in kinds:
+        raise OutputError(
+            f"{what} is written as {', '.join(kinds)}, not as {path.suffix or 'a file without an ending'}",
+            str(path),
+            f"-o {path.with_suffix(kinds[0])}",
+        )
+    require_place(path, lambda there: any(mark in _head(there) for mark in marks), what)
+    return path
+
+
+def _head(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(_HEAD_BYTES).decode(errors="replace")

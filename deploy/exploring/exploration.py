@@ -11,17 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from aot.counted import counted
-from aot.errors import OutputError
 from artifact.whole_file import write_whole
 from boards.board_text import size_text
 from deploy.answer import Paged
 from deploy.console import table
 from deploy.exploring.best import Result, smallest_boards
-from deploy.files import require_place
+from deploy.files import require_place_of_kind
 from deploy.reporting.columns import Column, said, with_facts
 
 MARK = "made by deploy explore"
-_HEAD_BYTES = 2048
+_CSV_HEAD = "key,model,board,"
 _KINDS = (".html", ".csv", ".json")
 _MOST_SHOWN = 40  # rows of the page; files have them all
 COLUMNS: Sequence[Column] = (
@@ -141,18 +140,4 @@ def _csv(results: Sequence[Result]) -> str:
 
 def require_exploration_place(path: Path) -> Path:
     """Asked before anything is compiled. Raises OutputError where a file of the user's would be lost."""
-    if path.suffix not in _KINDS:
-        raise OutputError(
-            f"an exploration is written as {', '.join(_KINDS)}, "
-            f"not as {path.suffix or 'a file without an ending'}",
-            str(path),
-            f"-o {path.with_suffix('.html')}",
-        )
-    require_place(path, _is_ours, "an exploration")
-    return path
-
-
-def _is_ours(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(_HEAD_BYTES)
-    return MARK.encode() in head or head.startswith(b"key,model,board,")
+    return require_place_of_kind(path, _KINDS, [MARK, _CSV_HEAD], "an exploration")

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aot.errors import OutputError
 from artifact.memory_svg import draw_memory_svg
 from artifact.whole_file import write_whole
 from codegen.version import VERSION
 from deploy.answer import Paged
-from deploy.files import require_place
+from deploy.files import require_place_of_kind
 from deploy.reporting.given_data import OnData
 from deploy.reporting.section import BoardSection
 
 MARK = "made by deploy report"  # in the head of each form, by which a report is known
-_HEAD_BYTES = 2048  # in which the mark is looked for
 _KINDS = (".html", ".md", ".json")
 
 
@@ -69,16 +67,4 @@ class ModelReport(Paged):
 
 def require_report_place(path: Path) -> Path:
     """Asked before anything is compiled. Raises OutputError where a file of the user's would be lost."""
-    if path.suffix not in _KINDS:
-        raise OutputError(
-            f"a report is written as {', '.join(_KINDS)}, not as {path.suffix or 'a file without an ending'}",
-            str(path),
-            f"-o {path.with_suffix('.html')}",
-        )
-    require_place(path, _is_report, "a report")
-    return path
-
-
-def _is_report(path: Path) -> bool:
-    with path.open("rb") as file:
-        return MARK.encode() in file.read(_HEAD_BYTES)
+    return require_place_of_kind(path, _KINDS, [MARK], "a report")
