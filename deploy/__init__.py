@@ -17,9 +17,9 @@ compares a board with the reference in every bit, `tune` searches faster kernels
 makes the model a function of this process, and `deploy.lang` is the language in which kernels are written.
 `report` makes a page of all that about several boards, `explore` looks at every combination of models, boards
 and options, and `connect` keeps the line to a board open.
-`bench`, `export`, `quantize`, `new`, `build`, `flash`, `boards`, `ops`, `accelerators`, `doctor` and
-`records` do what the commands of these names do; what they answer has the facts of `--json`, and prints as
-the command's page. What the user must put right is raised as DeployError.
+`bench`, `export`, `quantize`, `new`, `new_accelerator`, `build`, `flash`, `boards`, `ops`, `accelerators`,
+`doctor` and `records` do what the commands of these names do; what they answer has the facts of `--json`, and
+prints as the command's page. What the user must put right is raised as DeployError.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from aot.errors import DeployError
 
 if TYPE_CHECKING:
+    from deploy.accelerator_package.write import new_accelerator
     from deploy.api import compile, diff, in_process, inspect
     from deploy.exploring.by_name import explore
     from deploy.exporting import export
@@ -54,6 +55,7 @@ _MODULES = {
     "explore": "exploring.by_name",
     "export": "exporting",
     "graph": "model_graph",
+    "new_accelerator": "accelerator_package.write",
     "quantize": "quantize_file",
     "report": "reporting.by_name",
 }
@@ -77,6 +79,7 @@ __all__ = [
     "inspect",
     "load",
     "new",
+    "new_accelerator",
     "ops",
     "quantize",
     "records",

@@ -1,4 +1,4 @@
-"""The commands by name, with their summaries. The module deploy.commands.<name> is loaded on demand."""
+"""The commands by name, with their summaries. Modules are loaded on demand; new-x is new_x."""
 
 COMMANDS = {
     "compile": "makes C sources from a model file, in an archive or a folder",
@@ -13,6 +13,7 @@ COMMANDS = {
     "doctor": "lists the compilers and emulators on this machine",
     "export": "makes a package of a model for Arduino, PlatformIO, ESP-IDF, Conan and others",
     "new": "makes a project folder for a board from an archive",
+    "new-accelerator": "writes a package with an accelerator of your own, from an example",
     "build": "makes firmware from a project folder",
     "flash": "puts the firmware onto the board",
     "monitor": "shows what the board sends",

@@ -37,6 +37,7 @@ NAMES = {
     "inspect",
     "load",
     "new",
+    "new_accelerator",
     "ops",
     "quantize",
     "records",

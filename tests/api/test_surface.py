@@ -80,7 +80,7 @@ def arguments_of(command: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - NO_FUNCTIONS))
 def test_a_command_is_a_function_with_the_same_words(command: str) -> None:
-    function = getattr(deploy, command)
+    function = getattr(deploy, command.replace("-", "_"))
     taken = inspect.signature(function).parameters
     different = DIFFERENT.get(command, {})
     assert {name for name in arguments_of(command) if name not in taken} == different.keys()

@@ -76,9 +76,12 @@ def edit(path: Path, diff: str) -> None:
 
 
 def run(command: str, tree: Path) -> None:
-    """`python` and `deploy` are this Python's, and find the copy's packages before the installed ones."""
+    """`python` and `deploy` are this Python's, and find the copy's packages before the installed ones.
+
+    What a page has pip put into the folder `site` is found, too.
+    """
     program, *arguments = shlex.split(command)
     argv = [sys.executable, *(["-m", "deploy"] if program == "deploy" else []), *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tree), str(tree / "site")))}
     done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"

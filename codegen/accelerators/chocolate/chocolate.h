@@ -21,10 +21,11 @@ struct chocolate_finish_shape {
     int32_t tile_step;     /* bytes from one of the two tiles to the other */
 };
 
-/* Begins to copy the first tile of the weights: other layers may run until they are used. */
+/* Begins the copy of the first tile of the weights: other layers may run until they are used. */
 void chocolate_start(const int8_t *w, uint8_t *tiles, const struct chocolate_start_shape *shape);
 
-/* Waits for each tile and computes its channels. Sums are stored as vanilla's are. */
+/* Waits for each tile and computes its channels. Sums are multiplied by mult / 2^31 and divided by
+   2^right, rounded each time: half up, then half away from zero. */
 void chocolate_finish(
     const int8_t *x,
     int8_t *y,

@@ -27,8 +27,8 @@ struct strawberry_f32_shape {
     STRAWBERRY_GEOMETRY;
 };
 
-/* `lines` holds p_rows rows of the convolution's result. Sums are stored as vanilla's are: multiplied by
-   mult / 2^31 and divided by 2^right, rounded each time. */
+/* `lines` holds p_rows rows of the convolution's result. Sums are multiplied by mult / 2^31 and divided by
+   2^right, rounded each time: half up, then half away from zero. */
 void strawberry_i8(
     const int8_t *x,
     int8_t *y,

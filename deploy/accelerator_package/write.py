@@ -1,0 +1,92 @@
+"""Writes a package with an accelerator of the user's own, from one of those that are there to be copied."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+from aot.errors import InputError, did_you_mean
+from codegen.accelerators import ACCELERATORS
+from codegen.accelerators.names import accelerator_names
+from deploy.answer import Answer
+from platforms.folder import write_project
+
+_ENDINGS = (".py", ".c", ".h")
+_COPIED = re.compile(r'\A"""(?P<first>.*?)\n(\n.*?)?"""', re.DOTALL)  # the docstring of a module
+_TEMPLATES = "deploy.accelerator_package"
+
+
+def new_accelerator(name: str, directory: str | Path | None = None, like: str = ACCELERATORS[0]) -> Answer:
+    """Writes a package that declares an accelerator: Python, C, a simulated device and a test that passes.
+
+    `like` is the one to begin with; the folder is new or empty, and called as the accelerator without one.
+    """
+    _require_name(name)
+    if like not in ACCELERATORS:
+        near = did_you_mean(like, ACCELERATORS)
+        raise InputError(f'like "{like}" is not known{near}', hint=f"known: {', '.join(ACCELERATORS)}")
+    folder = Path(name if directory is None else directory)
+    made = package_files(name, like)
+    write_project(folder, made)
+    facts = {"name": name, "like": like, "directory": str(folder), "files": sorted(made)}
+    page = (
+        f"{folder}: the accelerator {name}, like {like}\n"
+        + "".join(f"  {path}\n" for path in sorted(made))
+        + f"  next: pip install -e {shlex.quote(str(folder))}, then deploy accelerators"
+    )
+    return Answer(facts, page)
+
+
+def package_files(name: str, like: str) -> Mapping[str, str]:
+    """The files of the package by path."""
+    return {**dict(_copied(name, like)), **dict(_around(name, like))}
+
+
+def _copied(name: str, like: str) -> Iterator[tuple[str, str]]:
+    """The accelerator's own files, with its name in the place of the other's."""
+    for file in sorted(files(f"codegen.accelerators.{like}").iterdir(), key=lambda file: file.name):
+        if file.name.endswith(_ENDINGS):
+            text = file.read_text(encoding="utf-8")
+            text = _COPIED.sub(_first_line, text) if file.name == "accelerator.py" else text
+            yield f"{name}/{_renamed(file.name, name, like)}", _renamed(text, name, like)
+
+
+def _renamed(text: str, name: str, like: str) -> str:
+    text = re.sub(rf"codegen\.accelerators\.{like}|{like}", name, text.replace(": an example to copy", ""))
+    return text.replace(like.upper(), name.upper())
+
+
+def _first_line(found: re.Match[str]) -> str:
+    """The docstring of the copy: why the original is there is of no interest."""
+    return f'"""{found["first"]}"""'
+
+
+def _around(name: str, like: str) -> Iterator[tuple[str, str]]:
+    """The files that make a package of it."""
+    for template, path in (
+        ("pyproject.toml.txt", "pyproject.toml"),
+        ("readme.md.txt", "README.md"),
+        ("test.py.txt", f"tests/test_{name}.py"),
+    ):
+        text = files(_TEMPLATES).joinpath(template).read_text(encoding="utf-8")
+        yield path, text.replace("@NAME@", name).replace("@LIKE@", like)
+
+
+def _require_name(name: str) -> None:
+    """Raises InputError for what cannot be the name of an accelerator, a module and C functions at once."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
+        raise InputError(
+            f'"{name}" cannot be the name of an accelerator',
+            hint="a word of small letters, digits and _, such as my_npu: Python and C have it, too",
+        )
+    if name in accelerator_names():
+        raise InputError(f'there is an accelerator "{name}" already', hint="deploy accelerators lists them")
+    if find_spec(name) is not None:
+        raise InputError(
+            f'"{name}" is a Python package on this machine', hint="another name would not hide it"
+        )

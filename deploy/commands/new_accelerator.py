@@ -1,0 +1,35 @@
+"""`deploy new-accelerator` writes a package with an accelerator of one's own, which works from the start."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from codegen.accelerators import ACCELERATORS
+from deploy import options
+from deploy.console import print_answer
+
+EXAMPLE = """
+deploy new-accelerator my_npu --like strawberry
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="small letters, digits and _: Python and C have it, too")
+    parser.add_argument(
+        "directory", metavar="DIR", type=Path, nargs="?", help="its folder, new or empty; else NAME"
+    )
+    parser.add_argument(
+        "--like",
+        choices=ACCELERATORS,
+        default=ACCELERATORS[0],
+        help="what to begin with: a call for each layer (vanilla, the default), packed weights, scratch and "
+        "layers that belong together (strawberry), a device that works meanwhile (chocolate)",
+    )
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from deploy.accelerator_package.write import new_accelerator
+
+    print_answer(arguments.json, new_accelerator(arguments.name, arguments.directory, arguments.like))
