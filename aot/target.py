@@ -68,6 +68,7 @@ class Target:
     pointer_bytes: int = 4
     constant_space: str = ""  # the C address space of constants where a plain load does not reach the flash
     code_cache_bytes: int = 0  # of the cache before a flash that waits; 0: loops of any length run alike
+    pairs_instructions: bool = False  # any two begin in a cycle that need not the same part of the core
 
     def has(self, feature: Feature) -> bool:
         return feature in self.features

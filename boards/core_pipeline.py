@@ -43,6 +43,10 @@ class CorePipeline:
     rows: tuple[PipelineRow, ...]  # the first that fits counts
     known_error: KnownError | None  # None: nobody has held it against silicon
 
+    @property
+    def pairs_any(self) -> bool:
+        return self.slots > 1 and not self.needs_light
+
 
 def core_pipeline(values: Mapping[str, Any]) -> CorePipeline:
     """Makes a CorePipeline of the table that SECTION read."""

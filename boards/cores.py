@@ -58,6 +58,7 @@ class Core:
             pointer_bytes=self.pointer_bytes,
             constant_space=self.constant_space,
             code_cache_bytes=code_cache_bytes,
+            pairs_instructions=self.pipeline is not None and self.pipeline.pairs_any,
         )
 
     def compiler_options(self, family: str, chosen: Collection[Feature]) -> tuple[str, ...]:

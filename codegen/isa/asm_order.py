@@ -15,6 +15,7 @@ from dataclasses import dataclass
 _OPERAND = re.compile(r"%q?\[\w+\]|\bq[0-7]\b")
 _STAYS = re.compile(r"\d+:|bne|le |dls|subs|cmp|vctp|mov ")  # how lines begin over which nothing moves
 _PREDICATE = re.compile(r"vps(t+)$")
+_WINDOW = 64  # groups that are looked at: no register lets more of them begin out of turn
 _STORES, _SUMS = ("st", "vst"), ("smla", "vmladava")  # how names of instructions begin
 
 
@@ -26,9 +27,16 @@ class Unit:
     holds: int  # cycles until the next instruction can have it
     latency: int  # cycles until the result can be used
     rank: int
+    count: int = 1  # how many there are
+    is_first: bool = False  # instructions that take it begin before others of the same cycle
 
 
-Units = Mapping[str, Unit]  # by how names of instructions begin; the first that fits
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A pipeline in order."""
+
+    slots: int  # instructions that begin in a cycle
+    units: Mapping[str, Unit]  # by how names of instructions begin; the first that fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +50,17 @@ class _Group:
     writes: frozenset[str]
 
 
-def in_order(lines: Sequence[str], units: Units) -> list[str]:
+def in_order(lines: Sequence[str], pipeline: Pipeline) -> list[str]:
     """The same lines in another order."""
     done: list[str] = []
     free: list[_Group] = []
     for group in _groups(lines):
         if _STAYS.match(group[0]):
-            done += [*_scheduled(free), *group]
+            done += [*_scheduled(free, pipeline), *group]
             free = []
         else:
-            free.append(_read(group, units))
-    return done + _scheduled(free)
+            free.append(_read(group, pipeline))
+    return done + _scheduled(free, pipeline)
 
 
 def _groups(lines: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -64,9 +72,9 @@ def _groups(lines: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield (line, *(next(left) for _ in range(count)))
 
 
-def _read(lines: tuple[str, ...], units: Units) -> _Group:
+def _read(lines: tuple[str, ...], pipeline: Pipeline) -> _Group:
     own = [line for line in lines if not _PREDICATE.match(line)]
-    unit = next(unit for start, unit in units.items() if own[0].startswith(start))
+    unit = next(unit for start, unit in pipeline.units.items() if own[0].startswith(start))
     pairs = [_registers(line) for line in own]
     reads = frozenset().union(*(each for each, _ in pairs))
     writes = frozenset().union(*(each for _, each in pairs))
@@ -84,47 +92,57 @@ def _registers(line: str) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(others) | also, frozenset({first}) | moved
 
 
-def _scheduled(groups: Sequence[_Group]) -> list[str]:
-    behind = _behind(groups)
+def _scheduled(groups: Sequence[_Group], pipeline: Pipeline) -> list[str]:
+    behind = _behind(groups, 0 if pipeline.slots > 1 else 1)
+    cycles = _Cycles(pipeline.slots)
     begun: dict[int, int] = {}
-    free_at: dict[str, int] = {}
     left = list(range(len(groups)))
-    now = 0
     while left:
-        best = min(
-            (n for n in left if all(before in begun for before in behind[n])),
-            key=lambda n: (_earliest(n, groups, behind, begun, free_at, now), groups[n].unit.rank, n),
-        )
-        begun[best] = _earliest(best, groups, behind, begun, free_at, now)
-        now = begun[best] + 1
-        free_at[groups[best].unit.name] = begun[best] + groups[best].holds
+        ready = (n for n in left[:_WINDOW] if all(before in begun for before in behind[n]))
+        begins = {n: cycles.first(groups[n], _results(begun, behind[n])) for n in ready}
+        best = min(begins, key=lambda n: (begins[n], groups[n].unit.rank, n))
+        begun[best] = begins[best]
+        cycles.begin(groups[best], begins[best])
         left.remove(best)
     return [line for n in begun for line in groups[n].lines]
 
 
-def _earliest(
-    n: int,
-    groups: Sequence[_Group],
-    behind: Sequence[Mapping[int, int]],
-    begun: Mapping[int, int],
-    free_at: Mapping[str, int],
-    now: int,
-) -> int:
-    """The first cycle in which a group can begin, all of whose predecessors have."""
-    results = (begun[before] + cycles for before, cycles in behind[n].items())
-    return max(now, free_at.get(groups[n].unit.name, 0), *results, 0)
+def _results(begun: Mapping[int, int], behind: Mapping[int, int]) -> int:
+    """The cycle in which all is there that a group waits for."""
+    return max((begun[before] + cycles for before, cycles in behind.items()), default=0)
 
 
-def _behind(groups: Sequence[_Group]) -> list[dict[int, int]]:
-    """For each group those that must begin before it, and how many cycles before."""
+class _Cycles:
+    """The cycle in which the last group began, what else began in it, and when units are free again."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._now = self._taken = 0
+        self._free: dict[str, list[int]] = {}
+
+    def first(self, group: _Group, results: int) -> int:
+        """The first cycle in which a group can begin, behind those that have."""
+        free = min(self._free.get(group.unit.name, [0]))
+        joins = self._taken < self._slots and not (group.unit.is_first and self._taken)
+        return max(self._now if joins else self._now + 1, free, results)
+
+    def begin(self, group: _Group, cycle: int) -> None:
+        self._taken = self._taken + 1 if cycle == self._now else 1
+        self._now = cycle
+        free = self._free.setdefault(group.unit.name, [0] * group.unit.count)
+        free[free.index(min(free))] = cycle + group.holds
+
+
+def _behind(groups: Sequence[_Group], over: int) -> list[dict[int, int]]:
+    """For each group those that must begin before it, and how many cycles: `over` where it writes over."""
     wrote: dict[str, int] = {}
     read: dict[str, list[int]] = {}
     found = []
     for n, group in enumerate(groups):
         before: dict[int, int] = {}
         for register in group.writes:
-            before |= dict.fromkeys(read.get(register, ()), 1)
-            before |= {wrote[register]: 1} if register in wrote else {}
+            before |= dict.fromkeys(read.get(register, ()), over)
+            before |= {wrote[register]: max(1, over)} if register in wrote else {}
         for register in group.reads & wrote.keys():
             before[wrote[register]] = groups[wrote[register]].unit.latency
         before.pop(n, None)

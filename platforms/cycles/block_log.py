@@ -9,12 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.parts import is_branch
 from platforms.cycles.thumb import decode
 from platforms.cycles.trace import Trace, Where
 from platforms.elf import Segment
 
-_BEGUN = re.compile(r"Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/")
+_BEGUN = re.compile(r"Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/[0-9a-f]+/([0-9a-f]+)\]")
+_COUNT, _MOST = 0x1FF, 512  # of the flags: instructions of a block at most, where they are fewer than usual
+_PAGE_BYTES, _HALF_WORD = 1024, 2  # blocks end with their page, or before an instruction across its end
+_CHANGES_MODE = ("vctp", "vpst", "vpt", "vpnot", "vmsr", "msr", "cps", "isb")  # may end a block, too
 _NOT_BEGUN = "Stopped execution"  # of the block in the line before, for QEMU's own reasons
 _LONG = (0b11101, 0b11110, 0b11111)  # how instructions of four bytes begin
 
@@ -27,13 +31,13 @@ class LayerReport:
     returns_to: int
 
 
-def starts_of(log: Iterable[str]) -> list[int]:
-    """The addresses of the blocks that were executed, in order."""
-    starts: list[int] = []
+def starts_of(log: Iterable[str]) -> list[tuple[int, int]]:
+    """The blocks that were executed, in order: their addresses, and their instructions at most."""
+    starts: list[tuple[int, int]] = []
     for line in log:
         begun = _BEGUN.match(line)
         if begun:
-            starts.append(int(begun[1], 16))
+            starts.append((int(begun[1], 16), int(begun[2], 16) & _COUNT or _MOST))
         elif line.startswith(_NOT_BEGUN):
             starts.pop()
     return starts
@@ -49,7 +53,7 @@ def trace_of(
     left = iter(reports)
     resumes_at: int | None = None
     starts = starts_of(log)
-    for start, following in zip(starts, [*starts[1:], None], strict=True):
+    for (start, most), (following, _) in zip(starts, [*starts[1:], (-1, 0)], strict=True):
         if resumes_at is not None and start != resumes_at:
             continue
         resumes_at = None
@@ -58,7 +62,7 @@ def trace_of(
             ends.extend((report.layer, len(order)))
             resumes_at = report.returns_to
             continue
-        order.append(numbers.setdefault((start, code.end_of(start, following)), len(numbers)))
+        order.append(numbers.setdefault((start, code.end_of(start, most, following)), len(numbers)))
     return Trace(
         addresses=np.array([start for start, _ in numbers], np.int64),
         code=tuple(code.bytes(start, end) for start, end in numbers),
@@ -75,26 +79,36 @@ class _Code:
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = segments
-        self._ends: dict[int, tuple[int, ...]] = {}  # of the instructions from an address to the next branch
+        self._ways: dict[int, tuple[MachineInstruction, ...]] = {}  # from an address to the next branch
 
     def bytes(self, start: int, end: int) -> bytes:
         segment = next(each for each in self._segments if start in each.addresses)
         first = segment.addresses.start
         return segment.data[start - first : end - first]
 
-    def end_of(self, start: int, following: int | None) -> int:
-        """The end of a block: where the following one begins, if no branch is before that, or the branch."""
-        ends = self._ends.get(start)
-        if ends is None:
-            ends = self._ends[start] = tuple(self._to_branch(start))
-        return following if following in ends else ends[-1]
+    def end_of(self, start: int, most: int, following: int) -> int:
+        """The end of a block of so many instructions at most, behind which the following one was executed.
 
-    def _to_branch(self, address: int) -> Iterator[int]:
+        A jump may go into the middle of what was executed before it: the following block begins there, and
+        this one did not end there.
+        """
+        way = self._ways.get(start)
+        if way is None:
+            way = self._ways[start] = tuple(self._to_branch(start))
+        page_end = (start // _PAGE_BYTES + 1) * _PAGE_BYTES
+        for one in way[: most - 1]:
+            if one.end == following and (
+                one.end >= page_end - _HALF_WORD or one.name.startswith(_CHANGES_MODE)
+            ):
+                return following
+        return way[:most][-1].end
+
+    def _to_branch(self, address: int) -> Iterator[MachineInstruction]:
         while True:
             head = self.bytes(address, address + 2)
             size = 4 if head[1] >> 3 in _LONG else 2
             (one,) = decode(self.bytes(address, address + size), address)
             address = one.end
-            yield address
+            yield one
             if is_branch(one):
                 return

@@ -21,7 +21,7 @@ from platforms.transport.pipe import PipeTransport
 
 _BLOCKS = "exec,nochain"  # each block, also where QEMU would jump from one to the next by itself
 _ARGUMENT, _LINK, _PC = 0, 14, 15  # registers
-_END_S = 5.0
+_START_S, _END_S = 20.0, 5.0
 _GLANCE_S = 0.01  # between looks for the port, which QEMU makes when it has started
 
 
@@ -36,6 +36,7 @@ class RecordingLine(PipeTransport):
         self._socket = Path(self._folder.name) / "debug"
         super().__init__((*argv, "-gdb", f"unix:{self._socket},server=on,wait=off"))
         self._port = DebugPort(self._socket)
+        self._stand_still()  # until the thread stands at the port: no run is missed
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
@@ -48,14 +49,19 @@ class RecordingLine(PipeTransport):
                 trace_of(log, self._reports, self._where, self._segments).save(self._file)
         self._folder.cleanup()
 
+    def _stand_still(self) -> None:
+        give_up_at = time.monotonic() + _START_S
+        while True:
+            try:
+                return self._port.stop()
+            except LineClosedError:
+                if self.exit_status is not None or time.monotonic() > give_up_at:
+                    raise
+            time.sleep(_GLANCE_S)
+
     def _follow(self) -> None:
         """Records run after run until the line is closed, which ends QEMU."""
-        while not self._socket.exists():
-            if self.exit_status is not None:
-                return
-            time.sleep(_GLANCE_S)
         try:
-            self._port.stop()
             while True:
                 self._to(self._where.run)
                 self._record()

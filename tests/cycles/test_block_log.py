@@ -22,29 +22,48 @@ def traced(require_package: Callable[..., None]) -> Callable[..., Trace]:
     require_package("capstone")
     segments = (Segment(range(RUN, RUN + len(CODE)), CODE), Segment(range(REPORT, REPORT + 2), REPORTING))
 
-    def trace(starts: list[int], reports: tuple[LayerReport, ...] = ()) -> Trace:
+    def trace(starts: list[int], reports: tuple[LayerReport, ...] = (), most: int = 0) -> Trace:
         where = Where(RUN, REPORT if reports else None, range(0x1000))
-        return trace_of(map(line, starts), reports, where, segments)
+        return trace_of((line(start, most) for start in starts), reports, where, segments)
 
     return trace
 
 
-def line(start: int) -> str:
-    return f"Trace 0: 0x7f60b40d3e80 [00400000/{start:08x}/00000131/ff000200] \n"
+def line(start: int, most: int = 0) -> str:
+    return f"Trace 0: 0x7f60b40d3e80 [00400000/{start:08x}/00000131/{0xFF000200 + most:08x}] \n"
 
 
 def blocks(trace: Trace) -> list[tuple[int, int]]:
     return [(int(trace.addresses[n]), len(trace.code[n])) for n in trace.order]
 
 
-def test_a_block_ends_at_its_branch_or_where_the_next_begins(traced: Callable[..., Trace]) -> None:
-    found = traced([RUN, RUN + 2, REPORT, RUN + 8, RUN + 14])
-    assert blocks(found) == [(RUN, 2), (RUN + 2, 6), (REPORT, 2), (RUN + 8, 4), (RUN + 14, 2)]
-    assert found.code[1] == CODE[2:8]
+def test_a_block_ends_at_its_branch(traced: Callable[..., Trace]) -> None:
+    found = traced([RUN, REPORT, RUN + 8, RUN + 14])
+    assert blocks(found) == [(RUN, 8), (REPORT, 2), (RUN + 8, 4), (RUN + 14, 2)]
+    assert found.code[0] == CODE[:8]
+    assert found.order.tolist() == [0, 1, 2, 3]
+    assert traced([RUN, REPORT, RUN, REPORT]).order.tolist() == [0, 1, 0, 1]
 
 
-def test_a_block_is_known_again_by_both_of_its_ends(traced: Callable[..., Trace]) -> None:
-    assert traced([RUN, REPORT, RUN, RUN + 2, REPORT]).order.tolist() == [0, 1, 2, 3, 1]
+def test_a_jump_into_the_middle_of_the_block_before_it_does_not_end_that(
+    traced: Callable[..., Trace],
+) -> None:
+    """Whatever begins in the middle, the block before it was executed to its branch."""
+    assert blocks(traced([RUN, RUN + 2, REPORT])) == [(RUN, 8), (RUN + 2, 6), (REPORT, 2)]
+
+
+def test_a_block_of_few_instructions_ends_behind_them(traced: Callable[..., Trace]) -> None:
+    assert blocks(traced([RUN, RUN + 2, RUN + 4, REPORT], most=1)) == [
+        *((RUN, 2), (RUN + 2, 2), (RUN + 4, 4), (REPORT, 2))
+    ]
+
+
+def test_a_block_ends_with_its_page(require_package: Callable[..., None]) -> None:
+    """Eight instructions of two bytes: five before the end of the page, where the next block begins."""
+    require_package("capstone")
+    code = Segment(range(0x3F6, 0x408), b"\x08\x44" * 8 + b"\x70\x47")
+    trace = trace_of(map(line, (0x3F6, 0x400)), (), Where(0x3F6, None, range(0x1000)), (code,))
+    assert blocks(trace) == [(0x3F6, 10), (0x400, 8)]
 
 
 def test_what_a_layer_reports_is_no_part_of_the_run(traced: Callable[..., Trace]) -> None:
@@ -55,4 +74,6 @@ def test_what_a_layer_reports_is_no_part_of_the_run(traced: Callable[..., Trace]
 
 def test_a_block_that_qemu_stopped_before_was_not_executed() -> None:
     stopped = "Stopped execution of TB chain before 0x7f60b40d3e80 [00000100] \n"
-    assert starts_of([line(0x100), stopped, line(0x100), "another line\n", line(0x200)]) == [0x100, 0x200]
+    assert starts_of([line(0x100), stopped, line(0x100, 7), "another line\n", line(0x200)]) == [
+        *((0x100, 7), (0x200, 512))
+    ]

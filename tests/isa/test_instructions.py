@@ -77,6 +77,14 @@ def dots_of_wide_weights() -> Iterator[Trial]:
         yield f"{tile.name}_{steps}", calling(dot(tile)), {}
 
 
+def dots_in_pairs() -> Iterator[Trial]:
+    """The same in the order for cores that begin two instructions in a cycle."""
+    every = product(TILES, STEPS, (DType.I8, DType.I16), (DType.I8, DType.I16), (True, False))
+    for (pixels, channels), (steps, most), x_dtype, w_dtype, aligned in every:
+        tile = SmladDotTile(pixels, channels, steps, 8, x_dtype, aligned, most, w_dtype, in_pairs=True)
+        yield f"{tile.name}_{steps}", calling(dot(tile), x=0 if aligned else 1), {}
+
+
 # Kernel rows and columns: loops over both, over either, over none; taps and pixels, near and far.
 WINDOWS = ((1, 1), (9, 1), (12, 1), (1, 11), (2, 3), (3, 4))
 WINDOW_STEPS = ((20, 6), (7, 21))
@@ -124,7 +132,7 @@ def depthwise_rows() -> Iterator[Trial]:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-@pytest.mark.parametrize("instructions", [dots, dots_of_wide_weights, windows, depthwise_rows])
+@pytest.mark.parametrize("instructions", [dots, dots_of_wide_weights, dots_in_pairs, windows, depthwise_rows])
 def test_instructions_do_what_their_nests_say(
     instructions: Callable[[], Iterator[Trial]],
     compiler: tuple[str, int],

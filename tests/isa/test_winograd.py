@@ -71,6 +71,14 @@ def test_the_loop_nest_equals_the_reference(each: OpCase) -> None:
         assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
 
 
+TARGETS = {
+    "anywhere": DSP,
+    "cache": replace(DSP, code_cache_bytes=1024),
+    "in pairs": replace(DSP, pairs_instructions=True),
+    "in pairs, cache": replace(DSP, pairs_instructions=True, code_cache_bytes=1024),
+}
+
+
 def extreme_cases() -> list[OpCase]:
     """Weights and pixels at the ends of their range, with the signs that make sums largest."""
     signs = {
@@ -89,7 +97,7 @@ def extreme_cases() -> list[OpCase]:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
-@pytest.mark.parametrize("target", [DSP, replace(DSP, code_cache_bytes=1024)], ids=["anywhere", "cache"])
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_the_c_equals_the_reference(compiler: tuple[str, int], target: Target, tmp_path: Path) -> None:
     checks = case_checks([*CASES, *extreme_cases()], target, "speed")
     assert failures_on_board(checks, tmp_path / "checks", compiler=compiler[0]) == {}

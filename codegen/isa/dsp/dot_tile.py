@@ -22,6 +22,7 @@ class SmladDotTile:
     x_aligned: bool  # every x is at a multiple of four bytes, so LDRD may be used
     most_unrolled: int  # groups per turn of the loop
     w_dtype: DType = DType.I8  # I16: widened when they were stored, which takes twice the flash
+    in_pairs: bool = False  # for cores that begin two instructions in a cycle
     is_general: bool = False  # one function for any number of groups and any way from pixel to pixel
 
     @property
@@ -30,7 +31,10 @@ class SmladDotTile:
         unroll = f"_{self.unroll}_once" if self.is_straight else f"_by_{self.unroll}"
         aligned = "" if self.x_aligned else "_unaligned"
         weights = "_w16" if self.w_dtype is DType.I16 else ""
-        return f"dot_{self.pixels}x{self.channels}_{self.x_dtype.value}{weights}{step}{aligned}{unroll}"
+        pairs = "_in_pairs" if self.in_pairs else ""
+        return (
+            f"dot_{self.pixels}x{self.channels}_{self.x_dtype.value}{weights}{step}{aligned}{unroll}{pairs}"
+        )
 
     @property
     def pairs_cross(self) -> bool:

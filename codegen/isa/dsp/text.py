@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 from aot.counted import counted
 from aot.ir.types import DType
+from codegen.isa.asm_order import in_order
 from codegen.isa.dsp.dot_tile import SmladDotTile
+from codegen.isa.dsp.pipeline import IN_PAIRS
 
 
 def parts_of(tile: SmladDotTile) -> tuple[SmladDotTile, ...]:
@@ -42,14 +44,16 @@ def _step_macro(tile: SmladDotTile) -> str:
 
 
 def _step_definition(tile: SmladDotTile) -> list[str]:
-    """The assembly of one group of four, to be written out `unroll` times."""
-    *most, last = (f'    "{line}\\n\\t"' for line in _asm_step(tile).lines)
+    """The assembly of one group of four, to be written out `unroll` times, or of all in another order."""
+    step = _asm_step(tile).lines
+    lines = in_order(step * tile.unroll, IN_PAIRS) if tile.in_pairs else step
+    *most, last = (f'    "{line}\\n\\t"' for line in lines)
     return [f"#define {_step_macro(tile)} \\", *(f"{line} \\" for line in most), last]
 
 
 def _steps(tile: SmladDotTile) -> list[str]:
     """The macro as often as it is unrolled, a few to a line."""
-    names = [_step_macro(tile)] * tile.unroll
+    names = [_step_macro(tile)] * (1 if tile.in_pairs else tile.unroll)
     return [" ".join(names[first : first + 2]) for first in range(0, len(names), 2)]
 
 
@@ -180,11 +184,11 @@ def _one_pixel_step(tile: SmladDotTile) -> _Step:
     lines = _load_x(tile, 0, "p", "q", last=True)
     if tile.w_dtype is DType.I16:
         for j in range(tile.channels):
-            lines += [_LOAD_WIDE.format("a", "b"), *_products(0, j, "a", "b")]
+            lines += [*_load_wide(tile, "a", "b"), *_products(0, j, "a", "b")]
         return _Step(tuple(lines), ("a", "b", "p", "q"))
     for j in range(0, tile.channels, 2):
         pair = min(2, tile.channels - j)
-        lines += _load_w(pair)
+        lines += _load_w(tile, pair)
         for channel, word in list(zip(range(j, j + pair), "ab", strict=False)):
             lines += [
                 f"sxtb16 %[e], %[{word}]",
@@ -201,7 +205,7 @@ def _many_pixels_step(tile: SmladDotTile) -> _Step:
         return _wide_many_pixels_step(tile)
     words = "ab"[: tile.channels]
     even = dict(zip(words, "ef", strict=False))
-    lines = _load_w(tile.channels)
+    lines = _load_w(tile, tile.channels)
     for word in words:
         lines += [f"sxtb16 %[{even[word]}], %[{word}]", f"sxtb16 %[{word}], %[{word}], ror #8"]
     for i in reversed(range(tile.pixels)):
@@ -214,7 +218,10 @@ def _many_pixels_step(tile: SmladDotTile) -> _Step:
     return _Step(tuple(lines), temps)
 
 
-_LOAD_WIDE = "ldrd %[{}], %[{}], [%[w]], #8"
+def _load_wide(tile: SmladDotTile, first: str, second: str) -> list[str]:
+    if tile.in_pairs:
+        return [f"ldr %[{first}], [%[w]], #8", f"ldr %[{second}], [%[w], #-4]"]
+    return [f"ldrd %[{first}], %[{second}], [%[w]], #8"]
 
 
 def _products(pixel: int, channel: int, first: str, second: str) -> list[str]:
@@ -226,7 +233,7 @@ def _products(pixel: int, channel: int, first: str, second: str) -> list[str]:
 def _wide_many_pixels_step(tile: SmladDotTile) -> _Step:
     """Weights that need no widening: two registers of pairs for each channel."""
     pairs = (("a", "b"), ("e", "f"))[: tile.channels]
-    lines = [_LOAD_WIDE.format(*pair) for pair in pairs]
+    lines = [line for pair in pairs for line in _load_wide(tile, *pair)]
     for i in reversed(range(tile.pixels)):
         lines += _load_x(tile, i, "p", "q", last=i == 0)
         for j, pair in enumerate(pairs):
@@ -234,8 +241,8 @@ def _wide_many_pixels_step(tile: SmladDotTile) -> _Step:
     return _Step(tuple(lines), (*(word for pair in pairs for word in pair), "p", "q"))
 
 
-def _load_w(channels: int) -> list[str]:
-    return ["ldrd %[a], %[b], [%[w]], #8"] if channels == 2 else ["ldr %[a], [%[w]], #4"]
+def _load_w(tile: SmladDotTile, channels: int) -> list[str]:
+    return _load_wide(tile, "a", "b") if channels == 2 else ["ldr %[a], [%[w]], #4"]
 
 
 def _load_x(tile: SmladDotTile, pixel: int, first: str, second: str, last: bool) -> list[str]:
@@ -250,8 +257,10 @@ def _load_x(tile: SmladDotTile, pixel: int, first: str, second: str, last: bool)
             f"sxtb16 %[{first}], %[{second}]",
             f"sxtb16 %[{second}], %[{second}], ror #8",
         ]
-    if tile.x_aligned:
+    if tile.x_aligned and not tile.in_pairs:
         return [f"ldrd %[{first}], %[{second}], " + (f"[{pointer}], #8" if last else f"[%[x], #{offset}]")]
+    if last and tile.in_pairs:  # the word first that is free first
+        return [f"ldr %[{first}], [{pointer}], #8", f"ldr %[{second}], [{pointer}, #-4]"]
     if last:
         return [f"ldr %[{second}], [{pointer}, #4]", f"ldr %[{first}], [{pointer}], #8"]
     return [f"ldr %[{first}], [%[x], #{offset}]", f"ldr %[{second}], [%[x], #{offset + 4}]"]

@@ -11,7 +11,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from aot.ir.types import DType
+from codegen.isa.asm_order import in_order
 from codegen.isa.dsp.needs import NEEDS
+from codegen.isa.dsp.pipeline import IN_PAIRS
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.kernels.winograd import PAIR, POSITIONS, RECORD, TILES, V_OF_PAIR, input_nest, products_nest
 from codegen.loops.ir import Buffer, Instruction, Role, ScalarFunction
@@ -134,21 +136,23 @@ def longest_turn(pairs: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def products_of_pair(pairs: int, turn: int) -> Instruction:
+def products_of_pair(pairs: int, turn: int, in_pairs: bool = False) -> Instruction:
     """All sixteen products of four tiles and two output channels, over so many pairs of input channels.
 
-    So many of them stand in the code one behind the other as a turn of the loop has.
+    So many of them stand in the code one behind the other as a turn of the loop has, on cores that begin
+    two instructions in a cycle in the order for that.
     """
     m = Buffer("m", DType.I32, 0, Role.SCRATCH)
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
     w = Buffer("w", DType.I16, 0, Role.CONSTANT)
-    name = f"winograd_products_{pairs * PAIR}{'' if turn == longest_turn(pairs) else f'_by_{turn * PAIR}'}"
+    by = "" if turn == longest_turn(pairs) else f"_by_{turn * PAIR}"
+    name = f"winograd_products_{pairs * PAIR}{by}{'_in_pairs' if in_pairs else ''}"
     return Instruction(
         name=name,
         params=(m, v, w),
         body=(products_nest(m, v, w, pairs, 0),),
         call=f"{name}({{m}}, {{v}}, {{w}});",
-        definition=_products(name, pairs, turn),
+        definition=_products(name, pairs, turn, in_pairs),
         includes=("arm_acle.h",),
         calls=(FEW_REGISTERS, TWO_HALVES),
         needs=NEEDS,
@@ -167,6 +171,20 @@ def _step(multiply: str) -> list[str]:
     return lines + _four(multiply, 0)
 
 
+def _turn_in_pairs(turn: int, is_straight: bool) -> list[str]:
+    """All steps of a turn for cores that begin two instructions in a cycle: words are loaded one by one."""
+    lines = []
+    for n in range(turn):
+        multiply = "smuad {s}, {x}, {w}" if is_straight and n == 0 else "smlad {s}, {x}, {w}, {s}"
+        lines += ["ldr %[a], [%[w]], #8", "ldr %[b], [%[w], #-4]"]
+        for tile in (2, 0):
+            place = n * 2 * V_OF_PAIR + tile * 4
+            lines += [f"ldr %[p], [%[v], #{place}]", f"ldr %[q], [%[v], #{place + 4}]"]
+            lines += _four(multiply, tile)
+    moved = [] if is_straight else [f"add %[v], %[v], #{turn * 2 * V_OF_PAIR}"]
+    return [*in_order(lines, IN_PAIRS), *moved]
+
+
 def _four(multiply: str, first: int) -> list[str]:
     """The products of two tiles, the first one's pixels in p."""
     return [
@@ -181,12 +199,11 @@ def _macro(name: str, lines: list[str]) -> list[str]:
     return [f"#define {name} \\", *(f"{line} \\" for line in most), last]
 
 
-def _products(name: str, pairs: int, turn: int) -> str:
+def _products(name: str, pairs: int, turn: int, in_pairs: bool) -> str:
     is_straight = turn == pairs
-    first, step = f"{name.upper()}_FIRST", f"{name.upper()}_STEP"
+    macros, uses = _turn(name.upper(), turn, is_straight, in_pairs)
     lines = [
-        *(_macro(first, _step("smuad {s}, {x}, {w}")) if is_straight else []),
-        *_macro(step, _step("smlad {s}, {x}, {w}, {s}")),
+        *macros,
         f"/* Sixteen products of four tiles for two channels, over {pairs * PAIR} channels. */",
         f"static inline void {name}(int32_t *m, const int16_t *v, const int16_t *w)",
         "{",
@@ -194,7 +211,7 @@ def _products(name: str, pairs: int, turn: int) -> str:
         "#ifdef FEW_REGISTERS",
         *_in_c(pairs),
         "#else",
-        *(_straight(first, step, pairs) if is_straight else _in_turns(step, pairs, turn)),
+        *(_straight(uses) if is_straight else _in_turns(uses, pairs)),
         "#endif",
         *(f"        m[{n}] = {s};" for n, s in enumerate(_SUMS)),
         f"        m += {RECORD};",
@@ -203,6 +220,15 @@ def _products(name: str, pairs: int, turn: int) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _turn(name: str, turn: int, is_straight: bool, in_pairs: bool) -> tuple[list[str], list[str]]:
+    """Macros of a turn's assembly, and the turn made of them; a straight one first sets the sums."""
+    if in_pairs:
+        return _macro(f"{name}_TURN", _turn_in_pairs(turn, is_straight)), [f"{name}_TURN"]
+    first, step = _step("smuad {s}, {x}, {w}"), _step("smlad {s}, {x}, {w}, {s}")
+    macros = [*(_macro(f"{name}_FIRST", first) if is_straight else []), *_macro(f"{name}_STEP", step)]
+    return macros, [f"{name}_FIRST" if is_straight else f"{name}_STEP", *([f"{name}_STEP"] * (turn - 1))]
 
 
 def _in_c(pairs: int) -> list[str]:
@@ -220,21 +246,18 @@ def _in_c(pairs: int) -> list[str]:
     ]
 
 
-def _straight(first: str, step: str, pairs: int) -> list[str]:
-    """All pairs written out; the first sets the sums."""
-    return [
-        f"        int32_t {', '.join(_SUMS)};",
-        *_asm([first, *([step] * (pairs - 1))], "=&r", ""),
-    ]
+def _straight(turn: list[str]) -> list[str]:
+    """All pairs written out."""
+    return [f"        int32_t {', '.join(_SUMS)};", *_asm(turn, "=&r", "")]
 
 
-def _in_turns(step: str, pairs: int, turn: int) -> list[str]:
+def _in_turns(turn: list[str], pairs: int) -> list[str]:
     """The loop over pairs, some to a turn; its end is compared from memory, in a register that is free."""
     again = ['"ldr %[p], %[end]\\n\\t"', '"cmp %[w], %[p]\\n\\t"', '"bne 1b\\n\\t"']
     return [
         f"        int32_t {', '.join(f'{s} = 0' for s in _SUMS)};",
         f"        const int16_t *const end = w + {pairs * PAIR * PAIR};",
-        *_asm(['"1:\\n\\t"', *([step] * turn), *again], "+r", '[end] "m"(end)'),
+        *_asm(['"1:\\n\\t"', *turn, *again], "+r", '[end] "m"(end)'),
     ]
 
 

@@ -15,7 +15,7 @@ from aot.ir.types import DType
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.needs import INCLUDES, NEEDS
-from codegen.isa.helium.pipeline import UNITS
+from codegen.isa.helium.pipeline import HELIUM
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, Const, For, Instruction, Role, Stmt, Store, at, load
 
@@ -167,7 +167,7 @@ def _window(tile: HeliumDotTile) -> list[str]:
     if tile.rest:
         count = "count" if _counts(tile) else "s00"  # which is not a sum yet
         text = [f"mov %[{count}], #{tile.rest}", f"vctp.8 %[{count}]", *text]
-    text = in_order(text, UNITS)
+    text = in_order(text, HELIUM)
     moved = pointers if _in_registers(tile) else ["tap"]
     moved = [*moved, *(["w"] if tile.steps else []), *(["rest"] if tile.rest else [])]
     temporary = [*([] if _in_registers(tile) else ["p"]), *(["next"] if _is_far(tile) else [])]

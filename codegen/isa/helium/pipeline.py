@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from codegen.isa.asm_order import Unit, Units
+from codegen.isa.asm_order import Pipeline, Unit
 
 _CORE_RANK = 2  # products first, of which there are most
 
-UNITS: Units = {
-    "vldr": Unit("load", 2, 1, 1),
-    "vmla": Unit("multiply", 2, 2, 0),
-    "ldr": Unit("core", 1, 2, _CORE_RANK),
-    "add": Unit("core", 1, 1, _CORE_RANK),
-}
+HELIUM = Pipeline(
+    1,
+    {
+        "vldr": Unit("load", 2, 1, 1),
+        "vmla": Unit("multiply", 2, 2, 0),
+        "ldr": Unit("core", 1, 2, _CORE_RANK),
+        "add": Unit("core", 1, 1, _CORE_RANK),
+    },
+)

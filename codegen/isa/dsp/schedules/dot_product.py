@@ -49,12 +49,13 @@ def smlad_dot(site: Site, p: DotProblem) -> ScheduledDot:
     """Groups of four products by SMLAD; the weights in the order in which the groups want them."""
     space = dsp_space(p, site.optimize, site.macs)
     point = space.chosen(site.tuned)
-    proc, packing = _scheduled(p, Tile(**point), site.optimize)
+    in_pairs = site.target.pairs_instructions and site.optimize is not Optimize.SIZE
+    proc, packing = _scheduled(p, Tile(**point), site.optimize, in_pairs)
     why = f"{point['pixels']} x {point['channels']} sums per tile, {p.x_dtype.bytes * 8}-bit rows"
     return ScheduledDot("smlad", why, proc, packing, space, point)
 
 
-def _scheduled(p: DotProblem, tile: Tile, goal: Optimize) -> tuple[Proc, Packing]:
+def _scheduled(p: DotProblem, tile: Tile, goal: Optimize, in_pairs: bool) -> tuple[Proc, Packing]:
     """Groups of four products by SMLAD; the weights in the order in which the groups want them.
 
     Where code shall be small, tiles are written for any shape, so that layers can share them.
@@ -76,12 +77,16 @@ def _scheduled(p: DotProblem, tile: Tile, goal: Optimize) -> tuple[Proc, Packing
     proc, packing = pack(proc, "w", order, valid=steps, limit=p.length)
     shapes = [(i, j) for i in sorted({*_pixel_counts(p, tile), 1}) for j in (tile.channels, 1)]
     tiles = [
-        SmladDotTile(i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll, w_dtype, is_general)
+        SmladDotTile(
+            i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll, w_dtype, in_pairs, is_general
+        )
         for i, j in shapes
     ]
     tiles += [
         SmladDotTile(
-            1, j, edge.length // GROUP, 0, p.x_dtype, p.x_aligned, _UNROLLED_EDGE, w_dtype, is_general
+            *(1, j, edge.length // GROUP, 0, p.x_dtype, p.x_aligned, _UNROLLED_EDGE, w_dtype),
+            in_pairs=in_pairs,
+            is_general=is_general,
         )
         for edge in p.edges
         for j in (tile.channels, 1)

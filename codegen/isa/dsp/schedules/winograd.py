@@ -96,7 +96,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
     space = _space(problem)
     point = space.chosen(site.tuned)
-    products = products_of_pair(problem.pairs, point["turn"])
+    products = products_of_pair(problem.pairs, point["turn"], site.target.pairs_instructions)
     u = transformed(w)
     extra = u.nbytes - w.nbytes
     return Kernel(
