@@ -30,6 +30,7 @@ from deploy.cycle_model import model_cycles
 from deploy.layer_view import LayerView, view_of
 from deploy.line import LineOptions
 from deploy.on_board import Run, run
+from deploy.open_line import RunTime, connect
 from deploy.samples import random_samples
 
 
@@ -49,9 +50,16 @@ class BuiltKernel:
         (result,) = self._run(arrays).outputs.values()
         return self._apart(result)
 
-    def time(self, repeat: int = 1) -> Run:
-        """Runs it on random inputs: instructions or cycles of a run, and seconds, the line not counted."""
-        return self._run(self._random(), repeat)
+    def time(self, number: int = 1, repeat: int = 1, min_repeat_ms: float = 0.0) -> RunTime:
+        """Measures `number` runs together on random inputs, `repeat` times: what they take, and seconds.
+
+        More runs together where they take less than `min_repeat_ms`. The line does not count.
+        """
+        with connect(self.compiled, toolchain=self.toolchain) as device:
+            names = self.compiled.job.model.graph.inputs
+            if names:
+                device.run(dict(zip(names, self._random(), strict=True)))
+            return device.time(number, repeat, min_repeat_ms)
 
     @cached_property
     def cycles(self) -> int:
@@ -97,16 +105,14 @@ class BuiltKernel:
         """Its loops, C and assembly."""
         return view_of(self.compiled.model, self.compiled.model.layers[-1].index)
 
-    def _run(self, arrays: Sequence[Array], repeat: int = 1) -> Run:
+    def _run(self, arrays: Sequence[Array]) -> Run:
         names = self.compiled.job.model.graph.inputs
         if len(arrays) != len(names):
             raise InputError(
                 f"{self.compiled.artifact.name} has {len(names)} inputs, {len(arrays)} arrays are given",
                 hint=f"in this order: {', '.join(names)}",
             )
-        return run(
-            self.compiled, dict(zip(names, arrays, strict=True)), repeat=repeat, toolchain=self.toolchain
-        )
+        return run(self.compiled, dict(zip(names, arrays, strict=True)), toolchain=self.toolchain)
 
     def _random(self) -> list[Array]:
         return list(random_samples(self.compiled.report.facts.inputs, 1).each[0])
