@@ -49,7 +49,7 @@ class TemplateKnobs:
     def annotate(
         self, name: str, schedule: LoopSchedule, loop: str, ways: Sequence[str] = ("none", "unroll")
     ) -> str:
-        """Does one of several things to a loop: "none", "unroll", or an instruction set that vectorizes it."""
+        """Does one of several things to a loop: "none", "unroll", or vectorize by an instruction set."""
         way = ways[self.choose(name, range(len(ways)))]
         if way == "unroll":
             schedule.unroll(loop)
