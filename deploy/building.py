@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from deploy.cycle_model import model_cycles
 from deploy.layer_view import LayerView, view_of
 from deploy.line import LineOptions
 from deploy.on_board import Run, run
+from deploy.open_line import RunTime, connect
 from deploy.samples import random_samples
 
 
@@ -37,17 +40,26 @@ class BuiltKernel:
 
     compiled: Compiled = field(repr=False)
     toolchain: str | None = None
+    results: tuple[tuple[int, ...], ...] = ()  # the shapes of several outputs, which the kernel has as one
 
     def __repr__(self) -> str:
         return f"<{self.compiled.artifact.name} for {self.compiled.board.name}>"
 
-    def __call__(self, *arrays: Array) -> Array:
+    def __call__(self, *arrays: Array) -> Any:
+        """Gives the output as the board computes it; of several outputs, a tuple."""
         (result,) = self._run(arrays).outputs.values()
-        return result
+        return self._apart(result)
 
-    def time(self, repeat: int = 1) -> Run:
-        """Runs it on random inputs: instructions or cycles of a run, and seconds, the line not counted."""
-        return self._run(self._random(), repeat)
+    def time(self, number: int = 1, repeat: int = 1, min_repeat_ms: float = 0.0) -> RunTime:
+        """Measures `number` runs together on random inputs, `repeat` times: what they take, and seconds.
+
+        More runs together where they take less than `min_repeat_ms`. The line does not count.
+        """
+        with connect(self.compiled, toolchain=self.toolchain) as device:
+            names = self.compiled.job.model.graph.inputs
+            if names:
+                device.run(dict(zip(names, self._random(), strict=True)))
+            return device.time(number, repeat, min_repeat_ms)
 
     @cached_property
     def cycles(self) -> int:
@@ -59,7 +71,8 @@ class BuiltKernel:
     def verify(self, samples: int = 3) -> None:
         """Compares the board with the meaning on random inputs. Raises InputError where they differ."""
         for arrays in random_samples(self.compiled.report.facts.inputs, samples).each:
-            found, wanted = self(*arrays), self.reference(*arrays)
+            (found,) = self._run(arrays).outputs.values()
+            wanted = self._meant(arrays)
             if not np.array_equal(found, wanted):
                 first = np.argwhere(found != wanted)[0]
                 raise InputError(
@@ -70,27 +83,36 @@ class BuiltKernel:
                     "the C of an own instruction or function may say something else than its meaning",
                 )
 
-    def reference(self, *arrays: Array) -> Array:
-        """The result as the loop interpreter computes it from the meaning: slow, and right."""
+    def reference(self, *arrays: Array) -> Any:
+        """The outputs as the loop interpreter computes them from the meaning: slow, and right."""
+        return self._apart(self._meant(arrays))
+
+    def _meant(self, arrays: Sequence[Array]) -> Array:
         graph = self.compiled.job.model.graph
         (result,) = run_graph(graph, dict(zip(graph.inputs, arrays, strict=True))).values()
         return result
+
+    def _apart(self, result: Array) -> Any:
+        if not self.results:
+            return result
+        ends = np.cumsum([math.prod(shape) for shape in self.results])[:-1]
+        return tuple(
+            part.reshape(shape) for part, shape in zip(np.split(result, ends), self.results, strict=True)
+        )
 
     @property
     def view(self) -> LayerView:
         """Its loops, C and assembly."""
         return view_of(self.compiled.model, self.compiled.model.layers[-1].index)
 
-    def _run(self, arrays: Sequence[Array], repeat: int = 1) -> Run:
+    def _run(self, arrays: Sequence[Array]) -> Run:
         names = self.compiled.job.model.graph.inputs
         if len(arrays) != len(names):
             raise InputError(
                 f"{self.compiled.artifact.name} has {len(names)} inputs, {len(arrays)} arrays are given",
                 hint=f"in this order: {', '.join(names)}",
             )
-        return run(
-            self.compiled, dict(zip(names, arrays, strict=True)), repeat=repeat, toolchain=self.toolchain
-        )
+        return run(self.compiled, dict(zip(names, arrays, strict=True)), toolchain=self.toolchain)
 
     def _random(self) -> list[Array]:
         return list(random_samples(self.compiled.report.facts.inputs, 1).each[0])
@@ -118,20 +140,25 @@ def build(
     _require_c_names(schedule.proc)
     _require_callable(schedule.proc, place)
     _require_constants(meaning, given)
-    if sum(p.role is Role.OUTPUT for p in meaning.params) != 1:
-        raise InputError(f"{meaning.name} must have one output to be built")
+    _require_one_type(meaning)
     made = UserKernel(meaning, schedule.proc, schedule.packings)
     sizes = {p.name: schedule.shapes.get(p.name, (p.elements,)) for p in meaning.params}
     types = {p.name: TensorType(p.dtype, sizes[p.name]) for p in meaning.params}
+    shapes = tuple(sizes[result.name] for result in made.results)
+    name, shape = made.results[0].name, shapes[0]
+    if len(shapes) > 1:
+        name, shape = "results", (sum(map(math.prod, shapes)),)
+    kind = TensorType(made.results[0].dtype, shape)
     arrays = {name: _stored(name, np.asarray(array), types[name]) for name, array in given.items()}
     operands = {name: types[name] for name in made.given}
-    op = op_of(made, sizes[made.result])
-    graph = graph_of_op(meaning.name, op, operands, arrays, (made.result, types[made.result]))
+    op = op_of(made, shape)
+    graph = graph_of_op(meaning.name, op, operands, arrays, (name, kind))
     digest = hashlib.sha256(op.kernel.encode() + b"".join(arrays[name].tobytes() for name in sorted(arrays)))
     name = model_identifier(meaning.name, headers())
     model = ImportedModel(graph, meaning.name, digest.hexdigest(), name)
     with compilable():
-        return BuiltKernel(compile_for(model, place, CompileOptions()), toolchain)
+        compiled = compile_for(model, place, CompileOptions())
+    return BuiltKernel(compiled, toolchain, shapes if len(shapes) > 1 else ())
 
 
 def _stored(name: str, array: Array, kind: TensorType) -> Array:
@@ -141,6 +168,21 @@ def _stored(name: str, array: Array, kind: TensorType) -> Array:
         wrong = array.reshape(-1)[np.argmax((found != array).reshape(-1))]
         raise InputError(f"the constant {name} holds {wrong}, which {kind.dtype.value} does not")
     return found.reshape(kind.shape)
+
+
+def _require_one_type(proc: Proc) -> None:
+    """Several outputs lie one behind the other: they must be of one type."""
+    results = [p for p in proc.params if p.role is Role.OUTPUT]
+    if not results:
+        raise InputError(f"{proc.name} has no output")
+    other = next((p for p in results if p.dtype is not results[0].dtype), None)
+    if other is not None:
+        raise InputError(
+            f"{results[0].name} is {results[0].dtype.value} and {other.name} {other.dtype.value}: "
+            "outputs that are built together have one type",
+            proc.name,
+            f'compute(..., dtype="{max(results, key=lambda p: p.dtype.bytes).dtype.value}") for both',
+        )
 
 
 def _require_callable(proc: Proc, board: Board) -> None:

@@ -28,6 +28,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from codegen.lang.instruction import instruction
+from codegen.lang.quantized import quantized
 from codegen.lang.schedule import LoopSchedule as Schedule
 from codegen.lang.schedule import schedule
 from codegen.lang.template import TemplateKnobs as Knobs
@@ -73,6 +74,7 @@ __all__ = [
     "print_instruction",
     "print_proc",
     "proc",
+    "quantized",
     "reduce_axis",
     "schedule",
     "search",

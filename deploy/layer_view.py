@@ -8,6 +8,7 @@ from functools import cached_property
 
 from aot.errors import InputError, did_you_mean
 from aot.ir.text import print_node
+from codegen.lang.op_meaning import meaning_of
 from codegen.loops.ir import Instruction
 from codegen.loops.text import named_in, print_instruction, print_proc
 from codegen.model import CompiledModel, LayerCode, LayerInfo
@@ -37,6 +38,15 @@ class LayerView(Paged):
         """The node of the graph as text; of a layer that only copies rows, there is none."""
         found = (n for n in self.compiled.graph.nodes if n.name == self.info.name)
         return next((print_node(node, self.compiled.graph) for node in found), "")
+
+    @property
+    def meaning(self) -> str:
+        """The loops before anything was scheduled; of a layer that only copies rows, none."""
+        graph, target = self.compiled.graph, self.compiled.target
+        node = next((n for n in graph.nodes if n.name == self.info.name), None)
+        if node is None:
+            return "# this layer copies rows: no op is behind it\n"
+        return "\n".join(map(print_proc, meaning_of(node, graph, target)))
 
     @property
     def ir(self) -> str:
@@ -93,9 +103,15 @@ class LayerView(Paged):
         return {**head, **{name: READ[name](self) for name in TEXTS if name in shown}}
 
 
-TEXTS: Mapping[str, str] = {"ir": "loops", "c": "C", "asm": "assembly"}  # and their titles
+TEXTS: Mapping[str, str] = {
+    "meaning": "meaning",
+    "ir": "loops",
+    "c": "C",
+    "asm": "assembly",
+}  # and their titles
 USUAL = ("ir", "c")  # shown where nothing is chosen: they need no compiler
 READ: Mapping[str, Callable[[LayerView], str]] = {
+    "meaning": lambda view: view.meaning,
     "ir": lambda view: view.ir,
     "c": lambda view: view.c,
     "asm": lambda view: view.asm,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 
@@ -12,14 +12,12 @@ import numpy as np
 from aot.errors import InputError
 from aot.ir.types import DType
 from aot.target import FEATURES, Feature
-from codegen.formats import RowFormat, RowRequest, dense_format, requested_format
-from codegen.kernels import conv2d, dense
-from codegen.kernels.depthwise_conv2d import NEST as DEPTHWISE_NEST
-from codegen.kernels.dot_product import DotProblem, ScheduledDot, nest, stored_bytes
+from codegen.formats import RowFormat, RowRequest, dense_format
 from codegen.kernels.kernel import Kernel, ScheduledFrom, Site
-from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError, choose_schedule
+from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError
 from codegen.kernels.table import KERNELS
 from codegen.lang.misuse import misuse
+from codegen.lang.op_meaning import asked_formats, unscheduled
 from codegen.lang.schedule import LoopSchedule
 from codegen.lang.template import Template, TemplateKnobs, applied, space_of
 
@@ -100,19 +98,6 @@ def layer_schedule(
     return made
 
 
-def _unscheduled(_site: Site, p: DotProblem) -> ScheduledDot:
-    return ScheduledDot("plain", "as it is meant", nest(p, p.w_dtype))
-
-
-# Op -> the schedule that leaves its nest as it is meant, where the plain one takes steps of its own.
-_NESTS: Mapping[str, Schedule] = {
-    "conv2d": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes),
-    "conv2d+add": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes),
-    "dense": dense.dense_schedule("nest", _unscheduled, stored_bytes),
-    "depthwise_conv2d": DEPTHWISE_NEST,
-}
-
-
 @dataclass(frozen=True)
 class _LayerKernels:
     """The kernels of an op that a user's schedule makes: the plain one's, with other loops."""
@@ -121,11 +106,11 @@ class _LayerKernels:
     op_name: str
 
     def requests(self, site: Site) -> RowRequests:
-        plain = self._plain(site).requests(site)
+        plain = unscheduled(self.op_name, site).requests(site)
         return tuple(None if each is None else self._request(each, site) for each in plain)
 
     def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        plain = self._plain(site).lower(site, inputs, output)
+        plain = unscheduled(self.op_name, site).lower(site, inputs, output)
         own, start = self.made_by, LoopSchedule(plain.proc)
         try:
             space = space_of(f"{own.name} {plain.proc.name} {site.input(0).dtype.value}", own.template, start)
@@ -139,22 +124,12 @@ class _LayerKernels:
 
     def refusal(self, site: Site) -> str:
         """Says why it refuses the rows that it asks for itself; empty where it does not."""
-        moving = [kind for n, kind in enumerate(site.inputs) if kind is not None and n not in site.constants]
-        asked = self.requests(site)
-        inputs = [
-            dense_format(kind) if request is None else requested_format(kind, request)
-            for kind, request in zip(moving, asked, strict=True)
-        ]
+        inputs = asked_formats(site, self.requests(site))
         try:
             self.lower(site, inputs, dense_format(site.outputs[0]))
         except UnfitRowsError as error:
             return str(error)
         return ""
-
-    def _plain(self, site: Site) -> Schedule:
-        is_real = site.input(0).dtype is DType.F32
-        nest_of_op = None if is_real else _NESTS.get(self.op_name)
-        return nest_of_op or choose_schedule(KERNELS[self.op_name].schedules, site).schedule
 
     def _request(self, plain: RowRequest, site: Site) -> RowRequest:
         own, x = self.made_by, site.input(0)

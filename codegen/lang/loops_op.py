@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -60,9 +61,9 @@ class UserKernel:
         return tuple(p.name for p in self.meaning.params if p.role in _GIVEN)
 
     @property
-    def result(self) -> str:
-        (found,) = (p.name for p in self.meaning.params if p.role is Role.OUTPUT)
-        return found
+    def results(self) -> tuple[Buffer, ...]:
+        """The outputs. In a kernel they lie one behind the other, as one result."""
+        return tuple(p for p in self.meaning.params if p.role is Role.OUTPUT)
 
 
 # The kernels that this program has built: a graph's text names them, and holds no functions.
@@ -80,7 +81,7 @@ class UserLoops(Op):
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         made = _BUILT[self.kernel]
-        return ((made.meaning.param(made.result).dtype.value, self.shape),)
+        return ((made.results[0].dtype.value, self.shape),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
@@ -98,7 +99,7 @@ class UserLoops(Op):
                 f"{made.meaning.name} is not defined for these inputs: {error}",
                 hint="a wider type, or clamp(value, low, high)",
             ) from None
-        return (buffers[made.result].reshape(out.shape),)
+        return (np.concatenate([buffers[each.name] for each in made.results]).reshape(out.shape),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(macs=_products(_BUILT[self.kernel].meaning.body))
@@ -171,14 +172,19 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def over_rows(proc: Proc) -> Proc:
-    """The proc with its buffers as kernels have them: inputs are rows, one of each; the result is y."""
+    """The proc with its buffers as kernels have them: inputs are rows, one of each; y has the results."""
     buffers = [*proc.params, *(stmt.buffer for stmt in walk(proc.body) if isinstance(stmt, Declare))]
     loops = {stmt.var for stmt in walk(proc.body) if isinstance(stmt, For)}
     free = _free_name({*loops, *(buffer.name for buffer in buffers)})
+    results = [param for param in proc.params if param.role is Role.OUTPUT]
+    ends = accumulate((result.elements for result in results), initial=0)
+    first = dict(zip(results, ends, strict=False))
     renamed = {buffer: _as_in_kernels(buffer, free) for buffer in buffers}
+    elements = sum(result.elements for result in results)
+    renamed |= {result: replace(renamed[result], elements=elements) for result in results}
 
     def moved(place: BufferPlace) -> BufferPlace:
-        return replace(place, buffer=renamed[place.buffer])
+        return replace(place, buffer=renamed[place.buffer], index=place.index + first.get(place.buffer, 0))
 
     def changed(stmt: Stmt) -> Stmt:
         match stmt:
@@ -193,7 +199,7 @@ def over_rows(proc: Proc) -> Proc:
 
     return Proc(
         f"{proc.name}_kernel",  # a name that nothing else in the file has
-        tuple(renamed[p] for p in proc.params),
+        tuple(dict.fromkeys(renamed[p] for p in proc.params)),
         tuple(map(changed, proc.body)),
     )
 

@@ -14,7 +14,7 @@ from aot.ir.types import Array
 from codegen.lang.misuse import misuse
 from codegen.lang.outcome import outcome
 from codegen.lang.padding import padded
-from codegen.lang.tensor import TensorExpression, proc
+from codegen.lang.tensor import Outputs, TensorExpression, outputs_of, proc
 from codegen.loops import schedule as primitives
 from codegen.loops.affine import Affine
 from codegen.loops.axes import statements
@@ -362,8 +362,8 @@ class LoopSchedule:
 
 
 def schedule(
-    name: str, inputs: Sequence[TensorExpression], output: TensorExpression, check: bool = False
+    name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False
 ) -> LoopSchedule:
-    """A schedule without steps for what computes the output of these inputs and constants."""
-    shapes = {tensor.name: tensor.shape for tensor in (*inputs, output)}
+    """A schedule without steps for what computes one or several outputs of these inputs and constants."""
+    shapes = {tensor.name: tensor.shape for tensor in (*inputs, *outputs_of(output))}
     return LoopSchedule(proc(name, inputs, output), check, shapes)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import permutations
 
 from aot.errors import InputError
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
+
+_MOST_ORDERED = 5  # loops, which stand in 120 orders
 
 
 @dataclass
@@ -37,9 +40,22 @@ class TemplateKnobs:
         return self.choose(name, [n for n in range(1, min(extent, most) + 1) if extent % n == 0])
 
     def order(self, name: str, *loops: str) -> tuple[str, ...]:
-        """An order of loops: as they are given by default, or rotated."""
-        turn = self.choose(name, range(len(loops)))
-        return (*loops[turn:], *loops[:turn])
+        """An order of up to five loops, as they are given by default."""
+        if not 1 <= len(loops) <= _MOST_ORDERED:
+            raise misuse(f"the knob {name} orders {len(loops)} loops, it can be 1 to {_MOST_ORDERED}")
+        orders = tuple(permutations(loops))
+        return orders[self.choose(name, range(len(orders)))]
+
+    def annotate(
+        self, name: str, schedule: LoopSchedule, loop: str, ways: Sequence[str] = ("none", "unroll")
+    ) -> str:
+        """Does one of several things to a loop: "none", "unroll", or vectorize by an instruction set."""
+        way = ways[self.choose(name, range(len(ways)))]
+        if way == "unroll":
+            schedule.unroll(loop)
+        elif way != "none":
+            schedule.vectorize(loop, way)
+        return way
 
 
 Template = Callable[[LoopSchedule, TemplateKnobs], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 from codegen.lang.index import Axis, Position, to_position
 from codegen.lang.misuse import misuse
+from codegen.lang.quantized import QuantizedType, read_as, rounded_to
 from codegen.lang.value import ElementValue, GrowingLocal, Operand, dtype_of, to_value
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -31,6 +32,7 @@ from codegen.loops.ir import (
     indices_of,
     load,
     map_expr_places,
+    map_places,
     substitute,
 )
 
@@ -47,6 +49,7 @@ class TensorExpression:
     value: ElementValue | None = None  # of the element there
     body: Callable[..., Operand] | None = field(default=None, repr=False)
     reads: tuple[TensorExpression, ...] = ()  # whose elements are loaded from memory
+    quant: QuantizedType | None = None
     is_stored: bool = False  # in memory, though readers could compute it
 
     @property
@@ -71,9 +74,13 @@ class TensorExpression:
         for axis, (index, stride) in enumerate(zip(outer, strides, strict=False)):
             flat = flat + self._inside(axis, index) * stride
         if isinstance(last, ElementValue):
-            return ElementValue(Element(at(self.buffer, flat.affine), last.expr), self.dtype, last.reductions)
+            looked_up = Element(at(self.buffer, flat.affine), last.expr)
+            return self._read(ElementValue(looked_up, self.dtype, last.reductions))
         flat = flat + self._inside(len(outer), last)
-        return ElementValue(load(self.buffer, flat.affine), self.dtype)
+        return self._read(ElementValue(load(self.buffer, flat.affine), self.dtype))
+
+    def _read(self, stored: ElementValue) -> ElementValue:
+        return stored if self.quant is None else read_as(stored, self.quant)
 
     def __add__(self, other: TensorExpression | Operand) -> TensorExpression:
         return _elementwise(self, other, "plus", lambda a, b: a + b)
@@ -135,14 +142,18 @@ def _repeated(shape: Sequence[int], indices: Sequence[Position]) -> tuple[Operan
 _reading: list[TensorExpression] = []  # tensors whose elements were loaded since `compute` last looked
 
 
-def placeholder(name: str, shape: Sequence[int], dtype: str, constant: bool = False) -> TensorExpression:
+def placeholder(
+    name: str, shape: Sequence[int], dtype: str | QuantizedType, constant: bool = False
+) -> TensorExpression:
     """A tensor that is given when the kernel runs, or, if `constant`, when it is built."""
     sizes = tuple(shape)
     if not name.isidentifier():
         raise misuse(f'"{name}" is no name of a tensor', "a name is an identifier of Python")
     if not sizes or min(sizes) < 1:
         raise misuse(f"{name} has the shape {list(sizes)}: each size must be 1 or more")
-    return TensorExpression(name, sizes, dtype_of(dtype), Role.CONSTANT if constant else Role.INPUT)
+    quant = dtype if isinstance(dtype, QuantizedType) else None
+    kind = dtype_of(dtype.dtype if isinstance(dtype, QuantizedType) else dtype)
+    return TensorExpression(name, sizes, kind, Role.CONSTANT if constant else Role.INPUT, quant=quant)
 
 
 def reduce_axis(name: str, extent: int) -> Axis:
@@ -154,8 +165,9 @@ def compute(
     name: str,
     shape: Sequence[int],
     body: Callable[..., Operand],
-    dtype: str | None = None,
+    dtype: str | QuantizedType | None = None,
     stored: bool = False,
+    rounding: str = "double",
 ) -> TensorExpression:
     """A tensor whose element at each place `body` says; its loops are named as the parameters of `body`.
 
@@ -163,11 +175,21 @@ def compute(
         y = compute("y", (10,), lambda o: sum(x[k] * w[o, k], k))
 
     Where no element needs a reduction, readers compute it themselves, unless it is to be `stored` in memory.
+    A value of quantised elements is an integer with a scale; a quantised `dtype` says into what it is
+    rounded, and `rounding` how: "double" as TensorFlow Lite Micro, "single" as LiteRT's dense layers.
     """
     names = list(inspect.signature(body).parameters)
     if len(names) != len(shape):
         raise misuse(f"{name} has {len(shape)} axes, its body takes {len(names)}")
-    return replace(_computed(name, names, shape, body, dtype), is_stored=stored)
+    if not isinstance(dtype, QuantizedType):
+        return replace(_computed(name, names, shape, body, dtype), is_stored=stored)
+    quant = dtype
+
+    def stored_element(*indices: Operand) -> ElementValue:
+        return rounded_to(name, to_value(body(*indices)), quant, rounding)
+
+    made = _computed(name, names, shape, stored_element, quant.dtype)
+    return replace(made, is_stored=True, quant=quant)
 
 
 def _computed(
@@ -227,30 +249,47 @@ def _require_known_axes(name: str, value: ElementValue, axes: Sequence[Axis]) ->
             )
 
 
-def proc(name: str, inputs: Sequence[TensorExpression], output: TensorExpression) -> Proc:
-    """The loops that compute the output, behind a nest for each other tensor that needs a reduction."""
-    if output.value is None:
-        raise misuse(f"{output.name} is given, not computed: there is nothing to do")
-    stages = _stages(output)
+Outputs = TensorExpression | Sequence[TensorExpression]
+
+
+def outputs_of(output: Outputs) -> tuple[TensorExpression, ...]:
+    return (output,) if isinstance(output, TensorExpression) else tuple(output)
+
+
+def proc(name: str, inputs: Sequence[TensorExpression], output: Outputs) -> Proc:
+    """The loops that compute one or several outputs, with a nest for each tensor that needs a reduction."""
+    outputs = outputs_of(output)
+    if not outputs:
+        raise misuse(f"{name} has no output: there is nothing to do")
+    for each in outputs:
+        if each.value is None:
+            raise misuse(f"{each.name} is given, not computed: there is nothing to do")
+    stages = _stages(outputs)
     given = {tensor for stage in stages for tensor in stage.reads if tensor.value is None}
     missing = sorted(tensor.name for tensor in given - {*inputs})
     if missing:
-        raise misuse(f"{output.name} needs {', '.join(missing)}, not among the inputs of {name}")
+        raise misuse(f"{outputs[0].name} needs {', '.join(missing)}, not among the inputs of {name}")
     names = [tensor.name for tensor in (*inputs, *stages)]
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:
         raise misuse(f"two tensors are called {twice}")
-    result = replace(output.buffer, role=Role.OUTPUT)
+    results = {each.name: replace(each.buffer, role=Role.OUTPUT) for each in outputs}
+    buffers = {stage.name: results.get(stage.name, stage.buffer) for stage in stages}
     taken: set[str] = {*names}
     body: list[Stmt] = []
     for stage in stages:
-        body.append(_nest(stage, result if stage is output else stage.buffer, taken))
-    between = tuple(stage.buffer for stage in stages if stage is not output)
-    return Proc(name, (*(tensor.buffer for tensor in inputs), *between, result), tuple(body))
+        body.append(map_places(_nest(stage, buffers[stage.name], taken), _into(results)))
+    between = tuple(stage.buffer for stage in stages if stage.name not in results)
+    return Proc(name, (*(tensor.buffer for tensor in inputs), *between, *results.values()), tuple(body))
 
 
-def _stages(output: TensorExpression) -> list[TensorExpression]:
-    """The tensors that are computed into memory, each behind those that it reads."""
+def _into(results: Mapping[str, Buffer]) -> Callable[[BufferPlace], BufferPlace]:
+    """Makes reads of a result, which another tensor is made of, reads of the output."""
+    return lambda place: replace(place, buffer=results.get(place.buffer.name, place.buffer))
+
+
+def _stages(outputs: Sequence[TensorExpression]) -> list[TensorExpression]:
+    """The tensors that are computed into memory, each once, behind those that it reads."""
     found: list[TensorExpression] = []
 
     def visit(tensor: TensorExpression) -> None:
@@ -259,7 +298,9 @@ def _stages(output: TensorExpression) -> list[TensorExpression]:
                 visit(read)
         found.append(tensor)
 
-    visit(output)
+    for output in outputs:
+        if output not in found:
+            visit(output)
     return found
 
 

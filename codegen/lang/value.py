@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from codegen.loops.ir import (
 )
 
 _numbers = itertools.count()  # tell reductions apart until their tensor names them
+_SAME = 1e-5  # between scales that single precision has rounded
 _WIDE = (DType.I64, DType.U64)
 
 
@@ -46,6 +48,7 @@ class ElementValue:
     expr: Expr
     dtype: DType
     reductions: tuple[GrowingLocal, ...] = ()
+    scale: float | None = None  # of a quantised value: times it, the integer is the number
 
     def __add__(self, other: Operand) -> ElementValue:
         return _binary("+", self, other)
@@ -95,8 +98,33 @@ def to_value(given: Operand) -> ElementValue:
 
 def _binary(op: str, left: Operand, right: Operand) -> ElementValue:
     a, b = to_value(left), to_value(right)
-    dtype = DType.I32 if op in ("<", "==") else _common(a.dtype, b.dtype)
-    return ElementValue(Binary(op, a.expr, b.expr), dtype, _joined(a, b))
+    is_asked = op in ("<", "==")
+    dtype = DType.I32 if is_asked else _common(a.dtype, b.dtype)
+    scale = _product_of_scales(a, b) if op == "*" else _same_scale(a, b)
+    return ElementValue(Binary(op, a.expr, b.expr), dtype, _joined(a, b), None if is_asked else scale)
+
+
+def _product_of_scales(a: ElementValue, b: ElementValue) -> float | None:
+    scales = [value.scale for value in (a, b) if value.scale is not None]
+    return math.prod(scales) if scales else None
+
+
+def _same_scale(a: ElementValue, b: ElementValue) -> float | None:
+    """The scale of both. Zero has every scale."""
+    if a.expr == Const(0) or a.scale == b.scale:
+        return b.scale
+    if b.expr == Const(0):
+        return a.scale
+    if a.scale is None or b.scale is None or not math.isclose(a.scale, b.scale, rel_tol=_SAME):
+        said = (
+            f"of scale {value.scale:.6g}" if value.scale is not None else "without a scale"
+            for value in (a, b)
+        )
+        raise misuse(
+            f"a value {' and one '.join(said)} do not go together",
+            "compute one of them into a tensor of the other's scale first",
+        )
+    return a.scale
 
 
 def _common(a: DType, b: DType) -> DType:
@@ -108,6 +136,10 @@ def _common(a: DType, b: DType) -> DType:
 
 def _joined(*values: ElementValue) -> tuple[GrowingLocal, ...]:
     return tuple(dict.fromkeys(r for value in values for r in value.reductions))
+
+
+def _scale_said(value: ElementValue) -> str:
+    return f"of scale {value.scale:.6g}" if value.scale is not None else "without a scale"
 
 
 def minimum(left: Operand, right: Operand) -> ElementValue:
@@ -131,14 +163,17 @@ def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
     """One of two values; the other is not computed."""
     a, b = to_value(yes), to_value(no)
     return ElementValue(
-        Choose(condition.expr, a.expr, b.expr), _common(a.dtype, b.dtype), _joined(condition, a, b)
+        Choose(condition.expr, a.expr, b.expr),
+        _common(a.dtype, b.dtype),
+        _joined(condition, a, b),
+        _same_scale(a, b),
     )
 
 
 def cast(dtype: str, value: Operand) -> ElementValue:
     """The value as C converts it to a type such as "i8"."""
     kind, inner = dtype_of(dtype), to_value(value)
-    return ElementValue(Cast(kind, inner.expr), kind, inner.reductions)
+    return ElementValue(Cast(kind, inner.expr), kind, inner.reductions, inner.scale)
 
 
 def dtype_of(name: str) -> DType:
@@ -183,9 +218,11 @@ def _reduced(
     if inner.reductions or (start is not None and start.reductions):
         raise misuse("a reduction of what is reduced itself is not one step", "compute the inner one first")
     dtype = _common(inner.dtype, inner.dtype)
+    if start is not None:
+        _same_scale(start, inner)
     begin = start if start is not None else ElementValue(Const(_end_of(dtype, op)), dtype)
     local = Buffer(f"{name}#{next(_numbers)}", dtype, 1, Role.LOCAL)
-    return ElementValue(load(local), dtype, (GrowingLocal(local, op, begin, inner, axes),))
+    return ElementValue(load(local), dtype, (GrowingLocal(local, op, begin, inner, axes),), inner.scale)
 
 
 def _end_of(dtype: DType, op: str) -> int | float:

@@ -48,6 +48,29 @@ def test_what_is_chosen_is_shown_and_no_more(model: Path, run_deploy: Run) -> No
     assert parse_proc(view.ir.partition("\n@")[0], named_in(view.code.procs[0])) == view.code.procs[0]
 
 
+def test_an_op_is_shown_as_what_it_means(model: Path, run_deploy: Run) -> None:
+    meaning = run_deploy("inspect", model, "--board", "mps2-an386", "--layer", "1", "--meaning").out
+    loops = meaning.split("\n\nmeaning\n\n")[1]
+    assert "@instruction" not in loops
+    assert "unrolled(" not in loops
+    assert "for o in range(" in loops
+    assert "sum[0] += x[" in loops or "acc[0] += x[" in loops
+    copied = deploy.inspect(model, board="mps2-an386").layer(0)
+    assert copied.info.op == "relayout"
+    assert copied.meaning == "# this layer copies rows: no op is behind it\n"
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_layer_means_loops_that_are_read_back(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "tiny.tflite"
+    path.write_bytes(TINY[name]())
+    found = deploy.inspect(path)
+    assert found.compiled is not None
+    for number in range(len(found.compiled.layers)):
+        view = found.layer(number)
+        assert "def " in view.meaning or view.info.op == "relayout"
+
+
 def test_a_layer_may_be_named(model: Path, run_deploy: Run) -> None:
     name = deploy.inspect(model).layer(1).info.name
     assert (

@@ -71,10 +71,13 @@ def test_what_a_run_takes_is_counted(require_tool: Callable[..., None]) -> None:
     require_tool("arm-none-eabi-gcc")
     require_tool("qemu-system-arm")
     plain, fast = (lang.build(make(), "mps2-an386", {"w": W}) for make in (product, scheduled))
-    counts = [kernel.time(repeat=2).count for kernel in (plain, fast)]
+    counts = [kernel.time(number=2, repeat=2).count for kernel in (plain, fast)]
     assert [count.std for count in counts] == [0, 0]
     assert counts[1].mean < counts[0].mean
     assert counts[1].mean < fast.cycles < plain.cycles
+    longer = fast.time(min_repeat_ms=2)
+    assert longer.count == counts[1]
+    assert longer.number * longer.seconds.mean >= 2e-3
     assert repr(fast) == "<product for mps2-an386>"
     assert "static KERNEL void product_kernel(" in fast.view.c
     assert "product" in fast.view.asm
@@ -168,7 +171,7 @@ def test_what_cannot_be_built_is_told() -> None:
     x = lang.placeholder("short", (4,), "i8")
     with pytest.raises(InputError, match='C has no "short" as a name'):
         lang.build(lang.proc("p", [x], x + 1), "host")
-    with pytest.raises(InputError, match="p must have one output to be built"):
+    with pytest.raises(InputError, match="p has no output"):
         lang.build(lang.parse("def p(x: input(i8[1])):\n    pass\n"), "host")
     many = (
         "def p(x: rows(i8[4], rows=3), y: output(i8[4])):\n    for i in range(4):\n        y[i] = x[2][i]\n"

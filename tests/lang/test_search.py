@@ -78,6 +78,30 @@ def tiles(s: LoopSchedule, knobs: TemplateKnobs) -> None:
     s.unroll(ji)
 
 
+def test_orders_are_all_there_are_and_a_loop_is_annotated() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def template(s: LoopSchedule, knobs: TemplateKnobs) -> None:
+        asked.append(knobs.order("order", "i", "j", "k"))
+        knobs.annotate("how", s, "k")
+
+    space = template_space("task", template, product())
+    assert [(knob.name, len(knob.values)) for knob in space.knobs] == [("order", 6), ("how", 2)]
+    for number in range(6):
+        applied(template, product(), {"order": number, "how": 0})
+    assert asked[0] == ("i", "j", "k")
+    assert len({*asked}) == 6
+    assert applied(template, product(), {"order": 0, "how": 1}).script() == "s.unroll('k')\n"
+
+    def wide(s: LoopSchedule, knobs: TemplateKnobs) -> None:
+        knobs.annotate("how", s, "j", ("none", "mmx"))
+
+    with pytest.raises(InputError, match='no instruction set "mmx" has lanes'):
+        applied(wide, product(), {"how": 1})
+    with pytest.raises(InputError, match="the knob order orders 6 loops, it can be 1 to 5"):
+        TemplateKnobs({}).order("order", *"abcdef")
+
+
 def test_a_template_has_a_space_of_what_it_asks_for() -> None:
     space = template_space("task", tiles, product())
     assert [(knob.name, knob.values) for knob in space.knobs] == [

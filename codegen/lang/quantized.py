@@ -1,0 +1,68 @@
+"""Quantised types: integers that stand for real numbers, and how sums of products become such again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from codegen.lang.misuse import misuse
+from codegen.lang.value import ElementValue, dtype_of
+from codegen.loops.ir import Apply, Const
+
+if TYPE_CHECKING:
+    from aot.ops.rounding import RequantRounding
+
+ROUNDINGS = ("double", "single")
+
+
+@dataclass(frozen=True)
+class QuantizedType:
+    """The numbers scale * (stored - zero_point), stored as integers of a type."""
+
+    dtype: str
+    scale: float
+    zero_point: int
+
+
+def quantized(dtype: str, scale: float, zero_point: int = 0) -> QuantizedType:
+    """A quantised type, for placeholders and results: a result is rounded to it from its value's scale."""
+    kind = dtype_of(dtype)
+    if not kind.is_integer:
+        raise misuse(f"{dtype} holds real numbers as they are", "a quantised type is one of integers")
+    if not scale > 0:
+        raise misuse(f"a scale of {scale} stands for nothing", "a scale is more than 0")
+    low, high = kind.limits
+    if not low <= zero_point <= high:
+        raise misuse(f"{dtype} does not hold the zero point {zero_point}: it goes from {low} to {high}")
+    return QuantizedType(dtype, scale, zero_point)
+
+
+def read_as(stored: ElementValue, kind: QuantizedType) -> ElementValue:
+    """An element less its zero point: times the scale it is the number."""
+    zero = kind.zero_point
+    value = stored - zero if zero > 0 else stored + -zero if zero else stored
+    return replace(value, scale=kind.scale)
+
+
+def rounded_to(name: str, value: ElementValue, kind: QuantizedType, rounding: str) -> ElementValue:
+    """The element that stands for a value, nearest and within the type.
+
+    "double" rounds as TensorFlow Lite Micro does, twice; "single" once, as LiteRT's fully connected layers.
+    """
+    from aot.ops.requant import quantize_multiplier  # the ops are needed by who quantises alone
+    from aot.ops.rounding import RequantRounding
+    from codegen.isa.plain.requantise import Requant, store_quantised
+
+    if rounding not in ROUNDINGS:
+        raise misuse(f'there is no rounding "{rounding}"', " or ".join(ROUNDINGS))
+    if value.scale is None:
+        raise misuse(
+            f"{name} is quantised, and its value has no scale", "make it of elements that are quantised"
+        )
+    mult, shift = quantize_multiplier(value.scale / kind.scale)
+    dtype = dtype_of(kind.dtype)
+    low, high = dtype.limits
+    way: RequantRounding = RequantRounding(rounding)
+    requant = Requant(kind.zero_point, low, high, way, (-shift, -shift), False, dtype)
+    store = store_quantised(requant).store
+    return ElementValue(Apply(store, (value.expr, Const(mult), Const(-shift))), dtype, value.reductions)
