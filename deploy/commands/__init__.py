@@ -15,6 +15,7 @@ COMMANDS = {
     "new": "makes a project folder for a board from an archive",
     "build": "makes firmware from a project folder",
     "flash": "puts the firmware onto the board",
+    "load": "replaces the model of running firmware by a cartridge",
     "monitor": "shows what the board sends",
     "run": "runs a model on a board with your inputs",
     "verify": "compares a board's outputs with the reference, bit by bit",
