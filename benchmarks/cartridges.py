@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import deploy
+from benchmarks.fault_table import RUNTIME
+from benchmarks.line import FLAGS
 from benchmarks.shared import model_file
 from deploy.compiling import Compiled
 from platforms.cartridge.code import linked
@@ -15,6 +18,7 @@ from platforms.project import project_source
 
 BOARDS = ("mps2-an386", "mps2-an383", "mps3-an547", "qemu-riscv32")
 MODELS = ("tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8", "tiny_ad_fc_int8")
+LOADER_BYTES = 1536  # of code, at most
 LOADER_RAM = 528  # variables of solder_cartridge.c, the largest description among them
 HEAD = (
     "| board | model | code and constants, built in | cartridge | | RAM beside the arena "
@@ -56,3 +60,13 @@ def _built_in_bytes(compiled: Compiled, folder: Path) -> int:
     source = project_source(compiled.artifact)
     (program,) = linked(source, compiled.board, folder, (0,), more_flags=("-fno-pic",))
     return len(image(program)[1])
+
+
+def loader_bytes(folder: Path) -> int:
+    """The loader's instructions on a Cortex-M4, without the constants of SHA-256 (288 bytes)."""
+    sources = [str(RUNTIME / name) for name in ("solder_cartridge.c", "solder_sha256.c")]
+    flags = [*FLAGS.split(), "-Os", "-DSOLDER_CARTRIDGES"]
+    subprocess.run(["arm-none-eabi-gcc", *flags, "-c", *sources], cwd=folder, check=True)
+    argv = ["arm-none-eabi-size", "-A", "solder_cartridge.o", "solder_sha256.o"]
+    listed = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=True).stdout
+    return sum(int(line.split()[1]) for line in listed.splitlines() if line.startswith(".text"))

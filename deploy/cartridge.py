@@ -91,7 +91,7 @@ _STAYS = "the model that ran before runs on"
 
 
 def _numbers(status: int, cartridge: bytes, session: Session) -> str:
-    """What the cartridge has and the firmware, where that is why."""
+    """The numbers of both sides, where they are why."""
     words = HEADER.unpack_from(cartridge)
     arenas, stack = words[9 : 9 + min(words[8], MOST_ARENAS)], words[14]
     if status == Status.CARTRIDGE_CORE:

@@ -44,6 +44,12 @@ def linked(
 ) -> list[Path]:
     """The model's code as a program for each of these addresses."""
     chain = find_toolchain(board.target, prefer)
+    if chain.family == "zig":
+        raise ToolError(
+            "cartridges are linked by GNU's linker, which zig has not",
+            f"found for {board.target.core}: {chain}",
+            "install gcc-arm-none-eabi, gcc-riscv64-unknown-elf or gcc",
+        )
     for name, text in {**source.sources, **source.headers, **_own_files(source.name)}.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
     files = [name for name in source.sources if name.endswith(".c")]

@@ -33,7 +33,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a model needs of firmware."""
+    """The needs of a model, which firmware must meet."""
 
     core: str
     arena_bytes: tuple[int, ...]

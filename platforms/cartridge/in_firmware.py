@@ -1,4 +1,4 @@
-"""What a project has so that its firmware takes cartridges: its core, its key, and the room for two."""
+"""The files and flags of a project, so that its firmware takes cartridges: core, key, room for two."""
 
 from __future__ import annotations
 

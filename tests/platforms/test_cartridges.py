@@ -246,3 +246,11 @@ def test_a_header_has_the_layout_of_the_loaders(press: Press) -> None:
     assert data[:4] == b"CART"
     assert len(data) % 64 == DIGEST_BYTES
     assert hashlib.sha256(data[:-DIGEST_BYTES]).digest() == data[-DIGEST_BYTES:]
+
+
+def test_a_compiler_without_that_linker_is_named(
+    press: Press, tmp_path: Path, require_package: Callable[..., None]
+) -> None:
+    require_package("ziglang")
+    with pytest.raises(DeployError, match="cartridges are linked by GNU's linker, which zig has not"):
+        cartridge_image(press.tiny, HOST, tmp_path, "zig")
