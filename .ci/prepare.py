@@ -39,11 +39,14 @@ PROGRAMS = {
     "simavr": ("simavr", "libsimavr-dev", "libelf-dev"),
 }
 
+# The same for libraries: a signature of a cartridge is verified by one.
+HEADERS = {"sodium.h": ("libsodium-dev",)}
+
 EXTRAS = {
     "check": ("test",),
     "test": (
         "test", "zig", "cycles", "oracle", "tflm", "train", "tune", "exact", "farm", "quantize", "browser",
-        "channels", "fronts",
+        "channels", "fronts", "sign",
     ),
 }  # fmt: skip
 
@@ -61,6 +64,7 @@ def demo_extras() -> tuple[str, ...]:
 
 def missing_packages() -> tuple[str, ...]:
     absent = [packages for program, packages in PROGRAMS.items() if shutil.which(program) is None]
+    absent += [packages for header, packages in HEADERS.items() if not Path("/usr/include", header).is_file()]
     return tuple(package for packages in absent for package in packages)
 
 

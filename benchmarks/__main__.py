@@ -9,6 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from benchmarks.branching import FAMILIES
+from benchmarks.cartridges import HEAD as HEAD_OF_CARTRIDGES
+from benchmarks.cartridges import rows as cartridge_rows
 from benchmarks.cases import all_cases
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
 from benchmarks.host import HEAD as HEAD_OF_HOST
@@ -115,6 +117,13 @@ def _operators() -> None:
         sys.stdout.write(row)
 
 
+def _cartridges() -> None:
+    sys.stdout.write(HEAD_OF_CARTRIDGES)
+    for row in cartridge_rows():
+        sys.stdout.write(row)
+        sys.stdout.flush()
+
+
 def _tuned() -> None:
     sys.stdout.write(f"{tuned_report()}\n")
 
@@ -124,6 +133,7 @@ def _measure_spaces() -> None:
 
 
 COMMANDS = {
+    "cartridges": _cartridges,
     "measure": _measure,
     "report": _report,
     "measure-memory": _measure_memory,

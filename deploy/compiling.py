@@ -9,12 +9,14 @@ from pathlib import Path
 from aot.passes.pipeline import PassStep
 from artifact.artifact import Artifact, artifact_of
 from artifact.report import Report, make_report
+from artifact.whole_file import write_whole
 from boards.board import Board
 from codegen.job import ImportedModel, Job
 from codegen.kernels.tuning_records import Selection
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.answer import Paged
+from deploy.cartridge import cartridge_of
 from deploy.fit import require_fit
 from deploy.inspect_page import summary
 from deploy.jobs import compile_or_explain, job_for
@@ -57,6 +59,12 @@ class Compiled(Paged):
     def save(self, path: str | Path) -> None:
         """Writes the archive, the device runtime in it; into a folder, plain sources for another project."""
         save(self.artifact, self.job.model.graph, Path(path))
+
+    def save_cartridge(self, path: str | Path, key: str | Path | None = None) -> None:
+        """Writes a cartridge for running firmware, signed with the private key of that PEM file."""
+        signer = None if key is None else Path(key)
+        made = cartridge_of(self.artifact, self.job.model.graph, self.board, signer)
+        write_whole(Path(path), made, "the cartridge")
 
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:

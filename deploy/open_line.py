@@ -6,7 +6,7 @@ import math
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -21,6 +21,7 @@ from codegen.options import OPTIONS
 from deploy.answer import Answer, Paged
 from deploy.asked_of_board import prepared_of, take_line
 from deploy.awaitable_line import AwaitableLine
+from deploy.cartridge import load_into, read_cartridge
 from deploy.compiling import Compiled
 from deploy.console import table
 from deploy.data import DataOptions, make_data
@@ -138,6 +139,16 @@ class OpenLine:
                     self._prepared.board.name,
                     'deploy.connect(..., functions=["file.c"]), or deploy new --functions file.c',
                 )
+
+    def load(self, cartridge: str | Path | bytes) -> None:
+        """Replaces the model by a cartridge's. Where the firmware refuses it, nothing has changed."""
+        data = cartridge if isinstance(cartridge, bytes) else read_cartridge(Path(cartridge))
+        with self._turn() as device:
+            load_into(device.session, data)
+            (model, *_) = device.session.describe()
+            self._device = replace(device, model=model)
+        self.model, self._functions = model, None
+        self._prepared = replace(self._prepared, inputs=None, outputs=None, layers=())
 
     @property
     def awaitable(self) -> AwaitableLine:

@@ -17,6 +17,7 @@ from deploy.function_files import source_with
 from deploy.keywords import takes_options
 from deploy.line import LINE, LineOptions
 from deploy.model import read_artifact
+from deploy.slots import with_slots
 from deploy.supported import platform_for
 from platforms.base import BuildChoices, Firmware
 from platforms.board_files import load_board
@@ -35,17 +36,21 @@ def new(
     app: str = App.RPC.value,
     others: Sequence[str | Path | Compiled] = (),
     functions: Sequence[str | Path] = (),
+    slots: int | None = None,
+    arena: int | None = None,
+    public_key: str | Path | None = None,
 ) -> Answer:
     """Makes a project folder of an archive or a compiled model, with all that its board and platform need.
 
     `others` are further models for the same firmware; a compiled model knows its board. `functions` are C
-    files whose functions are called by name.
+    files whose functions are called by name. With `slots` the firmware takes cartridges of so many bytes, for
+    models that may work in an arena of `arena` bytes; with a public key, signed ones only.
     """
     first, *more = (read_artifact(each) for each in (archive, *others))
     place = load_board(board or _board_of(archive))
     builder = platform_for(place, platform)
     source = share_firmware(source_for(first, place), [source_for(other, place) for other in more])
-    source = source_with(source, functions)
+    source = with_slots(source_with(source, functions), slots, arena, public_key)
     builder.generate(source, Path(directory), place, App(app))
     facts = {
         "directory": str(directory),

@@ -17,6 +17,7 @@ from platforms.project import App, ProjectSource
 from platforms.templates import c_files, filled, template_text
 
 SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, above what the model needs
+CARTRIDGE_STACK_BYTES = 4096  # at least, for models that are not known yet
 SERVER_RAM_BYTES = 8192  # variables beside the arena: what must stay free in the fastest memory
 GUARD_BYTES = 0x1_0000  # as startup.c's MPU_RASR_64K
 FREESTANDING_HEADERS = ("math.h", "string.h")
@@ -45,7 +46,10 @@ class Baremetal(CompilerPlatform):
     program_name = "firmware.elf"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
-        files = _board_files(board, app) | (_slot_files(board) if source.takes_code else {})
+        takes_code = source.takes_code or source.cartridges is not None
+        files = _board_files(board, app) | (_slot_files(board) if takes_code else {})
+        if source.cartridges:
+            files["cartridge_slots.c"] = template_text("baremetal", "cartridge_slots.c")
         own = {f"src/board/{name}": text for name, text in files.items()}
         own["board.ld"] = _linker_script(source, board)
         own |= {f"freestanding/{name}": template_text("baremetal", name) for name in FREESTANDING_HEADERS}
@@ -121,7 +125,8 @@ def _guard_bytes(board: Board) -> int:
 
 
 def _linker_script(source: ProjectSource, board: Board) -> str:
-    stack_bytes = SERVER_STACK_BYTES + source.stack_bytes
+    models_bytes = max(source.stack_bytes, CARTRIDGE_STACK_BYTES if source.cartridges else 0)
+    stack_bytes = SERVER_STACK_BYTES + models_bytes
     regions = _arena_regions(source, board, stack_bytes)
     return filled(
         "baremetal",
@@ -154,7 +159,8 @@ def _constant_place(source: ProjectSource, board: Board, name: str) -> dict[str,
 def _arena_regions(source: ProjectSource, board: Board, stack_bytes: int) -> list[Region]:
     """The region of each arena; stack and variables take their part of the fastest memory."""
     taken = Counter(source.constants_in)
-    taken[board.region("ram").name] += stack_bytes + SERVER_RAM_BYTES
+    slots_bytes = 2 * source.cartridges.slot_bytes if source.cartridges else 0
+    taken[board.region("ram").name] += stack_bytes + SERVER_RAM_BYTES + slots_bytes
     return [_arena_region(source, arena, board, taken) for arena in source.arenas]
 
 

@@ -26,6 +26,9 @@ class Host(CompilerPlatform):
         if app is App.RPC:
             own |= {f"src/{name}": template_text("host", name) for name in _RPC_FILES}
             own["src/main.c"] = template_text("host", "main_rpc.c")
+        if source.cartridges:
+            for name in ("cartridge_slots.c", "cartridge_slots.h"):
+                own[f"src/{name}"] = template_text("host", name)
         if source.functions:
             own["src/heap.c"] = template_text("host", "heap.c")
         return project_files(source, board, app, _platform_files(own))

@@ -17,6 +17,7 @@ from aot.ir.types import DType
 from boards.board import Board
 from codegen.model import TensorInfo
 from platforms.arena_words import arena_words, variable
+from platforms.cartridge.in_firmware import cartridge_files, cartridge_flags
 from platforms.project import App, ProjectSource
 from platforms.rpc.protocol import MOST_BUILD_ID
 from platforms.templates import c_files, filled, template_text
@@ -27,6 +28,7 @@ PROJECT_FORMAT = 1
 _BUILD_DIGITS = 16
 _BEHIND = " /* what the model works in, and behind it inputs and outputs that have no place there */"
 STANDALONE_HEADERS = ("solder_model.h", "solder_port.h")
+_CARTRIDGES_ALIGN = ("__attribute__((aligned(32)))",)  # for models that are not known yet
 _COMPILE = (
     "-std=c99",
     "-g",  # costs nothing on the board, and names the line of a fault
@@ -71,6 +73,7 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
         **{f"src/runtime/{name}": text for name, text in runtime_files(app).items()},
         **app_files(source, app),
         **{f"src/{name}": text for name, text in source.functions.items()},
+        **cartridge_files(source, board),
         **own.files,
         **_flag_files(source, board, own),
         "Makefile": filled(
@@ -114,11 +117,17 @@ def model_table(source: ProjectSource) -> str:
         "project",
         "models.c.jinja",
         name=source.name,
-        alignment=" ".join(f"{name.upper()}_ALIGN" for name in source.models),  # the largest counts
+        alignment=" ".join(
+            [
+                *(f"{name.upper()}_ALIGN" for name in source.models),
+                *_CARTRIDGES_ALIGN[: 1 if source.cartridges else 0],
+            ]
+        ),  # the largest counts
         build_id=build_id_of(source),
         behind=_BEHIND if source.callers else "",
         **arena_words(source),
         models=source.models,
+        is_replaced=source.cartridges is not None,
     )
 
 
@@ -170,6 +179,7 @@ def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict
             *_COMPILE,
             *(f"-I{folder}" for folder in folders),
             *(["-DSOLDER_FUNCTIONS"] if source.functions else []),
+            *(cartridge_flags(source.cartridges) if source.cartridges else []),
         ),
         "model": source.c_flags,
         "rest": ("-Os",),

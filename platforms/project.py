@@ -20,6 +20,14 @@ class App(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Slots:
+    """The room that firmware has for cartridges, which replace its model."""
+
+    slot_bytes: int  # of each of two
+    public_key: bytes = b""  # of those who may make them; b"": anybody
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectSource:
     """The part of a compiled model that a project holds."""
 
@@ -40,6 +48,7 @@ class ProjectSource:
     callers: tuple[TensorInfo, ...] = ()  # of the inputs and outputs: they lie in memory of the program's own
     beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
     functions: Mapping[str, str] = field(default_factory=dict)  # C files whose functions are called by name
+    cartridges: Slots | None = None  # None: the firmware takes no other models
     takes_code: bool = False  # over the line: whoever reaches it can then run any program on the board
 
     @property
@@ -112,14 +121,14 @@ def _shared_constants(sources: Sequence[ProjectSource]) -> Mapping[str, int]:
     return {region: sum(source.constants_in.get(region, 0) for source in sources) for region in regions}
 
 
-def require_no_functions(source: ProjectSource, platform: str) -> None:
-    """Raises InputError where a platform cannot find functions by name."""
+def require_model_only(source: ProjectSource, platform: str) -> None:
+    """Raises InputError where a platform has neither functions by name nor cartridges."""
+    hint = "a board with the platform baremetal, or the board host"
     if source.functions:
-        raise InputError(
-            f"functions are not called by name on the platform {platform}",
-            ", ".join(source.functions),
-            "a board with the platform baremetal, or the board host",
-        )
+        where = ", ".join(source.functions)
+        raise InputError(f"functions are not called by name on the platform {platform}", where, hint)
+    if source.cartridges:
+        raise InputError(f"cartridges are not taken on the platform {platform}", hint=hint)
 
 
 def project_source(artifact: Artifact) -> ProjectSource:

@@ -13,7 +13,7 @@ from platforms.arena_words import arena_words
 from platforms.base import AS_FOUND, BuildChoices, ToolPlatform
 from platforms.build import Commands, build_folder
 from platforms.layout import PURPOSE, TRY_IT, app_files, model_files, project_json, runtime_files
-from platforms.project import App, ProjectSource, require_no_functions
+from platforms.project import App, ProjectSource, require_model_only
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
 from platforms.zephyr_tools import find_west, has_new_names
@@ -45,7 +45,7 @@ class Zephyr(ToolPlatform):
     name = "zephyr"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
-        require_no_functions(source, self.name)
+        require_model_only(source, self.name)
         return {
             **_application(source, board, app),
             **{f"model/{name}": text for name, text in module_files(source, app).items()},

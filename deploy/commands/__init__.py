@@ -16,6 +16,7 @@ COMMANDS = {
     "new-accelerator": "writes a package with an accelerator of your own, from an example",
     "build": "makes firmware from a project folder",
     "flash": "puts the firmware onto the board",
+    "load": "replaces the model of running firmware by a cartridge",
     "monitor": "shows what the board sends",
     "run": "runs a model on a board with your inputs",
     "verify": "compares a board's outputs with the reference, bit by bit",

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from aot.errors import InputError
 from codegen.job import import_model
 from codegen.kernels.tuning_records import Selection
 from codegen.model import LayerInfo
@@ -20,6 +21,7 @@ from deploy.saving import require_output_place
 
 EXAMPLE = """
 deploy compile kws.tflite --board mps2-an386 -o kws.tar
+deploy compile kws.tflite --board mps2-an386 --cartridge -o kws.cart
 deploy compile kws.tflite --target cortex-m4+fpu,ram=256K,flash=1M -o my_project/kws
 """
 
@@ -29,11 +31,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_board_or_target(parser)
     parser.add_argument(
         "-o",
-        metavar="OUT.tar|FOLDER",
+        metavar="OUT.tar|FOLDER|OUT.cart",
         dest="output",
         type=Path,
         required=True,
         help="the archive to write; or a folder, for plain C sources, a CMakeLists.txt and a test program",
+    )
+    parser.add_argument(
+        "--cartridge",
+        action="store_true",
+        help="write OUT.cart: a model that takes the place of another in running firmware (deploy load)",
+    )
+    parser.add_argument(
+        "--sign", metavar="KEY.pem", type=Path, help="sign the cartridge with this private key of Ed25519"
     )
     options.add_print_after(parser)
     parser.add_argument(
@@ -48,7 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     chosen = options.compile_options(arguments)
-    require_output_place(arguments.output)
+    if not arguments.cartridge:
+        require_no_key(arguments.sign)
+        require_output_place(arguments.output)
     if arguments.dump:
         require_free(arguments.dump)
     board = require_board_or_target(arguments.board, arguments.target)
@@ -57,8 +69,16 @@ def run(arguments: argparse.Namespace) -> None:
     print_after(compiled.steps, arguments.print_after)
     if arguments.dump:
         dump_stages(compiled, arguments.dump)
-    compiled.save(arguments.output)
+    if arguments.cartridge:
+        compiled.save_cartridge(arguments.output, arguments.sign)
+    else:
+        compiled.save(arguments.output)
     print_result(arguments.json, _facts(compiled, arguments.output), _text(compiled, arguments.output))
+
+
+def require_no_key(key: Path | None) -> None:
+    if key is not None:
+        raise InputError("only cartridges are signed", str(key), "deploy compile --cartridge --sign KEY.pem")
 
 
 def _facts(compiled: Compiled, output: Path) -> dict[str, object]:

@@ -12,6 +12,7 @@ from platforms.project import App
 
 EXAMPLE = """
 deploy new kws.tar kws-firmware --board mps2-an386
+deploy new kws.tar kws-firmware --board mps2-an386 --slots 128K --arena 64K
 """
 
 
@@ -43,6 +44,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="C files, with headers of theirs, whose functions (SOLDER_FUNCTION) are called by name",
     )
+    slots = parser.add_argument_group("cartridges, which replace the model while the firmware runs")
+    slots.add_argument(
+        "--slots", metavar="SIZE", type=options.size, help="room for each of two cartridges: 128K"
+    )
+    slots.add_argument(
+        "--arena",
+        metavar="SIZE",
+        type=options.size,
+        help="what their models may work in; else what this one does",
+    )
+    slots.add_argument(
+        "--public-key",
+        metavar="KEY.pem",
+        type=Path,
+        help="take only those that are signed with its private key; the program supplies solder_port_verify",
+    )
     options.add_json(parser)
 
 
@@ -55,5 +72,8 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.app,
         arguments.others,
         arguments.functions,
+        arguments.slots,
+        arguments.arena,
+        arguments.public_key,
     )
     print_answer(arguments.json, answer)

@@ -8,10 +8,11 @@ from typing import Any
 
 from aot.counted import counted
 from deploy import options
+from deploy.cartridge import load_into, read_cartridge
 from deploy.console import print_result, progress, table
 from deploy.cycle_model import ModelCycles, cycles_of_sample
 from deploy.data import read_data
-from deploy.device import open_device
+from deploy.device import Device, open_device
 from deploy.firmware import Ready, build, prepare
 from deploy.measure import Measured, Meter, is_emulated, run_series, spread
 from deploy.reals import as_reals
@@ -59,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="NAME", help="which of several models in a project's firmware; else its first"
     )
+    parser.add_argument(
+        "--cartridge",
+        metavar="IN.cart",
+        type=Path,
+        help="load this first; firmware with slots runs its model",
+    )
     options.add_data(parser)
     parser.add_argument(
         "--dequantize",
@@ -76,12 +83,17 @@ def run(arguments: argparse.Namespace) -> None:
         require_results_place(arguments.output)
     prepared = prepare(arguments.source, arguments.board, options.compile_options(arguments))
     data = options.data_options(arguments)
+    cartridge = read_cartridge(arguments.cartridge) if arguments.cartridge else None
     if prepared.inputs is not None:
         # Complains before anything is built.
         read_data(arguments.inputs, data, prepared.inputs, 1, front=prepared.front)
     ready = build(prepared, BuildChoices(arguments.toolchain)).asked_for(arguments.model)
     line = options.line_options(arguments)
     with open_device(ready, line) as device:
+        if cartridge:
+            load_into(device.session, cartridge)
+            device = Device(device.session, device.session.describe()[0])
+            ready = ready.asked_for(device.model.name)
         samples = read_data(
             arguments.inputs, data, prepared.inputs or device.model.inputs, 1, front=prepared.front
         )
@@ -91,7 +103,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output:
         outputs = measured.stacked(samples)
         write_results(arguments.output, as_reals(outputs, specs) if arguments.dequantize else outputs)
-    is_modelled = is_emulated(ready.board) and not _lacks_cycles(ready)
+    is_modelled = is_emulated(ready.board) and not _lacks_cycles(ready) and cartridge is None
     cycles = cycles_of_sample(ready, samples.each[0], line) if is_modelled else None
     top = arguments.print_top or (None if arguments.output else _TOP)
     facts = _facts(ready, samples, measured, arguments)

@@ -18,6 +18,7 @@ SMALL_PAYLOAD_BYTES = 64 + WRITE_HEADER_BYTES
 REQUEST_LIMIT = 0x40  # requests are numbered below it
 REPLY_BIT = 0x80  # a reply's kind is its request's with this bit
 NO_FAULT = 0
+CARTRIDGE_FORMAT = 1
 MOST_REPEATS = 32  # in one time request
 MOST_BUILD_ID = 40  # characters of a build id in hello
 MOST_NUMBERED = 256  # models in firmware, inputs of a model, outputs: their numbers are a byte
@@ -62,6 +63,9 @@ class Message(IntEnum):
     FREE = 0x13
     PUT = 0x14
     GET = 0x15
+    CARTRIDGE = 0x16  # which model runs, and what the slots take; or begins an update
+    CARTRIDGE_PUT = 0x17
+    CARTRIDGE_SWAP = 0x18
 
 
 class Notice(IntEnum):
@@ -99,6 +103,16 @@ class Status(IntEnum):
     FUNCTION_FAILED = 20
     NO_SUCH_ARRAY = 21
     NO_ROOM = 22
+    NO_CARTRIDGE = 23
+    CARTRIDGE_CUT = 24
+    CARTRIDGE_DAMAGED = 25
+    CARTRIDGE_VERSION = 26
+    CARTRIDGE_CORE = 27
+    CARTRIDGE_NEEDS = 28
+    CARTRIDGE_OTHER_KEY = 29
+    CARTRIDGE_TEST = 30
+    CARTRIDGE_SIZE = 31
+    CARTRIDGE_STORE = 32
 
 
 class Argument(IntEnum):
@@ -145,6 +159,7 @@ class Capability(IntEnum):
     RATE = 4
     DEADLINE = 8  # a run that takes too long ends as a fault
     FUNCTIONS = 16  # calls by name, and arrays in free RAM
+    CARTRIDGES = 32
 
 
 STATUS_MEANING = {
@@ -172,6 +187,16 @@ STATUS_MEANING = {
     Status.FUNCTION_FAILED: "the function says that it failed",
     Status.NO_SUCH_ARRAY: "the array was freed, or never made",
     Status.NO_ROOM: "the free RAM has no room for it",
+    Status.NO_CARTRIDGE: "this is no cartridge",
+    Status.CARTRIDGE_CUT: "the cartridge is cut off, or something follows it",
+    Status.CARTRIDGE_DAMAGED: "the cartridge is damaged: its SHA-256 is another",
+    Status.CARTRIDGE_VERSION: "the cartridge has a version that the firmware does not know",
+    Status.CARTRIDGE_CORE: "the cartridge is for another core",
+    Status.CARTRIDGE_NEEDS: "the cartridge needs more memory than the firmware has for models",
+    Status.CARTRIDGE_OTHER_KEY: "the cartridge is not signed with the key that the firmware asks for",
+    Status.CARTRIDGE_TEST: "the cartridge's model does not compute what it must",
+    Status.CARTRIDGE_SIZE: "the cartridge is larger than a slot",
+    Status.CARTRIDGE_STORE: "the memory for cartridges cannot be written",
 }
 
 FAULT_MEANING = {

@@ -22,6 +22,7 @@ NUMBERS = (
     "REQUEST_LIMIT",
     "REPLY_BIT",
     "NO_FAULT",
+    "CARTRIDGE_FORMAT",
     "MOST_REPEATS",
     "MOST_BUILD_ID",
     "MOST_HASHES",

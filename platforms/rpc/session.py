@@ -9,7 +9,7 @@ from dataclasses import replace
 from aot.errors import InputError
 from aot.ir.tensor_spec import TensorSpec
 from platforms.rpc import failures, messages
-from platforms.rpc.calls import Calls
+from platforms.rpc.cartridges import Cartridges
 from platforms.rpc.messages import (
     Call,
     Code,
@@ -23,7 +23,7 @@ from platforms.rpc.messages import (
 from platforms.rpc.protocol import MOST_REPEATS, DescribedTensors, Message, Reset
 
 
-class Session(Calls):
+class Session(Cartridges):
     """The requests to the device as methods. A session starts with hello()."""
 
     def describe(self) -> tuple[RemoteModel, ...]:
@@ -57,6 +57,8 @@ class Session(Calls):
         found = next((model for model in on_board if expected.is_met_by(model.name, model.hash)), None)
         if found is not None and expected.build_id in ("", hello.build_id):
             return found
+        if found is None and self.takes_cartridges and expected.build_id == hello.build_id and on_board:
+            return on_board[0]  # a cartridge has taken its place
         wrong = failures.wrong_model if found is None else failures.wrong_build
         held = [messages.named(model.name, model.hash) for model in on_board]
         raise wrong(self.line_name, hello, expected, held)

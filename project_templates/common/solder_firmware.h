@@ -4,7 +4,11 @@
 
 #include "solder_model.h"
 
+#ifdef SOLDER_CARTRIDGES
+extern const struct solder_model *solder_models[]; /* the first is replaced by cartridges */
+#else
 extern const struct solder_model *const solder_models[];
+#endif
 extern const uint32_t solder_model_count;
 /* The memory they work in: in each region as much as the model that needs most of it, aligned for every model. */
 extern uint8_t *solder_arenas[];

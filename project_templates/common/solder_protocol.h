@@ -12,6 +12,7 @@
 #define SOLDER_REQUEST_LIMIT 64u
 #define SOLDER_REPLY_BIT 128u
 #define SOLDER_NO_FAULT 0u
+#define SOLDER_CARTRIDGE_FORMAT 1u
 #define SOLDER_MOST_REPEATS 32u
 #define SOLDER_MOST_BUILD_ID 40u
 #define SOLDER_MOST_HASHES 8u
@@ -47,7 +48,10 @@ enum solder_message {
     SOLDER_MESSAGE_MAKE = 18,
     SOLDER_MESSAGE_FREE = 19,
     SOLDER_MESSAGE_PUT = 20,
-    SOLDER_MESSAGE_GET = 21
+    SOLDER_MESSAGE_GET = 21,
+    SOLDER_MESSAGE_CARTRIDGE = 22,
+    SOLDER_MESSAGE_CARTRIDGE_PUT = 23,
+    SOLDER_MESSAGE_CARTRIDGE_SWAP = 24
 };
 
 /* What the device says without having been asked. */
@@ -82,7 +86,17 @@ enum solder_status {
     SOLDER_WRONG_ARGUMENT = 19, /* an argument is not what the function's signature says */
     SOLDER_FUNCTION_FAILED = 20, /* the function says that it failed */
     SOLDER_NO_SUCH_ARRAY = 21, /* the array was freed, or never made */
-    SOLDER_NO_ROOM = 22 /* the free RAM has no room for it */
+    SOLDER_NO_ROOM = 22, /* the free RAM has no room for it */
+    SOLDER_NO_CARTRIDGE = 23, /* this is no cartridge */
+    SOLDER_CARTRIDGE_CUT = 24, /* the cartridge is cut off, or something follows it */
+    SOLDER_CARTRIDGE_DAMAGED = 25, /* the cartridge is damaged: its SHA-256 is another */
+    SOLDER_CARTRIDGE_VERSION = 26, /* the cartridge has a version that the firmware does not know */
+    SOLDER_CARTRIDGE_CORE = 27, /* the cartridge is for another core */
+    SOLDER_CARTRIDGE_NEEDS = 28, /* the cartridge needs more memory than the firmware has for models */
+    SOLDER_CARTRIDGE_OTHER_KEY = 29, /* the cartridge is not signed with the key that the firmware asks for */
+    SOLDER_CARTRIDGE_TEST = 30, /* the cartridge's model does not compute what it must */
+    SOLDER_CARTRIDGE_SIZE = 31, /* the cartridge is larger than a slot */
+    SOLDER_CARTRIDGE_STORE = 32 /* the memory for cartridges cannot be written */
 };
 
 /* Which of a model's descriptions a describe request asks for. */
@@ -123,7 +137,8 @@ enum solder_capability {
     SOLDER_CAPABILITY_SLOT = 2,
     SOLDER_CAPABILITY_RATE = 4,
     SOLDER_CAPABILITY_DEADLINE = 8,
-    SOLDER_CAPABILITY_FUNCTIONS = 16
+    SOLDER_CAPABILITY_FUNCTIONS = 16,
+    SOLDER_CAPABILITY_CARTRIDGES = 32
 };
 
 #endif

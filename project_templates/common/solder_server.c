@@ -8,6 +8,7 @@
 #include "solder_array.h"
 #include "solder_bytes.h"
 #include "solder_call.h"
+#include "solder_cartridge.h"
 #include "solder_deadline.h"
 #include "solder_fault.h"
 #include "solder_measure.h"
@@ -41,6 +42,13 @@
 #define CAN_CALL SOLDER_CAPABILITY_FUNCTIONS
 #else
 #define CAN_CALL 0u
+#endif
+
+#ifdef SOLDER_CARTRIDGES
+#define CAN_SWAP SOLDER_CAPABILITY_CARTRIDGES
+#define SELF_TEST_MS 30000u
+#else
+#define CAN_SWAP 0u
 #endif
 
 static uint32_t boot_nonce;
@@ -83,7 +91,7 @@ static uint8_t hello(const uint8_t *payload, uint32_t count, struct solder_reply
     solder_reply32(reply, boot_nonce);
     solder_reply32(reply, solder_kept.boots);
     solder_reply16(reply, SOLDER_PAYLOAD_BYTES);
-    solder_reply16(reply, CAN_PROFILE | CAN_LOAD | CAN_RATE | CAN_CALL |
+    solder_reply16(reply, CAN_PROFILE | CAN_LOAD | CAN_RATE | CAN_CALL | CAN_SWAP |
                               (solder_port_deadline(0) ? SOLDER_CAPABILITY_DEADLINE : 0u));
     solder_reply32(reply, solder_arena_total(solder_arena_sizes, solder_arena_count));
     reply_fault(reply);
@@ -259,6 +267,18 @@ static uint8_t invoke(const uint8_t *payload, uint32_t count, struct solder_repl
 }
 #endif
 
+#ifdef SOLDER_CARTRIDGES
+/* The swap runs the new model, for which it has the time of a run. */
+static uint8_t swap(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    solder_session_working();
+    (void)solder_port_deadline(run_deadline_ms);
+    const uint8_t status = solder_cartridge_swap(payload, count, reply);
+    (void)solder_port_deadline(0);
+    return status;
+}
+#endif
+
 #ifndef SOLDER_SLOT
 static uint8_t no_slot(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
@@ -318,6 +338,11 @@ static const struct message messages[] = {
     [SOLDER_MESSAGE_PUT] = {solder_array_put, SOLDER_PUT_HEADER_BYTES, SOLDER_PAYLOAD_BYTES},
     [SOLDER_MESSAGE_GET] = {solder_array_get, 10, 10},
 #endif
+#ifdef SOLDER_CARTRIDGES
+    [SOLDER_MESSAGE_CARTRIDGE] = {solder_cartridge_ask, 1, 1},
+    [SOLDER_MESSAGE_CARTRIDGE_PUT] = {solder_cartridge_put, SOLDER_LOAD_HEADER_BYTES, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_CARTRIDGE_SWAP] = {swap, 0, 0},
+#endif
 };
 #define MESSAGE_COUNT (sizeof messages / sizeof messages[0])
 
@@ -339,6 +364,11 @@ void solder_server_run(void)
     uint32_t count;
     solder_stack_paint();
     boot_nonce = solder_fault_boot(solder_port_ticks());
+#ifdef SOLDER_CARTRIDGES
+    (void)solder_port_deadline(SELF_TEST_MS); /* a cartridge may have come and not been tried */
+    solder_cartridge_start();
+    (void)solder_port_deadline(0);
+#endif
     solder_session_begin(boot_nonce);
     while ((count = solder_port_read(bytes, sizeof bytes)) > 0) {
         solder_session_receive(bytes, count, handle);

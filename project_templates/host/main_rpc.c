@@ -1,6 +1,9 @@
 /* Serves the models of models.c over stdin and stdout, a pseudo terminal (--pty) or TCP (--tcp PORT). */
 #include <stdio.h>
 
+#ifdef SOLDER_CARTRIDGES
+#include "cartridge_slots.h"
+#endif
 #include "host.h"
 #include "line.h"
 #include "solder_server.h"
@@ -12,6 +15,9 @@ int main(int argc, char **argv)
         return 2;
     }
     host_init(argv[0]);
+#ifdef SOLDER_CARTRIDGES
+    host_open_slots(argv[0]);
+#endif
     solder_server_run();
     return 0;
 }

@@ -25,6 +25,7 @@ def fuzz(compile_c: Callable[..., Path]) -> Path:
         [DEVICE / "fuzz_main.c", DEVICE / "models.c", DEVICE / "functions.c"],
         "-DSOLDER_SLOT",
         "-DSOLDER_FUNCTIONS",
+        "-DSOLDER_CARTRIDGES",
     )
 
 

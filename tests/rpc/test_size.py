@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cartridges import LOADER_BYTES, loader_bytes
 from benchmarks.line import CODE_BYTES, RAM_BYTES, runtime_size
 
 pytestmark = pytest.mark.arm
@@ -20,3 +21,8 @@ def test_the_runtime_fits_its_budget(
     size = runtime_size(tmp_path, optimize)
     assert size.code_bytes <= CODE_BYTES == 6 * 1024
     assert size.ram_bytes <= RAM_BYTES == 2 * 1024
+
+
+def test_the_loader_of_cartridges_fits_its_budget(require_tool: Callable[..., None], tmp_path: Path) -> None:
+    require_tool("arm-none-eabi-gcc", "arm-none-eabi-size")
+    assert loader_bytes(tmp_path) <= LOADER_BYTES == 1536

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "solder_bytes.h"
+#include "solder_cartridge.h"
 #include "solder_frame.h"
 #include "solder_function.h"
 #include "solder_port.h"
@@ -162,8 +163,8 @@ static uint32_t call_packet(uint8_t *packet)
 /* A request as the host might make it: small numbers, and of the right length or nearly. */
 static uint32_t plausible_packet(uint8_t *packet)
 {
-    static const uint32_t payload_bytes[] = {0, 2, 3, 6, 8, 1, 4, 3, 0, 1, 0, 8, 6, 8, 24, 4, 2, 4, 5, 4, 8, 10};
-    const uint32_t message = 1 + chance(21);
+    static const uint32_t payload_bytes[] = {0, 2, 3, 6, 8, 1, 4, 3, 0, 1, 0, 8, 6, 8, 24, 4, 2, 4, 5, 4, 8, 10, 1, 5, 0};
+    const uint32_t message = 1 + chance(24);
     uint32_t count = payload_bytes[message];
     if (message == SOLDER_MESSAGE_INVOKE) {
         return call_packet(packet);
@@ -181,7 +182,7 @@ static uint32_t plausible_packet(uint8_t *packet)
     if (message >= SOLDER_MESSAGE_MAKE) { /* arrays: a few small ones, whose handles are likely to come up again */
         solder_set32(packet + SOLDER_HEADER_BYTES, message == SOLDER_MESSAGE_MAKE ? 6u + 256u * chance(4) : 1u + 16u * chance(4));
         packet[SOLDER_HEADER_BYTES + 4] = (uint8_t)(chance(20) == 0 ? 255u : chance(3));
-        count += message == SOLDER_MESSAGE_PUT ? chance(16) : 0;
+        count += message == SOLDER_MESSAGE_PUT || message == SOLDER_MESSAGE_CARTRIDGE_PUT ? chance(16) : 0;
     }
     packet[0] = (uint8_t)message;
     return SOLDER_HEADER_BYTES + (chance(20) == 0 ? chance(16) : count);
@@ -195,7 +196,7 @@ static void next_request(void)
         count = plausible_packet(packet);
     } else {
         count = random_packet(packet);
-        packet[0] = (uint8_t)chance(chance(8) == 0 ? 256u : 24u);
+        packet[0] = (uint8_t)chance(chance(8) == 0 ? 256u : 27u);
     }
     sequence = (uint16_t)(sequence + chance(3));
     solder_set16(packet + 2, sequence);
@@ -304,6 +305,23 @@ void solder_port_sync_code(const uint8_t *code, uint32_t bytes)
 void solder_port_deadline(uint32_t milliseconds)
 {
     (void)milliseconds;
+}
+
+/* Slots for cartridges; what comes is never one, for its SHA-256 would have to be guessed. */
+static uint8_t slots[2][1024] __attribute__((aligned(64)));
+struct solder_slots solder_slots = {{slots[0], slots[1]}, sizeof slots[0]};
+const char solder_cartridge_core[32] = "fuzz";
+
+int solder_port_erase(uint32_t slot)
+{
+    memset(slots[slot], 0xFF, sizeof slots[slot]);
+    return 0;
+}
+
+int solder_port_program(uint8_t *to, const uint8_t *bytes, uint32_t count)
+{
+    memcpy(to, bytes, count);
+    return 0;
 }
 
 static void fuzz_server(uint32_t rounds)

@@ -148,7 +148,11 @@ static const uint32_t echo_bytes[] = {4096};
 static const struct solder_model echo = {
     "echo", {4, 4, 4, 4, 4, 4, 4, 4}, 1, echo_bytes, 1, 1, 0, echo_in, echo_in, run_echo, NULL};
 
-const struct solder_model *const solder_models[] = {&plus_one,    &running_sum, &moody,
+const struct solder_model *
+#ifndef SOLDER_CARTRIDGES
+    const
+#endif
+        solder_models[] = {&plus_one,    &running_sum, &moody,
                                                     &many_layers, &too_large,   &echo};
 const uint32_t solder_model_count = 6;
 static uint8_t arena[4 * WIDTH];

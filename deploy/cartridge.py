@@ -1,0 +1,106 @@
+"""Makes a cartridge of a compiled model: its code, what it needs, and what it must compute."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from aot.errors import InputError
+from aot.ir.graph import Graph
+from aot.printable import printable
+from artifact.artifact import Artifact
+from boards.board import Board
+from deploy.compare import reference_outputs
+from deploy.samples import Samples
+from platforms.cartridge.code import cartridge_image
+from platforms.cartridge.header import HEADER, MAGIC, MOST_ARENAS, Needs, core_text, packed
+from platforms.cartridge.self_test import outputs_crc, self_test_inputs
+from platforms.cartridge.signing import sign
+from platforms.project import project_source
+from platforms.rpc.failures import RequestRefusedError
+from platforms.rpc.protocol import Status
+from platforms.rpc.session import Session
+
+
+def cartridge_of(
+    artifact: Artifact, graph: Graph, board: Board, key: Path | None = None, toolchain: str | None = None
+) -> bytes:
+    """The bytes of a cartridge, signed where a private key is named. `graph` is what the model means."""
+    facts = artifact.facts
+    inputs = self_test_inputs(facts.inputs)
+    (expected,) = reference_outputs(graph, Samples((inputs,), is_series=False))
+    source = project_source(artifact)
+    with tempfile.TemporaryDirectory() as folder:
+        image = cartridge_image(source, board, Path(folder), toolchain)
+    needs = Needs(
+        core=core_text(board.target),
+        arena_bytes=tuple(arena.bytes for arena in source.arenas),
+        alignment=_ALIGNMENT,
+        stack_bytes=source.stack_bytes,
+        test_crc=outputs_crc(facts.outputs, expected),
+    )
+    made = packed(image, needs, is_signed=key is not None)
+    return sign(made, key) if key else made
+
+
+_ALIGNMENT = 16  # of arenas: the most that generated code asks for
+
+
+def read_cartridge(path: Path) -> bytes:
+    """The bytes of a cartridge's file. Raises InputError where it is none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the cartridge cannot be read: {error.strerror}", str(path)) from error
+    if len(data) < HEADER.size or HEADER.unpack_from(data)[0] != MAGIC:
+        raise InputError(
+            "this is no cartridge",
+            str(path),
+            "deploy compile MODEL --board B --cartridge -o OUT.cart makes one",
+        )
+    return data
+
+
+def load_into(session: Session, cartridge: bytes) -> None:
+    """Replaces the model of running firmware. Raises InputError, DeviceError; the old model then runs on."""
+    if not session.takes_cartridges:
+        raise InputError(
+            "this firmware takes no cartridges: it was made without slots for them",
+            session.line_name,
+            "deploy new OUT.tar DIR --board B --slots 128K makes firmware that does",
+        )
+    takes = session.cartridges()
+    if len(cartridge) > takes.slot_bytes:
+        raise InputError(
+            f"the cartridge has {len(cartridge):,} bytes, a slot of the firmware {takes.slot_bytes:,}",
+            session.line_name,
+            "deploy new --slots with more, or deploy compile --optimize size",
+        )
+    try:
+        session.load_cartridge(cartridge)
+    except RequestRefusedError as refused:
+        raise RequestRefusedError(
+            refused.what,
+            f"{refused.where}{_numbers(refused.status, cartridge, session)}",
+            _STAYS,
+            refused.status,
+        ) from None
+
+
+_STAYS = "the model that ran before runs on"
+
+
+def _numbers(status: int, cartridge: bytes, session: Session) -> str:
+    """The numbers of both sides, where they are why."""
+    words = HEADER.unpack_from(cartridge)
+    arenas, stack = words[9 : 9 + min(words[8], MOST_ARENAS)], words[14]
+    if status == Status.CARTRIDGE_CORE:
+        core = printable(words[16].rstrip(b"\0").decode("utf-8", "replace"))
+        return f'\nit is for "{core}", the firmware for "{session.cartridges().core}"'
+    if status == Status.CARTRIDGE_NEEDS:
+        asked = " and ".join(f"{each:,}" for each in arenas)
+        return (
+            f"\nit needs {asked} bytes of arena and {stack:,} of stack; "
+            f"the firmware has {session.arena_bytes:,} of arena and {session.stats().stack_bytes:,} of stack"
+        )
+    return ""

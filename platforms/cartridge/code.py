@@ -1,0 +1,143 @@
+"""Compiles a model's C into code that runs wherever it lies, and proves it: linked twice, it is the same.
+
+What differs between the two are pointers of the model's description, which the loader puts right in RAM.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from aot.errors import ToolError
+from boards.board import Board
+from platforms.cartridge.header import HEADER, Image
+from platforms.elf import Symbol, image, symbols
+from platforms.project import ProjectSource
+from platforms.templates import template_text
+from platforms.toolchains import Toolchain, cpu_flags, find_toolchain, spelling_of
+
+_ELSEWHERE = 0x2_0000  # the second address
+_HIDDEN = "hidden.h"
+_SCRIPT = "cartridge.ld"
+_COMPILE = ("-std=c99", "-ffunction-sections", "-fdata-sections", "-fpic", "-include", _HIDDEN)
+# Kernels leave registers free where code is to be shared by programs; one image needs none for that.
+_ALL_REGISTERS = ("-U__PIC__", "-U__pic__")
+_LINK = ("-nostartfiles", "-static", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,--nmagic")
+_MESSAGE_LINES = 12
+
+
+def cartridge_image(source: ProjectSource, board: Board, folder: Path, prefer: str | None = None) -> Image:
+    """Compiles in that folder. Raises ToolError where something needs a fixed place, or does not compile."""
+    first, second = linked(source, board, folder, (0, _ELSEWHERE), prefer)
+    return compared(source.name, first, second)
+
+
+def linked(
+    source: ProjectSource,
+    board: Board,
+    folder: Path,
+    bases: Sequence[int],
+    prefer: str | None = None,
+    more_flags: tuple[str, ...] = (),
+) -> list[Path]:
+    """The model's code as a program for each of these addresses."""
+    chain = find_toolchain(board.target, prefer)
+    if chain.family == "zig":
+        raise ToolError(
+            "cartridges are linked by GNU's linker, which zig has not",
+            f"found for {board.target.core}: {chain}",
+            "install gcc-arm-none-eabi, gcc-riscv64-unknown-elf or gcc",
+        )
+    for name, text in {**source.sources, **source.headers, **_own_files(source.name)}.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    files = [name for name in source.sources if name.endswith(".c")]
+    _compile((*compile_argv(chain, board, source.c_flags, files), *more_flags), folder)
+    programs = [folder / f"{base:x}.elf" for base in bases]
+    objects = [f"{Path(name).stem}.o" for name in files]
+    for program, base in zip(programs, bases, strict=True):
+        _run(link_argv(chain, board, objects, base, program.name), folder)
+    return programs
+
+
+def _own_files(name: str) -> dict[str, str]:
+    return {
+        "solder_model.h": template_text("common", "solder_model.h"),
+        _HIDDEN: template_text("cartridge", _HIDDEN),
+        _SCRIPT: template_text("cartridge", _SCRIPT).replace("MODEL", f"{name}_model"),
+    }
+
+
+def compile_argv(
+    chain: Toolchain, board: Board, c_flags: Sequence[str], files: Sequence[str]
+) -> tuple[str, ...]:
+    return (
+        *chain.argv,
+        *cpu_flags(board.target, spelling_of(chain.family)),
+        *c_flags,
+        *_COMPILE,
+        "-c",
+        *files,
+    )
+
+
+def link_argv(
+    chain: Toolchain, board: Board, objects: Sequence[str], base: int, program: str
+) -> tuple[str, ...]:
+    place = ("-T", _SCRIPT, f"-Wl,--defsym=BASE={base:#x}", f"-Wl,--defsym=HEADER={HEADER.size}")
+    cpu = cpu_flags(board.target, spelling_of(chain.family))
+    return (*chain.argv, *cpu, *objects, *_LINK, *place, "-lm", "-o", program)
+
+
+def compared(name: str, first: Path, second: Path) -> Image:
+    """The image of two programs that differ in nothing but where they lie."""
+    known = {symbol.name: symbol for symbol in symbols(first)}
+    (low, data), (elsewhere, other) = image(first), image(second)
+    if low != HEADER.size or elsewhere != low + _ELSEWHERE or len(data) != len(other):
+        raise _fixed(name, "its parts")
+    start = known["description_low"].address - low
+    offsets = [n for n in range(0, len(data), 4) if data[n : n + 4] != other[n : n + 4]]
+    for offset in offsets:
+        if offset < start:
+            raise _fixed(name, _holder(known.values(), low + offset))
+        word, moved = (int.from_bytes(each[offset : offset + 4], "little") for each in (data, other))
+        if moved - word != _ELSEWHERE:
+            raise _fixed(name, "its description")
+    if known["variables_low"].address != known["variables_high"].address:
+        raise _fixed(name, "variables (what a library keeps from call to call)")
+    model = known[f"{name}_model"].address - low - start
+    return Image(data, len(data) - start, model, tuple(offset - start for offset in offsets))
+
+
+def _compile(argv: tuple[str, ...], folder: Path) -> None:
+    """Compiles with all registers, or where a compiler finds that too few, with those that are left."""
+    try:
+        _run((*argv, *_ALL_REGISTERS), folder)
+    except ToolError as error:
+        if "impossible constraint" not in error.where:
+            raise
+        _run(argv, folder)
+
+
+def _holder(known: Iterable[Symbol], address: int) -> str:
+    for symbol in known:
+        if symbol.address & ~1 <= address < symbol.address + max(symbol.bytes, 1) and symbol.bytes:
+            return symbol.name
+    return f"what lies at {address:#x}"
+
+
+def _fixed(name: str, what: str) -> ToolError:
+    return ToolError(
+        f"{name} cannot be a cartridge: {what} would have to lie at a fixed address",
+        hint="real numbers through the C library do: a quantised model, or the model built into firmware",
+    )
+
+
+def _run(argv: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()[:_MESSAGE_LINES]
+        raise ToolError(
+            f"the compiler failed with exit status {done.returncode}", "\n".join((shlex.join(argv), *lines))
+        )

@@ -1,0 +1,87 @@
+"""The bytes of a cartridge: header, code and constants, description, relocations, SHA-256, signature."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aot.errors import InputError
+from aot.target import Target
+from platforms.rpc.protocol import CARTRIDGE_FORMAT
+
+MAGIC = 0x54524143
+HEADER = struct.Struct("<16I32s")  # as struct header of solder_cartridge.c
+BLOCK_BYTES = 64
+DIGEST_BYTES, SIGNATURE_BYTES = 32, 64
+MOST_ARENAS = 4
+MOST_DESCRIPTION = 512
+RECORDS_BYTES = 96
+_CORE_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A model's code as it lies at any multiple of 64, and what its loader must know."""
+
+    data: bytes  # code and constants, and at their end the description
+    description_bytes: int  # of them, copied to RAM
+    model: int  # offset in the description of the struct solder_model
+    relocations: tuple[int, ...]  # offsets in the description of words that point into the cartridge
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The needs of a model, which firmware must meet."""
+
+    core: str
+    arena_bytes: tuple[int, ...]
+    alignment: int
+    stack_bytes: int
+    test_crc: int  # of the outputs of the self-test; 0: they are not compared
+
+
+def core_text(target: Target) -> str:
+    """The core with its features, as both sides must have it: "cortex-m4 dsp,fpu"."""
+    text = f"{target.core} {','.join(sorted(target.features))}".strip()
+    if len(text) < _CORE_BYTES:
+        return text
+    return f"{target.core[:14]} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def packed(image: Image, needs: Needs, is_signed: bool) -> bytes:
+    """The cartridge up to its SHA-256, which is the last that this gives."""
+    if len(needs.arena_bytes) > MOST_ARENAS:
+        raise InputError(f"a cartridge's model works in {MOST_ARENAS} memories at most, this one in more")
+    if image.description_bytes > MOST_DESCRIPTION:
+        raise InputError(
+            f"the description of the model takes {image.description_bytes} bytes of RAM, "
+            f"firmware has {MOST_DESCRIPTION} for it",
+            hint="fewer inputs and outputs: each takes 28 bytes",
+        )
+    relocations = struct.pack(f"<{len(image.relocations)}I", *image.relocations)
+    used = HEADER.size + len(image.data) + len(relocations)
+    total = -(-used // BLOCK_BYTES) * BLOCK_BYTES
+    header = HEADER.pack(
+        MAGIC,
+        CARTRIDGE_FORMAT,
+        total,
+        HEADER.size + len(image.data) - image.description_bytes,
+        image.description_bytes,
+        image.model,
+        len(image.relocations),
+        int(is_signed),
+        len(needs.arena_bytes),
+        *_four(needs.arena_bytes),
+        needs.alignment,
+        needs.stack_bytes,
+        needs.test_crc,
+        needs.core.encode(),
+    )
+    body = header + image.data + bytes(total - used) + relocations
+    return body + hashlib.sha256(body).digest()
+
+
+def _four(sizes: Sequence[int]) -> tuple[int, ...]:
+    return (*sizes, *(0,) * (MOST_ARENAS - len(sizes)))

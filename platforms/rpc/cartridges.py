@@ -1,0 +1,65 @@
+"""Requests about cartridges: which model runs, and another one in its place."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from platforms.rpc import messages
+from platforms.rpc.calls import Calls
+from platforms.rpc.messages import Fields
+from platforms.rpc.protocol import LOAD_HEADER_BYTES, Capability, Message
+
+BUILT_IN = 2  # as SOLDER_BUILT_IN
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """The cartridges that firmware takes, and the slot of the one that runs."""
+
+    slot: int  # 0 or 1, or BUILT_IN
+    slot_bytes: int
+    asks_for_key: bool
+    core: str
+
+
+class Cartridges(Calls):
+    """The requests about cartridges."""
+
+    @property
+    def takes_cartridges(self) -> bool:
+        return bool(self._greeted().capabilities & Capability.CARTRIDGES)
+
+    @property
+    def arena_bytes(self) -> int:
+        """All arenas of the firmware together."""
+        return self._greeted().arena_bytes
+
+    def cartridges(self) -> Takes:
+        return self._ask_cartridges(begins=False)
+
+    def _ask_cartridges(self, begins: bool) -> Takes:
+        reply = self._request(Message.CARTRIDGE, bytes([begins]), "cartridges")
+        return self._unpacked("cartridges", _unpack, reply)
+
+    def load_cartridge(self, cartridge: bytes) -> None:
+        """Sends a cartridge and has its model run in the place of the one before.
+
+        Raises RequestRefusedError where the device refuses it; the model before runs on.
+        """
+
+        def piece(at: int, count: int) -> bytes:
+            return struct.pack("<I", at) + cartridge[at : at + count]
+
+        self._ask_cartridges(begins=True)
+        if cartridge:
+            self._in_pieces(Message.CARTRIDGE_PUT, "load", len(cartridge), piece, LOAD_HEADER_BYTES)
+        self._request(Message.CARTRIDGE_SWAP, b"", "load")
+
+
+def _unpack(payload: bytes) -> Takes:
+    fields = Fields(payload)
+    slot, slot_bytes, asks_for_key = fields.take("IIB")
+    if slot > BUILT_IN:
+        raise messages.MalformedPayloadError(f"slot 0, 1 or {BUILT_IN} expected, {slot} came")
+    return Takes(slot, slot_bytes, bool(asks_for_key), fields.take_text())

@@ -1,0 +1,2 @@
+/* Everything is in one image: code reaches all of it by distances, without a table of addresses. */
+#pragma GCC visibility push(hidden)

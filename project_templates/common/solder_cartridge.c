@@ -1,0 +1,271 @@
+/* The loader: receives a cartridge into the slot that does not run, checks it, tries it, and swaps.
+
+   At a slot's end lie three records, each written once: COMMITTED with the number of the update, TRIED before the first
+   run, GOOD after it. Power may go at any byte. A cartridge that is not committed, or tried and not good, never runs
+   again, and the other slot was not touched. */
+#include "solder_cartridge.h"
+
+#ifdef SOLDER_CARTRIDGES
+
+#include <stddef.h>
+#include <string.h>
+
+#include "solder_arena.h"
+#include "solder_firmware.h"
+#include "solder_frame.h"
+#include "solder_port.h"
+#include "solder_sha256.h"
+
+#define MAGIC 0x54524143u /* "CART" */
+#define GOOD 0x600D600Du
+#define MOST_ARENAS 4u
+#define DESCRIPTION_BYTES 512u
+#define SIGNATURE_BYTES 64u
+#define SERVER_STACK_BYTES 1024u /* of the stack that models do not have to themselves */
+
+/* The beginning of a cartridge; platforms/cartridge/header.py writes it. All cores that run one are little endian. */
+struct header {
+    uint32_t magic;
+    uint32_t format;      /* SOLDER_CARTRIDGE_FORMAT */
+    uint32_t total;       /* bytes: this header, code and constants, description, relocations; whole blocks of 64 */
+    uint32_t description; /* offset of what is copied to RAM, for pointers are put in there ... */
+    uint32_t description_bytes;
+    uint32_t model; /* ... and in it that of its struct solder_model ... */
+    uint32_t relocations;  /* ... and the words that point into the cartridge: their offsets are the last words */
+    uint32_t is_signed; /* the SHA-256 of these bytes follows, and then may a signature of it */
+    uint32_t arenas;
+    uint32_t arena_bytes[MOST_ARENAS];
+    uint32_t alignment;
+    uint32_t stack_bytes;
+    uint32_t test_crc; /* of the outputs for inputs that are made up; 0: they may differ from core to core */
+    char core[32];
+};
+
+/* The records of one update, at a slot's end: each a word and its inverse, and nothing that counts behind. */
+enum { COMMITTED, TRIED, PASSED, RECORDS };
+#define RECORDS_BYTES (RECORDS * SOLDER_RECORD_BYTES)
+#define ERASED 0xFFFFFFFFu
+
+static uint8_t description[DESCRIPTION_BYTES] __attribute__((aligned(8)));
+static const struct solder_model *built_in;
+uint32_t solder_cartridge_slot = SOLDER_BUILT_IN;
+static uint32_t receiving; /* the slot */
+static uint32_t received;  /* bytes */
+
+static const struct header *header_of(uint32_t slot)
+{
+    return (const struct header *)(const void *)solder_slots.base[slot];
+}
+
+static uint32_t room(void)
+{
+    return solder_slots.bytes - RECORDS_BYTES;
+}
+
+static uint32_t *record_of(uint32_t slot, uint32_t record)
+{
+    return (uint32_t *)(void *)(solder_slots.base[slot] + room() + record * SOLDER_RECORD_BYTES);
+}
+
+static int write_record(uint32_t slot, uint32_t record, uint32_t value)
+{
+    const uint32_t words[] = {value, ~value};
+    return solder_port_program((uint8_t *)record_of(slot, record), (const uint8_t *)words, sizeof words);
+}
+
+/* 0: the power went while it was written, or before. */
+static uint32_t value_of(uint32_t slot, uint32_t record)
+{
+    const uint32_t *const words = record_of(slot, record);
+    return words[1] == ~words[0] ? words[0] : 0;
+}
+
+static int has_room(const struct header *header)
+{
+    if (header->arenas > MOST_ARENAS || header->arenas > solder_arena_count ||
+        header->description_bytes > sizeof description) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < header->arenas; i++) {
+        if (header->arena_bytes[i] > solder_arena_sizes[i] ||
+            ((uintptr_t)solder_arenas[i] & (header->alignment - 1u)) != 0) {
+            return 0;
+        }
+    }
+    const uint32_t stack = solder_port_stack().bytes;
+    return stack == 0 || header->stack_bytes + SERVER_STACK_BYTES <= stack;
+}
+
+/* Whether the slot holds a cartridge for this firmware, of so many bytes; 0: of as many as it says. */
+static uint8_t check(uint32_t slot, uint32_t count)
+{
+    const struct header *const header = header_of(slot);
+    uint32_t digest[8];
+
+    if (header->magic != MAGIC) {
+        return SOLDER_NO_CARTRIDGE;
+    }
+    const uint32_t total = header->total;
+    const uint32_t whole = total + SOLDER_SHA256_BYTES + (header->is_signed != 0 ? SIGNATURE_BYTES : 0u);
+    if (total % SOLDER_SHA256_BLOCK != 0 || total > room() || whole > room() || (count != 0 && whole != count)) {
+        return SOLDER_CARTRIDGE_CUT;
+    }
+    const uint8_t *const behind = (const uint8_t *)header + total;
+    solder_sha256((const uint32_t *)(const void *)header, total, digest);
+    if (memcmp(digest, behind, SOLDER_SHA256_BYTES) != 0) {
+        return SOLDER_CARTRIDGE_DAMAGED;
+    }
+#ifdef SOLDER_CARTRIDGE_KEY
+    if (header->is_signed == 0 || !solder_port_verify(solder_cartridge_key, behind + SOLDER_SHA256_BYTES, behind)) {
+        return SOLDER_CARTRIDGE_OTHER_KEY;
+    }
+#endif
+    if (header->format != SOLDER_CARTRIDGE_FORMAT) {
+        return SOLDER_CARTRIDGE_VERSION;
+    }
+    if (memcmp(header->core, solder_cartridge_core, sizeof header->core) != 0) {
+        return SOLDER_CARTRIDGE_CORE;
+    }
+    return has_room(header) ? SOLDER_OK : SOLDER_CARTRIDGE_NEEDS;
+}
+
+/* From now on the slot's model is the one that runs. */
+static void activate(uint32_t slot)
+{
+    solder_cartridge_slot = slot;
+    solder_models[0] = built_in;
+    if (slot != SOLDER_BUILT_IN) {
+        const struct header *const header = header_of(slot);
+        const uint8_t *const base = (const uint8_t *)header;
+        const uint32_t *relocation = (const uint32_t *)(const void *)(base + header->total);
+        memcpy(description, base + header->description, header->description_bytes);
+        for (uint32_t i = 0; i < header->relocations; i++) {
+            uint8_t *const at = description + *--relocation;
+            uintptr_t word;
+            memcpy(&word, at, sizeof word);
+            /* Parts of the description are where it was copied, all others where they came. */
+            word += word < header->description ? (uintptr_t)base : (uintptr_t)description - header->description;
+            memcpy(at, &word, sizeof word);
+        }
+        solder_port_sync_code(base, header->total);
+        solder_models[0] = (const struct solder_model *)(const void *)(description + header->model);
+    }
+    solder_arena_forget();
+}
+
+/* Fills an input of small integers with what platforms/cartridge/self_test.py makes up too, others with zeros. */
+static void make_up(const struct solder_tensor *tensor, uint32_t *state)
+{
+    uint8_t *const bytes = solder_arenas[tensor->arena] + tensor->arena_offset;
+    for (uint32_t i = 0; i < tensor->bytes; i++) {
+        *state = *state * 1664525u + 1013904223u;
+        bytes[i] = tensor->dtype <= SOLDER_I16 ? (uint8_t)(*state >> 24) : 0u;
+    }
+}
+
+/* One run from the initial state must give what the reference gave when the cartridge was made. */
+static int passes_test(uint32_t slot)
+{
+    const struct solder_model *const model = solder_models[0];
+    uint32_t state = 1;
+    uint32_t crc = 0;
+    if (model->reset_state != NULL) {
+        model->reset_state(solder_arenas);
+    }
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        make_up(&model->inputs[i], &state);
+    }
+    if (model->run(solder_arenas) != 0) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < model->output_count; i++) {
+        const struct solder_tensor *const tensor = &model->outputs[i];
+        crc = solder_crc32(crc, solder_arenas[tensor->arena] + tensor->arena_offset, tensor->bytes);
+    }
+    return header_of(slot)->test_crc == 0 || crc == header_of(slot)->test_crc;
+}
+
+/* The first run of a cartridge. If it takes the device down, the record says so after the reset. */
+static uint8_t try(uint32_t slot)
+{
+    const uint32_t before = solder_cartridge_slot;
+    if (write_record(slot, TRIED, 0) != 0) {
+        return SOLDER_CARTRIDGE_STORE;
+    }
+    activate(slot);
+    const uint8_t status = !passes_test(slot)                          ? SOLDER_CARTRIDGE_TEST
+                           : write_record(slot, PASSED, GOOD) != 0 ? SOLDER_CARTRIDGE_STORE
+                                                                       : SOLDER_OK;
+    activate(status == SOLDER_OK ? slot : before); /* and no state is left of the test */
+    return status;
+}
+
+static int may_run(uint32_t slot)
+{
+    const int was_tried = *record_of(slot, TRIED) != ERASED;
+    return value_of(slot, COMMITTED) != 0 && (!was_tried || value_of(slot, PASSED) == GOOD) &&
+           check(slot, 0) == SOLDER_OK;
+}
+
+static uint32_t newer(void)
+{
+    return value_of(1, COMMITTED) > value_of(0, COMMITTED);
+}
+
+void solder_cartridge_start(void)
+{
+    uint32_t slot = newer();
+    built_in = built_in == NULL ? solder_models[0] : built_in;
+    activate(SOLDER_BUILT_IN);
+    for (uint32_t i = 0; i < 2u && solder_cartridge_slot == SOLDER_BUILT_IN; i++, slot ^= 1u) {
+        if (may_run(slot)) {
+            if (value_of(slot, PASSED) == GOOD) {
+                activate(slot);
+            } else {
+                (void)try(slot);
+            }
+        }
+    }
+}
+
+uint8_t solder_cartridge_begin(void)
+{
+    receiving = (solder_cartridge_slot == SOLDER_BUILT_IN ? newer() : solder_cartridge_slot) ^ 1u;
+    received = 0;
+    return solder_port_erase(receiving) != 0 ? SOLDER_CARTRIDGE_STORE : SOLDER_OK;
+}
+
+uint8_t solder_cartridge_take(uint32_t offset, const uint8_t *bytes, uint32_t count)
+{
+    if (offset > received) {
+        return SOLDER_WRITE_GAP;
+    }
+    const uint32_t known = received - offset; /* a piece may come again */
+    if (count <= known) {
+        return SOLDER_OK;
+    }
+    if (count - known > room() - received) {
+        return SOLDER_CARTRIDGE_SIZE;
+    }
+    if (solder_port_program(solder_slots.base[receiving] + received, bytes + known, count - known) != 0) {
+        return SOLDER_CARTRIDGE_STORE;
+    }
+    received = offset + count;
+    return SOLDER_OK;
+}
+
+uint8_t solder_cartridge_finish(void)
+{
+    const uint32_t count = received;
+    received = 0;
+    const uint8_t status = count == 0 ? SOLDER_NO_CARTRIDGE : check(receiving, count);
+    if (status != SOLDER_OK) {
+        return status;
+    }
+    if (write_record(receiving, COMMITTED, value_of(receiving ^ 1u, COMMITTED) + 1u) != 0) {
+        return SOLDER_CARTRIDGE_STORE;
+    }
+    return try(receiving);
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* Cartridges: a model that takes the place of another in running firmware. Two slots hold them, so that the one that
+   runs is never written over; the model that the firmware was built with is there whatever happens.
+
+   By the application's own transport:
+
+       solder_cartridge_begin();
+       while (...) { status = solder_cartridge_take(offset, bytes, count); }   in order; what came before is skipped
+       status = solder_cartridge_finish();      between runs: checks it, tries it, and swaps or keeps the old one
+
+   and once before the first run, which finds the newest cartridge that is whole and has passed its test:
+
+       solder_cartridge_start();
+
+   Each returns SOLDER_OK or why not (solder_protocol.h). solder_models[0] is the model that runs. Built where the
+   project defines SOLDER_CARTRIDGES, as one does that is made with slots: whoever may load a cartridge runs code. */
+#ifndef SOLDER_CARTRIDGE_H
+#define SOLDER_CARTRIDGE_H
+
+#include <stdint.h>
+
+#include "solder_session.h"
+
+void solder_cartridge_start(void);
+uint8_t solder_cartridge_begin(void);
+uint8_t solder_cartridge_take(uint32_t offset, const uint8_t *bytes, uint32_t count);
+uint8_t solder_cartridge_finish(void);
+
+/* The slot whose cartridge runs, 0 or 1; SOLDER_BUILT_IN: none does. */
+extern uint32_t solder_cartridge_slot;
+#define SOLDER_BUILT_IN 2u
+
+/* What the project says (cartridges.c). */
+extern const char solder_cartridge_core[32]; /* whose code runs here */
+
+/* What the platform supplies: memory for two cartridges that keeps its content when the power goes, as far as it can.
+   Code is executed where it lies. Erased memory reads as 0xFF, and is written once, in the order of addresses: chunks as
+   they come, then three records of 8 bytes, each at a multiple of 32. Both functions return 0, or another number. */
+struct solder_slots {
+    uint8_t *base[2]; /* at multiples of 64 */
+    uint32_t bytes;   /* of each */
+};
+#define SOLDER_RECORD_BYTES 32u
+extern struct solder_slots solder_slots;
+int solder_port_erase(uint32_t slot);
+int solder_port_program(uint8_t *to, const uint8_t *bytes, uint32_t count);
+/* Makes written bytes visible to instruction fetches: caches, barriers. */
+void solder_port_sync_code(const uint8_t *code, uint32_t bytes);
+
+/* Where the project defines SOLDER_CARTRIDGE_KEY: the public key of those who may make cartridges, and whether a
+   signature (Ed25519) of a SHA-256 was made with it. A program supplies this function, of the library that it has. */
+extern const uint8_t solder_cartridge_key[32];
+int solder_port_verify(const uint8_t key[32], const uint8_t signature[64], const uint8_t digest[32]);
+
+/* The requests. */
+uint8_t solder_cartridge_ask(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+uint8_t solder_cartridge_put(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+uint8_t solder_cartridge_swap(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+
+#endif

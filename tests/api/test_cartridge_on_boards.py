@@ -1,0 +1,207 @@
+"""Models replaced in running firmware: on this machine and on every core that is emulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deploy
+from deploy.cartridge import read_cartridge
+from deploy.compiling import Compiled
+from deploy.open_line import OpenLine
+from platforms.cartridge.code import cartridge_image
+from platforms.cartridge.header import Needs, core_text, packed
+from platforms.project import project_source
+
+DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+IMAGES = np.random.default_rng(1).integers(-128, 128, (3, 1, 8, 8, 1), np.int8)
+EMULATED = {
+    "mps2-an383": "unicorn",  # Cortex-M0+
+    "mps2-an386": "qemu-system-arm",  # M4
+    "mps3-an547": "qemu-system-arm",  # M55
+    "qemu-riscv32": "qemu-system-riscv32",
+}
+MORE_CORES = {
+    "mps2-an385": "qemu-system-arm",  # M3
+    "mps2-an500": "qemu-system-arm",  # M7
+    "mps2-an505": "qemu-system-arm",  # M33
+}
+BOARDS = [
+    "host",
+    *(pytest.param(board, marks=pytest.mark.qemu) for board in EMULATED),
+    *(pytest.param(board, marks=[pytest.mark.qemu, pytest.mark.slow]) for board in MORE_CORES),
+]
+
+pytestmark = [pytest.mark.cc, pytest.mark.usefixtures("own_folders")]
+
+
+@pytest.fixture
+def ask_for(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Callable[[str], None]:
+    def ask(board: str) -> None:
+        if board == "host":
+            require_tool("gcc")
+            return
+        require_tool("riscv64-unknown-elf-gcc" if "riscv" in board else "arm-none-eabi-gcc")
+        emulator = {**EMULATED, **MORE_CORES}[board]
+        (require_package if emulator == "unicorn" else require_tool)(emulator)
+
+    return ask
+
+
+@pytest.fixture
+def opened(ask_for: Callable[[str], None], tmp_path: Path) -> Iterator[Callable[..., OpenLine]]:
+    """opened(board): firmware with digits built in and slots for others."""
+    lines: list[OpenLine] = []
+
+    def connect(board: str, **options: Any) -> OpenLine:
+        ask_for(board)
+        deploy.new(deploy.compile(DIGITS, board=board), tmp_path / "project", slots=24 * 1024, arena=4096)
+        lines.append(deploy.connect(tmp_path / "project", **options))
+        return lines[-1]
+
+    yield connect
+    for line in lines:
+        line.close()
+
+
+def answers(device: OpenLine) -> Any:
+    (output,) = device.run(IMAGES).outputs.values()
+    return output
+
+
+def cartridge(compiled: Compiled, path: Path) -> Path:
+    compiled.save_cartridge(path)
+    return path
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_cartridge_takes_the_models_place_and_a_bad_one_does_not(
+    board: str, opened: Callable[..., OpenLine], tmp_path: Path
+) -> None:
+    device = opened(board)
+    expected = deploy.load(DIGITS).run(IMAGES)["digit"]
+    assert np.array_equal(answers(device), expected)
+    streamed = cartridge(deploy.compile(DIGITS, board=board, stream=True), tmp_path / "streamed.cart")
+    whole = cartridge(deploy.compile(DIGITS, board=board, optimize="size"), tmp_path / "whole.cart")
+    for path in (streamed, whole, streamed):
+        device.load(path)
+        assert np.array_equal(answers(device), expected)
+    damaged = bytearray(read_cartridge(whole))
+    damaged[1000] ^= 1
+    with pytest.raises(deploy.DeployError) as caught:
+        device.load(bytes(damaged))
+    assert "device refused load: the cartridge is damaged: its SHA-256 is another" in str(caught.value)
+    assert "hint: the model that ran before runs on" in str(caught.value)
+    assert np.array_equal(answers(device), expected)
+
+
+def test_what_does_not_fit_is_said_with_both_sides_numbers(
+    opened: Callable[..., OpenLine], tmp_path: Path, ask_for: Callable[[str], None]
+) -> None:
+    device = opened("host")
+    compiled = deploy.compile(DIGITS, board="host")
+    source = project_source(compiled.artifact)
+    (tmp_path / "c").mkdir()
+    image = cartridge_image(source, compiled.board, tmp_path / "c")
+    right = Needs(core_text(compiled.board.target), (900,), 16, 100, 0)
+    for needs, said in (
+        (replace(right, core="cortex-m4 dsp,fpu"), 'it is for "cortex-m4 dsp,fpu", the firmware for "host'),
+        (
+            replace(right, arena_bytes=(5000,)),
+            "it needs 5,000 bytes of arena and 100 of stack; the firmware has 4,096",
+        ),
+    ):
+        with pytest.raises(deploy.DeployError, match=said):
+            device.load(packed(image, needs, is_signed=False))
+    with pytest.raises(
+        deploy.DeployError, match="the cartridge has 30,000 bytes, a slot of the firmware 24,608"
+    ):
+        device.load(bytes(30_000))
+    (tmp_path / "text.cart").write_text("hello" * 50)
+    with pytest.raises(deploy.DeployError, match="this is no cartridge"):
+        device.load(tmp_path / "text.cart")
+    with (
+        deploy.connect(DIGITS, board="host") as other,
+        pytest.raises(
+            deploy.DeployError, match="this firmware takes no cartridges: it was made without slots"
+        ),
+    ):
+        other.load(packed(image, right, is_signed=False))
+
+
+def test_on_this_machine_a_cartridge_is_there_after_the_next_start(
+    opened: Callable[..., OpenLine], tmp_path: Path
+) -> None:
+    device = opened("host")
+    renamed = tmp_path / "renamed.tflite"
+    renamed.write_bytes(DIGITS.read_bytes())
+    device.load(cartridge(deploy.compile(renamed, board="host"), tmp_path / "renamed.cart"))
+    assert device.model.name == "renamed"
+    device.close()
+    with deploy.connect(tmp_path / "project") as again:
+        assert again.model.name == "renamed"
+        assert np.array_equal(answers(again), deploy.load(DIGITS).run(IMAGES)["digit"])
+
+
+@pytest.mark.qemu
+def test_a_cartridge_that_hangs_or_crashes_is_rolled_back_by_the_reset(
+    opened: Callable[..., OpenLine], tmp_path: Path
+) -> None:
+    device = opened("mps2-an386", deadline=2)
+    before = answers(device)
+    compiled = deploy.compile(DIGITS, board="mps2-an386")
+    for number, (wrong, fault) in enumerate(
+        (
+            ("for (;;) { *(volatile int *)0x20000000; }", "watchdog reset"),
+            ("__builtin_trap();", "usage fault"),
+        )
+    ):
+        source = project_source(compiled.artifact)
+        text = source.sources["digits_describe.c"].replace(
+            "return digits_run(", f"{wrong}\n    return digits_run("
+        )
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        bad = replace(source, sources={**source.sources, "digits_describe.c": text})
+        needs = Needs(core_text(compiled.board.target), (900,), 16, 100, 1)
+        with pytest.raises(deploy.DeployError, match=f"device crashed during load: {fault}"):
+            device.load(packed(cartridge_image(bad, compiled.board, folder), needs, is_signed=False))
+        assert np.array_equal(answers(device), before)
+
+
+@pytest.mark.qemu
+def test_commands_make_and_load_cartridges(
+    ask_for: Callable[[str], None], tmp_path: Path, run_deploy: Callable[..., Any]
+) -> None:
+    ask_for("mps2-an386")
+    archive, cart, project, inputs = (tmp_path / name for name in ("d.tar", "d.cart", "firmware", "in.npz"))
+    board = ("--board", "mps2-an386")
+    np.savez(inputs, image=IMAGES[0])
+
+    def said(*words: object) -> str:
+        outcome = run_deploy(*words)
+        assert outcome.status == 0, outcome
+        return str(outcome.out)
+
+    said("compile", DIGITS, *board, "-o", archive)
+    assert said("compile", DIGITS, *board, "--cartridge", "-o", cart).startswith(
+        f"{cart}: digits for mps2-an386"
+    )
+    said("new", archive, project, *board, "--slots", "24K")
+    assert said("load", cart, project).startswith(
+        "digits runs on mps2-an386 now, digits ran before: slot 1, "
+    )
+    assert "1 sample" in said("run", project, "--inputs", inputs, "--cartridge", cart)
+    assert (
+        "only cartridges are signed"
+        in run_deploy("compile", DIGITS, *board, "-o", archive, "--sign", cart).err
+    )
+    assert (
+        "the arena is for cartridges"
+        in run_deploy("new", archive, tmp_path / "x", *board, "--arena", "1K").err
+    )

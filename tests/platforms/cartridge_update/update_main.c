@@ -1,0 +1,270 @@
+/* The loader in a process, with memory that behaves as flash does and power that goes at a chosen byte.
+
+   update_main power OLD NEW     an update interrupted at every byte that is erased or written
+   update_main flip OLD NEW      every bit of a cartridge changed
+   update_main cut OLD NEW       every length of it
+   update_main take OLD FILE...  what is said of each, and which model runs then
+
+   Models add a number to their input: the one that is built in 9, the cartridges others. */
+#define _DEFAULT_SOURCE
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "solder_cartridge.h"
+#include "solder_firmware.h"
+#include "solder_port.h"
+#include "solder_server.h"
+
+#define SLOT_BYTES 8192u
+#define CHUNK 100u
+#define UNLIMITED (-1L)
+#define STATUSES 64
+
+static uint8_t arena[64] __attribute__((aligned(32)));
+uint8_t *solder_arenas[] = {arena};
+const uint32_t solder_arena_sizes[] = {sizeof arena};
+const uint32_t solder_arena_count = 1;
+const char solder_build_id[] = "update";
+const char solder_cartridge_core[32] = CORE;
+struct solder_slots solder_slots;
+static jmp_buf power_lost;
+static long power = UNLIMITED; /* bytes until it goes */
+
+static int32_t run_built_in(void *arenas)
+{
+    uint8_t *const bytes = *(uint8_t *const *)arenas;
+    bytes[4] = (uint8_t)(bytes[0] + 9u);
+    return 0;
+}
+static const uint32_t shape[] = {4};
+static const struct solder_tensor in[] = {{"x", shape, 1, SOLDER_I8, 0, 0, 4}};
+static const struct solder_tensor out[] = {{"y", shape, 1, SOLDER_I8, 0, 4, 4}};
+static const uint32_t arena_bytes[] = {8};
+static const struct solder_model built_in = {"nine", {9}, 1, arena_bytes, 1, 1, 0, in, out, run_built_in, NULL};
+const struct solder_model *solder_models[] = {&built_in};
+const uint32_t solder_model_count = 1;
+
+static void require(int holds, const char *what, long where)
+{
+    if (!holds) {
+        printf("%s at %ld\n", what, where);
+        exit(1);
+    }
+}
+
+/* Of the last byte that is written before the power goes, only half of the bits arrive. */
+static void store(uint8_t *to, uint8_t value, int erases)
+{
+    if (power == 0) {
+        *to = (uint8_t)(erases ? *to | 0x55u : *to & (value | 0x55u));
+        longjmp(power_lost, 1);
+    }
+    power -= power > 0;
+    require(erases || *to == 0xFF, "memory that was not erased is written", to - solder_slots.base[0]);
+    *to = value;
+}
+
+int solder_port_erase(uint32_t slot)
+{
+    for (uint32_t i = 0; i < SLOT_BYTES; i++) {
+        store(solder_slots.base[slot] + i, 0xFF, 1);
+    }
+    return 0;
+}
+
+int solder_port_program(uint8_t *to, const uint8_t *bytes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        store(to + i, bytes[i], 0);
+    }
+    return 0;
+}
+
+void solder_port_sync_code(const uint8_t *code, uint32_t bytes)
+{
+    (void)code;
+    (void)bytes;
+}
+
+#ifdef SOLDER_CARTRIDGE_KEY
+#include <sodium.h>
+const uint8_t solder_cartridge_key[32] = {KEY};
+
+int solder_port_verify(const uint8_t key[32], const uint8_t signature[64], const uint8_t digest[32])
+{
+    return crypto_sign_verify_detached(signature, digest, 32, key) == 0;
+}
+#endif
+
+struct solder_stack solder_port_stack(void)
+{
+    const struct solder_stack stack = {NULL, 4096};
+    return stack;
+}
+
+/* The server is linked and not used. */
+uint32_t solder_port_read(uint8_t *buffer, uint32_t capacity)
+{
+    (void)buffer;
+    (void)capacity;
+    return 0;
+}
+void solder_port_write(const uint8_t *bytes, uint32_t count)
+{
+    (void)bytes;
+    (void)count;
+}
+uint32_t solder_port_ticks(void)
+{
+    return 0;
+}
+uint32_t solder_port_milliseconds(void)
+{
+    return 0;
+}
+struct solder_counter solder_port_counter(void)
+{
+    const struct solder_counter counter = {1000u, 24u};
+    return counter;
+}
+void solder_port_reset(void)
+{
+    exit(3);
+}
+
+struct file {
+    uint8_t bytes[SLOT_BYTES];
+    uint32_t count;
+};
+
+static void read_file(const char *path, struct file *file)
+{
+    FILE *const stream = fopen(path, "rb");
+    require(stream != NULL, path, 0);
+    file->count = (uint32_t)fread(file->bytes, 1, sizeof file->bytes, stream);
+    fclose(stream);
+}
+
+static uint8_t install(const struct file *file, uint32_t count)
+{
+    uint8_t status = solder_cartridge_begin();
+    for (uint32_t at = 0; at < count && status == SOLDER_OK; at += CHUNK) {
+        const uint32_t piece = count - at < CHUNK ? count - at : CHUNK;
+        status = solder_cartridge_take(at, file->bytes + at, piece);
+        status = status != SOLDER_OK ? status : solder_cartridge_take(at, file->bytes + at, piece); /* comes twice */
+    }
+    return status != SOLDER_OK ? status : solder_cartridge_finish();
+}
+
+/* What the model that runs adds. */
+static int added(void)
+{
+    memset(arena, 0, sizeof arena);
+    arena[0] = 5;
+    require(solder_models[0]->run(solder_arenas) == 0, "the model fails", 0);
+    return arena[solder_models[0]->outputs[0].arena_offset] - 5;
+}
+
+static uint8_t *memory;
+
+/* Whether the power lasted for all of it. */
+static int lasts(long bytes, void (*what)(const struct file *), const struct file *file)
+{
+    power = bytes;
+    if (setjmp(power_lost) != 0) {
+        power = UNLIMITED;
+        return 0;
+    }
+    what(file);
+    power = UNLIMITED;
+    return 1;
+}
+
+static void update(const struct file *file)
+{
+    require(install(file, file->count) == SOLDER_OK, "an update is refused", 0);
+}
+
+static void boot(const struct file *file)
+{
+    (void)file;
+    solder_cartridge_start();
+}
+
+/* Interrupts the update at each byte, and the start after that once more; some model must run then. */
+static void lose_power(const struct file *file, int before, int after)
+{
+    static uint8_t kept[2 * SLOT_BYTES];
+    long counts[2] = {0, 0};
+    int is_done = 0;
+    memcpy(kept, memory, sizeof kept);
+    for (long bytes = 0; !is_done; bytes++) {
+        memcpy(memory, kept, sizeof kept);
+        boot(NULL);
+        require(added() == before, "the model before does not run", bytes);
+        is_done = lasts(bytes, update, file);
+        (void)lasts(bytes % 19, boot, NULL);
+        boot(NULL);
+        const int runs = added();
+        require(runs == before || runs == after, "no model runs", bytes);
+        require(!is_done || runs == after, "the new model does not run", bytes);
+        counts[runs == after]++;
+    }
+    printf("power lost at %ld places: the old model runs after %ld, the new one after %ld\n", counts[0] + counts[1],
+           counts[0], counts[1]);
+}
+
+static void refuse_all(const struct file *old, struct file *file, int flips)
+{
+    long counts[STATUSES] = {0};
+    const uint32_t slot = solder_cartridge_slot;
+    const long most = flips ? 8L * file->count : file->count;
+    (void)old;
+    for (long n = 0; n < most; n++) {
+        const uint8_t bit = (uint8_t)(1u << (n % 8));
+        file->bytes[n / 8] ^= flips ? bit : 0;
+        const uint8_t status = install(file, flips ? file->count : (uint32_t)n);
+        file->bytes[n / 8] ^= flips ? bit : 0;
+        require(status != SOLDER_OK, "a bad cartridge is taken", n);
+        require(solder_cartridge_slot == slot && added() == 1, "the old model does not run", n);
+        counts[status]++;
+    }
+    for (int status = 0; status < STATUSES; status++) {
+        if (counts[status] != 0) {
+            printf("%d: %ld\n", status, counts[status]);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct file old, file;
+    require(argc >= 3, "usage", argc);
+    memory = mmap(NULL, 2 * SLOT_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    require(memory != MAP_FAILED, "no memory", 0);
+    const struct solder_slots slots = {{memory, memory + SLOT_BYTES}, SLOT_BYTES};
+    solder_slots = slots;
+    boot(NULL);
+    require(added() == 9, "what is built in does not run", 0);
+    read_file(argv[2], &old);
+    if (strcmp(argv[1], "power") == 0) {
+        lose_power(&old, 9, 1);
+    }
+    require(install(&old, old.count) == SOLDER_OK && added() == 1, "the first cartridge does not run", 0);
+    for (int n = 3; n < argc; n++) {
+        read_file(argv[n], &file);
+        if (strcmp(argv[1], "power") == 0) {
+            lose_power(&file, 1, 2);
+        } else if (strcmp(argv[1], "take") == 0) {
+            const uint8_t status = install(&file, file.count);
+            boot(NULL);
+            printf("%d %d\n", status, added());
+        } else {
+            refuse_all(&old, &file, strcmp(argv[1], "flip") == 0);
+        }
+    }
+    return 0;
+}
