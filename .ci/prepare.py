@@ -43,7 +43,7 @@ EXTRAS = {
     "check": ("test",),
     "test": (
         "test", "zig", "cycles", "oracle", "tflm", "train", "tune", "exact", "farm", "quantize", "browser",
-        "channels", "fronts",
+        "channels", "ethosu", "fronts",
     ),
 }  # fmt: skip
 

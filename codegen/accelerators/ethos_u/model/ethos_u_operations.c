@@ -207,10 +207,12 @@ struct pool {
     struct window window;
     int32_t mode;
     struct ethos_u_scale scale;
-    int is_global;
+    int is_scaled; /* by the register; else the device divides by the number of pixels */
 };
 
-/* The mean as TensorFlow Lite rounds it, where the device counts the pixels itself: halves away from zero. */
+/* Where there is padding the device counts pixels itself. The reciprocals that it multiplies by are a little too
+ * large, so that halves go away from zero whatever the mode of rounding.
+ */
 static int64_t mean(int64_t sum, int64_t count)
 {
     if (count == 0) {
@@ -219,12 +221,18 @@ static int64_t mean(int64_t sum, int64_t count)
     return (sum < 0 ? sum - count / 2 : sum + count / 2) / count;
 }
 
+static int has_padding(const struct ethos_u_device *device)
+{
+    return ethos_u_short(device, IFM_PAD_TOP) || ethos_u_short(device, IFM_PAD_LEFT)
+        || ethos_u_short(device, IFM_PAD_BOTTOM) || ethos_u_short(device, IFM_PAD_RIGHT);
+}
+
 static int64_t pooled(const struct pool *pool, int64_t sum, int64_t most, int32_t count)
 {
     if (pool->mode == POOL_MAX) {
         return count > 0 ? most : 0;
     }
-    if (pool->is_global) {
+    if (pool->is_scaled) {
         return ethos_u_scaled(sum, &pool->scale);
     }
     return pool->mode == POOL_AVERAGE ? mean(sum, count) : sum;
@@ -281,7 +289,11 @@ void ethos_u_pool(struct ethos_u_device *device, int32_t mode)
     pool.window = window_of(device);
     pool.mode = mode;
     pool.scale = ethos_u_ofm_scale(device);
-    pool.is_global = ethos_u_is_scaled_globally(device);
+    pool.is_scaled = ethos_u_is_scaled_globally(device) && !(mode == POOL_AVERAGE && has_padding(device));
+    if (mode == POOL_AVERAGE && !pool.is_scaled && ethos_u_is_scaled_globally(device)
+        && (pool.scale.factor != 1 || pool.scale.shift != 0)) {
+        ethos_u_fail(device, ETHOS_U_NOT_MODELLED); /* a mean of its own that is scaled as well */
+    }
     if (mode < POOL_MAX || mode > POOL_SUM_OF_DEPTH || pool.window.height > 256) {
         ethos_u_fail(device, ETHOS_U_BAD_REGISTER);
     }

@@ -106,11 +106,11 @@ static void read_zero_quotients(struct ethos_u_stream *stream)
         if (unary >> i & 1) {
             ++side->carry;
         } else {
-            side->quotients[side->symbols++] = side->carry;
+            side->chunk.quotients[side->chunk.symbols++] = side->carry;
             side->carry = 0;
         }
     }
-    side->quotients_read += side->symbols;
+    side->quotients_read += side->chunk.symbols;
 }
 
 static void read_weight_quotients(struct ethos_u_stream *stream, uint32_t unary)
@@ -130,14 +130,14 @@ static void read_weight_quotients(struct ethos_u_stream *stream, uint32_t unary)
         }
         side->carry += code;
         if (code < 2 || stream->is_truncated) {
-            side->quotients[side->symbols++] = side->carry;
+            side->chunk.quotients[side->chunk.symbols++] = side->carry;
             side->carry = 0;
         }
     }
-    side->quotients_read += side->symbols;
+    side->quotients_read += side->chunk.symbols;
 }
 
-static void read_remainders(struct ethos_u_stream *stream, struct side *side, const struct side *last)
+static void read_remainders(struct ethos_u_stream *stream, struct side *side, const struct chunk *last)
 {
     for (uint32_t i = 0; i < last->symbols && side->values_read < side->count; ++i, ++side->values_read) {
         push(stream, &side->queue, (last->quotients[i] << side->divisor) + take(&stream->bits, side->divisor));
@@ -148,13 +148,13 @@ static void read_remainders(struct ethos_u_stream *stream, struct side *side, co
 static void read_chunk(struct ethos_u_stream *stream)
 {
     struct side *const weights = &stream->weights, *const zeros = &stream->zeros;
-    const struct side last_weights = *weights, last_zeros = *zeros;
+    const struct chunk last_weights = weights->chunk, last_zeros = zeros->chunk;
     const int64_t ahead
         = stream->has_zero_runs ? (int64_t)weights->quotients_read - (int64_t)zeros->quotients_read : 0;
     const int has_weights = ahead < 8 && weights->quotients_read < weights->count;
     const int has_zeros = stream->has_zero_runs && ahead >= 0 && zeros->quotients_read < zeros->count;
     const uint32_t unary = has_weights && !stream->is_uncoded ? take(&stream->bits, MOST_SYMBOLS) : 0;
-    weights->symbols = zeros->symbols = 0;
+    weights->chunk.symbols = zeros->chunk.symbols = 0;
     if (has_zeros) {
         read_zero_quotients(stream);
     }

@@ -24,14 +24,19 @@ struct queue {
     uint32_t begin, end; /* of all that ever were in it */
 };
 
+/* Quotients that wait for their remainders. */
+struct chunk {
+    uint32_t quotients[MOST_SYMBOLS];
+    uint32_t symbols;
+};
+
 /* Either side of a slice: weights, or runs of zeros. */
 struct side {
     uint32_t count; /* of values in the slice */
     uint32_t quotients_read, values_read;
     uint32_t divisor; /* bits of a remainder */
     uint32_t carry; /* of a quotient that goes on in the next chunk */
-    uint32_t quotients[MOST_SYMBOLS]; /* of the last chunk */
-    uint32_t symbols; /* of the last chunk */
+    struct chunk chunk; /* the last that was read */
     struct queue queue;
 };
 
