@@ -46,7 +46,7 @@ EXTRAS = {
     "check": ("test",),
     "test": (
         "test", "zig", "cycles", "oracle", "tflm", "train", "tune", "exact", "farm", "quantize", "browser",
-        "channels", "fronts", "sign",
+        "channels", "ethosu", "fronts", "sign",
     ),
 }  # fmt: skip
 

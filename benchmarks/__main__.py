@@ -12,6 +12,8 @@ from benchmarks.branching import FAMILIES
 from benchmarks.cartridges import HEAD as HEAD_OF_CARTRIDGES
 from benchmarks.cartridges import rows as cartridge_rows
 from benchmarks.cases import all_cases
+from benchmarks.ethos_u import HEAD as HEAD_OF_ETHOS_U
+from benchmarks.ethos_u import ethos_u_rows
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
 from benchmarks.host import HEAD as HEAD_OF_HOST
 from benchmarks.host import host_rows
@@ -72,6 +74,10 @@ def _planning(*names: str) -> None:
 
 def _passes(*names: str) -> None:
     _print_rows(HEAD_OF_PASSES, names, pass_rows)
+
+
+def _ethos_u(*names: str) -> None:
+    _print_rows(HEAD_OF_ETHOS_U, names, ethos_u_rows)
 
 
 def _print_rows(head: str, names: Sequence[str], rows: Callable[[str], Iterable[str]]) -> None:
@@ -142,6 +148,7 @@ COMMANDS = {
     "orders": _orders,
     "passes": _passes,
     "planning": _planning,
+    "ethos-u": _ethos_u,
     "faults": _faults,
     "host": _host,
     "line": _line,

@@ -27,6 +27,7 @@ PACKAGES = {
     "cycles": "capstone",
     "pyocd": "pyocd",
     "exact": "ortools",
+    "ethosu": "ethosu",
     "oracle": "ai_edge_litert",
     "tflm": "tflite_micro",
     "quantize": "onnxruntime",

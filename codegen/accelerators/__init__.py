@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-ACCELERATORS: tuple[str, ...] = ("vanilla", "strawberry", "chocolate")
+ACCELERATORS: tuple[str, ...] = ("vanilla", "strawberry", "chocolate", "ethos-u")

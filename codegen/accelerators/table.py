@@ -40,7 +40,10 @@ def _accelerator(name: str, value: object) -> Accelerator:
 
 @cache
 def _ours() -> Mapping[str, Accelerator]:
-    modules = {name: import_module(f"codegen.accelerators.{name}.accelerator") for name in ACCELERATORS}
+    modules = {
+        name: import_module(f"codegen.accelerators.{name.replace('-', '_')}.accelerator")
+        for name in ACCELERATORS
+    }
     return {name: module.ACCELERATOR for name, module in modules.items()}
 
 

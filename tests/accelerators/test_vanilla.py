@@ -112,10 +112,11 @@ def test_the_head_of_the_c_repeats_the_option(run_deploy: Run, repo_root: Path, 
 
 
 def test_accelerators_are_listed(run_deploy: Run) -> None:
-    assert run_deploy("accelerators").out.splitlines()[:2] == [
-        "accelerator  computes",
-        "vanilla      conv2d    int8 convolutions as calls of one C function: an example to copy",
-    ]
+    head, first, *_ = run_deploy("accelerators").out.splitlines()
+    assert head == "accelerator  computes"
+    assert " ".join(first.split()) == (
+        "vanilla conv2d int8 convolutions as calls of one C function: an example to copy"
+    )
     facts, *_ = json.loads(run_deploy("accelerators", "--json").out)
     assert (facts["name"], facts["ops"]) == ("vanilla", ["conv2d"])
 

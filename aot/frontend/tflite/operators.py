@@ -31,7 +31,7 @@ from aot.ops.spatial import NO_PADDING, Padding, Pair, same_padding
 from aot.ops.unary import Clamp, LeakyRelu
 from aot.ops.unary_math import MathFunction, UnaryMath
 
-_ACTIVATIONS = {
+ACTIVATIONS = {
     Activation.NONE: tflite.ActivationFunctionType.NONE,
     Activation.FINITE: tflite.ActivationFunctionType.NONE,
     Activation.RELU: tflite.ActivationFunctionType.RELU,
@@ -73,10 +73,10 @@ def _reshape(sheet: Sheet, node: Node) -> None:
 def _binary(code: str, options: str) -> Writer:
     def write(sheet: Sheet, node: Node) -> str | None:
         assert isinstance(node.op, BinaryOp)
-        if node.op.activation not in _ACTIVATIONS:
+        if node.op.activation not in ACTIVATIONS:
             return f"its activation {node.op.activation.value}"
         inputs = [sheet.value(name) for name in node.inputs if name is not None]
-        number = _ACTIVATIONS[node.op.activation]
+        number = ACTIVATIONS[node.op.activation]
         output = sheet.value(node.outputs[0])
         sheet.operator(code, 2, inputs, output, options, FusedActivationFunction=number)
         return None
@@ -250,7 +250,7 @@ def _layer(
 ) -> str | None:
     if data is None or w.dtype not in (DType.I8, DType.F32):
         return "its weights are not constants of int8 or float32"
-    if op.activation not in _ACTIVATIONS:
+    if op.activation not in ACTIVATIONS:
         return f"its activation {op.activation.value}"
     if op.scales_in_single:
         return _UNSIGNED
@@ -263,7 +263,7 @@ def _layer(
     sheet.operator(
         "DEPTHWISE_CONV_2D" if is_depthwise else "CONV_2D",
         3,
-        (x, weights, _bias(sheet, node, w, channels)),
+        (x, weights, bias_of(sheet, node, w, channels)),
         sheet.value(node.outputs[0]),
         "DepthwiseConv2DOptions" if is_depthwise else "Conv2DOptions",
         Padding=padding,
@@ -271,7 +271,7 @@ def _layer(
         StrideW=op.stride[1],
         DilationHFactor=op.dilation[0],
         DilationWFactor=op.dilation[1],
-        FusedActivationFunction=_ACTIVATIONS[op.activation],
+        FusedActivationFunction=ACTIVATIONS[op.activation],
         **fields,
     )
     return None
@@ -282,21 +282,21 @@ def _dense(sheet: Sheet, node: Node) -> str | None:
     w, data = sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
     if data is None or w.dtype not in (DType.I8, DType.F32):
         return "its weights are not constants of int8 or float32"
-    if node.op.activation not in _ACTIVATIONS:
+    if node.op.activation not in ACTIVATIONS:
         return f"its activation {node.op.activation.value}"
-    weights, bias = sheet.tensor(input_of(node, 1), w, data), _bias(sheet, node, w, w.shape[0])
+    weights, bias = sheet.tensor(input_of(node, 1), w, data), bias_of(sheet, node, w, w.shape[0])
     sheet.operator(
         "FULLY_CONNECTED",
         4,
         (sheet.value(input_of(node)), weights, bias),
         sheet.value(node.outputs[0]),
         "FullyConnectedOptions",
-        FusedActivationFunction=_ACTIVATIONS[node.op.activation],
+        FusedActivationFunction=ACTIVATIONS[node.op.activation],
     )
     return None
 
 
-def _bias(sheet: Sheet, node: Node, w: TensorType, channels: int) -> int:
+def bias_of(sheet: Sheet, node: Node, w: TensorType, channels: int) -> int:
     """The bias in steps of input * weights, zeros where there is none."""
     x, name = sheet.type(input_of(node)), node.inputs[2] if len(node.inputs) > 2 else None
     dtype = {DType.I8: DType.I32, DType.I16: DType.I64}.get(x.dtype, DType.F32)
@@ -314,7 +314,7 @@ def _pool(code: str) -> Writer:
     def write(sheet: Sheet, node: Node) -> str | None:
         op, tensor = node.op, sheet.type(input_of(node))
         assert isinstance(op, AveragePool2d | MaxPool2d)
-        if op.activation not in _ACTIVATIONS:
+        if op.activation not in ACTIVATIONS:
             return f"its activation {op.activation.value}"
         if isinstance(op, AveragePool2d) and op.halves is not Halves.AWAY:
             return f"its halves, which are rounded {op.halves.value}"
@@ -333,7 +333,7 @@ def _pool(code: str) -> Writer:
             StrideW=op.stride[1],
             FilterHeight=op.size[0],
             FilterWidth=op.size[1],
-            FusedActivationFunction=_ACTIVATIONS[op.activation],
+            FusedActivationFunction=ACTIVATIONS[op.activation],
         )
         return None
 

@@ -5,9 +5,12 @@ But for one thing: a real number right between two integers is quantised away fr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from aot.errors import ModelError
 from aot.frontend.tflite.operators import WRITERS
-from aot.frontend.tflite.sheet import Sheet
+from aot.frontend.tflite.sheet import Sheet, Writer
 from aot.frontend.tflite.write_file import ModelSpec, write_tflite
 from aot.ir.graph import Graph, Node
 
@@ -15,15 +18,35 @@ WRITTEN_BY = "quantised by Solder"  # in the description, by which such files ar
 _HINT = "write the model as ONNX: -o MODEL.onnx"
 
 
+@dataclass(frozen=True)
+class WrittenModel:
+    data: bytes
+    nodes: Mapping[str, str]  # the name of a tensor that is computed -> the node whose operators do it
+
+
 def write_model(graph: Graph, file_name: str) -> bytes:
     """The bytes of the file. ModelError names every node that TFLite has no operator for."""
+    return write_with(WRITERS, graph, file_name).data
+
+
+def unwritable(writers: Mapping[str, Writer], graph: Graph, node: Node) -> str:
+    """Says why TFLite has no operator for a node; empty where it has one."""
+    return _written(writers, Sheet(graph), node)
+
+
+def write_with(writers: Mapping[str, Writer], graph: Graph, file_name: str) -> WrittenModel:
+    """The file as these writers make it, by op. ModelError names every node that they cannot write."""
     sheet = Sheet(graph)
     inputs = tuple(sheet.value(name) for name in graph.inputs)
     refused = [] if not graph.states else ["states that live from run to run"]
+    nodes: dict[str, str] = {}
     for node in graph.nodes:
-        why = _written(sheet, node)
+        before = len(sheet.operators)
+        why = _written(writers, sheet, node)
         if why:
             refused.append(f'{node.op.name} "{node.name}": {why}')
+        for operator in sheet.operators[before:]:
+            nodes |= dict.fromkeys((sheet.tensors[number].name for number in operator.outputs), node.name)
     if refused:
         plural = f"{len(refused)} nodes" if len(refused) > 1 else "a node"
         raise ModelError(
@@ -33,10 +56,11 @@ def write_model(graph: Graph, file_name: str) -> bytes:
         )
     outputs = tuple(sheet.value(name) for name in graph.outputs)
     name = f"{graph.name}, {WRITTEN_BY}"
-    return write_tflite(ModelSpec(name, tuple(sheet.tensors), tuple(sheet.operators), inputs, outputs))
+    spec = ModelSpec(name, tuple(sheet.tensors), tuple(sheet.operators), inputs, outputs)
+    return WrittenModel(write_tflite(spec), nodes)
 
 
-def _written(sheet: Sheet, node: Node) -> str:
+def _written(writers: Mapping[str, Writer], sheet: Sheet, node: Node) -> str:
     """Says why the node cannot be written, or nothing."""
-    writer = WRITERS.get(node.op.name)
+    writer = writers.get(node.op.name)
     return "there is no operator for it" if writer is None else writer(sheet, node) or ""

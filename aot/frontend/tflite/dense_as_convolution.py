@@ -1,0 +1,55 @@
+"""Writes a dense layer as a convolution of one pixel: the same sums, and other ways with scales.
+
+LiteRT and compilers that follow it multiply the scales of FULLY_CONNECTED in single precision and those of
+CONV_2D in double. TensorFlow Lite Micro, whose bits are meant here, has double for both.
+"""
+
+from __future__ import annotations
+
+import tflite
+
+from aot.frontend.tflite.operators import ACTIVATIONS, bias_of
+from aot.frontend.tflite.sheet import Sheet, input_of, view
+from aot.ir.graph import Node
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops.dense import Dense
+
+
+def write_dense(sheet: Sheet, node: Node) -> str | None:
+    """Writes [N, K] as N pixels of K channels. Answers with the reason where there is no such convolution."""
+    assert isinstance(node.op, Dense)
+    x, y = sheet.type(input_of(node)), sheet.type(node.outputs[0])
+    w, data = sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
+    if data is None or w.dtype is not DType.I8:
+        return "its weights are not constants of int8"
+    if node.op.activation not in ACTIVATIONS:
+        return f"its activation {node.op.activation.value}"
+    rows, depth = x.shape
+    channels = w.shape[0]
+    quant = (
+        w.quant if w.quant is None or w.quant.axis is None else Quant(w.quant.scales, w.quant.zero_points, 0)
+    )
+    weights = sheet.tensor(
+        input_of(node, 1),
+        TensorType(w.dtype, (channels, 1, 1, depth), quant),
+        data.reshape(channels, 1, 1, depth),
+    )
+    pixels = TensorType(x.dtype, (1, 1, rows, depth), x.quant)
+    source = sheet.tensor(f"{node.name}/pixels", pixels)
+    target = sheet.tensor(f"{node.name}/results", TensorType(y.dtype, (1, 1, rows, channels), y.quant))
+    view(sheet, sheet.value(input_of(node)), source, pixels.shape)
+    sheet.operator(
+        "CONV_2D",
+        3,
+        (source, weights, bias_of(sheet, node, w, channels)),
+        target,
+        "Conv2DOptions",
+        Padding=int(tflite.Padding.VALID),
+        StrideH=1,
+        StrideW=1,
+        DilationHFactor=1,
+        DilationWFactor=1,
+        FusedActivationFunction=ACTIVATIONS[node.op.activation],
+    )
+    view(sheet, target, sheet.value(node.outputs[0]), y.shape)
+    return None

@@ -1,0 +1,34 @@
+"""The Ethos-U that can be compiled for, by the words of the option `config`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class NpuConfig:
+    """An NPU of some size, in Vela's words."""
+
+    word: str
+    macs: int  # in a cycle
+    vela: str
+    system: str  # of which Vela takes clock and memories for its estimates
+
+
+_U55, _U65 = "Ethos_U55_High_End_Embedded", "Ethos_U65_Embedded"
+
+# Two cores of an Ethos-U65 share each layer, which the device model does not do.
+CONFIGS: Mapping[str, NpuConfig] = MappingProxyType(
+    {
+        config.word: config
+        for config in (
+            NpuConfig("u55-32", 32, "ethos-u55-32", _U55),
+            NpuConfig("u55-64", 64, "ethos-u55-64", _U55),
+            NpuConfig("u55-128", 128, "ethos-u55-128", _U55),
+            NpuConfig("u55-256", 256, "ethos-u55-256", _U55),
+            NpuConfig("u65-256", 256, "ethos-u65-256", _U65),
+        )
+    }
+)

@@ -1,0 +1,80 @@
+"""Nodes that the device would compute with other bits than the reference: a table, by op, of reasons.
+
+What stands here was found by running what Vela makes on the model of the device; docs/ethos-u.md has the
+figures. All other ops that Vela takes gave the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from aot.ir.graph import Graph, Node
+from aot.ir.types import DType
+from aot.ops.binary import Mul
+from aot.ops.pairs import mul_multiplier
+from aot.ops.requant import multiply_by_quantized_multiplier
+from aot.ops.rounding import RequantRounding
+
+Reason = Callable[[Graph, Node], str]
+
+
+def other_bits(graph: Graph, node: Node) -> str:
+    """Says what would be different; empty where nothing is."""
+    reason = _BY_OP.get(node.op.name)
+    return _rounding(graph, node) or (reason(graph, node) if reason is not None else "")
+
+
+def _rounding(graph: Graph, node: Node) -> str:
+    """The device rounds sums of bytes twice, and those of 16 bits with a multiplier of 16 bits once."""
+    rounding = getattr(node.op, "rounding", None)
+    device = RequantRounding.REDUCED if _is_wide(graph, node) else RequantRounding.DOUBLE
+    if rounding is not None and rounding is not device:
+        return f"the device rounds such sums in the way {device.value}, not {rounding.value}"
+    if getattr(node.op, "scales_in_single", False) and not isinstance(node.op, Mul):
+        return "Vela multiplies its scales in double precision"
+    return ""
+
+
+def _is_wide(graph: Graph, node: Node) -> bool:
+    return graph.types[node.outputs[0]].dtype is DType.I16
+
+
+def _product(graph: Graph, node: Node) -> str:
+    """Vela computes the multiplier in single precision; that for bytes is tried on all products."""
+    assert isinstance(node.op, Mul)
+    first, second, out = (graph.types[name] for name in (*node.reads, *node.outputs))
+    ours = mul_multiplier(first, second, out, node.op.scales_in_single)
+    its = mul_multiplier(first, second, out, scales_in_single=True)
+    if ours == its or (out.dtype is DType.I8 and _are_equal_for_bytes(ours, its)):
+        return ""
+    return "Vela computes its multiplier in single precision, and some results would be others"
+
+
+def _are_equal_for_bytes(ours: tuple[int, int], its: tuple[int, int]) -> bool:
+    products = np.arange(-(255**2), 255**2 + 1)
+    first, second = (multiply_by_quantized_multiplier(products, *multiplier) for multiplier in (ours, its))
+    return np.array_equal(first, second)
+
+
+def _mean(_graph: Graph, _node: Node) -> str:
+    return "the device rounds halves of a mean to the other side"
+
+
+def _only_bytes(because: str) -> Reason:
+    return lambda graph, node: because if _is_wide(graph, node) else ""
+
+
+_CURVE = "the curve of 16 bits that is in the device is not known here"
+_BY_OP: Mapping[str, Reason] = MappingProxyType(
+    {
+        "mul": _product,
+        "mean": _mean,
+        "hard_swish": _only_bytes("Vela has it of bytes only"),
+        "leaky_relu": _only_bytes("Vela multiplies 16 bits by a slope of single precision"),
+        "logistic": _only_bytes(_CURVE),
+        "tanh": _only_bytes(_CURVE),
+    }
+)

@@ -1,0 +1,122 @@
+"""Runs Vela, Arm's compiler for Ethos-U, on a TFLite file.
+
+It runs as a process of its own: a compiler of somebody else's that crashes, prints or never ends must not do
+so in the user's program.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from aot.errors import ToolError
+from codegen.accelerators.ethos_u.configurations import NpuConfig
+
+DEADLINE_S = 300.0
+_MOST_LINES = 6  # of what it printed, in an error
+_REFUSED = re.compile(
+    r"^Warning \(supported operators\) operator: (?P<code>\w+), ofm: '(?P<tensor>.*)'\nReason: (?P<why>.*)$",
+    re.MULTILINE,
+)
+_EXCEPTION = re.compile(r"\w+(Error|Exception)\b.*: ")
+
+
+@dataclass(frozen=True)
+class VelaRun:
+    files: Mapping[str, bytes]  # that it wrote, by how their names end
+    said: str
+    status: int
+
+    @property
+    def gave_up(self) -> bool:
+        """True of a file that is not for the device, or not understood; false of a Vela that is broken."""
+        return "Compilation failed" in self.said
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An operator that Vela leaves to the CPU."""
+
+    code: str
+    tensor: str  # its result
+    why: str
+
+
+def require_vela() -> None:
+    """Raises ToolError where Vela is not installed."""
+    if find_spec("ethosu") is None:
+        raise ToolError(
+            "the accelerator ethos-u needs Vela, which is not installed", "", "pip install 'solder[ethosu]'"
+        )
+
+
+@lru_cache(maxsize=64)
+def run_vela(model: bytes, config: NpuConfig) -> VelaRun:
+    """The files that Vela makes of a model. Raises ToolError where it is absent or does not end."""
+    require_vela()
+    with TemporaryDirectory(prefix="vela") as folder:
+        source, made = Path(folder, "region.tflite"), Path(folder, "made")
+        source.write_bytes(model)
+        try:
+            ran = subprocess.run(
+                vela_argv(str(source), str(made), config),
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=DEADLINE_S,
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolError(f"Vela did not end within {DEADLINE_S:.0f} s", f"for {config.vela}") from None
+        written = made.iterdir() if made.is_dir() else ()
+        files = {path.name.removeprefix("region_"): path.read_bytes() for path in written}
+    return VelaRun(files, ran.stdout + ran.stderr, ran.returncode)
+
+
+def vela_argv(source: str, made: str, config: NpuConfig) -> list[str]:
+    """The command line. All that is written lies in one memory, and its constants in another."""
+    return [
+        sys.executable,
+        "-m",
+        "ethosu.vela",
+        f"--accelerator-config={config.vela}",
+        f"--system-config={config.system}",
+        "--memory-mode=Shared_Sram",
+        "--output-format=raw",
+        f"--output-dir={made}",
+        source,
+    ]
+
+
+def refusals(run: VelaRun) -> tuple[Refusal, ...]:
+    """The operators that it left to the CPU."""
+    found = _REFUSED.finditer(run.said)
+    return tuple(Refusal(match["code"], match["tensor"], match["why"]) for match in found)
+
+
+def reason_of(run: VelaRun) -> str:
+    """The line in which it says what was wrong, or its last one."""
+    lines = _last_lines(run)
+    return lines[0].removeprefix("RuntimeError: ") if lines else "it says nothing"
+
+
+def _last_lines(run: VelaRun) -> list[str]:
+    """The exception, where there is one, and what follows."""
+    lines = [line.rstrip() for line in run.said.splitlines() if line.strip()]
+    raised = [number for number, line in enumerate(lines) if _EXCEPTION.match(line)]
+    return lines[raised[-1] :][:_MOST_LINES] if raised else lines[-1:]
+
+
+def failure(run: VelaRun, what: str, config: NpuConfig) -> ToolError:
+    """The error for a run that gave nothing, with the last of what Vela said."""
+    where = "\n".join([f"for {config.vela}, exit status {run.status}", *_last_lines(run)])
+    return ToolError(
+        what, where, "python -m ethosu.vela --version says which Vela this is; 5.2 is known to do"
+    )

@@ -1,0 +1,12 @@
+"""The writers of regions for Vela: those of TFLite, and others for what it would compute otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from aot.frontend.tflite import operators
+from aot.frontend.tflite.dense_as_convolution import write_dense
+from aot.frontend.tflite.sheet import Writer
+
+WRITERS: Mapping[str, Writer] = MappingProxyType({**operators.WRITERS, "dense": write_dense})

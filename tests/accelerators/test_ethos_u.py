@@ -1,0 +1,271 @@
+"""--accelerator ethos-u: regions go through Vela, and the model of the device gives their bits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from c_checks import DEVICE, SANITIZERS, WARNINGS
+from npu_jobs import MODEL
+from op_case import random_values
+from poisoned import Poisoned
+from tiny_models import TINY
+
+from aot.errors import DeployError, ToolError
+from aot.frontend.tflite.read import read_tflite
+from aot.interpret import run_graph
+from aot.ir.text import parse_graph
+from aot.target import Target
+from codegen.accelerators.ethos_u import vela
+from codegen.accelerators.ethos_u.claims import claims, misfit
+from codegen.accelerators.ethos_u.configurations import CONFIGS
+from codegen.accelerators.ethos_u.program import program_of
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
+
+Run = Callable[..., Any]
+U55 = CONFIGS["u55-128"]
+
+
+@pytest.fixture
+def needs_vela(require_package: Callable[..., None]) -> None:
+    require_package("ethosu")
+
+
+@pytest.fixture
+def no_memory_of_runs() -> None:
+    vela.run_vela.cache_clear()
+
+
+def compiled(name: str, word: str = "ethos-u") -> CompiledModel:
+    model = ImportedModel(read_tflite(TINY[name](), f"{name}.tflite"), f"{name}.tflite", "00" * 32, name)
+    return compile_job(Job(model, Target("host", pointer_bytes=8), CompileOptions(accelerators=(word,))))
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("classifier", "ethos-u"), ("residual", "ethos-u:config=u55-32"), ("pools", "ethos-u:config=u65-256")],
+)
+def test_whole_networks_run_there_bit_for_bit(
+    name: str, word: str, needs_vela: None, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    made, rng = compiled(name, word), np.random.default_rng(5)
+    graph = read_tflite(TINY[name](), f"{name}.tflite")
+    (region,) = [layer for layer in made.layers if layer.device]
+    assert len(region.parts) == len(graph.nodes)
+    model = Poisoned(made, tmp_path)
+    for _ in range(3):
+        inputs = {each: random_values(rng, graph.types[each]) for each in graph.inputs}
+        found, wanted = model.run(inputs), run_graph(graph, inputs)
+        assert all(np.array_equal(found[each], wanted[each]) for each in graph.outputs)
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "board"),
+    [
+        ("tiny_ad_fc_int8", "host"),  # of which FULLY_CONNECTED would give other bits
+        ("tflm_kw_scrambled_16x8", "host"),  # many regions, of 16 bits
+        ("tiny_kws_dscnn_int8", "mps2-an386"),
+    ],
+)
+def test_models_are_verified_layer_by_layer(
+    name: str, board: str, shared_dir: Path, needs_vela: None, run_deploy: Run, require_tool: Run
+) -> None:
+    require_tool(*(("gcc",) if board == "host" else ("arm-none-eabi-gcc", "qemu-system-arm")))
+    model = shared_dir / "models" / name / "model.tflite"
+    done = run_deploy("verify", model, "--board", board, "--layers", "--accelerator", "ethos-u")
+    assert done.status == 0, done.err
+    assert "equal to the reference in every bit" in done.out
+
+
+def test_inspect_says_where_nodes_run_and_what_vela_estimates(
+    needs_vela: None, run_deploy: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(TINY["classifier"]())
+    done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u55-64", "--layer", "1")
+    assert "kernel     ethos-u: Vela estimates " in done.out
+    assert " cycles for u55-64 at 500 MHz" in done.out
+    assert "5 of 5 nodes run on accelerators" in run_deploy("inspect", path, "--accelerator", "ethos-u").out
+
+
+def test_offsets_of_inputs_and_results_are_in_the_order_of_the_region(needs_vela: None) -> None:
+    graph = parse_graph(
+        """graph "net"
+input "a": i8[1,4,4,16] {0.5, 3}
+input "b": i8[1,4,4,16] {0.25, -2}
+"one" = sub() "a", "b" -> "c": i8[1,4,4,16] {0.5, 0}
+"two" = max_pool2d(size=[2, 2], stride=[2, 2]) "b" -> "d": i8[1,2,2,16] {0.25, -2}
+output "d"
+output "c"
+"""
+    )
+    program = program_of(graph, U55)
+    assert len(set(program.inputs)) == len(set(program.outputs)) == 2
+    assert all(offset % 16 == 0 for offset in (*program.inputs, *program.outputs))
+    assert program.scratch_bytes >= 2 * 256
+    assert (program.commands[:4], len(program.constants) % 16) == (b"COP1", 0)
+
+
+def test_the_scratch_lies_in_the_memory_that_the_npu_reaches(
+    needs_vela: None, run_deploy: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(TINY["classifier"]())
+    words = ("inspect", path, "--board", "mps3-an547", "--accelerator")
+    assert "arena in SRAM" in run_deploy(*words, "ethos-u:memory=SRAM").out
+    assert "works in SRM, which this board does not have" in run_deploy(*words, "ethos-u:memory=SRM").err
+
+
+# ---- What stays -----------------------------------------------------------------------------------------
+
+
+def pair(dtype: str, scales: tuple[float, float, float]) -> str:
+    x, z, y = scales
+    return (
+        f'input "x": {dtype}[1,4] {{{x}, 0}}\ninput "z": {dtype}[1,4] {{{z}, 0}}\n'
+        f'"n" = mul() "x", "z" -> "y": {dtype}[1,4] {{{y}, 0}}'
+    )
+
+
+FLOAT = "the device computes values of 8 and 16 bits, no f32"
+CURVE = "the curve of 16 bits that is in the device is not known here"
+MEAN = "the device rounds halves of a mean to the other side"
+SINGLE = "Vela computes its multiplier in single precision, and some results would be others"
+STAYS = {
+    'input "x": f32[1,4]\n"n" = tanh() "x" -> "y": f32[1,4]': FLOAT,
+    'input "x": i16[1,4] {0.25, 0}\n"n" = tanh() "x" -> "y": i16[1,4] {0.25, 0}': CURVE,
+    'input "x": i8[1,2,3,4] {0.5, 0}\n"n" = mean() "x" -> "y": i8[1,1,1,4] {0.5, 0}': MEAN,
+    pair("i16", (0.1, 0.3, 0.7)): SINGLE,
+    pair("i16", (0.5, 0.5, 0.5)): "",
+    pair("i8", (0.1, 0.3, 0.7)): "",
+    'input "x": i8[1] {0.1, 0}\n"n" = reshape() "x" -> "y": i8[] {0.1, 0}': "its result has no dimensions",
+}
+
+
+@pytest.mark.parametrize(("text", "because"), STAYS.items(), ids=[str(n) for n in range(len(STAYS))])
+def test_what_has_other_bits_there_stays_on_the_cpu(text: str, because: str) -> None:
+    graph = parse_graph(f'graph "net"\n{text}\noutput "y"\n')
+    assert misfit(graph, graph.nodes[0]) == because
+
+
+def test_vela_is_asked_about_the_others_and_its_reason_is_told(needs_vela: None) -> None:
+    graph = parse_graph(
+        """graph "net"
+input "x": i8[1,4,4,8] {0.5, 0}
+"one" = max_pool2d(size=[2, 2], stride=[2, 2]) "x" -> "p": i8[1,2,2,8] {0.5, 0}
+"two" = log_softmax() "p" -> "y": i8[1,2,2,8] {0.0625, 127}
+output "y"
+"""
+    )
+    found = claims(U55, "ethos-u", graph)
+    assert found.regions == (("one",),)
+    assert found.left_alone == {"two": "Vela: Unsupported opType (LOG_SOFTMAX)"}
+
+
+# ---- Bad input ------------------------------------------------------------------------------------------
+
+
+def failing_with(code: str) -> Callable[..., list[str]]:
+    return lambda *_: [sys.executable, "-c", code]
+
+
+def error_of(run: Callable[[], object]) -> str:
+    with pytest.raises(DeployError) as caught:
+        run()
+    assert isinstance(caught.value, ToolError)
+    return str(caught.value)
+
+
+def test_vela_that_is_not_installed_is_said_with_the_way_out(
+    no_memory_of_runs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vela, "find_spec", lambda _: None)
+    assert error_of(lambda: compiled("conv")) == (
+        "error: the accelerator ethos-u needs Vela, which is not installed\n"
+        "  hint: pip install 'solder[ethosu]'"
+    )
+
+
+def test_vela_that_crashes_is_named_with_its_last_words(
+    no_memory_of_runs: None, needs_vela: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vela, "vela_argv", failing_with("raise MemoryError('no more')"))
+    assert error_of(lambda: compiled("conv")) == (
+        "error: Vela failed\n"
+        "  for ethos-u55-128, exit status 1\n"
+        "  MemoryError: no more\n"
+        "  hint: python -m ethosu.vela --version says which Vela this is; 5.2 is known to do"
+    )
+
+
+def test_vela_that_does_not_end_is_ended(
+    no_memory_of_runs: None, needs_vela: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vela, "vela_argv", failing_with("import time; time.sleep(100)"))
+    monkeypatch.setattr(vela, "DEADLINE_S", 0.2)
+    assert error_of(lambda: compiled("conv")) == ("error: Vela did not end within 0 s\n  for ethos-u55-128")
+
+
+def test_a_region_that_vela_gives_up_names_it(
+    no_memory_of_runs: None, needs_vela: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = read_tflite(TINY["conv"](), "conv.tflite")
+    broken = failing_with("raise RuntimeError('Compilation failed: Error: it is too hot')")
+    monkeypatch.setattr(vela, "vela_argv", broken)
+    said = error_of(lambda: program_of(graph, U55))
+    assert said.startswith(f'error: Vela cannot compile "{graph.nodes[0].name}"\n')
+    assert "RuntimeError: Compilation failed: Error: it is too hot" in said
+
+
+def test_a_configuration_that_does_not_exist_is_refused(run_deploy: Run, tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(TINY["conv"]())
+    done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u55-127")
+    assert (done.status, done.err) == (
+        2,
+        'error: --accelerator: "ethos-u:config=u55-127" config "u55-127" is not known'
+        ' - did you mean "u55-128"?\n'
+        "  hint: known: u55-32, u55-64, u55-128, u55-256, u65-256\n",
+    )
+
+
+def test_a_model_with_nothing_for_the_device_stays_and_says_why(run_deploy: Run, tmp_path: Path) -> None:
+    from aot.frontend.tflite.write import write_model
+
+    graph = parse_graph('graph "net"\ninput "x": f32[1,4]\n"n" = tanh() "x" -> "y": f32[1,4]\noutput "y"\n')
+    path = tmp_path / "net.tflite"
+    path.write_bytes(write_model(replace(graph, name="net"), "net.tflite"))
+    done = run_deploy("inspect", path, "--accelerator", "ethos-u")
+    assert done.status == 0
+    assert "0 of 1 nodes run on accelerators" in done.out
+    assert "(ethos-u: the device computes values of 8 and 16 bits, no f32)" in done.out
+
+
+# ---- Arm's driver ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.cc
+def test_arms_driver_gets_what_the_model_gets(require_tool: Callable[..., None], tmp_path: Path) -> None:
+    require_tool("gcc")
+    sources = [*sorted(MODEL.glob("*.c")), MODEL.parent / "ethos_u_invoke.c", DEVICE / "npu_driver.c"]
+    folders = [f"-I{folder}" for folder in (MODEL, MODEL.parent, DEVICE)]
+    program = tmp_path / "driver"
+    argv = ["gcc", *WARNINGS, "-DETHOS_U_CORE_DRIVER", "-O1", *SANITIZERS, *folders, *map(str, sources)]
+    built = subprocess.run([*argv, "-o", str(program)], capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    ran = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
