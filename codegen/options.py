@@ -219,7 +219,8 @@ class CompileOptions:
         FrontDeclared(),
         "--front",
         "what stands before the model, in the words of the library that trained it; it becomes layers that "
-        "take 16-bit samples: tf.signal.mfcc:sample_rate=16000,frame_length=480,frame_step=320",
+        "take a microphone's samples or a camera's pixels: tf.signal.mfcc:sample_rate=16000,frame_length=480,"
+        "frame_step=320, or tf.image:width=160,height=120,format=rgb565",
         reads_model=True,
     )
     tuning_records: Path | None = option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from aot.errors import did_you_mean
 
@@ -23,8 +23,16 @@ class FrontError(ValueError):
         self.hint = hint
 
 
-def value_of(word: str) -> bool | int | float | str | None:
-    """A word as the value that Python would write for it."""
+Value = bool | int | float | str | tuple[float, ...] | None
+
+
+def value_of(word: str) -> Value:
+    """A word as the value that Python would write for it; numbers of channels are written 0.5/0.4/0.3."""
+    if "/" in word:
+        try:
+            return tuple(float(number) for number in word.split("/"))
+        except ValueError:
+            return word
     if word.lower() in _WORDS:
         return _WORDS[word.lower()]
     for number in (int, float):
@@ -37,6 +45,8 @@ def value_of(word: str) -> bool | int | float | str | None:
 
 def word_of(value: object) -> str:
     """A word that is read as the value."""
+    if isinstance(value, list | tuple):
+        return "/".join(str(float(number)) for number in value)
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     return str(value)
@@ -59,6 +69,8 @@ def read_parameters(kind: type[T], given: Mapping[str, object], front: str) -> T
 
 
 def _read(value: object, hint: Any, where: str) -> object:
+    if get_origin(hint) is tuple:
+        return _read_numbers(value, where)
     allowed = get_args(hint) or (hint,)
     if isinstance(value, float) and value.is_integer() and float not in allowed and int in allowed:
         value = int(value)
@@ -68,3 +80,11 @@ def _read(value: object, hint: Any, where: str) -> object:
         return value
     said = " or ".join("none" if kind is NoneType else _SAID[kind] for kind in allowed)
     raise FrontError(f"{where} is {word_of(value)}, it must be {said}")
+
+
+def _read_numbers(value: object, where: str) -> tuple[float, ...]:
+    """One number, or one for each channel."""
+    listed = value if isinstance(value, list | tuple) else (value,)
+    if listed and all(isinstance(number, int | float) for number in listed):
+        return tuple(float(number) for number in listed)
+    raise FrontError(f"{where} is {value}, it must be numbers", "such as 0.5, or 0.485/0.456/0.406")

@@ -7,25 +7,30 @@ from typing import Protocol
 
 from aot.errors import did_you_mean
 from aot.fronts.libraries.librosa import LibrosaDecibels, LibrosaMel, LibrosaMfcc
+from aot.fronts.libraries.tf_image import TfPicture
 from aot.fronts.libraries.tf_signal import TfLogMel, TfMfcc, TfSpectrogram
 from aot.fronts.libraries.torchaudio import TorchDecibels, TorchMel, TorchMfcc, TorchSpectrogram
+from aot.fronts.libraries.torchvision import TorchPicture
 from aot.fronts.parameters import FrontError, read_parameters, value_of, word_of
+from aot.fronts.picture import Picture
 from aot.fronts.spectrum import Spectrum
 
+Front = Spectrum | Picture
 NAME = "name"  # the key of a front end's name where it is written as a table
 
 
-class AudioParameters(Protocol):
+class FrontParameters(Protocol):
     """The parameters of one front end."""
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Front:
         """The same in the words of no library. Raises FrontError."""
 
 
-FRONTS: Mapping[str, type[AudioParameters]] = {
+FRONTS: Mapping[str, type[FrontParameters]] = {
     "librosa.mel": LibrosaMel,
     "librosa.mel_db": LibrosaDecibels,
     "librosa.mfcc": LibrosaMfcc,
+    "tf.image": TfPicture,
     "tf.signal.log_mel": TfLogMel,
     "tf.signal.mfcc": TfMfcc,
     "tf.signal.spectrogram": TfSpectrogram,
@@ -33,28 +38,35 @@ FRONTS: Mapping[str, type[AudioParameters]] = {
     "torchaudio.MelSpectrogram": TorchMel,
     "torchaudio.MelSpectrogramDB": TorchDecibels,
     "torchaudio.Spectrogram": TorchSpectrogram,
+    "torchvision": TorchPicture,
 }
 
 
 def read_front(given: object) -> str:
     """The declaration as one word, checked: of such a word, or of a table with a name. Raises FrontError."""
     name, values = _parted(given)
-    spectrum_of(name, values)
+    _front_of(name, values)
     words = ",".join(f"{key}={word_of(value)}" for key, value in values.items())
     return f"{name}:{words}" if words else name
 
 
-def declared_spectrum(word: str) -> Spectrum:
-    """The spectrum that a declaration means. Raises FrontError."""
-    return spectrum_of(*_parted(word))
+def declared_front(word: str) -> Front:
+    """The front end that a declaration means. Raises FrontError."""
+    return _front_of(*_parted(word))
 
 
-def spectrum_of(name: str, values: Mapping[str, object]) -> Spectrum:
+def declared_rate(word: str) -> int | None:
+    """The samples a second that a declared front end takes; None of one that takes no sound."""
+    front = declared_front(word)
+    return front.sample_rate if isinstance(front, Spectrum) else None
+
+
+def _front_of(name: str, values: Mapping[str, object]) -> Front:
     if name not in FRONTS:
         raise FrontError(
             f'"{name}" is no front end{did_you_mean(name, FRONTS)}', f"known: {', '.join(FRONTS)}"
         )
-    return read_parameters(FRONTS[name], values, name).spectrum()
+    return read_parameters(FRONTS[name], values, name).front()
 
 
 def _parted(given: object) -> tuple[str, dict[str, object]]:

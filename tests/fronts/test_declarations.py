@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from aot.fronts.parameters import FrontError
-from aot.fronts.table import FRONTS, declared_spectrum, read_front
+from aot.fronts.spectrum import Spectrum
+from aot.fronts.table import FRONTS, declared_front, read_front
 
 TF = "tf.signal.mfcc:sample_rate=16000,frame_length=480,frame_step=320"
 
@@ -137,6 +138,8 @@ def test_what_is_wrong_is_told(name: str) -> None:
 
 
 def test_a_clip_is_as_short_as_its_frames_allow() -> None:
-    frames = declared_spectrum(TF).frames
+    spectrum = declared_front(TF)
+    assert isinstance(spectrum, Spectrum)
+    frames = spectrum.frames
     assert frames.least_samples(49) == 15_840
     assert [frames.count(n) for n in (479, 480, 799, 800, 15_839, 15_840)] == [0, 1, 1, 2, 48, 49]
