@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from aot.frontend.added_nodes import AddedNodes, builder_of
 from aot.frontend.builder import GraphBuilder
 from aot.fronts.audio_input import add_audio, samples_type
-from aot.fronts.front_nodes import FrontNodes
 from aot.fronts.model_input import ModelInput
 from aot.fronts.picture_input import add_image, pixels_type
 from aot.fronts.spectrum import Spectrum
@@ -20,9 +20,9 @@ SAMPLES, PIXELS = "samples", "pixels"  # the model's new input
 def with_front(graph: Graph, declared: str) -> Graph:
     """The model from the sensor on. `declared` was checked when it was read. Raises ModelError."""
     front, wanted = declared_front(declared), _wanted(graph, declared)
-    builder, is_audio = _builder_with(graph), isinstance(front, Spectrum)
+    builder, is_audio = builder_of(graph), isinstance(front, Spectrum)
     start = builder.value_names.unique(SAMPLES if is_audio else PIXELS)
-    chain = FrontNodes(builder, f"--front {declared.partition(':')[0]}", start)
+    chain = AddedNodes(builder, "front", f"--front {declared.partition(':')[0]}", start)
     if isinstance(front, Spectrum):
         builder.types[start] = samples_type(front, wanted)
         add_audio(chain, front, wanted)
@@ -47,16 +47,6 @@ def _wanted(graph: Graph, declared: str) -> ModelInput:
     return wanted
 
 
-def _builder_with(graph: Graph) -> GraphBuilder:
-    """A builder that gives no name of the model's again."""
-    builder = GraphBuilder(rounding="tflm")
-    for name in graph.types:
-        builder.value_names.take(name)
-    for node in graph.nodes:
-        builder.node_names.take(node.name)
-    return builder
-
-
 def _joined(graph: Graph, builder: GraphBuilder, last: str, start: str, value: str) -> Graph:
     """The model whose input is made by the node of the value `last`."""
     nodes = [replace(node, outputs=(value,)) if node.outputs == (last,) else node for node in builder.nodes]
@@ -65,6 +55,6 @@ def _joined(graph: Graph, builder: GraphBuilder, last: str, start: str, value: s
         graph,
         inputs=(start,),
         nodes=(*nodes, *graph.nodes),
-        types={**graph.types, **made},
+        types=made,
         constants={**graph.constants, **builder.constants},
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from aot.counted import counted
+from aot.frontend.added_nodes import AddedNodes
 from aot.fronts.audio_nodes import SAMPLE, add_features
-from aot.fronts.front_nodes import FrontNodes
 from aot.fronts.model_input import ModelInput
 from aot.fronts.spectrum import Spectrum
 from aot.ir.types import DType, TensorType
@@ -18,7 +18,7 @@ def samples_type(spectrum: Spectrum, wanted: ModelInput) -> TensorType:
     return TensorType(DType.I16, (1, _samples(spectrum, frames, wanted)), SAMPLE)
 
 
-def add_audio(chain: FrontNodes, spectrum: Spectrum, wanted: ModelInput) -> None:
+def add_audio(chain: AddedNodes, spectrum: Spectrum, wanted: ModelInput) -> None:
     frames, is_turned = _frames(spectrum, wanted)
     add_features(chain, spectrum, frames)
     target = wanted.type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aot.fronts.front_nodes import FrontNodes
+from aot.frontend.added_nodes import AddedNodes
 from aot.fronts.model_input import ModelInput
 from aot.fronts.picture import Picture
 from aot.fronts.picture_nodes import BYTES, add_picture
@@ -30,7 +30,7 @@ def pixels_type(picture: Picture, wanted: ModelInput) -> TensorType:
     return TensorType(DType.U8, (1, picture.height, picture.width, picture.form.bytes), BYTES)
 
 
-def add_image(chain: FrontNodes, picture: Picture, wanted: ModelInput) -> None:
+def add_image(chain: AddedNodes, picture: Picture, wanted: ModelInput) -> None:
     image, target = _image(picture, wanted), wanted.type
     add_picture(chain, picture, (image.height, image.width), image.channels, target)
     if image.are_planes and image.channels > 1:

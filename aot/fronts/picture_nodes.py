@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from aot.fronts.front_nodes import FrontNodes
+from aot.frontend.added_nodes import AddedNodes
 from aot.fronts.picture import Crop, Picture, PixelForm
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.binary import Add, Mul
@@ -21,7 +21,7 @@ _BRIGHTNESS = (0.2989, 0.5870, 0.1140)  # of red, green and blue, as tf.image an
 
 
 def add_picture(
-    chain: FrontNodes, picture: Picture, size: tuple[int, int], channels: int, to: TensorType
+    chain: AddedNodes, picture: Picture, size: tuple[int, int], channels: int, to: TensorType
 ) -> None:
     """Makes bytes [1, height, width, n] numbers of the type `to`: [1, *size, channels]."""
     if picture.form.is_packed:
@@ -48,7 +48,7 @@ def _every_integer(dtype: DType) -> Array:
     return np.arange(low, high + 1).astype(dtype.numpy)
 
 
-def _add_numbers(chain: FrontNodes, picture: Picture, size: tuple[int, int], channels: int) -> None:
+def _add_numbers(chain: AddedNodes, picture: Picture, size: tuple[int, int], channels: int) -> None:
     chain.then("numbers", Dequantize())
     if chain.type.shape[1:3] != size:
         chain.then("resize", Resize(size, half_pixels=True))
@@ -60,7 +60,7 @@ def _add_numbers(chain: FrontNodes, picture: Picture, size: tuple[int, int], cha
         chain.then("shifted", Add(), _per_channel(picture.offsets))
 
 
-def _add_part(chain: FrontNodes, crop: Crop, is_reversed: bool) -> None:
+def _add_part(chain: AddedNodes, crop: Crop, is_reversed: bool) -> None:
     """The rows and columns that are looked at, and red before blue."""
     _, _, width, channels = chain.type.shape
     sizes = (1, crop.height, crop.width, channels)
@@ -72,7 +72,7 @@ def _add_part(chain: FrontNodes, crop: Crop, is_reversed: bool) -> None:
     chain.then("part", Rearrange(sizes, sizes, strides, first), quant=chain.type.quant)
 
 
-def _add_table(chain: FrontNodes, picture: Picture, to: TensorType) -> None:
+def _add_table(chain: AddedNodes, picture: Picture, to: TensorType) -> None:
     """The integer of the model for each of the 256 bytes, computed as the layers of numbers would."""
     numbers = np.arange(256, dtype=np.float32) * np.float32(picture.factors[0])
     numbers = numbers + np.float32(picture.offsets[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aot.fronts.parameters import FrontError
+from aot.frontend.declared import DeclarationError
 from aot.fronts.spectrum import Spectrum
 from aot.fronts.table import FRONTS, declared_front, read_front
 
@@ -38,7 +38,7 @@ WRONG: dict[str, tuple[object, str, str]] = {
     "no front end at all": (
         7,
         "7 is no front end",
-        'such as "tf.signal.mfcc:sample_rate=16000", or a table with a name',
+        "write NAME:PARAMETER=VALUE,... or a table with a name",
     ),
     "no value": (
         "librosa.mfcc:htk",
@@ -118,7 +118,7 @@ WRONG: dict[str, tuple[object, str, str]] = {
     ),
     "another norm": (
         "librosa.mel:norm=2",
-        "librosa.mel: norm is 2, it must be a word or none",
+        "norm is 2, it must be slaney or none",
         "",
     ),
     "another divisor": (
@@ -132,7 +132,7 @@ WRONG: dict[str, tuple[object, str, str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_told(name: str) -> None:
     given, what, hint = WRONG[name]
-    with pytest.raises(FrontError) as caught:
+    with pytest.raises(DeclarationError) as caught:
         read_front(given)
     assert (caught.value.what, caught.value.hint) == (what, hint)
 

@@ -13,8 +13,8 @@ from picture_cases import HEIGHT, PICTURES, WIDTH, colours
 
 import deploy
 from aot.errors import ModelError
+from aot.frontend.declared import DeclarationError
 from aot.fronts.attach import with_front
-from aot.fronts.parameters import FrontError
 from aot.fronts.table import read_front
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
@@ -155,7 +155,7 @@ def test_what_does_not_fit_is_refused_with_both_numbers(name: str) -> None:
     ],
 )
 def test_a_wrong_declaration_is_told(front: str, what: str) -> None:
-    with pytest.raises(FrontError) as caught:
+    with pytest.raises(DeclarationError) as caught:
         read_front(front)
     assert caught.value.what == what
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.checks import (
     centred_frames,
     is_divided_by_largest,
@@ -16,7 +17,6 @@ from aot.fronts.libraries.checks import (
     require_positive,
 )
 from aot.fronts.mel import cosines, filters_in_hz
-from aot.fronts.parameters import FrontError
 from aot.fronts.spectrum import Logarithm, Spectrum
 
 DECIBEL = 10.0 / math.log(10.0)
@@ -49,7 +49,7 @@ class LibrosaMel:
         require_fft_length(self.n_fft, "n_fft")
         require_band(self.fmin, fmax, self.sr, ("fmin", "fmax"))
         if self.norm not in ("slaney", None):
-            raise FrontError(f"norm is {self.norm}, it must be slaney or none")
+            raise DeclarationError(f"norm is {self.norm}, it must be slaney or none")
         bins = self.n_fft // 2 + 1
         return Spectrum(
             sample_rate=self.sr,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from aot.errors import did_you_mean
+from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.checks import require_positive
-from aot.fronts.parameters import FrontError
 from aot.fronts.picture import Crop, PixelForm
 
 
 def read_form(name: str) -> PixelForm:
     known = [form.value for form in PixelForm]
     if name not in known:
-        raise FrontError(f"format is {name}{did_you_mean(name, known)}", f"known: {', '.join(known)}")
+        raise DeclarationError(f"format is {name}{did_you_mean(name, known)}", f"known: {', '.join(known)}")
     return PixelForm(name)
 
 
@@ -25,11 +25,13 @@ def centred_crop(
     wide, high = crop_width or width, crop_height or height
     for name, part, whole in (("crop_width", wide, width), ("crop_height", high, height)):
         if part > whole:
-            raise FrontError(f"{name} is {part}, the camera's pictures are {width}x{height}")
+            raise DeclarationError(f"{name} is {part}, the camera's pictures are {width}x{height}")
     return Crop(half(height - high), half(width - wide), high, wide)
 
 
 def require_per_channel(name: str, numbers: tuple[float, ...], form: PixelForm) -> None:
     if len(numbers) not in (1, 3) or (len(numbers) == 3 and form is PixelForm.GRAY):
         channels = "1" if form is PixelForm.GRAY else "1 or 3"
-        raise FrontError(f"{name} has {len(numbers)} numbers, it must have {channels}: one for each channel")
+        raise DeclarationError(
+            f"{name} has {len(numbers)} numbers, it must have {channels}: one for each channel"
+        )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.pictures import centred_crop, read_form
-from aot.fronts.parameters import FrontError
 from aot.fronts.picture import Picture
 
 
@@ -24,7 +24,9 @@ class TfPicture:
 
     def front(self) -> Picture:
         if self.stored and (self.scale, self.offset) != (1.0, 0.0):
-            raise FrontError("stored is true: scale and offset are the model's own then", "leave them out")
+            raise DeclarationError(
+                "stored is true: scale and offset are the model's own then", "leave them out"
+            )
         crop = centred_crop(self.width, self.height, self.crop_width, self.crop_height, lambda n: n // 2)
         form = read_form(self.format)
         return Picture(self.height, self.width, form, crop, (self.scale,), (self.offset,), self.stored)

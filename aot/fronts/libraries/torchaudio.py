@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.checks import (
     centred_frames,
     is_divided_by_largest,
@@ -15,7 +16,6 @@ from aot.fronts.libraries.checks import (
 )
 from aot.fronts.libraries.librosa import decibels
 from aot.fronts.mel import cosines, filters_in_hz
-from aot.fronts.parameters import FrontError
 from aot.fronts.spectrum import Logarithm, Spectrum
 
 
@@ -64,9 +64,9 @@ class TorchMel(TorchSpectrogram):
         require_positive(n_mels=self.n_mels)
         require_band(self.f_min, f_max, self.sample_rate, ("f_min", "f_max"))
         if self.mel_scale not in ("htk", "slaney"):
-            raise FrontError(f"mel_scale is {self.mel_scale}, it must be htk or slaney")
+            raise DeclarationError(f"mel_scale is {self.mel_scale}, it must be htk or slaney")
         if self.norm not in ("slaney", None):
-            raise FrontError(f"norm is {self.norm}, it must be slaney or none")
+            raise DeclarationError(f"norm is {self.norm}, it must be slaney or none")
         found = TorchSpectrogram.front(self)
         is_slaney, is_normed = self.mel_scale == "slaney", self.norm is not None
         filters = filters_in_hz(

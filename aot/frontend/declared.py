@@ -1,4 +1,4 @@
-"""Parameters of a front end: what is written for each, read into a dataclass with the library's defaults."""
+"""Declarations such as librosa.mfcc:sr=16000,n_fft=512: a name, and parameters that a dataclass has."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SAID = {int: "a whole number", float: "a number", bool: "true or false", str: "
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "none": None}
 
 
-class FrontError(ValueError):
-    """A declaration of a front end is wrong. `what` is a sentence."""
+class DeclarationError(ValueError):
+    """A declaration is wrong. `what` is a sentence."""
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__(what)
@@ -23,6 +23,7 @@ class FrontError(ValueError):
         self.hint = hint
 
 
+NAME = "name"  # its key where a declaration is written as a table
 Value = bool | int | float | str | tuple[float, ...] | None
 
 
@@ -53,18 +54,18 @@ def word_of(value: object) -> str:
 
 
 def read_parameters(kind: type[T], given: Mapping[str, object], front: str) -> T:
-    """The parameters; what is not given has the library's default. Raises FrontError."""
+    """The parameters; what is not given has the library's default. Raises DeclarationError."""
     hints = get_type_hints(kind)
     for name in given:
         if name not in hints:
             near = did_you_mean(name, hints)
-            raise FrontError(f'{front} has no parameter "{name}"{near}', f"it has {', '.join(hints)}")
+            raise DeclarationError(f'{front} has no parameter "{name}"{near}', f"it has {', '.join(hints)}")
     made: dict[str, Any] = {
         name: _read(value, hints[name], f"{front}: {name}") for name, value in given.items()
     }
     for each in fields(kind):  # type: ignore[arg-type]  # it is a dataclass
         if each.default is MISSING and each.name not in made:
-            raise FrontError(f"{front} needs {each.name}", f"write {front}:{each.name}=...")
+            raise DeclarationError(f"{front} needs {each.name}", f"write {front}:{each.name}=...")
     return kind(**made)
 
 
@@ -74,12 +75,14 @@ def _read(value: object, hint: Any, where: str) -> object:
     allowed = get_args(hint) or (hint,)
     if isinstance(value, float) and value.is_integer() and float not in allowed and int in allowed:
         value = int(value)
+    if str in allowed and isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
     if float in allowed and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) in allowed:
         return value
     said = " or ".join("none" if kind is NoneType else _SAID[kind] for kind in allowed)
-    raise FrontError(f"{where} is {word_of(value)}, it must be {said}")
+    raise DeclarationError(f"{where} is {word_of(value)}, it must be {said}")
 
 
 def _read_numbers(value: object, where: str) -> tuple[float, ...]:
@@ -87,4 +90,27 @@ def _read_numbers(value: object, where: str) -> tuple[float, ...]:
     listed = value if isinstance(value, list | tuple) else (value,)
     if listed and all(isinstance(number, int | float) for number in listed):
         return tuple(float(number) for number in listed)
-    raise FrontError(f"{where} is {value}, it must be numbers", "such as 0.5, or 0.485/0.456/0.406")
+    raise DeclarationError(f"{where} is {value}, it must be numbers", "such as 0.5, or 0.485/0.456/0.406")
+
+
+def parted(given: object, kind: str) -> tuple[str, dict[str, object]]:
+    """The name and the parameters of a word, or of a table with a name. Raises DeclarationError."""
+    if isinstance(given, str):
+        name, _, rest = given.partition(":")
+        return name, dict(_pair(word, name) for word in rest.split(",") if word)
+    if isinstance(given, Mapping) and isinstance(given.get(NAME), str):
+        return given[NAME], {key: value for key, value in given.items() if key != NAME}
+    raise DeclarationError(f"{given!r} is no {kind}", "write NAME:PARAMETER=VALUE,... or a table with a name")
+
+
+def declared_word(name: str, values: Mapping[str, object]) -> str:
+    """One word that is read again as the same."""
+    words = ",".join(f"{key}={word_of(value)}" for key, value in values.items())
+    return f"{name}:{words}" if words else name
+
+
+def _pair(word: str, name: str) -> tuple[str, object]:
+    key, equals, value = word.partition("=")
+    if not equals:
+        raise DeclarationError(f'"{word}" is no parameter of {name} with its value', f"write {word}=...")
+    return key, value_of(value)
