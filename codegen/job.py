@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aot.backs.attach import with_back
 from aot.frontend.load import parse_model, read_model
 from aot.fronts.attach import with_front
 from aot.ir.graph import Graph
@@ -58,6 +59,8 @@ def import_model(path: Path, options: CompileOptions) -> ImportedModel:
 def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedModel:
     """Reads a model from the bytes of its file, which need not be there. Raises ModelError."""
     graph = parse_model(data, path.name, options.rounding.value, options.input_overrides)
+    if options.back is not None:
+        graph = with_back(graph, options.back)
     if options.front is not None:
         graph = with_front(graph, options.front)
     return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), model_name(path), data)

@@ -17,8 +17,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from aot.errors import did_you_mean
-from aot.fronts.parameters import FrontError
-from aot.fronts.table import read_front
+from aot.frontend.declared import DeclarationError
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -207,8 +206,11 @@ class FormedText(OptionKind[str]):
 
 
 @dataclass(frozen=True)
-class FrontDeclared(OptionKind[str | None]):
-    """A front end with its parameters, kept as one word. In Python also a mapping with a name."""
+class Declared(OptionKind[str | None]):
+    """A name with parameters, kept as one word. In Python also a mapping with a name."""
+
+    said: str  # what it is
+    read_word: Callable[[object], str]  # Raises DeclarationError
 
     @property
     def metavar(self) -> str:
@@ -216,12 +218,12 @@ class FrontDeclared(OptionKind[str | None]):
 
     @property
     def schema(self) -> Mapping[str, object]:
-        return {"type": ["string", "null"], "description": "what stands before the model"}
+        return {"type": ["string", "null"], "description": self.said}
 
     def read(self, given: object) -> str:
         try:
-            return read_front(given)
-        except FrontError as error:
+            return self.read_word(given)
+        except DeclarationError as error:
             raise WrongValueError(error.what, error.hint) from None
 
     def words(self, value: str | None) -> tuple[str, ...]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from aot.backs.table import read_back
 from aot.frontend.input_overrides import InputOverrides
+from aot.fronts.table import read_front
 from aot.passes import REQUIRED
 from aot.passes.table import pass_names
 from aot.plan.model import Pool
@@ -16,8 +18,8 @@ from codegen.accelerators.asked import AcceleratorList
 from codegen.option_entry import Option, When, option, options_of
 from codegen.option_kinds import (
     Choice,
+    Declared,
     FilePath,
-    FrontDeclared,
     NameList,
     OnOff,
     Pairs,
@@ -216,10 +218,19 @@ class CompileOptions:
     )
     front: str | None = option(
         None,
-        FrontDeclared(),
+        Declared("what stands before the model", read_front),
         "--front",
         "what stands before the model, in the words of the library that trained it; it becomes layers that "
-        "take 16-bit samples: tf.signal.mfcc:sample_rate=16000,frame_length=480,frame_step=320",
+        "take a microphone's samples or a camera's pixels: tf.signal.mfcc:sample_rate=16000,frame_length=480,"
+        "frame_step=320, or tf.image:width=160,height=120,format=rgb565",
+        reads_model=True,
+    )
+    back: str | None = option(
+        None,
+        Declared("what stands behind the model", read_back),
+        "--back",
+        "what stands behind the model and makes a decision of its output; it becomes layers: "
+        "classes:average=4,threshold=0.7,hold=8, or anomaly:measure=rmse,threshold=2.5",
         reads_model=True,
     )
     tuning_records: Path | None = option(

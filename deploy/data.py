@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from aot.errors import InputError
-from aot.fronts.table import declared_spectrum
+from aot.fronts.table import declared_rate
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from codegen.option_entry import Option, option, options_of
@@ -67,7 +67,7 @@ def read_data(
 def _arrays(path: Path, front: str | None) -> Mapping[str, Array]:
     if path.suffix.lower() != SUFFIX:
         return read_arrays(path)
-    return {"input_0": read_wav(path, declared_spectrum(front).sample_rate if front else None)}
+    return {"input_0": read_wav(path, declared_rate(front) if front else None)}
 
 
 def make_data(

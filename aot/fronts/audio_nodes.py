@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from aot.fronts.front_nodes import FrontNodes
+from aot.frontend.added_nodes import AddedNodes
 from aot.fronts.spectrum import Frames, Logarithm, Matrix, Spectrum
 from aot.ir.types import Array, Quant
 from aot.ops.binary import Add, Div, Mul, Sub
@@ -28,7 +28,7 @@ SAMPLE = Quant((2.0**-15,), (0,))  # 16-bit samples are numbers from -1 to 1
 _LEAST_PEAK = 2.0**-15  # of a clip that is silent, where nothing can be divided by its largest sample
 
 
-def add_features(chain: FrontNodes, spectrum: Spectrum, frames: int) -> None:
+def add_features(chain: AddedNodes, spectrum: Spectrum, frames: int) -> None:
     """Makes samples [1, n] features [1, frames, 1, features] of real numbers."""
     columns = columns_of(spectrum.frames, chain.type.elements)
     chain.view("samples", 1, chain.type.elements // columns, columns, 1)
@@ -58,7 +58,7 @@ def columns_of(frames: Frames, samples: int) -> int:
     return math.gcd(frames.hop, samples, frames.mirrored)
 
 
-def _add_frames(chain: FrontNodes, frames: Frames, count: int, columns: int) -> None:
+def _add_frames(chain: AddedNodes, frames: Frames, count: int, columns: int) -> None:
     if frames.mirrored:
         _add_mirrored_ends(chain, frames.mirrored, columns)
     op = Windows(rows=count, length=len(frames.window), step=frames.hop, before=frames.before)
@@ -66,7 +66,7 @@ def _add_frames(chain: FrontNodes, frames: Frames, count: int, columns: int) -> 
     chain.view("row each", 1, count, 1, len(frames.window))
 
 
-def _add_mirrored_ends(chain: FrontNodes, count: int, columns: int) -> None:
+def _add_mirrored_ends(chain: AddedNodes, count: int, columns: int) -> None:
     """Samples in front of the first and behind the last, which are not repeated themselves."""
     image, samples = chain.value, chain.type.elements
     ends = []
@@ -101,7 +101,7 @@ def _range(used: npt.NDArray[np.intp]) -> tuple[int, int]:
     return (int(used[0]), int(used[-1]) + 1) if used.size else (0, 1)
 
 
-def _largest(samples: FrontNodes, power: int) -> str:
+def _largest(samples: AddedNodes, power: int) -> str:
     """The largest sample of the clip, to the power that results have."""
     columns = samples.type.shape[2]
     samples.then("largest of rows", MaxPool2d((1, columns), (1, columns)), quant=SAMPLE)
@@ -113,7 +113,7 @@ def _largest(samples: FrontNodes, power: int) -> str:
     return samples.then("largest squared", UnaryMath(MathFunction.SQUARE))
 
 
-def _add_logarithm(chain: FrontNodes, logarithm: Logarithm) -> None:
+def _add_logarithm(chain: AddedNodes, logarithm: Logarithm) -> None:
     if logarithm.least:
         chain.then("at least", Combine(Combination.MAXIMUM), _real(logarithm.least))
     if logarithm.offset:

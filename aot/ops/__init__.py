@@ -52,6 +52,7 @@ from aot.ops.signal import (
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 from aot.ops.unary_math import UnaryMath
+from aot.ops.unpack_rgb565 import UnpackRgb565
 from aot.ops.update_slice import UpdateSlice
 from aot.ops.windows import Windows
 
@@ -110,6 +111,7 @@ _OURS = (
     Sub,
     Tanh,
     UnaryMath,
+    UnpackRgb565,
     UpdateSlice,
     WholeRoot,
     Window,

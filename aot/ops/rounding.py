@@ -196,6 +196,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
             _of(FixedRounding.EXACT, "u8", *_PLAIN, "u32", "u64", "bool"),
             _REAL,
         ),
+        "unpack_rgb565": _of(FixedRounding.EXACT, "u8"),
         "update_slice": _MOVED,
         "whole_root": _of(FixedRounding.NEAREST, "u64"),
         "window": _of(FixedRounding.DOWN, "i16"),

@@ -44,6 +44,7 @@ from codegen.kernels import (
     softmax,
     unary,
     unary_math,
+    unpack_rgb565,
     update_slice,
     windows,
 )
@@ -89,6 +90,7 @@ KERNELS: Mapping[str, OpKernel] = OpenTable(
         "resize": resize.KERNEL,
         "round_mantissa": round_mantissa.KERNEL,
         "softmax": by_dtype(softmax.KERNEL, f32_pools.SOFTMAX),
+        "unpack_rgb565": unpack_rgb565.KERNEL,
         "windows": windows.KERNEL,
     },
     OPS,

@@ -31,8 +31,8 @@ class FrontCase:
     @property
     def library(self) -> str:
         """The package that has to be installed."""
-        first = self.declared.partition(".")[0]
-        return "tensorflow" if first == "tf" else first
+        first = self.declared.partition(":")[0].partition(".")[0]
+        return {"tf": "tensorflow", "torchvision": "torch"}.get(first, first)
 
 
 def _tf_spectrogram(x: Reals) -> Any:

@@ -11,7 +11,8 @@ import numpy as np
 from front_cases import CASES, SAMPLES, FrontCase, Reals, signal
 
 from aot.fronts.attach import with_front
-from aot.fronts.table import declared_spectrum
+from aot.fronts.spectrum import Spectrum
+from aot.fronts.table import declared_front
 from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
@@ -23,18 +24,18 @@ STORED: Mapping[str, Any] = json.loads(
 BOUND = 5e-6  # of the largest result's magnitude
 
 
-def negating_graph(declared: str, dtype: DType = DType.F32) -> Graph:
-    """A model that takes the features of the signal, with the front end before it."""
-    spectrum = declared_spectrum(f"{declared},samples={SAMPLES}")
-    kind = TensorType(dtype, (1, spectrum.frames.count(SAMPLES), spectrum.features))
+def negating(kind: TensorType) -> Graph:
+    """A model that takes x and gives -x."""
     node = Node("negate", UnaryMath(MathFunction.NEGATE), ("x",), ("y",))
-    graph = Graph("negating", ("x",), ("y",), (node,), {"x": kind, "y": kind})
-    return with_front(graph, f"{declared},samples={SAMPLES}")
+    return Graph("negating", ("x",), ("y",), (node,), {"x": kind, "y": kind})
 
 
 def features(declared: str) -> Reals:
     """The features of the signal by the reference, [frames, features]."""
-    graph = negating_graph(declared)
+    spectrum = declared_front(f"{declared},samples={SAMPLES}")
+    assert isinstance(spectrum, Spectrum)
+    kind = TensorType(DType.F32, (1, spectrum.frames.count(SAMPLES), spectrum.features))
+    graph = with_front(negating(kind), f"{declared},samples={SAMPLES}")
     (found,) = run_graph(graph, {"samples": signal()[None]}).values()
     result: Reals = -found[0].astype(np.float64)
     return result

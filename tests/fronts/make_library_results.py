@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from front_cases import CASES, signal
+from picture_cases import PICTURES, colours
 
 PLACE = Path(__file__).with_name("library_results.json")
 _DIGITS = 7
@@ -25,8 +26,10 @@ def kept_frames(count: int) -> list[int]:
 
 def main(libraries: Sequence[str]) -> None:
     found = json.loads(PLACE.read_text(encoding="utf-8")) if PLACE.exists() else {}
-    x = signal() / 32768.0
-    for case in CASES:
+    given = [(case, signal() / 32768.0) for case in CASES] + [
+        (case, colours().astype(np.float64)) for case, _ in PICTURES
+    ]
+    for case, x in given:
         if case.library in libraries:
             result = np.asarray(case.compute(x), np.float64)
             version = importlib.import_module(case.library).__version__

@@ -111,5 +111,6 @@ def test_a_model_of_two_inputs_is_refused() -> None:
 
 def test_integers_without_a_scale_are_refused() -> None:
     assert _refusal(model(1, 4, 9, dtype=DType.I32), FRONT) == (
-        f'error: the model\'s input "x" holds i32 without a scale, which no features are\n  --front {FRONT}'
+        'error: the model\'s input "x" holds i32 without a scale, '
+        f"which no front end makes\n  --front {FRONT}"
     )

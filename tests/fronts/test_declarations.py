@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from aot.fronts.parameters import FrontError
-from aot.fronts.table import FRONTS, declared_spectrum, read_front
+from aot.frontend.declared import DeclarationError
+from aot.fronts.spectrum import Spectrum
+from aot.fronts.table import FRONTS, declared_front, read_front
 
 TF = "tf.signal.mfcc:sample_rate=16000,frame_length=480,frame_step=320"
 
@@ -37,7 +38,7 @@ WRONG: dict[str, tuple[object, str, str]] = {
     "no front end at all": (
         7,
         "7 is no front end",
-        'such as "tf.signal.mfcc:sample_rate=16000", or a table with a name',
+        "write NAME:PARAMETER=VALUE,... or a table with a name",
     ),
     "no value": (
         "librosa.mfcc:htk",
@@ -117,7 +118,7 @@ WRONG: dict[str, tuple[object, str, str]] = {
     ),
     "another norm": (
         "librosa.mel:norm=2",
-        "librosa.mel: norm is 2, it must be a word or none",
+        "norm is 2, it must be slaney or none",
         "",
     ),
     "another divisor": (
@@ -131,12 +132,14 @@ WRONG: dict[str, tuple[object, str, str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_told(name: str) -> None:
     given, what, hint = WRONG[name]
-    with pytest.raises(FrontError) as caught:
+    with pytest.raises(DeclarationError) as caught:
         read_front(given)
     assert (caught.value.what, caught.value.hint) == (what, hint)
 
 
 def test_a_clip_is_as_short_as_its_frames_allow() -> None:
-    frames = declared_spectrum(TF).frames
+    spectrum = declared_front(TF)
+    assert isinstance(spectrum, Spectrum)
+    frames = spectrum.frames
     assert frames.least_samples(49) == 15_840
     assert [frames.count(n) for n in (479, 480, 799, 800, 15_839, 15_840)] == [0, 1, 1, 2, 48, 49]

@@ -56,6 +56,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
             "num_mel_bins": 8,
         },
     ),
+    "back": ("classes:average=4", {"name": "classes", "average": 4}),
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
     "schedules": (str(_TILED), [_TILED]),
     "disable": ("merge-tables", ["merge-tables"]),
@@ -73,7 +74,7 @@ COMPILING = {  # words of a command that compiles, and of those the options it d
     "boards": (["--fits", "m"], {"ram", "pool", "constants", "tuning_records", "force"}),  # of one board
 }
 FUNCTIONS = {
-    "load": set(OPTIONS) - {"rounding", "shape", "value", "front"},
+    "load": set(OPTIONS) - {"rounding", "shape", "value", "front", "back"},
     "compile": set(),
     "inspect": set(),
     "run": set(),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-# Importers build graphs, fronts put nodes before them, passes rewrite them, and aot/ir reads them from text.
-MAKERS = ("aot/ir", "aot/frontend", "aot/fronts", "aot/passes")
+# Importers build graphs, fronts and backs put nodes around them, passes rewrite them, aot/ir reads text.
+MAKERS = ("aot/ir", "aot/frontend", "aot/fronts", "aot/backs", "aot/passes")
 
 
 def makes_graphs(code: str) -> bool:

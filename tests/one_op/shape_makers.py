@@ -24,10 +24,11 @@ from aot.ops.gain_control import GainControl
 from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.round_mantissa import RoundMantissa
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
+from aot.ops.unpack_rgb565 import UnpackRgb565
 from aot.ops.update_slice import UpdateSlice
 from aot.ops.windows import Windows
 
-I16, I32, U32, U64 = (plain(dtype) for dtype in (DType.I16, DType.I32, DType.U32, DType.U64))
+U8, I16, I32, U32, U64 = (plain(dtype) for dtype in (DType.U8, DType.I16, DType.I32, DType.U32, DType.U64))
 _GAINS = GAIN_CASES[0].graph.constants["c0"]
 
 
@@ -50,6 +51,11 @@ def _detect(draw: Draw) -> OpCase:
     return detections(
         "any", Detect(draw.upto(6), draw.one_of(-9.0, 0.0), draw.one_of(0.2, 1.0)), draw.upto(20)
     )
+
+
+def _unpack_rgb565(draw: Draw) -> OpCase:
+    shape = draw.one_of((draw.upto(9), 2), (1, draw.upto(4), draw.upto(7), 2))
+    return op_case("unpack_rgb565", UnpackRgb565(draw.one_of(False, True)), [plain(DType.U8, *shape)], U8)
 
 
 def _energy(draw: Draw) -> OpCase:
@@ -167,6 +173,7 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "conv2d+add": _conv2d_add,
     "detect": _detect,
     "energy": _energy,
+    "unpack_rgb565": _unpack_rgb565,
     "fft": _fft,
     "filter_bank": _filter_bank,
     "fixed_log": _fixed_log,

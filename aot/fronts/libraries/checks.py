@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from aot.frontend.declared import DeclarationError
 from aot.fronts.mel import hann
-from aot.fronts.parameters import FrontError
 from aot.fronts.spectrum import Frames, Matrix
 
 _MOST_FFT = 1 << 15
@@ -15,13 +15,13 @@ LARGEST = "max"  # in the place of a number that samples are divided by
 def require_positive(**numbers: float | None) -> None:
     for name, number in numbers.items():
         if number is not None and number <= 0:
-            raise FrontError(f"{name} is {number:g}, it must be more than 0")
+            raise DeclarationError(f"{name} is {number:g}, it must be more than 0")
 
 
 def require_fft_length(length: int, name: str) -> None:
     if not 4 <= length <= _MOST_FFT or length & (length - 1):
         near = 1 << max(2, length - 1).bit_length()
-        raise FrontError(
+        raise DeclarationError(
             f"{name} is {length}, it must be a power of 2 from 4 to {_MOST_FFT}",
             f"the model has to be trained with such a one, for example {min(near, _MOST_FFT)}",
         )
@@ -30,24 +30,26 @@ def require_fft_length(length: int, name: str) -> None:
 def require_band(low_hz: float, high_hz: float, sample_rate: int, names: tuple[str, str]) -> None:
     """The band of the filters must lie within what the samples hold."""
     if high_hz > sample_rate / 2:
-        raise FrontError(
+        raise DeclarationError(
             f"{names[1]} is {high_hz:g} Hz, at {sample_rate} samples a second there is nothing above "
             f"{sample_rate / 2:g} Hz",
             "is sample_rate that of the training data?",
         )
     if not 0 <= low_hz < high_hz:
-        raise FrontError(f"{names[0]} is {low_hz:g} Hz, {names[1]} is {high_hz:g} Hz: the first must be less")
+        raise DeclarationError(
+            f"{names[0]} is {low_hz:g} Hz, {names[1]} is {high_hz:g} Hz: the first must be less"
+        )
 
 
 def require_at_most(name: str, number: int, most: int, most_name: str) -> None:
     if number > most:
-        raise FrontError(f"{name} is {number}, {most_name} is {most}: it must not be more")
+        raise DeclarationError(f"{name} is {number}, {most_name} is {most}: it must not be more")
 
 
 def is_divided_by_largest(divide_by: str) -> bool:
     """Samples count as numbers from -1 to 1, or are divided by the largest of the clip."""
     if divide_by not in ("32768", LARGEST):
-        raise FrontError(f"divide_by is {divide_by}, it must be 32768 or {LARGEST}")
+        raise DeclarationError(f"divide_by is {divide_by}, it must be 32768 or {LARGEST}")
     return divide_by == LARGEST
 
 
@@ -62,15 +64,15 @@ def centred_frames(win_length: int, hop_length: int, n_fft: int, center: bool, p
         return Frames(window, hop_length, before=n_fft // 2 - lead)
     if pad_mode == "reflect":
         return Frames(np.concatenate([np.zeros(lead), window]), hop_length, mirrored=n_fft // 2)
-    raise FrontError(f"pad_mode is {pad_mode}, it must be constant or reflect")
+    raise DeclarationError(f"pad_mode is {pad_mode}, it must be constant or reflect")
 
 
 def require_hann(name: str, window: str) -> None:
     if window != "hann":
-        raise FrontError(f"{name} is {window}, only hann is known")
+        raise DeclarationError(f"{name} is {window}, only hann is known")
 
 
 def read_power(power: float) -> int:
     if power not in (1, 2):
-        raise FrontError(f"power is {power:g}, it must be 1 for magnitudes or 2 for energies")
+        raise DeclarationError(f"power is {power:g}, it must be 1 for magnitudes or 2 for energies")
     return int(power)

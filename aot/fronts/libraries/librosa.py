@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.checks import (
     centred_frames,
     is_divided_by_largest,
@@ -16,7 +17,6 @@ from aot.fronts.libraries.checks import (
     require_positive,
 )
 from aot.fronts.mel import cosines, filters_in_hz
-from aot.fronts.parameters import FrontError
 from aot.fronts.spectrum import Logarithm, Spectrum
 
 DECIBEL = 10.0 / math.log(10.0)
@@ -42,14 +42,14 @@ class LibrosaMel:
     samples: int | None = None
     divide_by: str = "32768"
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Spectrum:
         win_length, fmax = self.win_length or self.n_fft, self.fmax or self.sr / 2
         require_positive(sr=self.sr, hop_length=self.hop_length, win_length=win_length, n_mels=self.n_mels)
         require_hann("window", self.window)
         require_fft_length(self.n_fft, "n_fft")
         require_band(self.fmin, fmax, self.sr, ("fmin", "fmax"))
         if self.norm not in ("slaney", None):
-            raise FrontError(f"norm is {self.norm}, it must be slaney or none")
+            raise DeclarationError(f"norm is {self.norm}, it must be slaney or none")
         bins = self.n_fft // 2 + 1
         return Spectrum(
             sample_rate=self.sr,
@@ -73,9 +73,9 @@ class LibrosaDecibels(LibrosaMel):
     amin: float = 1e-10
     top_db: float | None = 80.0
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Spectrum:
         require_positive(ref=self.ref, amin=self.amin, top_db=self.top_db)
-        return replace(LibrosaMel.spectrum(self), logarithm=decibels(self.ref, self.amin, self.top_db))
+        return replace(LibrosaMel.front(self), logarithm=decibels(self.ref, self.amin, self.top_db))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,11 +84,11 @@ class LibrosaMfcc(LibrosaDecibels):
 
     n_mfcc: int = 20
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Spectrum:
         require_positive(n_mfcc=self.n_mfcc)
         require_at_most("n_mfcc", self.n_mfcc, self.n_mels, "n_mels")
         table = cosines(self.n_mels, self.n_mfcc, is_orthonormal=True)
-        return replace(LibrosaDecibels.spectrum(self), cosines=table)
+        return replace(LibrosaDecibels.front(self), cosines=table)
 
 
 def decibels(ref: float, amin: float, top_db: float | None) -> Logarithm:

@@ -28,7 +28,7 @@ class TfSpectrogram:
     samples: int | None = None
     divide_by: str = "32768"
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Spectrum:
         require_positive(
             sample_rate=self.sample_rate, frame_length=self.frame_length, frame_step=self.frame_step
         )
@@ -56,11 +56,11 @@ class TfLogMel(TfSpectrogram):
     upper_edge_hertz: float = 3800.0
     log_offset: float = 1e-6
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Spectrum:
         require_positive(num_mel_bins=self.num_mel_bins, log_offset=self.log_offset)
         names = "lower_edge_hertz", "upper_edge_hertz"
         require_band(self.lower_edge_hertz, self.upper_edge_hertz, self.sample_rate, names)
-        found = TfSpectrogram.spectrum(self)
+        found = TfSpectrogram.front(self)
         filters = filters_in_mel(
             found.bins, self.sample_rate, self.num_mel_bins, self.lower_edge_hertz, self.upper_edge_hertz
         )
@@ -73,8 +73,8 @@ class TfMfcc(TfLogMel):
 
     num_mfccs: int = 13
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Spectrum:
         require_positive(num_mfccs=self.num_mfccs)
         require_at_most("num_mfccs", self.num_mfccs, self.num_mel_bins, "num_mel_bins")
         table = cosines(self.num_mel_bins, self.num_mfccs, is_orthonormal=False)
-        return replace(TfLogMel.spectrum(self), cosines=table)
+        return replace(TfLogMel.front(self), cosines=table)

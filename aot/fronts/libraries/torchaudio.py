@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.checks import (
     centred_frames,
     is_divided_by_largest,
@@ -15,7 +16,6 @@ from aot.fronts.libraries.checks import (
 )
 from aot.fronts.libraries.librosa import decibels
 from aot.fronts.mel import cosines, filters_in_hz
-from aot.fronts.parameters import FrontError
 from aot.fronts.spectrum import Logarithm, Spectrum
 
 
@@ -33,7 +33,7 @@ class TorchSpectrogram:
     samples: int | None = None
     divide_by: str = "32768"
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Spectrum:
         win_length = self.win_length or self.n_fft
         hop_length = self.hop_length or win_length // 2
         require_positive(sample_rate=self.sample_rate, win_length=win_length, hop_length=hop_length)
@@ -59,15 +59,15 @@ class TorchMel(TorchSpectrogram):
     mel_scale: str = "htk"
     norm: str | None = None
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Spectrum:
         f_max = self.f_max or self.sample_rate / 2
         require_positive(n_mels=self.n_mels)
         require_band(self.f_min, f_max, self.sample_rate, ("f_min", "f_max"))
         if self.mel_scale not in ("htk", "slaney"):
-            raise FrontError(f"mel_scale is {self.mel_scale}, it must be htk or slaney")
+            raise DeclarationError(f"mel_scale is {self.mel_scale}, it must be htk or slaney")
         if self.norm not in ("slaney", None):
-            raise FrontError(f"norm is {self.norm}, it must be slaney or none")
-        found = TorchSpectrogram.spectrum(self)
+            raise DeclarationError(f"norm is {self.norm}, it must be slaney or none")
+        found = TorchSpectrogram.front(self)
         is_slaney, is_normed = self.mel_scale == "slaney", self.norm is not None
         filters = filters_in_hz(
             found.bins, self.sample_rate, self.n_mels, self.f_min, f_max, is_slaney, is_normed
@@ -81,9 +81,9 @@ class TorchDecibels(TorchMel):
 
     top_db: float | None = None
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Spectrum:
         require_positive(top_db=self.top_db)
-        return replace(TorchMel.spectrum(self), logarithm=decibels(1.0, 1e-10, self.top_db))
+        return replace(TorchMel.front(self), logarithm=decibels(1.0, 1e-10, self.top_db))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +93,9 @@ class TorchMfcc(TorchMel):
     n_mfcc: int = 40
     log_mels: bool = False
 
-    def spectrum(self) -> Spectrum:
+    def front(self) -> Spectrum:
         require_positive(n_mfcc=self.n_mfcc)
         require_at_most("n_mfcc", self.n_mfcc, self.n_mels, "n_mels")
         logarithm = Logarithm(offset=1e-6) if self.log_mels else decibels(1.0, 1e-10, 80.0)
         table = cosines(self.n_mels, self.n_mfcc, is_orthonormal=True)
-        return replace(TorchMel.spectrum(self), logarithm=logarithm, cosines=table)
+        return replace(TorchMel.front(self), logarithm=logarithm, cosines=table)

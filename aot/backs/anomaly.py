@@ -1,0 +1,57 @@
+"""Anomaly: how far what an autoencoder gives is from what it was given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.declared import DeclarationError
+from aot.ir.types import DType
+from aot.ops.binary import Mul, SquaredDifference
+from aot.ops.compare import Compare, Relation
+from aot.ops.convert import Convert
+from aot.ops.quantize import Dequantize
+from aot.ops.reduce import Reduce, Reduction
+from aot.ops.unary_math import MathFunction, UnaryMath
+
+_MEASURES = ("rmse", "mse")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anomaly:
+    """Gives the error between input and output, and with a threshold 1 where it is reached."""
+
+    measure: str = "rmse"
+    threshold: float | None = None
+
+    def check(self) -> None:
+        """Raises DeclarationError for a measure that is not known."""
+        if self.measure not in _MEASURES:
+            raise DeclarationError(f"measure is {self.measure}, it must be {' or '.join(_MEASURES)}")
+
+    def add(self, nodes: AddedNodes, given: str) -> tuple[str, ...]:
+        """Adds its nodes behind the model's output; the names of the new outputs."""
+        wanted = _numbers(nodes.branch(given), "input")
+        _numbers(nodes, "output")
+        nodes.then("squares", SquaredDifference(), wanted)
+        count = nodes.type.elements
+        nodes.then("sum", Reduce(Reduction.SUM, (1,)))
+        nodes.then("error", Mul(), np.array([[1 / count]], np.float32))
+        if self.measure == "rmse":
+            nodes.then("root", UnaryMath(MathFunction.SQRT))
+        error = nodes.value
+        if self.threshold is None:
+            return (error,)
+        nodes.then("is over", Compare(Relation.GREATER_EQUAL), np.array([[self.threshold]], np.float32))
+        nodes.then("anomaly", Convert(DType.I32))
+        return error, nodes.value
+
+
+def _numbers(nodes: AddedNodes, label: str) -> str:
+    """The value as real numbers in one line."""
+    if nodes.type.dtype is not DType.F32:
+        nodes.then(f"{label} as numbers", Dequantize())
+    nodes.view(f"{label} in line", 1, nodes.type.elements)
+    return nodes.value

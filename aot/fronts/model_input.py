@@ -1,0 +1,30 @@
+"""The input of the model that a front end is to make, with the words of a refusal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.errors import ModelError
+from aot.ir.types import DType, TensorType
+
+
+@dataclass(frozen=True)
+class ModelInput:
+    """The name and type of the input, and the front end as it was declared."""
+
+    name: str
+    type: TensorType
+    declared: str
+
+    @property
+    def said(self) -> str:
+        return f'the model\'s input "{self.name}"'
+
+    @property
+    def is_number(self) -> bool:
+        """True for reals, and for integers that stand for reals."""
+        quant = self.type.quant
+        return self.type.dtype is DType.F32 or (quant is not None and not quant.is_per_channel)
+
+    def refusal(self, what: str, hint: str = "") -> ModelError:
+        return ModelError(what, f"--front {self.declared}", hint)

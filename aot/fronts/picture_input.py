@@ -1,0 +1,85 @@
+"""Fits a picture to the model's input: its size, its colours, rows of pixels or planes of colours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.frontend.added_nodes import AddedNodes
+from aot.fronts.model_input import ModelInput
+from aot.fronts.picture import Picture
+from aot.fronts.picture_nodes import BYTES, add_picture
+from aot.ir.types import DType, TensorType
+from aot.ops.rearrange import Rearrange
+
+_COLOURS = (1, 3)
+
+
+@dataclass(frozen=True)
+class _Image:
+    """The sizes of the model's image."""
+
+    height: int
+    width: int
+    channels: int
+    are_planes: bool
+
+
+def pixels_type(picture: Picture, wanted: ModelInput) -> TensorType:
+    """The camera's picture. Raises ModelError where it makes no input of the model."""
+    _require_fit(picture, _image(picture, wanted), wanted)
+    return TensorType(DType.U8, (1, picture.height, picture.width, picture.form.bytes), BYTES)
+
+
+def add_image(chain: AddedNodes, picture: Picture, wanted: ModelInput) -> None:
+    image, target = _image(picture, wanted), wanted.type
+    add_picture(chain, picture, (image.height, image.width), image.channels, target)
+    if image.are_planes and image.channels > 1:
+        pixels = image.height * image.width
+        turned = Rearrange(target.shape, (image.channels, pixels), (1, image.channels))
+        chain.then("planes", turned, quant=target.quant)
+    else:
+        chain.view("input", *target.shape)
+
+
+def _image(picture: Picture, wanted: ModelInput) -> _Image:
+    shape = wanted.type.shape
+    sizes = shape[1:] if len(shape) == 4 and shape[0] == 1 else shape
+    if len(sizes) == 3:
+        found = {}
+        if sizes[2] in _COLOURS:
+            found[False] = _Image(sizes[0], sizes[1], sizes[2], are_planes=False)
+        if sizes[0] in _COLOURS:
+            found[True] = _Image(sizes[1], sizes[2], sizes[0], are_planes=True)
+        for are_planes in (picture.planes_first, not picture.planes_first):
+            if are_planes in found:
+                return found[are_planes]
+    raise wanted.refusal(
+        f"the front end makes a picture of 1 or 3 colours, {wanted.said} has shape {list(shape)}"
+    )
+
+
+def _require_fit(picture: Picture, image: _Image, wanted: ModelInput) -> None:
+    crop = picture.crop
+    if picture.as_stored and wanted.type.dtype not in (DType.I8, DType.U8):
+        raise wanted.refusal(
+            f"stored is true, and {wanted.said} holds {wanted.type.dtype.value}",
+            "say scale and offset: what the training made of bytes",
+        )
+    if image.channels > picture.form.channels:
+        raise wanted.refusal(
+            f"the camera's pictures have 1 colour, {wanted.said} takes {image.channels}: "
+            f"{list(wanted.type.shape)}",
+            "a camera with colours, or a model of gray pictures",
+        )
+    if not picture.may_resize and (crop.height, crop.width) != (image.height, image.width):
+        raise wanted.refusal(
+            f"the picture has {crop.width}x{crop.height} pixels, {wanted.said} takes "
+            f"{image.width}x{image.height}",
+            picture.why_not,
+        )
+    if len(picture.factors) > image.channels:
+        raise wanted.refusal(
+            f"there are means or deviations for {len(picture.factors)} colours, {wanted.said} takes "
+            f"{image.channels}",
+            "one number",
+        )
