@@ -41,9 +41,10 @@ PROGRAMS = {
 
 EXTRAS = {
     "check": ("test",),
+    "docs": ("docs",),
     "test": (
         "test", "zig", "cycles", "oracle", "tflm", "train", "tune", "exact", "farm", "quantize", "browser",
-        "channels", "fronts",
+        "channels", "fronts", "docs",
     ),
 }  # fmt: skip
 
