@@ -4,7 +4,7 @@ PYTHON ?= python3
 RUN := .venv/bin/python -m
 FAST := not cc and not arm and not qemu and not slow
 
-.PHONY: demo test check lint golden bench fuzz mutants
+.PHONY: demo test check lint golden docs bench fuzz mutants
 
 demo:  ## compile the bundled model, run it on an emulated board and on this machine
 	@$(PYTHON) .ci/prepare.py demo
@@ -29,6 +29,10 @@ lint:
 golden:  ## rewrite tests/golden; read the difference before committing it
 	$(PYTHON) .ci/prepare.py check
 	$(RUN) pytest -q --update-golden
+
+docs:  ## the documentation as a site, in build/site
+	$(PYTHON) .ci/prepare.py docs
+	$(RUN) mkdocs build --strict --quiet
 
 bench:  ## measure every case again; read the difference before committing it
 	$(PYTHON) .ci/prepare.py check

@@ -44,9 +44,10 @@ HEADERS = {"sodium.h": ("libsodium-dev",)}
 
 EXTRAS = {
     "check": ("test",),
+    "docs": ("docs",),
     "test": (
         "test", "zig", "cycles", "oracle", "tflm", "train", "tune", "exact", "farm", "quantize", "browser",
-        "channels", "ethosu", "fronts", "sign",
+        "channels", "docs", "ethosu", "fronts", "sign",
     ),
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from artifact.report import Report, make_report
 from boards.board import Board
 from codegen.compile import compile_job
 from codegen.fit.arenas import pools_for
+from codegen.fit.transformed_weights import models_share
 from codegen.job import ImportedModel
 from codegen.kernels.default_points import default_points
 from codegen.options import CompileOptions
@@ -91,8 +92,10 @@ def _facts(target: Target, model: ImportedModel, options: CompileOptions) -> Mod
 
 
 def _has_room(report: Report, target: Target) -> bool:
-    """True where the search for a plan would not even look at the target's RAM."""
-    return not report.lacks("ram") and not pools_for(target, report.facts.arena_bytes)
+    """True where the search for a plan would not even look at the target's memory."""
+    facts, share = report.facts, models_share(target)
+    is_small = share is None or facts.constants_bytes + facts.code_bytes_estimate <= share
+    return is_small and not report.lacks("ram") and not pools_for(target, facts.arena_bytes)
 
 
 def _largest_ram(target: Target) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from aot.target import Target
 from codegen.c.constants import collect_constants
 from codegen.c.estimate import estimate_kernel_bytes
 from codegen.fit.constant_places import WITH_THE_CODE, constant_regions
@@ -33,11 +34,17 @@ def layers_to_compact(plan: CompiledPlan) -> frozenset[str]:
 
 def _missing(plan: CompiledPlan) -> int:
     """Returns the bytes by which the model exceeds its share of the flash, where its size is known."""
-    flash = [region.bytes for region in plan.job.target.by_speed("flash")]
-    if not flash:
+    share = models_share(plan.job.target)
+    if share is None:
         return 0
     constants = collect_constants(plan.job.model.name, plan.lowered.stages).bytes
-    return constants + estimate_kernel_bytes(plan.library) - int(max(flash) * _MODELS_SHARE)
+    return constants + estimate_kernel_bytes(plan.library) - share
+
+
+def models_share(target: Target) -> int | None:
+    """Returns the bytes of flash for a model with transformed weights; None where no flash is known."""
+    flash = [region.bytes for region in target.by_speed("flash")]
+    return int(max(flash) * _MODELS_SHARE) if flash else None
 
 
 def _placed_by_name(plan: CompiledPlan) -> Iterator[str]:

@@ -63,7 +63,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
         "--fits", metavar="MODEL", type=Path, default=unset, help="only those that have room for this model"
     )
     options.add_compile_options(parser, without=OF_ONE_BOARD)
-    parser.add_argument("--markdown", action="store_true", default=unset, help="print the README's table")
+    parser.add_argument("--markdown", action="store_true", default=unset, help="print a table in Markdown")
 
 
 def run(arguments: argparse.Namespace) -> None:

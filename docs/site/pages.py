@@ -1,0 +1,59 @@
+"""Hooks of MkDocs: pages of the site that lie elsewhere in the repository, and links to what is no page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+FROM_THE_ROOT = {"ARCHITECTURE.md": "architecture.md", "CONTRIBUTING.md": "contributing.md"}
+CHANGES = "changes.md"
+_KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed"}
+_LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Adds the pages that are made."""
+    from mkdocs.structure.files import File
+
+    made = {page: (ROOT / name).read_text(encoding="utf-8") for name, page in FROM_THE_ROOT.items()}
+    for name, text in {**made, CHANGES: changes_page(ROOT / "docs" / "changes")}.items():
+        files.append(File.generated(config, name, content=from_the_root(text)))
+    return files
+
+
+def from_the_root(text: str) -> str:
+    """The text of a page of the root with links as they are from docs/."""
+    return _LINK.sub(lambda found: f"{found[1]}{found[2].removeprefix('docs/')}{found[3]}", text)
+
+
+def on_page_markdown(markdown: str, page: Any, **_more: Any) -> str:
+    """Leads links to pages of the root to their copies; of what is no page only the name is left."""
+    depth = page.file.src_uri.count("/")
+    return with_links(markdown, depth)
+
+
+def with_links(markdown: str, depth: int) -> str:
+    """The text of a page that lies so many folders below docs/."""
+    up = "../" * depth
+
+    def led(found: re.Match[str]) -> str:
+        target, _, anchor = found[2].partition("#")
+        name = target.removeprefix(up).removeprefix("../")
+        if name in FROM_THE_ROOT:
+            return f"{found[1]}{up}{FROM_THE_ROOT[name]}{'#' + anchor if anchor else ''}{found[3]}"
+        return found[0]
+
+    return _LINK.sub(led, markdown)
+
+
+def changes_page(folder: Path) -> str:
+    """The fragments of changes as one page, by kind."""
+    parts = ["# Changes\n\nWhat has changed since the last release, by kind.\n"]
+    for kind, head in _KINDS.items():
+        texts = [path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob(f"{kind}-*.md"))]
+        if texts:
+            items = "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
+            parts.append(f"\n## {head}\n\n{items}\n")
+    return "".join(parts)

@@ -1,0 +1,144 @@
+"""The documentation as a site: it builds without a warning, pages are found, search and filter work."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.command import command_parser, load_command
+
+_SPAN = re.compile(r"`(deploy [^`]+)`")
+_SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = ("from-x-cube-ai", "from-tflm", "from-edge-impulse")
+
+
+@pytest.fixture(scope="module")
+def site(
+    repo_root: Path, tmp_path_factory: pytest.TempPathFactory, require_package: Callable[..., None]
+) -> Path:
+    """The site, built as `make docs` builds it: a link that leads nowhere ends the build."""
+    require_package("mkdocs", "material")
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        cwd=repo_root,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """The site behind a server of this process: search needs one."""
+    handler = functools.partial(_Silent, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class _Silent(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_arguments: object) -> None:
+        """Says nothing of requests."""
+
+
+@pytest.fixture
+def page(require_package: Callable[..., None]) -> Iterator[Any]:
+    require_package("playwright")
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("needs the program chromium, which is not on PATH")
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser.new_page()
+        browser.close()
+
+
+@pytest.mark.slow
+def test_every_page_of_the_docs_is_in_the_site_and_its_navigation(site: Path, repo_root: Path) -> None:
+    docs = repo_root / "docs"
+    pages = {path.relative_to(docs).with_suffix(".html") for path in docs.rglob("*.md")}
+    pages = {path for path in pages if path.parts[0] != "changes"}
+    pages |= {Path("architecture.html"), Path("contributing.html"), Path("changes.html")}
+    home = (site / "index.html").read_text(encoding="utf-8")
+    assert len(pages) > 40
+    assert [path for path in sorted(pages) if not (site / path).is_file()] == []
+    assert [path for path in sorted(pages) if f'href="{path.as_posix()}"' not in home] == []
+
+
+@pytest.mark.slow
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
+    assert re.findall(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="https?://[^"]*"', text) == []
+
+
+@pytest.mark.slow
+def test_search_finds_a_page_by_a_word_of_it(address: str, page: Any) -> None:
+    page.goto(f"{address}/index.html")
+    page.locator("input.md-search__input").click()
+    page.locator("input.md-search__input").fill("dialout")
+    page.locator(".md-search-result__link").first.wait_for(state="visible")
+    found = page.locator(".md-search-result__link").first.get_attribute("href")
+    assert "troubleshooting.html" in found or "errors.html" in found
+
+
+@pytest.mark.slow
+def test_the_table_of_boards_is_filtered_by_words(address: str, page: Any) -> None:
+    page.goto(f"{address}/boards.html")
+    rows = page.locator(".md-typeset tbody tr:visible")
+    everything = rows.count()
+    page.get_by_label("Filter the table below").fill("xiao M33")
+    few = rows.all_inner_texts()
+    assert everything > 80
+    assert 0 < len(few) < 5
+    assert all("xiao" in text and "cortex-m33" in text for text in few)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_for_those_who_come_from_elsewhere_are_understood(name: str, repo_root: Path) -> None:
+    text = (repo_root / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    rows = [line.rsplit(" | ", 1)[1] for line in text.splitlines() if line.startswith("| ") and " | " in line]
+    commands = [span for row in rows for span in _SPAN.findall(row)]
+    assert len(commands) > 5
+    for line in commands:
+        _, command, *words = shlex.split(line)
+        command_parser(command, load_command(command)).parse_args(words)
+
+
+@pytest.mark.cc
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_the_first_hour_s_commands_run(
+    repo_root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run_deploy: Callable[..., Any],
+    require_tool: Callable[..., None],
+) -> None:
+    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    text = (repo_root / "docs/tutorials/first-hour.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(repo_root)
+    lines = [line for block in _SHELL.findall(text) for line in block.splitlines()]
+    assert len(lines) >= 4
+    for line in lines:
+        _, *words = shlex.split(line.replace("out.npz", str(tmp_path / "out.npz")))
+        said = run_deploy(*words)
+        assert said.status == 0, said.err
