@@ -12,7 +12,7 @@ from deploy.console import print_result, progress, table
 from deploy.cycle_model import ModelCycles, cycles_of_sample
 from deploy.data import read_data
 from deploy.device import open_device
-from deploy.firmware import Ready, build, prepare
+from deploy.firmware import Ready, prepare, ready_for
 from deploy.measure import Measured, Meter, is_emulated, run_series, spread
 from deploy.reals import as_reals
 from deploy.results import require_results_place, write_results
@@ -79,8 +79,9 @@ def run(arguments: argparse.Namespace) -> None:
     if prepared.inputs is not None:
         # Complains before anything is built.
         read_data(arguments.inputs, data, prepared.inputs, 1, front=prepared.front)
-    ready = build(prepared, BuildChoices(arguments.toolchain)).asked_for(arguments.model)
     line = options.line_options(arguments)
+    choices = BuildChoices(arguments.toolchain)
+    ready = ready_for(prepared, choices, line.runner).asked_for(arguments.model)
     with open_device(ready, line) as device:
         samples = read_data(
             arguments.inputs, data, prepared.inputs or device.model.inputs, 1, front=prepared.front
@@ -91,7 +92,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output:
         outputs = measured.stacked(samples)
         write_results(arguments.output, as_reals(outputs, specs) if arguments.dequantize else outputs)
-    is_modelled = is_emulated(ready.board) and not _lacks_cycles(ready)
+    is_built = ready.firmware is not None
+    is_modelled = is_built and is_emulated(ready.board) and not _lacks_cycles(ready)
     cycles = cycles_of_sample(ready, samples.each[0], line) if is_modelled else None
     top = arguments.print_top or (None if arguments.output else _TOP)
     facts = _facts(ready, samples, measured, arguments)
@@ -116,7 +118,7 @@ def _facts(
     return {
         "model": ready.model_name,
         "board": ready.board.name,
-        "toolchain": str(ready.firmware.toolchain),
+        "toolchain": str(ready.firmware.toolchain) if ready.firmware else None,
         "samples": len(samples),
         "repeat": arguments.repeat,
         **times,
