@@ -109,7 +109,7 @@ def run_on(model: CompiledModel, board: Board) -> tuple[int | None, int | None]:
         ready = build_source(project_source(artifact_of(model)), board, BuildChoices())
     except FitError:
         return None, None
-    stack = run_stack(ready.firmware, ready.model_name)
+    stack = run_stack(ready.built, ready.model_name)
     with open_device(ready, LineOptions()) as device:
         samples = random_samples(device.model.inputs, 1)
         (ticks,) = run_series(device, samples, 1, lambda _: None).ticks

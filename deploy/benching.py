@@ -136,7 +136,7 @@ def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices
         ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, keep_quiet).ticks)
         stack_bytes = device.session.stats().stack_used_by_runs
     meter, facts, cycles = Meter(board), compiled.report.facts, _cycles(compiled, board, choices)
-    depth = run_stack(ready.firmware, ready.model_name)
+    depth = run_stack(ready.built, ready.model_name)
     return BoardCost(
         model=facts.name,
         board=board,
@@ -150,7 +150,7 @@ def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices
         code_bytes=_code_bytes(compiled, board, choices.toolchain),
         constants_bytes=facts.constants_bytes,
         compile_s=compile_s,
-        toolchain=str(ready.firmware.toolchain),
+        toolchain=str(ready.built.toolchain),
         layers=_layer_costs(compiled, board, choices, cycles) if choices.layers else (),
         cycles=cycles,
     )
@@ -170,7 +170,7 @@ def _sample(device: Device) -> Samples:
 def _code_bytes(compiled: Compiled, board: Board, toolchain: str | None) -> int:
     """The code of firmware that only runs the model, with startup code and what it uses of the C library."""
     ready = build_source(project_source(compiled.artifact), board, BuildChoices(toolchain), App.STANDALONE)
-    return sizes(ready.firmware.elf).code - compiled.artifact.facts.constants_bytes
+    return sizes(ready.built.elf).code - compiled.artifact.facts.constants_bytes
 
 
 def _layer_costs(

@@ -66,9 +66,9 @@ def cycles_of_sample(ready: Ready, sample: Sequence[Array], line: LineOptions) -
 def _estimate(ready: Ready, line: LineOptions, sample: Sequence[Array] | None = None) -> Estimate:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.npz"
-        recorded = open_recorded(ready.firmware, ready.board, ready.model_name, file)
+        recorded = open_recorded(ready.built, ready.board, ready.model_name, file)
         with device_on(recorded, ready, replace(line, trace=None)) as device:
-            _run(device, sample or random_samples(device.model.inputs, 1).each[0], ready.firmware.profile)
+            _run(device, sample or random_samples(device.model.inputs, 1).each[0], ready.built.profile)
         return estimate(load_trace(file), core_of(ready.board), flash_of(ready.board))
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from aot.errors import OutputError
@@ -13,9 +14,11 @@ from deploy.firmware import Ready
 from deploy.line import LineOptions
 from platforms.elf import place_at
 from platforms.line_deadlines import deadlines_for
+from platforms.rpc.failures import nowhere
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport
+from platforms.transport.ports import open_port_of
 from platforms.transport.trace import TraceTransport
 
 
@@ -30,9 +33,15 @@ class Device:
 @contextmanager
 def open_device(ready: Ready, choices: LineOptions) -> Iterator[Device]:
     """Starts the firmware, says hello and finds the model in it."""
-    line = ready.platform.open_line(ready.firmware, ready.board, choices.runner, choices.where)
+    line = _line_to(ready, choices)
     with device_on(line, ready, choices) as device:
         yield device
+
+
+def _line_to(ready: Ready, choices: LineOptions) -> Transport:
+    if ready.firmware is None:
+        return open_port_of(ready.board, choices.where.serial, choices.where.port)
+    return ready.platform.open_line(ready.firmware, ready.board, choices.runner, choices.where)
 
 
 @contextmanager
@@ -40,12 +49,11 @@ def device_on(line: Transport, ready: Ready, choices: LineOptions) -> Iterator[D
     """Says hello on the line to firmware that was started, and finds the model in it. Closes the line."""
     with ExitStack() as stack:
         stack.callback(line.close)
-        elf = ready.firmware.elf
         session = Session(
             _traced(line, choices.trace, stack),
             deadlines=deadlines_for(line, ready.board, choices.run_s),
             on_log=_show_log,
-            locate=lambda pc: place_at(elf, pc),
+            locate=nowhere if ready.firmware is None else partial(place_at, ready.firmware.elf),
             expected=ready.expected,
             memory_bytes=ready.board.target.ram_bytes,
         )

@@ -29,16 +29,23 @@ from platforms.board_files import load_board
 from platforms.folder import ProjectInfo, is_project, read_project
 from platforms.project import App, ProjectSource, project_source
 from platforms.rpc.messages import Expected
+from platforms.runners.runner import ATTACH
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
     """Firmware that can be started, and the model and build that it must then report."""
 
-    firmware: Firmware
+    firmware: Firmware | None  # None: somebody else's, which runs on the board already
     platform: Platform
     board: Board
     expected: Expected
+
+    @property
+    def built(self) -> Firmware:
+        """The firmware that was built here."""
+        assert self.firmware is not None
+        return self.firmware
 
     @property
     def model_name(self) -> str:
@@ -94,6 +101,14 @@ def named_board(name: str | None, path: Path) -> Board:
     if name is None:
         raise BoardError("no board is named", str(path), "--board B; deploy boards lists them")
     return load_board(name)
+
+
+def ready_for(prepared: Prepared, choices: BuildChoices, runner: str | None) -> Ready:
+    """Firmware to run the model on: built, or the user's own, which runs already and has the same model."""
+    source, board = prepared.source, prepared.board
+    if runner != ATTACH or isinstance(source, Path):
+        return build(prepared, choices)
+    return Ready(None, platform_for(board), board, Expected(source.name, bytes.fromhex(source.model_hash)))
 
 
 def build(prepared: Prepared, choices: BuildChoices) -> Ready:

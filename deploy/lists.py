@@ -17,14 +17,18 @@ from deploy.board_pages import OF_ONE_BOARD, boards_that_suit, one_board
 from deploy.console import table
 from deploy.keywords import takes_options
 from deploy.op_facts import op_facts, op_text
+from deploy.operator_page import operator_answer
 from deploy.records_page import best_page, stats_facts, stats_page
 from platforms.tuning.record_file import merged
 from platforms.tuning.record_stats import task_stats
 
 
-def ops() -> Answer:
-    """Lists the supported operators and their element types, from the tables that the compiler works with."""
-    return Answer(op_facts(), op_text())
+def ops(name: str | None = None) -> Answer:
+    """Lists the supported operators and their element types, from the tables that the compiler works with.
+
+    With a `name`, an operator of a format or an op, only what belongs to it, and its limits.
+    """
+    return Answer(op_facts(), op_text()) if name is None else operator_answer(name)
 
 
 def accelerators() -> Answer:

@@ -19,7 +19,9 @@ from platforms.toolchains import all_found
 from platforms.transport.ports import boards_at, usb_ports
 from platforms.zephyr_tools import find_west
 
-OUR_PACKAGES = ("aot", "artifact", "boards", "codegen", "deploy", "platforms", "project_templates")
+OUR_PACKAGES = (
+    *("aot", "artifact", "boards", "codegen", "deploy", "platforms", "project_templates", "solder"),
+)
 # What `pip install 'solder[NAME]'` adds, and the module by which it is known.
 PACKAGES = {
     "zig": "ziglang",

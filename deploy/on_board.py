@@ -21,7 +21,7 @@ from deploy.benching import BenchChoices, Modelled, emulated, measure_compiled
 from deploy.compiling import Compiled
 from deploy.data import DATA, Fill, make_data
 from deploy.device import open_device
-from deploy.firmware import Prepared, build
+from deploy.firmware import Prepared, ready_for
 from deploy.keywords import TUNING, takes_options
 from deploy.line import LINE, LineOptions
 from deploy.measure import Measured, Meter, Spread, keep_quiet, run_series, spread
@@ -75,7 +75,7 @@ def run(
     arrays = None if inputs is None else by_name(inputs)
     if prepared.inputs is not None:
         make_data(arrays, data, prepared.inputs, 1)  # complains before anything is built
-    ready = build(prepared, BuildChoices(toolchain))
+    ready = ready_for(prepared, BuildChoices(toolchain), line.runner)
     with open_device(ready, line) as device:
         samples = make_data(arrays, data, prepared.inputs or device.model.inputs, 1)
         measured = run_series(device, samples, repeat, keep_quiet)

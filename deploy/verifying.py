@@ -21,7 +21,7 @@ from deploy.compare import (
 from deploy.compiling import Compiled
 from deploy.console import progress
 from deploy.device import Device, open_device
-from deploy.firmware import build, prepare_compiled
+from deploy.firmware import prepare_compiled, ready_for
 from deploy.line import LineOptions
 from deploy.measure import Measured, run_series
 from deploy.oracles import Judged, ask_oracle
@@ -161,7 +161,7 @@ def verify_model(
     """
     judged = ask_oracle(oracle, compiled.job.model, compiled.job.options, samples) if oracle else None
     facts, graph = compiled.artifact.facts, compiled.job.model.graph
-    ready = build(prepare_compiled(compiled), BuildChoices(toolchain, profile=layers))
+    ready = ready_for(prepare_compiled(compiled), BuildChoices(toolchain, profile=layers), line.runner)
     with open_device(ready, line) as device:
         with progress("running", len(samples)) as bar:
             measured = run_series(device, samples, 1, bar.step)

@@ -33,6 +33,11 @@ class _Uses:
         return len(self.slot) == self.slots and bool((self.slot == np.arange(self.slots)).all())
 
     @property
+    def is_one(self) -> bool:
+        """True of a single slot that is in use once."""
+        return self.slots == 1 and len(self.slot) == 1
+
+    @property
     def hull(self) -> tuple[int, int]:
         return int(self.first.min(initial=1 << 40)), int(self.last.max(initial=-1))
 
@@ -46,7 +51,12 @@ def forbidden_distances(
     uses = [_uses(block, group, step, after) for block, group in zip(blocks, groups, strict=True)]
     allowed = _allowed_slots(overlaps) if step == 1 and max(groups) == 1 else {}
     found: list[dict[int, Spans]] = [{} for _ in blocks]
+    sizes_in_one = [block.bytes if its.is_one else 0 for block, its in zip(blocks, uses, strict=True)]
     for a, b in _contemporaries(uses):
+        if sizes_in_one[a] and sizes_in_one[b] and (a, b) not in allowed:  # most pairs of a large graph
+            found[a][b] = ((1 - sizes_in_one[b], sizes_in_one[a] - 1),)
+            found[b][a] = ((1 - sizes_in_one[a], sizes_in_one[b] - 1),)
+            continue
         clash = _clash(uses[a], uses[b])
         if clash.any():
             point = _points(uses[a], uses[b], allowed[a, b]) if (a, b) in allowed else None

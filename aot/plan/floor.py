@@ -13,6 +13,7 @@ from aot.plan.place import BlockPacking
 
 MOST_CORED = 12  # the largest blocks, of which only the core may count
 MOST_NODES = 2_000  # of the search tree: fewer give a lower floor, never a wrong one
+MOST_LOOKS = 1_000_000  # at sets of blocks, in all search trees of a placement together
 
 Ends = tuple[int, int]  # bytes at the begin and at the end of a block that another may cover
 
@@ -46,9 +47,10 @@ def placement_floor(packing: BlockPacking) -> int:
     """No placement of these blocks takes less."""
     them = _exclusions(packing)
     everything = tuple(range(len(them.sizes)))
-    best, cored = _heaviest(them, frozenset(), everything), frozenset[int]()
+    budget = _Budget(MOST_LOOKS)
+    best, cored = _heaviest(them, frozenset(), everything, budget), frozenset[int]()
     for block in sorted(everything, key=lambda n: (-them.sizes[n], n))[:MOST_CORED]:
-        found = _heaviest(them, cored | {block}, everything)
+        found = _heaviest(them, cored | {block}, everything, budget) if budget.looks > 0 else 0
         if found > best:
             best, cored = found, cored | {block}
     return best
@@ -65,9 +67,16 @@ def _exclusions(packing: BlockPacking) -> _Exclusions:
     return _Exclusions(sizes, tuple(ends))
 
 
-def _heaviest(them: _Exclusions, cored: frozenset[int], everything: tuple[int, ...]) -> int:
+@dataclass
+class _Budget:
+    """The work that is left."""
+
+    looks: int
+
+
+def _heaviest(them: _Exclusions, cored: frozenset[int], everything: tuple[int, ...], budget: _Budget) -> int:
     weights = them.weights(cored, everything)
-    search = _CliqueSearch(weights, [them.excluded(n, cored) for n in everything])
+    search = _CliqueSearch(weights, [them.excluded(n, cored) for n in everything], budget)
     search.run([n for n in sorted(everything, key=lambda n: -weights[n]) if weights[n]], 0, ())
     return sum(them.core(n, search.best) if n in cored else them.sizes[n] for n in search.best)
 
@@ -75,27 +84,36 @@ def _heaviest(them: _Exclusions, cored: frozenset[int], everything: tuple[int, .
 class _CliqueSearch:
     """The heaviest set of blocks that all exclude one another, by branch and bound."""
 
-    def __init__(self, weights: list[int], excluded: list[set[int]]) -> None:
-        self.weights, self.excluded = weights, excluded
+    def __init__(self, weights: list[int], excluded: list[set[int]], budget: _Budget) -> None:
+        self.weights, self.excluded, self.budget = weights, excluded, budget
+        self.masks = [sum(1 << other for other in others) for others in excluded]  # sets as bits
         self.heaviest, self.best, self.nodes = 0, tuple[int, ...](), 0
 
     def run(self, candidates: list[int], weight: int, chosen: tuple[int, ...]) -> None:
         self.nodes += 1
         if weight > self.heaviest:
             self.heaviest, self.best = weight, chosen
-        while candidates and self.nodes < MOST_NODES and weight + self._most(candidates) > self.heaviest:
+        while candidates and self._may_go_on() and weight + self._most(candidates) > self.heaviest:
             taken, *candidates = candidates
             allowed = [n for n in candidates if n in self.excluded[taken]]
             self.run(allowed, weight + self.weights[taken], (*chosen, taken))
 
     def _most(self, candidates: list[int]) -> int:
         """An upper bound of what the candidates can add: of blocks that may share bytes, one counts."""
-        classes: list[list[int]] = []
+        classes: list[int] = []
+        most = 0
         for n in candidates:
-            for together in classes:
-                if self.excluded[n].isdisjoint(together):
-                    together.append(n)
+            excluded = self.masks[n]
+            for number, together in enumerate(classes):
+                if not excluded & together:
+                    classes[number] = together | 1 << n
                     break
             else:
-                classes.append([n])
-        return sum(self.weights[together[0]] for together in classes)
+                number = len(classes)
+                classes.append(1 << n)
+                most += self.weights[n]
+            self.budget.looks -= number + 1
+        return most
+
+    def _may_go_on(self) -> bool:
+        return self.nodes < MOST_NODES and self.budget.looks > 0

@@ -97,11 +97,14 @@ def _bytes(steps: Steps, lives: Lives, dies: Ints) -> Ints:
 def _states(steps: Steps, lives: Lives) -> Ints:
     """State from the first step of its stage to the last, scratch at each of them."""
     found = np.zeros(lives.after + 2, np.int64)
-    for stage, start in zip(steps.request.stages, steps.starts, strict=False):
-        times = lives.times[start : start + len(stage.steps)]
-        if len(times):
-            found[times[0] : times[-1] + 1] += stage.state_bytes
-            found[times] += stage.scratch_bytes
+    starts, counts = np.asarray(steps.starts[: len(steps.counts)]), np.asarray(steps.counts)
+    runs = counts > 0
+    states = np.asarray([stage.state_bytes for stage in steps.request.stages], np.int64)
+    scratch = np.asarray([stage.scratch_bytes for stage in steps.request.stages], np.int64)
+    np.add.at(found, lives.times[starts[runs]], states[runs])
+    np.subtract.at(found, lives.times[starts[runs] + counts[runs] - 1] + 1, states[runs])
+    found = np.cumsum(found)
+    found[lives.times] += np.repeat(scratch, counts)
     return found
 
 

@@ -24,6 +24,7 @@ from aot.plan.wholes import order_whole_stages
 
 PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with
 PLACED_ROWS = 1_000_000  # more rows in them all,
+PLACED_PAIRS = 4_000_000  # or more pairs of tensors,
 REFINED_ORDERS = 2  # and as many of these with care, beside the one with the lowest floor
 QUICK = (100_000, 150)  # pairs of blocks looked at in a search for a placement, and at most so many trials
 CAREFUL = (4_000_000, 1500)
@@ -91,6 +92,7 @@ def _cost(placement: Placement) -> Cost:
 def _find(request: PlanRequest, exact: bool, limit: int | None) -> Plan | None:
     steps, wholes = number_steps(request), order_whole_stages(request)
     most = max(min(PLACED_ORDERS, PLACED_ROWS // max(steps.row_starts[-1], 1)), REFINED_ORDERS)
+    most = min(most, max(PLACED_PAIRS // max(len(request.tensors), 1) ** 2, 1))
     drafts = [draft_given(steps), *search_orders(steps, wholes)[:most]]
     if limit is not None and all(each.bound >= limit for each in drafts):
         return None

@@ -15,10 +15,12 @@ from math import inf
 from aot.plan.model import Kind, PlanRequest
 
 EXACT_SETS = 10_000  # sets of stages visited before the search gives up: enough for all graphs of 13 stages
-EXACT_LOOKS = 400_000  # each at one stage: of graphs of more than 40 stages fewer sets are visited
+EXACT_LOOKS = 400_000  # each at one stage: of graphs of more than 40 stages fewer sets are visited,
+MOST_LOOKS = 150_000  # and of graphs in which very many stages may be next
 BOUND_LOOKS = 250  # for each stage, where only a bound is wanted,
 MOST_BOUND_LOOKS = 20_000  # and in all
-BEAM = 24  # sets of equal size kept where it has given up
+BEAM = 24  # sets of equal size kept where it has given up,
+BEAM_LOOKS = 100_000  # as long as it has looked at fewer; then the stages follow as they were given
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class _Path:
 
 def order_whole_stages(request: PlanRequest, most_sets: int = EXACT_SETS) -> WholeOrder:
     graph = _graph(request)
-    path, is_exact = _search(graph, min(most_sets, EXACT_LOOKS // max(len(graph.before), 1)))
+    path, is_exact = _search(graph, min(most_sets, EXACT_LOOKS // max(len(graph.before), 1)), MOST_LOOKS)
     if not is_exact:
         path = _beam(graph)
     return WholeOrder(path.stages(), path.peak, is_exact)
@@ -175,11 +177,21 @@ def _search(graph: _Graph, most_sets: int, most_looks: float = inf) -> tuple[_Pa
 
 
 def _beam(graph: _Graph) -> _Path:
-    paths = [_start(graph)]
+    paths, looks = [_start(graph)], 0
     for _ in graph.before:
         best: dict[int, _Path] = {}
+        looks += sum(path.ready.bit_count() for path in paths)
+        if looks > BEAM_LOOKS:
+            return _in_given_order(graph, paths[0])
         for longer in (longer for path in paths for longer in _longer_by_one(graph, path)):
             if longer.done not in best or longer.rank < best[longer.done].rank:
                 best[longer.done] = longer
         paths = sorted(best.values(), key=lambda path: path.rank)[:BEAM]
     return paths[0]
+
+
+def _in_given_order(graph: _Graph, path: _Path) -> _Path:
+    """Goes on to the end with the first stage of those whose turn it may be."""
+    while path.ready:
+        path = _run(graph, path, next(_members(path.ready)))
+    return path

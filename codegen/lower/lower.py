@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from aot.errors import UnsupportedError
 from aot.ir.graph import Graph, Node
@@ -231,8 +232,11 @@ class _Lowering:
 
     def _stage_name(self, node: Node) -> str:
         """The node's name, unless its sums would then have the name of a tensor."""
-        taken = {name.removesuffix(".state") for name in self.graph.types if name.endswith(".state")}
-        return fresh_name(node.name, taken)
+        return fresh_name(node.name, self._state_names)
+
+    @cached_property
+    def _state_names(self) -> frozenset[str]:
+        return frozenset(n.removesuffix(".state") for n in self.graph.types if n.endswith(".state"))
 
     def _source_for(
         self, chosen: ChosenSchedule, value: str, request: RowRequest | None

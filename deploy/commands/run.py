@@ -13,7 +13,7 @@ from deploy.console import print_result, progress, table
 from deploy.cycle_model import ModelCycles, cycles_of_sample
 from deploy.data import read_data
 from deploy.device import Device, open_device
-from deploy.firmware import Ready, build, prepare
+from deploy.firmware import Ready, prepare, ready_for
 from deploy.measure import Measured, Meter, is_emulated, run_series, spread
 from deploy.reals import as_reals
 from deploy.results import require_results_place, write_results
@@ -87,8 +87,9 @@ def run(arguments: argparse.Namespace) -> None:
     if prepared.inputs is not None:
         # Complains before anything is built.
         read_data(arguments.inputs, data, prepared.inputs, 1, front=prepared.front)
-    ready = build(prepared, BuildChoices(arguments.toolchain)).asked_for(arguments.model)
     line = options.line_options(arguments)
+    choices = BuildChoices(arguments.toolchain)
+    ready = ready_for(prepared, choices, line.runner).asked_for(arguments.model)
     with open_device(ready, line) as device:
         if cartridge:
             load_into(device.session, cartridge)
@@ -103,7 +104,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output:
         outputs = measured.stacked(samples)
         write_results(arguments.output, as_reals(outputs, specs) if arguments.dequantize else outputs)
-    is_modelled = is_emulated(ready.board) and not _lacks_cycles(ready) and cartridge is None
+    is_of_model = ready.firmware is not None and cartridge is None  # the firmware that was built here
+    is_modelled = is_of_model and is_emulated(ready.board) and not _lacks_cycles(ready)
     cycles = cycles_of_sample(ready, samples.each[0], line) if is_modelled else None
     top = arguments.print_top or (None if arguments.output else _TOP)
     facts = _facts(ready, samples, measured, arguments)
@@ -128,7 +130,7 @@ def _facts(
     return {
         "model": ready.model_name,
         "board": ready.board.name,
-        "toolchain": str(ready.firmware.toolchain),
+        "toolchain": str(ready.firmware.toolchain) if ready.firmware else None,
         "samples": len(samples),
         "repeat": arguments.repeat,
         **times,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from foreground import start_in_foreground
+from tiny_models import TINY
 
 pytestmark = pytest.mark.cc
 Run = Callable[..., Any]
@@ -65,6 +66,35 @@ def test_verify_and_bench_take_it_too(model: Path, firmware: Path, run_deploy: R
         with started(firmware, "--pty") as name:
             outcome = run_deploy(*words, "--board", "host", "--runner", "attach", "--port", name)
             assert outcome.status == 0, outcome.err
+
+
+def test_firmware_of_ones_own_needs_no_build_here_only_the_same_model(
+    model: Path, inputs: Path, tmp_path: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Built with other options, so that its build id is another; and this computer has no compiler."""
+    archive, project = tmp_path / "small.tar", tmp_path / "small"
+    words = ("compile", model, "--board", "host", "--optimize", "size", "-o", archive)
+    assert run_deploy(*words).status == 0
+    assert run_deploy("new", archive, project, "--board", "host").status == 0
+    assert run_deploy("build", project).status == 0
+    monkeypatch.setenv("PATH", "")
+    with started(project / "build/firmware", "--pty") as name:
+        own = ("--board", "host", "--inputs", inputs, "--runner", "attach", "--port", name)
+        verified, ran = run_deploy("verify", model, *own), run_deploy("run", model, *own)
+    assert (verified.status, ran.status) == (0, 0), verified.err + ran.err
+    assert "3 samples, outputs equal to the reference in every bit" in verified.out
+
+
+def test_firmware_of_ones_own_with_another_model_is_refused(
+    firmware: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    other = tmp_path / "tiny_ml.tflite"
+    other.write_bytes(TINY["residual"]())
+    with started(firmware, "--pty") as name:
+        words = ("verify", other, "--board", "host", "--runner", "attach", "--port", name)
+        outcome = run_deploy(*words)
+    assert outcome.status == 1
+    assert outcome.err.startswith("error: firmware does not hold the model tiny_ml\n"), outcome.err
 
 
 def test_firmware_of_other_options_is_another_build(

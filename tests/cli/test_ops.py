@@ -34,3 +34,27 @@ def test_json_has_the_limits_and_the_counts(run_deploy: Callable[..., Any]) -> N
     assert floor == {"operator": "FLOOR", "right": 2, "refused": 0}
     counted = [o for o in facts["formats"]["onnx"] if "right" in o]
     assert sum(o["right"] for o in counted) >= 1200
+
+
+def test_an_operator_says_what_it_becomes_and_where_its_limits_are(run_deploy: Callable[..., Any]) -> None:
+    first, *_, last = run_deploy("ops", "fully_connected").out.splitlines()
+    assert first == "TFLite FULLY_CONNECTED: 17 cases of public kernel tests right, 0 refused;"
+    assert last == "deploy ops dense says its limits, and so on."
+
+
+def test_an_op_has_its_meaning_and_its_limits_in_eighty_columns(run_deploy: Callable[..., Any]) -> None:
+    lines = run_deploy("ops", "dense").out.splitlines()
+    assert "Inputs: x [N, K], w [O, K], b [O] or None." in lines
+    assert "- weights must be 2-d with rows as long as the input's" in lines
+    assert max(map(len, lines)) <= 80
+    facts = json.loads(run_deploy("ops", "dense", "--json").out)
+    assert [op["name"] for op in facts["ops"]] == ["dense"]
+
+
+def test_an_operator_that_is_not_known_gets_the_nearest(run_deploy: Callable[..., Any]) -> None:
+    outcome = run_deploy("ops", "Gem")
+    assert outcome.status == 1
+    assert outcome.err == (
+        'error: no operator "Gem" is known - did you mean "Gemm"?\n'
+        "  hint: deploy ops lists all; deploy inspect MODEL names those of a model that are not supported\n"
+    )

@@ -19,7 +19,9 @@ import pytest
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.ops import OPS
 
-COPIED = ("aot", "codegen", "artifact", "boards", "platforms", "project_templates", "deploy", "tests")
+COPIED = (
+    *("aot", "codegen", "artifact", "boards", "platforms", "project_templates", "deploy", "solder", "tests"),
+)
 BLOCK = re.compile(r"^```(\w+)(?: ([\w./-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMES = re.compile(r'^\+ +"([^"]+)":', re.MULTILINE)  # that a diff adds to a table
 PAGES = sorted((Path(__file__).parents[2] / "docs").glob("adding-*.md"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ("aot", "codegen", "artifact", "boards", "platforms", "project_templates", "deploy")
+PACKAGES = ("aot", "codegen", "artifact", "boards", "platforms", "project_templates", "deploy", "solder")
 BESIDE = (".ci", "tests", "benchmarks", "docs")
 LEFT_OUT = {"__pycache__"}
 

@@ -223,3 +223,18 @@ def test_padding_only_stages_and_stages_that_read_nothing_are_planned() -> None:
     )
     request = PlanRequest(tensors, (fill, read))
     check_plan(request, make_plan(request))
+
+
+def test_a_very_wide_graph_is_planned_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four hundred stages, half of which may be next at any time: a beam alone would look a million times."""
+    runs: list[int] = []
+    run = wholes._run
+
+    def counted(*arguments: Any) -> Any:
+        runs.append(1)
+        return run(*arguments)
+
+    monkeypatch.setattr(wholes, "_run", counted)
+    request = wide_graph(200).request()
+    check_plan(request, make_plan(request))
+    assert len(runs) < 1.1 * (wholes.MOST_LOOKS + wholes.BEAM_LOOKS)

@@ -127,11 +127,11 @@ def test_a_run_on_a_cortex_m4_takes_less_than_a_kilobyte_and_no_more_than_said(
     path = shared_dir / "models" / name / "model.tflite"
     model = compile_job(read_job(path, board.target, CompileOptions(Optimize.RAM)))
     ready = build_source(project_source(artifact_of(model)), board, BuildChoices("arm-none-eabi-gcc"))
-    said = run_stack(ready.firmware, model.name)
+    said = run_stack(ready.built, model.name)
     assert said is not None
     assert said.bytes <= LIMIT_BYTES
     # The paint is laid by solder_time_runs, which calls the model through the function `run` beside it.
-    build = ready.firmware.elf.parent
+    build = ready.built.elf.parent
     around = depth(build / "runtime", "solder_time_runs").bytes + stack_usage(build / "model")["run"]
     with open_device(ready, LineOptions()) as device:
         device.session.time(device.model, 1, 1)

@@ -17,6 +17,7 @@ from aot.frontend.onnx.importers.find import find_importer
 from aot.frontend.onnx.inputs import Shapes, inputs_of
 from aot.frontend.onnx.integers.plain import through_reals, with_plain_integers
 from aot.frontend.onnx.integers.recognise import with_integers
+from aot.frontend.onnx.merged_trees import with_merged_trees
 from aot.frontend.onnx.operation import OnnxOperator
 from aot.frontend.onnx.order import in_order, names_read, reads
 from aot.frontend.onnx.refused import Refused
@@ -49,7 +50,7 @@ def read_onnx(
     if not model.graph.node and not model.graph.output:
         raise BrokenFileError("the file holds no graph, so there is no model in it", file_name, _AGAIN)
     try:
-        graph = _FileReader(model, file_name, rounding).graph(shapes, values)
+        graph = _FileReader(with_merged_trees(model), file_name, rounding).graph(shapes, values)
     except ModelError:
         raise
     except Exception:

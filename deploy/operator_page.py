@@ -1,0 +1,69 @@
+"""One operator of a format, or one op: whether it is supported, what it becomes, and within which limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from textwrap import fill
+from typing import Any
+
+from aot.errors import InputError, did_you_mean
+from aot.ops.rounding import MODES
+from deploy.answer import Answer
+from deploy.console import table
+from deploy.op_facts import op_facts, op_sources, rounding_rows
+
+_WIDTH = 80
+_LIMITS = "deploy ops {} says its limits, and so on."
+_FORMATS = {"tflite": ("TFLite", "cases of public kernel tests"), "onnx": ("ONNX", "of ONNX's node tests")}
+
+
+def operator_answer(name: str) -> Answer:
+    """The facts about all that bears this name, in whatever case it is written. Raises InputError."""
+    facts = op_facts()
+    found = {
+        form: [o for o in operators if o["operator"].lower() == name.lower()]
+        for form, operators in facts["formats"].items()
+    }
+    known = {op["name"]: op for op in facts["ops"]}
+    names = [op for op in known if op == name.lower() or _comes_of(op, found)]
+    if not names and not any(found.values()):
+        everything = [*known, *(o["operator"] for each in facts["formats"].values() for o in each)]
+        raise InputError(
+            f'no operator "{name}" is known{did_you_mean(name, everything)}',
+            hint="deploy ops lists all; deploy inspect MODEL names those of a model that are not supported",
+        )
+    own = name.lower() if name.lower() in known else None
+    shown = [_op_page(known[own])] if own else [_table_of(names), _LIMITS.format(names[0])] if names else []
+    answer = {"ops": [known[op] for op in ([own] if own else names)], "formats": found}
+    return Answer(answer, "\n\n".join((*_format_lines(found, names), *shown)))
+
+
+def _comes_of(op: str, found: Mapping[str, list[dict[str, Any]]]) -> bool:
+    return any(
+        operator["operator"] in op_sources()[form].get(op, {"operators": []})["operators"]
+        for form, operators in found.items()
+        for operator in operators
+    )
+
+
+def _format_lines(found: Mapping[str, list[dict[str, Any]]], ops: list[str]) -> Iterator[str]:
+    lines = []
+    for form, operators in found.items():
+        title, cases = _FORMATS[form]
+        for each in operators:
+            right, refused = each.get("right", 0), each.get("refused", 0)
+            tried = f": {right} {cases} right, {refused} refused" if right or refused else ""
+            becomes = f"; becomes {', '.join(ops)}" if ops else ""
+            lines.append(fill(f"{title} {each['operator']}{tried}{becomes}", _WIDTH, subsequent_indent="  "))
+    if lines:
+        yield "\n".join(lines)
+
+
+def _table_of(ops: list[str]) -> str:
+    return table(("op", "elements", *MODES), [(op, *row) for op in ops for row in rounding_rows(op)])
+
+
+def _op_page(op: Mapping[str, Any]) -> str:
+    limits = "\n".join(fill(f"- {rule}", _WIDTH, subsequent_indent="  ") for rule in op["limits"])
+    means = "\n\n".join(fill(paragraph, _WIDTH) for paragraph in op["means"].split("\n\n"))
+    return f"{means}\n\n{_table_of([op['name']])}\n\nlimits\n{limits}"
