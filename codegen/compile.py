@@ -148,6 +148,7 @@ def _layers(
                 passed_over=_passed_over(stage.kernel),
                 device=stage.kernel.device,
                 stays=(*_stays(stage.kernel), *unclaimed.get(stage.name, ())),
+                sources=_sources(stage.kernel),
                 parts=_parts(node),
                 others=tuple(
                     LayerResult(each.tensor, each.value, each.format, each.image_rows)
@@ -171,6 +172,11 @@ def _stays(kernel: Kernel) -> Iterator[str]:
     """Says why accelerators that were asked for do not compute the layer."""
     passed = (each for each in kernel.passed_over if each.device and not kernel.device)
     return iter(dict.fromkeys(f"{each.device}: {each.why}" for each in passed))
+
+
+def _sources(kernel: Kernel) -> tuple[str, ...]:
+    calls = (kernel.calls, kernel.started and kernel.started.calls) if kernel.device else ()
+    return tuple(dict.fromkeys(file.name for each in calls if each for file in each.library.files))
 
 
 def _unclaimed(steps: Sequence[PassStep]) -> Mapping[str, Sequence[str]]:

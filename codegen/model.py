@@ -79,6 +79,7 @@ class LayerInfo:
     stays: tuple[str, ...] = field(
         default=(), metadata=_LATER
     )  # "accelerator: why it does not compute this", of those that were asked for
+    sources: tuple[str, ...] = field(default=(), metadata=_LATER)  # files of C that the accelerator brings
     parts: tuple[LayerPart, ...] = field(default=(), metadata=_LATER)  # the nodes of a region
     others: tuple[LayerResult, ...] = field(default=(), metadata=_LATER)  # results beside the first
 

@@ -268,7 +268,8 @@ class CompileOptions:
         False,
         OnOff(),
         "--check",
-        "prove each rewriting of the graph, and each schedule of your own, by running what it changed",
+        "prove each rewriting of the graph, and each schedule of your own, by running what it changed; "
+        "verify on the host also looks whether accelerators write outside their buffers",
         in_head=When.NEVER,
         in_archive=When.NEVER,
     )

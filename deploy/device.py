@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aot.errors import OutputError
 from deploy.firmware import Ready
+from deploy.foreign_code import blamed_on_accelerators
 from deploy.line import LineOptions
 from platforms.elf import place_at
 from platforms.line_deadlines import deadlines_for
@@ -59,7 +60,8 @@ def device_on(line: Transport, ready: Ready, choices: LineOptions) -> Iterator[D
         )
         session.hello()
         session.raise_rate()
-        yield Device(session, session.find_model(ready.expected))
+        with blamed_on_accelerators(ready.layers):
+            yield Device(session, session.find_model(ready.expected))
 
 
 def _traced(line: Transport, trace: Path | None, stack: ExitStack) -> Transport:

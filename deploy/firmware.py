@@ -22,6 +22,7 @@ from deploy.cache import cached
 from deploy.compiling import Compiled, compile_for
 from deploy.console import progress
 from deploy.fit import require_core, require_fit
+from deploy.foreign_code import blamed_on_accelerators
 from deploy.options import require_no_options
 from deploy.supported import platform_for
 from platforms.base import BuildChoices, Firmware, Platform
@@ -40,6 +41,7 @@ class Ready:
     platform: Platform
     board: Board
     expected: Expected
+    layers: tuple[LayerInfo, ...] = ()  # none of a project's folder
 
     @property
     def built(self) -> Firmware:
@@ -108,14 +110,16 @@ def ready_for(prepared: Prepared, choices: BuildChoices, runner: str | None) -> 
     source, board = prepared.source, prepared.board
     if runner != ATTACH or isinstance(source, Path):
         return build(prepared, choices)
-    return Ready(None, platform_for(board), board, Expected(source.name, bytes.fromhex(source.model_hash)))
+    expected = Expected(source.name, bytes.fromhex(source.model_hash))
+    return Ready(None, platform_for(board), board, expected, prepared.layers)
 
 
 def build(prepared: Prepared, choices: BuildChoices) -> Ready:
     """Builds firmware with the RPC server."""
     if isinstance(prepared.source, Path):
         return _build_project(prepared.source, prepared.board, choices)
-    return build_source(prepared.source, prepared.board, choices)
+    with blamed_on_accelerators(prepared.layers):
+        return replace(build_source(prepared.source, prepared.board, choices), layers=prepared.layers)
 
 
 def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app: App = App.RPC) -> Ready:

@@ -22,6 +22,7 @@ from deploy.compiling import Compiled
 from deploy.console import progress
 from deploy.device import Device, open_device
 from deploy.firmware import prepare_compiled, ready_for
+from deploy.inside import require_inside
 from deploy.line import LineOptions
 from deploy.measure import Measured, run_series
 from deploy.oracles import Judged, ask_oracle
@@ -166,6 +167,8 @@ def verify_model(
         with progress("running", len(samples)) as bar:
             measured = run_series(device, samples, 1, bar.step)
         wrong = _wrong_layer(device, compiled, samples) if layers else None
+    if compiled.job.options.check:
+        require_inside(compiled.model, samples)
     expected = reference_outputs(graph, samples)
     return Verdict(
         facts.name,

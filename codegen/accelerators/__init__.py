@@ -3,3 +3,4 @@
 from __future__ import annotations
 
 ACCELERATORS: tuple[str, ...] = ("vanilla", "strawberry", "chocolate", "ethos-u")
+EXAMPLES = ("vanilla", "strawberry", "chocolate")  # of them, to copy: `deploy new-accelerator --like`

@@ -30,7 +30,7 @@ def demands_on_tensors(stages: Sequence[LoweredStage]) -> Mapping[str, MemoryDem
 
 def stage_said(stage: LoweredStage) -> str:
     """A stage as errors name it: its op, its node and who computes it."""
-    return f'{stage.op} "{stage.name}" ({stage.kernel.schedule})'
+    return f'{stage.op} "{stage.name}" ({stage.kernel.device or stage.kernel.schedule})'
 
 
 def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None:

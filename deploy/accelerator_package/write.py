@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from aot.errors import InputError, did_you_mean
-from codegen.accelerators import ACCELERATORS
+from codegen.accelerators import EXAMPLES
 from codegen.accelerators.names import accelerator_names
 from deploy.answer import Answer
 from platforms.folder import write_project
@@ -21,15 +21,15 @@ _COPIED = re.compile(r'\A"""(?P<first>.*?)\n(\n.*?)?"""', re.DOTALL)  # the docs
 _TEMPLATES = "deploy.accelerator_package"
 
 
-def new_accelerator(name: str, directory: str | Path | None = None, like: str = ACCELERATORS[0]) -> Answer:
+def new_accelerator(name: str, directory: str | Path | None = None, like: str = EXAMPLES[0]) -> Answer:
     """Writes a package that declares an accelerator: Python, C, a simulated device and a test that passes.
 
     `like` is the one to begin with; the folder is new or empty, and called as the accelerator without one.
     """
     _require_name(name)
-    if like not in ACCELERATORS:
-        near = did_you_mean(like, ACCELERATORS)
-        raise InputError(f'like "{like}" is not known{near}', hint=f"known: {', '.join(ACCELERATORS)}")
+    if like not in EXAMPLES:
+        near = did_you_mean(like, EXAMPLES)
+        raise InputError(f'like "{like}" is not known{near}', hint=f"known: {', '.join(EXAMPLES)}")
     folder = Path(name if directory is None else directory)
     made = package_files(name, like)
     write_project(folder, made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from codegen.accelerators import ACCELERATORS
+from codegen.accelerators import EXAMPLES
 from deploy import options
 from deploy.console import print_answer
 
@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--like",
-        choices=ACCELERATORS,
-        default=ACCELERATORS[0],
+        choices=EXAMPLES,
+        default=EXAMPLES[0],
         help="what to begin with: a call for each layer (vanilla, the default), packed weights, scratch and "
         "layers that belong together (strawberry), a device that works meanwhile (chocolate)",
     )

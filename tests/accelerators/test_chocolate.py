@@ -13,7 +13,6 @@ from conv2d_cases import CASES as CONVOLUTIONS
 from dense_cases import CASES as DENSE
 from halves_device import HALVES
 from op_case import OpCase, random_values
-from poisoned import Poisoned
 
 from aot.extensions import ACCELERATORS, register, unregister
 from aot.frontend.load import parse_model
@@ -25,6 +24,7 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import read_options
+from platforms.poisoned import Poisoned
 
 DIGITS = Path("deploy/demo/digits.tflite")
 Run = Callable[..., Any]

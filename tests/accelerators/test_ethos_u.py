@@ -14,7 +14,6 @@ import pytest
 from c_checks import DEVICE, SANITIZERS, WARNINGS
 from npu_jobs import MODEL
 from op_case import random_values
-from poisoned import Poisoned
 from tiny_models import TINY
 
 from aot.errors import DeployError, ToolError
@@ -30,6 +29,7 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from platforms.poisoned import Poisoned
 
 Run = Callable[..., Any]
 U55 = CONFIGS["u55-128"]

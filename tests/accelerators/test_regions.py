@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import sums_device
-from poisoned import Poisoned
 from sums_device import SUMS
 
 from aot.errors import InputError
@@ -27,6 +26,7 @@ from codegen.job import ImportedModel, Job
 from codegen.kernels.memory_demand import MemoryDemand
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions, read_options
+from platforms.poisoned import Poisoned
 
 GRAPH = parse_graph(
     """graph "net"

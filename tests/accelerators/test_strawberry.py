@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from op_case import random_values
-from poisoned import Poisoned
 
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
@@ -24,6 +23,7 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from platforms.poisoned import Poisoned
 
 Run = Callable[..., Any]
 DIGITS = Path("deploy/demo/digits.tflite")

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from conv2d_cases import CASES
 from op_case import OpCase, random_values
-from poisoned import Poisoned
 
 from aot.errors import DeployError, ExtensionError
 from aot.extensions import ACCELERATORS, register, unregister
@@ -25,6 +24,7 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from platforms.poisoned import Poisoned
 
 DIGITS = Path("deploy/demo/digits.tflite")
 Run = Callable[..., Any]
@@ -112,11 +112,13 @@ def test_the_head_of_the_c_repeats_the_option(run_deploy: Run, repo_root: Path, 
 
 
 def test_accelerators_are_listed(run_deploy: Run) -> None:
-    head, first, *_ = run_deploy("accelerators").out.splitlines()
-    assert head == "accelerator  computes"
-    assert " ".join(first.split()) == (
-        "vanilla conv2d int8 convolutions as calls of one C function: an example to copy"
-    )
+    lines = [line.split() for line in run_deploy("accelerators").out.splitlines()[:4]]  # and those behind
+    said = "int8 convolutions as calls of one C function: an example to copy"
+    assert lines[:2] == [["accelerator", "computes"], ["vanilla", "conv2d", *said.split()]]
+    assert [words[:3] for words in lines[2:]] == [
+        ["strawberry", "regions", "convolutions"],
+        ["chocolate", "conv2d,", "dense"],
+    ]
     facts, *_ = json.loads(run_deploy("accelerators", "--json").out)
     assert (facts["name"], facts["ops"]) == ("vanilla", ["conv2d"])
 

@@ -26,7 +26,7 @@ BESIDE = {  # what the document says besides the fields
 }
 LATER = {  # keys that earlier archives do not have
     "solder": {"removed_macs"},
-    "layer": {"passed_over", "device", "stays", "parts", "others"},
+    "layer": {"passed_over", "device", "stays", "sources", "parts", "others"},
 }
 OBJECTS: dict[str, type] = {
     "solder": ModelFacts,

@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 import deploy
-from codegen.accelerators import ACCELERATORS
+from codegen.accelerators import EXAMPLES
 from deploy.accelerator_package.write import package_files
 
 Run = Callable[..., Any]
 
 
-@pytest.mark.parametrize("like", ACCELERATORS)
+@pytest.mark.parametrize("like", EXAMPLES)
 def test_a_package_speaks_of_itself_only(like: str) -> None:
     made = package_files("my_npu", like)
     assert {"pyproject.toml", "README.md", "my_npu/accelerator.py", "tests/test_my_npu.py"} <= made.keys()
     inside = "\n".join(text for path, text in made.items() if path.startswith("my_npu/"))
     assert "my_npu" in inside
-    assert not [word for word in ("to copy", "to be copied", *ACCELERATORS) if word in inside.lower()]
+    assert not [word for word in ("to copy", "to be copied", *EXAMPLES) if word in inside.lower()]
     compile(made["my_npu/accelerator.py"], "accelerator.py", "exec")
 
 
@@ -36,8 +36,8 @@ def test_its_test_passes(
     """All three are installed side by side, and their tests are one run."""
     require_tool("gcc")
     require_package("pip", "hatchling")
-    site, folders = tmp_path / "site", [tmp_path / f"like_{like}" for like in ACCELERATORS]
-    for folder, like in zip(folders, ACCELERATORS, strict=True):
+    site, folders = tmp_path / "site", [tmp_path / f"like_{like}" for like in EXAMPLES]
+    for folder, like in zip(folders, EXAMPLES, strict=True):
         answer = deploy.new_accelerator(folder.name, folder, like)
         assert answer["files"] == sorted(answer["files"])
     words = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(site)]

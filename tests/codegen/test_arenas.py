@@ -11,7 +11,6 @@ import pytest
 from c_checks import failures_on_host
 from model_checks import Sample, check_of
 from op_case import int8
-from poisoned import Poisoned
 from tiny_models import TINY
 
 from aot.errors import BoardError, FitError
@@ -26,6 +25,7 @@ from codegen.fit.arenas import Arena, arenas_of, chosen_pools, pools_for
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from platforms.poisoned import Poisoned
 from platforms.shared_library import build
 
 FAST, SLOW = Region("DTCM", 0, 64 * 1024, "ram"), Region("SRAM", 1 << 20, 256 * 1024, "ram", speed=1)

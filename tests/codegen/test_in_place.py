@@ -10,7 +10,6 @@ import pytest
 from c_checks import failures_on_host
 from model_checks import PLAIN, check_of
 from op_case import float32, int8
-from poisoned import Poisoned
 
 from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
@@ -20,6 +19,7 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from platforms.poisoned import Poisoned
 
 
 def chain(kind: TensorType) -> Graph:

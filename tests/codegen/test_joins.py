@@ -13,7 +13,6 @@ from joins import JOINS, boxes_as_flattened, boxes_of_scales, images_below_each_
 from model_checks import DSP, OPTIONS, PLAIN, case_checks, compiled
 from op_case import OpCase
 from placed import placed
-from poisoned import Poisoned
 from row_machine import run_lowered
 
 from aot.interpret import run_graph
@@ -23,6 +22,7 @@ from aot.passes.pipeline import run_meaning
 from aot.target import Target
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import Lowered
+from platforms.poisoned import Poisoned
 
 TARGETS = {"plain": PLAIN, "dsp": DSP}
 

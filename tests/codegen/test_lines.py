@@ -12,7 +12,6 @@ from graphs import GRAPHS
 from model_checks import DSP, PLAIN, compiled
 from op_case import OpCase
 from placed import placed
-from poisoned import Poisoned
 from row_machine import run_lowered
 
 from aot.errors import FitError
@@ -21,6 +20,7 @@ from aot.passes.pipeline import run_meaning
 from aot.target import Optimize
 from codegen.lower.lower import lower_graph
 from codegen.options import CompileOptions
+from platforms.poisoned import Poisoned
 from platforms.shared_library import build
 
 LINES = ("time_series", "line_of_samples")

@@ -11,7 +11,6 @@ import pytest
 from graphs import Draft
 from model_checks import DSP, OPTIONS, PLAIN, compiled
 from op_case import int8
-from poisoned import Poisoned
 
 from aot.errors import FitError
 from aot.interpret import run_graph
@@ -19,6 +18,7 @@ from aot.ir.graph import Graph
 from aot.ops.max_pool2d import MaxPool2d
 from aot.target import Target
 from codegen.model import CompiledModel
+from platforms.poisoned import Poisoned
 from platforms.shared_library import HostModel, build
 
 

@@ -10,13 +10,13 @@ import pytest
 from graphs import Draft, attention
 from model_checks import PLAIN, compiled
 from op_case import OpCase, int8
-from poisoned import Poisoned
 
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ops.batch_matmul import BatchMatmul
 from aot.target import Optimize
 from codegen.options import CompileOptions
+from platforms.poisoned import Poisoned
 
 STEPS, DEPTH, HEADS = 40, 8, 2
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_checks import OPTIONS, PLAIN
-from poisoned import Poisoned
 from tiny_models import TINY
 
 from aot.interpret import run_graph
@@ -16,6 +15,7 @@ from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import read_job
 from codegen.model import CompiledModel
+from platforms.poisoned import Poisoned
 
 SHARED = (
     ("tiny_kws_dscnn_int8", "ram"),

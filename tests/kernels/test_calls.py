@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from calls import ALIGNED, Larger, maxima, random_inputs, used_for
 from model_checks import PLAIN
-from poisoned import Poisoned
 
 from aot.errors import BoardError, InputError, ModelError
 from aot.interpret import run_graph
@@ -25,6 +24,7 @@ from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
 from codegen.kernels.schedule import Condition, Schedule
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from platforms.poisoned import Poisoned
 from platforms.project import project_source, share_firmware
 from platforms.shared_library import build
 

@@ -70,18 +70,23 @@ def require_sound(graph: Graph, claims: Sequence[Claims]) -> None:
         seen: set[str] = set()
         for name in (name for region in each.regions for name in region):
             if name not in known:
-                raise ModelError(f'{each.owner} claims "{name}", which is no node of {graph.name}')
+                raise _unsound(each.owner, f'claims "{name}", which is no node of {graph.name}')
             if name in seen:
-                raise ModelError(f'{each.owner} claims "{name}" twice')
+                raise _unsound(each.owner, f'claims "{name}" twice')
             seen.add(name)
         if () in each.regions:
-            raise ModelError(f"{each.owner} claims a region without nodes")
+            raise _unsound(each.owner, "claims a region without nodes")
     owners = [each.owner for each in claims]
     if NOBODY in owners:
         raise ModelError("a claim has no owner")
     twice = next((owner for owner in owners if owners.count(owner) > 1), None)
     if twice is not None:
         raise ModelError(f"{twice} claims nodes twice: an owner's claims are one")
+
+
+def _unsound(owner: str, what: str) -> ModelError:
+    hint = f"a region is nodes of the graph, and each node is in one region: mend the accelerator {owner}"
+    return ModelError(f"{owner} {what}", hint=hint)
 
 
 def _matches_from_the_end(pattern: Pattern, graph: Graph) -> Iterator[Match]:
