@@ -54,7 +54,7 @@ def calling(instruction: Instruction, **first: int) -> Proc:
     return unroll(Proc("calling", tuple(params), (*before, call, *after)), "i")
 
 
-TILES = ((1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (3, 1), (3, 2))
+TILES = ((1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (2, 1), (2, 2), (3, 1), (3, 2))
 STEPS = ((1, 16), (2, 1), (5, 4), (6, 16), (16, 4), (16, 16), (17, 16))  # groups, and of them in a turn
 
 
@@ -70,9 +70,8 @@ def dots() -> Iterator[Trial]:
 
 
 def dots_of_wide_weights() -> Iterator[Trial]:
-    """The same with weights that were widened when they were stored; more channels then fit."""
-    tiles = (*TILES, (1, 5), (1, 6))
-    for (pixels, channels), (steps, most), x_dtype in product(tiles, STEPS, (DType.I8, DType.I16)):
+    """The same with weights that were widened when they were stored."""
+    for (pixels, channels), (steps, most), x_dtype in product(TILES, STEPS, (DType.I8, DType.I16)):
         tile = SmladDotTile(pixels, channels, steps, 8, x_dtype, True, most, DType.I16)
         yield f"{tile.name}_{steps}", calling(dot(tile)), {}
 

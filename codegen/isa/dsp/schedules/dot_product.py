@@ -75,7 +75,8 @@ def _scheduled(p: DotProblem, tile: Tile, goal: Optimize, in_pairs: bool) -> tup
     steps = steps + (variable("high") * 2 + variable("low") if crossed else variable("k4"))
     order = ("ob", "ob_tail", "r", "t", "group", "oi", *within)
     proc, packing = pack(proc, "w", order, valid=steps, limit=p.length)
-    shapes = [(i, j) for i in sorted({*_pixel_counts(p, tile), 1}) for j in (tile.channels, 1)]
+    counts = sorted({tile.channels, p.channels % tile.channels or 1, 1}, reverse=True)
+    shapes = [(i, j) for i in sorted({*_pixel_counts(p, tile), 1}) for j in counts]
     tiles = [
         SmladDotTile(
             i, j, groups, p.x_step, p.x_dtype, p.x_aligned, tile.unroll, w_dtype, in_pairs, is_general
@@ -111,7 +112,7 @@ def dsp_space(p: DotProblem, goal: Optimize, macs: int) -> Space:
 def _is_possible(p: DotProblem, tile: Point) -> bool:
     """True where registers suffice, the farthest pixel is within reach, and the unrolling is another one."""
     reach = (tile["pixels"] - 1) * p.x_step * p.x_dtype.bytes
-    most_channels = (4 if tile["weight_bits"] == 8 else 6) if tile["pixels"] == 1 else 2
+    most_channels = 6 if tile["pixels"] == 1 else 2
     return (
         is_inside(p, tile)
         and tile["channels"] <= most_channels
