@@ -31,6 +31,8 @@ from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
 from benchmarks.report import report
 from benchmarks.results import read_results, write_results
+from benchmarks.searches import HEAD as HEAD_OF_SEARCHES
+from benchmarks.searches import search_rows
 from benchmarks.shared import model_file, shared_models
 from benchmarks.tuned import measure_defaults
 from benchmarks.tuned import report as tuned_report
@@ -78,6 +80,13 @@ def _passes(*names: str) -> None:
 
 def _ethos_u(*names: str) -> None:
     _print_rows(HEAD_OF_ETHOS_U, names, ethos_u_rows)
+
+
+def _searches() -> None:
+    sys.stdout.write(HEAD_OF_SEARCHES)
+    for row in search_rows():
+        sys.stdout.write(row)
+        sys.stdout.flush()
 
 
 def _print_rows(head: str, names: Sequence[str], rows: Callable[[str], Iterable[str]]) -> None:
@@ -149,6 +158,7 @@ COMMANDS = {
     "passes": _passes,
     "planning": _planning,
     "ethos-u": _ethos_u,
+    "searches": _searches,
     "faults": _faults,
     "host": _host,
     "line": _line,

@@ -1,45 +1,70 @@
-"""What each pass brings: models compiled with one pass left out, against the same models with all passes."""
+"""What each pass brings: models with one pass, or all, left out, against the same models with all passes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from aot.errors import DeployError
 from aot.passes import REQUIRED
 from benchmarks.memory import BOARD
 from benchmarks.shared import model_file, shapes_for
+from boards.board import Board
 from codegen.compile import compile_job
-from codegen.job import Job, read_job
+from codegen.job import read_job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from deploy.benching import BenchChoices, measure_file
+from deploy.line import LineOptions
 from platforms.board_files import load_board
 
 HEAD = (
-    f"Bytes on {BOARD} that models take more, or less, where one pass is left out: of the arena, of\n"
-    "constants, of code as it is estimated; and multiplications. Passes that rewrite nothing are not shown;\n"
-    "what they bring in instructions is not measured. Printed by `python -m benchmarks passes`.\n\n"
-    "| model | without | arena | constants | code | MACs |\n"
-    "| --- | --- | ---: | ---: | ---: | ---: |\n"
+    f"What models take more, or less, on {BOARD} where one pass is left out, or all that may be:\n"
+    "instructions of a run, bytes of the arena, of constants, of code as it is estimated; and\n"
+    "multiplications. Passes that rewrite nothing are not shown. Printed by\n"
+    "`python -m benchmarks passes`.\n\n"
+    "| model | without | instructions | arena | constants | code | MACs |\n"
+    "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
 )
 
 
 def pass_rows(name: str) -> Iterator[str]:
     """A row for each pass that rewrites something in the model; none for a model that cannot be compiled."""
-    target = replace(load_board(BOARD).target, regions=())
+    board = load_board(BOARD)
+    target = replace(board.target, regions=())
     try:
         job = read_job(model_file(name), target, CompileOptions(shapes=shapes_for(name)))
         model = compile_job(job)
     except DeployError:
         return
     rewriting = (step.what.name for step in model.steps if step.after is not step.before)
-    for without in (each for each in rewriting if each not in REQUIRED):
-        counts = zip(_counts(_compiled_without(job, without)), _counts(model), strict=True)
-        yield f"| {name} | {without} | {' | '.join(f'{less - all_:+,}' for less, all_ in counts)} |\n"
+    names = [each for each in rewriting if each not in REQUIRED]
+    instructions = _instructions(name, board, job.options) if names else None
+    for without in [(each,) for each in names] + ([tuple(names)] if len(names) > 1 else []):
+        options = replace(job.options, disabled_passes=without)
+        try:
+            made = compile_job(replace(job, options=options))
+        except DeployError:  # some model needs what a pass does
+            yield f"| {name} | {_said(without)} | does not compile | | | | |\n"
+            continue
+        counts = zip(_counts(made), _counts(model), strict=True)
+        less = _instructions(name, board, options)
+        changed = f"{less - instructions:+,}" if less is not None and instructions is not None else ""
+        sizes = " | ".join(f"{less - all_:+,}" for less, all_ in counts)
+        yield f"| {name} | {_said(without)} | {changed} | {sizes} |\n"
 
 
-def _compiled_without(job: Job, name: str) -> CompiledModel:
-    return compile_job(replace(job, options=replace(job.options, disabled_passes=(name,))))
+def _said(without: Sequence[str]) -> str:
+    return without[0] if len(without) == 1 else f"all {len(without)}"
+
+
+def _instructions(name: str, board: Board, options: CompileOptions) -> int | None:
+    """The instructions of a run; None of a model that is not for the board."""
+    choices = BenchChoices(options=options, toolchain=None, line=LineOptions(), repeat=1, layers=False)
+    try:
+        return measure_file(model_file(name), board, choices).count
+    except DeployError:
+        return None
 
 
 def _counts(model: CompiledModel) -> tuple[int, int, int, int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from aot.errors import InputError
 
 _CODEGEN = Path(__file__).parent.parent
-_OURS = (_CODEGEN, _CODEGEN.parent / "deploy")
+_OURS = (_CODEGEN, _CODEGEN.parent / "deploy", _CODEGEN.parent / "solder")
 
 
 def misuse(what: str, hint: str = "") -> InputError:

@@ -15,8 +15,10 @@ _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = (
     "found-schedule",
     "from-python",
+    "kernel-text",
     "matrix-product",
     "own-instruction",
+    "own-op",
     "own-pass",
     "own-schedule",
     "template",

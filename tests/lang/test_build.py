@@ -206,6 +206,9 @@ def test_c_that_does_something_else_than_its_meaning_is_found(require_tool: Call
     kernel = lang.build(s, "host", {"w": W})
     with pytest.raises(InputError, match="the board computes something else than product means: 20 of 20"):
         kernel.verify()
+    for _ in range(2):  # a call that was not as it means does not prove the next
+        with pytest.raises(InputError, match="the board computes something else than product means"):
+            kernel(numbers(2))
 
 
 def test_tables_of_ops_are_as_they_were() -> None:
