@@ -50,6 +50,11 @@ def new(
     place = load_board(board or _board_of(archive))
     builder = platform_for(place, platform)
     source = share_firmware(source_for(first, place), [source_for(other, place) for other in more])
+    if app == App.STANDALONE.value and (functions or slots):
+        raise InputError(
+            "functions called by name and cartridges need the server, which the app standalone leaves out",
+            hint="app rpc",
+        )
     source = with_slots(source_with(source, functions), slots, arena, public_key)
     builder.generate(source, Path(directory), place, App(app))
     facts = {

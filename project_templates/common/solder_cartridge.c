@@ -186,7 +186,7 @@ static int passes_test(uint32_t slot)
 }
 
 /* The first run of a cartridge. If it takes the device down, the record says so after the reset. */
-static uint8_t try(uint32_t slot)
+static uint8_t try_out(uint32_t slot)
 {
     const uint32_t before = solder_cartridge_slot;
     if (write_record(slot, TRIED, 0) != 0) {
@@ -222,7 +222,7 @@ void solder_cartridge_start(void)
             if (value_of(slot, PASSED) == GOOD) {
                 activate(slot);
             } else {
-                (void)try(slot);
+                (void)try_out(slot);
             }
         }
     }
@@ -265,7 +265,7 @@ uint8_t solder_cartridge_finish(void)
     if (write_record(receiving, COMMITTED, value_of(receiving ^ 1u, COMMITTED) + 1u) != 0) {
         return SOLDER_CARTRIDGE_STORE;
     }
-    return try(receiving);
+    return try_out(receiving);
 }
 
 #endif

@@ -201,6 +201,9 @@ def test_commands_make_and_load_cartridges(
         "only cartridges are signed"
         in run_deploy("compile", DIGITS, *board, "-o", archive, "--sign", cart).err
     )
+    standalone = ("--app", "standalone", "--slots", "24K")
+    alone = run_deploy("new", archive, tmp_path / "x", *board, *standalone).err
+    assert "need the server, which the app standalone leaves out" in alone
     assert (
         "the arena is for cartridges"
         in run_deploy("new", archive, tmp_path / "x", *board, "--arena", "1K").err
