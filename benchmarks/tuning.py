@@ -6,7 +6,6 @@ This machine may be busy with other things, so that the processor's time is told
 from __future__ import annotations
 
 import os
-import resource
 import tempfile
 import time
 from collections.abc import Sequence
@@ -81,5 +80,7 @@ def _run(kind: Kind, case: TuningCase, points: Sequence[Point]) -> None:
 
 
 def _cpu_seconds() -> float:
+    import resource  # which Windows has not
+
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import resource
 import signal
 import sys
 import traceback
@@ -88,6 +87,8 @@ def _received(pipe: Connection) -> Iterator[tuple[str, str]]:
 
 
 def _work(jobs: Sequence[tuple[Seed, int]], run: int, results: Connection) -> None:
+    import resource  # which Windows has not
+
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
     for seed, number in jobs:
         signal.setitimer(signal.ITIMER_PROF, DEADLINE_S)  # of computing; nobody catches it: the process ends

@@ -23,6 +23,12 @@ import importlib
 for name in sys.argv[1:]:
     importlib.import_module(name)
 """
+COLLECTS = """
+import pytest, _pytest.tmpdir
+words = ["--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *sys.argv[1:]]
+sys.exit(pytest.main(words))
+"""
+FAST = "not cc and not arm and not qemu and not slow"
 RUNS = """
 from deploy.__main__ import main
 sys.exit(main(sys.argv[1:]))
@@ -54,13 +60,27 @@ def test_every_module_can_be_imported(
 
 @pytest.mark.parametrize(
     "words",
-    [("--help",), ("doctor",), ("compile", "MODEL", "--board", "mps2-an386", "-o", "model.tar")],
+    [
+        ("--help",),
+        ("help", "E301"),
+        ("doctor",),
+        ("bug-report", "--structure", "MODEL", "--", "boards", "show", "host"),
+        ("compile", "MODEL", "--board", "mps2-an386", "-o", "model.tar"),
+        ("export", "MODEL", "--board", "mps2-an386", "--as", "cmsis-pack", "-o", "model.pack"),
+        ("report", "MODEL", "--board", "mps2-an386", "-o", "report.html"),
+    ],
     ids=lambda words: words[0],
 )
 def test_what_needs_no_line_runs(words: tuple[str, ...], repo_root: Path, tmp_path: Path) -> None:
     model = str(repo_root / "deploy/demo/digits.tflite")
     done = without_posix(RUNS, *(model if word == "MODEL" else word for word in words), folder=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_every_fast_test_can_be_imported(repo_root: Path) -> None:
+    done = without_posix(COLLECTS, "-m", FAST, folder=repo_root)
+    assert done.returncode == 0, done.stdout[-5000:]
 
 
 def test_a_line_to_a_program_is_refused_with_the_way_out(tmp_path: Path) -> None:

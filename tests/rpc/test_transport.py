@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import pty
 import random
 import socket
 import subprocess
@@ -34,6 +33,7 @@ LATE_S = 30.0
 @pytest.fixture
 def terminal() -> Iterator[Any]:
     """A pseudo terminal: the file descriptor of our end, and the path of the other."""
+    pty = pytest.importorskip("pty", reason="needs pseudo terminals, which this system has not")
     ours, theirs = pty.openpty()
     yield ours, Path(os.ttyname(theirs))
     os.close(ours)
