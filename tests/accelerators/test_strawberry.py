@@ -99,6 +99,18 @@ def test_what_it_computes_is_the_reference(
         assert np.allclose(found[result], wanted[result], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.cc
+def test_real_numbers_may_be_infinite(require_tool: Callable[..., None], tmp_path: Path) -> None:
+    require_tool("gcc")
+    graph = parse_graph(print_graph(graph_of("pool", "f32"), 1 << 20).replace(", activation=relu", ""))
+    inputs = {"x": np.full(graph.types["x"].shape, -3e38, np.float32)}
+    found = Poisoned(made_of(graph, "strawberry"), tmp_path).run(inputs)["y"]
+    with np.errstate(over="ignore"):
+        wanted = run_graph(graph, inputs)["y"]
+    assert np.isinf(wanted).any()
+    assert np.array_equal(found[np.isinf(wanted)], wanted[np.isinf(wanted)])
+
+
 def test_the_image_between_is_nowhere() -> None:
     """One row of windows lies in scratch: 2 x 7 pixels of 5 channels, not 9 x 7."""
     made = made_of(graph_of("pool", "i8"), "strawberry")

@@ -27,10 +27,7 @@ def tables_of_bytes(conv: Site) -> Mapping[str, Array]:
 def reals(conv: Site) -> Mapping[str, Array]:
     """The bias, which is there even where it is zero, and the limits of results."""
     bias = conv.constants.get(2)
-    low, high = np.clip(conv_op(conv).activation.real_limits, *_FINITE)
+    limits = np.array(conv_op(conv).activation.real_limits, np.float32)
     channels = conv.constants[1].shape[0]
     zeros = np.zeros(channels, np.float32)
-    return {"bias": zeros if bias is None else bias, "limits": np.array([low, high], np.float32)}
-
-
-_FINITE = (float(np.finfo(np.float32).min), float(np.finfo(np.float32).max))
+    return {"bias": zeros if bias is None else bias, "limits": limits}

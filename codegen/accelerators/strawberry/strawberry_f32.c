@@ -1,7 +1,7 @@
 /* What the device would do with real numbers, in plain C: replace it by your own driver. */
 #include "strawberry.h"
 
-#include <float.h>
+#include <math.h>
 
 static float stored(float sum, const float *limits)
 {
@@ -58,7 +58,7 @@ static void convolve_row(
 static float largest(
     const float *lines, int32_t row, int32_t column, int32_t channel, const struct strawberry_f32_shape *s)
 {
-    float most = -FLT_MAX;
+    float most = -INFINITY;
     for (int32_t r = 0; r < s->p_rows; ++r) {
         for (int32_t c = column; c < column + s->p_columns; ++c) {
             if (row + r >= 0 && row + r < s->c_rows && c >= 0 && c < s->c_columns) {
