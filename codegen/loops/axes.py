@@ -98,7 +98,7 @@ def statements(body: Iterable[Stmt], around: Extents) -> Iterator[tuple[Stmt, Ex
 
 
 def written(body: Iterable[Stmt]) -> frozenset[Buffer]:
-    """The buffers that statements write, as far as one sees: all that instructions are given count."""
+    """The buffers that statements write, instructions among them."""
     return frozenset(buffer for stmt, _ in statements(body, {}) for buffer in _written_by(stmt))
 
 
@@ -111,8 +111,10 @@ def _written_by(stmt: Stmt) -> Iterator[Buffer]:
     match stmt:
         case Store(place) | Accumulate(place):
             yield place.buffer
-        case Invoke(_, windows):
-            yield from (window.buffer for window in windows)
+        case Invoke(instruction, windows):
+            changed = written(instruction.body)
+            pairs = zip(instruction.params, windows, strict=True)
+            yield from (window.buffer for param, window in pairs if param in changed)
 
 
 def _read_by(stmt: Stmt) -> Iterator[Buffer]:
@@ -122,5 +124,7 @@ def _read_by(stmt: Stmt) -> Iterator[Buffer]:
         case Accumulate(place, value):
             yield place.buffer
             yield from (each.place.buffer for each in loads_of(value))
-        case Invoke(_, windows):
-            yield from (window.buffer for window in windows)
+        case Invoke(instruction, windows):
+            seen = read(instruction.body)
+            pairs = zip(instruction.params, windows, strict=True)
+            yield from (window.buffer for param, window in pairs if param in seen)

@@ -204,6 +204,12 @@ def several(x: input(i8[8]), y: output(i8[5])):
 """
 
 
+def vectorized() -> lang.Schedule:
+    s = pool(channels=4)
+    s.vectorize("c", "dsp")
+    return s
+
+
 def of_text(text: str) -> lang.Schedule:
     return lang.Schedule(lang.parse(text))
 
@@ -212,6 +218,10 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "no tensor": (
         lambda: pool().compute_at("z", "i2"),
         "s.compute_at('z', 'i2'): pool has no tensor z between its nests: there is column",
+    ),
+    "an instruction": (
+        lambda: vectorized().compute_at("column", "i2"),
+        "s.compute_at('column', 'i2'): column is made at several places of its nest, or by an instruction",
     ),
     "no loop": (
         lambda: pool().compute_at("column", "q"),
