@@ -134,7 +134,7 @@ class _Cycles:
 
 
 def _behind(groups: Sequence[_Group], over: int) -> list[dict[int, int]]:
-    """For each group those that must begin before it, and how many cycles: `over` where it writes over."""
+    """Finds for each group those that begin before it, and how many cycles: `over` where it writes over."""
     wrote: dict[str, int] = {}
     read: dict[str, list[int]] = {}
     found = []

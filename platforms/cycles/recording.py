@@ -32,4 +32,10 @@ def open_recorded(firmware: Firmware, board: Board, model: str, file: Path) -> T
     words = ["--record", str(file), f"--run={address[run]:#x}"]
     if on_layer is not None:
         words.append(f"--on-layer={on_layer:#x}")
-    return PipeTransport((*unicorn_runner.argv(firmware.elf, board), *words))
+    return EmulatorThatWrites((*unicorn_runner.argv(firmware.elf, board), *words))
+
+
+class EmulatorThatWrites(PipeTransport):
+    """A line to an emulator that writes what it recorded when its input ends, as long as that takes."""
+
+    end_of_input_s = 120.0

@@ -21,6 +21,7 @@ class PipeTransport(DescriptorTransport):
     """Starts the program; closing ends it: by the end of its input, else by signals."""
 
     is_program = True
+    end_of_input_s = END_OF_INPUT_S
 
     def __init__(
         self, argv: Sequence[str], cwd: Path | None = None, environment: Mapping[str, str] | None = None
@@ -43,7 +44,7 @@ class PipeTransport(DescriptorTransport):
 
     def close(self) -> None:
         self._stdin.close()
-        if not self._ends_within(END_OF_INPUT_S):
+        if not self._ends_within(self.end_of_input_s):
             self._process.terminate()
         if not self._ends_within(EXIT_S):
             self._process.kill()
