@@ -18,7 +18,9 @@ from platforms.project import ProjectSource
 from platforms.templates import template_text
 from platforms.toolchains import Toolchain, cpu_flags, find_toolchain, spelling_of
 
-_ELSEWHERE = 0x2_0000  # the second address
+# The two addresses. Near 0 a RISC-V linker would put addresses into instructions that count from there.
+_FIRST = 0x1000_0000
+_ELSEWHERE = 0x2_0000  # from the first to the second
 _HIDDEN = "hidden.h"
 _SCRIPT = "cartridge.ld"
 _COMPILE = ("-std=c99", "-ffunction-sections", "-fdata-sections", "-fpic", "-include", _HIDDEN)
@@ -30,7 +32,7 @@ _MESSAGE_LINES = 12
 
 def cartridge_image(source: ProjectSource, board: Board, folder: Path, prefer: str | None = None) -> Image:
     """Compiles in that folder. Raises ToolError where something needs a fixed place, or does not compile."""
-    first, second = linked(source, board, folder, (0, _ELSEWHERE), prefer)
+    first, second = linked(source, board, folder, (_FIRST, _FIRST + _ELSEWHERE), prefer)
     return compared(source.name, first, second)
 
 
@@ -94,9 +96,10 @@ def compared(name: str, first: Path, second: Path) -> Image:
     """The image of two programs that differ in nothing but where they lie."""
     known = {symbol.name: symbol for symbol in symbols(first)}
     (low, data), (elsewhere, other) = image(first), image(second)
-    if low != HEADER.size or elsewhere != low + _ELSEWHERE or len(data) != len(other):
+    if low != _FIRST + HEADER.size or elsewhere != low + _ELSEWHERE or len(data) != len(other):
         raise _fixed(name, "its parts")
     start = known["description_low"].address - low
+    placed = bytearray(data)
     offsets = [n for n in range(0, len(data), 4) if data[n : n + 4] != other[n : n + 4]]
     for offset in offsets:
         if offset < start:
@@ -104,10 +107,11 @@ def compared(name: str, first: Path, second: Path) -> Image:
         word, moved = (int.from_bytes(each[offset : offset + 4], "little") for each in (data, other))
         if moved - word != _ELSEWHERE:
             raise _fixed(name, "its description")
+        placed[offset : offset + 4] = (word - _FIRST).to_bytes(4, "little")  # from the cartridge's beginning
     if known["variables_low"].address != known["variables_high"].address:
         raise _fixed(name, "variables (what a library keeps from call to call)")
     model = known[f"{name}_model"].address - low - start
-    return Image(data, len(data) - start, model, tuple(offset - start for offset in offsets))
+    return Image(bytes(placed), len(data) - start, model, tuple(offset - start for offset in offsets))
 
 
 def _compile(argv: tuple[str, ...], folder: Path) -> None:
