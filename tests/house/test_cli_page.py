@@ -23,6 +23,20 @@ a command.
 | command | what it does |
 |---|---|
 """
+FOR_PROGRAMS = """
+## For programs
+
+`--json` prints facts instead of a page, on stdout; progress and errors are on stderr. The shapes are JSON
+schemas in `docs/json`, which a test holds. `-q` hides progress, `-v` shows each command line that is run.
+
+| exit status | |
+|---|---|
+| 0 | success |
+| 1 | an error that you can put right: `deploy help` explains its code, as does [a page](errors.md) |
+| 2 | wrong usage |
+| 70 | a bug in Solder: `deploy bug-report` |
+| 130, 141 | interrupted; the reader of the output has gone |
+"""
 OPTIONS_HEAD = """
 ## Options of the compiler
 
@@ -72,6 +86,7 @@ def cli_page() -> str:
     parts = (
         INTRODUCTION,
         *(f"| `{name}` | {summary} |\n" for name, summary in COMMANDS.items()),
+        FOR_PROGRAMS,
         OPTIONS_HEAD,
         *(option_row(option) for option in OPTIONS.values()),
         VERBS_HEAD,
