@@ -4,7 +4,7 @@ PYTHON ?= python3
 RUN := .venv/bin/python -m
 FAST := not cc and not arm and not qemu and not slow
 
-.PHONY: demo test check lint golden docs bench fuzz mutants
+.PHONY: demo test check lint golden docs bench fuzz mutants newcomer
 
 demo:  ## compile the bundled model, run it on an emulated board and on this machine
 	@$(PYTHON) .ci/prepare.py demo
@@ -49,3 +49,7 @@ fuzz:  ## a million random and mutated frames under the sanitizers; 20,000 damag
 mutants:  ## some 280 small changes of the code, one at a time; prints those that no test sees
 	$(PYTHON) .ci/prepare.py test
 	$(RUN:-m=) tests/mutants/try_changes.py
+
+newcomer:  ## the first hours of newcomers, from the wheel, in fresh environments of each Python that is here
+	$(PYTHON) .ci/prepare.py check
+	.venv/bin/python tests/newcomer/newcomer_run.py

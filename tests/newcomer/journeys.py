@@ -1,0 +1,156 @@
+"""The first hour of three newcomers, step by step: what they type, and what must stand in the answer.
+
+The model is the one that comes with Solder; everything else is made on the way, in an empty folder. All that
+is printed is plain ASCII, since nobody says how their terminal is set up; but for what is marked as wide, it
+fits 80 columns.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+WIDTH = 80
+TERMINAL = {"COLUMNS": str(WIDTH), "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TERM": "dumb"}
+DEMO_FILES = ("digits.tflite", "digits_test.npz", "digits_labels.npy")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command line, its exit status, and patterns that its answer must hold, in this order."""
+
+    words: tuple[str, ...]
+    says: tuple[str, ...] = ()
+    status: int = 0
+    makes: tuple[str, ...] = ()  # files that must be there afterwards
+    is_wide: bool = False  # wider than 80 columns: tables of many facts, and hints that name a way out
+
+
+def deploy(line: str, *says: str, status: int = 0, makes: Sequence[str] = ()) -> Step:
+    return Step(("deploy", *line.split()), says, status, tuple(makes))
+
+
+def wide(line: str, *says: str, status: int = 0) -> Step:
+    return Step(("deploy", *line.split()), says, status, is_wide=True)
+
+
+def program(text: str, *says: str, is_wide: bool = False) -> Step:
+    return Step(("python", "-c", text), says, is_wide=is_wide)
+
+
+_NOTEBOOK = """
+import numpy as np, solder
+images, labels = np.load("digits_test.npz"), np.load("digits_labels.npy")
+compiled = solder.compile("digits.tflite", board="host")
+print(repr(compiled))
+result = solder.run(compiled, {name: images[name][:20] for name in images})
+(scores,) = result.outputs.values()
+print("right", int((scores.argmax(axis=-1).reshape(-1) == labels[:20].reshape(-1)).sum()), "of 20")
+print(solder.in_process("digits.tflite").run({name: images[name][0] for name in images}))
+"""
+_MISTAKEN = """
+import numpy as np, solder
+try:
+    solder.run("digits.tflite", np.zeros((8, 9)), board="host")
+except solder.DeployError as error:
+    print(error)
+"""
+
+JOURNEYS: Mapping[str, tuple[Step, ...]] = {
+    "an embedded engineer": (
+        deploy("--version", r"^deploy \d"),
+        wide("doctor", "^Solder .* on Python", "compiler +gcc for host", "^ready:.*host"),
+        wide("inspect digits.tflite --target cortex-m4", "^RAM", "^flash", "^peak"),
+        deploy(
+            "inspect digits.tflte --target cortex-m4",
+            r"error\[E\d+\]: the model file does not exist",
+            status=1,
+        ),
+        wide("compil digits.tflite", 'did you mean "compile"', status=2),
+        deploy(
+            "compile digits.tflite --target cortex-m4+fpu,ram=64K,flash=256K -o for_m4",
+            "arena .* bytes",
+            makes=("for_m4/digits.h", "for_m4/digits.c", "for_m4/CMakeLists.txt", "for_m4/README.md"),
+        ),
+        wide(
+            "compile digits.tflite --target cortex-m4 --ram 100 -o no",
+            "the arena needs .* bytes at least, .* more than --ram 100 allows",
+            "hint: --ram .* is enough",
+            status=1,
+        ),
+        deploy("compile digits.tflite --board host -o here", "arena", makes=("here/test_digits.c",)),
+        Step(("sh", "-c", "cc -std=c99 -O2 here/*.c -lm -o test && ./test"), ("^digits: right",)),
+        deploy("compile digits.tflite --board host -o digits.tar", makes=("digits.tar",)),
+        deploy("new digits.tar app --board host", "app", makes=("app/Makefile", "app/README.md")),
+        deploy("run digits.tflite --board host --fill random --print-top 3", "1 sample", "time, ms"),
+    ),
+    "a data scientist": (
+        program(_NOTEBOOK, "^<digits for host: .* bytes of arena", "^right (19|20) of 20", "array"),
+        program(_MISTAKEN, "^error.*: .* the model takes int8", "hint: --quantize does it", is_wide=True),
+        deploy(
+            "verify digits.tflite --board host --inputs digits_test.npz --labels digits_labels.npy",
+            "equal to the reference in every bit",
+            "^accuracy +9[0-9]",
+        ),
+        wide("ops Gemm", "^ONNX Gemm", "dense"),
+        wide("ops Gem", 'did you mean "Gemm"', status=1),
+    ),
+    "somebody from TVM": (
+        Step(
+            ("deploy", "compile", "digits.tflite", "--target=-mcpu=cortex-m33 -mattr=+dsp", "-o", "mlf.tar"),
+            ("arena",),
+            makes=("mlf.tar",),
+        ),
+        program(
+            "import json, tarfile; f = tarfile.open('mlf.tar').extractfile('./metadata.json');"
+            " print('format', json.load(f)['version'])",
+            "^format 7",
+        ),
+        wide("tune digits.tflite --board host --list", "task"),
+        wide("inspect digits.tflite --target cortex-m33 --explain all", "fold-constants"),
+        program("from solder import lang; print(lang.schedule.__name__)", "schedule"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where the steps are taken: an empty folder, and the programs called python and deploy."""
+
+    folder: Path
+    programs: Mapping[str, Sequence[str]]
+    variables: Mapping[str, str]
+
+    def fault_of(self, step: Step) -> str:
+        """What is wrong with a step's answer; nothing where all is as it must be."""
+        first, *others = step.words
+        argv = [*self.programs.get(first, (first,)), *others]
+        done = subprocess.run(
+            argv,
+            cwd=self.folder,
+            env={**self.variables, **TERMINAL},
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        answer = (done.stdout + done.stderr).decode("utf-8")
+        faults = [*_faults(step, answer, done.returncode), *self._missing(step)]
+        return "\n".join([f"$ {' '.join(step.words)}", *faults, answer]) if faults else ""
+
+    def _missing(self, step: Step) -> list[str]:
+        return [f"{name} was not made" for name in step.makes if not (self.folder / name).exists()]
+
+
+def _faults(step: Step, answer: str, status: int) -> list[str]:
+    faults = [] if status == step.status else [f"exit status {status}, not {step.status}"]
+    rest = answer
+    for pattern in step.says:
+        found = re.search(pattern, rest, re.MULTILINE)
+        faults += [] if found else [f"/{pattern}/ is not said"]
+        rest = rest[found.end() :] if found else rest
+    long = [line for line in answer.splitlines() if len(line) > WIDTH and not step.is_wide]
+    faults += [f"{len(line)} columns: {line}" for line in long[:3]]
+    return faults if answer.isascii() else [*faults, "not all is ASCII"]

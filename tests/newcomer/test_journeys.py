@@ -1,0 +1,38 @@
+"""The first hours of newcomers, from the tree; `make newcomer` takes the same steps from a wheel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from journeys import DEMO_FILES, JOURNEYS, Environment, Step
+
+pytestmark = [pytest.mark.cc, pytest.mark.slow]
+
+
+@pytest.fixture
+def environment(tmp_path: Path, repo_root: Path, own_folders: Path) -> Environment:
+    for name in DEMO_FILES:
+        shutil.copy(repo_root / "deploy" / "demo" / name, tmp_path)
+    python = [sys.executable]
+    programs = {"python": python, "deploy": [*python, "-m", "deploy"]}
+    return Environment(tmp_path, programs, {**os.environ, "PYTHONPATH": str(repo_root)})
+
+
+@pytest.mark.parametrize("who", JOURNEYS)
+def test_nothing_stops_a_newcomer(
+    who: str, environment: Environment, require_tool: Callable[..., None]
+) -> None:
+    require_tool("cc")
+    assert "\n\n".join(filter(None, map(environment.fault_of, JOURNEYS[who]))) == ""
+
+
+def test_a_step_that_fails_is_told_with_all_that_is_wrong(environment: Environment) -> None:
+    words = ("python", "-c", "print('\\u00e9' * 81 if 0 else 'x' * 81)")
+    fault = environment.fault_of(Step(words, ("y",), status=3, makes=("z",)))
+    for what in ("exit status 0, not 3", "/y/ is not said", "81 columns: xxx", "z was not made"):
+        assert what in fault
