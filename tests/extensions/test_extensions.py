@@ -135,7 +135,7 @@ def test_a_pass_that_says_no_place_is_refused() -> None:
     assert what == (
         'error: the pass "lost" of an extension has no place: TABLE is "MEANING", BEFORE is "nothing"'
     )
-    tables = "MEANING, PLACEMENT or VARIANT"
+    tables = "MEANING, REGIONS, PLACEMENT or VARIANT"
     assert hint.startswith(f"  hint: TABLE is {tables}, BEFORE one of its passes: fold-constants,")
 
 
