@@ -71,6 +71,35 @@ def test_whole_networks_run_there_bit_for_bit(
         assert all(np.array_equal(found[each], wanted[each]) for each in graph.outputs)
 
 
+UNSIGNED = """graph "net"
+input "x": i8[1,4,4,3] {0.5, 3}
+constant "w": i16[8,1,1,3] {0.015625, 0} = external
+constant "b": i32[8] {0.0078125, 0} = [9, -8, 7, -6, 5, -4, 3, -2]
+"one" = conv2d() "x", "w", "b" -> "y": i8[1,4,4,8] {0.5, -4}
+"two" = reshape(shape=[1, 128]) "y" -> "flat": i8[1,128] {0.5, -4}
+output "y"
+output "flat"
+"""
+
+
+@pytest.mark.cc
+def test_weights_that_were_unsigned_have_nine_bits_there(
+    needs_vela: None, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    rng = np.random.default_rng(6)
+    w = (rng.integers(0, 256, (8, 1, 1, 3)) - 156).astype(np.int16)
+    assert np.abs(w).max() > 128
+    graph = parse_graph(UNSIGNED, {"w": w})
+    model = ImportedModel(graph, "net.tflite", "00" * 32, "net")
+    options = CompileOptions(accelerators=("ethos-u",))
+    made = compile_job(Job(model, Target("host", pointer_bytes=8), options))
+    assert [part.op for layer in made.layers for part in layer.parts] == ["conv2d", "reshape"]
+    inputs = {"x": random_values(rng, graph.types["x"])}
+    found, wanted = Poisoned(made, tmp_path).run(inputs), run_graph(graph, inputs)
+    assert all(np.array_equal(found[name], wanted[name]) for name in graph.outputs)
+
+
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -160,6 +189,16 @@ STAYS = {
 def test_what_has_other_bits_there_stays_on_the_cpu(text: str, because: str) -> None:
     graph = parse_graph(f'graph "net"\n{text}\noutput "y"\n')
     assert misfit(graph, graph.nodes[0]) == because
+
+
+def test_what_only_moves_elements_is_not_carried_there_and_back(needs_vela: None) -> None:
+    graph = parse_graph(
+        'graph "net"\ninput "x": i8[1,4] {0.5, 0}\n"n" = reshape(shape=[4, 1]) "x" -> "y": i8[4,1] {0.5, 0}\n'
+        'output "y"\n'
+    )
+    model = ImportedModel(graph, "net.tflite", "00" * 32, "net")
+    made = compile_job(Job(model, Target("host"), CompileOptions(accelerators=("ethos-u",))))
+    assert not any(layer.device for layer in made.layers)
 
 
 def test_vela_is_asked_about_the_others_and_its_reason_is_told(needs_vela: None) -> None:

@@ -67,7 +67,7 @@ def test_what_only_follows_from_a_refusal_is_not_told() -> None:
     ("code", "why"),
     [
         ("edgetpu-custom-op", "compiled for an Edge TPU, give the file of the same name without _edgetpu"),
-        ("ethos-u", "commands for an Ethos-U, give the model that Vela compiled"),
+        ("ethos-u", "commands for an Ethos-U, give the model that Vela compiled and --accelerator ethos-u"),
         ("FlexTensorListReserve", "TensorFlow's own kernel, convert the model without SELECT_TF_OPS"),
     ],
 )

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import tflite
 
+from aot.frontend.tflite.nine_bits import as_bytes
 from aot.frontend.tflite.operators import ACTIVATIONS, bias_of
 from aot.frontend.tflite.sheet import Sheet, input_of, view
 from aot.ir.graph import Node
-from aot.ir.types import DType, Quant, TensorType
+from aot.ir.types import TensorType
 from aot.ops.dense import Dense
 
 
@@ -20,20 +21,15 @@ def write_dense(sheet: Sheet, node: Node) -> str | None:
     assert isinstance(node.op, Dense)
     x, y = sheet.type(input_of(node)), sheet.type(node.outputs[0])
     w, data = sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
-    if data is None or w.dtype is not DType.I8:
-        return "its weights are not constants of int8"
+    stored = None if data is None else as_bytes(w, data)
+    if stored is None:
+        return "its weights are not constants of bytes"
     if node.op.activation not in ACTIVATIONS:
         return f"its activation {node.op.activation.value}"
-    rows, depth = x.shape
-    channels = w.shape[0]
-    quant = (
-        w.quant if w.quant is None or w.quant.axis is None else Quant(w.quant.scales, w.quant.zero_points, 0)
-    )
-    weights = sheet.tensor(
-        input_of(node, 1),
-        TensorType(w.dtype, (channels, 1, 1, depth), quant),
-        data.reshape(channels, 1, 1, depth),
-    )
+    w, data = stored
+    (rows, depth), channels = x.shape, w.shape[0]
+    filters = (channels, 1, 1, depth)
+    weights = sheet.tensor(input_of(node, 1), TensorType(w.dtype, filters, w.quant), data.reshape(filters))
     pixels = TensorType(x.dtype, (1, 1, rows, depth), x.quant)
     source = sheet.tensor(f"{node.name}/pixels", pixels)
     target = sheet.tensor(f"{node.name}/results", TensorType(y.dtype, (1, 1, rows, channels), y.quant))

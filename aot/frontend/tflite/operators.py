@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import tflite
@@ -225,31 +225,45 @@ def _zero_point(tensor: TensorType) -> float:
     return 0.0 if tensor.quant is None else float(tensor.quant.zero_points[0])
 
 
-def _conv2d(sheet: Sheet, node: Node) -> str | None:
-    op = node.op
-    assert isinstance(op, Conv2d)
-    w = sheet.type(input_of(node, 1))
-    return _layer(sheet, node, op, (w.shape[1], w.shape[2]), w, sheet.array(input_of(node, 1)))
+Stored = tuple[TensorType, Array]
+Storing = Callable[[TensorType, Array], Stored | None]  # how weights are stored; None: not at all
 
 
-def _depthwise(sheet: Sheet, node: Node) -> str | None:
-    op = node.op
-    assert isinstance(op, DepthwiseConv2d)
-    stored, data = sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
-    if data is None:
-        return "its weights are not constant"
-    quant = stored.quant
-    if quant is not None and quant.axis is not None:
-        quant = Quant(quant.scales, quant.zero_points, 3)
-    w = TensorType(stored.dtype, (1, *stored.shape), quant)
-    return _layer(sheet, node, op, (stored.shape[0], stored.shape[1]), w, data[None])
+def as_they_are(w: TensorType, data: Array) -> Stored | None:
+    return (w, data) if w.dtype in (DType.I8, DType.F32) else None
+
+
+def conv2d_writer(storing: Storing) -> Writer:
+    def write(sheet: Sheet, node: Node) -> str | None:
+        op, w, data = node.op, sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
+        assert isinstance(op, Conv2d)
+        stored = None if data is None else storing(w, data)
+        return _layer(sheet, node, op, (w.shape[1], w.shape[2]), stored)
+
+    return write
+
+
+def depthwise_writer(storing: Storing) -> Writer:
+    def write(sheet: Sheet, node: Node) -> str | None:
+        op, stored, data = node.op, sheet.type(input_of(node, 1)), sheet.array(input_of(node, 1))
+        assert isinstance(op, DepthwiseConv2d)
+        if data is None:
+            return "its weights are not constant"
+        quant = stored.quant
+        if quant is not None and quant.axis is not None:
+            quant = Quant(quant.scales, quant.zero_points, 3)
+        w = TensorType(stored.dtype, (1, *stored.shape), quant)
+        return _layer(sheet, node, op, (stored.shape[0], stored.shape[1]), storing(w, data[None]))
+
+    return write
 
 
 def _layer(
-    sheet: Sheet, node: Node, op: Conv2d | DepthwiseConv2d, size: Pair, w: TensorType, data: Array | None
+    sheet: Sheet, node: Node, op: Conv2d | DepthwiseConv2d, size: Pair, stored: Stored | None
 ) -> str | None:
-    if data is None or w.dtype not in (DType.I8, DType.F32):
+    if stored is None:
         return "its weights are not constants of int8 or float32"
+    w, data = stored
     if op.activation not in ACTIVATIONS:
         return f"its activation {op.activation.value}"
     if op.scales_in_single:
@@ -348,9 +362,9 @@ WRITERS: Mapping[str, Writer] = {
     "clamp": _clamp,
     "combine": _combine,
     "concat": _concat,
-    "conv2d": _conv2d,
+    "conv2d": conv2d_writer(as_they_are),
     "dense": _dense,
-    "depthwise_conv2d": _depthwise,
+    "depthwise_conv2d": depthwise_writer(as_they_are),
     "dequantize": _plain("DEQUANTIZE", 2, "DequantizeOptions"),
     "div": _binary("DIV", "DivOptions"),
     "hard_swish": _plain("HARD_SWISH", 1, "HardSwishOptions"),

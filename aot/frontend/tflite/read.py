@@ -87,7 +87,7 @@ _WHY = {
     "CUSTOM Flex": "TensorFlow's own kernel, convert the model without SELECT_TF_OPS",
     "CUSTOM Signal": "of an audio front end, compute the features in the application",
     "CUSTOM edgetpu": "compiled for an Edge TPU, give the file of the same name without _edgetpu",
-    "CUSTOM ethos-u": "commands for an Ethos-U, give the model that Vela compiled",
+    "CUSTOM ethos-u": "commands for an Ethos-U, give the model that Vela compiled and --accelerator ethos-u",
 }
 
 

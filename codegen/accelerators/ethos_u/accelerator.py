@@ -28,6 +28,13 @@ _ANY = "any"  # memory of the board
 ALIGN_BYTES = 16  # of all that the device reads and writes
 
 
+_MOVES = frozenset({"rearrange", "reshape"})
+
+
+def _computes(site: Site) -> bool:
+    return any(node.op.name not in _MOVES for node in region_of(site).graph.nodes)
+
+
 def _has_room(site: Site) -> bool:
     return all(
         _weights_of_a_channel(region_of(site).graph, node) <= ROOM for node in region_of(site).graph.nodes
@@ -98,7 +105,10 @@ def _regions(config: NpuConfig, memory: str) -> Regions:
         "ethos-u",
         whole_inputs,
         partial(_lower, config),
-        fits=(Condition(f"filters with at most {ROOM:,} weights for a channel", _has_room),),
+        fits=(
+            Condition("regions that do more than move elements", _computes),
+            Condition(f"filters with at most {ROOM:,} weights for a channel", _has_room),
+        ),
         demand=MemoryDemand(align=ALIGN_BYTES, memories=reached),
     )
     return Regions(partial(claims, config), (schedule,))

@@ -30,7 +30,8 @@ def other_bits(graph: Graph, node: Node) -> str:
 def _rounding(graph: Graph, node: Node) -> str:
     """The device rounds sums of bytes twice, and those of 16 bits with a multiplier of 16 bits once."""
     rounding = getattr(node.op, "rounding", None)
-    device = RequantRounding.REDUCED if _is_wide(graph, node) else RequantRounding.DOUBLE
+    is_wide = graph.types[node.reads[0]].dtype is DType.I16
+    device = RequantRounding.REDUCED if is_wide else RequantRounding.DOUBLE
     if rounding is not None and rounding is not device:
         return f"the device rounds such sums in the way {device.value}, not {rounding.value}"
     if getattr(node.op, "scales_in_single", False) and not isinstance(node.op, Mul):

@@ -7,6 +7,14 @@ from types import MappingProxyType
 
 from aot.frontend.tflite import operators
 from aot.frontend.tflite.dense_as_convolution import write_dense
+from aot.frontend.tflite.nine_bits import as_bytes
 from aot.frontend.tflite.sheet import Writer
 
-WRITERS: Mapping[str, Writer] = MappingProxyType({**operators.WRITERS, "dense": write_dense})
+WRITERS: Mapping[str, Writer] = MappingProxyType(
+    {
+        **operators.WRITERS,
+        "conv2d": operators.conv2d_writer(as_bytes),
+        "dense": write_dense,
+        "depthwise_conv2d": operators.depthwise_writer(as_bytes),
+    }
+)
