@@ -21,8 +21,9 @@ from deploy.commands import COMMANDS
 pytestmark = pytest.mark.usefixtures("own_folders")
 Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
-# They go on until somebody ends them, or are for shells or for those who report a fault: no functions.
-NO_FUNCTIONS = {"farm", "monitor", "completion", "bug-report"}
+# They go on until somebody ends them, are for shells or for those who report a fault, or need an open line:
+# connect(...).load(cartridge).
+NO_FUNCTIONS = {"farm", "monitor", "completion", "bug-report", "load"}
 # Command -> what its Python function does otherwise: an argument's name there, or why it has none.
 DIFFERENT: dict[str, dict[str, str]] = {
     "bench": {
@@ -42,6 +43,8 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "output": "Compiled.save() writes it",
         "print_after": "Compiled.steps has the graphs",
         "dump": "inspect(...).layer(n) and Compiled.steps",
+        "cartridge": "Compiled.save_cartridge() writes it",
+        "sign": "Compiled.save_cartridge(path, key)",
     },
     "explore": {"output": "Exploration.save() writes it"},
     "inspect": {
@@ -51,6 +54,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "ir": "LayerView.ir",
         "c": "LayerView.c",
         "asm": "LayerView.asm",
+        "meaning": "LayerView.meaning",
         "memory": "Inspection.page(memory=True)",
         "explain": "Inspection.explain(name)",
         "print_after": "Compiled.steps has the graphs",
@@ -60,6 +64,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
     "report": {"output": "ModelReport.save() writes it"},
     "run": {
         "source": "model",
+        "cartridge": "connect(...).load(cartridge)",
         "output": "Run.outputs are arrays",
         "print_top": "Run.outputs are arrays",
     },

@@ -178,7 +178,7 @@ def test_doctor_lists_serial_ports_optional_packages_and_what_is_kept(
 
 def test_the_optional_packages_are_those_that_the_project_names(repo_root: Path) -> None:
     page = read_toml(repo_root / "pyproject.toml", "the project's file")
-    for_tests_alone = {"test", "browser", "channels"}
+    for_tests_alone = {"test", "browser", "channels", "fronts"}
     assert set(PACKAGES) == set(page["project"]["optional-dependencies"]) - for_tests_alone
 
 

@@ -286,7 +286,7 @@ def test_each_function_that_reaches_a_board_takes_the_options_of_the_line(
         seen.extend(each for each in arguments if isinstance(each, LineOptions))
         raise CompilingError
 
-    monkeypatch.setattr("deploy.on_board.build", lambda *_: None)
+    monkeypatch.setattr("deploy.on_board.ready_for", lambda *_: None)
     monkeypatch.setattr("deploy.on_board.open_device", reach)
     monkeypatch.setattr("deploy.on_board.verify_model", reach)
     image = np.zeros((1, 8, 8, 1), np.int8)
