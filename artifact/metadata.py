@@ -18,7 +18,7 @@ from artifact.schema import archive_schema
 from codegen.model import TensorInfo
 
 MLF_VERSION = 7
-FORMAT = 2  # version of our part; it grows when a reader of another version would misread it
+FORMAT = 3  # version of our part; it grows when a reader of another version would misread it
 OURS = "solder"
 _SELF = "metadata_sha256"  # the hash of the whole document without this key
 _CPU = 1  # DLDeviceType

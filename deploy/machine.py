@@ -36,6 +36,8 @@ PACKAGES = {
     "train": "sklearn",
     "tune": "lightgbm",
     "farm": "distributed",
+    "sign": "cryptography",
+    "docs": "mkdocs",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from textwrap import wrap
 
@@ -13,7 +13,7 @@ from deploy import machine
 from deploy.answer import Answer
 from deploy.console import table
 from deploy.installing import install_lines
-from deploy.machine import Ability, Port, Program
+from deploy.machine import Ability, FirmwareCache, Port, Program
 from deploy.supported import is_supported
 from platforms.board_files import all_boards, load_board
 
@@ -58,9 +58,7 @@ def _of_machine() -> Answer:
         *_missing_runners(programs),
         *filter(None, _boards(abilities)),
         _OTHERS,
-        _ports(ports),
-        _packages(packages),
-        f"kept firmware  {cache.builds} builds, {size_text(cache.bytes)} in {cache.folder}",
+        "\n".join((_ports(ports), _packages(packages), _kept(cache))),
     )
     return Answer(facts, "\n\n".join(parts))
 
@@ -98,9 +96,25 @@ def _boards(abilities: Sequence[Ability]) -> Iterator[str]:
     yield _listed(
         "built for, but no runner is here", [a.board for a in abilities if a.compiler and not a.runner]
     )
-    for way in dict.fromkeys(a.lacks[0] for a in abilities if not a.compiler):
-        names = [a.board for a in abilities if not a.compiler and a.lacks[0] == way]
-        yield f"{_listed('not built for', names)}\n  {way}"
+    ways: dict[str, list[str]] = {}
+    for each in abilities:
+        if not each.compiler:
+            ways.setdefault(each.lacks[0], []).append(each.board)
+    alike: dict[str, dict[str, list[str]]] = {}  # by the remark behind the command
+    for way, names in ways.items():
+        command, _, remark = way.partition("; ")
+        alike.setdefault(remark, {})[command] = names
+    for remark, commands in alike.items():
+        yield _not_built(commands, remark)
+
+
+def _not_built(commands: Mapping[str, Sequence[str]], remark: str) -> str:
+    """Says which command gets what boards lack; a remark that several share is said once."""
+    if len(commands) > 1:
+        rows = [f"  {', '.join(names)}: {command}" for command, names in commands.items()]
+        return "\n".join(["not built for:", *rows, *([f"  {remark}"] if remark else [])])
+    ((command, names),) = commands.items()
+    return f"{_listed('not built for', names)}\n  {'; '.join(filter(None, (command, remark)))}"
 
 
 def _ports(ports: Sequence[Port]) -> str:
@@ -115,6 +129,10 @@ def _packages(packages: dict[str, bool]) -> str:
     absent = [name for name, is_there in packages.items() if not is_there]
     says = f"packages       {', '.join(there) or 'no optional ones'}"
     return f"{says}\n  not here:    {', '.join(absent)} (pip install 'solder[NAME]')" if absent else says
+
+
+def _kept(cache: FirmwareCache) -> str:
+    return f"kept firmware  {cache.builds} builds, {size_text(cache.bytes)} in {cache.folder}"
 
 
 def _listed(head: str, names: Sequence[str]) -> str:

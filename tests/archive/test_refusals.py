@@ -110,7 +110,7 @@ def test_an_archive_of_an_older_format(archive_path: Path, repo_root: Path) -> N
     with_metadata(archive_path, as_format_1_had_it)
     message = refusal(archive_path)
     assert message == (
-        "error: the archive has format 1, in which Solder 0.1.0 wrote it; this version reads 2\n"
+        "error: the archive has format 1, in which Solder 0.1.0 wrote it; this version reads 3\n"
         f"  residual.tar\n  hint: {AGAIN}"
     )
     page = (repo_root / "docs" / "archives.md").read_text(encoding="utf-8")
@@ -127,9 +127,9 @@ def as_format_1_had_it(document: Any) -> None:
 
 
 def test_an_archive_of_a_newer_format(archive_path: Path) -> None:
-    with_metadata(archive_path, lambda document: document["solder"].update(format=3, tool_version="9.1"))
+    with_metadata(archive_path, lambda document: document["solder"].update(format=4, tool_version="9.1"))
     assert refusal(archive_path) == (
-        "error: the archive has format 3, in which Solder 9.1 wrote it; this version reads 2\n"
+        "error: the archive has format 4, in which Solder 9.1 wrote it; this version reads 3\n"
         f"  residual.tar\n  hint: use Solder 9.1, or {AGAIN}"
     )
 
@@ -138,7 +138,7 @@ def test_an_archive_of_a_newer_format(archive_path: Path) -> None:
 def test_a_format_that_is_no_number(stated: object, archive_path: Path) -> None:
     with_metadata(archive_path, lambda document: document["solder"].update(format=stated, tool_version="0.9"))
     assert refusal(archive_path) == (
-        f"error: the archive has format {stated}, in which Solder 0.9 wrote it; this version reads 2\n"
+        f"error: the archive has format {stated}, in which Solder 0.9 wrote it; this version reads 3\n"
         f"  residual.tar\n  hint: {AGAIN}"
     )
 

@@ -72,7 +72,7 @@ def refuse(model: Path, complaint: Complaint, monkeypatch: pytest.MonkeyPatch) -
     def must_not_build(*_: object) -> None:
         raise AssertionError("the inputs are looked at first")
 
-    monkeypatch.setattr("deploy.commands.run.build", must_not_build)
+    monkeypatch.setattr("deploy.commands.run.ready_for", must_not_build)
     return lambda inputs: complaint("run", model, "--board", "host", "--inputs", inputs)
 
 

@@ -53,12 +53,12 @@ def test_a_compiler_that_nobody_knows(model: Path, inputs: Path, complaint: Comp
 def with_firmware(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is built: this is the firmware."""
 
-    def build(prepared: Prepared, _choices: object) -> Ready:
+    def build(prepared: Prepared, *_: object) -> Ready:
         compiler = toolchains.Toolchain("cc", "gcc", ("cc",), "1")
         firmware = Firmware(elf, elf.parent, compiler, profile=False)
         return Ready(firmware, platform_of(prepared.board), prepared.board, Expected("tiny", bytes(32)))
 
-    monkeypatch.setattr("deploy.commands.run.build", build)
+    monkeypatch.setattr("deploy.commands.run.ready_for", build)
 
 
 def test_missing_emulators(
