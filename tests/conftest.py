@@ -1,4 +1,4 @@
-"""Fixtures every test may ask for: shared models, tools and packages by name, golden files."""
+"""Fixtures every test may ask for: shared models, tools and packages by name, golden files, a browser."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import importlib.util
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -153,3 +154,21 @@ def run_deploy(own_folders: None, capfd: pytest.CaptureFixture[str]) -> Callable
         return Outcome(status, out, ERROR_CODE.sub("error: ", err), found[1] if found else "")
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Iterator[Any]:
+    require_package("playwright")
+    require_tool("chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_CHROMIUM.split())
+        yield found
+        found.close()
+
+
+_CHROMIUM = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)

@@ -73,25 +73,29 @@ def _register_buffers(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
     """Local buffers that are single variables in C, since every index into them is known."""
     local = {s.buffer.name for s in walk(body) if isinstance(s, Declare)}
     indexed = {p.buffer.name for p in _places(body) if not p.index.is_constant}
-    in_memory = {buffer.name for buffer, param in _windows(body) if param.role is not Role.LOCAL}
+    in_memory = {place.buffer.name for place, param in _windows(body) if param.role is not Role.LOCAL}
     return frozenset(local - indexed - in_memory)
 
 
 def _vector_types(body: tuple[ir.Stmt, ...]) -> Mapping[str, _Vectors]:
-    """The vector registers of the buffers that instructions hold in some, by name."""
+    """The vector registers of the buffers that instructions hold in some, by name.
+
+    Instructions that take the elements of a buffer at several places find a register at each; those that
+    all begin at its first element share one, of which each takes as many lanes as it wants.
+    """
+    held = [(place, param) for place, param in _windows(body) if param.vector_type]
+    several = {place.buffer.name for place, _ in held if place.index != Affine()}
     return {
-        buffer.name: _Vectors(param.vector_type, param.elements)
-        for buffer, param in _windows(body)
-        if param.vector_type
+        place.buffer.name: _Vectors(param.vector_type, param.elements if place.buffer.name in several else 0)
+        for place, param in held
     }
 
 
-def _windows(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[Buffer, Buffer]]:
-    """The buffers that instructions are applied to, each with the instruction's own parameter."""
+def _windows(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[BufferPlace, Buffer]]:
+    """The places of buffers that instructions are applied to, each with the instruction's own parameter."""
     for stmt in walk(body):
         if isinstance(stmt, Invoke):
-            for window, param in zip(stmt.windows, stmt.instruction.params, strict=True):
-                yield window.buffer, param
+            yield from zip(stmt.windows, stmt.instruction.params, strict=True)
 
 
 def _places(body: tuple[ir.Stmt, ...]) -> list[BufferPlace]:
@@ -110,10 +114,10 @@ class _Vectors:
     """The vector registers that buffers of a name lie in."""
 
     c_type: str
-    lanes: int  # of each
+    lanes: int  # of each; 0 where a buffer lies in one register
 
     def count(self, buffer: Buffer) -> int:
-        return buffer.elements // self.lanes
+        return buffer.elements // self.lanes if self.lanes else 1
 
     def name(self, buffer: Buffer, number: int) -> str:
         return buffer.name if self.count(buffer) == 1 else f"{buffer.name}{number}"
@@ -151,7 +155,8 @@ class _Maker:
         c_type, size = buffer.dtype.c_name, buffer.dtype.bytes
         if buffer.name in self.vector_types:
             vectors = self.vector_types[buffer.name]
-            count, bytes_each = vectors.count(buffer), vectors.lanes * size
+            count = vectors.count(buffer)
+            bytes_each = buffer.elements // count * size
             if count > 1 and buffer.name not in self.registers:
                 return tree.DeclareArray(vectors.c_type, buffer.name, Room(count), bytes_each, False)
             names = tuple(vectors.name(buffer, number) for number in range(count))
@@ -205,9 +210,11 @@ class _Maker:
     def vector(self, place: BufferPlace) -> Expr:
         """The vector register with the elements from a place on."""
         buffer, vectors = place.buffer, self.vector_types[place.buffer.name]
+        if vectors.count(buffer) == 1:
+            return Name(buffer.name)
         terms = tuple((var, factor // vectors.lanes) for var, factor in place.index.terms)
         number = Affine(terms, place.index.constant // vectors.lanes)
-        if vectors.count(buffer) == 1 or buffer.name in self.registers:
+        if buffer.name in self.registers:
             return Name(vectors.name(buffer, number.constant))
         return Subscript(Name(buffer.name), _linear(number, buffer.name))
 

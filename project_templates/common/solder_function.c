@@ -1,9 +1,9 @@
 /* Finds registered functions: the linker puts the pointers to them one behind the other. */
+#include <stddef.h>
+
 #ifdef SOLDER_FUNCTIONS
 
 #include "solder_function.h"
-
-#include <stddef.h>
 
 typedef const struct solder_function *known;
 extern const known __start_solder_functions[] __attribute__((weak)); /* absent where nothing is registered */

@@ -1,9 +1,8 @@
-"""A tiny model as a file, its archive and its inputs: what commands work on; a browser for their pages."""
+"""A tiny model as a file, its archive and its inputs: what the commands work on."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,21 +42,3 @@ def inputs(tmp_path: Path) -> Path:
     images = np.random.default_rng(0).integers(-128, 128, (3, 1, 8, 8, 1)).astype(np.int8)
     np.savez(path, input_0=images)
     return path
-
-
-@pytest.fixture(scope="session")
-def browser(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Iterator[Any]:
-    require_package("playwright")
-    require_tool("chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_CHROMIUM.split())
-        yield found
-        found.close()
-
-
-_CHROMIUM = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)

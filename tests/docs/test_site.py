@@ -7,7 +7,6 @@ import http.server
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import threading
@@ -59,17 +58,10 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def page(require_package: Callable[..., None]) -> Iterator[Any]:
-    require_package("playwright")
-    from playwright.sync_api import sync_playwright
-
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("needs the program chromium, which is not on PATH")
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser.new_page()
-        browser.close()
+def page(browser: Any) -> Iterator[Any]:
+    page = browser.new_page()
+    yield page
+    page.close()
 
 
 @pytest.mark.slow
