@@ -67,8 +67,8 @@ def test_nothing_is_run_or_read_that_was_not_asked_for(no_programs: None, run_de
 
 
 def test_names_are_replaced_as_whole_words() -> None:
-    private = Private({"D:/ada/work": ".", "D:/ada": "~", "ada": "USER", "box": "HOST"})
-    assert private.without("D:/ada/work/m.c: D:/ada/x, ada@box, adapter, boxes") == (
+    private = Private({"D:/ada/code": ".", "D:/ada": "~", "ada": "USER", "box": "HOST"})
+    assert private.without("D:/ada/code/m.c: D:/ada/x, ada@box, adapter, boxes") == (
         "./m.c: ~/x, USER@HOST, adapter, boxes"
     )
 
