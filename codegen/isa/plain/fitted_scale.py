@@ -15,7 +15,6 @@ reference's way stays.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -35,7 +34,6 @@ _WORD = 1 << 32
 _MOST_ADDEND = 1 << 15  # addends are kept in 16 bits
 _SHIFTS = (4, 1, 7)  # nearly every layer can have the first; layers with the same one share their kernel
 _NEAR = 4  # sums that a threshold is from where the scale alone would have it
-_TRIED_AT_ONCE = (1 << 10, 1 << 13, 1 << 17, MOST_OFFSET)  # nearly every channel has one among the first
 _BESIDE = np.array((0, 1, -1, 2, -2, 3, -3, 4, -4), np.int64)  # multipliers tried, from the nearest one
 
 _Bound = tuple[Ints, Ints]  # levels, and sums that are held against them
@@ -106,7 +104,7 @@ def _fitted_with(
     for first, reached, least, greatest in zip(nearest, thresholds, sums.least, sums.greatest, strict=True):
         at_least = levels[reached <= greatest], reached[reached <= greatest] * sums.step
         below = levels[reached > least], (reached[reached > least] - 1) * sums.step
-        channel = next(filter(None, (_met(m, at_least, below, half) for m in first + _BESIDE)), None)
+        channel = next(filter(None, (_met(int(m), at_least, below, half) for m in first + _BESIDE)), None)
         if channel is None:
             return None
         found.append(channel)
@@ -122,23 +120,47 @@ def _met(m: int, at_least: _Bound, below: _Bound, half: int) -> tuple[int, int, 
     high = beyond[0] if beyond else lowest[0] + _WORD
     if low >= high or not 0 <= m <= INT32_MAX:
         return None
-    start, most = np.uint32((half - low) % _WORD), np.uint32(min(high - low, _WORD) - 1)
-    for number in range(len(_TRIED_AT_ONCE)):
-        offsets = _offsets(number)
-        above_low = offsets.astype(np.uint32) * np.uint32(m) + start  # with the least addend that will do
-        for offset in offsets[above_low <= most].tolist():
-            addend = -((offset * int(m) + half - low) >> 32)
-            if abs(addend) < _MOST_ADDEND:
-                return offset, int(m), addend
-    return None
+    start = half - low
+    offset = nearest_offset(m, start, min(high - low, _WORD) - 1)
+    return None if offset is None else (offset, m, -((offset * m + start) >> 32))
 
 
-@cache
-def _offsets(number: int) -> Ints:
-    """The offsets up to a size that were not tried before, the smallest first."""
-    tried, most = (0, *_TRIED_AT_ONCE)[number : number + 2]
-    sizes = np.arange(tried, most + 1, dtype=np.int64)
-    return np.stack((sizes, -sizes), axis=1).reshape(-1)
+def nearest_offset(m: int, start: int, most: int) -> int | None:
+    """The offset nearest to 0 with (offset * m + start) mod 2^32 at most `most`, and an addend of 16 bits.
+
+    The addend is -((offset * m + start) >> 32).
+    """
+    if m == 0:
+        return 0 if start % _WORD <= most and abs(start >> 32) < _MOST_ADDEND else None
+    least = max(-MOST_OFFSET, -((start + (_MOST_ADDEND - 1) * _WORD) // m))
+    greatest = min(MOST_OFFSET, (_MOST_ADDEND * _WORD - 1 - start) // m)
+    first, first_down = max(0, least), max(0, -greatest)
+    up = first_multiple(m, start + first * m, most, _WORD)
+    down = first_multiple(-m, start - first_down * m, most, _WORD)
+    found = [first + up] if up is not None and first + up <= greatest else []
+    found += [-first_down - down] if down is not None and first_down + down <= -least else []
+    return min(found, key=abs, default=None)
+
+
+def first_multiple(step: int, start: int, most: int, modulus: int) -> int | None:
+    """The least n >= 0 with (n * step + start) mod modulus at most `most`, by Euclid's algorithm.
+
+    None where there is none. Multiples that jump over the wanted numbers are asked in the smaller modulus
+    `step`: how often must they pass the end until what is left leads into them?
+    """
+    if start % modulus <= most:
+        return 0
+    step, low = step % modulus, -start % modulus
+    high = low + most
+    if 2 * step > modulus:
+        step, low, high = modulus - step, modulus - high, modulus - low
+    if step == 0:
+        return None
+    n = -(-low // step)
+    if n * step <= high:
+        return n
+    turns = first_multiple(modulus % step, high % step, high - low, step)
+    return None if turns is None else -(-(low + modulus * turns) // step)
 
 
 def _stored(r: Requant, sums: Ints, mult: Ints, right: Ints) -> Ints:
