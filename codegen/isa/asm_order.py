@@ -8,15 +8,12 @@ predicate stays together.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-_OPERAND = re.compile(r"%q?\[\w+\]|\bq[0-7]\b")
-_STAYS = re.compile(r"\d+:|bne|le |dls|subs|cmp|vctp|mov ")  # how lines begin over which nothing moves
-_PREDICATE = re.compile(r"vps(t+)$")
+from codegen.isa.asm_line import AsmLine
+
 _WINDOW = 64  # groups that are looked at: no register lets more of them begin out of turn
-_STORES, _SUMS = ("st", "vst"), ("smla", "vmladava")  # how names of instructions begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,56 +40,42 @@ class Pipeline:
 class _Group:
     """A line, or lines that stay together, with the registers that they read and write."""
 
-    lines: tuple[str, ...]
+    lines: tuple[AsmLine, ...]
     unit: Unit
     holds: int
     reads: frozenset[str]
     writes: frozenset[str]
 
 
-def in_order(lines: Sequence[str], pipeline: Pipeline) -> list[str]:
+def in_order(lines: Sequence[AsmLine], pipeline: Pipeline) -> list[AsmLine]:
     """The same lines in another order."""
-    done: list[str] = []
+    done: list[AsmLine] = []
     free: list[_Group] = []
     for group in _groups(lines):
-        if _STAYS.match(group[0]):
+        if group[0].stays:
             done += [*_scheduled(free, pipeline), *group]
             free = []
         else:
-            free.append(_read(group, pipeline))
+            free.append(_group(group, pipeline))
     return done + _scheduled(free, pipeline)
 
 
-def _groups(lines: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _groups(lines: Sequence[AsmLine]) -> Iterator[tuple[AsmLine, ...]]:
     """Yields lines alone, or a predicate with those under it."""
     left = iter(lines)
     for line in left:
-        predicate = _PREDICATE.match(line)
-        count = len(predicate[1]) if predicate else 0
-        yield (line, *(next(left) for _ in range(count)))
+        yield (line, *(next(left) for _ in range(line.predicates)))
 
 
-def _read(lines: tuple[str, ...], pipeline: Pipeline) -> _Group:
-    own = [line for line in lines if not _PREDICATE.match(line)]
-    unit = next(unit for start, unit in pipeline.units.items() if own[0].startswith(start))
-    pairs = [_registers(line) for line in own]
-    reads = frozenset().union(*(each for each, _ in pairs))
-    writes = frozenset().union(*(each for _, each in pairs))
+def _group(lines: tuple[AsmLine, ...], pipeline: Pipeline) -> _Group:
+    own = [line for line in lines if not line.predicates]
+    unit = next(unit for start, unit in pipeline.units.items() if own[0].name.startswith(start))
+    reads = frozenset(register for line in own for register in line.reads)
+    writes = frozenset(register for line in own for register in line.writes)
     return _Group(lines, unit, unit.holds * len(own), reads, writes)
 
 
-def _registers(line: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The registers that a line reads, and those that it writes."""
-    name, _, operands = line.partition(" ")
-    first, *others = named = _OPERAND.findall(operands)
-    moved = {named[-1]} if "]], " in operands or operands.endswith("!") else set()
-    if name.startswith(_STORES):
-        return frozenset(named), frozenset(moved)
-    also = {first} if name.startswith(_SUMS) else set()
-    return frozenset(others) | also, frozenset({first}) | moved
-
-
-def _scheduled(groups: Sequence[_Group], pipeline: Pipeline) -> list[str]:
+def _scheduled(groups: Sequence[_Group], pipeline: Pipeline) -> list[AsmLine]:
     behind = _behind(groups, 0 if pipeline.slots > 1 else 1)
     cycles = _Cycles(pipeline.slots)
     begun: dict[int, int] = {}

@@ -7,11 +7,10 @@ from pathlib import Path
 
 ROOMS = ("codegen", "platforms/tuning")
 # One makes identifiers of what a model calls its tensors, one reads sizes from a command line, one reads
-# what another compiler says, one gives the assembly that an instruction is written in another order.
+# what another compiler says.
 READS_USERS_TEXT = {
     "codegen/accelerators/ethos_u/vela.py",
     "codegen/c/names.py",
-    "codegen/isa/asm_order.py",
     "codegen/option_kinds.py",
 }
 

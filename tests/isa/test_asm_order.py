@@ -4,10 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
+from itertools import product
 
-from codegen.isa.asm_order import in_order
+import pytest
+
+from aot.ir.types import DType
+from codegen.isa import asm_order
+from codegen.isa.asm_line import AsmLine
+from codegen.isa.asm_order import Pipeline
+from codegen.isa.dsp import text, winograd
+from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.pipeline import IN_PAIRS
+from codegen.isa.helium import dots
+from codegen.isa.helium.dots import HeliumDotTile
 from codegen.isa.helium.pipeline import HELIUM
+
+OPERAND = re.compile(r"%\[\w+\]|\bq[0-7]\b")
+STAYS = re.compile(r"\d+:|bne|subs|vctp|mov ")
+SUMS = ("smla", "vmladava")
+
+
+def read(text: str) -> AsmLine:
+    """A line by what stands in it."""
+    name, _, operands = text.partition(" ")
+    first, *others = OPERAND.findall(operands) or [""]
+    if STAYS.match(text) or not first:
+        under = text.count("t", 3) if text.startswith("vps") else 0
+        return AsmLine(name, text, stays=not under, predicates=under)
+    moved = others[-1:] if "]], #" in operands else []
+    also = [first] if name.startswith(SUMS) else []
+    return AsmLine(name, text, (first, *moved), (*also, *others))
+
+
+def in_order(written: list[str], pipeline: Pipeline) -> list[str]:
+    return [line.text for line in asm_order.in_order([read(text) for text in written], pipeline)]
 
 
 def test_products_begin_between_loads() -> None:
@@ -110,3 +141,28 @@ def _meanings(lines: list[str]) -> dict[str, str]:
             held[registers[-1]] = f"{held.get(registers[-1], registers[-1])}+"
         held[target] = hashlib.sha256(f"{made}{'ror' in line}{'-4' in line}".encode()).hexdigest()
     return held
+
+
+def test_lines_write_and_read_the_registers_of_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    ordered: list[AsmLine] = []
+
+    def kept(lines: Sequence[AsmLine], pipeline: Pipeline) -> list[AsmLine]:
+        ordered.extend(lines)
+        return list(lines)
+
+    for module in (text, dots, winograd):
+        monkeypatch.setattr(module, "in_order", kept)
+    for pixels, x_dtype, w_dtype in product((1, 2), (DType.I8, DType.I16), (DType.I8, DType.I16)):
+        text.dot_text(SmladDotTile(pixels, 2, 8, 16, x_dtype, True, 4, w_dtype, in_pairs=True))
+        dots.dot(HeliumDotTile(pixels, 4, 3, pixels, 40, 16, 24, x_dtype is DType.I8))
+        dots.dot(HeliumDotTile(pixels, 2, 3, 3, 200, 500, 24, False))
+    winograd.products_of_pair.__wrapped__(8, 8, in_pairs=True)
+    winograd.products_of_pair.__wrapped__(32, 16, in_pairs=True)
+    names = {"ldr", "sxtb16", "smlad", "smuad", "add", "vpst", "vldrbt.8", "vldrw.32", "vmladava.s8", "1:"}
+    assert names <= {line.name for line in ordered}
+    for line in ordered:
+        found = read(line.text)
+        kinds = line.name, line.stays, line.predicates
+        assert (found.name, found.stays, found.predicates) == kinds, line.text
+        assert set(found.writes) == set(line.writes), line.text
+        assert set(found.reads) == set(line.reads), line.text

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from aot.counted import counted
 from aot.ir.types import DType
+from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.asm_order import in_order
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.pipeline import IN_PAIRS
@@ -47,7 +48,7 @@ def _step_definition(tile: SmladDotTile) -> list[str]:
     """The assembly of one group of four, to be written out `unroll` times, or of all in another order."""
     step = _asm_step(tile).lines
     lines = in_order(step * tile.unroll, IN_PAIRS) if tile.in_pairs else step
-    *most, last = (f'    "{line}\\n\\t"' for line in lines)
+    *most, last = (f'    "{line.text}\\n\\t"' for line in lines)
     return [f"#define {_step_macro(tile)} \\", *(f"{line} \\" for line in most), last]
 
 
@@ -171,7 +172,7 @@ def _said(tile: SmladDotTile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    lines: tuple[str, ...]
+    lines: tuple[AsmLine, ...]
     temps: tuple[str, ...]
 
 
@@ -190,12 +191,7 @@ def _one_pixel_step(tile: SmladDotTile) -> _Step:
         pair = min(2, tile.channels - j)
         lines += _load_w(tile, pair)
         for channel, word in list(zip(range(j, j + pair), "ab", strict=False)):
-            lines += [
-                f"sxtb16 %[e], %[{word}]",
-                f"sxtb16 %[{word}], %[{word}], ror #8",
-                f"smlad %[s0{channel}], %[p], %[e], %[s0{channel}]",
-                f"smlad %[s0{channel}], %[q], %[{word}], %[s0{channel}]",
-            ]
+            lines += [*_widened("e", word), *_products(0, channel, "e", word)]
     temps = ("a", "b", "e", "p", "q") if tile.channels > 1 else ("a", "e", "p", "q")
     return _Step(tuple(lines), temps)
 
@@ -207,27 +203,46 @@ def _many_pixels_step(tile: SmladDotTile) -> _Step:
     even = dict(zip(words, "ef", strict=False))
     lines = _load_w(tile, tile.channels)
     for word in words:
-        lines += [f"sxtb16 %[{even[word]}], %[{word}]", f"sxtb16 %[{word}], %[{word}], ror #8"]
+        lines += _widened(even[word], word)
     for i in reversed(range(tile.pixels)):
         lines += _load_x(tile, i, "p", "q", last=i == 0)
-        for j, word in enumerate(words):
-            lines.append(f"smlad %[s{i}{j}], %[p], %[{even[word]}], %[s{i}{j}]")
-        for j, word in enumerate(words):
-            lines.append(f"smlad %[s{i}{j}], %[q], %[{word}], %[s{i}{j}]")
+        lines += [_product(i, j, "p", even[word]) for j, word in enumerate(words)]
+        lines += [_product(i, j, "q", word) for j, word in enumerate(words)]
     temps = (*words, *even.values(), "p", "q")
     return _Step(tuple(lines), temps)
 
 
-def _load_wide(tile: SmladDotTile, first: str, second: str) -> list[str]:
+def _widened(even: str, word: str) -> list[AsmLine]:
+    """Bytes 0 and 2 of a word in one register, bytes 1 and 3 in the word's own."""
+    return [
+        computes("sxtb16", operand(even), operand(word)),
+        computes("sxtb16", operand(word), operand(word), end="ror #8"),
+    ]
+
+
+def _load_word(register: str, address: Address) -> AsmLine:
+    return loads("ldr", (operand(register),), address)
+
+
+def _load_two(first: str, second: str, address: Address) -> AsmLine:
+    return loads("ldrd", (operand(first), operand(second)), address)
+
+
+def _load_wide(tile: SmladDotTile, first: str, second: str) -> list[AsmLine]:
+    w = operand("w")
     if tile.in_pairs:
-        return [f"ldr %[{first}], [%[w]], #8", f"ldr %[{second}], [%[w], #-4]"]
-    return [f"ldrd %[{first}], %[{second}], [%[w]], #8"]
+        return [_load_word(first, Address(w, 8, moves=True)), _load_word(second, Address(w, -4))]
+    return [_load_two(first, second, Address(w, 8, moves=True))]
 
 
-def _products(pixel: int, channel: int, first: str, second: str) -> list[str]:
+def _product(pixel: int, channel: int, x: str, w: str) -> AsmLine:
+    total = operand(f"s{pixel}{channel}")
+    return computes("smlad", total, operand(x), operand(w), total)
+
+
+def _products(pixel: int, channel: int, first: str, second: str) -> list[AsmLine]:
     """Four of them: the pairs p and q of a pixel with a channel's."""
-    total = f"%[s{pixel}{channel}]"
-    return [f"smlad {total}, %[p], %[{first}], {total}", f"smlad {total}, %[q], %[{second}], {total}"]
+    return [_product(pixel, channel, "p", first), _product(pixel, channel, "q", second)]
 
 
 def _wide_many_pixels_step(tile: SmladDotTile) -> _Step:
@@ -241,26 +256,25 @@ def _wide_many_pixels_step(tile: SmladDotTile) -> _Step:
     return _Step(tuple(lines), (*(word for pair in pairs for word in pair), "p", "q"))
 
 
-def _load_w(tile: SmladDotTile, channels: int) -> list[str]:
-    return _load_wide(tile, "a", "b") if channels == 2 else ["ldr %[a], [%[w]], #4"]
+def _load_w(tile: SmladDotTile, channels: int) -> list[AsmLine]:
+    if channels == 2:
+        return _load_wide(tile, "a", "b")
+    return [_load_word("a", Address(operand("w"), 4, moves=True))]
 
 
-def _load_x(tile: SmladDotTile, pixel: int, first: str, second: str, last: bool) -> list[str]:
+def _load_x(tile: SmladDotTile, pixel: int, first: str, second: str, last: bool) -> list[AsmLine]:
     """Four activations of a pixel as two registers of 16-bit pairs; the last load moves the pointer on."""
-    pointer = f"%[{_pointer(tile, pixel)}]"
-    last = last or pointer != "%[x]"  # nobody else reads by it
+    pointer = operand(_pointer(tile, pixel))
+    last = last or pointer != operand("x")  # nobody else reads by it
     offset = pixel * tile.pixel_step * tile.x_dtype.bytes
     if tile.x_dtype is DType.I8:
-        address = f"[{pointer}], #4" if last else f"[{pointer}, #{offset}]"
-        return [
-            f"ldr %[{second}], {address}",
-            f"sxtb16 %[{first}], %[{second}]",
-            f"sxtb16 %[{second}], %[{second}], ror #8",
-        ]
+        address = Address(pointer, 4, moves=True) if last else Address(pointer, offset)
+        return [_load_word(second, address), *_widened(first, second)]
+    on = Address(pointer, 8, moves=True)
     if tile.x_aligned and not tile.in_pairs:
-        return [f"ldrd %[{first}], %[{second}], " + (f"[{pointer}], #8" if last else f"[%[x], #{offset}]")]
+        return [_load_two(first, second, on if last else Address(pointer, offset))]
     if last and tile.in_pairs:  # the word first that is free first
-        return [f"ldr %[{first}], [{pointer}], #8", f"ldr %[{second}], [{pointer}, #-4]"]
+        return [_load_word(first, on), _load_word(second, Address(pointer, -4))]
     if last:
-        return [f"ldr %[{second}], [{pointer}, #4]", f"ldr %[{first}], [{pointer}], #8"]
-    return [f"ldr %[{first}], [%[x], #{offset}]", f"ldr %[{second}], [%[x], #{offset + 4}]"]
+        return [_load_word(second, Address(pointer, 4)), _load_word(first, on)]
+    return [_load_word(first, Address(pointer, offset)), _load_word(second, Address(pointer, offset + 4))]

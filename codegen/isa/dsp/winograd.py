@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from aot.ir.types import DType
+from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.asm_order import in_order
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.pipeline import IN_PAIRS
@@ -163,39 +164,47 @@ def products_of_pair(pairs: int, turn: int, in_pairs: bool = False) -> Instructi
 _SUMS = tuple(f"s{tile}{channel}" for tile in range(TILES) for channel in range(PAIR))
 
 
-def _step(multiply: str) -> list[str]:
+def _step(sets: bool) -> list[AsmLine]:
     """Sixteen products: the weights of two channels, two tiles at a time."""
-    lines = ["ldrd %[a], %[b], [%[w]], #8", "ldr %[p], [%[v], #8]", "ldr %[q], [%[v], #12]"]
-    lines += _four(multiply, 2)
-    lines += [f"ldrd %[p], %[q], [%[v]], #{2 * V_OF_PAIR}"]
-    return lines + _four(multiply, 0)
+    v = operand("v")
+    lines = [loads("ldrd", (operand("a"), operand("b")), Address(operand("w"), 8, moves=True))]
+    lines += [loads("ldr", (operand("p"),), Address(v, 8)), loads("ldr", (operand("q"),), Address(v, 12))]
+    lines += _four(2, sets)
+    lines += [loads("ldrd", (operand("p"), operand("q")), Address(v, 2 * V_OF_PAIR, moves=True))]
+    return lines + _four(0, sets)
 
 
-def _turn_in_pairs(turn: int, is_straight: bool) -> list[str]:
+def _turn_in_pairs(turn: int, is_straight: bool) -> list[AsmLine]:
     """All steps of a turn for cores that begin two instructions in a cycle: words are loaded one by one."""
+    v, w = operand("v"), operand("w")
     lines = []
     for n in range(turn):
-        multiply = "smuad {s}, {x}, {w}" if is_straight and n == 0 else "smlad {s}, {x}, {w}, {s}"
-        lines += ["ldr %[a], [%[w]], #8", "ldr %[b], [%[w], #-4]"]
+        lines += [loads("ldr", (operand("a"),), Address(w, 8, moves=True))]
+        lines += [loads("ldr", (operand("b"),), Address(w, -4))]
         for tile in (2, 0):
             place = n * 2 * V_OF_PAIR + tile * 4
-            lines += [f"ldr %[p], [%[v], #{place}]", f"ldr %[q], [%[v], #{place + 4}]"]
-            lines += _four(multiply, tile)
-    moved = [] if is_straight else [f"add %[v], %[v], #{turn * 2 * V_OF_PAIR}"]
+            lines += [loads("ldr", (operand("p"),), Address(v, place))]
+            lines += [loads("ldr", (operand("q"),), Address(v, place + 4))]
+            lines += _four(tile, sets=is_straight and n == 0)
+    moved = [] if is_straight else [computes("add", v, v, end=f"#{turn * 2 * V_OF_PAIR}")]
     return [*in_order(lines, IN_PAIRS), *moved]
 
 
-def _four(multiply: str, first: int) -> list[str]:
-    """The products of two tiles, the first one's pixels in p."""
+def _four(first: int, sets: bool) -> list[AsmLine]:
+    """The products of two tiles, the first one's pixels in p; they set their sums or add to them."""
     return [
-        multiply.format(s=f"%[s{first + tile}{channel}]", x=f"%[{x}]", w=f"%[{w}]")
+        _product(operand(f"s{first + tile}{channel}"), operand(x), operand(w), sets)
         for channel, w in enumerate("ab")
         for tile, x in enumerate("pq")
     ]
 
 
-def _macro(name: str, lines: list[str]) -> list[str]:
-    *most, last = (f'    "{line}\\n\\t"' for line in lines)
+def _product(total: str, x: str, w: str, sets: bool) -> AsmLine:
+    return computes("smuad", total, x, w) if sets else computes("smlad", total, x, w, total)
+
+
+def _macro(name: str, lines: list[AsmLine]) -> list[str]:
+    *most, last = (f'    "{line.text}\\n\\t"' for line in lines)
     return [f"#define {name} \\", *(f"{line} \\" for line in most), last]
 
 
@@ -226,7 +235,7 @@ def _turn(name: str, turn: int, is_straight: bool, in_pairs: bool) -> tuple[list
     """Macros of a turn's assembly, and the turn made of them; a straight one first sets the sums."""
     if in_pairs:
         return _macro(f"{name}_TURN", _turn_in_pairs(turn, is_straight)), [f"{name}_TURN"]
-    first, step = _step("smuad {s}, {x}, {w}"), _step("smlad {s}, {x}, {w}, {s}")
+    first, step = _step(sets=True), _step(sets=False)
     macros = [*(_macro(f"{name}_FIRST", first) if is_straight else []), *_macro(f"{name}_STEP", step)]
     return macros, [f"{name}_FIRST" if is_straight else f"{name}_STEP", *([f"{name}_STEP"] * (turn - 1))]
 

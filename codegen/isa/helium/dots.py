@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from aot.counted import counted
 from aot.ir.types import DType
+from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.needs import INCLUDES, NEEDS
@@ -166,7 +167,7 @@ def _window(tile: HeliumDotTile) -> list[str]:
     text = [line for n in range(len(_taps(tile))) for line in _tap(tile, n)]
     if tile.rest:
         count = "count" if _counts(tile) else "s00"  # which is not a sum yet
-        text = [f"mov %[{count}], #{tile.rest}", f"vctp.8 %[{count}]", *text]
+        text = [stays(f"mov %[{count}], #{tile.rest}"), stays(f"vctp.8 %[{count}]"), *text]
     text = in_order(text, HELIUM)
     moved = pointers if _in_registers(tile) else ["tap"]
     moved = [*moved, *(["w"] if tile.steps else []), *(["rest"] if tile.rest else [])]
@@ -178,7 +179,7 @@ def _window(tile: HeliumDotTile) -> list[str]:
         *_declared(tile),
         *(f"    int32_t {n};" for n in temporary),
         "    __asm__ volatile(",
-        *(f'        "{line}\\n\\t"' for line in text),
+        *(f'        "{line.text}\\n\\t"' for line in text),
         f"        : {sums},",
         "          "
         + ", ".join([*(f'[{n}] "+r"({n})' for n in moved), *(f'[{n}] "=&r"({n})' for n in temporary)]),
@@ -214,11 +215,13 @@ def _counts(tile: HeliumDotTile) -> bool:
     return _turns(tile) > 0 or (tile.rest > 0 and len(_taps(tile)) == 1)
 
 
-def _tap(tile: HeliumDotTile, number: int) -> list[str]:
-    pointer = f"p{number}" if _in_registers(tile) else "p"
-    lines = [] if _in_registers(tile) else ["ldr %[p], [%[tap]], #4"]
+def _tap(tile: HeliumDotTile, number: int) -> list[AsmLine]:
+    pointer = operand(f"p{number}" if _in_registers(tile) else "p")
+    lines = []
+    if not _in_registers(tile):
+        lines.append(loads("ldr", (pointer,), Address(operand("tap"), 4, moves=True)))
     if _is_far(tile):
-        lines.append(f"add %[next], %[{pointer}], #{tile.x_step}")
+        lines.append(computes("add", operand("next"), pointer, end=f"#{tile.x_step}"))
     if tile.steps:
         lines += _whole_steps(tile, pointer, sets=number == 0)
     if tile.rest:
@@ -230,7 +233,7 @@ def _turns(tile: HeliumDotTile) -> int:
     return 0 if tile.steps <= _STRAIGHT else (tile.steps - 1) // _UNROLLED
 
 
-def _whole_steps(tile: HeliumDotTile, pointer: str, sets: bool) -> list[str]:
+def _whole_steps(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]:
     """The first steps one by one, the others in a loop; the very first sets the sums."""
     turns = _turns(tile)
     lines = []
@@ -238,41 +241,48 @@ def _whole_steps(tile: HeliumDotTile, pointer: str, sets: bool) -> list[str]:
         lines += _step(tile, pointer, sets and n == 0)
     if turns:
         loop = _step(tile, pointer, sets=False) * _UNROLLED
-        lines += [f"mov %[count], #{turns}", "1:", *loop, "subs %[count], #1", "bne 1b"]
+        begin, end = (f"mov %[count], #{turns}", "1:"), ("subs %[count], #1", "bne 1b")
+        lines += [*map(stays, begin), *loop, *map(stays, end)]
     return lines
 
 
-def _step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[str]:
+def _step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]:
     lines = [_load_x(tile, pointer, i, LANES) for i in reversed(range(tile.pixels))]
     for j in range(tile.channels):
-        lines += [f"vldrb.8 q{2 + j % 2}, [%[w]], #{LANES}", *_products(tile, j, sets)]
+        lines += [_load_w("w", j, LANES), *_products(tile, j, sets)]
     return lines
 
 
-def _rest_step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[str]:
+def _rest_step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]:
     """The products past whole groups: pixels past the tap's end count as zero, whatever the weights there."""
-    then = "t" * (tile.pixels - 1)
-    lines = [f"vpst{then}"]
-    lines += [_load_x(tile, pointer, i, 0).replace("vldrb", "vldrbt") for i in reversed(range(tile.pixels))]
+    lines = [predicate(f"vps{'t' * tile.pixels}", tile.pixels)]
+    lines += [_load_x(tile, pointer, i, None) for i in reversed(range(tile.pixels))]
     for j in range(tile.channels):
-        lines += [f"vldrb.8 q{2 + j % 2}, [%[rest]], #{tile.rest}", *_products(tile, j, sets)]
+        lines += [_load_w("rest", j, tile.rest), *_products(tile, j, sets)]
     return lines
 
 
-def _products(tile: HeliumDotTile, j: int, sets: bool) -> list[str]:
-    name = "vmladav.s8" if sets else "vmladava.s8"
-    return [f"{name} %[s{i}{j}], q{i}, q{2 + j % 2}" for i in range(tile.pixels)]
+def _load_w(pointer: str, channel: int, length: int) -> AsmLine:
+    return loads("vldrb.8", (f"q{2 + channel % 2}",), Address(operand(pointer), length, moves=True))
 
 
-def _load_x(tile: HeliumDotTile, pointer: str, pixel: int, advance: int) -> str:
-    """Pixel 0 is loaded last and moves the pointer on; a neighbour out of reach has a pointer of its own."""
-    name = "vldrw.32" if tile.x_aligned and advance else "vldrb.8"
-    after = f", #{advance}" if advance else ""
-    if pixel == 0:
-        return f"{name} q0, [%[{pointer}]]{after}"
-    if _is_far(tile):
-        return f"{name} q{pixel}, [%[next]]{after}"
-    return f"{name} q{pixel}, [%[{pointer}], #{tile.x_step}]"
+def _products(tile: HeliumDotTile, j: int, sets: bool) -> list[AsmLine]:
+    w, pixels = f"q{2 + j % 2}", range(tile.pixels)
+    if sets:
+        return [computes("vmladav.s8", operand(f"s{i}{j}"), f"q{i}", w) for i in pixels]
+    return [adds_to("vmladava.s8", operand(f"s{i}{j}"), f"q{i}", w) for i in pixels]
+
+
+def _load_x(tile: HeliumDotTile, pointer: str, pixel: int, advance: int | None) -> AsmLine:
+    """Pixel 0 is loaded last and moves the pointer on; a neighbour out of reach has a pointer of its own.
+
+    Without an advance it is a load under the predicate, the last by its pointer.
+    """
+    name = "vldrbt.8" if advance is None else "vldrw.32" if tile.x_aligned else "vldrb.8"
+    if pixel and not _is_far(tile):
+        return loads(name, (f"q{pixel}",), Address(pointer, tile.x_step))
+    by = pointer if pixel == 0 else operand("next")
+    return loads(name, (f"q{pixel}",), Address(by, advance, moves=advance is not None))
 
 
 def _is_far(tile: HeliumDotTile) -> bool:
