@@ -15,6 +15,10 @@ from benchmarks.cases import all_cases
 from benchmarks.ethos_u import HEAD as HEAD_OF_ETHOS_U
 from benchmarks.ethos_u import ethos_u_rows
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
+from benchmarks.gemm_npu import HEAD as HEAD_OF_GEMM_NPU
+from benchmarks.gemm_npu import MODELS as MODELS_OF_GEMM_NPU
+from benchmarks.gemm_npu import gemm_npu_rows
+from benchmarks.gemm_npu_picture import draw
 from benchmarks.host import HEAD as HEAD_OF_HOST
 from benchmarks.host import host_rows
 from benchmarks.line import report as line_report
@@ -80,6 +84,13 @@ def _passes(*names: str) -> None:
 
 def _ethos_u(*names: str) -> None:
     _print_rows(HEAD_OF_ETHOS_U, names, ethos_u_rows)
+
+
+def _gemm_npu(*names: str) -> None:
+    if names == ("--picture",):
+        sys.stdout.write(draw())
+    else:
+        _print_rows(HEAD_OF_GEMM_NPU, names or MODELS_OF_GEMM_NPU, gemm_npu_rows)
 
 
 def _searches() -> None:
@@ -158,6 +169,7 @@ COMMANDS = {
     "passes": _passes,
     "planning": _planning,
     "ethos-u": _ethos_u,
+    "gemm-npu": _gemm_npu,
     "searches": _searches,
     "faults": _faults,
     "host": _host,

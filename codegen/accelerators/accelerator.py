@@ -9,6 +9,7 @@ from typing import Any
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.passes.partition.claims import Claims
+from codegen.accelerators.emulated import EmulatedDevice
 from codegen.formats import whole
 from codegen.kernels.kernel import Site
 from codegen.kernels.schedule import RowRequests, Schedule
@@ -47,6 +48,7 @@ class Accelerator:
     options: tuple[AcceleratorOption, ...] = ()
     # What it is with these options: all of them, those that were not given at their defaults.
     configured: Callable[[Mapping[str, Any]], Accelerator] | None = None
+    emulated: EmulatedDevice | None = None  # what emulated boards have of it
 
 
 def region_of(site: Site) -> DeviceRegion:

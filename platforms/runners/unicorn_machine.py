@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import unicorn
 from elftools.elf.elffile import ELFFile
 from unicorn import arm_const as arm
 
+from codegen.accelerators.emulated import SYMBOL, EmulatedDevice, OutsideMemory
 from platforms.cycles.recorder import Recorder
 from platforms.cycles.trace import Where
 from platforms.runners.unicorn_systick import SysTick
@@ -49,6 +50,7 @@ PSR_PADDED = 1 << 9
 SEMIHOSTING = b"\xab\xbe"  # bkpt 0xAB
 SYS_EXIT_EXTENDED = 0x20
 STATUS_LOCKUP = 71
+ADDRESS_BYTES = 4
 FRAME = (
     arm.UC_ARM_REG_R0,
     arm.UC_ARM_REG_R1,
@@ -131,6 +133,19 @@ class Machine:
             uart.write(offset, value)
 
         self._uc.mmio_map(address & -PAGE, PAGE, read, None, write, None)
+
+    def add_device(self, address: int, device: EmulatedDevice) -> None:
+        """Adds an accelerator's registers, which reach all of the board's memory."""
+        outside = OutsideMemory(lambda at, size: bytes(self._uc.mem_read(at, size)), self._uc.mem_write)
+        registers = device.made(outside)
+
+        def read(_uc: Any, offset: int, _size: int, _data: Any) -> int:
+            return registers.read(offset)
+
+        def write(_uc: Any, offset: int, _size: int, value: int, _data: Any) -> None:
+            registers.write(offset, value)
+
+        self._uc.mmio_map(address, device.bytes, read, None, write, None)
 
     def record(self, where: Where) -> Recorder:
         """Records each run of the model from now on."""
@@ -269,6 +284,24 @@ def thumb_instructions(code: bytes) -> int:
     return count
 
 
+def devices_of(elf: Path) -> Iterator[tuple[str, int]]:
+    """The accelerators whose registers a program drives, by name, and where it expects them."""
+    with elf.open("rb") as file:
+        program = ELFFile(file)
+        table = program.get_section_by_name(".symtab")
+        for symbol in table.iter_symbols() if table is not None else ():
+            if symbol.name.startswith(SYMBOL) and symbol["st_size"] == ADDRESS_BYTES:
+                name = symbol.name[len(SYMBOL) :].replace("_", "-")
+                yield name, _word_at(program, symbol["st_value"])
+
+
+def _word_at(program: ELFFile, address: int) -> int:
+    segments = (each for each in program.iter_segments() if each["p_type"] == "PT_LOAD")
+    found = next(s for s in segments if s["p_vaddr"] <= address < s["p_vaddr"] + s["p_filesz"])
+    begin = address - found["p_vaddr"]
+    return int.from_bytes(found.data()[begin : begin + ADDRESS_BYTES], "little")
+
+
 def _range(text: str) -> tuple[int, int]:
     origin, size = (int(part, 0) for part in text.split(":"))
     return origin, size
@@ -297,6 +330,16 @@ def _where(arguments: argparse.Namespace) -> Where:
     return Where(arguments.run, arguments.on_layer, range(origin, origin + size))
 
 
+def _add_devices(machine: Machine, elf: Path) -> None:
+    """Accelerators are imported only where a program drives one."""
+    for name, address in devices_of(elf):
+        from codegen.accelerators.table import accelerators
+
+        device = accelerators()[name].emulated
+        if device is not None:
+            machine.add_device(address, device)
+
+
 def main(argv: Sequence[str]) -> int:
     arguments = _arguments(argv)
     uart = EmulatedUart(sys.stdin.fileno(), sys.stdout.fileno())
@@ -304,6 +347,7 @@ def main(argv: Sequence[str]) -> int:
     machine.load(arguments.elf)
     machine.add_counter(arguments.counter)
     machine.add_uart(arguments.uart, uart)
+    _add_devices(machine, arguments.elf)
     recorder = machine.record(_where(arguments)) if arguments.record else None
     status = machine.run()
     uart.flush()

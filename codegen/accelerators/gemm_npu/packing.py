@@ -1,0 +1,87 @@
+"""Constants as programs load them: micro-code, vectors of scales, weights in tiles of 16 x 16."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from aot.ir.types import Array
+from aot.ops.average_pool2d import Halves, mean
+from codegen.accelerators.gemm_npu.device import scaled
+from codegen.accelerators.gemm_npu.machine import LANES
+from codegen.accelerators.gemm_npu.sums import MICRO_CODE, SCALES_AT
+from codegen.accelerators.gemm_npu.windows import NpuWindow, Tiling, blocks, layout, micro_code
+
+_WEIGHT_OF_MEANS = 64  # of each pixel under a pool: the sum has 6 bits behind the point before it is divided
+
+
+def window_constants(window: NpuWindow, tiling: Tiling, scales: Mapping[str, Array], weights: Array) -> Array:
+    """`scales` are those of each channel: `bias`, `mult` and `right`; `weights` are as they are loaded."""
+    place = layout(window)
+    content = np.zeros(place.weights + weights.size, np.int8)
+    _put(content, 0, np.array(micro_code(window, tiling), np.uint32))
+    _put(content, place.scales, _scale_vectors(scales, window.blocks))
+    _put(content, place.weights, weights)
+    return content
+
+
+def sum_constants(multipliers: Sequence[tuple[int, int]]) -> Array:
+    """`multipliers` are (mult, shift) of both operands and of the sum; then comes the unit matrix."""
+    vectors = [np.full(LANES, value, np.int32) for mult, shift in multipliers for value in (mult, -shift)]
+    content = np.zeros(SCALES_AT + 64 * len(vectors) + LANES, np.int8)
+    _put(content, 0, np.array(MICRO_CODE, np.uint32))
+    _put(content, SCALES_AT, np.concatenate(vectors))
+    content[-LANES:] = 1
+    return content
+
+
+def tiles_of(w: Array) -> Array:
+    """[channels][rows][columns][depth] as tiles [16 channels][16 of depth], tap by tap."""
+    channels, rows, columns, depth = w.shape
+    padded = np.pad(w, ((0, -channels % LANES), (0, 0), (0, 0), (0, -depth % LANES)))
+    split = padded.reshape(blocks(channels), LANES, rows, columns, blocks(depth), LANES)
+    return np.ascontiguousarray(split.transpose(0, 2, 3, 4, 1, 5)).reshape(-1)
+
+
+def diagonals_of(w: Array) -> Array:
+    """[rows][columns][channels] as diagonals of tiles, tap by tap."""
+    rows, columns, channels = w.shape
+    padded = np.pad(w, ((0, 0), (0, 0), (0, -channels % LANES)))
+    split = padded.reshape(rows, columns, blocks(channels), LANES)
+    return np.ascontiguousarray(split.transpose(2, 0, 1, 3)).reshape(-1)
+
+
+def weights_of_means() -> Array:
+    return np.full(LANES, _WEIGHT_OF_MEANS, np.int8)
+
+
+def scale_of_means(pixels: int) -> tuple[int, int]:
+    """(mult, right) by which sums of so many pixels become means, halves away from 0, as the reference's."""
+    right = (_WEIGHT_OF_MEANS * pixels).bit_length() - 1
+    mult = ((1 << 31 + right) + _WEIGHT_OF_MEANS * pixels // 2) // (_WEIGHT_OF_MEANS * pixels)
+    if mult == 1 << 31:
+        right, mult = right - 1, mult // 2
+    return mult, right
+
+
+def has_exact_means(pixels: int) -> bool:
+    """Tries every sum."""
+    mult, right = scale_of_means(pixels)
+    sums = np.arange(-128 * pixels, 127 * pixels + 1, dtype=np.int64)
+    found = scaled(sums * _WEIGHT_OF_MEANS, np.array(mult, np.int64), np.array(right, np.int64))
+    return bool(np.array_equal(found, mean(sums, np.full_like(sums, pixels), Halves.AWAY)))
+
+
+def _put(content: Array, at: int, values: Array) -> None:
+    stored = np.ascontiguousarray(values).view(np.int8)
+    content[at : at + stored.size] = stored
+
+
+def _scale_vectors(scales: Mapping[str, Array], count: int) -> Array:
+    """Bias, multipliers and shifts of each 16 channels."""
+    rows = [
+        np.pad(scales[name].astype(np.int32), (0, count * LANES - scales[name].size)).reshape(count, LANES)
+        for name in ("bias", "mult", "right")
+    ]
+    return np.stack(rows, axis=1).reshape(-1)

@@ -1,0 +1,363 @@
+"""--accelerator gemm-npu: layers as programs of the device, in C, behind registers and in time."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conv2d_cases import CASES as CONVOLUTIONS
+from dense_cases import CASES as DENSE
+from depthwise_conv2d_cases import CASES as DEPTHWISE
+from op_case import OpCase, random_values
+
+from aot.errors import CheckError
+from aot.interpret import run_graph
+from aot.ir.graph import Graph
+from aot.ir.text import parse_graph
+from aot.ir.types import Array
+from aot.target import Target
+from benchmarks.gemm_npu_picture import LAYER, TILING, draw
+from codegen.accelerators.emulated import OutsideMemory
+from codegen.accelerators.gemm_npu import accelerator, device, windows
+from codegen.accelerators.gemm_npu.assembly import assembled, disassembled
+from codegen.accelerators.gemm_npu.device import NpuDevice
+from codegen.accelerators.gemm_npu.encoding import (
+    FIELDS,
+    OPERATIONS,
+    EncodingError,
+    NpuCommand,
+    binary,
+    decode,
+    encode,
+    fields_of,
+    program_in,
+)
+from codegen.accelerators.gemm_npu.header import c_header, page_tables
+from codegen.accelerators.gemm_npu.packing import has_exact_means, tiles_of, window_constants
+from codegen.accelerators.gemm_npu.timing import timed
+from codegen.accelerators.gemm_npu.windows import Clip, NpuWindow, Tiling, misfit
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
+from platforms.poisoned import Poisoned
+
+Run = Callable[..., Any]
+RequireTool = Callable[..., None]
+FOLDER = Path(accelerator.__file__).parent
+DIGITS = Path("deploy/demo/digits.tflite")
+FLAGS = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+POOL = 'input "x": i8[1,{0},{1},{2}] {{0.05, 3}}\n"p" = average_pool2d(size=[{0}, {1}], stride=[1, 1]) "x" '
+POOL += '-> "y": i8[1,1,1,{2}] {{0.05, 3}}'
+SUM = 'input "x": i8[1,{0}] {{0.05, 3}}\ninput "z": i8[1,{0}] {{0.02, -9}}\n'
+SUM += '"s" = add(activation=relu) "x", "z" -> "y": i8[1,{0}] {{0.06, -5}}'
+# Sizes beside those of vectors and memories: one element, one too many, several tiles.
+SMALL = [
+    *(POOL.format(*sizes) for sizes in ((3, 3, 5), (8, 8, 64), (25, 5, 17), (1, 1, 16))),
+    *(SUM.format(size) for size in (1, 16, 4097, 9000)),
+]
+# Each would be wrong if a queue ran ahead of its tokens: several tiles, odd sizes, both kinds of padding.
+WINDOWS = {
+    "tiles of rows": (
+        NpuWindow((9, 7, 20), (9, 7, 33), (3, 3), before=(1, 1), fill=5),
+        Tiling(2, 7, 1, True),
+    ),
+    "tiles of columns": (
+        NpuWindow((8, 9, 3), (4, 4, 18), (3, 2), (2, 2), before=(1, 0), fill=-7),
+        Tiling(3, 2, 2, False),
+    ),
+    "one pixel": (NpuWindow((1, 1, 130), (1, 1, 40)), Tiling(1, 1, 1, True)),
+}
+
+
+def made_of(graph: Graph, word: str = "gemm-npu") -> CompiledModel:
+    model = ImportedModel(graph, "net.tflite", "00" * 32, "net")
+    return compile_job(Job(model, Target("host", pointer_bytes=8), CompileOptions(accelerators=(word,))))
+
+
+def is_taken(made: CompiledModel) -> bool:
+    return any(layer.device == "gemm-npu" for layer in made.layers)
+
+
+def test_fields_of_an_operation_share_no_bit() -> None:
+    for operation in OPERATIONS:
+        taken = [(f.word, bit) for f in fields_of(operation) for bit in range(f.low, f.low + f.bits)]
+        assert len(taken) == len(set(taken)), operation
+        assert all(word < 8 and bit < 32 for word, bit in taken)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_instructions_survive_words_and_text(operation: str) -> None:
+    known = [each for each in fields_of(operation) if each.name != "operation"]
+    most = NpuCommand(operation, {f.name: len(f.names) - 1 if f.names else f.most for f in known})
+    least = NpuCommand(operation, {f.name: f.least for f in known if f.least})
+    assert [decode(encode(each)) for each in (most, least)] == [most, least]
+    assert assembled(disassembled([most, least])) == (most, least)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("LOAD rows=65536", "line 1: rows of LOAD is 65536, not from 0 to 65535"),
+        ("\nGEMM rows=1", 'line 2: GEMM has no field "rows"'),
+        ("MUL", 'line 1: "MUL" is none of LOAD, STORE, GEMM, ALU'),
+        ("ALU alu=SQUARE", 'line 1: alu is "SQUARE"'),
+    ],
+)
+def test_wrong_assembly_is_named_with_its_line(text: str, says: str) -> None:
+    with pytest.raises(EncodingError, match=f"^{says}$"):
+        assembled(text)
+
+
+def test_words_with_bits_beside_the_fields_are_no_instruction() -> None:
+    with pytest.raises(EncodingError, match="bits beside the fields of GEMM"):
+        decode([OPERATIONS.index("GEMM"), 0, 0, 0, 0, 0, 0, 1])
+    with pytest.raises(EncodingError, match="no instruction"):
+        decode([7, 0, 0, 0, 0, 0, 0, 0])
+
+
+def test_the_page_has_the_table_of_the_code(repo_root: Path) -> None:
+    assert page_tables() in (repo_root / "docs" / "gemm-npu.md").read_text(encoding="utf-8")
+
+
+def test_the_picture_is_what_the_command_draws(repo_root: Path) -> None:
+    picture = repo_root / "docs" / "pictures" / "gemm-npu-queues.svg"
+    assert picture.read_text(encoding="utf-8") == draw()
+
+
+def test_two_virtual_threads_load_while_they_compute() -> None:
+    runs = [timed(windows.instructions(LAYER, TILING, threads)) for threads in (1, 2)]
+    assert runs[1].cycles < 0.9 * runs[0].cycles
+    assert [run.tokens_left for run in runs] == [{}, {}]
+
+
+def test_a_queue_that_waits_for_ever_is_named() -> None:
+    program = assembled(
+        """
+        LOAD memory=INPUT rows=1 columns=1 bytes=16 push_next
+        GEMM count=1 outer=1 inner=1 pop_previous
+        GEMM count=1 outer=1 inner=1 pop_previous
+        STORE rows=1 columns=1 bytes=16 pop_previous
+        """
+    )
+    with pytest.raises(CheckError) as caught:
+        timed(program)
+    assert str(caught.value) == (
+        "error: gemm-npu: deadlock, no queue can go on\n"
+        "  EXECUTE waits at instruction 2 for a token of LOAD: GEMM pop_previous count=1 outer=1 inner=1\n"
+        "  STORE waits at instruction 3 for a token of EXECUTE: "
+        "STORE pop_previous rows=1 columns=1 bytes=16\n"
+        "  hint: each token that is waited for must be given by an instruction of the named queue before that"
+    )
+
+
+def test_an_instruction_that_leaves_the_memory_is_named() -> None:
+    (program,) = (assembled("GEMM count=1 outer=2 inner=1 from_base=1023 from_outer=1"),)
+    with pytest.raises(CheckError) as caught:
+        NpuDevice(OutsideMemory(lambda _at, size: bytes(size), lambda _at, _data: None)).run(program, [0] * 4)
+    assert caught.value.what == "gemm-npu: instruction 0 of queue EXECUTE leaves the device's memory"
+
+
+def test_a_pixel_that_does_not_fit_is_refused_in_numbers() -> None:
+    window = NpuWindow((3, 3, 512), (1, 1, 8), (3, 3))
+    assert misfit(window, 2) == (
+        "a tile of one pixel takes 288 entries of WEIGHT, which has 128 for each of 2 virtual threads"
+    )
+    assert misfit(NpuWindow((3, 3, 128), (1, 1, 8), (3, 3)), 2) == ""
+
+
+def test_means_are_exact_for_all_windows_of_models() -> None:
+    assert all(has_exact_means(pixels) for pixels in (1, 2, 6, 9, 49, 64, 125))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> ctypes.CDLL:
+    """The model in C as a shared library; undefined behaviour traps."""
+    request.getfixturevalue("require_tool")("gcc")
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "gemm_npu_isa.h").write_text(c_header())
+    traps = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
+    sources = [str(FOLDER / "gemm_npu_model.c"), f"-I{folder}", f"-I{FOLDER}"]
+    library = str(folder / "model.so")
+    subprocess.run(["gcc", *FLAGS, *traps, "-shared", "-fPIC", *sources, "-o", library], check=True)
+    loaded = ctypes.CDLL(library)
+    loaded.gemm_npu_carry_out.restype = Stop
+    return loaded
+
+
+class Stop(ctypes.Structure):
+    _fields_ = (("status", ctypes.c_int), ("queue", ctypes.c_int32), ("instruction", ctypes.c_int32))
+
+
+class CJob(ctypes.Structure):
+    _fields_ = (
+        ("program", ctypes.c_void_p),
+        ("instructions", ctypes.c_int32),
+        ("bases", ctypes.c_void_p * 4),
+        ("result", ctypes.c_void_p),
+    )
+
+
+def in_c(model: ctypes.CDLL, program: Sequence[NpuCommand], arrays: Sequence[Array]) -> tuple[int, int, int]:
+    """Carries out a program over constants, x, x2 and y; the answer is where it stopped."""
+    words = binary(program)
+    bases = (ctypes.c_void_p * 4)(*(each.ctypes.data for each in arrays))
+    job = CJob(words.ctypes.data, len(program), bases, arrays[3].ctypes.data)
+    stop = model.gemm_npu_carry_out(ctypes.byref(job))
+    return stop.status, stop.queue, stop.instruction
+
+
+def in_python(program: Sequence[NpuCommand], arrays: Sequence[Array]) -> Array:
+    """Carries out a program in the device of emulators; the answer is y."""
+    places = np.cumsum([0, *(each.size for each in arrays)]).tolist()
+    memory = bytearray(np.concatenate([each.view(np.int8).reshape(-1) for each in arrays]).tobytes())
+
+    def write(at: int, data: bytes) -> None:
+        memory[at : at + len(data)] = data
+
+    NpuDevice(OutsideMemory(lambda at, size: bytes(memory[at : at + size]), write)).run(program, places[:4])
+    return np.frombuffer(bytes(memory[places[3] :]), np.int8)
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_c_and_python_compute_the_sums_of_a_window(name: str, threads: int, model: ctypes.CDLL) -> None:
+    """Against a convolution by NumPy alone, whose sums are stored as they are."""
+    window, tiling = WINDOWS[name]
+    rng = np.random.default_rng(len(name))
+    x = rng.integers(-128, 128, window.x).astype(np.int8)
+    w = rng.integers(-3, 4, (window.y[2], *window.taps, window.x[2])).astype(np.int8)
+    channels = window.y[2]
+    scales = {"bias": np.arange(channels), "mult": np.full(channels, 1 << 30), "right": np.full(channels, 3)}
+    constants = window_constants(window, tiling, scales, tiles_of(w))
+    program = windows.instructions(window, tiling, threads)
+    around = [(b, 9) for b in window.before]
+    padded = np.pad(x.astype(int), (*around, (0, 0)), constant_values=window.fill)
+    wanted = np.empty(window.y, np.int8)
+    for i, j in np.ndindex(*window.y[:2]):
+        top, left = i * window.stride[0], j * window.stride[1]
+        sums = np.tensordot(w, padded[top : top + window.taps[0], left : left + window.taps[1]], 3)
+        halved = (sums + np.arange(channels) + 1) >> 1
+        away = np.sign(halved) * ((np.abs(halved) + 4) >> 3)
+        wanted[i, j] = np.clip(away, -128, 127)
+    y = np.zeros(window.y, np.int8)
+    assert in_c(model, program, [constants, x, x, y]) == (0, -1, -1)
+    assert np.array_equal(y, wanted)
+    assert np.array_equal(in_python(program, [constants, x, x, np.zeros_like(y)]).reshape(y.shape), wanted)
+
+
+@pytest.mark.cc
+def test_the_model_in_c_says_where_it_stopped(model: ctypes.CDLL) -> None:
+    arrays = [np.zeros(64, np.int8)] * 4
+    waits = assembled("GEMM count=1 outer=1 inner=1\nSTORE base=3 pop_previous")
+    leaves = assembled("LOAD memory=INPUT index=1020 rows=5 columns=1 bytes=1")
+    elsewhere = assembled("STORE base=0 rows=1 columns=1 bytes=16")
+    assert in_c(model, waits, arrays) == (1, 2, 1)
+    assert in_c(model, leaves, arrays) == (2, 0, 0)
+    assert in_c(model, elsewhere, arrays) == (2, 2, 0)
+
+
+LATE = """
+#include "gemm_npu_device.h"
+#include <stdio.h>
+#include <sys/mman.h>
+int main(void)
+{
+    void *place = mmap((void *)0x4F000000, 4096, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    const struct gemm_npu_job job = { 0 };
+    if (place == MAP_FAILED) {
+        return 1;
+    }
+    printf("%d", gemm_npu_carry_out(&job).status == GEMM_NPU_LATE);
+    ((volatile uint32_t *)place)[0] = 1;
+    printf("%d\\n", gemm_npu_carry_out(&job).status == GEMM_NPU_OK);
+    return 0;
+}
+"""
+
+
+@pytest.mark.cc
+def test_a_device_that_never_finishes_meets_a_deadline(require_tool: RequireTool, tmp_path: Path) -> None:
+    require_tool("gcc")
+    (tmp_path / "late.c").write_text(LATE)
+    sources = [str(tmp_path / "late.c"), str(FOLDER / "gemm_npu_registers.c"), f"-I{FOLDER}"]
+    options = ["-DGEMM_NPU_MOST_POLLS=1000", "-w", "-o", str(tmp_path / "late")]
+    subprocess.run(["gcc", "-O1", *sources, *options], check=True)
+    done = subprocess.run([tmp_path / "late"], capture_output=True, text=True, check=True)
+    assert done.stdout == "11\n"
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("cases", [CONVOLUTIONS, DEPTHWISE, DENSE], ids=["conv2d", "depthwise", "dense"])
+def test_layers_of_all_shapes_keep_their_bits(
+    cases: Sequence[OpCase], require_tool: RequireTool, tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    rng = np.random.default_rng(2)
+    taken = [case for case in cases if is_taken(made_of(case.graph))][:6]
+    assert len(taken) == 6
+    for case in taken:
+        inputs = {name: random_values(rng, case.graph.types[name]) for name in case.graph.inputs}
+        outputs = Poisoned(made_of(case.graph), tmp_path / case.name).run(inputs)
+        assert np.array_equal(outputs["y"], run_graph(case.graph, inputs)["y"]), case.name
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_pools_and_sums_keep_their_bits(require_tool: RequireTool, tmp_path: Path) -> None:
+    require_tool("gcc")
+    for number, lines in enumerate(SMALL):
+        graph = parse_graph(f'graph "net"\n{lines}\noutput "y"\n')
+        made, rng = made_of(graph), np.random.default_rng(number)
+        assert is_taken(made), lines
+        inputs = {name: random_values(rng, graph.types[name]) for name in graph.inputs}
+        outputs = Poisoned(made, tmp_path / str(number)).run(inputs)
+        assert np.array_equal(outputs["y"], run_graph(graph, inputs)["y"]), lines
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("board", "runner", "word"),
+    [
+        ("host", "", "gemm-npu:threads=1"),
+        ("mps2-an386", "qemu", "gemm-npu"),
+        ("mps2-an386", "unicorn", "gemm-npu:device=registers"),
+    ],
+)
+def test_every_layer_is_verified_on_host_qemu_and_behind_registers(
+    board: str,
+    runner: str,
+    word: str,
+    repo_root: Path,
+    run_deploy: Run,
+    require_tool: RequireTool,
+    require_package: Callable[..., None],
+) -> None:
+    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    require_package("unicorn")
+    words = ["verify", repo_root / DIGITS, "--board", board, "--layers", "--accelerator", word]
+    done = run_deploy(*words, *(["--runner", runner] if runner else []))
+    assert "equal to the reference in every bit" in done.out, done.err
+
+
+def test_the_driver_and_the_emulated_device_have_the_same_registers() -> None:
+    text = (FOLDER / "gemm_npu_registers.c").read_text(encoding="utf-8")
+    assert "enum { STATUS, PROGRAM, COUNT, START, CYCLES, BASES = 8 }; /* words */" in text
+    words = (device.STATUS, device.PROGRAM, device.COUNT, device.START, device.CYCLES, device.BASES)
+    assert words == tuple(4 * n for n in (0, 1, 2, 3, 4, 8))
+
+
+def test_a_program_is_the_same_after_its_words() -> None:
+    program = windows.instructions(LAYER, TILING, 2)
+    assert program_in(binary(program)) == program
+    assert {each.name for each in FIELDS} >= {name for one in program for name in one.fields}
+    assert LAYER.clip == Clip(-128)
