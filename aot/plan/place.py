@@ -13,6 +13,7 @@ from aot.plan.model import Pool
 from aot.plan.rings import Block
 
 SEED = 1
+_FEW_BLOCKS = 6  # their 720 sequences are soon all tried
 Cost = tuple[int, int, int]  # bytes missing, uses of slow pools, bytes taken
 
 
@@ -159,11 +160,25 @@ def place_again(packing: BlockPacking, offsets: Mapping[str, int]) -> Placement:
 def improve(packing: BlockPacking, best: Placement, bound: int, trials: int) -> Placement:
     """Tries other sequences, each one move from the last good one; stops at `bound`."""
     chance = random.Random(SEED)
+    place = _place_few(packing) if len(best.sequence) <= _FEW_BLOCKS else packing.place_moved
     for _ in range(trials if len(best.sequence) > 1 else 0):
         if best.cost <= (0, 0, bound):
             break
-        best = packing.place_moved(_draw_move(packing, best, chance)) or best
+        best = place(_draw_move(packing, best, chance)) or best
     return best
+
+
+def _place_few(packing: BlockPacking) -> Callable[[Move], Placement | None]:
+    """Answers as `place_moved` does; of few blocks there are few sequences, and each is placed once."""
+    placed: dict[tuple[int, ...], Placement] = {}
+
+    def place(move: Move) -> Placement | None:
+        if move.sequence not in placed:
+            placed[move.sequence] = packing.place_all(move.sequence)
+        found = placed[move.sequence]
+        return found if found.cost <= move.before.cost else None
+
+    return place
 
 
 def _draw_move(packing: BlockPacking, best: Placement, chance: random.Random) -> Move:

@@ -10,6 +10,7 @@ import pytest
 from plan_requests import Net
 
 from aot.errors import FitError
+from aot.plan import place
 from aot.plan.check import PlanError, check_plan
 from aot.plan.conflicts import forbidden_distances
 from aot.plan.model import Kind, PlanRequest, Pool
@@ -43,6 +44,19 @@ def test_what_a_search_keeps_is_where_putting_everything_down_again_puts_it() ->
             packing = BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), pools)
             found = improve(packing, place_in_sequences(packing), 0, trials=200)
             assert packing.place_all(found.sequence) == found
+
+
+def test_few_blocks_are_placed_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That each sequence of them is placed once changes no result."""
+    for seed in range(60):
+        blocks = make_intervals(seed)[: 2 + seed % 5]
+        for pools in ((Pool("arena"),), (Pool("a", 600), Pool("b", 900))):
+            packing = BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), pools)
+            start = place_in_sequences(packing)
+            found = improve(packing, start, 0, trials=300)
+            with monkeypatch.context() as patched:
+                patched.setattr(place, "_FEW_BLOCKS", 0)
+                assert improve(packing, start, 0, trials=300) == found
 
 
 def test_a_buffer_goes_to_a_pool_that_its_users_reach_though_a_faster_one_has_room() -> None:
