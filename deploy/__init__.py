@@ -16,7 +16,8 @@ says what a model needs and whether it fits, `diff` what differs between two com
 compares a board with the reference in every bit, `tune` searches faster kernels on a board, `in_process`
 makes the model a function of this process, and `deploy.lang` is the language in which kernels are written.
 `report` makes a page of all that about several boards, `explore` looks at every combination of models, boards
-and options, and `connect` keeps the line to a board open.
+and options, `evidence` proves what can be proven of compiled code, and `connect` keeps the line to a board
+open.
 `bench`, `export`, `quantize`, `new`, `new_accelerator`, `build`, `flash`, `boards`, `ops`, `accelerators`,
 `doctor` and `records` do what the commands of these names do; what they answer has the facts of `--json`, and
 prints as the command's page. What the user must put right is raised as DeployError.
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from deploy.on_board import Run, bench, run, tune, verify
     from deploy.open_line import connect
     from deploy.projects import build, flash, new
+    from deploy.proving.by_name import evidence
     from deploy.quantize_file import quantize
     from deploy.reporting.by_name import report
 
@@ -52,6 +54,7 @@ _MODULES = {
     **dict.fromkeys(("build", "flash", "new"), "projects"),
     "connect": "open_line",
     "doctor": "machine_page",
+    "evidence": "proving.by_name",
     "explore": "exploring.by_name",
     "export": "exporting",
     "graph": "model_graph",
@@ -71,6 +74,7 @@ __all__ = [
     "connect",
     "diff",
     "doctor",
+    "evidence",
     "explore",
     "export",
     "flash",

@@ -14,9 +14,9 @@ from deploy.reporting import columns
 _STYLE, _TABLES = "report.css", "tables.js"  # of all pages
 
 
-def web_page(package: str, name: str, **facts: Any) -> str:
-    """Fills <name>.html.jinja of a package, with the script <name>.js that stands beside it."""
-    script = _text("deploy.reporting", _TABLES) + _text(package, f"{name}.js")
+def web_page(package: str, name: str, script_name: str = "", **facts: Any) -> str:
+    """Fills <name>.html.jinja of a package, with the script beside it: <name>.js where no other is named."""
+    script = _text("deploy.reporting", _TABLES) + _text(package, f"{script_name or name}.js")
     return (
         _environment(package)
         .get_template(f"{name}.html.jinja")

@@ -5,6 +5,7 @@ COMMANDS = {
     "quantize": "makes an int8 model from a float ONNX model and samples of its inputs",
     "inspect": "shows what a model holds, and whether it fits a board",
     "report": "makes a page about a model on boards: memory, layers, what would help",
+    "evidence": "answers an assessor's questions about compiled code, in a folder",
     "explore": "looks at every combination of models, boards and options",
     "diff": "says what differs between two compiled models",
     "ops": "lists the supported operators and their element types",

@@ -46,6 +46,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "cartridge": "Compiled.save_cartridge() writes it",
         "sign": "Compiled.save_cartridge(path, key)",
     },
+    "evidence": {"output": "Evidence.save() writes it"},
     "explore": {"output": "Exploration.save() writes it"},
     "inspect": {
         "file": "model",

@@ -23,6 +23,10 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "boards": [["boards", "list"]],
     "compile": [["compile", DIGITS, "--board", "host", "-o", "a.tar"]],
     "diff": [["diff", "a.tar", "a.tar"], ["diff", "a.tar", "b.tar"]],
+    "evidence": [
+        ["evidence", "a.tar"],
+        ["evidence", DIGITS, "--board", "host", "--chapter", "sums"],
+    ],
     "export": [["export", "a.tar", "--as", "single-file", "-o", "exported"]],
     "inspect": [["inspect", DIGITS], ["inspect", "a.tar"], ["inspect", DIGITS, "--board", "mps2-an386"]],
     "new": [["new", "a.tar", "project", "--board", "host"]],

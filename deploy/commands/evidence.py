@@ -1,0 +1,62 @@
+"""`deploy evidence` answers an assessor's questions about compiled code, with proofs, in a folder."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from aot.errors import CheckError
+from deploy import options
+from deploy.console import print_result
+from deploy.proving.chapter import Standing
+from deploy.proving.folder import require_folder_place
+from deploy.proving.make import gather, require_known
+from deploy.proving.subject import About, subject_of
+from deploy.proving.table import CHAPTERS
+from platforms.board_files import load_board
+
+EXAMPLE = """
+deploy evidence kws.tar -o evidence
+deploy evidence kws.tar --project firmware --chapter sums -o evidence
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", metavar="OUT.tar|MODEL", type=Path, help="an archive, or a .tflite or .onnx file"
+    )
+    options.add_board(parser, required=False, instead="; a model file needs one")
+    parser.add_argument(
+        "--project",
+        metavar="DIR",
+        type=Path,
+        help="a project made of the archive: the first page says which of its generated files were changed",
+    )
+    parser.add_argument(
+        "--chapter",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help=f"answer this one, the others count as not run: {', '.join(each.name for each in CHAPTERS)}",
+    )
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="write the folder")
+    options.add_compile_options(parser)
+    options.add_toolchain(parser)
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    require_known(arguments.chapter)
+    if arguments.output:
+        require_folder_place(arguments.output)
+    board = load_board(arguments.board) if arguments.board else None
+    asked = About(board, arguments.project, arguments.toolchain)
+    subject = subject_of(arguments.model, asked, options.compile_options(arguments))
+    found = gather(subject, arguments.chapter)
+    if arguments.output:
+        found.save(arguments.output)
+    page = f"{found}\nwrote {arguments.output}" if arguments.output else str(found)
+    print_result(arguments.json, found.as_json(), page)
+    failed = [chapter.name for chapter, finding in found.chapters if finding.verdict is Standing.FAILED]
+    if failed:
+        raise CheckError(f"the evidence fails in {', '.join(failed)}", subject.name)

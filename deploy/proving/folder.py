@@ -1,0 +1,81 @@
+"""The folder of evidence: pages, facts, files of the chapters, and a SHA-256 of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from aot.errors import OutputError
+from deploy.proving.gathered import MARK, Evidence
+from deploy.proving.pages import pages_of
+
+HASHES = "SHA256SUMS"
+_FACTS = "evidence.json"
+
+
+def write_folder(directory: Path, evidence: Evidence) -> None:
+    """Writes the folder wholly or not at all; an earlier one is replaced. Raises OutputError."""
+    require_folder_place(directory)
+    directory = directory.resolve()
+    partial = directory.with_name(f".{directory.name}.{os.urandom(4).hex()}")
+    try:
+        _write_all(partial, files_of(evidence))
+        if directory.exists():
+            shutil.rmtree(directory)
+        partial.rename(directory)
+    except OSError as error:
+        raise OutputError(f"the evidence cannot be written: {error.strerror}", str(directory)) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def files_of(evidence: Evidence) -> dict[str, bytes]:
+    """The files by their path in the folder: the same evidence gives the same bytes."""
+    facts = evidence.as_json()
+    files = {_FACTS: (json.dumps(facts, indent=1) + "\n").encode()}
+    files |= {name: text.encode() for name, text in pages_of(facts).items()}
+    for chapter, finding in evidence.chapters:
+        files |= {f"{chapter.name}/{name}": data for name, data in finding.files.items()}
+    return files | {HASHES: _hashes(files).encode()}
+
+
+def _hashes(files: Mapping[str, bytes]) -> str:
+    """Lines as sha256sum --check reads them."""
+    return "".join(f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files))
+
+
+def require_folder_place(directory: Path) -> None:
+    """Raises OutputError unless the place is new, empty, or an earlier folder of evidence."""
+    if directory.exists() and not directory.is_dir():
+        raise OutputError("a file is where the folder should be", str(directory), "name a new folder")
+    if not directory.is_dir() or not any(directory.iterdir()):
+        return
+    try:
+        listed = _listed(directory)
+    except (OSError, UnicodeDecodeError):
+        listed = set()
+    there = {path.relative_to(directory).as_posix() for path in directory.rglob("*") if not path.is_dir()}
+    if not listed or there - listed:
+        what = f"it holds {min(there - listed)}" if listed else "it is no folder of evidence"
+        raise OutputError(
+            f"the folder is not empty and {what}, so it is left alone", str(directory), "name a new folder"
+        )
+
+
+def _listed(directory: Path) -> set[str]:
+    """The files of an earlier folder; none where this is something else."""
+    if MARK not in (directory / _FACTS).read_text(encoding="utf-8")[:200]:
+        return set()
+    lines = (directory / HASHES).read_text(encoding="utf-8").splitlines()
+    return {line.partition("  ")[2] for line in lines} | {HASHES}
+
+
+def _write_all(root: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)

@@ -1,0 +1,95 @@
+"""The evidence as facts: what was asked, what was found, and what the first page must not hide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codegen.version import VERSION
+from deploy.answer import Paged
+from deploy.proving.chapter import Chapter, Finding, Standing
+from deploy.proving.subject import Subject
+
+SCHEMA = 1  # of evidence.json
+MARK = "made by deploy evidence"
+_ORDER = list(Standing)
+
+
+@dataclass(frozen=True, repr=False)
+class Evidence(Paged):
+    """A finding for each chapter that there is: str() is a line each, save() writes the folder."""
+
+    subject: Subject
+    chapters: tuple[tuple[Chapter, Finding], ...]
+
+    @property
+    def verdict(self) -> Standing:
+        """The worst of the chapters'; files changed by hand are an exception where nothing is worse."""
+        found = [finding.verdict for _, finding in self.chapters]
+        if self.warnings:
+            found.append(Standing.EXCEPTIONS)
+        return max(found, key=_ORDER.index)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences for the top of the first page: what limits all chapters."""
+        project = self.subject.project
+        if project is None:
+            return ()
+        words = (("changed by hand", project.changed), ("missing", project.missing))
+        return tuple(
+            f"{len(names)} of the project's {len(project.files)} generated files "
+            f"{'is' if len(names) == 1 else 'are'} {what}; the evidence is about the generated ones: "
+            f"{', '.join(names)}"
+            for what, names in words
+            if names
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        facts = self.subject.artifact.facts
+        board = self.subject.board
+        return {
+            "schema": SCHEMA,
+            "solder": f"{VERSION}, {MARK}",
+            "model": facts.name,
+            "source_name": facts.source_name,
+            "model_hash": facts.model_hash,
+            "compiled_by": facts.tool_version,
+            "board": None if board is None else board.name,
+            "core": facts.target.core,
+            "verdict": self.verdict.value,
+            "warnings": list(self.warnings),
+            "chapters": [_chapter_facts(chapter, finding) for chapter, finding in self.chapters],
+        }
+
+    def __str__(self) -> str:
+        width = max(len(chapter.name) for chapter, _ in self.chapters)
+        lines = [f"{self.subject.name}: {self.verdict.value}"]
+        lines += [f"  warning: {warning}" for warning in self.warnings]
+        lines += [f"  {c.name:{width}}  {f.verdict.value}: {f.summary}" for c, f in self.chapters]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<evidence about {self.subject.name}: {self.verdict.value}>"
+
+    def save(self, path: str | Path) -> None:
+        """Writes the folder. Raises OutputError where something of the user's would be lost."""
+        from deploy.proving.folder import write_folder  # the templates' engine takes its time
+
+        write_folder(Path(path), self)
+
+
+def _chapter_facts(chapter: Chapter, finding: Finding) -> dict[str, Any]:
+    return {
+        "name": chapter.name,
+        "title": chapter.title,
+        "question": chapter.question,
+        "verdict": finding.verdict.value,
+        "summary": finding.summary,
+        "exceptions": list(finding.exceptions),
+        "method": list(finding.method),
+        "tools": list(finding.tools),
+        "tables": [table.as_json() for table in finding.tables],
+        "files": [f"{chapter.name}/{name}" for name in sorted(finding.files)],
+    }

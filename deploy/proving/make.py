@@ -1,0 +1,44 @@
+"""Asks the chapters' questions; what was not asked, or could not be, is a finding too."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from aot.errors import InputError, MissingToolError, did_you_mean
+from deploy.console import progress
+from deploy.proving.chapter import Chapter, Finding, not_run
+from deploy.proving.gathered import Evidence
+from deploy.proving.subject import Subject
+from deploy.proving.table import CHAPTERS
+
+
+def gather(
+    subject: Subject, wanted: Collection[str] = (), chapters: Sequence[Chapter] = CHAPTERS
+) -> Evidence:
+    """Answers the chapters named, or all; the others are told as not run. Raises InputError."""
+    require_known(wanted, chapters)
+    with progress("evidence", len(chapters)) as bar:
+        found = []
+        for chapter in chapters:
+            bar.step(chapter.name)
+            found.append((chapter, _asked(chapter, subject, wanted)))
+    return Evidence(subject, tuple(found))
+
+
+def require_known(wanted: Collection[str], chapters: Sequence[Chapter] = CHAPTERS) -> None:
+    """Raises InputError for a name that no chapter has."""
+    known = [chapter.name for chapter in chapters]
+    for name in wanted:
+        if name not in known:
+            raise InputError(
+                f'there is no chapter "{name}"{did_you_mean(name, known)}', hint=f"known: {', '.join(known)}"
+            )
+
+
+def _asked(chapter: Chapter, subject: Subject, wanted: Collection[str]) -> Finding:
+    if wanted and chapter.name not in wanted:
+        return not_run(f"other chapters were asked for: {', '.join(wanted)}")
+    try:
+        return chapter.examine(subject)
+    except MissingToolError as error:
+        return not_run(error.what)

@@ -1,0 +1,27 @@
+"""The pages of the evidence: the first one, and one for each chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deploy.proving.chapter import Standing
+from deploy.web_page import web_page
+
+_PACKAGE, _SCRIPT = "deploy.proving", "evidence"
+_CLASSES = {
+    Standing.PROVEN.value: "good",
+    Standing.EXCEPTIONS.value: "partly",
+    Standing.NOT_RUN.value: "open",
+    Standing.FAILED.value: "bad",
+}
+
+
+def pages_of(facts: Mapping[str, Any]) -> dict[str, str]:
+    """The pages by file name, from the facts of evidence.json."""
+    pages = {"index.html": web_page(_PACKAGE, "index", _SCRIPT, facts=facts, classes=_CLASSES)}
+    for chapter in facts["chapters"]:
+        pages[f"{chapter['name']}.html"] = web_page(
+            _PACKAGE, "chapter", _SCRIPT, facts=facts, chapter=chapter, classes=_CLASSES
+        )
+    return pages

@@ -1,0 +1,119 @@
+"""The code that evidence is about: a compiled model, the board that it is for, a project made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aot.errors import InputError
+from artifact.archive_file import is_archive
+from artifact.artifact import Artifact
+from boards.board import Board
+from codegen.options import CompileOptions
+from deploy.compiling import Compiled, compile_for
+from deploy.firmware import source_for
+from deploy.fit import require_core
+from deploy.model import Model, imported_with, read_artifact
+from deploy.options import require_no_options
+from deploy.supported import platform_for
+from platforms.board_files import load_board
+from platforms.folder import ProjectInfo, read_project
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project's folder, and how its files differ from those that are made of the archive now."""
+
+    info: ProjectInfo
+    files: Mapping[str, str] = field(repr=False)  # as they are made of the archive: path -> text
+    changed: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """All that a chapter may look at."""
+
+    artifact: Artifact
+    board: Board | None = None  # None: an archive, and no board was named
+    compiled: Compiled | None = None  # of a model file or a compiled model: with its loops
+    project: Project | None = None
+    toolchain: str | None = None  # the compiler that is preferred
+
+    @property
+    def name(self) -> str:
+        return self.artifact.name
+
+
+@dataclass(frozen=True)
+class About:
+    """The words after `deploy evidence`, which its Python function takes too."""
+
+    board: Board | None = None
+    project: Path | None = None
+    toolchain: str | None = None
+
+
+def subject_of(model: Path | Model | Compiled, asked: About, options: CompileOptions) -> Subject:
+    """Reads an archive, or compiles a model file. Raises DeployError."""
+    if isinstance(model, Path) and model.is_dir():
+        raise InputError(
+            "a project does not hold the graph that its C is made of",
+            str(model),
+            f"deploy evidence ARCHIVE --project {model}, with the archive that it was made of",
+        )
+    board = _board(asked)
+    if isinstance(model, Path) and is_archive(model):
+        require_no_options(options, model)
+        artifact = read_artifact(model)
+        if board is not None:
+            require_core(artifact.facts, board)
+        return _with_project(Subject(artifact, board, toolchain=asked.toolchain), asked.project)
+    if not isinstance(model, Compiled):
+        model = compile_for(imported_with(model, options), _named(board, model), options)
+    found = Subject(model.artifact, model.board, model, toolchain=asked.toolchain)
+    return _with_project(found, asked.project)
+
+
+def _named(board: Board | None, model: Path | Model) -> Board:
+    if board is None:
+        where = str(model if isinstance(model, Path) else model.path)
+        raise InputError("a model file is compiled for a board, and none is named", where, "--board B")
+    return board
+
+
+def _board(asked: About) -> Board | None:
+    if asked.board is None and asked.project is not None:
+        return load_board(read_project(asked.project).board)
+    return asked.board
+
+
+def _with_project(subject: Subject, directory: Path | None) -> Subject:
+    if directory is None:
+        return subject
+    info = read_project(directory)
+    if info.model_hash != subject.artifact.facts.model_hash:
+        raise InputError(
+            f"the project is made of another model: its file's SHA-256 is {info.model_hash}, "
+            f"this one's {subject.artifact.facts.model_hash}",
+            str(directory),
+            "give the archive that the project was made of",
+        )
+    board = load_board(info.board)
+    files = platform_for(board, info.platform).files(source_for(subject.artifact, board), board, info.app)
+    return Subject(
+        subject.artifact,
+        board,
+        subject.compiled,
+        Project(info, files, *_differences(directory, files)),
+        subject.toolchain,
+    )
+
+
+def _differences(directory: Path, files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of files with other bytes than the archive's, and of those that are not there."""
+    missing = [name for name in sorted(files) if not (directory / name).is_file()]
+    there = [name for name in sorted(files) if name not in missing]
+    changed = [name for name in there if (directory / name).read_bytes() != files[name].encode()]
+    return tuple(changed), tuple(missing)

@@ -1,0 +1,145 @@
+"""Each chapter answers for the digits model, and fails when what it looks at is doctored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import deploy
+from artifact.artifact import Artifact
+from codegen.options import CompileOptions
+from deploy.compiling import Compiled
+from deploy.proving.c_functions import constants_of, functions_of
+from deploy.proving.chapter import Chapter, Finding, Standing
+from deploy.proving.subject import About, Subject, subject_of
+from deploy.proving.sum_range import ProductSums
+from deploy.proving.sums import examine_sums
+from deploy.proving.traceability import examine_traceability
+
+DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Compiled:
+    return deploy.compile(DIGITS, "mps2-an386")
+
+
+@pytest.fixture(scope="module")
+def subject(compiled: Compiled) -> Subject:
+    return subject_of(compiled, About(), CompileOptions())
+
+
+def with_text(subject: Subject, old: str, new: str) -> Subject:
+    """The subject with other C, in all of its files."""
+    files = dict(subject.artifact.files)
+    assert any(old.encode() in data for data in files.values())
+    changed = {name: data.replace(old.encode(), new.encode()) for name, data in files.items()}
+    return replace(subject, artifact=Artifact(subject.artifact.facts, changed))
+
+
+def with_bias(subject: Subject, name: str, bias: int) -> Subject:
+    """The subject with another bias in its graph."""
+    artifact = Artifact(subject.artifact.facts, subject.artifact.files)
+    graph = subject.artifact.graph
+    constants = {**graph.constants, name: np.full_like(graph.constants[name], bias)}
+    artifact.__dict__["graph"] = replace(graph, constants=constants)
+    return replace(subject, artifact=artifact)
+
+
+def rows_of(finding: Finding) -> dict[str, tuple[object, ...]]:
+    (table,) = finding.tables
+    return {str(row[1]): tuple(row) for row in table.rows}
+
+
+def test_the_sums_of_digits_are_proven_but_for_softmax(subject: Subject) -> None:
+    found = examine_sums(subject)
+    assert found.verdict is Standing.EXCEPTIONS
+    assert found.summary == "the sums of 4 of 5 computing layers stay within 32 bits for every input"
+    (exception,) = found.exceptions
+    assert exception.startswith('layer 6 (SOFTMAX #6 "digit"): softmax is no sum of products')
+
+
+def test_a_range_is_what_numpy_finds_by_trying_all_inputs() -> None:
+    """Two weights and inputs of four values each: every sum, and every part of it."""
+    weights, bias = np.array([[3, -5], [7, 0]]), np.array([11, -13])
+    found = ProductSums(weights, bias, -2, 1, np.array([0, 1]))
+    values = np.stack(np.meshgrid(range(-2, 2), range(-2, 2)), -1).reshape(-1, 2)
+    sums = values @ weights.T + bias
+    assert found.least.tolist() == sums.min(0).tolist()
+    assert found.greatest.tolist() == sums.max(0).tolist()
+    parts = [b + w * v for row, b in zip(weights, bias, strict=True) for w in row for v in range(-2, 2)]
+    assert found.partial >= max(map(abs, [*parts, *sums.ravel()]))
+    assert found.shifted == max(abs(sums[:, 0]).max(), 2 * abs(sums[:, 1]).max())
+    assert found.reached()
+
+
+def test_a_bias_near_the_limit_is_no_longer_proven(subject: Subject) -> None:
+    near = with_bias(subject, "dense_5/bias", 2**31 - 1000)
+    found = examine_sums(near)
+    assert any("32 bits are not proven to suffice" in each for each in found.exceptions)
+    assert rows_of(found)["dense"][-1] == Standing.EXCEPTIONS.value
+    assert rows_of(found)["conv2d"][-1] == Standing.PROVEN.value
+
+
+def test_computations_that_disagree_fail_the_chapter(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deploy.proving.sums.largest_sum", lambda *_: 0)
+    found = examine_sums(subject)
+    assert found.verdict is Standing.FAILED
+    assert 'layer 1 (CONV_2D #0 "conv2d_0"): the computations of the range disagree' in found.summary
+
+
+def test_a_model_without_sums_of_products_is_not_said_to_be_proven(subject: Subject) -> None:
+    facts = subject.artifact.facts
+    softmax = replace(facts, layers=tuple(layer for layer in facts.layers if layer.op == "softmax"))
+    found = examine_sums(replace(subject, artifact=Artifact(softmax, subject.artifact.files)))
+    assert found.verdict is Standing.NOT_RUN
+
+
+def test_every_function_and_constant_belongs_to_a_layer(subject: Subject) -> None:
+    found = examine_traceability(subject)
+    assert found.verdict is Standing.PROVEN, found.summary
+    names = {table.title: {str(row[0]): row[-1] for row in table.rows} for table in found.tables}
+    assert names["Constants of the C"]["digits_layer1_w"] == "layer 1"
+    assert names["Functions of the C"]["softmax_10_by_1"] == "layer 6"
+    assert names["Functions of the C"]["digits_run"] == "the run"
+    assert names["Operators"]["reshape_4"] == "a view: no code"
+
+
+def test_a_function_that_nobody_calls_fails_the_chapter(subject: Subject) -> None:
+    doctored = with_text(
+        subject, "\nint32_t digits_run(", "\nstatic void left(void)\n{\n}\n\nint32_t digits_run("
+    )
+    assert "function left belongs to no layer" in examine_traceability(doctored).summary
+
+
+def test_a_constant_that_nobody_reads_fails_the_chapter(subject: Subject) -> None:
+    old = "CONSTANT const int8_t digits_layer1_w[96]"
+    found = examine_traceability(with_text(subject, old, f"CONSTANT const int8_t more[3] = {{0}};\n{old}"))
+    assert found.summary == "constant more belongs to no layer"
+
+
+def test_a_layer_without_a_function_fails_the_chapter(subject: Subject) -> None:
+    assert (
+        "layer 3 has no function" in examine_traceability(with_text(subject, "layer_3(", "layer_x(")).summary
+    )
+
+
+def test_c_is_read_without_its_comments_and_attributes() -> None:
+    text = (
+        "/* int not_me(int a)\n{\n} */\nstatic inline __attribute__((always_inline)) int f(\n    int a)\n"
+        "{\n    return g(a) + w[0];\n}\nCONSTANT const int8_t w[4] = {1};\n"
+        "extern CONSTANT const int8_t w[4];\n"
+    )
+    assert functions_of(text).names == {"f": frozenset({"return", "g", "a", "w"})}
+    assert constants_of(text) == {"w": 4}
+
+
+def test_exceptions_are_stated_where_they_are_claimed() -> None:
+    with pytest.raises(ValueError, match="holds with stated exceptions, with 0 exceptions stated"):
+        Finding(Standing.EXCEPTIONS, "nearly")
+    assert Chapter("a", "A", "?", examine_sums).name == "a"
