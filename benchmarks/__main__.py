@@ -21,6 +21,8 @@ from benchmarks.gemm_npu import gemm_npu_rows
 from benchmarks.gemm_npu_picture import draw
 from benchmarks.host import HEAD as HEAD_OF_HOST
 from benchmarks.host import host_rows
+from benchmarks.levels import HEAD as HEAD_OF_LEVELS
+from benchmarks.levels import level_rows
 from benchmarks.line import report as line_report
 from benchmarks.measure import measure
 from benchmarks.memory import measure_memory, read_memory, write_memory
@@ -80,6 +82,10 @@ def _planning(*names: str) -> None:
 
 def _passes(*names: str) -> None:
     _print_rows(HEAD_OF_PASSES, names, pass_rows)
+
+
+def _levels(*names: str) -> None:
+    _print_rows(HEAD_OF_LEVELS, names, level_rows)
 
 
 def _ethos_u(*names: str) -> None:
@@ -173,6 +179,7 @@ COMMANDS = {
     "searches": _searches,
     "faults": _faults,
     "host": _host,
+    "levels": _levels,
     "line": _line,
     "measure-defaults": measure_defaults,
     "measure-spaces": _measure_spaces,

@@ -93,7 +93,7 @@ def compile_job(job: Job) -> CompiledModel:
         constants_in=constants.bytes_in,
         code_bytes_estimate=estimate_code_bytes(library, run),
         stack_bytes_estimate=stack_bytes,
-        c_flags=(dialect.standard, *_FLAGS[options.optimize.value]),
+        c_flags=(dialect.standard, *(options.at_level.c_flags or _FLAGS[options.optimize.value])),
         parameters=constants.arrays,
     )
 

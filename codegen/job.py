@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aot.backs.attach import with_back
@@ -38,6 +38,13 @@ class Job:
     options: CompileOptions
     tuned: Mapping[str, Point] = field(default_factory=lambda: NOT_TUNED)  # task -> its point, if measured
     board: str = ""  # its name, which the generated C mentions
+
+    @property
+    def kernel_target(self) -> Target:
+        """The target as kernels see it: below a level of the options, without the core's own instructions."""
+        if self.options.at_level.has_instructions:
+            return self.target
+        return replace(self.target, features=frozenset())
 
 
 def read_job(

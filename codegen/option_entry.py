@@ -35,6 +35,7 @@ class Option:
     in_head: When = When.IF_SET
     in_archive: When = When.IF_SET  # ALWAYS for those that the first archives had
     archive_key: str = ""  # in the options of an archive, "a.b" for b in a; empty: the field's name
+    short: str = ""  # a second way to write the flag: -O
     reads_model: bool = False  # whether it decides what the model file means, before anything is compiled
 
     @property

@@ -15,6 +15,7 @@ from aot.passes.table import pass_names
 from aot.plan.model import Pool
 from aot.target import Optimize
 from codegen.accelerators.asked import AcceleratorList
+from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
 from codegen.option_entry import Option, When, option, options_of
 from codegen.option_kinds import (
     Choice,
@@ -140,6 +141,14 @@ class CompileOptions:
         "what the model shall need least of: time (speed, the default), flash (size) or RAM (ram)",
         in_head=When.ALWAYS,
         in_archive=When.ALWAYS,
+    )
+    level: int = option(
+        DEFAULT,
+        LEVEL,
+        "--level",
+        "how far the code may go from the model: 0 (plain, for a debugger), 1 (plain C), 2 (the default) or "
+        "3 (a solver improves the plan); what is saved first, --optimize says",
+        short="-O",
     )
     rounding: Rounding = option(
         Rounding.TFLM,
@@ -286,6 +295,24 @@ class CompileOptions:
     def input_overrides(self) -> InputOverrides:
         """All that the user says of the model's inputs."""
         return InputOverrides(self.shapes, self.values)
+
+    @property
+    def at_level(self) -> Level:
+        return LEVELS[self.level]
+
+    @property
+    def left_out_passes(self) -> frozenset[str]:
+        """The passes that do not run: the level's, and those that the user names."""
+        return self.at_level.left_out(self.stream).union(self.disabled_passes)
+
+    @property
+    def takes_turns(self) -> bool:
+        """True where layers may run row by row in turns."""
+        return self.rows and (self.at_level.has_rows or self.stream)
+
+    @property
+    def has_solver(self) -> bool:
+        return self.exact or self.at_level.is_exact
 
 
 ALL_OPTIONS = options_of(CompileOptions)

@@ -100,7 +100,7 @@ def add_option(parser: argparse.ArgumentParser, option: Option, more_help: str =
 
     action = "append" if kind.is_repeated else "store"
     parser.add_argument(
-        option.flag,
+        *filter(None, (option.short, option.flag)),
         dest=dest,
         metavar=kind.metavar,
         type=checked,

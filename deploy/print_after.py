@@ -34,4 +34,4 @@ def _print_meaning(path: Path, options: CompileOptions, passes: Sequence[str]) -
     """Prints the graphs; nothing where the file itself cannot be read, since the error says why."""
     with suppress(DeployError):
         graph = import_model(path, options).graph
-        print_after(run_meaning(graph, options.disabled_passes).steps, passes)
+        print_after(run_meaning(graph, options.left_out_passes).steps, passes)

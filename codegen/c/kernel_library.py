@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import takewhile
 
 from aot.target import Feature
@@ -25,6 +26,14 @@ _PARTS_OF_GROWING = (
     "\nAfter the last row: the sums become the result.",
 )
 _PARTS_OF_STEPS = ("\nBefore the first step: the state begins.", "")
+
+
+class Sharing(Enum):
+    """Says which layers call one function."""
+
+    NONE = "each has its own, with the layer's number in its name"
+    EQUAL = "those whose loops are equal"
+    ALIKE = "those whose loops differ in nothing but integers"
 
 
 @dataclass(frozen=True)
@@ -50,15 +59,16 @@ class KernelLibrary:
         return self.helpers.needs.union(*(library.needs for library in self.libraries))
 
 
-def kernel_library(stages: Sequence[LoweredStage], lifts: bool) -> KernelLibrary:
-    """Makes one function of equal kernels; where it `lifts`, one of those in which only integers differ."""
+def kernel_library(stages: Sequence[LoweredStage], sharing: Sharing) -> KernelLibrary:
+    """Makes the functions of the stages' kernels."""
     families: dict[Hashable, dict[KernelFunction, str]] = {}  # what is common -> who has it, its first name
-    users = [_nameless(stage.kernel) for stage in stages]
+    owners = [f"layer_{number}_" if sharing is Sharing.NONE else "" for number in range(len(stages))]
+    users = [_functions(stage.kernel, owner) for stage, owner in zip(stages, owners, strict=True)]
     foreign = [function for stage in stages for function, _ in _foreign(stage.kernel)]
-    for stage, mine in zip(stages, users, strict=True):
+    for stage, owner, mine in zip(stages, owners, users, strict=True):
         for user, proc in zip(mine, stage.kernel.procs if mine else (), strict=True):
-            key = skeleton(user.function) if lifts else user.function
-            families.setdefault(key, {}).setdefault(user, proc.name)
+            key = skeleton(user.function) if sharing is Sharing.ALIKE else user.function
+            families.setdefault(key, {}).setdefault(user, f"{owner}{proc.name}")
     shared: dict[KernelFunction, SharedKernel] = {}
     kernels, taken = [], {function.name for function in foreign}
     for family in families.values():
@@ -109,14 +119,14 @@ def _callers(
     return list(found.values())
 
 
-def _nameless(kernel: Kernel) -> list[KernelFunction]:
-    """The functions to generate, without names; where a kernel has several, each says its part."""
+def _functions(kernel: Kernel, owner: str) -> list[KernelFunction]:
+    """The functions to generate, named by their owner alone; of several of a kernel, each says its part."""
     if kernel.calls is not None:
         return []
     parts: tuple[str, ...] = _PARTS_OF_STEPS if kernel.carried is not None else ("",)
     parts = _PARTS_OF_GROWING if kernel.accumulation is not None else parts
     return [
-        kernel_function(replace(proc, name=""), f"{kernel.summary}{part}")
+        kernel_function(replace(proc, name=owner), f"{kernel.summary}{part}")
         for proc, part in zip(kernel.procs, parts, strict=True)
     ]
 

@@ -37,7 +37,7 @@ def find_plan(meaning: PassRun, job: Job, compact: frozenset[str] = frozenset())
     The layers named as compact store their weights as they are. Raises ModelError for what cannot be
     compiled, FitError of the placement that needs least.
     """
-    target, options = job.target, job.options
+    target, options = job.kernel_target, job.options
     has_limit = limit_of(target, options) is not None
     found: list[tuple[PlannedVariant, PassRun]] = []
     failed: list[FitError] = []
@@ -62,7 +62,7 @@ def find_plan(meaning: PassRun, job: Job, compact: frozenset[str] = frozenset())
 def _candidates(graph: Graph, options: CompileOptions, has_limit: bool) -> Iterator[Candidate]:
     """Yields the fastest placement first. For least memory, kernels of both goals are candidates."""
     most = _MAX_SLOWDOWN_FOR_RAM if options.optimize is Optimize.RAM else _MAX_SLOWDOWN
-    steps = _SLOWDOWN_STEPS if options.rows else _SLOWDOWN_STEPS[:1]
+    steps = _SLOWDOWN_STEPS if options.takes_turns else _SLOWDOWN_STEPS[:1]
     slowdowns = [step for step in steps if has_limit or step <= most]
     placed = list((_streamed if options.stream else _placements)(graph, options, slowdowns))
     yield from ((each, options) for each in placed)
@@ -94,4 +94,4 @@ def _streamed(graph: Graph, options: CompileOptions, slowdowns: Sequence[float])
 
 def _placed(graph: Graph, options: CompileOptions, max_slowdown: float) -> PassRun:
     goal = PlacementGoal(MEASURED_COSTS, max_slowdown, options.stream)
-    return run_passes(graph, placement_passes(goal), options.disabled_passes)
+    return run_passes(graph, placement_passes(goal), options.left_out_passes)

@@ -31,7 +31,7 @@ def plan_job(job: Job) -> CompiledPlan:
     be compiled, FitError where the options allow the arena less than it needs. Kernels that store weights
     transformed, in more bytes, have them as long as the flash has room.
     """
-    meaning = with_regions(run_meaning(job.model.graph, job.options.disabled_passes), job)
+    meaning = with_regions(run_meaning(job.model.graph, job.options.left_out_passes), job)
     plan = _within_ram(meaning, job, frozenset())
     compact = layers_to_compact(plan)
     return _within_ram(meaning, job, compact) if compact else plan

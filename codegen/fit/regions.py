@@ -26,14 +26,14 @@ def with_regions(meaning: PassRun, job: Job) -> PassRun:
             continue
         regions = accelerator.regions
         goal = RegionGoal(name, partial(regions.claims, name), partial(_misfit, job, regions))
-        run = run_passes(graph, region_passes(goal), job.options.disabled_passes)
+        run = run_passes(graph, region_passes(goal), job.options.left_out_passes)
         graph, steps = run.graph, [*steps, *run.steps]
     return PassRun(graph, tuple(steps))
 
 
 def _misfit(job: Job, regions: Regions, graph: Graph, node: Node) -> str:
     """Says why no schedule of the device fits the region; empty where one does."""
-    sites = Sites(graph, job.target, job.options, frozenset(), NOT_TUNED, frozenset(), frozenset())
+    sites = Sites(graph, job.kernel_target, job.options, frozenset(), NOT_TUNED, frozenset(), frozenset())
     site, reasons = sites.of(node), list[str]()
     for schedule in regions.schedules:
         misfit = schedule.misfit(site)

@@ -47,7 +47,7 @@ class _Growth:
 
 def with_upgrades(variant: Variant, layers: tuple[str, ...]) -> Variant:
     """The variant with these layers upgraded. Whole tensors are not widened: rows are compared with them."""
-    widened = variant.widened | {*layers} if variant.options.rows else variant.widened
+    widened = variant.widened | {*layers} if variant.options.takes_turns else variant.widened
     return replace(variant, widened=widened, unpadded=variant.unpadded - ({*layers} & _slower(variant)))
 
 

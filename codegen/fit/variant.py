@@ -16,7 +16,7 @@ from aot.plan.groups import Grouped, group_steps, one_by_one
 from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
 from aot.plan.planner import find_plan_below, make_plan, plan_like
 from aot.target import Optimize, Target
-from codegen.c.kernel_library import KernelLibrary, kernel_library
+from codegen.c.kernel_library import KernelLibrary, Sharing, kernel_library
 from codegen.fit.callers_io import without_io
 from codegen.fit.slow_sums import slow_sums
 from codegen.job import Job
@@ -45,8 +45,11 @@ class CompiledPlan:
     @cached_property
     def library(self) -> KernelLibrary:
         """The C functions of its kernels."""
-        lifts = self.job.options.optimize is Optimize.SIZE
-        return kernel_library(self.lowered.stages, lifts)
+        options = self.job.options
+        if not options.at_level.has_schedules:
+            return kernel_library(self.lowered.stages, Sharing.NONE)
+        sharing = Sharing.ALIKE if options.optimize is Optimize.SIZE else Sharing.EQUAL
+        return kernel_library(self.lowered.stages, sharing)
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Variant:
             self.graph, self.target, self.options, self.widened, self.tuned, self.unpadded, self.compact
         )
         goal = VariantGoal(slow_sums(sites))
-        return run_passes(self.graph, variant_passes(goal), self.options.disabled_passes)
+        return run_passes(self.graph, variant_passes(goal), self.options.left_out_passes)
 
     @cached_property
     def lowered(self) -> Lowered:
@@ -116,7 +119,7 @@ class Variant:
         if options.io_apart:
             tensors, stages = without_io(tensors, stages)
         at_once = options.optimize is Optimize.SPEED and options.ram_bytes is None
-        return PlanRequest(tensors, stages, self.pools, options.rows, at_once)
+        return PlanRequest(tensors, stages, self.pools, options.takes_turns, at_once)
 
     @property
     def memory(self) -> object:
@@ -129,14 +132,14 @@ class Variant:
         """The variant in as little memory as the planner finds. Raises FitError."""
         grouped = group_steps(self.request)
         try:
-            return PlannedVariant(self, grouped, make_plan(grouped.request, self.options.exact))
+            return PlannedVariant(self, grouped, make_plan(grouped.request, self.options.has_solver))
         except FitError as error:
             raise FitError(error.what, error.where, MORE_ROOM) from None
 
     def below(self, limit: int) -> PlannedVariant | None:
         """The variant in as little memory, or None if it needs `limit` bytes or more."""
         grouped = group_steps(self.request)
-        plan = find_plan_below(grouped.request, limit, self.options.exact)
+        plan = find_plan_below(grouped.request, limit, self.options.has_solver)
         return None if plan is None else PlannedVariant(self, grouped, plan)
 
     def like(self, other: PlannedVariant, limit: int, exact: bool = False) -> PlannedVariant | None:

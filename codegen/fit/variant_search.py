@@ -51,7 +51,7 @@ class PlanCache:
         if self.bytes is None:
             planned: PlannedVariant | None = variant.least()
         elif similar_to is not None and len(similar_to.plan.order) > SEARCHED_ROWS:
-            planned = variant.like(similar_to, self.bytes - 1, variant.options.exact)
+            planned = variant.like(similar_to, self.bytes - 1, variant.options.has_solver)
         else:
             planned = variant.below(self.bytes)
         if planned is not None:
@@ -161,7 +161,7 @@ def _upgraded(planned: PlannedVariant, limit: int) -> PlannedVariant:
             count = 1
         if not left:
             break
-    is_exact = planned.variant.options.exact and best is not planned
+    is_exact = planned.variant.options.has_solver and best is not planned
     return best.variant.like(best, limit, exact=True) or best if is_exact else best
 
 

@@ -58,7 +58,7 @@ NO_ROWS_AROUND = Condition[RowFormats](
 
 def _by_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     kernel = rows_added(site, inputs[0], y)
-    return replace(kernel, proc=scheduled_pool(kernel.proc, pool_of(site)))
+    return replace(kernel, proc=scheduled_pool(kernel.proc, site))
 
 
 def _by_windows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
@@ -86,7 +86,7 @@ def _by_windows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
     return Kernel(
         schedule="windows",
         why="each result by itself",
-        proc=scheduled_pool(proc, op),
+        proc=scheduled_pool(proc, site),
         summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.said}.",
         access=pool_access(site),
         constants={} if even else {"count": counts.astype(np.int32).reshape(-1)},

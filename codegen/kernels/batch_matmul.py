@@ -83,8 +83,8 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
     return Kernel(
         schedule="columns",
-        why=f"{_TOGETHER} results side by side",
-        proc=_tiled(proc),
+        why="as it is meant" if site.is_plain else f"{_TOGETHER} results side by side",
+        proc=proc if site.is_plain else _tiled(proc),
         summary=f"A product of matrices: {rows}x{depth} by {depth}x{columns}.",
         access=tuple(o.access for o in operands if o.access is not None),
         constants={o.buffer.name: o.data for o in operands if o.data is not None},

@@ -123,8 +123,10 @@ def _clamped(site: Site, value: Expr) -> Expr:
     return value if op.activation is Activation.NONE else Apply(clamp_f32(op.activation), (value,))
 
 
-def _tiled(proc: Proc) -> Proc:
+def _tiled(proc: Proc, site: Site) -> Proc:
     """Several channels side by side in the innermost loop."""
+    if site.is_plain:
+        return proc
     proc = split(proc, "o", _CHANNELS, "ob", "oi")
     proc = unroll(privatize(proc, ("sum",), "oi"), "oi")
     for inner in ("r", "t", "k"):
@@ -168,7 +170,9 @@ def conv2d_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
 
 def _conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     kernel = conv2d_rows(site, inputs, y)
-    return replace(kernel, proc=_tiled(kernel.proc), why=f"{_CHANNELS} channels at a time")
+    if site.is_plain:
+        return kernel
+    return replace(kernel, proc=_tiled(kernel.proc, site), why=f"{_CHANNELS} channels at a time")
 
 
 def _depthwise_conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
@@ -223,8 +227,8 @@ def _dense(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     name = _dense_name(site, depth)
     return Kernel(
         schedule="reals",
-        why=f"{_CHANNELS} outputs at a time",
-        proc=_tiled(_nest(name, _x(x), _y(y), site, y, window)),
+        why="as it is meant" if site.is_plain else f"{_CHANNELS} outputs at a time",
+        proc=_tiled(_nest(name, _x(x), _y(y), site, y, window), site),
         summary=f"A dense layer: {depth} -> {outputs}.",
         access=_ONE_ROW,
         constants=_tables(site),
@@ -257,8 +261,9 @@ def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
     add = For("o", outputs, grow)
     return Kernel(
         schedule="reals-by-rows",
-        why=f"the {rows} rows of the image are added as they come, to {_CHANNELS} outputs at a time",
-        proc=_tiled(Proc(f"{name}_add", (_x(x), sums, ws), (add,))),
+        why=f"the {rows} rows of the image are added as they come, to "
+        f"{'one output' if site.is_plain else f'{_CHANNELS} outputs'} at a time",
+        proc=_tiled(Proc(f"{name}_add", (_x(x), sums, ws), (add,)), site),
         summary=f"One row of {length} of a dense layer of {w.shape[1]} -> {outputs}.",
         access=_ONE_ROW,
         constants={**_tables(site), "w": parts},

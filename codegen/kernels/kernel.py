@@ -31,6 +31,7 @@ class Site:
     allow_widened_rows: bool  # where they are faster than rows as wide as the values
     tuned: Mapping[str, Point]  # by task
     unpadded: bool = False  # rows have no padding where the kernel can do without
+    is_plain: bool = False  # loops stay as they are meant
     compact: bool = False  # weights are stored in no more bytes than they have
 
     def input(self, position: int) -> TensorType:

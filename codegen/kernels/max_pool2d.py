@@ -59,7 +59,7 @@ def maxima(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return Kernel(
         schedule="plain",
         why="each result by itself",
-        proc=scheduled_pool(Proc(name, (xs, ys), (loops,)), op),
+        proc=scheduled_pool(Proc(name, (xs, ys), (loops,)), site),
         summary=f"One row of {op.size[0]}x{op.size[1]} maxima: {y.said}.",
         access=pool_access(site),
     )

@@ -37,9 +37,10 @@ def window_element(op: Pool2d, x: RowFormat) -> Affine:
     return pixel * x.x_step + variable("c") * x.c_step
 
 
-def scheduled_pool(proc: Proc, op: Pool2d) -> Proc:
+def scheduled_pool(proc: Proc, site: Site) -> Proc:
     """A row of a small window written out."""
-    return unroll(proc, "t") if op.size[1] <= _UNROLLED_TAPS else proc
+    is_short = pool_of(site).size[1] <= _UNROLLED_TAPS
+    return unroll(proc, "t") if is_short and not site.is_plain else proc
 
 
 def result_element(y: RowFormat) -> Affine:

@@ -14,10 +14,11 @@ from aot.ir.types import DType
 from aot.target import FEATURES, Feature
 from codegen.formats import RowFormat, RowRequest, dense_format
 from codegen.kernels.kernel import Kernel, ScheduledFrom, Site
+from codegen.kernels.nests import unscheduled
 from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError
 from codegen.kernels.table import KERNELS
 from codegen.lang.misuse import misuse
-from codegen.lang.op_meaning import asked_formats, unscheduled
+from codegen.lang.op_meaning import asked_formats
 from codegen.lang.schedule import LoopSchedule
 from codegen.lang.template import Template, TemplateKnobs, applied, space_of
 

@@ -99,7 +99,8 @@ class _Lowering:
         self.options = sites.options
         self.tuned = sites.tuned
         self.kernels_made = made
-        self.defaults = default_points(self.target.core, self.options.optimize)
+        has_schedules, goal = self.options.at_level.has_schedules, self.options.optimize
+        self.defaults = default_points(self.target.core, goal) if has_schedules else NOT_TUNED
         self.views = view_roots(self.graph)
         self.sites = {node.name: sites.of(node) for node in self.graph.nodes if not is_view(node)}
         self.chosen = {name: sites.chosen_for(site) for name, site in self.sites.items()}
@@ -149,7 +150,8 @@ class _Lowering:
 
         def made_with(points: Mapping[str, Point]) -> Kernel:
             made = chosen.lower(replace(site, tuned=points), formats, result.format)
-            return with_planned_scratch(rewritten(with_sketches(made, points), self.target))
+            made = made if site.is_plain else with_sketches(made, points)
+            return with_planned_scratch(rewritten(made, self.target))
 
         def lower(tuned: Mapping[str, Point]) -> Kernel:
             wanted = {**self.defaults, **tuned}

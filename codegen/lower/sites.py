@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from aot.ir.graph import Graph, Node
+from aot.ir.region import DeviceRegion
 from aot.target import Target
 from codegen.accelerators.table import schedules_with, without_schedules
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.table import math_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Point
+from codegen.kernels.nests import plain_schedules
 from codegen.kernels.schedule import ChosenSchedule, choose_schedule
 from codegen.options import CompileOptions
 from codegen.own_schedules import schedules_outside
@@ -50,6 +52,7 @@ class Sites:
             node.name in self.widened,
             self.tuned,
             node.name in self.unpadded,
+            not self.options.at_level.has_schedules,
             node.name in self.compact,
         )
 
@@ -57,5 +60,8 @@ class Sites:
         """The schedule for a site: the user's own come first, then the accelerators', then its op's."""
         words, op = self.options.accelerators, site.node.op
         own = schedules_outside(op.name, self.options.schedules)
-        chosen = choose_schedule((*own, *schedules_with(words, op)), site)
+        ours = schedules_with(words, op)
+        if site.is_plain and not isinstance(op, DeviceRegion):
+            ours = (*(each for each in ours if each.device), *plain_schedules(op.name, site))
+        chosen = choose_schedule((*own, *ours), site)
         return replace(chosen, passed_over=(*without_schedules(words, op), *chosen.passed_over))

@@ -8,7 +8,7 @@ from typing import Any
 
 from codegen.c.constants import collect_constants, definition
 from codegen.c.dialect import C99
-from codegen.c.kernel_library import SharedKernel, kernel_library
+from codegen.c.kernel_library import SharedKernel, Sharing, kernel_library
 from codegen.c.layer_call import Operands, layer_call
 from codegen.c.printer import Printer
 from codegen.c.row_pointers import ROW
@@ -83,7 +83,7 @@ def candidates_text(
 ) -> str:
     """Prints a C file with `candidate_<number>` for every kernel; constants are named after the part."""
     stages = [replace(task.stage, kernel=kernel) for kernel in kernels.values()]
-    library, constants = kernel_library(stages, False), collect_constants(f"part{part}", stages)
+    library, constants = kernel_library(stages, Sharing.EQUAL), collect_constants(f"part{part}", stages)
     printer = Printer(names=library.helpers.names)
     candidates = [
         _Candidate(kernel, experiment, places, names)

@@ -15,7 +15,7 @@ from aot.ir.graph import Graph
 from aot.passes.pipeline import run_meaning
 from aot.plan.model import Pool
 from aot.target import Feature, Optimize, Target
-from codegen.c.kernel_library import kernel_library
+from codegen.c.kernel_library import Sharing, kernel_library
 from codegen.c.provenance import made_by
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
@@ -111,7 +111,7 @@ def test_strict_c_without_flash_is_told(require_tool: Callable[..., None], tmp_p
 
 def _needs(graph: Graph, target: Target, goal: Optimize) -> frozenset[Feature]:
     stages = lower_graph(run_meaning(graph).graph, target, CompileOptions(goal)).stages
-    return kernel_library(stages, lifts=True).helpers.needs
+    return kernel_library(stages, Sharing.ALIKE).helpers.needs
 
 
 @pytest.mark.parametrize("goal", Optimize)

@@ -15,6 +15,7 @@ _BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = (
     "found-schedule",
     "from-python",
+    "graph-as-data",
     "kernel-text",
     "matrix-product",
     "own-instruction",

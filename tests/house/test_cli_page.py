@@ -113,11 +113,12 @@ def option_row(option: Option) -> str:
 
 def _flag(option: Option) -> str:
     times = ", several times" if option.kind.is_repeated else ""
-    return f"`{f'{option.flag} {option.kind.metavar}'.rstrip()}`{times}"
+    short = f"`{option.short}`, " if option.short else ""
+    return f"{short}`{f'{option.flag} {option.kind.metavar}'.rstrip()}`{times}"
 
 
 def default_text(option: Option) -> str:
-    if isinstance(option.default, Enum) or (option.default is False and option.kind.metavar):
+    if isinstance(option.default, Enum) or (isinstance(option.default, int) and option.kind.metavar):
         return " ".join(option.kind.words(option.default))
     return "off" if option.default is False else "none"
 

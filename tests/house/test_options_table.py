@@ -36,6 +36,7 @@ _TILED = Path(__file__).parents[1] / "plugin" / "package" / "solder_example" / "
 # For each option a word that is not its default, and the same as one would write it in Python.
 SAMPLES: dict[str, tuple[str, object]] = {
     "optimize": ("ram", "ram"),
+    "level": ("0", 0),
     "accelerator": ("vanilla", ["vanilla"]),
     "rounding": ("litert-ref", "litert-ref"),
     "ram": ("64KB", 65536),

@@ -7,36 +7,38 @@ from dataclasses import replace
 import numpy as np
 
 from aot.ir.graph import Graph, Node
-from aot.ir.types import Array, Quant, TensorType
+from aot.ir.types import Array, Quant
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import required
-from aot.passes.names import fresh_name
-from aot.passes.outcome import Outcome, outcome
+from aot.passes.mutator import Mutator
+from aot.passes.outcome import Miss, Outcome
 
 
 def convert_depthwise_to_conv2d(graph: Graph) -> Outcome:
     """Weights [rows, columns, filters] become [filters, rows, columns, 1] under a name of their own."""
-    before, left = graph, dict[str, str]()
-    for node in graph.nodes:
-        if not isinstance(node.op, DepthwiseConv2d):
-            continue
-        channels = graph.types[node.reads[0]].shape[3]
+    return _AsConvolutions().mutate(graph)
+
+
+class _AsConvolutions(Mutator):
+    nothing = "there is no depthwise convolution"
+
+    def visit_depthwise_conv2d(self, node: Node) -> Node | Miss:
+        assert isinstance(node.op, DepthwiseConv2d)
+        old = required(node.inputs[1])
+        channels = self.graph.types[node.reads[0]].shape[3]
         if channels != 1:
-            left[node.name] = f"has {channels} input channels"
-        elif node.inputs[1] not in graph.constants:
-            left[node.name] = "has weights that are computed"
-        else:
-            graph = _rewritten(node, node.op, graph)
-    return outcome(before, graph, left, "there is no depthwise convolution")
+            return Miss(f"has {channels} input channels")
+        if old not in self.graph.constants:
+            return Miss("has weights that are computed")
+        weights: Array = np.ascontiguousarray(self.graph.constants[old].transpose(2, 0, 1)[..., np.newaxis])
+        quant = _filters_first(self.graph.types[old].quant)
+        name = self.constant(f"{old}/filters-first", weights, quant)
+        return replace(node, op=_convolution(node.op), inputs=(node.inputs[0], name, *node.inputs[2:]))
 
 
-def _rewritten(node: Node, depthwise: DepthwiseConv2d, graph: Graph) -> Graph:
-    old, stored = required(node.inputs[1]), graph.types[required(node.inputs[1])]
-    name = fresh_name(f"{old}/filters-first", graph.types)
-    weights: Array = np.ascontiguousarray(graph.constants[old].transpose(2, 0, 1)[..., np.newaxis])
-    tensor = TensorType(stored.dtype, weights.shape, _filters_first(stored.quant))
-    op = Conv2d(
+def _convolution(depthwise: DepthwiseConv2d) -> Conv2d:
+    return Conv2d(
         depthwise.stride,
         depthwise.dilation,
         depthwise.padding,
@@ -45,9 +47,6 @@ def _rewritten(node: Node, depthwise: DepthwiseConv2d, graph: Graph) -> Graph:
         depthwise.result,
         depthwise.scales_in_single,
     )
-    conv = replace(node, op=op, inputs=(node.inputs[0], name, *node.inputs[2:]))
-    nodes = [conv if other is node else other for other in graph.nodes]
-    return graph.with_nodes(nodes, types={name: tensor}, constants={name: weights})
 
 
 def _filters_first(quant: Quant | None) -> Quant | None:

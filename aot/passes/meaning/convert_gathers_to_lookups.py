@@ -12,38 +12,32 @@ from aot.ir.types import DType
 from aot.ops.activation import Activation
 from aot.ops.binary import Add
 from aot.ops.convert import Convert
-from aot.ops.gather import Gather
 from aot.ops.lookup import Lookup
-from aot.passes.dead_code import without_dead_code
-from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.mutator import Mutator
+from aot.passes.outcome import Miss, Outcome
 
 _BYTES = (DType.I8, DType.U8)
 
 
 def convert_gathers_to_lookups(graph: Graph) -> Outcome:
     """File formats without an operator for tables say it in this way."""
-    left: dict[str, str] = {}
-    nodes: list[Node] = []
-    for node in graph.nodes:
-        lookup = _as_lookup(node, graph) if isinstance(node.op, Gather) else node
-        if isinstance(lookup, Miss):
-            left[node.name] = lookup.because
-        nodes.append(node if isinstance(lookup, Miss) else lookup)
-    changed = graph if nodes == list(graph.nodes) else without_dead_code(graph.with_nodes(nodes))
-    return outcome(graph, changed, left, "nothing is gathered")
+    return _AsLookups().mutate(graph)
 
 
-def _as_lookup(node: Node, graph: Graph) -> Node | Miss:
-    entries, places = node.reads
-    table = graph.types[entries]
-    if entries not in graph.constants:
-        return Miss(f'gathers from "{entries}", which is not a constant')
-    if table.shape != (256,) or table.dtype not in _BYTES:
-        return Miss(f'gathers from "{entries}": {type_text(table)}; a table has 256 entries of 8 bits')
-    source = _byte_behind(places, graph)
-    if source is None or graph.types[source].shape != graph.types[node.outputs[0]].shape:
-        return Miss(f'gathers at "{places}", which is not a stored byte counted from the smallest')
-    return replace(node, op=Lookup(), inputs=(source, entries))
+class _AsLookups(Mutator):
+    nothing = "nothing is gathered"
+
+    def visit_gather(self, node: Node) -> Node | Miss:
+        graph, (entries, places) = self.graph, node.reads
+        table = graph.types[entries]
+        if entries not in graph.constants:
+            return Miss(f'gathers from "{entries}", which is not a constant')
+        if table.shape != (256,) or table.dtype not in _BYTES:
+            return Miss(f'gathers from "{entries}": {type_text(table)}; a table has 256 entries of 8 bits')
+        source = _byte_behind(places, graph)
+        if source is None or graph.types[source].shape != graph.types[node.outputs[0]].shape:
+            return Miss(f'gathers at "{places}", which is not a stored byte counted from the smallest')
+        return replace(node, op=Lookup(), inputs=(source, entries))
 
 
 def _byte_behind(places: str, graph: Graph) -> str | None:

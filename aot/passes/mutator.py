@@ -1,0 +1,77 @@
+"""A mutator makes the next graph node by node, and the answer of a pass with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aot.ir.graph import Graph, Node
+from aot.ir.types import Array, DType, Quant, TensorType
+from aot.ir.visitor import method_for
+from aot.passes.dead_code import without_dead_code
+from aot.passes.names import fresh_name, rename_reads
+from aot.passes.outcome import Miss, Outcome, outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """A node is not needed: who reads its only result reads this value in its place."""
+
+    value: str
+
+
+# In the place of a node: another or several, whose last makes its results, or nothing; or why it stays.
+Change = Node | Sequence[Node] | Same | Miss
+
+
+class Mutator:
+    """Subclasses have `visit_conv2d(self, node)` for each op that they change, `visit_node` for all others.
+
+    A method answers with the node itself, which then stays without a word, or with a `Change`. `self.graph`
+    is the graph before; the node reads what those before it have become. Nodes that nobody needs any more
+    are removed in the end. Regions of devices stay as they are.
+    """
+
+    nothing = "there is no node of its kind"  # why the graph stays where no node was looked at
+
+    graph: Graph
+
+    def mutate(self, graph: Graph) -> Outcome:
+        """Goes over the nodes in their order; the graph itself where none is changed."""
+        self.graph, self._types, self._constants = graph, dict[str, TensorType](), dict[str, Array]()
+        renamed, left, nodes = dict[str, str](), dict[str, str](), list[Node]()
+        for before in graph.nodes:
+            (node,) = rename_reads([before], renamed) if renamed else (before,)
+            change: Change = method_for(node, self)(node)
+            if isinstance(change, Same) and node.outputs[0] in graph.kept:
+                change = Miss(f'makes "{node.outputs[0]}", by which name it leaves the graph')
+            if isinstance(change, Miss):
+                left[node.name], change = change.because, node
+            if isinstance(change, Same):
+                renamed[node.outputs[0]] = change.value
+            else:
+                nodes += [change] if isinstance(change, Node) else change
+        changed = graph
+        if nodes != list(graph.nodes):
+            changed = without_dead_code(graph.with_nodes(nodes, self._types, self._constants))
+        return outcome(graph, changed, left, self.nothing)
+
+    def visit_node(self, node: Node) -> Change:
+        """Called for a node whose op has no method of its own: it stays."""
+        return node
+
+    def constant(self, preferred: str, array: Array, quant: Quant | None = None) -> str:
+        """Adds a constant to the next graph; its name is the preferred one, or begins with it."""
+        name = fresh_name(preferred, self.graph.types, self._types)
+        self._types[name] = TensorType(DType(_NAMES[array.dtype.name]), array.shape, quant)
+        self._constants[name] = array
+        return name
+
+    def value(self, preferred: str, kind: TensorType) -> str:
+        """Adds a value between new nodes to the next graph, and says its name."""
+        name = fresh_name(preferred, self.graph.types, self._types)
+        self._types[name] = kind
+        return name
+
+
+_NAMES = {each.numpy.name: each.value for each in DType}

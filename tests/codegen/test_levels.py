@@ -1,0 +1,124 @@
+"""The levels -O0 to -O3: what each does to the C, and that none changes a bit of a result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from model_checks import DSP
+from tiny_models import TINY
+
+import deploy
+from aot.errors import InputError
+from aot.frontend.tflite.read import read_tflite
+from aot.passes import MEANING
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.levels import DEFAULT, LEVELS
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions, read_options
+
+MODELS = ("classifier", "conv", "depthwise", "residual")
+
+
+def compiled(name: str, level: int, **options: object) -> CompiledModel:
+    """A tiny model for a core with SMLAD and an FPU."""
+    graph = read_tflite(TINY[name](), f"{name}.tflite", "tflm")
+    imported = ImportedModel(graph, f"{name}.tflite", "ab" * 32, name)
+    return compile_job(Job(imported, DSP, read_options({"level": level, **options})))
+
+
+def c_of(model: CompiledModel) -> str:
+    return model.sources[f"{model.name}.c"]
+
+
+def test_code_for_a_debugger_is_as_reviewed(golden: Callable[[str, str], None]) -> None:
+    golden("residual.c", c_of(compiled("residual", 0)))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_plain_levels_need_nothing_of_the_core(name: str) -> None:
+    for level in (0, 1):
+        text = c_of(compiled(name, level))
+        assert "asm" not in text
+        assert "#error" not in text
+        assert "__ARM_FEATURE" not in text
+    assert "asm" in c_of(compiled("conv", DEFAULT))
+
+
+def test_at_the_lowest_level_each_operator_of_the_file_is_a_layer() -> None:
+    plain, usual = compiled("residual", 0), compiled("residual", DEFAULT)
+    ran = {step.what.name for step in plain.steps if step.after is not step.before}
+    assert not ran & (MEANING.keys() - {"fold-constants"})
+    assert [node.name for node in plain.graph.nodes] == [node.name for node in plain.imported.nodes]
+    assert len(plain.layers) >= len(usual.layers)
+
+
+def test_at_the_lowest_level_a_layer_is_done_before_the_next_begins() -> None:
+    body = c_of(compiled("conv", 0)).split("_run(\n")[-1]
+    called = [int(number) for number in re.findall(r"layer_(\d+)\(&run", body)]
+    assert called == sorted(called)
+    assert len(called) == len(set(called)) > 1
+
+
+def test_at_the_lowest_level_a_layer_shares_its_function_with_none() -> None:
+    for goal in ("speed", "size"):
+        kernels = re.findall(
+            r"^static KERNEL void (\w+)\(", c_of(compiled("residual", 0, optimize=goal)), re.M
+        )
+        assert kernels
+        assert all(re.match(r"layer_\d+_[a-z]", each) for each in kernels)
+
+
+def test_the_default_is_the_second_level() -> None:
+    assert CompileOptions().level == DEFAULT == 2
+    assert c_of(compiled("conv", DEFAULT)) == c_of(compiled("conv", CompileOptions().level))
+
+
+def test_the_highest_level_is_the_default_with_a_solver() -> None:
+    assert read_options({"level": 3}).has_solver
+    assert not read_options({"level": 2}).has_solver
+    assert read_options({"exact": True}).has_solver
+
+
+def test_streamed_rows_remain_at_the_lowest_level() -> None:
+    model = compiled("conv", 0, stream=True)
+    assert model.options.takes_turns
+    assert "split-sequences-into-rows" not in model.options.left_out_passes
+    assert not CompileOptions(level=0).takes_turns
+
+
+def test_a_disabled_pass_is_left_out_at_each_level() -> None:
+    for level in LEVELS:
+        assert (
+            "merge-tables" in CompileOptions(level=level, disabled_passes=("merge-tables",)).left_out_passes
+        )
+
+
+@pytest.mark.parametrize("given", [4, True, "fast", "-1"])
+def test_a_level_that_is_none_is_refused(given: object) -> None:
+    with pytest.raises(InputError, match="0, 1, 2, 3"):
+        read_options({"level": given})
+
+
+def test_the_compiler_is_asked_for_what_a_debugger_needs() -> None:
+    assert compiled("conv", 0).c_flags == ("-std=c99", "-Og", "-g")
+    assert compiled("conv", 1).c_flags == compiled("conv", DEFAULT).c_flags
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("name", MODELS)
+def test_no_level_changes_a_bit(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.tflite"
+    path.write_bytes(TINY[name]())
+    model = deploy.load(path)
+    kinds = [compiled(name, DEFAULT).graph.types[each] for each in compiled(name, DEFAULT).graph.inputs]
+    given = [np.random.default_rng(7).integers(-128, 128, kind.shape, np.int8) for kind in kinds]
+    runs = [deploy.in_process(model, level=level).run(given) for level in (0, 1, 2)]
+    for run in runs[:2]:
+        assert run.keys() == runs[2].keys()
+        for value in run:
+            np.testing.assert_array_equal(run[value], runs[2][value])

@@ -1,0 +1,113 @@
+"""Visitors see each node once, in order; mutators change, remove and add nodes, and say why others stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from aot.interpret import run_graph
+from aot.ir.graph import Graph, Node
+from aot.ir.region import DeviceRegion
+from aot.ir.text import parse_graph
+from aot.ir.verify import verify
+from aot.ir.visitor import Visitor
+from aot.ops.binary import Add
+from aot.ops.unary_math import MathFunction, UnaryMath
+from aot.passes.mutator import Change, Mutator, Same
+from aot.passes.outcome import Miss, Rewritten, Unchanged
+
+GRAPH = """\
+graph "g"
+input "x": f32[1,4]
+"a" = unary_math() "x" -> "a": f32[1,4]
+"b" = unary_math(of=negate) "a" -> "b": f32[1,4]
+"c" = add() "b", "x" -> "y": f32[1,4]
+output "y"
+"""
+
+
+class Names(Visitor):
+    def __init__(self) -> None:
+        self.math: list[str] = []
+        self.others: list[str] = []
+
+    def visit_unary_math(self, node: Node) -> None:
+        assert node in self.graph.nodes
+        self.math.append(node.name)
+
+    def visit_node(self, node: Node) -> None:
+        assert node in self.graph.nodes
+        self.others.append(node.name)
+
+
+def test_a_visitor_calls_the_method_of_each_op_in_order() -> None:
+    seen = Names().visit(parse_graph(GRAPH))
+    assert (seen.math, seen.others) == (["a", "b"], ["c"])
+
+
+def test_a_visitor_sees_what_is_inside_a_region_before_the_region() -> None:
+    inside = parse_graph(GRAPH)
+    node = Node("npu", DeviceRegion("npu", inside), inside.inputs, inside.outputs)
+    types = {name: inside.types[name] for name in ("x", "y")}
+    seen = Names().visit(Graph("outside", ("x",), ("y",), (node,), types))
+    assert (seen.math, seen.others) == (["a", "b"], ["c", "npu"])
+
+
+class Leaving(Mutator):
+    nothing = "nothing is done"
+
+    def visit_unary_math(self, node: Node) -> Change:
+        return Miss("stays")
+
+
+def test_a_graph_in_which_nothing_changes_is_the_same_object() -> None:
+    graph = parse_graph(GRAPH)
+    answer = Leaving().mutate(graph)
+    assert answer == Unchanged('"a" stays\n"b" stays', {"a": "stays", "b": "stays"})
+    without = replace(graph, nodes=(), outputs=("x",), types={"x": graph.types["x"]})
+    assert Leaving().mutate(without) == Unchanged("nothing is done", {})
+
+
+class WithoutNegation(Mutator):
+    def visit_unary_math(self, node: Node) -> Change:
+        assert isinstance(node.op, UnaryMath)
+        return Same(node.reads[0]) if node.op.of is MathFunction.NEGATE else node
+
+
+def test_who_reads_a_removed_node_reads_what_it_stands_for() -> None:
+    answer = WithoutNegation().mutate(parse_graph(GRAPH))
+    assert isinstance(answer, Rewritten)
+    verify(answer.graph)
+    assert [(node.name, node.inputs) for node in answer.graph.nodes] == [("a", ("x",)), ("c", ("a", "x"))]
+    assert "b" not in answer.graph.types
+
+
+def test_an_output_of_the_graph_is_not_removed() -> None:
+    text = GRAPH.replace('"b" = unary_math(of=negate) "a" -> "b"', '"b" = unary_math(of=negate) "a" -> "y"')
+    text = "\n".join(line for line in text.splitlines() if not line.startswith('"c"'))
+    answer = WithoutNegation().mutate(parse_graph(text))
+    because = 'makes "y", by which name it leaves the graph'
+    assert answer == Unchanged(f'"b" {because}', {"b": because})
+
+
+class Doubled(Mutator):
+    """x + x as 2 * x, in two nodes, one of which reads a new constant."""
+
+    def visit_add(self, node: Node) -> Change:
+        assert isinstance(node.op, Add)
+        halves = self.constant("b", np.zeros((1, 4), np.float32))
+        between = self.value("b", self.graph.types[node.outputs[0]])
+        first = replace(node, name="first", inputs=(node.inputs[0], halves), outputs=(between,))
+        return first, replace(node, inputs=(between, node.inputs[1]))
+
+
+def test_several_nodes_may_stand_in_the_place_of_one_with_values_of_their_own() -> None:
+    graph = parse_graph(GRAPH)
+    answer = Doubled().mutate(graph)
+    assert isinstance(answer, Rewritten)
+    verify(answer.graph)
+    assert answer.graph.nodes[-2].inputs == ("b", "b#2")
+    assert answer.graph.nodes[-2].outputs == ("b#3",) or answer.graph.nodes[-2].outputs == ("b#2#3",)
+    given = {"x": np.array([[1, -2, 3, -4]], np.float32)}
+    np.testing.assert_array_equal(run_graph(answer.graph, given)["y"], run_graph(graph, given)["y"])
