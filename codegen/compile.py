@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from aot.ir.graph import Graph, Node
@@ -18,6 +19,7 @@ from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
 from codegen.c.names import unique_identifiers
 from codegen.c.provenance import made_by, needs
+from codegen.c.standard import require_standard
 from codegen.c.states import state_infos
 from codegen.checking import check_plan
 from codegen.fit.arenas import arenas_of
@@ -29,6 +31,7 @@ from codegen.kernels.knobs import point_text
 from codegen.lower.outside_rows import rows_outside
 from codegen.lower.stages import Lowered, Result
 from codegen.model import CompiledModel, LayerInfo, LayerPart, LayerResult, TensorInfo
+from codegen.options import CDialect
 from codegen.version import VERSION
 
 _ALIGN = 4
@@ -37,11 +40,12 @@ _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 def compile_job(job: Job) -> CompiledModel:
     """Raises ModelError for what cannot be compiled, FitError for what has no room."""
+    target = job.target
     planned = plan_job(job)
     if job.options.check:
         check_plan(planned)
-    job, graph, lowered = planned.job, planned.graph, planned.lowered
-    model, target, options = job.model, job.target, job.options
+    job, graph, lowered = replace(planned.job, target=target), planned.graph, planned.lowered
+    model, options = job.model, job.options
     name, plan = model.name, planned.plan
     library = planned.library
     arenas = arenas_of(plan.pool_bytes)
@@ -52,7 +56,9 @@ def compile_job(job: Job) -> CompiledModel:
     names = unique_identifiers(lowered.tensors, "tensor")
     inputs, outputs = _interface(graph, lowered, plan, names)
     maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool)
-    run, dialect = maker.make(), dialect_of(target)
+    run, dialect = maker.make(), dialect_of(target, options.dialect is CDialect.STRICT)
+    if not dialect.has_attributes:
+        require_standard(constants, target)
     is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
     layers = _layers(graph, lowered, maker, planned.steps)
     stack_bytes = estimate_stack_bytes(library, len(lowered.stages), target.pointer_bytes)

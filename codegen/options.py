@@ -43,6 +43,13 @@ class Rounding(Enum):
     ONNX = "onnx"
 
 
+class CDialect(Enum):
+    """The C that compilers must understand."""
+
+    GNU = "gnu"
+    STRICT = "strict"
+
+
 @dataclass(frozen=True, slots=True)
 class ConstantRule:
     """Constants of the layers that a pattern names lie in a region of the board."""
@@ -264,6 +271,14 @@ class CompileOptions:
         "--schedules",
         "a Python file with schedules of your own for layers, which are taken first where they fit",
         in_archive=When.NEVER,  # its layers say which kernel they have
+    )
+
+    dialect: CDialect = option(
+        CDialect.GNU,
+        Choice({dialect.value: dialect for dialect in CDialect}),
+        "--dialect",
+        "gnu, the default, has attributes, intrinsics and inline assembly of gcc and clang where they make a "
+        "model faster; strict is standard C99 alone, for other compilers and for tools that prove C",
     )
 
     disabled_passes: tuple[str, ...] = option(

@@ -90,19 +90,19 @@ def declaration(name: str, data: Array, dialect: Dialect, align: int = WORD) -> 
     The x86-64 ABI promises 16 bytes for arrays as large as these: clang would load by aligned vectors what
     lies at a multiple of four.
     """
-    return f"extern CONSTANT{_more(align)} {_typed(name, data, dialect)};"
+    return f"extern CONSTANT{_more(align, dialect)} {_typed(name, data, dialect)};"
 
 
 def definition(name: str, data: Array, dialect: Dialect, region: str, align: int = WORD) -> str:
     """Aligned to a word at least, because kernels read weights by words."""
     place = f"CONSTANT_IN({region})" if region else "CONSTANT"
-    head = f"{place}{_more(align)} {_typed(name, data, dialect)} = {{"
+    head = f"{place}{_more(align, dialect)} {_typed(name, data, dialect)} = {{"
     return "\n".join([head, *_lines(data), "};"])
 
 
-def _more(align: int) -> str:
+def _more(align: int, dialect: Dialect) -> str:
     """The attribute of what begins at more than a word."""
-    return f" __attribute__((aligned({align})))" if align > WORD else ""
+    return dialect.aligned(align) if align > WORD else ""
 
 
 def _typed(name: str, data: Array, dialect: Dialect) -> str:

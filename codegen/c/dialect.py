@@ -1,4 +1,4 @@
-"""Dialects differ in where constants lie, and in what follows from it."""
+"""Dialects differ in where constants lie, in what compilers must know beyond C99, and in what follows."""
 
 from __future__ import annotations
 
@@ -17,18 +17,34 @@ class Dialect:
     constant_space: str  # the address space of constants; empty where there is only one
     copy_constants: str  # the C library's memcpy for a source among the constants
     constants_header: str  # that declares it, beside string.h
+    has_attributes: bool = True  # those of gcc and clang, and their builtin functions
 
     @property
     def constant(self) -> str:
         """The beginning of the type of a constant."""
         return f"const {self.constant_space} " if self.constant_space else "const "
 
+    def aligned(self, bytes_: int) -> str:
+        """The attribute of an array that begins at a multiple; without it, nobody reads it by words."""
+        return f" __attribute__((aligned({bytes_})))" if self.has_attributes else ""
 
+    def spelled(self, code: str) -> str:
+        """Finished C, with what kernels write as builtins in the words of the standard library."""
+        if self.has_attributes or not any(builtin in code for builtin in _BUILTINS):
+            return code
+        for builtin, word in _BUILTINS.items():
+            code = code.replace(builtin, word)
+        return code.replace("#include <stddef.h>", "#include <math.h>\n#include <stddef.h>", 1)
+
+
+# What is written in kernels, and the macros of math.h that mean it.
+_BUILTINS: Mapping[str, str] = MappingProxyType({"__builtin_inff()": "INFINITY", '__builtin_nanf("")': "NAN"})
 C99 = Dialect("-std=c99", "", "memcpy", "")
+STRICT = Dialect("-std=c99", "", "memcpy", "", has_attributes=False)
 # On AVR flash is no part of the data's address space: avr-gcc's __flash, with avr-libc's functions for it.
 AVR = Dialect("-std=gnu99", "__flash", "memcpy_P", "avr/pgmspace.h")
 DIALECTS: Mapping[str, Dialect] = MappingProxyType({d.constant_space: d for d in (C99, AVR)})
 
 
-def dialect_of(target: Target) -> Dialect:
-    return DIALECTS[target.constant_space]
+def dialect_of(target: Target, is_strict: bool) -> Dialect:
+    return STRICT if is_strict else DIALECTS[target.constant_space]

@@ -63,9 +63,9 @@ def emit_sources(parts: SourceParts) -> Mapping[str, str]:
     weights = {**common, **_weights_context(parts)}
     generated = {
         f"{name}.h": _render("model.h.j2", common),
-        f"{name}.c": _render("model.c.j2", {**common, **_model_context(parts)}),
+        f"{name}.c": parts.dialect.spelled(_render("model.c.j2", {**common, **_model_context(parts)})),
         f"{name}_weights.h": _render("weights.h.j2", weights),
-        f"{name}_weights.c": _render("weights.c.j2", weights),
+        f"{name}_weights.c": parts.dialect.spelled(_render("weights.c.j2", weights)),
         f"{name}_describe.c": _render("describe.c.j2", common),
     }
     for file in (file for library in parts.library.libraries for file in library.files):
@@ -88,6 +88,7 @@ def _common_context(parts: SourceParts) -> Mapping[str, object]:
         "symbols": _symbols(parts),
         **_arena_context(name, arenas),
         "arena_align": parts.arena_align,
+        "has_attributes": parts.dialect.has_attributes,
         "constants_bytes": parts.constants.bytes,
         "inputs": [_tensor_context(t, arenas) for t in parts.inputs],
         "outputs": [_tensor_context(t, arenas) for t in parts.outputs],

@@ -121,7 +121,7 @@ class Printer:
             case DeclareVariables(c_type, names):
                 return [f"{pad}{c_type} {', '.join(names)};"]
             case DeclareArray(c_type, name, length, _, is_aligned):
-                words = " __attribute__((aligned(4)))" if is_aligned else ""
+                words = self.dialect.aligned(4) if is_aligned else ""
                 return [f"{pad}{c_type} {name}[{length.value}]{words};"]
             case DefinePointers(variable, rows):
                 return self._pointers(variable, rows, pad)

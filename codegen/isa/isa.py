@@ -23,6 +23,7 @@ class Isa:
     rewrite: Callable[[Kernel], Kernel] | None = None  # of every kernel, after its own schedule
     headers: tuple[str, ...] = ()  # of the compiler, which its code includes: no model's header is called so
     lanes: Lanes | None = None  # its instructions that compute elements side by side
+    is_standard_c: bool = False  # no intrinsic, attribute or assembly: any compiler takes its code
     saved_bytes: int = 0  # of stack, for registers that functions save which use its instructions
 
     def is_on(self, target: Target) -> bool:

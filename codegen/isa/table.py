@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache, reduce
 from importlib import import_module
 
@@ -40,6 +41,12 @@ def headers() -> frozenset[str]:
 def isas_of(target: Target) -> tuple[Isa, ...]:
     """The instruction sets that the core has, the most able first."""
     return tuple(isa for isa in isas() if isa.is_on(target))
+
+
+def in_standard_c(target: Target) -> Target:
+    """The target without the features that take more than standard C to use."""
+    beyond = {feature for isa in isas() if not isa.is_standard_c for feature in isa.needs}
+    return replace(target, features=target.features - beyond)
 
 
 def schedules_of(op_name: str) -> tuple[Schedule, ...]:

@@ -25,13 +25,14 @@ from boards.cores import load_core
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
-from codegen.options import CompileOptions
+from codegen.options import CDialect, CompileOptions
 from platforms.templates import template_text
 
 FAST, SLOW = Region("DTCM", 0, 64 * 1024, "ram"), Region("SRAM", 1 << 20, 256 * 1024, "ram", speed=1)
 HOST = Target("host", regions=(SLOW, FAST), pointer_bytes=8)
 RISCV = load_core("rv32imac").target()
 STREAMED = CompileOptions(stream=True)
+IN_STANDARD_C = CompileOptions(dialect=CDialect.STRICT)
 IN_TWO = CompileOptions(pools=(Pool("DTCM", 120), Pool("SRAM")))
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror", "-c", "-o", "/dev/null")
 GCC = ("gcc", "-std=c99", "-O2")
@@ -46,6 +47,7 @@ ON_RISCV = (
     "-mabi=ilp32",
     "--specs=picolibc.specs",
 )
+STRICT_M4 = (*M4, "-pedantic-errors")
 ON_AVR = ("avr-gcc", "-std=gnu99", "-Os", "-mmcu=atmega2560")
 
 HERE = "here"
@@ -84,6 +86,7 @@ DIALECTS: Mapping[str, Dialect] = {
     "reals": Dialect(real_convolution, DSP, OPTIONS["speed"], M4, "mps2-an386"),
     "riscv": Dialect(lambda: tiny("classifier"), RISCV, OPTIONS["speed"], ON_RISCV, ELSEWHERE),
     "size": Dialect(GRAPHS["layers_alike"], DSP, OPTIONS["size"], M4, "mps2-an386"),
+    "strict": Dialect(lambda: tiny("classifier"), DSP, IN_STANDARD_C, STRICT_M4, "mps2-an386"),
     "stream": Dialect(lambda: tiny("conv"), HOST, STREAMED, GCC, ELSEWHERE),
 }
 

@@ -60,6 +60,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "back": ("classes:average=4", {"name": "classes", "average": 4}),
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
     "schedules": (str(_TILED), [_TILED]),
+    "dialect": ("strict", "strict"),
     "disable": ("merge-tables", ["merge-tables"]),
     "check": ("", True),
     "force": ("", True),

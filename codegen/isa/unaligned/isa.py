@@ -15,4 +15,4 @@ def with_words(math: ScalarMath) -> ScalarMath:
     return replace(math, flipped_bytes=flipped_bytes)
 
 
-ISA = Isa("unaligned", frozenset({Feature.UNALIGNED}), math=with_words)
+ISA = Isa("unaligned", frozenset({Feature.UNALIGNED}), math=with_words, is_standard_c=True)

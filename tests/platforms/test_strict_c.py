@@ -1,0 +1,89 @@
+"""--dialect strict: standard C that any compiler takes with any flags, and that computes the same."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import TINY
+
+from codegen.c.dialect import C99, STRICT
+
+Run = Callable[..., Any]
+PEDANTIC = ("-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Wconversion", "-Werror")
+FLAGS = ("-O0", "-Os", "-O2", "-O2 -fpic", "-O2 -flto", "-O1 -fsanitize=address,undefined")
+SHARED = ("tflm_hello_world_int8", "tflm_hello_world_f32", "mww_vad_v2_int8", "tiny_kws_dscnn_int8")
+BEYOND = re.compile(r"__asm|\basm\b|__builtin|__attribute__|_arm_|#pragma|#include [\"<]arm_")
+GUARDED = re.compile(r"#ifdef __GNUC__\n.*\n#else", re.MULTILINE)  # the alignment of the caller's arena
+
+
+def made_folder(name: str, model: bytes, tmp_path: Path, run_deploy: Run) -> Path:
+    path = tmp_path / f"{name}.tflite"
+    path.write_bytes(model)
+    folder = tmp_path / name
+    outcome = run_deploy("compile", path, "--board", "nucleo-f446re", "--dialect", "strict", "-o", folder)
+    assert outcome.status == 0, outcome.err
+    return folder
+
+
+def require_same(folder: Path, name: str) -> None:
+    """Builds with each compiler and each set of flags, and runs the test program."""
+    sources = sorted(path.name for path in folder.glob("*.c"))
+    for compiler, flags in product(("gcc", "clang"), FLAGS):
+        argv = [compiler, *PEDANTIC, *flags.split(), *sources, "-lm", "-o", "test"]
+        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), f"{compiler} {flags}"
+        done = subprocess.run([folder / "test"], capture_output=True, text=True, check=False)
+        assert done.stdout == f"{name}: right\n", f"{compiler} {flags}: {done.stdout}{done.stderr}"
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHARED)
+def test_any_flags_of_any_compiler_give_the_same_bits(
+    name: str, shared_dir: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc", "clang")
+    model = (shared_dir / "models" / name / "model.tflite").read_bytes()
+    require_same(made_folder(name, model, tmp_path, run_deploy), name)
+
+
+@pytest.mark.parametrize("name", ["classifier", "depthwise", "residual"])
+def test_nothing_beyond_the_standard_is_left(name: str, tmp_path: Path, run_deploy: Run) -> None:
+    folder = made_folder(name, TINY[name](), tmp_path, run_deploy)
+    for path in (path for path in folder.iterdir() if path.suffix in (".c", ".h")):
+        assert BEYOND.search(GUARDED.sub("", path.read_text())) is None, path.name
+
+
+def test_infinities_are_macros_of_the_standard_library() -> None:
+    code = '#include <stddef.h>\n\nfloat most = -__builtin_inff();\nfloat none = __builtin_nanf("");\n'
+    assert STRICT.spelled(code) == (
+        "#include <math.h>\n#include <stddef.h>\n\nfloat most = -INFINITY;\nfloat none = NAN;\n"
+    )
+    assert C99.spelled(code) == code
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (("--board", "arduino-mega"), "standard C has no word for __flash, where avr keeps constants"),
+        (
+            ("--board", "mps2-an500", "--constants", "*=RAM"),
+            "standard C has no word for the memory RAM, where some constants shall lie",
+        ),
+    ],
+)
+def test_what_standard_c_cannot_say_is_refused(
+    more: tuple[str, ...], says: str, tmp_path: Path, run_deploy: Run
+) -> None:
+    path = tmp_path / "tiny.tflite"
+    path.write_bytes(TINY["dense"]())
+    outcome = run_deploy("compile", path, *more, "--dialect", "strict", "-o", tmp_path / "tiny.tar")
+    assert outcome.status == 1
+    assert says in outcome.err
+    assert "leave --dialect strict out" in outcome.err
