@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-ACCELERATORS: tuple[str, ...] = ("vanilla", "strawberry", "chocolate", "ethos-u", "gemm-npu")
+ACCELERATORS: tuple[str, ...] = ("vanilla", "strawberry", "chocolate", "ethos-u", "cmsis-nn", "gemm-npu")
 EXAMPLES = ("vanilla", "strawberry", "chocolate")  # of them, to copy: `deploy new-accelerator --like`

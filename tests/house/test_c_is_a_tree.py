@@ -7,8 +7,9 @@ from pathlib import Path
 
 ROOMS = ("codegen", "platforms/tuning")
 # One makes identifiers of what a model calls its tensors, one reads sizes from a command line, one reads
-# what another compiler says.
+# what another compiler says, one finds functions in the C library that a user has.
 READS_USERS_TEXT = {
+    "codegen/accelerators/cmsis_nn/library.py",
     "codegen/accelerators/ethos_u/vela.py",
     "codegen/c/names.py",
     "codegen/option_kinds.py",

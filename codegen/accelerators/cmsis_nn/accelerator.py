@@ -1,0 +1,45 @@
+"""Arm's CMSIS-NN: layers of bytes become calls of the library that the user has in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
+from codegen.accelerators.cmsis_nn.convolutions import CONV2D, DENSE, DEPTHWISE
+from codegen.accelerators.cmsis_nn.library import HINT, cmsis_nn
+from codegen.accelerators.cmsis_nn.pools import AVERAGE_POOL, MAX_POOL
+from codegen.accelerators.cmsis_nn.schedules import LibraryCall, schedule
+from codegen.option_kinds import Text, WrongValueError
+
+_CALLS: Mapping[str, LibraryCall] = {
+    "conv2d": CONV2D,
+    "depthwise_conv2d": DEPTHWISE,
+    "dense": DENSE,
+    "average_pool2d": AVERAGE_POOL,
+    "max_pool2d": MAX_POOL,
+}
+_PATH = AcceleratorOption("path", Text("FOLDER"), "", "where CMSIS-NN lies, with Include and Source in it")
+
+
+@cache
+def _of(folder: str) -> Accelerator:
+    schedules = {op: (schedule(call, folder),) for op, call in _CALLS.items()}
+    return Accelerator(_SUMMARY, schedules, options=(_PATH,), configured=_configured)
+
+
+def _configured(settings: Mapping[str, Any]) -> Accelerator:
+    folder = settings["path"]
+    if not folder:
+        raise WrongValueError(
+            '"cmsis-nn" calls a library that you have, and there is no path=FOLDER that says where', HINT
+        )
+    found = cmsis_nn(folder)
+    for op, call in _CALLS.items():
+        found.require(call.function, op)  # before anything is compiled
+    return _of(folder)
+
+
+_SUMMARY = "layers of bytes by Arm's CMSIS-NN, which you have in a folder"
+ACCELERATOR = _of("")

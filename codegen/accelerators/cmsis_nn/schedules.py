@@ -1,0 +1,86 @@
+"""A call of one of the library's functions, and the schedule that puts it in the place of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aot.ir.types import Array, DType
+from codegen.accelerators.cmsis_nn.library import cmsis_nn, library
+from codegen.formats import RowFormat, whole
+from codegen.kernels.c_function import CFunction
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.loops.ir import Buffer, Proc, Role
+
+NAME = "cmsis-nn"
+_DTYPES = {"int8": DType.I8, "int32": DType.I32}  # of tables
+_STACK_BYTES = 500  # of the deepest of its functions with what they call
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The values that our C function gets beside x and y, in the order in which its header declares them."""
+
+    numbers: tuple[tuple[str, int], ...]  # members of its shape
+    tables: Mapping[str, Array] = field(default_factory=dict)
+    scratch_bytes: int | None = None  # None where it has no such parameter
+
+
+@dataclass(frozen=True)
+class LibraryCall:
+    c_name: str  # of our function, and of its two files
+    function: str  # of the library
+    code_bytes: int  # of the function with what it calls, compiled for a Cortex-M4
+    arguments: Callable[[Site], Arguments]
+    fits: tuple[Condition[Site], ...]
+
+
+def is_bytes(site: Site) -> bool:
+    return site.input(0).dtype is site.outputs[0].dtype is DType.I8
+
+
+BYTES = Condition("inputs and results of bytes", is_bytes)
+
+
+def schedule(call: LibraryCall, folder: str) -> Schedule:
+    """Whole tensors go to the library in the folder."""
+
+    def lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kernel:
+        return _lower(call, folder, site)
+
+    return Schedule(NAME, _requests, lower, fits=call.fits)
+
+
+def _requests(site: Site) -> RowRequests:
+    return (whole(site.input(0)),)
+
+
+def _lower(call: LibraryCall, folder: str, site: Site) -> Kernel:
+    given = call.arguments(site)
+    pointers = [
+        Buffer("x", DType.I8, site.input(0).elements, Role.ROWS),
+        Buffer("y", DType.I8, site.outputs[0].elements, Role.OUTPUT),
+        *(Buffer(name, _DTYPES[t.dtype.name], t.size, Role.CONSTANT) for name, t in given.tables.items()),
+    ]
+    numbers = given.numbers
+    if given.scratch_bytes is not None:
+        # As words, for the library keeps sums there; and never none, for a buffer has a place.
+        words = max(-(-given.scratch_bytes // 4), 1)
+        pointers.append(Buffer("scratch", DType.I32, words, Role.SCRATCH))
+        numbers = (*numbers, ("scratch_bytes", 4 * words))
+    return Kernel(
+        schedule=NAME,
+        why=f"{call.function} of CMSIS-NN {cmsis_nn(folder).revision}",
+        proc=Proc(call.c_name, tuple(pointers), ()),
+        summary="",
+        access=(RowAccess(stride=1, first=0, count=1),),
+        constants=given.tables,
+        whole=True,
+        calls=CFunction(
+            call.c_name,
+            library(folder, call.c_name, call.function, call.code_bytes),
+            numbers,
+            stack_bytes=_STACK_BYTES,
+        ),
+    )
