@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deploy.proving.chapter import Chapter
+from deploy.proving.coding_standard import examine_coding_standard
+from deploy.proving.coverage import examine_coverage
 from deploy.proving.sums import examine_sums
 from deploy.proving.traceability import examine_traceability
+from deploy.proving.undefined_behaviour import examine_undefined_behaviour
 
 CHAPTERS: Sequence[Chapter] = (
     Chapter(
@@ -20,5 +23,23 @@ CHAPTERS: Sequence[Chapter] = (
         "Where each function comes from",
         "Does every function and constant of the C belong to a layer, and every operator to functions?",
         examine_traceability,
+    ),
+    Chapter(
+        "undefined-behaviour",
+        "No undefined behaviour",
+        "Does the generated C do anything that C does not define, whatever the input is?",
+        examine_undefined_behaviour,
+    ),
+    Chapter(
+        "coding-standard",
+        "MISRA C:2012",
+        "Which rules of the coding standard does the generated C follow, and which not, and why?",
+        examine_coding_standard,
+    ),
+    Chapter(
+        "coverage",
+        "Branches that tests take",
+        "Does each branch of the generated C run in a test whose outputs are right, and if not, why?",
+        examine_coverage,
     ),
 )

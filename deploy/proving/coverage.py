@@ -1,0 +1,109 @@
+"""The chapter on coverage: which branches of the generated C its tests take, and why others are left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from aot.interpret import run_graph
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
+from artifact.artifact import Artifact
+from deploy.compare import differences
+from deploy.proving.branches.gaps import reason_of
+from deploy.proving.branches.gcov import CountedLine, Coverage, measure_coverage
+from deploy.proving.chapter import Finding, Standing, Table, not_run
+from deploy.proving.eva.analysis import obstacle
+from deploy.proving.subject import Subject
+
+_SEED = 1
+_RANDOM = 5
+_METHOD = (
+    "The C of the archive is built by gcc on this computer, without optimisation and with its counters. It "
+    "runs on the least and the greatest input, on both in turn, on zeros and on random inputs, and is called "
+    "with each pointer null and with an arena that is not aligned. Outputs are compared with the reference.",
+    "gcov counts each condition of an expression by itself. Each line with a branch that is left is an "
+    "exception of this page, with a reason by the kind of the line.",
+)
+
+
+def examine_coverage(subject: Subject) -> Finding:
+    """Runs the samples. Raises MissingToolError; outputs that differ from the reference fail."""
+    artifact = subject.artifact
+    if why := obstacle(artifact):
+        return not_run(why)
+    samples = list(_samples(artifact))
+    with TemporaryDirectory() as folder:
+        found = measure_coverage(artifact, samples, Path(folder))
+    table = Table(
+        "Branches that no sample takes", ("line", "function", "C", "taken", "reason"), tuple(_rows(found))
+    )
+    summary = (
+        f"{found.run_lines} of {found.lines} lines are run, and {found.taken} of {found.branches} branches "
+        f"taken, by {len(samples)} samples and wrong calls"
+    )
+    if _differs(artifact, samples, found.outputs):
+        return Finding(Standing.FAILED, "the outputs are not those of the reference", (), _METHOD, (table,))
+    left = tuple(_said(line) for line in found.gaps)
+    standing = Standing.EXCEPTIONS if left else Standing.PROVEN
+    return Finding(standing, summary, left, _METHOD, (table,), (found.tool,))
+
+
+def _samples(artifact: Artifact) -> Iterator[tuple[Array, ...]]:
+    """The ends of the range, and what lies between."""
+    rng = np.random.default_rng(_SEED)
+    types = [(tensor.type.shape, tensor.type.dtype.numpy) for tensor in artifact.facts.inputs]
+    ends = [_ends(dtype) for _, dtype in types]
+    yield tuple(np.full(shape, low, dtype) for (shape, dtype), (low, _) in zip(types, ends, strict=True))
+    yield tuple(np.full(shape, high, dtype) for (shape, dtype), (_, high) in zip(types, ends, strict=True))
+    yield tuple(np.zeros(shape, dtype) for shape, dtype in types)
+    yield tuple(
+        np.resize(np.array(both, dtype), shape) for (shape, dtype), both in zip(types, ends, strict=True)
+    )
+    for _ in range(_RANDOM):
+        yield tuple(
+            (low + (high - low) * rng.random(shape)).astype(dtype)
+            for (shape, dtype), (low, high) in zip(types, ends, strict=True)
+        )
+
+
+def _ends(dtype: np.dtype[Any]) -> tuple[float, float]:
+    if dtype == np.bool_:
+        return 0, 1
+    return (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.kind in "iu" else (-1.0, 1.0)
+
+
+def _differs(artifact: Artifact, samples: list[tuple[Array, ...]], outputs: bytes) -> bool:
+    """True where the outputs are not those that the graph has, each on a first run."""
+    graph, specs = artifact.graph, [TensorSpec(t.name, t.type) for t in artifact.facts.outputs]
+    names = [tensor.name for tensor in artifact.facts.inputs]
+    runs = (run_graph(graph, dict(zip(names, sample, strict=True))) for sample in samples)
+    expected = [tuple(run[spec.name].reshape(spec.shape) for spec in specs) for run in runs]
+    found, at = [], 0
+    for _ in samples:
+        arrays = []
+        for spec in specs:
+            arrays.append(np.frombuffer(outputs, spec.dtype, spec.type.elements, at).reshape(spec.shape))
+            at += spec.type.bytes
+        found.append(tuple(arrays))
+    return bool(differences(expected, found, specs))
+
+
+def _rows(found: Coverage) -> Iterator[tuple[int | str, ...]]:
+    for line in found.gaps:
+        yield (
+            line.number,
+            line.function,
+            line.text,
+            f"{line.taken} of {line.branches}",
+            reason_of(line.text) or "none",
+        )
+
+
+def _said(line: CountedLine) -> str:
+    reason = reason_of(line.text) or "no reason is known"
+    return f"line {line.number} of {line.function}, {line.taken} of {line.branches} branches: {reason}"
