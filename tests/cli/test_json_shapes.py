@@ -24,7 +24,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "compile": [["compile", DIGITS, "--board", "host", "-o", "a.tar"]],
     "diff": [["diff", "a.tar", "a.tar"], ["diff", "a.tar", "b.tar"]],
     "evidence": [
-        ["evidence", "a.tar"],
+        ["evidence", "a.tar", "--chapter", "coverage"],
         ["evidence", DIGITS, "--board", "host", "--chapter", "sums"],
     ],
     "export": [["export", "a.tar", "--as", "single-file", "-o", "exported"]],
@@ -32,6 +32,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "new": [["new", "a.tar", "project", "--board", "host"]],
     "ops": [["ops"]],
 }
+NEEDED = {"evidence": ("gcc", "gcov")}  # a chapter without its tool says less
 # Objects whose keys are names, and not the shape.
 MAPS = {"platforms", "runners", "removed_macs", "operators", "parts", "buffers", "rounding", "bytes", "files"}
 
@@ -106,7 +107,9 @@ def test_what_is_printed_has_the_shape_that_is_written_down(
     printed: Callable[[Sequence[object]], Any],
     repo_root: Path,
     generated: Callable[[Path, str], None],
+    require_tool: Callable[..., None],
 ) -> None:
+    require_tool(*NEEDED.get(command, ()))
     facts = [printed(words) for words in LINES[command]]
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"deploy {command} --json"}
     schema |= joined([shape_of(each) for each in facts])
