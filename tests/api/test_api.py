@@ -29,6 +29,7 @@ NAMES = {
     "connect",
     "diff",
     "doctor",
+    "evidence",
     "explore",
     "export",
     "flash",
