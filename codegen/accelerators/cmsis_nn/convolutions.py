@@ -139,8 +139,12 @@ def _up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-CONV2D = LibraryCall("cmsis_nn_conv2d", "arm_convolve_wrapper_s8", 5500, _conv2d, _conditions(conv_tail))
-DEPTHWISE = LibraryCall(
-    "cmsis_nn_depthwise", "arm_depthwise_conv_wrapper_s8", 6000, _depthwise, _conditions(tail_of)
+CONV2D = LibraryCall(
+    "cmsis_nn_conv2d", "arm_convolve_wrapper_s8", 8100, 1024, _conv2d, _conditions(conv_tail)
 )
-DENSE = LibraryCall("cmsis_nn_dense", "arm_fully_connected_wrapper_s8", 2500, _dense, _conditions(dense_tail))
+DEPTHWISE = LibraryCall(
+    "cmsis_nn_depthwise", "arm_depthwise_conv_wrapper_s8", 9900, 1200, _depthwise, _conditions(tail_of)
+)
+DENSE = LibraryCall(
+    "cmsis_nn_dense", "arm_fully_connected_wrapper_s8", 8300, 592, _dense, _conditions(dense_tail)
+)
