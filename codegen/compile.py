@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from aot.ir.graph import Graph, Node
@@ -40,12 +39,11 @@ _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 def compile_job(job: Job) -> CompiledModel:
     """Raises ModelError for what cannot be compiled, FitError for what has no room."""
-    target = job.target
     planned = plan_job(job)
     if job.options.check:
         check_plan(planned)
-    job, graph, lowered = replace(planned.job, target=target), planned.graph, planned.lowered
-    model, options = job.model, job.options
+    job, graph, lowered = planned.job, planned.graph, planned.lowered
+    model, target, options = job.model, job.target, job.options
     name, plan = model.name, planned.plan
     library = planned.library
     arenas = arenas_of(plan.pool_bytes)

@@ -13,9 +13,9 @@ from aot.fronts.attach import with_front
 from aot.ir.graph import Graph
 from aot.target import Target
 from codegen.c.names import model_identifier
-from codegen.isa.table import headers
+from codegen.isa.table import headers, in_standard_c
 from codegen.kernels.knobs import NOT_TUNED, Point
-from codegen.options import CompileOptions
+from codegen.options import CDialect, CompileOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class Job:
 
     @property
     def kernel_target(self) -> Target:
-        """The target as kernels see it: below a level of the options, without the core's own instructions."""
-        if self.options.at_level.has_instructions:
-            return self.target
-        return replace(self.target, features=frozenset())
+        """The target as kernels see it: without features that the level or the dialect keeps them from."""
+        if not self.options.at_level.has_instructions:
+            return replace(self.target, features=frozenset())
+        return in_standard_c(self.target) if self.options.dialect is CDialect.STRICT else self.target
 
 
 def read_job(

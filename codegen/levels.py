@@ -21,9 +21,7 @@ class Level:
     says: str
     has_passes: bool = True  # the graph is rewritten; else each operator of the file is a layer
     has_rows: bool = True  # layers take turns, row by row; else each is done before the next begins
-    has_schedules: bool = (
-        True  # loops are tiled and shared; else as they are meant, a function for each layer
-    )
+    has_schedules: bool = True  # loops are tiled, and shared by layers; else they are as they are meant
     has_instructions: bool = True  # of the core: DSP, Helium, ...; else plain C
     is_exact: bool = False  # a solver improves the plan, or proves it
     c_flags: tuple[str, ...] = ()  # in the place of those of the goal

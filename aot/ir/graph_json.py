@@ -43,9 +43,9 @@ class Elements(Enum):
     def written(self, array: Array) -> dict[str, str]:
         data = _bytes(array)
         found = {"sha256": hashlib.sha256(data).hexdigest()}
-        return (
-            {**found, "base64": base64.b64encode(data).decode("ascii")} if self is Elements.BASE64 else found
-        )
+        if self is Elements.BASE64:
+            found["base64"] = base64.b64encode(data).decode("ascii")
+        return found
 
 
 def to_json(graph: Graph, elements: str = "base64") -> str:
@@ -184,9 +184,7 @@ class _GraphReader:
         return OPS[word](**{name: self._attribute(given, hints[name]) for name, given in attributes.items()})
 
     def _attribute(self, given: Any, hint: Any) -> Any:
-        kind = next(
-            (each for each in get_args(hint) if each is not type(None)), hint
-        )  # X | None is read as X
+        kind = next((each for each in get_args(hint) if each is not type(None)), hint)  # X of X | None
         if isinstance(given, dict):
             return self._op(given) if "op" in given else _read_quant(given)
         if isinstance(kind, type) and issubclass(kind, Enum):

@@ -18,9 +18,7 @@ from codegen.fit.placement_search import find_plan
 from codegen.fit.regions import with_regions
 from codegen.fit.transformed_weights import layers_to_compact
 from codegen.fit.variant import CompiledPlan
-from codegen.isa.table import in_standard_c
 from codegen.job import Job
-from codegen.options import CDialect
 
 _MOST_TRIES = 3  # other kernels may need more stack: what an arena leaves is known when it is planned
 
@@ -31,11 +29,8 @@ def plan_job(job: Job) -> CompiledPlan:
     The RAM of the target's regions limits the arena as `ram_bytes` of the options does. Where nothing fits,
     the plan is the one that needs least: the caller shows it or refuses it. Raises ModelError for what cannot
     be compiled, FitError where the options allow the arena less than it needs. Kernels that store weights
-    transformed, in more bytes, have them as long as the flash has room. In strict C, kernels are those of a
-    core without the features that take more.
+    transformed, in more bytes, have them as long as the flash has room.
     """
-    if job.options.dialect is CDialect.STRICT:
-        job = replace(job, target=in_standard_c(job.target))
     meaning = with_regions(run_meaning(job.model.graph, job.options.left_out_passes), job)
     plan = _within_ram(meaning, job, frozenset())
     compact = layers_to_compact(plan)

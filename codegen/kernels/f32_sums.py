@@ -170,9 +170,8 @@ def conv2d_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
 
 def _conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     kernel = conv2d_rows(site, inputs, y)
-    if site.is_plain:
-        return kernel
-    return replace(kernel, proc=_tiled(kernel.proc, site), why=f"{_CHANNELS} channels at a time")
+    why = kernel.why if site.is_plain else f"{_CHANNELS} channels at a time"
+    return replace(kernel, proc=_tiled(kernel.proc, site), why=why)
 
 
 def _depthwise_conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
